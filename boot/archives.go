@@ -2,13 +2,12 @@ package boot
 
 import "encoding/binary"
 
-// The files that a program is given are archives (package fs/tarfs), which lie side
-// by side in a segment of their own behind the program: a number, how many there
-// are; the place and the size of each, in bytes from the begin; and the archives,
-// each at a multiple of archiveAlign. Numbers have 64 bits.
+// The files of a program are archives (package fs/tarfs), in a segment after the program. The segment contains the
+// number of archives; the offset and the size of each, in bytes from the start of the segment; and the archives,
+// aligned to archiveAlign bytes. All numbers have 64 bits.
 
-// ConfigArchive is the number of an archive that is none: it is an encoded Config, for
-// a machine that was started without one, or empty.
+// ConfigArchive is the number of an entry that is not an archive but an encoded Config. It is used when the machine
+// is started without a Config; it may be empty.
 const ConfigArchive = 0
 
 const (
@@ -16,7 +15,7 @@ const (
 	archiveEntry = 16
 )
 
-// EncodeArchives puts archives side by side.
+// EncodeArchives encodes archives as the content of that segment.
 func EncodeArchives(archives [][]byte) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint64(nil, uint64(len(archives)))
@@ -33,7 +32,8 @@ func EncodeArchives(archives [][]byte) []byte {
 	return b
 }
 
-// Archive is the archive of a number, from 0; false if there is none.
+// Archive returns the archive with a number, counted from 0; false if there is none. b is the content of the
+// segment.
 func Archive(b []byte, number int) ([]byte, bool) {
 	le := binary.LittleEndian
 	if len(b) < 8 || number < 0 || uint64(number) >= le.Uint64(b) || len(b)-8 < archiveEntry*(number+1) {

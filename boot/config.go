@@ -6,30 +6,27 @@ import (
 	"strings"
 )
 
-// Config is what the loam command gives to a program in a virtual machine. It is
-// the first module beside the program. In its encoded form each word ends at a
-// NUL and begins with a letter that says what it is.
+// Config is what the loam command passes to a program in a virtual machine. Its encoded form is the first module of
+// the boot protocol. There each word starts with a letter that gives its kind and ends with a NUL.
 type Config struct {
 	Args []string // the first is the name of the program
 	Env  []string // "KEY=VALUE"
 }
 
-// DefaultConfig is the encoded form for a machine that was not started by the loam
-// command: no arguments, and a network card, if there is one, that asks DHCP. The
-// variable is package unikernel/guest's, which a test compares.
+// DefaultConfig is the encoded Config of a machine that the loam command did not start: no arguments, and a network
+// card, if there is one, that uses DHCP. Package unikernel/guest defines the variable; a test compares the two.
 const DefaultConfig = "aprogram\x00eLOAM_GUEST=host machine=yes\nlink kind=card name=eth0 mtu=1500\n\x00"
 
-// What a word is.
+// Kinds of words.
 const (
 	WordArg = 'a'
 	WordEnv = 'e'
 )
 
-// ErrNUL is what Encode returns for words that cannot be told apart. Neither
-// execve(2) nor a shell takes them.
+// ErrNUL is returned by Encode for a word that contains a NUL. Neither execve(2) nor a shell accepts such words.
 var ErrNUL = errors.New("boot: an argument or variable contains a NUL")
 
-// Encode is the form that the guest reads.
+// Encode returns the form that the guest reads, or ErrNUL.
 func (c Config) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	for _, list := range []struct {
@@ -48,8 +45,8 @@ func (c Config) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// NextWord takes the first word from an encoded Config: its kind, its text with
-// the NUL, and what follows. Anything else than a whole word ends it.
+// NextWord splits the first word off an encoded Config. It returns the word's kind, its text including the NUL, and
+// the rest. ok is false if config does not start with a complete word.
 func NextWord(config []byte) (kind byte, text, rest []byte, ok bool) {
 	for i, c := range config {
 		if c == 0 {

@@ -37,7 +37,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A configuration that was cut off or spoilt ends early.
+// A truncated or damaged configuration ends early.
 func FuzzNextWord(f *testing.F) {
 	f.Add([]byte("aprog\x00eA=1\x00"))
 	f.Add([]byte("\x00\x00a"))

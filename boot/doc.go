@@ -1,15 +1,14 @@
-// Package boot is how a guest is loaded and what it is given: where things lie
-// in memory (layout.go), what the virtual machine monitor says about the machine
-// (pvh.go, multiboot.go), and what the loam command says about the program (config.go).
+// Package boot defines how a guest is loaded and what is passed to it: the memory layout (layout.go), the monitor's
+// description of the machine (pvh.go, multiboot.go, mptable.go), and the loam command's description of the program
+// (config.go, archives.go).
 //
-// Both sides use it. On the host, unikernel/image prepares a program so that a
-// monitor can load it, and the loam command writes the configuration. In the
-// guest the kernel reads all of it, before there is a heap: what the guest calls
-// here allocates nothing, and answers with a Problem and not with an error.
+// Both sides use it. On the host, unikernel/image prepares a program that a monitor can load, and the loam command
+// writes the configuration. In the guest the kernel reads all of it before there is a heap. So functions for the
+// guest do not allocate, and they return a Problem instead of an error.
 //
-// All that a monitor says is checked here, once.
+// Everything that a monitor passes is validated here, once.
 package boot
 
-// Problem is what is wrong with what the guest was given; empty if nothing is.
-// It is a string because it is made before package initialisation.
+// Problem describes what is wrong with the data that was passed to the guest; it is empty if nothing is. It is a
+// string because it is created before package initialisation.
 type Problem string

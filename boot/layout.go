@@ -1,48 +1,45 @@
 package boot
 
-// Where things are in the guest's address space. The lower half is free: it is
-// for Linux programs, which expect to be linked there. See docs/decisions.
+// The guest's address space. The lower half is free: it is for Linux programs, which are linked at addresses there.
+// See docs/decisions.
 const (
-	// Window shows all of physical memory.
+	// Window is where all of physical memory is mapped.
 	Window = 0xffff_8000_0000_0000
 
-	// DynamicLow and DynamicHigh bound what is handed out at run time: the heap,
-	// stacks, mappings.
+	// DynamicLow and DynamicHigh are the bounds of memory that is allocated at run time: the heap, stacks,
+	// mappings.
 	DynamicLow  = 0xffff_c000_0000_0000
 	DynamicHigh = 0xffff_e000_0000_0000
 
-	// Stacks is where the kernel's own stacks are, with nothing between them.
+	// Stacks is where the kernel's stacks start. The space between them is unmapped.
 	Stacks = DynamicHigh
 
-	// Image is where physical address 0 would be in the part of the address space
-	// where the program is linked. Its code can reach 2 GiB by 32-bit addresses
-	// that are extended with their sign, as the linker makes them.
+	// Image is the address at which physical address 0 would be in the part of the address space where the program
+	// is linked. The linker emits sign-extended 32-bit addresses, which can reach the uppermost 2 GiB.
 	Image = 0xffff_ffff_8000_0000
 
 	// Load is the physical address of the first byte of the program's file.
 	Load = 0x20_0000
 
-	// Text is where the linker puts the first instruction: behind the page of
-	// headers.
+	// Text is the address of the first instruction: after the page of headers.
 	Text = Image + Load + 0x1000
 )
 
-// The page tables that the entry code makes: the lowest 4 GiB of physical memory,
-// in big pages, at 0 and at Window, and the lowest 1 GiB at Image. They stand in
-// the pages behind the program.
+// The page tables that the entry code builds. They map the lowest 4 GiB of physical memory, in big pages, at 0 and
+// at Window, and the lowest 1 GiB at Image. They are in the pages after the program.
 const (
 	TableRoot    = iota // level 4
 	TableLow            // level 3, for 0 and Window
 	TableHigh           // level 3, for Image
-	TableBig            // level 2, four of them
+	TableBig            // level 2, four tables
 	TablePages   = TableBig + 4
-	WindowAtBoot = 4 << 30 // how much of physical memory Window shows
+	WindowAtBoot = 4 << 30 // bytes of physical memory that Window maps at the start
 )
 
-// The ports between the loam command and the kernel: see kernel/control.go.
+// I/O ports between the loam command and the kernel: see kernel/control.go.
 const (
-	PortOutput  = 0x520 // what the program writes to descriptor 1
-	PortErrors  = 0x521 // and to descriptor 2
+	PortOutput  = 0x520 // output of the program to file descriptor 1
+	PortErrors  = 0x521 // output of the program to file descriptor 2
 	PortControl = 0x522 // the exit status
-	PortTime    = 0x523 // a question for the time of the day: kernel/wall.go
+	PortTime    = 0x523 // requests the wall clock time: kernel/wall.go
 )

@@ -1,11 +1,10 @@
 package boot
 
-// The tables of the MultiProcessor Specification (Intel, version 1.4, chapter 4), by
-// which firmware without ACPI says which processors there are, and how interrupts reach
-// them. Its default configurations (chapter 5), for which there is no table, are not
-// known here: no firmware that starts 64-bit machines uses them.
+// The tables of the MultiProcessor Specification (Intel, version 1.4, chapter 4), in which firmware without ACPI
+// describes the processors and the interrupt lines. The default configurations (chapter 5), which have no table,
+// are not supported: no firmware that starts 64-bit machines uses them.
 
-// MPTable is the configuration table, checked to be whole.
+// MPTable is the configuration table. Its length and checksum have been verified.
 type MPTable []byte
 
 const (
@@ -13,9 +12,9 @@ const (
 	mpHeaderSize  = 44
 )
 
-// FindMPTable looks for the table where firmware has it: in the first KiB of the
-// extended BIOS data area, in the last KiB of 640, and in the BIOS's own memory (4.1). It
-// returns nil if there is none. memory is physical memory, nil where it is not seen.
+// FindMPTable searches for the table where firmware puts it: in the first KiB of the extended BIOS data area, in
+// the last KiB of the lowest 640 KiB, and in the BIOS's memory (4.1). It returns nil if there is none. memory
+// returns physical memory, or nil where it is not accessible.
 func FindMPTable(memory func(address, size uint64) []byte) MPTable {
 	const dataArea, kib = 0x40e, 1 << 10
 	extended := uint64(639 * kib)
@@ -35,7 +34,7 @@ func FindMPTable(memory func(address, size uint64) []byte) MPTable {
 	return nil
 }
 
-// openMPTable follows a floating pointer to its table; nil if it is none.
+// openMPTable follows a floating pointer to its table; nil if one of them is invalid.
 func openMPTable(memory func(address, size uint64) []byte, pointer []byte) MPTable {
 	if string(pointer[:4]) != "_MP_" || checksum(pointer) != 0 {
 		return nil
@@ -60,34 +59,33 @@ func checksum(b []byte) (sum uint8) {
 	return sum
 }
 
-// MPKind says what an MPEntry is.
+// MPKind is the type of an MPEntry.
 type MPKind uint8
 
-// Kinds of entries: table 4-3.
+// Kinds of entries, with the fields that are set: table 4-3.
 const (
 	MPProcessor MPKind = 0 // ID, Enabled
 	MPBus       MPKind = 1 // ID, ISA
 	MPIOAPIC    MPKind = 2 // ID, Enabled, Address
-	MPInterrupt MPKind = 3 // of a line: Vectored, Flags, Bus, IRQ, ID, Input
+	MPInterrupt MPKind = 3 // an interrupt line: Vectored, Flags, Bus, IRQ, ID, Input
 	mpLocal     MPKind = 4
 )
 
-// MPEntry is one of the things that the table lists. Kind says which fields count.
+// MPEntry is an entry of the table. Kind determines which fields are set.
 type MPEntry struct {
 	Kind     MPKind
-	ID       uint8 // of the local APIC, the bus, the I/O APIC, the I/O APIC of the interrupt
+	ID       uint8 // of the local APIC, the bus, or the I/O APIC
 	Enabled  bool
-	ISA      bool // the bus
-	Vectored bool // an interrupt like most, not one of the 8259's, of SMI, or NMI
+	ISA      bool // the bus is an ISA bus
+	Vectored bool // an ordinary interrupt, not an NMI, an SMI or one of the 8259
 	Flags    uint16
-	Bus      uint8 // where the interrupt comes from
-	IRQ      uint8 // and its number there
-	Input    uint8 // of the I/O APIC
+	Bus      uint8 // MPInterrupt: the source bus
+	IRQ      uint8 // its number on that bus
+	Input    uint8 // MPInterrupt: the input of the I/O APIC
 	Address  uint64
 }
 
-// Next returns the entry at a place: begin with 0, go on with next. ok is false behind
-// the last.
+// Next returns the entry at offset at. Start with 0 and continue with next. ok is false after the last entry.
 func (t MPTable) Next(at int) (e MPEntry, next int, ok bool) {
 	const processorSize, size = 20, 8
 	if len(t) < mpHeaderSize {
@@ -113,11 +111,10 @@ func (t MPTable) Next(at int) (e MPEntry, next int, ok bool) {
 	return e, next, next <= len(t)
 }
 
-// Route is where an IRQ of the ISA bus arrives: the number of an I/O APIC and its input,
-// and whether the line is level-triggered and active low (table 4-10). ok is false if the
-// table does not say.
+// Route returns where an ISA IRQ arrives: the ID of an I/O APIC and its input, and whether the line is
+// level-triggered and active low (table 4-10). ok is false if the table has no entry for it.
 func (t MPTable) Route(irq uint8) (ioapic, input uint8, level, low, ok bool) {
-	const set = 3 // of polarity and of trigger mode: not as the bus has it
+	const set = 3 // value of the polarity or trigger mode that differs from the bus's default
 	bus, there := t.isaBus()
 	for at := 0; there; {
 		e, next, more := t.Next(at)
@@ -132,7 +129,7 @@ func (t MPTable) Route(irq uint8) (ioapic, input uint8, level, low, ok bool) {
 	return 0, 0, false, false, false
 }
 
-// isaBus is the number of the ISA bus.
+// isaBus returns the ID of the ISA bus.
 func (t MPTable) isaBus() (uint8, bool) {
 	for at := 0; ; {
 		e, next, ok := t.Next(at)

@@ -2,7 +2,7 @@ package boot
 
 import "testing"
 
-// mpMemory is the first MiB with a table at 0xf1000, whose pointer is at a place.
+// mpMemory returns the first MiB of memory with a table at 0xf1000 and a floating pointer to it at pointer.
 func mpMemory(pointer int) []byte {
 	m := make([]byte, 1<<20)
 	var entries []byte
@@ -15,7 +15,7 @@ func mpMemory(pointer int) []byte {
 	entries = append(entries, 1, 0, 'P', 'C', 'I', ' ', ' ', ' ')
 	entries = append(entries, 1, 1, 'I', 'S', 'A', ' ', ' ', ' ')
 	entries = append(entries, 2, 9, 0x11, 1, 0, 0, 0xc0, 0xfe)
-	entries = append(entries, 3, 3, 0, 0, 1, 4, 9, 0) // of the 8259
+	entries = append(entries, 3, 3, 0, 0, 1, 4, 9, 0) // an interrupt of the 8259
 	entries = append(entries, 3, 0, 15, 0, 0, 4, 9, 11)
 	entries = append(entries, 3, 0, 15, 0, 1, 4, 9, 5)
 	entries = append(entries, 3, 0, 0, 0, 1, 8, 9, 8)
@@ -83,7 +83,7 @@ func TestMPTable(t *testing.T) {
 	}
 }
 
-// What is not whole is none.
+// A table or pointer that is damaged is rejected.
 func TestMPTableSpoilt(t *testing.T) {
 	for name, spoil := range map[string]func(m []byte){
 		"pointer":       func(m []byte) { m[0xf080f]++ },
@@ -100,7 +100,7 @@ func TestMPTableSpoilt(t *testing.T) {
 	}
 }
 
-// Whatever a table has in it, reading it ends.
+// With any content of a table, reading it terminates.
 func FuzzMPTable(f *testing.F) {
 	f.Add(mpMemory(0xf0800)[0xf1000:0xf1200])
 	f.Add([]byte{})

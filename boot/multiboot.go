@@ -1,20 +1,19 @@
 package boot
 
-// Multiboot 2: how GRUB, and boot loaders like it, start a kernel that has a certain
-// header in the first 32 KiB of its file. The processor is in the state that PVH has,
-// EAX has Multiboot2Magic, and EBX the address of a list of tags that describes the
-// machine. GNU, Multiboot2 Specification version 2.0, chapter 3.
+// Multiboot 2: the protocol by which GRUB and similar boot loaders start a kernel with a certain header in the
+// first 32 KiB of its file. The processor is in the same state as with PVH, EAX contains Multiboot2Magic, and EBX
+// the address of a list of tags that describes the machine. GNU, Multiboot2 Specification version 2.0, chapter 3.
 //
-// Rejected: the first version. QEMU knows it and takes it before PVH.
+// Rejected: version 1. QEMU supports it and prefers it to PVH.
 
-// Multiboot2Magic says that what the kernel is given is of this kind.
+// Multiboot2Magic is the value of EAX at the start under this protocol.
 const Multiboot2Magic = 0x36d7_6289
 
 // Multiboot2HeaderSize is the size of Multiboot2Header.
 const Multiboot2HeaderSize = 40
 
-// Multiboot2Header is the header for a kernel that is entered at a physical address: it
-// must lie at a multiple of 8.
+// Multiboot2Header returns the header of a kernel with its entry at a physical address. The header must be at a
+// multiple of 8 in the file.
 func Multiboot2Header(entry uint32) []byte {
 	const magic = 0xe852_50d6
 	const entryTag, entrySize, endTag, endSize = 3, 12, 0, 8
@@ -29,14 +28,14 @@ func Multiboot2Header(entry uint32) []byte {
 	return b
 }
 
-// Problems.
+// Errors of ParseMultiboot2.
 const (
 	NoTags       Problem = "the boot loader did not say what the machine is (no Multiboot 2 information)"
 	NoMapInTags  Problem = "the boot loader did not say where memory is (no Multiboot 2 memory map)"
 	BadTagModule Problem = "the boot loader put a module where no memory is"
 )
 
-// Tags that are read: section 3.6.
+// Supported tags: section 3.6.
 const (
 	tagEnd         = 0
 	tagCommandLine = 1
@@ -46,10 +45,10 @@ const (
 	tagHead = 8 // type and size
 )
 
-// ParseMultiboot2 reads the tags at an address. memory is physical memory from 0 on, as
-// far as it can be seen.
+// ParseMultiboot2 reads the tags at physical address at into info. memory is physical memory from address 0, as far
+// as it is mapped.
 func ParseMultiboot2(memory []byte, at uint64, info *Info) Problem {
-	const fixed = 8 // size of all, and a word that means nothing
+	const fixed = 8 // total size, and a reserved word
 	head, ok := window(memory, at, fixed)
 	if !ok || at%8 != 0 {
 		return NoTags
@@ -78,7 +77,7 @@ func ParseMultiboot2(memory []byte, at uint64, info *Info) Problem {
 	return ""
 }
 
-// takeTag takes what one tag says; at is where it is.
+// takeTag evaluates one tag; at is the physical address of its content.
 func (i *Info) takeTag(memory []byte, kind uint32, tag []byte, at uint64) Problem {
 	switch kind {
 	case tagCommandLine:

@@ -2,7 +2,7 @@ package boot
 
 import "testing"
 
-// tags is physical memory with a list of tags at 0x1000, each of a type and words.
+// tags returns physical memory with a list of tags at 0x1000. Each tag is its type and its words.
 func tags(list ...[]uint32) []byte {
 	m := make([]byte, 0x5000)
 	b := make([]byte, 8)
@@ -19,7 +19,7 @@ func tags(list ...[]uint32) []byte {
 	return m
 }
 
-// memoryTag has 4 MiB, of which some are not memory.
+// memoryTag describes 4 MiB, a part of which is reserved.
 var memoryTag = []uint32{tagMemory, 24, 0, 0, 0, 0x9fc00, 0, 1, 0, 0x9fc00, 0, 0x400, 0, 2, 0, 0x100000, 0, 0x300000, 0, 1, 0}
 
 func TestParseMultiboot2(t *testing.T) {
@@ -42,7 +42,7 @@ func TestParseMultiboot2(t *testing.T) {
 	}
 }
 
-// What a boot loader leaves out or gets wrong has a name.
+// Each kind of invalid data from a boot loader returns its Problem.
 func TestParseMultiboot2Problems(t *testing.T) {
 	short := tags(memoryTag)
 	le.PutUint32(short[0x100c:], 7)
@@ -69,7 +69,7 @@ func FuzzParseMultiboot2(f *testing.F) {
 	})
 }
 
-// The words of a header add up to nothing: section 3.1.2.
+// The words of a header sum to zero: section 3.1.2.
 func TestMultiboot2Header(t *testing.T) {
 	b := Multiboot2Header(0x200123)
 	sum := uint32(0)

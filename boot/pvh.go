@@ -1,18 +1,16 @@
 package boot
 
-// PVH: how QEMU, Firecracker and Cloud Hypervisor start a kernel that has a
-// certain note in its ELF file. The processor is in 32-bit protected mode
-// without paging, and EBX has the address of a structure that describes the
-// machine. Xen, xen/include/public/arch-x86/hvm/start_info.h.
+// PVH: the protocol by which QEMU, Firecracker and Cloud Hypervisor start a kernel with a certain note in its ELF
+// file. The processor is in 32-bit protected mode without paging, and EBX contains the address of a structure that
+// describes the machine. Xen, xen/include/public/arch-x86/hvm/start_info.h.
 
-// Range is a piece of physical memory.
+// Range is a range of physical memory; End is exclusive.
 type Range struct{ Start, End uint64 }
 
-// Size is in bytes.
+// Size returns the size in bytes.
 func (r Range) Size() uint64 { return r.End - r.Start }
 
-// Without is what of a range is not taken by another: one piece or two, of which any
-// may be empty.
+// Without returns the parts of r that taken does not cover: two ranges, either of which may be empty.
 func (r Range) Without(taken Range) [2]Range {
 	if taken.End <= r.Start || taken.Start >= r.End {
 		return [2]Range{r, {}}
@@ -20,20 +18,19 @@ func (r Range) Without(taken Range) [2]Range {
 	return [2]Range{{r.Start, max(r.Start, taken.Start)}, {min(r.End, taken.End), r.End}}
 }
 
-// MaxRanges is how many pieces of memory are taken note of. Monitors make less
-// than ten.
+// MaxRanges is the number of memory ranges that Info can hold. Monitors report fewer than ten.
 const MaxRanges = 32
 
-// Info is what the monitor says.
+// Info is the description of the machine that the monitor passes.
 type Info struct {
-	Usable      [MaxRanges]Range // of memory; all are below 1<<52, none is empty, and none overlaps another
-	Ranges      int              // how many there are
-	Module      Range            // the first file that came with the program
+	Usable      [MaxRanges]Range // of memory; all below 1<<52, not empty, and not overlapping
+	Ranges      int              // number of elements in Usable
+	Module      Range            // the first file passed with the program
 	CommandLine Range
-	RSDP        uint64 // where ACPI begins; 0: it has to be looked for
+	RSDP        uint64 // address of ACPI's root pointer; 0: unknown
 }
 
-// Problems.
+// Errors of ParsePVH.
 const (
 	NoStartInfo Problem = "the monitor did not say what the machine is (no PVH start info)"
 	NoMemoryMap Problem = "the monitor did not say where memory is (PVH version 0, or an empty map)"
@@ -45,15 +42,15 @@ const (
 	pvhSize       = 56
 	pvhModuleSize = 32
 	pvhRangeSize  = 24
-	pvhMemory     = 1       // the type of a range that is memory
-	maxPhysical   = 1 << 52 // SDM volume 3, 4.1.4: no processor has more
+	pvhMemory     = 1       // type of a range of ordinary memory
+	maxPhysical   = 1 << 52 // SDM volume 3, 4.1.4: the limit of all processors
 )
 
-// maxCommandLine bounds the search for its end.
+// maxCommandLine limits the search for the end of the command line, in bytes.
 const maxCommandLine = 64 << 10
 
-// ParsePVH reads the structure at an address. memory is physical memory from 0
-// on, as far as it can be seen; the parts of the structure must lie there.
+// ParsePVH reads the structure at physical address at into info. memory is physical memory from address 0, as far
+// as it is mapped; all parts of the structure must lie there.
 func ParsePVH(memory []byte, at uint64, info *Info) Problem {
 	head, ok := window(memory, at, pvhSize)
 	if !ok || le.Uint32(head) != pvhMagic {
@@ -83,9 +80,9 @@ func ParsePVH(memory []byte, at uint64, info *Info) Problem {
 	return ""
 }
 
-// parseRanges takes the ranges that are memory.
+// parseRanges reads the memory map.
 func parseRanges(memory []byte, at uint64, count uint32, info *Info) Problem {
-	const most = 1024 // far more than any monitor writes
+	const most = 1024 // far more than any monitor passes
 	table, ok := window(memory, at, uint64(min(count, most))*pvhRangeSize)
 	if !ok {
 		return NoMemoryMap
@@ -97,9 +94,9 @@ func parseRanges(memory []byte, at uint64, count uint32, info *Info) Problem {
 	return ""
 }
 
-// takeRanges takes the ranges of a table that are memory. Each entry has a start, a
-// size and a type, and may have more. Maps that overlap are known of firmware: what is
-// named twice is taken once, and what any entry says is something else is not memory.
+// takeRanges adds the memory ranges of a table. Each entry has a start, a size and a type, and may be longer. Some
+// firmware reports overlapping ranges: memory that is listed twice is added once, and memory that any entry lists
+// with another type is left out.
 func (i *Info) takeRanges(table []byte, entry int) {
 	for rest := table; len(rest) >= entry; rest = rest[entry:] {
 		if r := mapRange(rest); le.Uint32(rest[16:]) == pvhMemory && r.End <= maxPhysical {
@@ -114,13 +111,13 @@ func (i *Info) takeRanges(table []byte, entry int) {
 	}
 }
 
-// mapRange is where an entry is. One without an end ends with the address space.
+// mapRange returns the range of an entry. The end is limited to the largest address.
 func mapRange(entry []byte) Range {
 	start, size := le.Uint64(entry), le.Uint64(entry[8:])
 	return Range{start, start + min(size, ^start)}
 }
 
-// add takes note of a range, if there is something in it and room for it.
+// add records a range, unless it is empty or Usable is full.
 func (i *Info) add(r Range) {
 	if r.Start < r.End && i.Ranges < MaxRanges {
 		i.Usable[i.Ranges] = r
@@ -128,7 +125,7 @@ func (i *Info) add(r Range) {
 	}
 }
 
-// exclude takes a range out of all that are known.
+// exclude removes a range from all recorded ranges.
 func (i *Info) exclude(taken Range) {
 	if taken.Start >= taken.End {
 		return
@@ -142,7 +139,7 @@ func (i *Info) exclude(taken Range) {
 	}
 }
 
-// commandLine finds the end of the text at an address.
+// commandLine returns the range of the NUL-terminated text at an address.
 func commandLine(memory []byte, at uint64) Range {
 	if at == 0 || at >= uint64(len(memory)) {
 		return Range{}
@@ -154,7 +151,7 @@ func commandLine(memory []byte, at uint64) Range {
 	return Range{at, end}
 }
 
-// window is size bytes of memory, if they are there.
+// window returns size bytes of memory at offset at; false if they are out of range.
 func window(memory []byte, at, size uint64) ([]byte, bool) {
 	if at > uint64(len(memory)) || size > uint64(len(memory))-at {
 		return nil, false

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// machine is physical memory as a monitor fills it.
+// machine returns physical memory with the data that a monitor passes.
 func machine() []byte {
 	m := make([]byte, 0x5000)
 	le.PutUint32(m[0x1000:], pvhMagic)
@@ -36,7 +36,7 @@ func TestParsePVH(t *testing.T) {
 	if p := ParsePVH(m, 0x1000, &info); p != "" {
 		t.Fatal(p)
 	}
-	want := []Range{{0, 0x9fc00}, {0x100000, 0x7fe0000}} // reserved and impossible ones are left out
+	want := []Range{{0, 0x9fc00}, {0x100000, 0x7fe0000}} // without reserved ranges and impossible addresses
 	if info.Ranges != 2 || info.Usable[0] != want[0] || info.Usable[1] != want[1] {
 		t.Errorf("memory %x", info.Usable[:info.Ranges])
 	}
@@ -48,7 +48,7 @@ func TestParsePVH(t *testing.T) {
 	}
 }
 
-// What a monitor leaves out or gets wrong has a name.
+// Each kind of invalid data from a monitor returns its Problem.
 func TestParsePVHProblems(t *testing.T) {
 	for want, spoil := range map[Problem]func(m []byte){
 		NoStartInfo: func(m []byte) { m[0x1000]++ },
@@ -68,7 +68,7 @@ func TestParsePVHProblems(t *testing.T) {
 	}
 }
 
-// memoryMap is the machine with another memory map.
+// memoryMap returns the machine with another memory map.
 func memoryMap(list ...[3]uint64) []byte {
 	m := machine()
 	le.PutUint32(m[0x1030:], uint32(len(list)))
@@ -80,8 +80,8 @@ func memoryMap(list ...[3]uint64) []byte {
 	return m
 }
 
-// What a map says twice is taken once, and what it says is something else is no memory,
-// in whatever order it says so.
+// Memory that is listed twice is used once, and memory that is also listed with another type is not used, in any
+// order of the entries.
 func TestMemoryMapsThatOverlap(t *testing.T) {
 	const size, reserved = maxPhysical / 2, 2
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestMemoryMapsThatOverlap(t *testing.T) {
 	}
 }
 
-// A map that cuts memory into more pieces than are taken note of leaves some out.
+// If a map divides memory into more than MaxRanges ranges, the rest is left out.
 func TestMemoryMapOfManyPieces(t *testing.T) {
 	list := [][3]uint64{{0, 1 << 30, 1}}
 	for i := range uint64(2 * MaxRanges) {
@@ -138,7 +138,7 @@ func FuzzParsePVH(f *testing.F) {
 	})
 }
 
-// checkInfo looks at what was read from a memory of which nothing is known.
+// checkInfo checks the consistency of info, which was read from arbitrary memory.
 func checkInfo(t *testing.T, m []byte, info *Info) {
 	size := uint64(len(m))
 	if info.Module.End > size || info.Module.Start > info.Module.End || info.CommandLine.End > size {

@@ -2,23 +2,22 @@ package boot
 
 import "encoding/binary"
 
-// ZeroSegment is the type of a program header that package unikernel/image makes: it
-// has the address and size of variables behind the last segment that are zero in the
-// beginning. They are not loaded, and no memory is theirs before they are used.
+// ZeroSegment is the type of a program header that package unikernel/image adds. It has the address and size of the
+// variables after the last segment that are initially zero. They are not loaded, and get memory only when they are
+// used.
 const ZeroSegment = 0x6c6f_616d
 
-// loadSegment is the type of what is loaded (System V ABI: PT_LOAD).
+// loadSegment is the type of a loaded segment (System V ABI: PT_LOAD).
 const loadSegment = 1
 
-// Segment is a part of the program as it lies in memory.
+// Segment is a segment of the program in memory.
 type Segment struct {
 	Start, End        uint64 // virtual addresses
-	Writable, Program bool   // Program: it holds instructions
+	Writable, Program bool   // Program: it contains code
 }
 
-// NextSegment finds the segments of a program by the first page of its file,
-// which is loaded: begin with at = 0, and go on with next. It returns false after
-// the last.
+// NextSegment returns the segments of a program one by one, from the first page of its file, which is loaded. Start
+// with at = 0 and continue with next. ok is false after the last segment.
 func NextSegment(header []byte, at int) (s Segment, next int, ok bool) {
 	const executable, writable = 1, 2
 	for ; ; at++ {
@@ -32,8 +31,8 @@ func NextSegment(header []byte, at int) (s Segment, next int, ok bool) {
 	}
 }
 
-// Files is where in physical memory the files are that came with the program: a segment
-// that is seen in the window only. The Range is empty if there are none.
+// Files returns the range of physical memory with the files of the program: a segment that is mapped in the window
+// only. The Range is empty if there are none.
 func Files(header []byte) Range {
 	for at := 0; ; at++ {
 		p, ok := programHeader(header, at)
@@ -47,8 +46,7 @@ func Files(header []byte) Range {
 	}
 }
 
-// Zeroed are the virtual addresses that the program's ZeroSegment names; an empty
-// Range if it has none.
+// Zeroed returns the virtual addresses in the program's ZeroSegment; an empty Range if it has none.
 func Zeroed(header []byte) Range {
 	for at := 0; ; at++ {
 		p, ok := programHeader(header, at)
@@ -62,7 +60,7 @@ func Zeroed(header []byte) Range {
 	}
 }
 
-// programHeader is one of the program headers in the first page of a file.
+// programHeader returns a program header from the first page of a file; false after the last.
 func programHeader(header []byte, at int) ([]byte, bool) {
 	const size = 56
 	first, count := int(le.Uint16(header[32:])), int(le.Uint16(header[56:]))

@@ -2,7 +2,7 @@ package boot
 
 import "testing"
 
-// Only what is loaded is a segment.
+// NextSegment returns only segments that are loaded at Image.
 func TestNextSegment(t *testing.T) {
 	h := make([]byte, 4096)
 	le.PutUint64(h[32:], 64)
@@ -34,7 +34,7 @@ func TestNextSegment(t *testing.T) {
 	}
 }
 
-// What is seen in the window only is files.
+// Files returns the segment that is mapped in the window only.
 func TestFiles(t *testing.T) {
 	h := make([]byte, 4096)
 	le.PutUint16(h[32:], 64)
@@ -51,7 +51,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Whatever the headers say, reading them ends and stays in the page.
+// With any headers, reading them terminates and stays within the page.
 func FuzzNextSegment(f *testing.F) {
 	f.Add([]byte("\x7fELF"), uint16(64), uint16(3))
 	f.Add([]byte{}, uint16(4090), uint16(0xffff))

@@ -1,12 +1,12 @@
 package boot
 
-// The time of the day travels from the loam command to the kernel by the serial port,
-// among signals, which are bytes of less than 0x80: as timeSize bytes with seven bits
-// each, the lowest first.
+// The wall clock time is sent from the loam command to the kernel over the serial port, interleaved with signals.
+// Signals are bytes below 0x80. A time is timeSize bytes with bit 7 set, with seven bits of the value each, the
+// lowest first.
 
 const timeSize = 10
 
-// AppendTime appends nanoseconds since 1970.
+// AppendTime appends the encoding of a time, in nanoseconds since 1970.
 func AppendTime(b []byte, nanos int64) []byte {
 	v := uint64(nanos)
 	for range timeSize {
@@ -16,14 +16,13 @@ func AppendTime(b []byte, nanos int64) []byte {
 	return b
 }
 
-// TimeReader puts them together again.
+// TimeReader decodes times from a stream of bytes. The zero value is ready for use.
 type TimeReader struct {
 	value uint64
 	bytes uint
 }
 
-// Take takes a byte, and returns the time when it is the last of one. Bytes of less
-// than 0x80 are not its business.
+// Take consumes a byte. It returns the time when the byte is the last of a time. Bytes below 0x80 are ignored.
 func (r *TimeReader) Take(b byte) (nanos int64, ok bool) {
 	if b < 0x80 {
 		return 0, false

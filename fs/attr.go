@@ -1,58 +1,58 @@
 package fs
 
-import "syscall"
+import "loam/abi/linux"
 
-// Mode is st_mode of inode(7): the type of a file and its permission bits.
+// Mode is the st_mode of inode(7): the file type and the permission bits.
 type Mode uint32
 
-// Types of files, and the bits beside the nine of rwx.
+// File types, and the mode bits in addition to rwx.
 const (
-	TypeMask    Mode = syscall.S_IFMT
-	Fifo        Mode = syscall.S_IFIFO
-	CharDevice  Mode = syscall.S_IFCHR
-	Dir         Mode = syscall.S_IFDIR
-	BlockDevice Mode = syscall.S_IFBLK
-	Regular     Mode = syscall.S_IFREG
-	Symlink     Mode = syscall.S_IFLNK
-	Socket      Mode = syscall.S_IFSOCK
+	TypeMask    Mode = linux.S_IFMT
+	Fifo        Mode = linux.S_IFIFO
+	CharDevice  Mode = linux.S_IFCHR
+	Dir         Mode = linux.S_IFDIR
+	BlockDevice Mode = linux.S_IFBLK
+	Regular     Mode = linux.S_IFREG
+	Symlink     Mode = linux.S_IFLNK
+	Socket      Mode = linux.S_IFSOCK
 
-	SetUID      Mode = syscall.S_ISUID
-	SetGID      Mode = syscall.S_ISGID
-	Sticky      Mode = syscall.S_ISVTX
+	SetUID      Mode = linux.S_ISUID
+	SetGID      Mode = linux.S_ISGID
+	Sticky      Mode = linux.S_ISVTX
 	Permissions Mode = 0o7777
 )
 
-// Type is the type alone.
+// Type returns the file type without the permission bits.
 func (m Mode) Type() Mode { return m & TypeMask }
 
-// Time is nanoseconds since 1970-01-01 UTC, from 1677 to 2262.
+// Time is a time in nanoseconds since 1970-01-01 UTC. Its range is 1677 to 2262.
 type Time int64
 
-// Attr is what stat(2) tells of a file. It is comparable.
+// Attr holds the attributes that stat(2) returns. It is comparable.
 type Attr struct {
 	Inode     uint64 // unique in its file system while the file exists
 	Mode      Mode
-	Links     uint32 // names that lead to it
+	Links     uint32 // number of names
 	UID, GID  uint32
 	Device    Device // of a device file
 	Size      int64  // bytes; of a symbolic link, the length of its target
-	Blocks    int64  // of 512 bytes, that are really held
-	BlockSize int64  // bytes, good to read and write at once
+	Blocks    int64  // allocated, in units of 512 bytes
+	BlockSize int64  // preferred size of reads and writes, in bytes
 	Access    Time
-	Modify    Time // of the content
-	Status    Time // of anything (st_ctime)
+	Modify    Time // last change of the content
+	Status    Time // last change of content or attributes (st_ctime)
 }
 
-// Device is the number of a device.
+// Device is a device number.
 type Device struct{ Major, Minor uint32 }
 
-// Number is st_rdev or st_dev of stat(2) (makedev(3)).
+// Number encodes the number as in st_rdev and st_dev of stat(2) (makedev(3)).
 func (d Device) Number() uint64 {
 	major, minor := uint64(d.Major), uint64(d.Minor)
 	return minor&0xff | major&0xfff<<8 | minor&^0xff<<12 | major&^0xfff<<32
 }
 
-// DeviceOf is the device that a number as in mknod(2) stands for.
+// DeviceOf decodes a device number as in mknod(2).
 func DeviceOf(number uint64) Device {
 	return Device{
 		Major: uint32(number>>8&0xfff | number>>32&^0xfff),
@@ -60,10 +60,10 @@ func DeviceOf(number uint64) Device {
 	}
 }
 
-// Fields says which fields of a [Change] count.
+// Fields is a set of fields of a [Change].
 type Fields uint8
 
-// The fields of a Change.
+// Fields of a Change.
 const (
 	SetMode Fields = 1 << iota
 	SetOwner
@@ -73,8 +73,8 @@ const (
 	SetModify
 )
 
-// Change is what chmod(2), chown(2), truncate(2) and utimensat(2) change. The
-// file system sets the status time itself.
+// Change is a change of attributes by chmod(2), chown(2), truncate(2) or utimensat(2). The file system
+// sets the status time itself.
 type Change struct {
 	Fields         Fields
 	Mode           Mode // permission bits only
@@ -83,13 +83,13 @@ type Change struct {
 	Access, Modify Time
 }
 
-// Usage is what statfs(2) tells of a file system.
+// Usage holds the information that statfs(2) returns.
 type Usage struct {
 	Type          int64 // magic number, as in statfs(2)
 	BlockSize     int64
-	Blocks        uint64 // in all; 0 when there is no bound
+	Blocks        uint64 // total; 0: no limit
 	BlocksFree    uint64
-	Files         uint64 // in all; 0 when there is no bound
+	Files         uint64 // total; 0: no limit
 	FilesFree     uint64
 	ReadOnly      bool
 	MaxNameLength int64

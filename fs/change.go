@@ -1,8 +1,8 @@
 package fs
 
-import "syscall"
+import "loam/abi/linux"
 
-// Access is faccessat(2) with the IDs of v.
+// Access implements faccessat(2) with the credentials of v.
 func (v *View) Access(p Place, w Wish) error {
 	a := p.Node.Attr()
 	if kind := a.Mode.Type(); w&ToWrite != 0 && (kind == Regular || kind == Dir) {
@@ -11,15 +11,15 @@ func (v *View) Access(p Place, w Wish) error {
 		}
 	}
 	if !v.Who.May(a, w) {
-		return syscall.EACCES
+		return linux.EACCES
 	}
 	return nil
 }
 
-// Change changes attributes of a file after checking that v may: mode and times
-// its owner, the owner user 0, the group its owner to one of its own groups, the
-// size whoever may write, and the times to now as well.
-// now tells that times are those of the present moment (UTIME_NOW).
+// Change changes attributes of a file after a permission check. The owner may set the mode and the
+// times, and set the group to one of the caller's own groups. Only user 0 may change the owner. Write
+// permission suffices to set the size, and to set the times to now. The parameter now means that both
+// times are the present time (UTIME_NOW).
 func (v *View) Change(p Place, c Change, now bool) error {
 	if err := p.writable(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (v *View) Change(p Place, c Change, now bool) error {
 			c.Mode &^= SetGID
 		}
 	} else if c.Fields&(SetOwner|SetGroup) != 0 && a.Mode.Type() == Regular {
-		c.Fields |= SetMode // chown(2): a program that runs as its owner no longer does
+		c.Fields |= SetMode // chown(2) clears the set-user-ID and set-group-ID bits
 		c.Mode = a.Mode & Permissions &^ SetUID
 		if a.Mode&0o010 != 0 {
 			c.Mode &^= SetGID
@@ -52,26 +52,27 @@ func (v *View) Change(p Place, c Change, now bool) error {
 	return nil
 }
 
+// mayChange checks permissions for a change (chmod(2), chown(2), truncate(2), utimensat(2)).
 func (v *View) mayChange(a Attr, c Change, now bool) error {
 	owns := v.Who.owns(a)
 	times := c.Fields&(SetAccess|SetModify) != 0
 	switch {
 	case c.Fields&SetMode != 0 && !owns:
-		return syscall.EPERM
+		return linux.EPERM
 	case c.Fields&SetOwner != 0 && v.Who.UID != 0 && !(owns && c.UID == a.UID):
-		return syscall.EPERM
+		return linux.EPERM
 	case c.Fields&SetGroup != 0 && v.Who.UID != 0 && !(owns && v.Who.inGroup(c.GID)):
-		return syscall.EPERM
+		return linux.EPERM
 	case c.Fields&SetSize != 0 && a.Mode.Type() == Dir:
-		return syscall.EISDIR
+		return linux.EISDIR
 	case c.Fields&SetSize != 0 && (a.Mode.Type() != Regular || c.Size < 0):
-		return syscall.EINVAL
+		return linux.EINVAL
 	case c.Fields&SetSize != 0 && !v.Who.May(a, ToWrite):
-		return syscall.EACCES
+		return linux.EACCES
 	case times && !owns && !now:
-		return syscall.EPERM
+		return linux.EPERM
 	case times && !owns && !v.Who.May(a, ToWrite):
-		return syscall.EACCES
+		return linux.EACCES
 	}
 	return nil
 }

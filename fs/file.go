@@ -3,22 +3,23 @@ package fs
 import (
 	"sync"
 	"sync/atomic"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// File is an open file description: what descriptors share that dup(2) made.
-// Several goroutines may use it; those that go by the offset take turns.
+// File is an open file description, which descriptors made by dup(2) share. Several goroutines may use
+// it. Calls that use the offset are serialized.
 type File struct {
 	tree   *Tree
 	place  Place
 	handle Handle // nil for a directory, and with PathOnly
 	flags  atomic.Int32
 
-	// What the handle is.
+	// Properties of the handle, determined once.
 	stream, endless, immediate bool
 
 	mu     sync.Mutex
-	offset int64 // of a directory: where in the listing, see ReadDir
+	offset int64 // of a directory: the position in the listing, see ReadDir
 }
 
 func newFile(t *Tree, p Place, h Handle, flags Flags) *File {
@@ -30,24 +31,23 @@ func newFile(t *Tree, p Place, h Handle, flags Flags) *File {
 	return f
 }
 
-// Place is where the file was opened.
+// Place returns the place where the file was opened.
 func (f *File) Place() Place { return f.place }
 
-// Handle is the file below, for what only its own kind can do; nil for a
-// directory.
+// Handle returns the underlying handle, for operations of its own kind. It is nil for a directory and
+// with PathOnly.
 func (f *File) Handle() Handle { return f.handle }
 
-// Flags are those of the open, and SetFlags changes the ones that fcntl(2) may:
-// Append, and others that the caller keeps here.
+// Flags returns the flags of the open, as changed by SetFlags.
 func (f *File) Flags() Flags { return Flags(f.flags.Load()) }
 
-// SetFlags replaces the flags but for the access mode.
+// SetFlags replaces all flags except the access mode, as fcntl(2) does.
 func (f *File) SetFlags(flags Flags) {
 	f.flags.Store(int32(flags&^accessMode | f.Flags()&accessMode))
 }
 
-// Sink is where writes may go without asking File: the handle of a device that is the
-// same at every offset, if it was opened for writing. It is nil for all others.
+// Sink returns the handle that writes may use directly, bypassing File. It is not nil only for an
+// Endless device opened for writing.
 func (f *File) Sink() Handle {
 	if f.endless && f.Flags().MayWrite() {
 		return f.handle
@@ -55,7 +55,7 @@ func (f *File) Sink() Handle {
 	return nil
 }
 
-// Source is likewise where reads may be made.
+// Source returns the handle that reads may use directly: see Sink.
 func (f *File) Source() Handle {
 	if f.endless && f.Flags().MayRead() {
 		return f.handle
@@ -63,21 +63,21 @@ func (f *File) Source() Handle {
 	return nil
 }
 
-// Immediate reports whether the handle is Immediate.
+// Immediate reports whether the handle is an Immediate.
 func (f *File) Immediate() bool { return f.immediate }
 
-// ready checks that the file may be used as a caller wants.
+// ready returns an error unless the access mode allows the operation and the file has a handle.
 func (f *File) ready(may bool) error {
 	switch {
 	case !may:
-		return syscall.EBADF
+		return linux.EBADF
 	case f.handle == nil:
-		return syscall.EISDIR
+		return linux.EISDIR
 	}
 	return nil
 }
 
-// Read reads at the offset and moves it. 0 bytes and no error is the end.
+// Read reads at the offset and advances it. It returns 0 and no error at the end of the file.
 func (f *File) Read(p []byte) (int, error) {
 	if err := f.ready(f.Flags().MayRead()); err != nil {
 		return 0, err
@@ -92,8 +92,8 @@ func (f *File) Read(p []byte) (int, error) {
 	return f.told(n, Accessed), err
 }
 
-// Write writes at the offset, or with Append at the end, and moves the offset
-// behind what it wrote.
+// Write writes at the offset, or with Append at the end, and sets the offset to the end of the written
+// data.
 func (f *File) Write(p []byte) (int, error) {
 	flags := f.Flags()
 	if err := f.ready(flags.MayWrite()); err != nil {
@@ -116,7 +116,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return f.told(n, Modified), err
 }
 
-// ReadAt is pread(2).
+// ReadAt implements pread(2).
 func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.readyAt(f.Flags().MayRead(), offset); err != nil {
 		return 0, err
@@ -125,7 +125,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	return f.told(n, Accessed), err
 }
 
-// WriteAt is pwrite(2), which with Append writes at the end all the same.
+// WriteAt implements pwrite(2). With Append it writes at the end regardless of offset, as on Linux.
 func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 	flags := f.Flags()
 	if err := f.readyAt(flags.MayWrite(), offset); err != nil {
@@ -139,7 +139,7 @@ func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 	return f.told(n, Modified), err
 }
 
-// told tells that n bytes went somewhere, if any did, and returns n.
+// told reports event e to the watcher if n > 0, and returns n.
 func (f *File) told(n int, e Event) int {
 	if n > 0 {
 		f.tree.tell(f.place.Node, e)
@@ -150,29 +150,29 @@ func (f *File) told(n int, e Event) int {
 func (f *File) readyAt(may bool, offset int64) error {
 	switch {
 	case offset < 0:
-		return syscall.EINVAL
+		return linux.EINVAL
 	case f.stream:
-		return syscall.ESPIPE
+		return linux.ESPIPE
 	}
 	return f.ready(may)
 }
 
 // Values of whence for Seek (lseek(2)).
 const (
-	SeekSet  = 0
-	SeekCur  = 1
-	SeekEnd  = 2
-	SeekData = 3
-	SeekHole = 4
+	SeekSet  = linux.SEEK_SET
+	SeekCur  = linux.SEEK_CUR
+	SeekEnd  = linux.SEEK_END
+	SeekData = linux.SEEK_DATA
+	SeekHole = linux.SEEK_HOLE
 )
 
-// Seek is lseek(2). What does not know of holes (Sparse) is data, all of it.
+// Seek implements lseek(2). A file that is not Sparse has no holes.
 func (f *File) Seek(offset int64, whence int) (int64, error) {
 	switch {
 	case f.Flags()&PathOnly != 0:
-		return 0, syscall.EBADF
+		return 0, linux.EBADF
 	case f.stream:
-		return 0, syscall.ESPIPE
+		return 0, linux.ESPIPE
 	case f.endless:
 		return 0, nil
 	}
@@ -186,6 +186,7 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return to, nil
 }
 
+// seekTarget returns the new offset. The caller holds mu. Errors: EINVAL, ENXIO, EOVERFLOW.
 func (f *File) seekTarget(offset int64, whence int) (int64, error) {
 	size := f.place.Node.Attr().Size
 	if s, ok := f.handle.(Sized); ok {
@@ -198,28 +199,28 @@ func (f *File) seekTarget(offset int64, whence int) (int64, error) {
 		from = f.offset
 	case SeekEnd:
 		if f.handle == nil {
-			return 0, syscall.EINVAL
+			return 0, linux.EINVAL
 		}
 		from = size
 	case SeekData, SeekHole:
 		if offset < 0 || offset >= size {
-			return 0, syscall.ENXIO
+			return 0, linux.ENXIO
 		}
 		return f.seekHole(offset, size, whence == SeekHole)
 	default:
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	to := from + offset
 	switch {
 	case to < 0 && offset > 0:
-		return 0, syscall.EOVERFLOW
+		return 0, linux.EOVERFLOW
 	case to < 0:
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	return to, nil
 }
 
-// seekHole finds the next hole, or else the next data. Errors: ENXIO if there is no more data.
+// seekHole returns the next hole or the next data. Errors: ENXIO if no data remains.
 func (f *File) seekHole(offset, size int64, hole bool) (int64, error) {
 	sparse, ok := f.handle.(Sparse)
 	switch {
@@ -232,15 +233,15 @@ func (f *File) seekHole(offset, size int64, hole bool) (int64, error) {
 	}
 	at, ok := sparse.NextData(offset)
 	if !ok {
-		return 0, syscall.ENXIO
+		return 0, linux.ENXIO
 	}
 	return at, nil
 }
 
-// Truncate is ftruncate(2).
+// Truncate implements ftruncate(2).
 func (f *File) Truncate(size int64) error {
 	if size < 0 || !f.Flags().MayWrite() || f.place.Node.Attr().Mode.Type() != Regular {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	err := f.place.Node.Change(Change{Fields: SetSize, Size: size})
 	if err == nil {
@@ -249,24 +250,24 @@ func (f *File) Truncate(size int64) error {
 	return err
 }
 
-// Attr is fstat(2).
+// Attr implements fstat(2).
 func (f *File) Attr() Attr { return f.place.Node.Attr() }
 
-// Sync is fsync(2).
+// Sync implements fsync(2).
 func (f *File) Sync() error {
 	switch {
 	case f.Flags()&PathOnly != 0:
-		return syscall.EBADF
+		return linux.EBADF
 	case f.stream:
-		return syscall.EINVAL
+		return linux.EINVAL
 	case f.handle == nil:
 		return f.place.Sync()
 	}
 	return f.handle.Sync()
 }
 
-// Close ends the file. It is called once; what is under way then comes before it, or
-// fails with EBADF.
+// Close closes the file. It must be called once. Other calls in progress complete as if they had come
+// before it, or return EBADF.
 func (f *File) Close() error {
 	if f.Flags()&PathOnly != 0 {
 		return nil

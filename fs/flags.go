@@ -1,27 +1,27 @@
 package fs
 
-import "syscall"
+import "loam/abi/linux"
 
-// Flags are those of open(2), with Linux's numbers.
+// Flags are the flags of open(2), with Linux's values.
 type Flags int32
 
-// The flags that the tree knows. Others pass through to the Handle.
+// Flags that the tree interprets. Other flags are passed to Node.Open.
 const (
-	ReadOnly  Flags = syscall.O_RDONLY
-	WriteOnly Flags = syscall.O_WRONLY
-	ReadWrite Flags = syscall.O_RDWR
-	Create    Flags = syscall.O_CREAT
-	Exclusive Flags = syscall.O_EXCL
-	Truncate  Flags = syscall.O_TRUNC
-	Append    Flags = syscall.O_APPEND
-	MustBeDir Flags = syscall.O_DIRECTORY
-	NoFollow  Flags = syscall.O_NOFOLLOW
-	PathOnly  Flags = 0o10000000 // O_PATH
-	TempFile  Flags = 0o20000000 // __O_TMPFILE, without O_DIRECTORY
+	ReadOnly  Flags = linux.O_RDONLY
+	WriteOnly Flags = linux.O_WRONLY
+	ReadWrite Flags = linux.O_RDWR
+	Create    Flags = linux.O_CREAT
+	Exclusive Flags = linux.O_EXCL
+	Truncate  Flags = linux.O_TRUNC
+	Append    Flags = linux.O_APPEND
+	MustBeDir Flags = linux.O_DIRECTORY
+	NoFollow  Flags = linux.O_NOFOLLOW
+	PathOnly  Flags = linux.O_PATH                         // no I/O, only the path
+	TempFile  Flags = linux.O_TMPFILE &^ linux.O_DIRECTORY // __O_TMPFILE: O_TMPFILE without O_DIRECTORY
 
-	accessMode Flags = syscall.O_ACCMODE
+	accessMode Flags = linux.O_ACCMODE
 )
 
-// MayRead and MayWrite say what the access mode allows.
+// MayRead and MayWrite report whether the access mode allows reading and writing.
 func (f Flags) MayRead() bool  { return f&accessMode != WriteOnly && f&PathOnly == 0 }
 func (f Flags) MayWrite() bool { return f&accessMode != ReadOnly && f&PathOnly == 0 }

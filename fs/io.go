@@ -4,16 +4,17 @@ import (
 	"io"
 	iofs "io/fs"
 	"path"
-	"syscall"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// IO shows what v sees below its root as an io/fs file system, for reading.
+// IO returns a read-only io/fs file system of the tree below v's root.
 func (v *View) IO() iofs.FS { return ioFS{v} }
 
 type ioFS struct{ view *View }
 
-// lookup finds a name of io/fs: relative, and without "." and ".." inside.
+// lookup resolves a name of io/fs, which is relative and contains no "." or "..".
 func (s ioFS) lookup(op, name string, follow bool) (Place, error) {
 	if !iofs.ValidPath(name) {
 		return Place{}, &iofs.PathError{Op: op, Path: name, Err: iofs.ErrInvalid}
@@ -55,7 +56,7 @@ func (s ioFS) ReadLink(name string) (string, error) {
 	}
 	link, ok := p.Node.(Link)
 	if !ok {
-		return "", &iofs.PathError{Op: "readlink", Path: name, Err: syscall.EINVAL}
+		return "", &iofs.PathError{Op: "readlink", Path: name, Err: linux.EINVAL}
 	}
 	return link.Target()
 }
@@ -123,7 +124,7 @@ func (e ioEntry) IsDir() bool                  { return e.entry.Type == Dir }
 func (e ioEntry) Type() iofs.FileMode          { return e.entry.Type.io().Type() }
 func (e ioEntry) Info() (iofs.FileInfo, error) { return e.system.Lstat(e.path) }
 
-// ioInfo is what Stat tells.
+// ioInfo is the result of Stat.
 type ioInfo struct {
 	name string
 	attr Attr
@@ -136,7 +137,7 @@ func (i ioInfo) ModTime() time.Time  { return time.Unix(0, int64(i.attr.Modify))
 func (i ioInfo) IsDir() bool         { return i.attr.Mode.Type() == Dir }
 func (i ioInfo) Sys() any            { return i.attr }
 
-// ioBits says which bit of Linux is which of io/fs.
+// ioBits maps mode bits to those of io/fs.
 var ioBits = []struct {
 	mask, mode Mode
 	io         iofs.FileMode

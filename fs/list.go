@@ -1,29 +1,28 @@
 package fs
 
-import "syscall"
+import "loam/abi/linux"
 
-// Positions in a listing: before ".", before "..", and from there on the
-// directory's own cursors, moved up.
+// Offsets in a listing: "." and "..", followed by the directory's own cursors, increased by atEntries.
 const (
 	atDot = iota
 	atDotDot
 	atEntries
 )
 
-// ReadDir yields the entries of a directory from the file's offset on, "." and
-// ".." first, and moves the offset behind each that is taken: yield says false
-// for an entry that has no room any more. The Cursor of an entry is the offset
-// behind it. Errors: ENOTDIR, EBADF; ENOENT for a directory that has been removed.
+// ReadDir yields the entries of a directory from the file's offset on, "." and ".." first. It advances
+// the offset past each entry for which yield returns true; false means that the entry did not fit. The
+// Cursor of a yielded entry is the offset after it. Errors: ENOTDIR, EBADF; ENOENT for a removed
+// directory.
 func (f *File) ReadDir(yield func(Entry) bool) error {
 	if f.Flags()&PathOnly != 0 {
-		return syscall.EBADF
+		return linux.EBADF
 	}
 	dir, err := f.place.directory()
 	if err != nil {
 		return err
 	}
 	if dir.Attr().Links == 0 {
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,33 +1,32 @@
 package fs
 
-// Memory is address space that a file's content is put into, so that a program can map
-// it. It is made and given to a file system by whoever knows the machine.
+// Memory is a range of addresses that holds a file's content, so that a program can map it. The layer
+// that manages the address space allocates it and passes it to a file system (Reserve).
 type Memory interface {
-	// Address is where it begins.
+	// Address returns the start of the range.
 	Address() uint64
-	// Size is how many bytes were set aside.
+	// Size returns the reserved size in bytes.
 	Size() int64
-	// Bytes are the first n, at most Size, which may be read and written from then on.
-	// What nobody has written to is zeros. Errors: ENOMEM.
+	// Bytes returns the first n bytes and makes them readable and writable. n is at most Size. Bytes
+	// that were never written are 0. Errors: ENOMEM.
 	Bytes(n int64) ([]byte, error)
-	// Clear makes zeros of the bytes from one offset to another, which Bytes has given.
+	// Clear zeroes the bytes in [from, to), which Bytes has returned before.
 	Clear(from, to int64)
-	// Free ends it: nobody uses its bytes any more.
+	// Free releases the range. Its bytes must not be used afterwards.
 	Free()
 }
 
-// Reserve sets memory aside for a file of so many bytes, whole pages, and for what it may
-// grow by.
+// Reserve reserves memory for a file of size bytes, a multiple of the page size, and for its growth.
 // Errors: ENOMEM.
 type Reserve func(size int64) (Memory, error)
 
-// Mappable is a Handle whose file can be mapped by mmap(2) so that what is written to the
-// mapping is in the file, and the other way round: its content then lies in Memory.
+// Mappable is a Handle whose file can be mapped by mmap(2) with MAP_SHARED. While it is mapped, its
+// content lies in Memory, so writes to the mapping change the file and vice versa.
 type Mappable interface {
 	Handle
-	// Map puts the content into memory of at least size bytes, where it stays as long as
-	// there are more calls of Map than of Unmap. All mappings of a file are in one
-	// Memory. Errors: ENOMEM, also if there are mappings and their memory is too small.
+	// Map moves the content into memory of at least size bytes, and counts a mapping. The content stays
+	// there at least until Unmap has been called as often as Map. All mappings of a file share one
+	// Memory. Errors: ENOMEM, also if the file is mapped and its memory is too small.
 	Map(size int64, reserve Reserve) (Memory, error)
 	// Unmap ends a mapping. The Handle is closed after it.
 	Unmap()

@@ -3,56 +3,57 @@ package fs
 import (
 	"sync"
 	"sync/atomic"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// Place is a file as it is reached: the same file system mounted twice has two
-// places for each node. Places are comparable; the zero Place is nowhere.
+// Place is a node together with the mount through which it is reached. If a file system is mounted
+// twice, each node has two places. Places are comparable. The zero Place is no place.
 type Place struct {
 	mount *mount
 	Node  Node
 }
 
-// directory is the node of a place that is known to be one, or ENOTDIR.
+// directory returns the place's node as a Directory. Errors: ENOTDIR.
 func (p Place) directory() (Directory, error) {
 	if d, ok := p.Node.(Directory); ok {
 		return d, nil
 	}
-	return nil, syscall.ENOTDIR
+	return nil, linux.ENOTDIR
 }
 
-// Device is the number of the file system that the place is on, st_dev.
+// Device returns the device number of the place's file system (st_dev).
 func (p Place) Device() Device { return p.mount.device }
 
-// Usage is what statfs(2) tells of the file system that the place is on.
+// Usage implements statfs(2) for the place's file system.
 func (p Place) Usage() Usage {
 	u := p.mount.fs.Usage()
 	u.ReadOnly = u.ReadOnly || p.mount.readOnly
 	return u
 }
 
-// Sync is syncfs(2).
+// Sync implements syncfs(2).
 func (p Place) Sync() error { return p.mount.fs.Sync() }
 
-// writable tells whether the mount allows changes: nil or EROFS.
+// writable returns EROFS if the mount is read-only, and nil otherwise.
 func (p Place) writable() error {
 	if p.mount.readOnly {
-		return syscall.EROFS
+		return linux.EROFS
 	}
 	return nil
 }
 
-// mount is a file system in the tree.
+// mount is a file system mounted in the tree.
 type mount struct {
 	fs       FileSystem
-	file     Node  // what is seen at its place, if that is one file of fs and not its root
-	at       Place // what it hides; zero for the root of the tree
-	device   Device
+	file     Node   // mounted instead of the root, if only one file of fs is mounted
+	at       Place  // the place that it hides; zero for the root of the tree
+	device   Device // st_dev of the files in fs
 	readOnly bool
 }
 
-// root is what is seen there. A file system is asked for its root each time, and not
-// before somebody looks.
+// root returns the place of the mounted root. It calls FileSystem.Root each time, so that a file system
+// may be opened lazily.
 func (m *mount) root() Place {
 	if m.file != nil {
 		return Place{m, m.file}
@@ -60,29 +61,29 @@ func (m *mount) root() Place {
 	return Place{m, m.fs.Root()}
 }
 
-// OpenDevice makes a handle of a device.
+// OpenDevice opens a device.
 type OpenDevice func(Flags) (Handle, error)
 
-// deviceKey names a driver: character and block devices are numbered apart.
+// deviceKey identifies a driver. Character and block devices have separate numbers.
 type deviceKey struct {
 	kind Mode
 	Device
 }
 
-// Tree is the one tree of names: file systems and where they are mounted, and
-// the devices that device files stand for. Looking up takes no lock.
+// Tree is a tree of names. It consists of mounted file systems, and of the drivers behind device files.
+// Lookups take no lock.
 type Tree struct {
 	root    *mount
-	mounts  atomic.Pointer[map[Place]*mount] // by what they hide; replaced, never changed
+	mounts  atomic.Pointer[map[Place]*mount] // by the hidden place; replaced, never modified
 	drivers sync.Map                         // deviceKey -> OpenDevice
-	watcher atomic.Pointer[Watcher]          // nil: nobody watches
-	cookies atomic.Uint32                    // of Notice
+	watcher atomic.Pointer[Watcher]          // nil: no watcher
+	cookies atomic.Uint32                    // last Notice.Cookie
 
-	mu     sync.Mutex // held while a table is replaced
-	serial uint32     // minor number of the newest mount
+	mu     sync.Mutex // held while mounts is replaced
+	serial uint32     // minor device number of the newest mount
 }
 
-// NewTree returns a tree with one file system, at "/".
+// NewTree returns a tree with one file system, mounted at "/".
 func NewTree(root FileSystem) *Tree {
 	t := &Tree{serial: 1}
 	t.root = &mount{fs: root, device: Device{Minor: 1}}
@@ -90,11 +91,11 @@ func NewTree(root FileSystem) *Tree {
 	return t
 }
 
-// Root is the place of "/".
+// Root returns the place of "/".
 func (t *Tree) Root() Place { return t.cross(t.root.root()) }
 
-// Mount puts a file system over the directory at. What was there is hidden, and
-// a later mount at the same place hides this one. Errors: ENOTDIR.
+// Mount mounts a file system on the directory at. It hides what was there before, as a later mount at
+// the same place hides this one. Errors: ENOTDIR.
 func (t *Tree) Mount(f FileSystem, at Place, readOnly bool) error {
 	if _, err := at.directory(); err != nil {
 		return err
@@ -103,11 +104,11 @@ func (t *Tree) Mount(f FileSystem, at Place, readOnly bool) error {
 	return nil
 }
 
-// MountFile puts one file of a file system over the file at. Errors: EISDIR.
+// MountFile mounts a single file of a file system on the file at. Errors: EISDIR.
 func (t *Tree) MountFile(f FileSystem, file Node, at Place, readOnly bool) error {
 	for _, n := range [...]Node{file, at.Node} {
 		if n.Attr().Mode.Type() == Dir {
-			return syscall.EISDIR
+			return linux.EISDIR
 		}
 	}
 	t.mount(&mount{fs: f, file: file, readOnly: readOnly}, at)
@@ -129,8 +130,7 @@ func (t *Tree) mount(m *mount, at Place) {
 	t.mounts.Store(&table)
 }
 
-// cross is what is seen at a place: the root of what is mounted there, if
-// anything is.
+// cross follows mounts: it returns the root of the topmost file system mounted at p, or p itself.
 func (t *Tree) cross(p Place) Place {
 	table := *t.mounts.Load()
 	for len(table) > 0 {
@@ -143,7 +143,7 @@ func (t *Tree) cross(p Place) Place {
 	return p
 }
 
-// parent is the directory above a directory, across mounts.
+// parent returns the parent of a directory, across mounts.
 func (t *Tree) parent(p Place) Place {
 	for p == p.mount.root() {
 		if p.mount == t.root {
@@ -158,22 +158,22 @@ func (t *Tree) parent(p Place) Place {
 	return t.cross(Place{p.mount, d.Parent()})
 }
 
-// AddDevice says how the device files of a type, CharDevice or BlockDevice, with
-// a number are opened.
+// AddDevice registers a driver: the function that opens the device files of a type (CharDevice or
+// BlockDevice) with a number.
 func (t *Tree) AddDevice(kind Mode, d Device, open OpenDevice) {
 	t.drivers.Store(deviceKey{kind, d}, open)
 }
 
-// openDevice opens a device file. Errors: ENXIO when no device has its number.
+// openDevice opens a device file. Errors: ENXIO if no driver is registered for its number.
 func (t *Tree) openDevice(a Attr, flags Flags) (Handle, error) {
 	open, ok := t.drivers.Load(deviceKey{a.Mode.Type(), a.Device})
 	if !ok {
-		return nil, syscall.ENXIO
+		return nil, linux.ENXIO
 	}
 	return open.(OpenDevice)(flags)
 }
 
-// Sync is sync(2): every file system, and the first error.
+// Sync implements sync(2) for every file system. It returns the first error.
 func (t *Tree) Sync() error {
 	first := t.root.fs.Sync()
 	for _, m := range *t.mounts.Load() {

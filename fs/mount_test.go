@@ -1,15 +1,15 @@
 package fs_test
 
 import (
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
 )
 
-// A file can be mounted over a file, and is then what the path leads to: it can be
-// read, and neither written, removed nor renamed.
+// A file can be mounted over a file. Its path then leads to the mounted file, which can be read, but
+// not written, removed or renamed.
 func TestMountFile(t *testing.T) {
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
 	other := memfs.New(memfs.Config{})
@@ -27,7 +27,7 @@ func TestMountFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.Tree.MountFile(other, other.Root(), at, true); err != syscall.EISDIR {
+	if err := v.Tree.MountFile(other, other.Root(), at, true); err != linux.EISDIR {
 		t.Errorf("a directory over a file: %v", err)
 	}
 	if err := v.Tree.MountFile(other, file, at, true); err != nil {
@@ -44,10 +44,10 @@ func TestMountFile(t *testing.T) {
 	}
 	_, err = v.Open(v.Root, "/f", fs.WriteOnly, 0)
 	for what, got := range map[string]struct{ err, want error }{
-		"write":  {err, syscall.EROFS},
-		"remove": {v.Unlink(v.Root, "/f"), syscall.EBUSY},
-		"rename": {v.Rename(v.Root, "/f", v.Root, "/g", 0), syscall.EBUSY},
-		"below":  {v.Mkdir(v.Root, "/f/x", 0o755), syscall.ENOTDIR},
+		"write":  {err, linux.EROFS},
+		"remove": {v.Unlink(v.Root, "/f"), linux.EBUSY},
+		"rename": {v.Rename(v.Root, "/f", v.Root, "/g", 0), linux.EBUSY},
+		"below":  {v.Mkdir(v.Root, "/f/x", 0o755), linux.ENOTDIR},
 	} {
 		if got.err != got.want {
 			t.Errorf("%s: %v, want %v", what, got.err, got.want)

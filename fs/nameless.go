@@ -1,57 +1,58 @@
 package fs
 
-import "syscall"
+import "loam/abi/linux"
 
-// Files that never had a name, what memfd_create(2) and O_TMPFILE make, and seals.
+// Files without a name, created by memfd_create(2) and O_TMPFILE, and seals.
 
-// NamelessMaker is a FileSystem that makes regular files without a name, which go with their
-// last Handle.
+// NamelessMaker is a FileSystem that can create regular files without a name. Such a file is deleted
+// when its last Handle is closed.
 type NamelessMaker interface {
 	FileSystem
-	// MakeNameless makes one. Errors: ENOSPC.
+	// MakeNameless creates a file. Errors: ENOSPC.
 	MakeNameless(mode Mode, owner Owner, use NamelessUse) (Node, error)
 }
 
-// NamelessUse says what a file without a name is good for.
+// NamelessUse is the purpose of a file without a name.
 type NamelessUse uint8
 
-// Uses.
+// Purposes.
 const (
-	ToSeal NamelessUse = iota // it can be sealed, and never has a name
-	ToName                    // as long as it is open, Directory.Link may give it a first name
-	ToKeep                    // neither
+	ToSeal NamelessUse = iota // can be sealed; never gets a name
+	ToName                    // Directory.Link may give it its first name while it is open
+	ToKeep                    // can neither be sealed nor get a name
 )
 
-// Seals are what may no longer be done to a file, with the numbers of fcntl(2).
+// Seals is a set of forbidden operations on a file, with the values of fcntl(2).
 type Seals uint32
 
-// The seals.
+// Seals, each named after the operation that it forbids.
 const (
-	SealSeals       Seals = 1 << iota // to add seals
-	SealShrink                        // to make it shorter
-	SealGrow                          // to make it longer
-	SealWrite                         // to write
-	SealFutureWrite                   // to write but by mappings that are there already
+	SealSeals       Seals = 1 << iota // adding seals
+	SealShrink                        // making the file shorter
+	SealGrow                          // making the file longer
+	SealWrite                         // writing
+	SealFutureWrite                   // writing, except through existing mappings
 
 	allSeals = SealSeals | SealShrink | SealGrow | SealWrite | SealFutureWrite
 )
 
-// Sealable is a Node that has seals. What they forbid is EPERM.
+// Sealable is a Node that supports seals. A forbidden operation returns EPERM.
 type Sealable interface {
 	Node
 	Seals() Seals
-	// AddSeals errors: EPERM if no more may be added; EBUSY for SealWrite while it is mapped.
+	// AddSeals adds seals. Errors: EPERM if SealSeals is set; EBUSY for SealWrite while the file is
+	// mapped.
 	AddSeals(Seals) error
 }
 
-// OpenNameless makes a file without a name at the root's file system and opens it for
-// reading and writing. The umask is not asked. Errors: EOPNOTSUPP if there are no such
+// OpenNameless creates a file without a name on the root's file system, and opens it for reading and
+// writing. It does not apply the umask. Errors: EOPNOTSUPP if the file system does not support such
 // files, ENOSPC.
 func (v *View) OpenNameless(mode Mode) (*File, error) {
 	m := v.Tree.root
 	maker, ok := m.fs.(NamelessMaker)
 	if !ok {
-		return nil, syscall.EOPNOTSUPP
+		return nil, linux.EOPNOTSUPP
 	}
 	n, err := maker.MakeNameless(mode, Owner{v.Who.UID, v.Who.GID}, ToSeal)
 	if err != nil {
@@ -64,12 +65,12 @@ func (v *View) OpenNameless(mode Mode) (*File, error) {
 	return newFile(v.Tree, Place{m, n}, h, ReadWrite), nil
 }
 
-// openTemp is Open with O_TMPFILE: a new file without a name, in the file system of the directory that
-// path leads to. With Exclusive it never has one. Errors: EINVAL if it could not be written to, or something
-// else were to be made; EOPNOTSUPP if there are no such files.
+// openTemp implements Open with O_TMPFILE: it creates a file without a name in the file system of the
+// directory path. With Exclusive the file can never get a name. Errors: EINVAL without write access or
+// with Create; EOPNOTSUPP if the file system does not support such files.
 func (v *View) openTemp(at Place, path string, flags Flags, mode Mode) (*File, error) {
 	if flags&MustBeDir == 0 || flags&Create != 0 || !flags.MayWrite() {
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	place, err := v.Lookup(at, path, flags&NoFollow == 0)
 	if err != nil {
@@ -81,7 +82,7 @@ func (v *View) openTemp(at Place, path string, flags Flags, mode Mode) (*File, e
 	}
 	maker, ok := place.mount.fs.(NamelessMaker)
 	if !ok {
-		return nil, syscall.EOPNOTSUPP
+		return nil, linux.EOPNOTSUPP
 	}
 	use := ToName
 	if flags&Exclusive != 0 {
@@ -99,24 +100,23 @@ func (v *View) openTemp(at Place, path string, flags Flags, mode Mode) (*File, e
 	return v.opened(newFile(v.Tree, Place{place.mount, n}, h, flags)), nil
 }
 
-// Seals is F_GET_SEALS. Errors: EINVAL for a file that has none.
+// Seals implements F_GET_SEALS. Errors: EINVAL if the file does not support seals.
 func (f *File) Seals() (Seals, error) {
 	n, ok := f.place.Node.(Sealable)
 	if !ok {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	return n.Seals(), nil
 }
 
-// AddSeals is F_ADD_SEALS. Errors: EPERM, also for a file that was opened for reading only;
-// EINVAL; EBUSY.
+// AddSeals implements F_ADD_SEALS. Errors: EPERM, also for a file opened read-only; EINVAL; EBUSY.
 func (f *File) AddSeals(s Seals) error {
 	n, ok := f.place.Node.(Sealable)
 	switch {
 	case !f.Flags().MayWrite():
-		return syscall.EPERM
+		return linux.EPERM
 	case !ok || s&^allSeals != 0:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	return n.AddSeals(s)
 }

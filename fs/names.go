@@ -1,12 +1,11 @@
 package fs
 
-import "syscall"
+import "loam/abi/linux"
 
-// Making, moving and removing names. Each call walks to the directory of the
-// last name, checks that the caller may change it, and leaves the rest to the
-// file system.
+// Creating, renaming and removing names. Each call resolves the path up to the last name, checks
+// permissions on the directory, and calls the file system.
 
-// room checks that v may add or remove names in the directory of t.
+// room checks that v may add or remove names in t's directory, and returns it.
 func (v *View) room(t target) (Directory, error) {
 	dir, err := t.dir.directory()
 	if err != nil {
@@ -16,35 +15,35 @@ func (v *View) room(t target) (Directory, error) {
 		return nil, err
 	}
 	if !v.Who.May(dir.Attr(), ToWrite|ToExecute) {
-		return nil, syscall.EACCES
+		return nil, linux.EACCES
 	}
 	return dir, nil
 }
 
-// place is where something new is to be made: errors EEXIST, and ENOENT for a
-// name with a slash behind it unless it is to be a directory.
+// vacant resolves the path of a file to be created. Errors: EEXIST; ENOENT for a trailing slash, unless
+// a directory is to be created.
 func (v *View) vacant(at Place, path string, wantDir bool) (target, Directory, error) {
 	t, err := v.walk(at, path, never)
 	switch {
 	case err != nil:
 		return t, nil, err
 	case t.exists():
-		return t, nil, syscall.EEXIST
+		return t, nil, linux.EEXIST
 	case t.slash && !wantDir:
-		return t, nil, syscall.ENOENT
+		return t, nil, linux.ENOENT
 	}
 	dir, err := v.room(t)
 	return t, dir, err
 }
 
-// makeIn makes a file of v's.
+// makeIn creates a file owned by v's user.
 func (v *View) makeIn(dir Directory, name string, mode Mode, d Device) (Node, error) {
 	mode, owner := v.newIn(dir, mode)
 	return dir.Make(name, mode, owner, d)
 }
 
-// newIn is the mode and the owner of a new file of v's: less its umask, and with the group of a
-// directory that has the set-group-ID bit (inode(7)).
+// newIn returns the mode and the owner of a new file. It applies the umask. In a directory with the
+// set-group-ID bit, the file inherits the directory's group (inode(7)).
 func (v *View) newIn(dir Directory, mode Mode) (Mode, Owner) {
 	owner := Owner{v.Who.UID, v.Who.GID}
 	mode &^= v.Umask & 0o777
@@ -57,7 +56,7 @@ func (v *View) newIn(dir Directory, mode Mode) (Mode, Owner) {
 	return mode, owner
 }
 
-// made tells of what was made, if it was.
+// made returns a function that reports a created file to the watcher and passes on the error.
 func (v *View) made(dir Directory, name string) func(Node, error) error {
 	return func(n Node, err error) error {
 		if err == nil {
@@ -67,7 +66,7 @@ func (v *View) made(dir Directory, name string) func(Node, error) error {
 	}
 }
 
-// Mkdir is mkdirat(2).
+// Mkdir implements mkdirat(2). Errors: EEXIST, EACCES, EROFS, and those of path resolution and Directory.Make.
 func (v *View) Mkdir(at Place, path string, mode Mode) error {
 	t, dir, err := v.vacant(at, path, true)
 	if err != nil {
@@ -76,7 +75,7 @@ func (v *View) Mkdir(at Place, path string, mode Mode) error {
 	return v.made(dir, t.name)(v.makeIn(dir, t.name, Dir|mode&(0o777|Sticky), Device{}))
 }
 
-// Mknod is mknodat(2): regular files, FIFOs, sockets, and for user 0 devices.
+// Mknod implements mknodat(2) for regular files, FIFOs, sockets, and for user 0 devices.
 func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
 	if mode.Type() == 0 {
 		mode |= Regular
@@ -84,27 +83,27 @@ func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
 	switch mode.Type() {
 	case Regular, Fifo, Socket, CharDevice, BlockDevice:
 	case Dir:
-		return syscall.EPERM
+		return linux.EPERM
 	default:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	t, dir, err := v.vacant(at, path, false)
 	if err != nil {
 		return err
 	}
 	if kind := mode.Type(); v.Who.UID != 0 && (kind == CharDevice || kind == BlockDevice) {
-		return syscall.EPERM
+		return linux.EPERM
 	}
 	return v.made(dir, t.name)(v.makeIn(dir, t.name, mode&(TypeMask|Permissions), d))
 }
 
-// Symlink is symlinkat(2).
+// Symlink implements symlinkat(2).
 func (v *View) Symlink(text string, at Place, path string) error {
 	switch {
 	case text == "":
-		return syscall.ENOENT
+		return linux.ENOENT
 	case len(text) >= MaxPath:
-		return syscall.ENAMETOOLONG
+		return linux.ENAMETOOLONG
 	}
 	t, dir, err := v.vacant(at, path, false)
 	if err != nil {
@@ -113,7 +112,7 @@ func (v *View) Symlink(text string, at Place, path string) error {
 	return v.made(dir, t.name)(dir.Symlink(t.name, text, Owner{v.Who.UID, v.Who.GID}))
 }
 
-// Readlink is readlinkat(2).
+// Readlink implements readlinkat(2).
 func (v *View) Readlink(at Place, path string) (string, error) {
 	p, err := v.Lookup(at, path, false)
 	if err != nil {
@@ -121,13 +120,13 @@ func (v *View) Readlink(at Place, path string) (string, error) {
 	}
 	link, ok := p.Node.(Link)
 	if !ok {
-		return "", syscall.EINVAL
+		return "", linux.EINVAL
 	}
 	return link.Target()
 }
 
-// Link is linkat(2): one more name for the file old. Whoever may neither own nor
-// read and write a file may not link to it (protected_hardlinks of proc(5)).
+// Link implements linkat(2): it adds a name for the file old. The caller must own the file, or be able
+// to read and write it (protected_hardlinks of proc(5)).
 func (v *View) Link(old Place, at Place, path string) error {
 	t, dir, err := v.vacant(at, path, false)
 	if err != nil {
@@ -137,11 +136,11 @@ func (v *View) Link(old Place, at Place, path string) error {
 	kind := a.Mode.Type()
 	switch {
 	case t.dir.mount != old.mount:
-		return syscall.EXDEV
+		return linux.EXDEV
 	case kind == Dir:
-		return syscall.EPERM
+		return linux.EPERM
 	case !v.Who.owns(a) && !(kind == Regular && v.Who.May(a, ToRead|ToWrite)):
-		return syscall.EPERM
+		return linux.EPERM
 	}
 	if err := dir.Link(t.name, old.Node); err != nil {
 		return err
@@ -151,32 +150,33 @@ func (v *View) Link(old Place, at Place, path string) error {
 	return nil
 }
 
-// leaving checks that v may take the last name of t away.
+// leaving checks that v may remove t's last name, and returns its directory.
 func (v *View) leaving(t target) (Directory, error) {
 	if !t.exists() {
-		return nil, syscall.ENOENT
+		return nil, linux.ENOENT
 	}
 	dir, err := v.room(t)
 	if err != nil {
 		return nil, err
 	}
 	if !v.Who.mayRemove(dir.Attr(), t.place.Node.Attr()) {
-		return nil, syscall.EPERM
+		return nil, linux.EPERM
 	}
 	if t.place.mount != t.dir.mount {
-		return nil, syscall.EBUSY
+		return nil, linux.EBUSY
 	}
 	return dir, nil
 }
 
-// Unlink is unlinkat(2).
+// Unlink implements unlinkat(2). Errors: EISDIR for a directory, EBUSY for a mount point, EPERM, EACCES, EROFS,
+// and those of path resolution.
 func (v *View) Unlink(at Place, path string) error {
 	t, err := v.walk(at, path, never)
 	switch {
 	case err != nil:
 		return err
 	case t.last != named:
-		return syscall.EISDIR
+		return linux.EISDIR
 	}
 	dir, err := v.leaving(t)
 	if err != nil {
@@ -185,7 +185,7 @@ func (v *View) Unlink(at Place, path string) error {
 	if t.slash {
 		_, err := t.place.directory()
 		if err == nil {
-			err = syscall.EISDIR
+			err = linux.EISDIR
 		}
 		return err
 	}
@@ -195,18 +195,19 @@ func (v *View) Unlink(at Place, path string) error {
 	return err
 }
 
-// Rmdir is unlinkat(2) with AT_REMOVEDIR.
+// Rmdir implements unlinkat(2) with AT_REMOVEDIR. Errors: EINVAL for ".", ENOTEMPTY also for "..", EBUSY for the
+// root or a mount point, ENOTDIR, EPERM, EACCES, EROFS, and those of path resolution.
 func (v *View) Rmdir(at Place, path string) error {
 	t, err := v.walk(at, path, never)
 	switch {
 	case err != nil:
 		return err
 	case t.last == dot:
-		return syscall.EINVAL
+		return linux.EINVAL
 	case t.last == dotDot:
-		return syscall.ENOTEMPTY
+		return linux.ENOTEMPTY
 	case t.last == root:
-		return syscall.EBUSY
+		return linux.EBUSY
 	}
 	dir, err := v.leaving(t)
 	if err != nil {
@@ -218,10 +219,11 @@ func (v *View) Rmdir(at Place, path string) error {
 	return err
 }
 
-// Rename is renameat2(2).
+// Rename implements renameat2(2). Errors: EXDEV across mounts, EBUSY for ".", "..", the root or a mount point,
+// EPERM, EACCES, EROFS, and those of Directory.Rename.
 func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags RenameFlags) error {
 	if flags&^(RenameNoReplace|RenameExchange) != 0 || flags == RenameNoReplace|RenameExchange {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	from, err := v.walk(at, path, never)
 	if err != nil {
@@ -232,9 +234,9 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 	case err != nil:
 		return err
 	case from.last != named || to.last != named:
-		return syscall.EBUSY
+		return linux.EBUSY
 	case from.dir.mount != to.dir.mount:
-		return syscall.EXDEV
+		return linux.EXDEV
 	}
 	dir, err := v.leaving(from)
 	if err != nil {
@@ -250,18 +252,19 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 	return err
 }
 
-// arriving checks that v may put what from leads to at the last name of to.
+// arriving checks that v may move the file of from to the last name of to, and returns the target
+// directory.
 func (v *View) arriving(from, to target, flags RenameFlags) (Directory, error) {
 	_, isDir := from.place.Node.(Directory)
 	switch {
 	case to.exists() && flags&RenameNoReplace != 0:
-		return nil, syscall.EEXIST
+		return nil, linux.EEXIST
 	case !to.exists() && flags&RenameExchange != 0:
-		return nil, syscall.ENOENT
+		return nil, linux.ENOENT
 	case (from.slash || to.slash) && !isDir:
-		return nil, syscall.ENOTDIR
+		return nil, linux.ENOTDIR
 	case isDir && from.dir != to.dir && !v.Who.May(from.place.Node.Attr(), ToWrite):
-		return nil, syscall.EACCES // its ".." changes
+		return nil, linux.EACCES // its ".." changes
 	case to.exists():
 		return v.leaving(to)
 	}

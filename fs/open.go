@@ -2,12 +2,12 @@ package fs
 
 import (
 	"strings"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// Open is openat(2). mode counts when a file is made.
-//
-// Not there: FIFOs (ENXIO).
+// Open implements openat(2). mode is used if a file is created. Opening a FIFO returns ENXIO; the
+// caller must implement FIFOs.
 func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error) {
 	switch {
 	case flags&PathOnly != 0:
@@ -15,7 +15,7 @@ func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error
 	case flags&TempFile != 0:
 		return v.openTemp(at, path, flags, mode)
 	case flags&(Create|MustBeDir) == Create|MustBeDir:
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	if flags&Create != 0 {
 		return v.openOrCreate(at, path, flags, mode)
@@ -27,8 +27,8 @@ func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error
 	return v.open(p, flags)
 }
 
-// openOrCreate is Open with O_CREAT, which opens no directory, and with a slash
-// behind the name opens nothing.
+// openOrCreate implements Open with O_CREAT. It returns EISDIR for a directory and for a path with a
+// trailing slash.
 func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*File, error) {
 	exclusive := flags&Exclusive != 0
 	bare := strings.TrimRight(path, "/")
@@ -45,26 +45,26 @@ func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*Fil
 	case err != nil:
 		return nil, err
 	case (slash || t.slash) && t.last == named: // t.slash is that of a symbolic link's target
-		return nil, syscall.EISDIR
+		return nil, linux.EISDIR
 	case !t.exists():
 		return v.create(t, flags, mode)
 	case exclusive:
-		return nil, syscall.EEXIST
+		return nil, linux.EEXIST
 	case t.place.Node.Attr().Mode.Type() == Dir:
-		return nil, syscall.EISDIR
+		return nil, linux.EISDIR
 	}
 	return v.open(t.place, flags)
 }
 
-// create makes the file that Open did not find. Another who makes it at the
-// same time wins, and is opened unless Exclusive forbids.
+// create creates the file that openOrCreate did not find. If another process creates it at the same
+// time, that file is opened, unless Exclusive is set.
 func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 	dir, err := v.room(t)
 	if err != nil {
 		return nil, err
 	}
 	node, err := v.makeIn(dir, t.name, Regular|mode&Permissions, Device{})
-	if err == syscall.EEXIST && flags&Exclusive == 0 {
+	if err == linux.EEXIST && flags&Exclusive == 0 {
 		if node, err = dir.Lookup(t.name); err == nil {
 			return v.open(v.Tree.cross(Place{t.dir.mount, node}), flags)
 		}
@@ -80,10 +80,12 @@ func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 	return v.opened(newFile(v.Tree, Place{t.dir.mount, node}, h, flags)), nil
 }
 
-// OpenPlace opens what is known already, with all checks of Open: a path below
-// /proc/self/fd, a file to execute.
+// OpenPlace opens a known place with all checks of Open. It serves paths in /proc/self/fd, and files to
+// execute.
 func (v *View) OpenPlace(p Place, flags Flags) (*File, error) { return v.open(p, flags) }
 
+// open checks permissions, opens the node or the device, and truncates the file if the flags ask for
+// it.
 func (v *View) open(p Place, flags Flags) (*File, error) {
 	a := p.Node.Attr()
 	if err := v.mayOpen(p, a, flags); err != nil {
@@ -100,7 +102,7 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 	case CharDevice, BlockDevice:
 		h, err = v.Tree.openDevice(a, flags)
 	case Fifo, Socket:
-		return nil, syscall.ENXIO
+		return nil, linux.ENXIO
 	default:
 		h, err = p.Node.Open(flags)
 	}
@@ -117,28 +119,28 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 	return v.opened(newFile(v.Tree, p, h, flags)), nil
 }
 
-// opened tells of a file.
+// opened reports an open file to the watcher.
 func (v *View) opened(f *File) *File {
 	v.Tree.tell(f.place.Node, Opened)
 	return f
 }
 
-// mayOpen checks flags against what the file is and who may do what with it.
+// mayOpen checks the flags against the file's type and permissions.
 func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 	kind := a.Mode.Type()
 	switch {
 	case flags&MustBeDir != 0 && kind != Dir:
-		return syscall.ENOTDIR
+		return linux.ENOTDIR
 	case flags&PathOnly != 0:
 		return nil
 	case kind == Symlink:
-		return syscall.ELOOP
+		return linux.ELOOP
 	}
 	writes := flags.MayWrite() || flags&Truncate != 0
 	if writes {
 		switch kind {
 		case Dir:
-			return syscall.EISDIR
+			return linux.EISDIR
 		case Regular:
 			if err := p.writable(); err != nil {
 				return err
@@ -153,7 +155,7 @@ func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 		wish |= ToWrite
 	}
 	if !v.Who.May(a, wish) {
-		return syscall.EACCES
+		return linux.EACCES
 	}
 	return nil
 }

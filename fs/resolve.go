@@ -1,20 +1,20 @@
 package fs
 
-import "syscall"
+import "loam/abi/linux"
 
-// Resolve bounds where a walk may lead: the RESOLVE flags of openat2(2), with Linux's values.
+// Resolve restricts path resolution: the RESOLVE_* flags of openat2(2), with Linux's values.
 type Resolve uint64
 
-// Bounds.
+// Restrictions.
 const (
-	NoCrossing   Resolve = 1 << iota // RESOLVE_NO_XDEV: no mount is crossed
-	NoMagicLinks                     // RESOLVE_NO_MAGICLINKS: means nothing here
-	NoLinks                          // RESOLVE_NO_SYMLINKS: no symbolic link is followed
-	Beneath                          // RESOLVE_BENEATH: what leads out of the directory where it begins is EXDEV
-	InRoot                           // RESOLVE_IN_ROOT: that directory is the root
+	NoCrossing   Resolve = 1 << iota // RESOLVE_NO_XDEV: mounts must not be crossed
+	NoMagicLinks                     // RESOLVE_NO_MAGICLINKS: no effect here
+	NoLinks                          // RESOLVE_NO_SYMLINKS: symbolic links must not be followed
+	Beneath                          // RESOLVE_BENEATH: leaving the starting directory returns EXDEV
+	InRoot                           // RESOLVE_IN_ROOT: the starting directory acts as the root
 )
 
-// Within is v for one walk from at that has bounds, and where it begins.
+// Within returns a copy of v for one path resolution that starts at at and is restricted by bounds.
 func (v *View) Within(at Place, bounds Resolve) *View {
 	bounded := *v
 	bounded.bounds = bounds
@@ -24,28 +24,28 @@ func (v *View) Within(at Place, bounds Resolve) *View {
 	return &bounded
 }
 
-// mayStart reports whether a path may go to the root. Errors: EXDEV.
+// mayStart checks whether a path may begin at the root. Errors: EXDEV.
 func (w *walker) mayStart() error {
 	if w.bounds&Beneath != 0 {
-		return syscall.EXDEV
+		return linux.EXDEV
 	}
 	return nil
 }
 
-// mayFollow reports whether a symbolic link to path may be followed. Errors: ELOOP, EXDEV.
+// mayFollow checks whether a symbolic link with target path may be followed. Errors: ELOOP, EXDEV.
 func (w *walker) mayFollow(path string) error {
 	switch {
 	case w.bounds&NoLinks != 0:
-		return syscall.ELOOP
+		return linux.ELOOP
 	case path[0] != '/':
 		return nil
 	case w.bounds&NoCrossing != 0 && w.dir.mount != w.Root.mount:
-		return syscall.EXDEV
+		return linux.EXDEV
 	}
 	return w.mayStart()
 }
 
-// up is the directory above. Errors: EXDEV.
+// up returns the parent directory. Errors: EXDEV.
 func (w *walker) up() (Place, error) {
 	if w.dir == w.Root {
 		return w.dir, w.mayStart()
@@ -54,10 +54,10 @@ func (w *walker) up() (Place, error) {
 	return above, w.mayCross(above)
 }
 
-// mayCross reports whether a step may lead to a place. Errors: EXDEV.
+// mayCross checks whether a step may lead to a place. Errors: EXDEV.
 func (w *walker) mayCross(to Place) error {
 	if w.bounds&NoCrossing != 0 && to.mount != w.dir.mount {
-		return syscall.EXDEV
+		return linux.EXDEV
 	}
 	return nil
 }

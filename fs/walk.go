@@ -2,21 +2,21 @@ package fs
 
 import (
 	"strings"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// From a path to a file: path_resolution(7). A walk ends in a target, which
-// serves those who want the file as well as those who want to make or remove
-// the last name.
+// Path resolution (path_resolution(7)). A walk ends in a target. The target serves callers that need
+// the file, and callers that create or remove its last name.
 
-// Bounds of paths, as on Linux.
+// Limits of paths, as on Linux.
 const (
-	MaxPath  = 4096 // bytes, with the NUL that C has at the end (PATH_MAX)
-	maxLinks = 40   // symbolic links followed in one walk
+	MaxPath  = 4096 // bytes, including the terminating NUL of C (PATH_MAX)
+	maxLinks = 40   // maximum number of symbolic links followed in one walk
 )
 
-// View is how one process sees the tree. Its fields may be changed between
-// calls (chdir, chroot, setuid, umask), not during one.
+// View is the tree as one process sees it. Its fields may be changed between calls (chdir, chroot,
+// setuid, umask), but not during a call.
 type View struct {
 	Tree  *Tree
 	Root  Place
@@ -24,63 +24,63 @@ type View struct {
 	Who   Credentials
 	Umask Mode
 
-	bounds Resolve // of one walk: see Within
+	bounds Resolve // set only for one walk: see Within
 }
 
-// NewView is the view of user 0, at the root.
+// NewView returns a view of user 0 whose working directory is the root.
 func NewView(t *Tree) *View {
 	return &View{Tree: t, Root: t.Root(), Dir: t.Root(), Umask: 0o022}
 }
 
-// lastName says how a path ended.
+// lastName classifies the end of a path.
 type lastName uint8
 
 const (
-	named  lastName = iota // in a name
-	dot                    // in "."
-	dotDot                 // in ".."
-	root                   // it was "/"
+	named  lastName = iota // a name
+	dot                    // "."
+	dotDot                 // ".."
+	root                   // "/"
 )
 
-// target is where a walk ended.
+// target is the result of a walk.
 type target struct {
-	dir   Place // holds the last name; the file itself where there is no last name
+	dir   Place // contains the last name; without a last name, the file itself
 	last  lastName
 	name  string
-	place Place // the file; nowhere when there is none of that name
-	slash bool  // a slash came after the last name: it has to be a directory
+	place Place // the file; zero if the last name does not exist
+	slash bool  // a slash follows the last name: it must be a directory
 }
 
 func (t *target) exists() bool { return t.place.Node != nil }
 
-// found is the place of a target that has to be there.
+// found returns the place of a target. Errors: ENOENT, ENOTDIR.
 func (t *target) found() (Place, error) {
 	switch {
 	case !t.exists():
-		return Place{}, syscall.ENOENT
+		return Place{}, linux.ENOENT
 	case t.slash && t.place.Node.Attr().Mode.Type() != Dir:
-		return Place{}, syscall.ENOTDIR
+		return Place{}, linux.ENOTDIR
 	}
 	return t.place, nil
 }
 
-// following says what becomes of a symbolic link in the last place.
+// following says whether to follow a symbolic link in the last component.
 type following uint8
 
 const (
-	never   following = iota // it is made, removed or renamed itself
-	atSlash                  // it is followed when a slash comes after it (lstat)
-	always                   // (stat)
+	never   following = iota // no: the link itself is created, removed or renamed
+	atSlash                  // only if a slash follows it (lstat)
+	always                   // yes (stat)
 )
 
-// walk resolves path from at, which a path that begins with a slash leaves
-// aside. That the last name does not exist is no error.
+// walk resolves path. A relative path starts at the directory at. It is no error if the last name does
+// not exist.
 func (v *View) walk(at Place, path string, follow following) (target, error) {
 	switch {
 	case path == "":
-		return target{}, syscall.ENOENT
+		return target{}, linux.ENOENT
 	case len(path) >= MaxPath:
-		return target{}, syscall.ENAMETOOLONG
+		return target{}, linux.ENAMETOOLONG
 	}
 	w := walker{View: v, dir: at}
 	if path[0] == '/' {
@@ -97,16 +97,16 @@ func (v *View) walk(at Place, path string, follow following) (target, error) {
 	}
 }
 
-// walker is a walk under way: rest of the path from dir.
+// walker is a walk in progress: the rest of the path, relative to dir.
 type walker struct {
 	*View
 	dir   Place
 	rest  string
-	last  lastName // of what has been walked
+	last  lastName // of the part resolved so far
 	links int
 }
 
-// start sets out along path, from the root if it says so.
+// start begins to resolve path; an absolute path starts at the root.
 func (w *walker) start(path string) {
 	w.rest = path
 	if path[0] == '/' {
@@ -114,8 +114,8 @@ func (w *walker) start(path string) {
 	}
 }
 
-// next takes the next name off the path. slash tells that slashes came after
-// it, and last that nothing else did.
+// next removes the next name from the path. slash reports whether a slash follows it, and last whether
+// nothing but slashes follows.
 func (w *walker) next() (name string, slash, last bool) {
 	path := strings.TrimLeft(w.rest, "/")
 	name, rest, slash := strings.Cut(path, "/")
@@ -123,21 +123,21 @@ func (w *walker) next() (name string, slash, last bool) {
 	return name, slash, w.rest == ""
 }
 
-// step walks along one name.
+// step resolves one name.
 func (w *walker) step(follow following) (t target, done bool, err error) {
 	name, slash, last := w.next()
 	switch {
 	case name == "":
 		return target{dir: w.dir, last: w.last, place: w.dir}, true, nil
 	case len(name) > MaxName:
-		return t, true, syscall.ENAMETOOLONG
+		return t, true, linux.ENAMETOOLONG
 	}
 	dir, err := w.dir.directory()
 	if err != nil {
 		return t, true, err
 	}
 	if !w.Who.May(dir.Attr(), ToExecute) {
-		return t, true, syscall.EACCES
+		return t, true, linux.EACCES
 	}
 	switch name {
 	case ".":
@@ -149,7 +149,7 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 		return t, err != nil, err
 	}
 	node, err := dir.Lookup(name)
-	if err == syscall.ENOENT && last {
+	if err == linux.ENOENT && last {
 		return target{dir: w.dir, name: name, slash: slash}, true, nil
 	}
 	if err != nil {
@@ -169,18 +169,18 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 	return t, false, nil
 }
 
-// follow puts what a symbolic link says in front of the rest of the path.
+// follow prepends the target of a symbolic link to the rest of the path.
 func (w *walker) follow(link Link, slash bool) error {
 	w.links++
 	if w.links > maxLinks {
-		return syscall.ELOOP
+		return linux.ELOOP
 	}
 	path, err := link.Target()
 	switch {
 	case err != nil:
 		return err
 	case path == "":
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	if err := w.mayFollow(path); err != nil {
 		return err
@@ -190,15 +190,15 @@ func (w *walker) follow(link Link, slash bool) error {
 	}
 	path += w.rest
 	if len(path) >= MaxPath {
-		return syscall.ENAMETOOLONG
+		return linux.ENAMETOOLONG
 	}
 	w.last = named
 	w.start(path)
 	return nil
 }
 
-// Lookup finds the file that a path leads to. follow says whether a symbolic
-// link in the last place is followed (stat) or is what is wanted (lstat).
+// Lookup resolves a path. follow says whether a symbolic link in the last component is followed (stat) or
+// returned itself (lstat). Errors: ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, EXDEV (see Resolve).
 func (v *View) Lookup(at Place, path string, follow bool) (Place, error) {
 	how := atSlash
 	if follow {
@@ -211,7 +211,7 @@ func (v *View) Lookup(at Place, path string, follow bool) (Place, error) {
 	return t.found()
 }
 
-// LookupDir finds a directory through which v may walk: chdir(2), chroot(2).
+// LookupDir resolves the path of a directory that v may search: chdir(2), chroot(2).
 func (v *View) LookupDir(at Place, path string) (Place, error) {
 	p, err := v.Lookup(at, path, true)
 	if err != nil {
@@ -221,23 +221,23 @@ func (v *View) LookupDir(at Place, path string) (Place, error) {
 		return Place{}, err
 	}
 	if !v.Who.May(p.Node.Attr(), ToExecute) {
-		return Place{}, syscall.EACCES
+		return Place{}, linux.EACCES
 	}
 	return p, nil
 }
 
-// Path is the absolute path of a directory as v sees it (getcwd(2)).
-// Errors: ENOENT when it has been removed or cannot be reached from v's root.
+// Path returns the absolute path of a directory as v sees it (getcwd(2)). Errors: ENOENT if the
+// directory has been removed or is not reachable from v's root.
 func (v *View) Path(p Place) (string, error) {
 	path := ""
 	for p != v.Root {
 		up := v.Tree.parent(p)
 		if up == p {
-			return "", syscall.ENOENT
+			return "", linux.ENOENT
 		}
 		name, ok := v.nameIn(up, p)
 		if !ok {
-			return "", syscall.ENOENT
+			return "", linux.ENOENT
 		}
 		path = "/" + name + path
 		p = up
@@ -248,7 +248,7 @@ func (v *View) Path(p Place) (string, error) {
 	return path, nil
 }
 
-// nameIn is the name that the directory p has in up, the one above it.
+// nameIn returns the name of the directory p in its parent up.
 func (v *View) nameIn(up, p Place) (string, bool) {
 	for p.mount != up.mount {
 		p = p.mount.at

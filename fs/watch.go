@@ -1,57 +1,60 @@
 package fs
 
-// What happens to files, told to whoever watches them. Everything is told after it has
-// happened, and by nobody where nobody watches.
+import "loam/abi/linux"
 
-// Event says what has happened, in the bits of inotify(7).
+// File events for watchers (inotify). An event is delivered after the operation has completed, on the
+// goroutine that made the call. Without a watcher, an operation does no extra work.
+
+// Event is a kind of file event, with the bits of inotify(7).
 type Event uint32
 
-// Events. The first group is told of a file to those who watch it or its directory, the second
-// of a name in a directory, the third of a file alone.
+// Events. Events of the first group concern a file, and are reported to watches on the file and on its
+// directory. Those of the second group concern a name in a directory. Those of the third group are
+// reported to watches on the file only.
 const (
-	Accessed      Event = 0x1
-	Modified      Event = 0x2
-	AttrChanged   Event = 0x4
-	ClosedWritten Event = 0x8
-	ClosedRead    Event = 0x10
-	Opened        Event = 0x20
+	Accessed      Event = linux.IN_ACCESS
+	Modified      Event = linux.IN_MODIFY
+	AttrChanged   Event = linux.IN_ATTRIB
+	ClosedWritten Event = linux.IN_CLOSE_WRITE
+	ClosedRead    Event = linux.IN_CLOSE_NOWRITE
+	Opened        Event = linux.IN_OPEN
 
-	MovedFrom Event = 0x40
-	MovedTo   Event = 0x80
-	Created   Event = 0x100
-	Removed   Event = 0x200
+	MovedFrom Event = linux.IN_MOVED_FROM
+	MovedTo   Event = linux.IN_MOVED_TO
+	Created   Event = linux.IN_CREATE
+	Removed   Event = linux.IN_DELETE
 
-	RemovedSelf Event = 0x400
-	MovedSelf   Event = 0x800
+	RemovedSelf Event = linux.IN_DELETE_SELF
+	MovedSelf   Event = linux.IN_MOVE_SELF
 )
 
-// Notice is one event of the file Node, which has, or had, a name in a directory.
+// Notice describes an event. Dir and Name are a name that Node has, or had.
 type Notice struct {
 	Event  Event
 	Node   Node
-	Dir    Directory // nil: not known
+	Dir    Directory // nil: unknown
 	Name   string
-	Cookie uint32 // joins a MovedFrom to its MovedTo
+	Cookie uint32 // the same in a MovedFrom and its MovedTo
 }
 
-// Watcher is told. It must not call the tree.
+// Watcher receives events. Happened must not call the tree.
 type Watcher interface{ Happened(Notice) }
 
-// Named is a Node that knows a name of its file's: the newest.
+// Named is a Node that knows the newest name of its file.
 type Named interface {
 	Node
-	// Name is the directory and the name there; nil if there is none any more.
+	// Name returns the directory and the name; nil if the file has no name left.
 	Name() (Directory, string)
 }
 
-// Lasting is a Node that outlives its last name for as long as it is open.
+// Lasting is a Node whose file lives on after its last name is removed, for as long as it is open.
 type Lasting interface {
 	Node
-	// InUse reports whether there are handles.
+	// InUse reports whether the file has open handles.
 	InUse() bool
 }
 
-// Watch has everything told to w from now on; nil: to nobody.
+// Watch reports all events to w from now on; nil stops reporting.
 func (t *Tree) Watch(w Watcher) {
 	if w == nil {
 		t.watcher.Store(nil)
@@ -60,7 +63,7 @@ func (t *Tree) Watch(w Watcher) {
 	t.watcher.Store(&w)
 }
 
-// tell is for events of a file by whatever name.
+// tell reports an event of a file. It adds the file's newest name if the node knows it.
 func (t *Tree) tell(n Node, e Event) {
 	w := t.watcher.Load()
 	if w == nil {
@@ -73,21 +76,21 @@ func (t *Tree) tell(n Node, e Event) {
 	(*w).Happened(notice)
 }
 
-// tellName is for events of a name.
+// tellName reports an event of a name in a directory.
 func (t *Tree) tellName(dir Directory, name string, n Node, e Event) {
 	if w := t.watcher.Load(); w != nil {
 		(*w).Happened(Notice{Event: e, Node: n, Dir: dir, Name: name})
 	}
 }
 
-// tellLinks is for a file that has one name more or less.
+// tellLinks reports a changed link count. Directories are not reported.
 func (t *Tree) tellLinks(n Node) {
 	if _, isDir := n.(Directory); !isDir {
 		t.tellName(nil, "", n, AttrChanged)
 	}
 }
 
-// tellRemoved is for a name that has gone, and for its file if that was the last.
+// tellRemoved reports a removed name, and the removal of the file if that was its last name.
 func (t *Tree) tellRemoved(dir Directory, name string, n Node) {
 	if t.watcher.Load() == nil {
 		return
@@ -97,7 +100,7 @@ func (t *Tree) tellRemoved(dir Directory, name string, n Node) {
 	t.tellGone(n)
 }
 
-// tellGone is for a file that may have lost its last name, or its last handle.
+// tellGone reports the removal of a file that has neither name nor handle left.
 func (t *Tree) tellGone(n Node) {
 	if l, ok := n.(Lasting); ok && l.InUse() {
 		return
@@ -107,14 +110,15 @@ func (t *Tree) tellGone(n Node) {
 	}
 }
 
-// tellClosed is for a file of which a handle has gone.
+// tellClosed reports the removal of a file when its last handle is closed.
 func (t *Tree) tellClosed(n Node) {
 	if _, ok := n.(Lasting); ok && t.watcher.Load() != nil {
 		t.tellGone(n)
 	}
 }
 
-// tellMoved is for a file that has another name, where old was before, if there was one.
+// tellMoved reports a rename. The file that was at the new name, if any, has been replaced or
+// exchanged.
 func (t *Tree) tellMoved(from, to target, dir, into Directory, flags RenameFlags) {
 	w := t.watcher.Load()
 	if w == nil || to.exists() && to.place == from.place {

@@ -2,36 +2,37 @@ package fs
 
 import (
 	"strings"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// Extended attributes (xattr(7)): of the names that begin with "user.", as of Linux's tmpfs. Others
-// are answered as to a process that has no rights to them.
+// Extended attributes (xattr(7)). As on Linux's tmpfs, only names that begin with "user." are
+// supported. Other names fail as for a process without the necessary privileges.
 
-// XattrFlags are those of setxattr(2).
+// XattrFlags are the flags of setxattr(2).
 type XattrFlags uint32
 
-// Flags.
+// Flags of SetXattr.
 const (
-	XattrCreate  XattrFlags = 1 << iota // it must not be there
-	XattrReplace                        // it must be there
+	XattrCreate  XattrFlags = 1 << iota // the attribute must not exist
+	XattrReplace                        // the attribute must exist
 )
 
-// Attributed is a Node that keeps extended attributes. The caller has checked that it may, and
-// that names begin with "user.".
+// Attributed is a Node that stores extended attributes. The caller has checked permissions, and that
+// names begin with "user.".
 type Attributed interface {
 	Node
-	// Xattr is a value, which the caller does not change. Errors: ENODATA.
+	// Xattr returns a value, which the caller must not modify. Errors: ENODATA.
 	Xattr(name string) ([]byte, error)
-	// SetXattr keeps a copy of a value. Errors: EEXIST, ENODATA, ENOSPC; ENOENT of a file that has gone.
+	// SetXattr stores a copy of value. Errors: EEXIST, ENODATA, ENOSPC; ENOENT for a removed file.
 	SetXattr(name string, value []byte, flags XattrFlags) error
-	// RemoveXattr takes one away. Errors: ENODATA.
+	// RemoveXattr removes an attribute. Errors: ENODATA.
 	RemoveXattr(name string) error
-	// Xattrs are the names, in order.
+	// Xattrs returns the names, sorted.
 	Xattrs() []string
 }
 
-// Xattr is getxattr(2). Errors: ENODATA, EACCES, EOPNOTSUPP, EINVAL.
+// Xattr implements getxattr(2). Errors: ENODATA, EACCES, EOPNOTSUPP, EINVAL.
 func (v *View) Xattr(p Place, name string) ([]byte, error) {
 	n, err := v.attributed(p, name, ToRead)
 	if err != nil {
@@ -40,12 +41,13 @@ func (v *View) Xattr(p Place, name string) ([]byte, error) {
 	return n.Xattr(name)
 }
 
-// SetXattr is setxattr(2). Errors: EROFS, EPERM, EACCES, EOPNOTSUPP, EINVAL, and those of Attributed.
+// SetXattr implements setxattr(2). Errors: EROFS, EPERM, EACCES, EOPNOTSUPP, EINVAL, and those of
+// Attributed.
 func (v *View) SetXattr(p Place, name string, value []byte, flags XattrFlags) error {
 	return v.changeXattr(p, name, func(n Attributed) error { return n.SetXattr(name, value, flags) })
 }
 
-// RemoveXattr is removexattr(2). Errors are those of SetXattr.
+// RemoveXattr implements removexattr(2). Errors: those of SetXattr.
 func (v *View) RemoveXattr(p Place, name string) error {
 	return v.changeXattr(p, name, func(n Attributed) error { return n.RemoveXattr(name) })
 }
@@ -64,7 +66,7 @@ func (v *View) changeXattr(p Place, name string, change func(Attributed) error) 
 	return err
 }
 
-// Xattrs is listxattr(2).
+// Xattrs implements listxattr(2).
 func (v *View) Xattrs(p Place) []string {
 	if n, ok := p.Node.(Attributed); ok {
 		return n.Xattrs()
@@ -74,40 +76,40 @@ func (v *View) Xattrs(p Place) []string {
 
 const userXattr = "user."
 
-// attributed finds the node that has an attribute, if v may do with it what it wishes.
+// attributed returns the node that stores an attribute, after a check that v has access w.
 func (v *View) attributed(p Place, name string, w Wish) (Attributed, error) {
 	a := p.Node.Attr()
 	if err := XattrName(a.Mode.Type(), name, w); err != nil {
 		return nil, err
 	}
 	if a.Mode.Type() == Dir && a.Mode&Sticky != 0 && w == ToWrite && !v.Who.owns(a) {
-		return nil, syscall.EPERM
+		return nil, linux.EPERM
 	}
 	if !v.Who.May(a, w) {
-		return nil, syscall.EACCES
+		return nil, linux.EACCES
 	}
 	n, ok := p.Node.(Attributed)
 	switch {
 	case !ok:
-		return nil, syscall.EOPNOTSUPP
+		return nil, linux.EOPNOTSUPP
 	case name == userXattr:
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	return n, nil
 }
 
-// XattrName reports whether a file of a type may have an attribute of a name: regular files and
-// directories those of users. Errors: EPERM, or ENODATA to who wishes to read, where a process
-// would need rights that none has here, and where there can be none; EOPNOTSUPP.
+// XattrName checks whether a file of a type can have an attribute with a name. Only regular files and
+// directories can have attributes of class "user". Errors: EOPNOTSUPP for an unknown class. A class or
+// a file type that needs privileges fails with EPERM for writing and ENODATA for reading.
 func XattrName(kind Mode, name string, w Wish) error {
 	class, _, found := strings.Cut(name, ".")
 	switch {
 	case found && class == "user" && (kind == Regular || kind == Dir):
 		return nil
 	case !found || class != "user" && class != "trusted" && class != "security":
-		return syscall.EOPNOTSUPP
+		return linux.EOPNOTSUPP
 	case w == ToWrite:
-		return syscall.EPERM
+		return linux.EPERM
 	}
-	return syscall.ENODATA
+	return linux.ENODATA
 }

@@ -8,13 +8,12 @@ import (
 	"loam/kernel/signal"
 )
 
-// Memory by address. Who asks has made sure that it is there: see touch.
+// Access to memory by address. The caller has made sure that the memory is mapped: see touch.
 //
-// Safety, for all of this file: the kernel shares the program's address space,
-// and addresses are those of pages that were mapped before. The detour by &addr
-// is for vet, which cannot know that addr holds a pointer.
+// Safety, for all of this file: the kernel shares the program's address space, and the addresses belong to pages
+// that were mapped before. The detour by &addr is for vet, which cannot know that addr holds a pointer.
 
-// windowAddress is boot.Window as a number of the processor's.
+// windowAddress is boot.Window as a uintptr: the address at which physical address 0 is mapped.
 const windowAddress uintptr = boot.Window
 
 func word(addr uint64) *uint64   { return *(**uint64)(unsafe.Pointer(&addr)) }
@@ -24,22 +23,22 @@ func bytesAt(addr uint64, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
 }
 
-// textBytes are the bytes of a constant, to be read.
+// textBytes returns the bytes of a string constant. They must not be written.
 func textBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// physical is memory by physical address, from 0 up to a size.
+// physical returns physical memory from address 0 up to size.
 func physical(size int) []byte { return bytesAt(boot.Window, size) }
 
-// frameOf is the frame in a thread's page: it is at the end. The vector registers
-// are at the beginning.
+// frameOf returns the trap frame in a thread's page. The frame is at the end of the page; the vector registers are
+// at the beginning.
 func frameOf(page uintptr) *amd64.Frame {
 	return frameByAddress(page + amd64.PageSize - amd64.FrameSize)
 }
 
 func frameByAddress(addr uintptr) *amd64.Frame { return *(**amd64.Frame)(unsafe.Pointer(&addr)) }
 
-// addressOf are the addresses of variables that the processor is told of. They
-// are not in the heap.
+// addressOf returns the address of a variable that the processor or the entry code accesses. Such a variable must
+// not be in the heap.
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 func cpuAt(addr uintptr) *cpu { return *(**cpu)(unsafe.Pointer(&addr)) }
@@ -50,8 +49,8 @@ func stackAt(addr uint64) *signal.Stack { return *(**signal.Stack)(unsafe.Pointe
 
 func signalFrameAt(addr uint64) *signal.Frame { return *(**signal.Frame)(unsafe.Pointer(&addr)) }
 
-// symbol is the function that an instruction belongs to, and where its source is;
-// empty if it is none of the program's. frameless: it has nothing on the stack there.
+// symbol returns the function that contains pc, and its source position. The name is empty if pc is not in the
+// program's code. frameless reports that the function has pushed nothing on the stack at pc.
 //
 //go:linkname symbol runtime.loamSymbol
 func symbol(pc uintptr) (name, file string, line int, frameless bool)

@@ -1,213 +1,277 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 )
 
-// Calls that package syscall does not name.
-const (
-	sysGetcpu    = 309
-	sysGetrandom = 318
-)
+// Each system call that the core serves has a function here, named after it. The function call in table.go
+// dispatches to them; it is generated from the table of calls in posix/call. The bool result is false if the thread
+// does not resume with a result: it now waits or has ended. Arguments have the types and order that Linux defines.
 
-// call serves a system call: what the Go runtime needs of Linux, and no more. It
-// reports false if the thread does not go on with a result: it waits or has ended.
-// Arguments are as Linux has them.
-//
-// long: it is a table.
-func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
-	th := threads.At(c.current)
+// Memory.
+
+func callMmap(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return mmap(f.DI, f.SI, int(int32(f.DX)), int(int32(f.R10))), true
+}
+
+func callMunmap(_ *cpu, f *amd64.Frame) (int64, bool) { return munmap(f.DI, f.SI), true }
+
+func callMprotect(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return mprotect(f.DI, f.SI, int(int32(f.DX))), true
+}
+
+func callMadvise(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return madvise(f.DI, f.SI, int(int32(f.DX))), true
+}
+
+func callMincore(_ *cpu, f *amd64.Frame) (int64, bool) { return mincore(f.DI), true }
+
+// Memory is never swapped out, so the mlock family succeeds and does nothing.
+
+func callMlock(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+func callMunlock(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+func callMlockall(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+func callMunlockall(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+// Threads.
+
+func callClone(c *cpu, f *amd64.Frame) (int64, bool) {
+	return clone(threads.At(c.current), f, f.DI, f.SI, f.R8), true
+}
+
+func callExit(c *cpu, _ *amd64.Frame) (int64, bool) {
+	threads.End(c.current)
+	c.current = thread.None
+	return 0, false
+}
+
+func callExitGroup(_ *cpu, f *amd64.Frame) (int64, bool) {
+	powerOff(uint32(f.DI) & 0xff)
+	return 0, true
+}
+
+func callArchPrctl(c *cpu, f *amd64.Frame) (int64, bool) {
+	return setBase(threads.At(c.current), f.DI, f.SI), true
+}
+
+func callSchedYield(c *cpu, _ *amd64.Frame) (int64, bool) {
+	c.giveWay()
+	return 0, true
+}
+
+func callSchedGetaffinity(_ *cpu, f *amd64.Frame) (int64, bool) { return affinity(f.SI, f.DX), true }
+
+func callSchedSetaffinity(_ *cpu, f *amd64.Frame) (int64, bool) { return setAffinity(f.SI, f.DX), true }
+
+func callGetcpu(c *cpu, f *amd64.Frame) (int64, bool) { return where(c, f.DI, f.SI), true }
+
+func callGetpriority(_ *cpu, _ *amd64.Frame) (int64, bool) { return middle, true }
+
+func callGettid(c *cpu, _ *amd64.Frame) (int64, bool) { return int64(c.current), true }
+
+func callGetpid(_ *cpu, _ *amd64.Frame) (int64, bool) { return programID, true }
+
+func callFutex(c *cpu, f *amd64.Frame) (int64, bool) { return futex(c, f) }
+
+func callNanosleep(c *cpu, f *amd64.Frame) (int64, bool) { return sleep(c, f.DI) }
+
+// Signals.
+
+func callRtSigaction(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return setAction(int32(f.DI), f.SI, f.DX, f.R10), true
+}
+
+func callRtSigprocmask(c *cpu, f *amd64.Frame) (int64, bool) {
+	return setMask(threads.At(c.current), int(int32(f.DI)), f.SI, f.DX, f.R10), true
+}
+
+func callSigaltstack(c *cpu, f *amd64.Frame) (int64, bool) {
+	return setSignalStack(threads.At(c.current), f.SP, f.DI, f.SI), true
+}
+
+func callRtSigreturn(c *cpu, f *amd64.Frame) (int64, bool) {
+	return handlerReturns(threads.At(c.current), f), true
+}
+
+func callTgkill(c *cpu, f *amd64.Frame) (int64, bool) {
+	return tell(c, thread.ID(int32(f.SI)), int32(f.DX)), true
+}
+
+func callTkill(c *cpu, f *amd64.Frame) (int64, bool) {
+	return tell(c, thread.ID(int32(f.DI)), int32(f.SI)), true
+}
+
+func callKill(c *cpu, f *amd64.Frame) (int64, bool) { return tellAny(c, int32(f.SI)), true }
+
+// Time.
+
+func callClockGettime(c *cpu, f *amd64.Frame) (int64, bool) {
+	return clockGettime(c, int(int32(f.DI)), f.SI), true
+}
+
+func callClockGetres(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return clockGetres(int(int32(f.DI)), f.SI), true
+}
+
+func callGettimeofday(_ *cpu, f *amd64.Frame) (int64, bool) { return gettimeofday(f.DI, f.SI), true }
+
+func callTime(_ *cpu, f *amd64.Frame) (int64, bool) { return seconds(f.DI), true }
+
+func callTimes(c *cpu, f *amd64.Frame) (int64, bool) { return times(c, f.DI), true }
+
+func callTimerCreate(c *cpu, f *amd64.Frame) (int64, bool) {
+	return createTimer(c, int(int32(f.DI)), f.SI, f.DX), true
+}
+
+func callTimerSettime(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return setTimer(f.DI, f.SI, f.DX, f.R10), true
+}
+
+func callTimerDelete(_ *cpu, f *amd64.Frame) (int64, bool) { return deleteTimer(f.DI), true }
+
+func callSetitimer(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return setIntervalTimer(int(int32(f.DI)), f.SI, f.DX), true
+}
+
+// Files.
+
+func callWrite(c *cpu, f *amd64.Frame) (int64, bool) { return writeFile(c, f.DI, f.SI, f.DX) }
+
+func callRead(c *cpu, f *amd64.Frame) (int64, bool) { return readFile(c, f.DI, f.SI, f.DX) }
+
+func callFcntl(_ *cpu, f *amd64.Frame) (int64, bool) { return fcntl(f.DI, f.SI, f.DX), true }
+
+func callPipe2(_ *cpu, f *amd64.Frame) (int64, bool) { return makePipe(f.DI, f.SI), true }
+
+func callOpenat(_ *cpu, _ *amd64.Frame) (int64, bool) { return -int64(linux.ENOENT), true }
+
+func callOpen(_ *cpu, _ *amd64.Frame) (int64, bool) { return -int64(linux.ENOENT), true }
+
+func callEpollCreate1(_ *cpu, _ *amd64.Frame) (int64, bool) { return pollFD, true }
+
+func callEventfd2(_ *cpu, _ *amd64.Frame) (int64, bool) { return wakeFD, true }
+
+func callEpollCtl(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return pollControl(f.DI, int(int32(f.SI)), f.DX), true
+}
+
+func callClose(_ *cpu, f *amd64.Frame) (int64, bool) { return closeFile(f.DI), true }
+
+// The machine.
+
+func callUname(_ *cpu, f *amd64.Frame) (int64, bool) { return uname(f.DI), true }
+
+func callSysinfo(_ *cpu, f *amd64.Frame) (int64, bool) { return sysinfo(f.DI), true }
+
+func callGetuid(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+func callGetgid(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+func callGeteuid(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+func callGetegid(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+func callGetgroups(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+// The program has no parent process.
+
+func callGetppid(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+
+func callGetpgid(_ *cpu, _ *amd64.Frame) (int64, bool) { return programID, true }
+
+func callGetpgrp(_ *cpu, _ *amd64.Frame) (int64, bool) { return programID, true }
+
+func callGetsid(_ *cpu, _ *amd64.Frame) (int64, bool) { return programID, true }
+
+func callGetrlimit(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.DI, 0, f.SI), true }
+
+func callSetrlimit(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.DI, f.SI, 0), true }
+
+func callPrlimit64(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.SI, f.DX, f.R10), true }
+
+func callGetrusage(c *cpu, f *amd64.Frame) (int64, bool) {
+	return usage(c, int(int32(f.DI)), f.SI), true
+}
+
+func callGetrandom(_ *cpu, f *amd64.Frame) (int64, bool) { return getRandom(f.DI, f.SI), true }
+
+func callPrctl(_ *cpu, _ *amd64.Frame) (int64, bool) { return -int64(linux.EINVAL), true }
+
+// ownCall serves a call whose number Linux does not define: see device.go.
+func ownCall(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	switch f.AX {
-	// Memory.
-	case syscall.SYS_MMAP:
-		result = mmap(f.DI, f.SI, int(int32(f.DX)), int(int32(f.R10)))
-	case syscall.SYS_MUNMAP:
-		result = munmap(f.DI, f.SI)
-	case syscall.SYS_MPROTECT:
-		result = mprotect(f.DI, f.SI, int(int32(f.DX)))
-	case syscall.SYS_MADVISE:
-		result = madvise(f.DI, f.SI, int(int32(f.DX)))
-	case syscall.SYS_MINCORE:
-		result = mincore(f.DI)
-	case syscall.SYS_MLOCK, syscall.SYS_MUNLOCK, syscall.SYS_MLOCKALL, syscall.SYS_MUNLOCKALL: // nothing is ever put elsewhere
-
-	// Threads.
-	case syscall.SYS_CLONE:
-		result = clone(th, f, f.DI, f.SI, f.R8)
-	case syscall.SYS_EXIT:
-		threads.End(c.current)
-		c.current = thread.None
-		return 0, false
-	case syscall.SYS_EXIT_GROUP:
-		powerOff(uint32(f.DI) & 0xff)
-	case syscall.SYS_ARCH_PRCTL:
-		result = setBase(th, f.DI, f.SI)
-	case syscall.SYS_SCHED_YIELD:
-		c.giveWay()
-	case syscall.SYS_SCHED_GETAFFINITY:
-		result = affinity(f.SI, f.DX)
-	case syscall.SYS_SCHED_SETAFFINITY:
-		result = setAffinity(f.SI, f.DX)
-	case sysGetcpu:
-		result = where(c, f.DI, f.SI)
-	case syscall.SYS_GETPRIORITY:
-		result = middle
-	case syscall.SYS_GETTID:
-		result = int64(c.current)
-	case syscall.SYS_GETPID:
-		result = programID
-	case syscall.SYS_FUTEX:
-		return futex(c, f)
-	case syscall.SYS_NANOSLEEP:
-		return sleep(c, f.DI)
-
-	// Signals.
-	case syscall.SYS_RT_SIGACTION:
-		result = setAction(int32(f.DI), f.SI, f.DX, f.R10)
-	case syscall.SYS_RT_SIGPROCMASK:
-		result = setMask(th, int(int32(f.DI)), f.SI, f.DX, f.R10)
-	case syscall.SYS_SIGALTSTACK:
-		result = setSignalStack(th, f.SP, f.DI, f.SI)
-	case syscall.SYS_RT_SIGRETURN:
-		result = handlerReturns(th, f)
-	case syscall.SYS_TGKILL:
-		result = tell(c, thread.ID(int32(f.SI)), int32(f.DX))
-	case syscall.SYS_TKILL:
-		result = tell(c, thread.ID(int32(f.DI)), int32(f.SI))
-	case syscall.SYS_KILL:
-		result = tellAny(c, int32(f.SI))
-
-	// Time.
-	case syscall.SYS_CLOCK_GETTIME:
-		result = clockGettime(c, int(int32(f.DI)), f.SI)
-	case syscall.SYS_CLOCK_GETRES:
-		result = clockGetres(int(int32(f.DI)), f.SI)
-	case syscall.SYS_GETTIMEOFDAY:
-		result = gettimeofday(f.DI, f.SI)
-	case syscall.SYS_TIME:
-		result = seconds(f.DI)
-	case syscall.SYS_TIMES:
-		result = times(c, f.DI)
-	case syscall.SYS_TIMER_CREATE:
-		result = createTimer(c, int(int32(f.DI)), f.SI, f.DX)
-	case syscall.SYS_TIMER_SETTIME:
-		result = setTimer(f.DI, f.SI, f.DX, f.R10)
-	case syscall.SYS_TIMER_DELETE:
-		result = deleteTimer(f.DI)
-	case syscall.SYS_SETITIMER:
-		result = setIntervalTimer(int(int32(f.DI)), f.SI, f.DX)
-
-	// Files.
-	case syscall.SYS_WRITE:
-		return writeFile(c, f.DI, f.SI, f.DX)
-	case syscall.SYS_READ:
-		return readFile(c, f.DI, f.SI, f.DX)
-	case syscall.SYS_FCNTL:
-		result = fcntl(f.DI, f.SI, f.DX)
-	case syscall.SYS_PIPE2:
-		result = makePipe(f.DI, f.SI)
-	case syscall.SYS_OPENAT, syscall.SYS_OPEN:
-		result = -int64(syscall.ENOENT)
-	case syscall.SYS_EPOLL_CREATE1:
-		result = pollFD
-	case syscall.SYS_EVENTFD2:
-		result = wakeFD
-	case syscall.SYS_EPOLL_CTL:
-		result = pollControl(f.DI, int(int32(f.SI)), f.DX)
 	case CallPoll:
 		return poll(c, f)
 	case CallShare:
 		c.hurry()
-	case syscall.SYS_CLOSE:
-		result = closeFile(f.DI)
-
-	// The machine.
-	case syscall.SYS_UNAME:
-		result = uname(f.DI)
-	case syscall.SYS_SYSINFO:
-		result = sysinfo(f.DI)
-	case syscall.SYS_GETUID, syscall.SYS_GETGID, syscall.SYS_GETEUID, syscall.SYS_GETEGID, syscall.SYS_GETGROUPS:
-	case syscall.SYS_GETPPID: // nobody
-	case syscall.SYS_GETPGID, syscall.SYS_GETPGRP, syscall.SYS_GETSID:
-		result = programID
-	case syscall.SYS_GETRLIMIT:
-		result = limits(f.DI, 0, f.SI)
-	case syscall.SYS_SETRLIMIT:
-		result = limits(f.DI, f.SI, 0)
-	case syscall.SYS_PRLIMIT64:
-		result = limits(f.SI, f.DX, f.R10)
-	case syscall.SYS_GETRUSAGE:
-		result = usage(c, int(int32(f.DI)), f.SI)
-	case sysGetrandom:
-		result = getRandom(f.DI, f.SI)
-	case syscall.SYS_PRCTL:
-		result = -int64(syscall.EINVAL)
-	default:
-		result = deviceCall(f)
-		if result == -int64(syscall.ENOSYS) {
-			unserved[min(f.AX, uint64(len(unserved)-1))]++
-		}
+		return 0, true
+	}
+	if result = deviceCall(c, f); result == -int64(linux.ENOSYS) {
+		unserved[min(f.AX, uint64(len(unserved)-1))]++
 	}
 	return result, true
 }
 
-// middle is the priority that all have, as the system call tells it: 20 less the nice value.
+// middle is the priority of every thread as getpriority(2) returns it: 20 minus the nice value 0.
 const middle = 20
 
-// programID is the process that the program is, as Linux numbers them.
+// programID is the process ID of the program.
 const programID = 1
 
-// affinity fills in the set of CPUs that there are.
+// affinity is sched_getaffinity(2): it stores the set of all CPUs and returns the bytes written.
 func affinity(size, addr uint64) int64 {
 	const word64 = 8
 	switch {
 	case size < word64:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case !touch(addr, word64, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	*word(addr) = 1<<uint(cpuCount) - 1
 	return word64
 }
 
-// setAffinity checks a set of CPUs, which holds no thread back from the others.
+// setAffinity is sched_setaffinity(2). It checks the set of CPUs and otherwise ignores it: every thread may run on
+// every CPU.
 func setAffinity(size, addr uint64) int64 {
 	const word64 = 8
 	switch {
 	case size < word64:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case !touch(addr, word64, space.Read):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	case *word(addr)&(1<<uint(cpuCount)-1) == 0:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	return 0
 }
 
-// setBase is arch_prctl(2): it sets where a thread has its own variables.
+// setBase is arch_prctl(2) with ARCH_SET_FS: it sets the base address of a thread's thread-local storage.
 func setBase(th *thread.Thread, code, addr uint64) int64 {
 	const setFS = 0x1002
 	if code != setFS {
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	th.FSBase = addr
 	return 0
 }
 
-// clone makes a thread that goes on from the same place with another stack. It
-// makes no processes.
+// clone is clone(2) for threads: the new thread resumes at the same instruction with another stack. Creating a
+// process returns ENOSYS.
 func clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base uint64) int64 {
 	const vm, sameThreads, setTLS = 0x100, 0x10000, 0x80000
 	if flags&(vm|sameThreads) != vm|sameThreads || stack == 0 {
-		return -int64(syscall.ENOSYS)
+		return -int64(linux.ENOSYS)
 	}
 	id, ok := newThread()
 	if !ok {
-		return -int64(syscall.EAGAIN)
+		return -int64(linux.EAGAIN)
 	}
 	th := threads.At(id)
 	th.Mask, th.FSBase = parent.Mask, parent.FSBase

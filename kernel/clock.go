@@ -1,37 +1,36 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 	"loam/kernel/timekeeper"
 )
 
-// Time. The time stamp counter, which runs at one speed for all CPUs, is the clock;
-// a slower one, whose speed is known (reference.go), says how fast it runs, at the
-// start and from then on; the timer of the local APIC is the alarm, set for one time
-// at a time, so that a machine with nothing to do does nothing.
+// Time. The time stamp counter is the clock; it runs at the same rate on all CPUs. A slower reference clock of
+// known frequency (reference.go) calibrates it at the start and corrects it from then on. The local APIC's timer is
+// the alarm. It is armed for a single deadline, so an idle machine takes no periodic interrupts.
 
-// clock is changed by calibrate and correct, under the lock. Its first fields are
-// known to the entry code.
+// clock is changed by calibrate, correct and setWall, under the lock. The entry code knows the offsets of its first
+// fields.
 var clock keeper
 
+// keeper is a timekeeper.Keeper that reads the time stamp counter.
 type keeper struct{ timekeeper.Keeper }
 
-// now is nanoseconds since the machine began. The caller has the lock, or is alone.
+// now returns nanoseconds since the clock started. The caller holds the lock, or no other CPU runs yet.
 func (k *keeper) now() int64 { return int64(k.At(amd64.Timestamp())) }
 
-// apicScale is ticks of the APIC's timer for each nanosecond, with 32 bits of
-// fraction; set once.
+// apicScale is the number of ticks of the APIC's timer for each nanosecond, as a fixed-point number with 32
+// fraction bits; set once.
 var apicScale uint64
 
-// calibrate measures the counter and the APIC's timer by the reference, starts the
-// clock, and asks for the time of the day.
+// calibrate measures the counter and the APIC's timer against the reference, starts the clock and sets the wall
+// clock.
 func calibrate() {
 	openReference()
-	const good = 250_000 // of doubt: a four thousandth
+	const good = 250_000 // nanoseconds in a second: an error of at most 1/4000
 	best := measurement{doubt: 1<<64 - 1}
 	for range 10 {
 		if m := measure(); m.doubt < best.doubt {
@@ -49,18 +48,18 @@ func calibrate() {
 	setWall()
 }
 
-// measurement is how fast the clocks go, as nanoseconds for each tick of the counter
-// and ticks of the APIC's timer for each nanosecond, with 32 bits of fraction.
+// measurement holds measured clock rates: nanoseconds for each tick of the counter (scale) and ticks of the APIC's
+// timer for each nanosecond (apic). Both are fixed-point numbers with 32 fraction bits.
 type measurement struct {
 	scale, apic uint64
-	doubt       uint64 // by how many nanoseconds a second scale may be wrong: a virtual CPU is not always running
+	doubt       uint64 // possible error of scale, in nanoseconds a second
 	end         timekeeper.Sample
 }
 
-// measure watches them for a while. What it finds is in doubt if this CPU was away so long
-// that a clock may have begun again, or between the readings of two clocks.
+// measure compares the clocks for 10 ms. The result is marked as unreliable (doubt 1e9) if the CPU was descheduled
+// between the readings of two clocks, or so long that a clock may have wrapped around.
 func measure() measurement {
-	const nanos, tries = 10e6, 1e7 // no clock is read in less than a nanosecond
+	const nanos, tries = 10e6, 1e7 // reading a clock takes at least a nanosecond
 	apic.StartTimer(1<<32 - 1)
 	begin, first, lag := sampleTimer()
 	last, pause := begin.Counter, uint64(0)
@@ -78,7 +77,7 @@ func measure() measurement {
 		m := measurement{timekeeper.Scale(passed, ticks), timekeeper.Scale(uint64(first-timer), passed),
 			timekeeper.MulDiv(begin.Doubt+end.Doubt, 1e9, ticks), end}
 		pause = max(pause, end.Counter-last)
-		const timerRound, exact = 2e9, 100 // nanoseconds in which no timer ends; a part of the time
+		const timerRound, exact = 2e9, 100 // nanoseconds in which the timer cannot expire; lag may be 1/exact of the interval
 		if !clock.Reference.SeenWhole(ticks, pause) || passed > timerRound || max(lag, more) > ticks/exact {
 			m.doubt = 1e9
 		}
@@ -88,16 +87,15 @@ func measure() measurement {
 	return measurement{}
 }
 
-// sampleTimer is a sample, what the APIC's timer stood at, and how many ticks of the
-// counter may lie between the two.
+// sampleTimer returns a sample, the value of the APIC's timer, and the counter ticks that may lie between the two
+// readings.
 func sampleTimer() (s timekeeper.Sample, timer uint32, lag uint64) {
 	s = sample()
 	timer = apic.Timer()
 	return s, timer, amd64.Timestamp() - s.Counter
 }
 
-// correct compares the clock with the reference, and the time of the day with the PC's
-// clock.
+// correct compares the clock with the reference, and the wall clock with the real-time clock (RTC).
 func correct(c *cpu) {
 	clock.Correct(sample())
 	clock.Hold()
@@ -105,9 +103,10 @@ func correct(c *cpu) {
 	checkWall(c)
 }
 
-// armTimer has this CPU interrupted when there may be something to do: when the
-// running thread has had its share or is to be profiled, when a ready one has waited
-// enough (shareWork), or at the earliest deadline, if no other CPU is interrupted by then.
+// armTimer sets this CPU's timer to the earliest of these times: the running thread's quantum ends while another is
+// ready; the running thread is due for a profiling signal; a ready thread has to be handed to an idle CPU
+// (shareWork); the earliest deadline of all threads or of the clock correction, unless another CPU's timer expires
+// by then.
 func (c *cpu) armTimer(now int64) {
 	at := int64(thread.Never)
 	if c.current != thread.None && threads.HasReady() {
@@ -121,7 +120,7 @@ func (c *cpu) armTimer(now int64) {
 		at = earliest
 	}
 	if at == thread.Never || c.timer != 0 && c.timer <= at {
-		return // an interrupt that comes early does no harm
+		return // an early interrupt does no harm
 	}
 	c.timer = at
 	const most = 1 << 31
@@ -132,7 +131,7 @@ func (c *cpu) armTimer(now int64) {
 	apic.StartTimer(uint32(ticks))
 }
 
-// timerBefore reports whether some CPU is interrupted at a time or before.
+// timerBefore reports whether the timer of some CPU expires at or before a time.
 func timerBefore(at int64) bool {
 	for i := range cpuCount {
 		if t := cpus[i].timer; t != 0 && t <= at {
@@ -142,13 +141,13 @@ func timerBefore(at int64) bool {
 	return false
 }
 
-// clockGettime is clock_gettime(2), for those who do not use loamClockGettime.
+// clockGettime is clock_gettime(2), for callers that do not use the fast path in the runtime (loamClockGettime).
 func clockGettime(c *cpu, id int, addr uint64) int64 {
 	switch {
 	case id < 0 || id > lastClock:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case !touch(addr, 16, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	t := clock.now()
 	switch id {
@@ -163,7 +162,7 @@ func clockGettime(c *cpu, id int, addr uint64) int64 {
 	return 0
 }
 
-// Clocks of clock_gettime(2) that are not the monotonic one, and the last that there is.
+// Clocks of clock_gettime(2) other than CLOCK_MONOTONIC, and the highest valid clock number.
 const (
 	realtime       = 0
 	processTime    = 2
@@ -173,24 +172,24 @@ const (
 	lastClock      = 9
 )
 
-// clockGetres is clock_getres(2): a clock tells nanoseconds.
+// clockGetres is clock_getres(2): every clock has a resolution of one nanosecond.
 func clockGetres(id int, addr uint64) int64 {
 	switch {
 	case id < 0 || id > lastClock:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case addr == 0:
 		return 0
 	case !touch(addr, 16, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	*word(addr), *word(addr + 8) = 0, 1
 	return 0
 }
 
-// gettimeofday is gettimeofday(2). There is no time zone.
+// gettimeofday is gettimeofday(2). The time zone is always UTC.
 func gettimeofday(addr, zone uint64) int64 {
 	if addr != 0 && !touch(addr, 16, space.Write) || zone != 0 && !touch(zone, 8, space.Write) {
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	t := clock.now() + clock.Wall
 	if addr != 0 {
@@ -207,21 +206,21 @@ func seconds(addr uint64) int64 {
 	t := (clock.now() + clock.Wall) / 1e9
 	if addr != 0 {
 		if !touch(addr, 8, space.Write) {
-			return -int64(syscall.EFAULT)
+			return -int64(linux.EFAULT)
 		}
 		*word(addr) = uint64(t)
 	}
 	return t
 }
 
-// times is times(2): what the program has used, all of it its own, and the time, in
-// hundredths of a second.
+// times is times(2). It stores the CPU time of the program, all of it as user time, and returns the time since the
+// clock started. Both are in hundredths of a second.
 func times(c *cpu, addr uint64) int64 {
 	const size, tick = 32, 1e7
 	t := clock.now()
 	if addr != 0 {
 		if !touch(addr, size, space.Write) {
-			return -int64(syscall.EFAULT)
+			return -int64(linux.EFAULT)
 		}
 		clear(bytesAt(addr, size))
 		*word(addr) = uint64((t + processUsed - c.chargedAt) / tick)

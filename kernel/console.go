@@ -5,27 +5,26 @@ import (
 	"loam/boot"
 )
 
-// What the program writes to descriptors 1 and 2, and what the kernel itself has
-// to say, goes to the ports of control.go, or else to the first serial port: a
-// 16550 (National Semiconductor PC16550D data sheet), which is watched while it
-// sends.
+// The console: the program's writes to file descriptors 1 and 2, and the kernel's own messages. It goes to the
+// ports of control.go if they exist. Otherwise it goes to the first serial port, a 16550 (National Semiconductor
+// PC16550D data sheet), which is polled while it transmits.
 
 const (
 	serialPort    = 0x3f8
 	serialData    = serialPort
-	serialEnable  = serialPort + 1 // of interrupts; of the rate while serialLine says so
+	serialEnable  = serialPort + 1 // interrupt enable; the rate divisor while bit 7 of serialLine is set
 	serialQueue   = serialPort + 2
 	serialLine    = serialPort + 3
 	serialModem   = serialPort + 4
 	serialStatus  = serialPort + 5
 	serialScratch = serialPort + 7
 
-	serialReady = 1 << 0 // in serialStatus: a byte has come
-	serialRoom  = 1 << 5 // the queue is empty
-	serialDeep  = 16     // bytes in the queue
+	serialReady = 1 << 0 // in serialStatus: a byte was received
+	serialRoom  = 1 << 5 // in serialStatus: the transmit FIFO is empty
+	serialDeep  = 16     // bytes in the FIFO
 )
 
-// startConsole sets 115200 bits a second, 8 data bits, no parity, 1 stop bit.
+// startConsole configures the port: 115200 bits a second, 8 data bits, no parity, 1 stop bit.
 func startConsole() {
 	amd64.Out8(serialEnable, 0)
 	amd64.Out8(serialLine, 0x80)
@@ -36,10 +35,10 @@ func startConsole() {
 	amd64.Out8(serialModem, 3)
 }
 
-// consoleTries bounds the wait for a port that never gets room: there may be none.
+// consoleTries limits the polls for room in the FIFO: the port may not exist.
 const consoleTries = 1e6
 
-// write sends bytes that the program has written to a descriptor.
+// write sends the bytes that the program writes to file descriptor 1 or 2.
 func write(fd uint64, b []byte) {
 	if controlled {
 		port := uint16(boot.PortOutput)
@@ -63,7 +62,7 @@ func write(fd uint64, b []byte) {
 	}
 }
 
-// say sends text.
+// say writes text to the console, as standard error.
 func say(text string) {
 	for len(text) > 0 {
 		var b [64]byte
@@ -73,7 +72,7 @@ func say(text string) {
 	}
 }
 
-// sayHex sends a number with 16 digits.
+// sayHex writes a number in hexadecimal, with 16 digits.
 func sayHex(v uint64) {
 	var b [18]byte
 	b[0], b[1] = '0', 'x'
@@ -83,7 +82,7 @@ func sayHex(v uint64) {
 	write(2, b[:])
 }
 
-// sayInt sends a number.
+// sayInt writes a number in decimal.
 func sayInt(v uint64) {
 	var b [20]byte
 	i := len(b)
@@ -97,28 +96,28 @@ func sayInt(v uint64) {
 	write(2, b[i:])
 }
 
-// exitPort is QEMU's device isa-debug-exit, which ends QEMU with the status
+// exitPort is the port of QEMU's device isa-debug-exit. Writing a value there ends QEMU with the exit status
 // 2*value + 1.
 const exitPort = 0x501
 
-// exitMost is what of a status QEMU's own has room for.
+// exitMost masks the bits of an exit status that fit into QEMU's.
 const exitMost = 0x7f
 
-// How the machine ends when it is not the program that ends it.
+// Exit statuses of a machine that the kernel, not the program, ends.
 const (
-	statusCrash       = 125 // the kernel itself fails
-	statusFailed      = 124 // the machine is not one on which it can start
+	statusCrash       = 125 // the kernel itself failed
+	statusFailed      = 124 // the kernel cannot start on this machine
 	statusOutOfMemory = 123
 )
 
-// powerOff ends the machine.
+// powerOff ends the machine with an exit status. It does not return.
 func powerOff(status uint32) {
 	if controlled {
 		amd64.Out8(boot.PortControl, uint8(status))
 	}
 	amd64.Out32(exitPort, status&exitMost)
-	// There is no such device. The keyboard controller can reset the machine,
-	// which ends a monitor that was told not to start it again.
+	// The device isa-debug-exit does not exist. The keyboard controller resets the machine, which ends a monitor
+	// that was started with an option not to reboot.
 	amd64.Out8(0x64, 0xfe)
 	for {
 		amd64.Halt()

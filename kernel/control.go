@@ -6,33 +6,32 @@ import (
 	"loam/kernel/signal"
 )
 
-// Between the loam command and the kernel: what the program writes goes to ports
-// that take bytes and nothing else (QEMU's isa-debugcon, package boot has their
-// numbers), and so does the exit status, as the last byte; signals come by the
-// first serial port, each as a byte with its number, and so does the time of the day
-// (wall.go). A machine that was started otherwise has no such ports: then all output
-// goes to the serial port, and what comes from there is somebody typing, of which only
-// Ctrl-C means something.
+// The connection between the loam command and the kernel. The program's output goes to ports that accept single
+// bytes (QEMU's isa-debugcon; package boot defines their numbers). The exit status follows as the last byte, on a
+// port of its own. Signals arrive on the first serial port, one byte each with the signal's number. So does the
+// wall clock time (wall.go).
+//
+// A machine that the loam command did not start has no such ports. Then all output goes to the serial port, and its
+// input comes from a user. Only Ctrl-C has an effect.
 
-// controlled is whether the loam command has started this machine; set once.
+// controlled reports whether the loam command started this machine; set once.
 var controlled bool
 
-// findControl asks for the ports.
+// findControl detects the ports of the loam command.
 func findControl() {
 	controlled = amd64.In8(boot.PortControl) == portAnswer
 }
 
-// portAnswer is what such a port says when it is read.
+// portAnswer is the value that an isa-debugcon port returns when it is read.
 const portAnswer = 0xe9
 
-// serialInterrupt is the number of the port's interrupt; negative: it has none.
+// serialInterrupt is the number of the serial port's interrupt; negative if it has none.
 var serialInterrupt = -1
 
-// serialIRQ is the interrupt of the first serial port on the ISA bus.
+// serialIRQ is the ISA interrupt of the first serial port.
 const serialIRQ = 4
 
-// listen has the port interrupt when a byte has come. A monitor without the port
-// is no reason not to start.
+// listen enables the serial port's receive interrupt. If the port does not exist, listen does nothing.
 func listen(gsi uint32, level, low bool) {
 	const present, wanted, enable = 0x5a, 1 << 0, 1 << 3
 	amd64.Out8(serialScratch, present)
@@ -53,9 +52,9 @@ func listen(gsi uint32, level, low bool) {
 	}
 }
 
-// receive takes what has come.
+// receive reads the bytes that the serial port has received and delivers the signals that they stand for.
 func receive(c *cpu) {
-	const most = 64 // more than the queue of the port has; then it is not a port
+	const most = 64 // more than the port's FIFO holds: with more input than this, it is not a serial port
 	const controlC, interrupt = 3, 2
 	for range most {
 		if amd64.In8(serialStatus)&serialReady == 0 {

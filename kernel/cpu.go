@@ -8,60 +8,69 @@ import (
 	"loam/kernel/thread"
 )
 
-// maxCPUs is how many CPUs are used; more are left asleep.
+// maxCPUs is the number of CPUs that the kernel uses. Further CPUs are not started.
 const maxCPUs = 64
 
-// cpu is what belongs to one CPU. GS points to it. The entry code knows the
-// offsets of the first fields.
+// cpu is the state of one CPU. GS points to it while the CPU is in ring 0. The entry code knows the offsets of the
+// first fields.
 type cpu struct {
-	self     uintptr // of this structure
-	frameEnd uintptr // the end of the frame of who runs here
+	self     uintptr // address of this structure
+	frameEnd uintptr // upper end of the trap frame of the running thread
 	scratch  uintptr // for the entry code
-	stack    uintptr // the kernel's stack, its upper end
-	vector   uintptr // where the vector registers of who runs here go
-	crashEnd uintptr // the upper end of the stack of faults of the kernel's own
+	stack    uintptr // upper end of the kernel's stack
+	vector   uintptr // where the vector registers of the running thread are saved
+	crashEnd uintptr // upper end of the stack for faults in the kernel
 	task     [amd64.TaskSize]byte
-	claimed  uint32 // not 0: no CPU that comes may be this one; atomic
-	dozes    uint32 // not 0: it waits for the lock, and takes interrupts
+	claimed  uint32 // not 0: no starting CPU may take this structure; atomic
+	dozes    uint32 // not 0: it waits for the lock with interrupts enabled
+
+	// Used by the code that enters and leaves ring 3 (user.go).
+	root     uint64  // value of CR3
+	active   uintptr // address of the CPU set of the address space in root; 0: it is the kernel's own
+	fsBase   uint64  // value of the FS base in ring 0
+	callerSP uintptr // registers of the goroutine whose thread is in ring 3, up to callerG
+	callerBP uintptr
+	callerG  uintptr
+	user     uintptr // address of the context whose x87 state is in the processor; 0: none
+	number   int32
 
 	gdt amd64.GDT
 
-	number  int32
-	apic    uint32    // its number for interrupts
-	idle    uintptr   // the page of the loop that waits for an interrupt
+	apic    uint32    // ID of its local APIC
+	idle    uintptr   // page of the loop that waits for an interrupt
 	current thread.ID // None: it is idle
-	fsBase  uint64    // what the register holds
 	since   int64     // when current began to run
-	timer   int64     // when the timer will interrupt; 0: it rests
-	shareAt int64     // when another CPU is woken for what is ready; 0: nothing is
+	timer   int64     // when the timer expires; 0: it is not armed
+	shareAt int64     // when to wake another CPU for the ready threads; 0: not planned
 
-	busySince int64 // when it was idle last; 0: it is now
-	widenAt   int64 // when to widen next; 0: it has not been done yet
+	busySince int64 // when it was last idle; 0: it is idle now
+	widenAt   int64 // when to call widen next; 0: not called yet
 
-	charged   thread.ID // whose the time since chargedAt is
+	charged   thread.ID // the thread that used the CPU since chargedAt
 	chargedAt int64
 
 	up     uint32  // it has started; atomic
-	flush  request // to forget all translations
-	kicked uint32  // an interrupt is on its way already; atomic
-	rung   uint64  // interrupts of devices that it has taken, and not served yet
+	flush  request // request to flush all translations
+	kicked uint32  // not 0: an interrupt is already on its way; atomic
+	rung   uint64  // device interrupts that it has received and not yet served, as bits
 }
 
 var (
 	cpus     [maxCPUs]cpu
-	cpuCount int32 // those that run; only grows
+	cpuCount int32 // CPUs that run; only grows
 )
 
 // idt is the same for all CPUs.
 var idt [amd64.VectorCount]amd64.Gate
 
-// prepare gives a CPU its tables and its idle page; its stacks are there.
+// prepare fills in a CPU's tables and its idle page. Its stacks are already mapped.
 func (c *cpu) prepare() {
 	c.self = addressOf(c)
-	putAddress(c.task[amd64.TaskStacks:], c.crashEnd)   // 1: changed on each way in and out
-	putAddress(c.task[amd64.TaskStacks+8:], c.crashEnd) // 2: what nothing may disturb
+	putAddress(c.task[amd64.TaskStacks:], c.crashEnd)   // IST 1: changed whenever a thread is resumed (runs)
+	putAddress(c.task[amd64.TaskStacks+8:], c.crashEnd) // IST 2: for exceptions that may arrive at any instruction
 	c.task[amd64.TaskMapOffset] = amd64.TaskSize
 	c.gdt = amd64.NewGDT(addressOf(&c.task))
+	c.root = tables.Root
 
 	pa, ok := frames.Alloc()
 	if !ok {
@@ -75,34 +84,37 @@ func (c *cpu) prepare() {
 	}
 }
 
-// runs has the next trap leave its frame in a thread's page.
+// runs makes the next trap on this CPU store its frame in the given thread page.
 func (c *cpu) runs(page uintptr) {
 	c.frameEnd = page + amd64.PageSize
 	c.vector = page
 	putAddress(c.task[amd64.TaskStacks:], c.frameEnd)
 }
 
-// putAddress stores an address that need not be aligned.
+// putAddress stores an address at a place that may be unaligned.
 func putAddress(b []byte, addr uintptr) {
 	for i := range 8 {
 		b[i] = byte(addr >> (8 * i))
 	}
 }
 
-// install has this CPU use its tables.
+// install loads this CPU's tables and system registers.
 func (c *cpu) install() {
+	*word(uint64(c.crashEnd)) = uint64(c.self) // see crashRoom
 	amd64.LoadGDT(addressOf(&c.gdt), uint16(len(c.gdt)*8-1))
 	amd64.LoadTask(amd64.TaskSelector)
+	amd64.LoadLocal(0) // firmware may leave a local descriptor table at address 0, which ring 3 could map and fill
 	amd64.LoadIDT(addressOf(&idt), uint16(len(idt)*16-1))
 	amd64.WriteMSR(amd64.MSRGSBase, uint64(c.self))
 	amd64.WriteMSR(amd64.MSRFSBase, 0)
-	amd64.WriteMSR(amd64.MSRStar, amd64.CodeSelector<<32)
+	amd64.WriteMSR(amd64.MSRStar, amd64.UserBase<<48|amd64.CodeSelector<<32)
 	amd64.WriteMSR(amd64.MSRLStar, uint64(entries.Trap))
-	amd64.WriteMSR(amd64.MSRFlagMask, amd64.FlagInterrupt|amd64.FlagTrap|amd64.FlagDirection|amd64.FlagAlign)
+	amd64.WriteMSR(amd64.MSRFlagMask, amd64.FlagInterrupt|amd64.FlagTrap|amd64.FlagDirection|
+		amd64.FlagAlign|amd64.FlagIOPL|amd64.FlagNested)
 	amd64.WriteMSR(amd64.MSREFER, amd64.ReadMSR(amd64.MSREFER)|amd64.EFERSyscall)
 }
 
-// features switches on, for this CPU, what all of them use.
+// features enables the processor features that all CPUs use.
 func (c *cpu) features() {
 	amd64.WriteCR0(amd64.ReadCR0() | amd64.CR0WriteProtect)
 	v := amd64.ReadCR4()
@@ -121,13 +133,18 @@ func (c *cpu) features() {
 	if have.XSave {
 		v |= amd64.CR4XSave
 	}
+	if have.FSGSBase {
+		v |= amd64.CR4FSGSBase
+	}
 	amd64.WriteCR4(v)
 	haveXSave = have.XSave
 	xsaveSize = fxsaveSize
 	if have.XSave {
 		can, _, _, _ := amd64.CPUID(0xd, 0)
-		amd64.WriteXCR0(uint64(can) & amd64.XCR0Wanted)
-		_, size, _, _ := amd64.CPUID(0xd, 0) // of what is in XCR0
+		xsaveComponents = uint64(can) & amd64.XCR0Wanted
+		amd64.WriteXCR0(xsaveComponents)
+		userVectors = vectorsOf(xsaveComponents)
+		_, size, _, _ := amd64.CPUID(0xd, 0) // of the components enabled in XCR0
 		xsaveSize = uint64(size)
 	}
 	if have.NoExecute {
@@ -135,13 +152,35 @@ func (c *cpu) features() {
 	}
 }
 
-// haveXSave is have.XSave, for the entry code.
+// userVectors is the method that saves the vector registers of ring 3; set once.
+var userVectors = vectorsAll
+
+// Values of userVectors. The entry code knows them.
+const (
+	vectorsAll uint8 = iota // by XSAVE
+	vectorsSSE              // by moves of the SSE registers; the x87 is saved separately
+	vectorsAVX
+)
+
+// vectorsOf chooses a method by the components enabled in XCR0.
+func vectorsOf(components uint64) uint8 {
+	const sse, avx = 0b11, 0b111
+	switch components {
+	case sse:
+		return vectorsSSE
+	case avx:
+		return vectorsAVX
+	}
+	return vectorsAll
+}
+
+// haveXSave is a copy of have.XSave for the entry code.
 var haveXSave bool
 
-// fxsaveSize is what FXSAVE takes, where there is no XSAVE.
+// fxsaveSize is the size of the area that FXSAVE writes, in bytes. It is used without XSAVE.
 const fxsaveSize = 512
 
-// fillIDT points each vector at its piece of the entry code.
+// fillIDT points each vector at its stub in the entry code.
 func fillIDT() {
 	const size = 16
 	for v := range idt {
@@ -151,22 +190,29 @@ func fillIDT() {
 		}
 		idt[v] = amd64.NewGate(entries.Vectors+uintptr(v)*size, stack)
 	}
+	idt[amd64.VectorBreakpoint] = idt[amd64.VectorBreakpoint].ForUser()
 }
 
-// flushIfAsked forgets translations if another CPU waits for that.
-func (c *cpu) flushIfAsked() { c.flush.serve(flushAll) }
+// flushIfAsked flushes translations if another CPU has requested it.
+func (c *cpu) flushIfAsked() {
+	if c.flush.open() {
+		c.serveFlush()
+	}
+}
 
-func flushAll() { amd64.WriteCR3(tables.Root) }
+// serveFlush is separate from flushIfAsked so that the common case is a single load.
+func (c *cpu) serveFlush() { c.flush.serve(func() { c.forget() }) }
 
-// flushRange has all CPUs forget the translations of a range, and waits until
-// they have: then the pages may be used for something else. The others are not
-// told which range it is; they forget everything, and are interrupted for it, but
-// for those that are idle: these forget when they enter the kernel next, before
-// they look at the program's memory. If page tables have gone, the idle ones are
-// interrupted too, since any CPU may read ahead of what it does by tables that it
-// remembers.
+func flushAll() { amd64.WriteCR3(amd64.ReadCR3()) }
+
+// flushRange makes all CPUs drop their translations of a range and waits until they have. Afterwards the pages may
+// be reused. Other CPUs do not know the range and drop all translations.
+//
+// Running CPUs are interrupted for this. An idle CPU flushes when it next enters the kernel, before it accesses the
+// program's memory. If page tables were removed, idle CPUs are interrupted too: any CPU may speculatively walk
+// tables that it has cached.
 func flushRange(va, end uint64, tablesGone bool) {
-	const few = 32 // pages, above which forgetting all is quicker
+	const few = 32 // pages, above which flushing everything is faster
 	if (end-va)/amd64.PageSize <= few {
 		for ; va < end; va += amd64.PageSize {
 			amd64.InvalidatePage(va)
@@ -174,34 +220,48 @@ func flushRange(va, end uint64, tablesGone bool) {
 	} else {
 		flushAll()
 	}
-	if cpuCount == 1 {
-		return
+	if cpuCount > 1 {
+		flushOthers(everyCPU, tablesGone)
 	}
+}
+
+// everyCPU is the set of all CPUs: bit n stands for CPU n.
+const everyCPU = 1<<64 - 1
+
+// flushOthers makes the other CPUs of a set (who) drop all translations. It waits for the CPUs that run a thread;
+// with idleToo, for all of them.
+func flushOthers(who uint64, idleToo bool) {
 	self := apic.ID()
+	asked := func(i int32) *cpu {
+		if o := &cpus[i]; who>>i&1 != 0 && o.apic != self {
+			return o
+		}
+		return nil
+	}
 	for i := range cpuCount {
-		if o := &cpus[i]; o.apic != self {
+		if o := asked(i); o != nil {
 			o.flush.ask()
-			if o.current != thread.None || tablesGone {
+			if o.current != thread.None || idleToo {
 				o.kick()
 			}
 		}
 	}
 	for i := range cpuCount {
-		for o := &cpus[i]; o.apic != self && (o.current != thread.None || tablesGone) && o.flush.open(); {
+		for o := asked(i); o != nil && (o.current != thread.None || idleToo) && o.flush.open(); {
 			relax()
 		}
 	}
 }
 
-// kick interrupts a CPU, once for all who want it to.
+// kick sends a CPU an interrupt. Kicks before the CPU takes the interrupt are merged into one.
 func (c *cpu) kick() {
 	if atomic.SwapUint32(&c.kicked, 1) == 0 {
 		apic.Kick(c.apic)
 	}
 }
 
-// mapAPIC finds out how the APIC's registers are seen: by x2APIC mode where the CPU has
-// it, which firmware may have switched on already; else by their page, which is no memory.
+// mapAPIC selects the access to the local APIC's registers: x2APIC mode if the CPU supports it (firmware may have
+// enabled it already), otherwise their page of memory-mapped registers, which it maps uncached.
 func mapAPIC() {
 	const address = 0x000f_ffff_ffff_f000
 	if have.X2APIC {
@@ -214,7 +274,7 @@ func mapAPIC() {
 	mustMap(boot.Window+pa, pa, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())
 }
 
-// startAPIC switches on this CPU's interrupt controller.
+// startAPIC enables this CPU's local APIC.
 func (c *cpu) startAPIC() {
 	apic.Enable(false)
 	c.apic = apic.ID()

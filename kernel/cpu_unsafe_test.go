@@ -12,17 +12,23 @@ import (
 	"loam/arch/amd64"
 )
 
-// The entry code knows fields by their offsets.
+// The entry code has the correct offsets of the fields of cpu and Frame.
 func TestOffsets(t *testing.T) {
-	source, err := os.ReadFile("../unikernel/overlay/_vm/runtime/loam_entry_amd64.s")
-	if err != nil {
-		t.Fatal(err)
-	}
 	defined := map[string]uint64{}
-	for _, m := range regexp.MustCompile(`(?m)^#define (\w+)\s+\(?(\d+)(?:\+(0x[0-9a-f]+)\))?$`).FindAllSubmatch(source, -1) {
-		n, _ := strconv.ParseUint(string(m[2]), 10, 64)
-		more, _ := strconv.ParseUint(string(m[3]), 0, 64)
-		defined[string(m[1])] = n + more
+	for _, file := range []string{"loam_entry_amd64.s", "loam_user_amd64.s"} {
+		source, err := os.ReadFile("../unikernel/overlay/_vm/runtime/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^#define (\w+)\s+\(?(\w+)(?:\+(0x[0-9a-f]+)\))?$`).FindAllSubmatch(source, -1) {
+			n, _ := strconv.ParseUint(string(m[2]), 0, 64)
+			more, _ := strconv.ParseUint(string(m[3]), 0, 64)
+			name := string(m[1])
+			if before, ok := defined[name]; ok && before != n+more {
+				t.Errorf("%s is defined twice: %d and %d", name, before, n+more)
+			}
+			defined[name] = n + more
+		}
 	}
 	var c cpu
 	var f amd64.Frame
@@ -35,9 +41,37 @@ func TestOffsets(t *testing.T) {
 		"cpu_ist1":     unsafe.Offsetof(c.task) + amd64.TaskStacks,
 		"cpu_claimed":  unsafe.Offsetof(c.claimed),
 		"cpu_dozes":    unsafe.Offsetof(c.dozes),
+		"cpu_root":     unsafe.Offsetof(c.root),
+		"cpu_active":   unsafe.Offsetof(c.active),
+		"cpu_fsBase":   unsafe.Offsetof(c.fsBase),
+		"cpu_callerSP": unsafe.Offsetof(c.callerSP),
+		"cpu_callerBP": unsafe.Offsetof(c.callerBP),
+		"cpu_callerG":  unsafe.Offsetof(c.callerG),
+		"cpu_user":     unsafe.Offsetof(c.user),
+		"cpu_number":   unsafe.Offsetof(c.number),
+		"frame_ip":     unsafe.Offsetof(f.IP),
+		"frame_cs":     unsafe.Offsetof(f.CS),
+		"frame_flags":  unsafe.Offsetof(f.Flags),
+		"frame_ss":     unsafe.Offsetof(f.SS),
 		"frame_vector": unsafe.Offsetof(f.Vector),
 		"frameSize":    amd64.FrameSize,
 		"exceptions":   amd64.VectorException,
+
+		"selectorCode":     amd64.CodeSelector,
+		"selectorData":     amd64.DataSelector,
+		"userCode":         amd64.UserCodeSelector,
+		"userData":         amd64.UserDataSelector,
+		"flagsUser":        amd64.FlagsUser,
+		"flagsAlways":      amd64.FlagFixed | amd64.FlagInterrupt,
+		"vectorProtection": amd64.VectorProtection,
+		"vectorPage":       amd64.VectorPage,
+		"vectorCall":       amd64.VectorCall,
+		"vectorSyscall":    amd64.VectorSyscall,
+		"codeUser":         amd64.CodeUser,
+		"vectorsAll":       uintptr(vectorsAll),
+		"vectorsSSE":       uintptr(vectorsSSE),
+		"page_live":        ContextLive,
+		"page_vector":      ContextVector,
 	} {
 		if got, ok := defined[name]; !ok || got != uint64(want) {
 			t.Errorf("%s is %d, and %d in the code", name, want, got)
@@ -45,7 +79,7 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// The runtime's side knows calls by their numbers.
+// The runtime uses the same numbers for the kernel's own calls.
 func TestCallNumbers(t *testing.T) {
 	for constant, c := range map[string]struct {
 		file string

@@ -7,11 +7,10 @@ import (
 	"loam/boot"
 )
 
-// How the machine ends when the kernel, or the program where no handler of its own
-// can be called, does what it must not: with the registers and the functions that
-// were running, and a status of its own.
+// The end of the machine after a fault in the kernel, or in the program where no signal handler can be called. It
+// prints the registers and a stack trace and exits with statusCrash.
 
-// Fatal is called by the entry code for a trap of the kernel's own.
+// Fatal is called by the entry code for an exception in the kernel itself. It does not return.
 func Fatal(self, frameAddress uintptr) {
 	f, why := frameByAddress(frameAddress), "the kernel failed"
 	switch {
@@ -25,14 +24,14 @@ func Fatal(self, frameAddress uintptr) {
 	crash(cpuAt(self), f, why)
 }
 
-// crashG is what FS points behind during a crash.
+// crashG is the word below the FS base during a crash: Go code loads g from there.
 var crashG uintptr
 
-// crashing is the number of the CPU that tells of a crash, plus one; atomic.
+// crashing is the number of the CPU that reports a crash, plus one; 0: none. Atomic.
 var crashing int32
 
-// crash says what it can and ends the machine. Of several CPUs the first does; and if it
-// fails at that, no more is tried.
+// crash prints a report and ends the machine. The first CPU to crash reports; other CPUs halt. If the report itself
+// crashes, the machine ends at once.
 func crash(c *cpu, f *amd64.Frame, why string) {
 	if !atomic.CompareAndSwapInt32(&crashing, 0, c.number+1) {
 		if atomic.LoadInt32(&crashing) != c.number+1 {
@@ -43,9 +42,9 @@ func crash(c *cpu, f *amd64.Frame, why string) {
 		say("\n")
 		powerOff(statusCrash)
 	}
-	// Functions of the runtime that are written in assembly for the old calling
-	// convention have their callers load g anew, from where the thread has it: the
-	// program's g, on whose stack this is not.
+	// Assembly functions of the runtime in the old calling convention (ABI0) make their callers reload g from
+	// thread-local storage. That is the program's g, and this is not its stack. So FS points to a g of the kernel's
+	// own.
 	crashG = entries.CrashG
 	amd64.WriteMSR(amd64.MSRFSBase, uint64(addressOf(&crashG))+8)
 	say("\nloam: ")
@@ -71,8 +70,8 @@ func crash(c *cpu, f *amd64.Frame, why string) {
 	powerOff(statusCrash)
 }
 
-// trace names the functions that called one another, by the chain of frame
-// pointers, which Go keeps. The first may not have put its own there.
+// trace prints the chain of callers by following the frame pointers that Go maintains. The innermost function may
+// not have pushed its own frame pointer yet.
 func trace(ip, sp, bp uint64) {
 	const most = 32
 	for i := range most {
@@ -97,7 +96,7 @@ func trace(ip, sp, bp uint64) {
 	}
 }
 
-// readable reports whether memory is there.
+// readable reports whether memory is mapped.
 func readable(addr, size uint64) bool {
 	for _, a := range [...]uint64{addr, addr + size - 1} {
 		if entry, _ := tables.Lookup(a); entry&amd64.PagePresent == 0 {

@@ -1,47 +1,54 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/kernel/signal"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 )
 
-// Signals: how a thread is told, how its handler is called and how that returns.
+// Signals: sending them to threads, calling handlers, and returning from handlers.
+//
+// A signal is in Thread.Pending until its thread is about to resume; then leave delivers it. tell makes sure that
+// this happens soon: it ends the call in which the thread waits, with EINTR, or interrupts the CPU that runs the
+// thread. A handler runs on the thread's own or alternate stack, on which the kernel builds a signal frame
+// (kernel/signal). Signals of faults skip Pending: fault calls the handler directly.
 
-// xsaveSize is how much of a thread's page its vector registers take; set once.
+// xsaveSize is the size of the vector registers in a thread's page, in bytes; set once.
 var xsaveSize uint64
 
-// tell is tgkill(2).
+// xsaveComponents is the set of register components that XSAVE saves, as bits of XCR0; set once.
+var xsaveComponents uint64
+
+// tell is tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists.
 func tell(c *cpu, id thread.ID, n int32) int64 {
 	number := signal.Number(n)
 	switch {
 	case !threads.Exists(id):
-		return -int64(syscall.ESRCH)
+		return -int64(linux.ESRCH)
 	case n == 0:
 		return 0
 	case !number.Valid():
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	th := threads.At(id)
 	th.Pending |= uint64(signal.Of(number))
 	if th.Mask&uint64(signal.Of(number)) != 0 || actions[number].Effect(number) == signal.None {
 		return 0
 	}
-	threads.Interrupt(id, -int64(syscall.EINTR))
+	threads.Interrupt(id, -int64(linux.EINTR))
 	if th.State == thread.Running && id != c.current {
 		cpus[th.CPU].kick()
 	}
 	return 0
 }
 
-// tellAny is kill(2): one thread is told.
+// tellAny is kill(2): it sends a signal to one thread of the program, chosen by listener.
 func tellAny(c *cpu, n int32) int64 { return tell(c, listener(signal.Number(n)), n) }
 
-// listener is the thread that is told of a signal of the program's: the first that does
-// not hold it back; if all do, the first of all, which has it when it does so no longer.
+// listener returns the thread that receives a signal sent to the program: the first that does not block it. If all
+// threads block it, the first thread gets it when it unblocks the signal.
 func listener(n signal.Number) thread.ID {
 	first := thread.None
 	for id := thread.ID(1); id <= thread.Max; id++ {
@@ -56,8 +63,8 @@ func listener(n signal.Number) thread.ID {
 	return first
 }
 
-// deliver does what the signals that a thread has to be told of want, before it
-// goes on. It reports whether the thread is ready to.
+// deliver handles the first pending signal of a thread that is about to resume. It reports whether no further
+// signal is pending.
 func deliver(c *cpu, th *thread.Thread) bool {
 	n := signal.Set(th.Pending &^ th.Mask).First()
 	th.Pending &^= uint64(signal.Of(n))
@@ -77,8 +84,8 @@ func deliver(c *cpu, th *thread.Thread) bool {
 	return th.Pending&^th.Mask == 0
 }
 
-// callHandler has a thread go on with the handler of a signal, which returns by
-// rt_sigreturn to what the thread did before.
+// callHandler makes a thread resume in the handler of a signal. The handler returns by rt_sigreturn(2) to the
+// interrupted code.
 func callHandler(th *thread.Thread, info signal.Info) {
 	n := info.Number
 	action := &actions[n]
@@ -117,8 +124,8 @@ func callHandler(th *thread.Thread, info signal.Info) {
 	}
 }
 
-// handlerReturns is rt_sigreturn(2): the stack pointer is where the return
-// address was taken from.
+// handlerReturns is rt_sigreturn(2). The handler's return has popped the return address, so the signal frame starts
+// 8 bytes below the stack pointer.
 func handlerReturns(th *thread.Thread, f *amd64.Frame) int64 {
 	at := f.SP - 8
 	if !touch(at, signal.FrameSize, space.Read) {
@@ -144,11 +151,11 @@ func setAction(n int32, addr, old, size uint64) int64 {
 	number := signal.Number(n)
 	switch {
 	case !number.Valid() || size != 8 || addr != 0 && (number == signal.Kill || number == signal.Stop):
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case addr != 0 && !touch(addr, actionSize, space.Read):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	case old != 0 && !touch(old, actionSize, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	before := actions[number]
 	if addr != 0 {
@@ -164,17 +171,17 @@ func setAction(n int32, addr, old, size uint64) int64 {
 func setMask(th *thread.Thread, how int, addr, old, size uint64) int64 {
 	switch {
 	case size != 8:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case addr != 0 && !touch(addr, 8, space.Read):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	case old != 0 && !touch(old, 8, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	before := th.Mask
 	if addr != 0 {
 		mask, ok := changeMask(th.Mask, how, *word(addr))
 		if !ok {
-			return -int64(syscall.EINVAL)
+			return -int64(linux.EINVAL)
 		}
 		th.Mask = mask
 	}
@@ -184,7 +191,7 @@ func setMask(th *thread.Thread, how int, addr, old, size uint64) int64 {
 	return 0
 }
 
-// changeMask is signal.Change for numbers.
+// changeMask calls signal.Change with plain numbers.
 func changeMask(mask uint64, how int, set uint64) (uint64, bool) {
 	m, ok := signal.Change(signal.Set(mask), how, signal.Set(set))
 	return uint64(m), ok
@@ -195,9 +202,9 @@ func setSignalStack(th *thread.Thread, sp, addr, old uint64) int64 {
 	const size, least = 24, 2048
 	switch {
 	case addr != 0 && !touch(addr, size, space.Read):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	case old != 0 && !touch(old, size, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	before := signal.Stack{Address: th.SignalStack, Size: th.SignalStackSize}
 	switch {
@@ -210,11 +217,11 @@ func setSignalStack(th *thread.Thread, sp, addr, old uint64) int64 {
 		s := *stackAt(addr)
 		switch {
 		case before.Flags == signal.StackInUse:
-			return -int64(syscall.EPERM)
+			return -int64(linux.EPERM)
 		case s.Flags&signal.StackDisable != 0:
 			s = signal.Stack{}
 		case s.Size < least:
-			return -int64(syscall.ENOMEM)
+			return -int64(linux.ENOMEM)
 		}
 		th.SignalStack, th.SignalStackSize = s.Address, s.Size
 	}

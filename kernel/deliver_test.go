@@ -7,8 +7,8 @@ import (
 	"loam/kernel/thread"
 )
 
-// A signal of the program's is for a thread that does not hold it back. If all do it waits
-// for one of them, also where it comes to a CPU that is idle.
+// A signal to the program is delivered to a thread that does not block it. If all threads block it, it stays
+// pending for one of them, even if the CPU that received it is idle.
 func TestListener(t *testing.T) {
 	const n = signal.Number(15)
 	threads = thread.Table{}

@@ -1,31 +1,36 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/boot"
 )
 
-// What drivers, which are ordinary Go above the runtime, ask of the kernel: calls
-// that Linux does not have. Package kernel/device makes them, but for the last two,
-// which are the runtime's (loam_device.go, loam_wake.go); and what a driver
-// does itself needs none: ports are read by instructions, registers and memory of
-// devices by their addresses.
+// Calls that drivers make to the kernel. Drivers are ordinary Go above the runtime, and Linux does not have these
+// calls. The callers are package kernel/device; the runtime for CallPoll and CallShare (loam_device.go,
+// loam_wake.go); and package kernel/user for the calls from CallTake on (user.go). The comments list the arguments,
+// then the result. Drivers need no call to access I/O ports, device registers and device memory.
 const (
-	CallMapRegisters = 0x1000 + iota // physical address, size: the address where they are seen
-	CallAllocate                     // pages: the physical address of pages side by side
-	CallMessage                      // : the number of an interrupt that comes by a message
-	CallLine                         // global number, flags of the I/O APIC: the number of an interrupt
-	CallDone                         // number of an interrupt
-	CallClose                        // number of an interrupt
-	CallStir                         // two words of random bits, which nobody can guess
+	CallMapRegisters = 0x1000 + iota // physical address, size: the address where the registers are mapped
+	CallAllocate                     // number of pages: the physical address of contiguous zeroed pages
+	CallMessage                      // none: the number of a new message-signalled interrupt
+	CallLine                         // global number of a line, flags of the I/O APIC: the number of a new interrupt
+	CallDone                         // number of an interrupt: unmasks a level-triggered line
+	CallClose                        // number of an interrupt: releases it
+	CallStir                         // two words of unpredictable random bits: mixes them into the generator
 	CallPoll                         // nanoseconds: waits for interrupts (see poll)
-	CallShare                        // : what is ready is for a CPU that is idle, now
+	CallShare                        // none: hands ready threads to an idle CPU without delay
+	CallTake                         // address of an array, its length: the number of physical pages stored there
+	CallGive                         // address of an array, its length: frees these physical pages
+	CallSpace                        // none: the physical address of the root table of a new address space
+	CallFlush                        // set of CPUs, 1 if page tables were removed: makes these CPUs drop all translations
+	CallRetire                       // root of an address space: no CPU uses it when the call returns
+	CallKick                         // number of a CPU: interrupts it
+	CallSave                         // number of a CPU: makes it save the x87 state of the context that it holds
 )
 
-// deviceCall serves them.
-func deviceCall(f *amd64.Frame) int64 {
+// deviceCall serves the calls from CallMapRegisters to CallStir and passes all others to userCall.
+func deviceCall(c *cpu, f *amd64.Frame) int64 {
 	switch f.AX {
 	case CallMapRegisters:
 		return mapRegisters(f.DI, f.SI)
@@ -34,7 +39,7 @@ func deviceCall(f *amd64.Frame) int64 {
 			clear(bytesAt(boot.Window+pa, int(f.DI*amd64.PageSize)))
 			return int64(pa)
 		}
-		return -int64(syscall.ENOMEM)
+		return -int64(linux.ENOMEM)
 	case CallMessage:
 		return openMessage()
 	case CallLine:
@@ -48,36 +53,36 @@ func deviceCall(f *amd64.Frame) int64 {
 		seeded.Store(true)
 		return 0
 	}
-	return -int64(syscall.ENOSYS)
+	return userCall(c, f)
 }
 
-// mapRegisters shows registers of a device at an address of their own, where
-// nothing is cached.
+// mapRegisters maps the registers of a device, uncached, at a new address and returns the address. It returns EBUSY
+// for a range that contains ordinary memory.
 func mapRegisters(pa, size uint64) int64 {
 	const most, mostSize = 1 << 52, 1 << 30
 	start := pa &^ (amd64.PageSize - 1)
 	end := pages(pa + size)
 	switch {
 	case size == 0 || size > mostSize || pa >= most-mostSize:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case overlapsMemory(start, end):
-		return -int64(syscall.EBUSY)
+		return -int64(linux.EBUSY)
 	}
-	// Without rights in dynamic: munmap and the like find nothing to give back that
-	// is not memory, since no call of the program's leads here.
+	// The region has no rights in dynamic. No call of the program passes this address, so munmap and similar calls
+	// never free these pages, which are not memory.
 	va, ok := dynamic.Reserve(0, end-start, amd64.PageSize, 0)
 	if !ok {
-		return -int64(syscall.ENOMEM)
+		return -int64(linux.ENOMEM)
 	}
 	for at := start; at < end; at += amd64.PageSize {
 		if !tables.Map(va+at-start, at, amd64.PageSize, amd64.PageWrite|amd64.PageUncached|noExecute(), allocFrame) {
-			return -int64(syscall.ENOMEM)
+			return -int64(linux.ENOMEM)
 		}
 	}
 	return int64(va + pa - start)
 }
 
-// overlapsMemory reports whether a range has ordinary memory in it.
+// overlapsMemory reports whether a range contains ordinary memory.
 func overlapsMemory(start, end uint64) bool {
 	for _, r := range UsableMemory() {
 		if start < r.End && r.Start < end {
@@ -87,17 +92,18 @@ func overlapsMemory(start, end uint64) bool {
 	return false
 }
 
-// MessageOf is what a device writes, and where, to raise an interrupt: SDM volume
-// 3, 11.11. The first CPU gets it.
+// MessageOf returns the address and the data that a device writes to raise an interrupt: SDM volume 3, 11.11. The
+// first CPU receives it.
 func MessageOf(number int) (address uint64, data uint32) {
 	const base, cpuShift = 0xfee0_0000, 12
 	return base | uint64(cpus[0].apic)<<cpuShift, uint32(amd64.VectorDevice + number)
 }
 
-// Physical is where a byte of the program's memory is for devices; false if no
-// page is there, or none for a moment, while a big page becomes small ones. It may be
-// called by ordinary Go if the byte has been read before: then there is a page, which
-// stays while Go refers to it, and so do the tables that lead there.
+// Physical returns the physical address of a byte of the program's memory, for use by devices. It returns false if
+// no page is mapped there, or while a big page is being split into small ones.
+//
+// Ordinary Go may call it for a byte that it has read before. Then the page exists and stays while Go refers to it,
+// and so do the page tables that lead to it.
 func Physical(va uint64) (uint64, bool) {
 	entry, size := tables.Lookup(va)
 	if entry&amd64.PagePresent == 0 {
@@ -106,19 +112,19 @@ func Physical(va uint64) (uint64, bool) {
 	return amd64.Physical(entry) + va&(size-1), true
 }
 
-// WindowTo is where memory at a physical address is seen.
+// WindowTo returns the address at which a physical address is mapped.
 func WindowTo(pa uint64) uintptr { return windowAddress + uintptr(pa) }
 
-// FirmwareTables is where ACPI's tables begin, if the monitor has said so, else 0.
+// FirmwareTables returns the physical address of ACPI's root pointer (RSDP) if the monitor has passed it, else 0.
 func FirmwareTables() uint64 { return machine.RSDP }
 
-// UsableMemory is where ordinary memory is.
+// UsableMemory returns the ranges of ordinary memory. The caller must not change them.
 func UsableMemory() []boot.Range { return machine.Usable[:machine.Ranges] }
 
-// FirmwareMemory is physical memory, for package boot/acpi; nil if it is not seen.
+// FirmwareMemory returns physical memory, for package boot/acpi; nil if the range is not mapped.
 func FirmwareMemory(pa, size uint64) []byte { return physicalAt(pa, size) }
 
-// CommandLine is what the monitor gives beside the program and its configuration.
+// CommandLine returns the kernel command line that the monitor passes beside the program and its configuration.
 func CommandLine() []byte {
 	c := machine.CommandLine
 	return physicalAt(c.Start, c.Size())

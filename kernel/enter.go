@@ -8,15 +8,27 @@ import (
 	"loam/kernel/thread"
 )
 
-// Enter is called by the entry code with the cpu it runs on and the frame of who
-// ran there. It returns the frame to go on with, and where its vector registers
-// are, or 0 if it has none.
+// The path through the kernel. The entry code saves a thread's registers in the thread's page and calls Enter.
+// Enter acquires the lock and serves the call, the fault or the interrupt. Then leave serves device interrupts,
+// corrects the clock, expires timeouts, chooses a thread, delivers its signals, arms the timer and releases the
+// lock. The entry code resumes the frame that leave returns.
+//
+// Invariants: interrupts are disabled from Enter to leave, except while the CPU dozes for the lock. A thread is
+// Running on at most one CPU, and in no list of the thread table meanwhile. All ready threads are in one queue, and
+// each may run on any CPU. A CPU whose current is None when it leaves runs its idle loop.
+
+// Enter is called by the entry code on each entry to the kernel, with the CPU's structure and the trap frame of the
+// thread that ran. It returns the frame to resume, and the address of its vector registers, or 0 if there are none
+// to restore.
 func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	c := cpuAt(self)
 	f := frameByAddress(frameAddress)
 	interrupted := f.Vector >= amd64.VectorException && f.Vector < amd64.VectorCount
 	if interrupted {
-		c.interrupt(f.Vector) // before the lock: who dozes there has to be kicked
+		c.interrupt(f.Vector) // before the lock: an interrupt may be a kick that ends a doze
+		if f.Code == amd64.CodeUser {
+			f.Vector = amd64.VectorCall // the context has the vector registers
+		}
 	}
 	lock(c)
 	switch {
@@ -33,8 +45,8 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	return leave(c)
 }
 
-// interrupt takes note of what is not the running thread's doing, without the lock. What a
-// device wants is served under it (leave), and until then no other device interrupts here.
+// interrupt records an interrupt, without the lock. Device interrupts are served later, under the lock (leave);
+// until then this CPU takes no other device interrupt.
 func (c *cpu) interrupt(vector uint64) {
 	switch vector {
 	case amd64.VectorTimer:
@@ -50,11 +62,11 @@ func (c *cpu) interrupt(vector uint64) {
 	}
 }
 
-// quantum is how long a thread runs, in nanoseconds, while others want to. The
-// Go runtime rarely has more threads that run than there are CPUs.
+// quantum is how long a thread runs while other threads are ready, in nanoseconds. The Go runtime rarely has more
+// runnable threads than there are CPUs.
 const quantum = 10e6
 
-// leave chooses who goes on, and gives back the lock.
+// leave serves device interrupts, chooses the thread to resume and releases the lock.
 func leave(c *cpu) (frameAt, vector uintptr) {
 	for ; c.rung != 0; c.rung &= c.rung - 1 {
 		ring(c, bits.TrailingZeros64(c.rung))
@@ -103,8 +115,7 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 	return addressOf(f), vector
 }
 
-// choose sets current: to the same thread, unless it has had its share or cannot
-// go on.
+// choose sets current. The running thread stays, unless its quantum is used up or it has stopped running.
 func (c *cpu) choose(now int64) {
 	if c.current != thread.None {
 		if !threads.HasReady() || now-c.since < quantum {
@@ -119,24 +130,24 @@ func (c *cpu) choose(now int64) {
 	}
 }
 
-// giveWay has another thread run, if there is one.
+// giveWay makes the next choose prefer another thread, if one is ready.
 func (c *cpu) giveWay() { c.since = -quantum }
 
-// patience is for how long after it was idle itself a CPU keeps what becomes ready there,
-// while another is idle, in nanoseconds, where instructions are emulated. An interrupt
-// between CPUs, and what two threads of the host then have to agree on, take as long
-// there as a whole request does; and a CPU that has just begun is mostly done soon, and
-// comes to the other thread in less. A processor's own interrupt takes a microsecond or
-// two: there nobody waits for anything.
+// patience applies where instructions are emulated. It is how long a CPU keeps threads that become ready on it
+// while another CPU is idle, in nanoseconds since the CPU itself was last idle.
+//
+// Under emulation an interrupt between CPUs takes as long as serving a whole request, because two threads of the
+// host have to synchronise. A CPU that has just started work is usually done sooner and runs the ready thread
+// itself. On a real processor such an interrupt takes a microsecond or two, so ready threads are shared at once.
 const patience = 1e6
 
-// Held is not 0 while a thread is left to a busy CPU though another is idle. The runtime,
-// which knows how much there is to do, looks at it (runtime.wakep).
+// Held is not 0 while a ready thread stays with a busy CPU though another CPU is idle. The runtime, which knows how
+// much work there is, reads it (runtime.wakep). Atomic.
 var Held uint32
 
-// shareWork wakes a CPU that is idle if there is more to do than this one does: at once,
-// or when this one has been busy for a while. Until then the timer is set (armTimer), so
-// that no thread waits for longer, whatever the running one does.
+// shareWork wakes an idle CPU if threads are ready beside the running one: at once, or under emulation when this
+// CPU has been busy for patience. Until then the timer is set (armTimer), so no ready thread waits longer, whatever
+// the running thread does.
 func (c *cpu) shareWork(now int64) {
 	if c.current == thread.None {
 		c.busySince = 0
@@ -154,10 +165,10 @@ func (c *cpu) shareWork(now int64) {
 	atomic.StoreUint32(&Held, uint32(min(c.shareAt, 1)))
 }
 
-// hurry has the next shareWork keep nothing.
+// hurry makes the next shareWork wake an idle CPU at once.
 func (c *cpu) hurry() { c.busySince = -patience }
 
-// idleCPU is one other than c; nil: all have something to do.
+// idleCPU returns an idle CPU other than c; nil if there is none.
 func idleCPU(c *cpu) *cpu {
 	for i := range cpuCount {
 		if o := &cpus[i]; o != c && o.current == thread.None {
@@ -167,7 +178,7 @@ func idleCPU(c *cpu) *cpu {
 	return nil
 }
 
-// newThread makes a thread, and its page.
+// newThread allocates a thread and its page. It returns false if there are too many threads or no memory.
 func newThread() (thread.ID, bool) {
 	id, ok := threads.New()
 	if !ok {

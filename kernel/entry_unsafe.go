@@ -2,7 +2,7 @@ package kernel
 
 import _ "unsafe" // for go:linkname
 
-// What the entry code, which is compiled into package runtime, calls and uses.
+// Names that the entry code refers to. It is compiled into package runtime.
 
 //go:linkname Start
 //go:linkname Begin
@@ -14,6 +14,7 @@ import _ "unsafe" // for go:linkname
 //go:linkname clock
 //go:linkname tables
 //go:linkname haveXSave
+//go:linkname userVectors
 //go:linkname Rung
 //go:linkname Emulated
 //go:linkname Held

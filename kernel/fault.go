@@ -7,9 +7,8 @@ import (
 	"loam/kernel/space"
 )
 
-// fault serves an exception of the running thread. Most are page faults, by
-// which memory appears. All others become signals, as on Linux, and the Go
-// runtime makes panics of them.
+// fault handles an exception of the running thread. Most are page faults on memory that has not been populated yet.
+// All others become signals, as on Linux, from which the Go runtime makes panics.
 func fault(c *cpu, f *amd64.Frame) {
 	n, info := signal.Segment, signal.Info{Code: signal.CodeKernel}
 	switch f.Vector {
@@ -39,8 +38,8 @@ func fault(c *cpu, f *amd64.Frame) {
 	callHandler(th, info)
 }
 
-// pageFault makes memory appear at an address, if the program has it. Else it
-// returns the code of the signal.
+// pageFault populates the page of an address if the program has the rights to it. Otherwise it returns the code of
+// the signal to send.
 func pageFault(addr, code uint64) (signalCode int32, served bool) {
 	region, ok := regionAt(addr)
 	if !ok {
@@ -60,7 +59,7 @@ func pageFault(addr, code uint64) (signalCode int32, served bool) {
 		return signal.CodeNotAllowed, false
 	}
 	if entry, _ := tables.Lookup(addr); entry&amd64.PagePresent != 0 {
-		amd64.InvalidatePage(addr) // another CPU was quicker, or has given more rights
+		amd64.InvalidatePage(addr) // another CPU has mapped the page meanwhile or has added rights
 		return 0, true
 	}
 	if !populate(addr&^(amd64.PageSize-1), region) {
@@ -69,7 +68,7 @@ func pageFault(addr, code uint64) (signalCode int32, served bool) {
 	return 0, true
 }
 
-// outOfMemory ends the machine when a page that was promised cannot be had.
+// outOfMemory ends the machine when no page is left for memory that the program has mapped.
 func outOfMemory() {
 	_, total := frames.Pages()
 	say("loam: out of memory: the program uses all of the ")

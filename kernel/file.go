@@ -1,13 +1,12 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/kernel/space"
 )
 
-// Descriptors 0, 1 and 2, those of the poller, and the runtime's own pipes (pipe.go). All
-// others are package posix's and do not come here.
+// File descriptors 0, 1 and 2, the poller's (wait.go), and the runtime's own pipes (pipe.go). All other descriptors
+// belong to package posix and do not reach the core.
 
 const standardFDs = 3
 
@@ -19,18 +18,18 @@ func writeFile(c *cpu, fd, addr, size uint64) (int64, bool) {
 	return writeStream(fd, addr, size), true
 }
 
-// writeStream is write(2) for what always has room.
+// writeStream is write(2) for files that always have room. It writes at most 64 KiB.
 func writeStream(fd, addr, size uint64) int64 {
-	const most = 64 << 10 // other threads want to run too
+	const most = 64 << 10 // bounds the time with interrupts disabled
 	size = min(size, most)
 	switch {
 	case fd == wakeFD:
 		wakePoller()
 		return int64(size)
 	case fd != 1 && fd != 2:
-		return -int64(syscall.EBADF)
+		return -int64(linux.EBADF)
 	case !touch(addr, size, space.Read):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	write(fd, bytesAt(addr, int(size)))
 	return int64(size)
@@ -44,33 +43,33 @@ func readFile(c *cpu, fd, addr, size uint64) (int64, bool) {
 	return readStream(fd), true
 }
 
-// readStream is read(2) for what never waits. There is nothing to read from descriptor 0
-// here: what is typed comes by a driver.
+// readStream is read(2) for files that never block. File descriptor 0 is always at its end here: console input
+// arrives through a driver.
 func readStream(fd uint64) int64 {
 	if fd == 0 {
 		return 0
 	}
-	return -int64(syscall.EBADF)
+	return -int64(linux.EBADF)
 }
 
-// closeFile is close(2). The poller is there for good.
+// closeFile is close(2). The poller and the standard descriptors stay open.
 func closeFile(fd uint64) int64 {
 	if p, end := findPipe(fd); p != nil {
 		return p.close(end)
 	}
 	if fd >= standardFDs && fd != pollFD && fd != wakeFD {
-		return -int64(syscall.EBADF)
+		return -int64(linux.EBADF)
 	}
 	return 0
 }
 
-// fcntl is fcntl(2), by which the runtime asks whether descriptors are open.
+// fcntl is fcntl(2). The runtime uses it to check which descriptors are open.
 func fcntl(fd, command, arg uint64) int64 {
 	if p, end := findPipe(fd); p != nil {
 		return p.control(end, command, arg)
 	}
 	if fd >= standardFDs {
-		return -int64(syscall.EBADF)
+		return -int64(linux.EBADF)
 	}
 	return 0
 }

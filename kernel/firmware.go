@@ -5,16 +5,15 @@ import (
 	"loam/boot/acpi"
 )
 
-// What firmware says of processors and of lines of interrupts: by ACPI, or by the older
-// tables of the MultiProcessor Specification where there is no ACPI. Without either there
-// is one CPU, and no interrupts by lines.
+// The processors and interrupt lines that firmware describes: in ACPI's tables, or without ACPI in the older tables
+// of the MultiProcessor Specification. Without either there is one CPU and no line interrupts.
 
-// processors are the numbers of the interrupt controllers of CPUs; set once.
+// processors holds the IDs of the CPUs' local APICs; set once.
 var processors [maxCPUs]uint32
 
 var processorCount int
 
-// openFirmware finds ACPI's tables; false if the machine has none.
+// openFirmware finds the ACPI tables; false if the machine has none.
 func openFirmware() (acpi.Tables, bool) {
 	rsdp := machine.RSDP
 	if rsdp == 0 {
@@ -24,7 +23,7 @@ func openFirmware() (acpi.Tables, bool) {
 	return firmware, problem == ""
 }
 
-// readFirmware does what the tables are needed for.
+// readFirmware reads the tables, enables the serial port's interrupt and starts the other CPUs.
 func readFirmware() {
 	if firmware, ok := openFirmware(); ok {
 		if madt := firmware.MADT(); madt != nil {
@@ -47,6 +46,7 @@ func readFirmware() {
 	startCPUs()
 }
 
+// readMADT records the processors and I/O APICs that the MADT lists.
 func readMADT(madt acpi.MADT) {
 	for at := 0; ; {
 		e, next, ok := madt.Next(at)
@@ -65,8 +65,8 @@ func readMADT(madt acpi.MADT) {
 	}
 }
 
-// readMPTable reads the older table. In it inputs of I/O APICs have no numbers for all of
-// them together; they get those that they would have, one chip after another.
+// readMPTable reads an MP table. Its I/O APIC inputs have no global numbers; they get consecutive numbers, one chip
+// after another, as under ACPI.
 func readMPTable(table boot.MPTable) {
 	first := uint32(0)
 	for at := 0; ; {
@@ -85,8 +85,8 @@ func readMPTable(table boot.MPTable) {
 	}
 }
 
-// addProcessor takes note of one, unless there are more than can be used. The same may be
-// named twice: as it was before there was x2APIC, and as it is since.
+// addProcessor records a processor, unless it is already recorded or there are more than can be used. Firmware may
+// list a processor twice: in an entry for the APIC and in one for x2APIC.
 func addProcessor(id uint32) {
 	for _, other := range processors[:processorCount] {
 		if other == id {
@@ -99,7 +99,7 @@ func addProcessor(id uint32) {
 	}
 }
 
-// globalNumber is the number of an input among those of all I/O APICs.
+// globalNumber returns the global number of an input of the I/O APIC with an ID; false if there is no such input.
 func globalNumber(id, input uint8) (uint32, bool) {
 	for i := range ioapics[:ioapicCount] {
 		if io := &ioapics[i]; io.id == id && uint32(input) < io.inputs {

@@ -2,29 +2,28 @@ package kernel
 
 import (
 	"sync/atomic"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/boot"
 	"loam/kernel/thread"
 )
 
-// Interrupts of devices. Each that has been allotted has a number, which is a bit
-// in Rung and a vector of the processor. When it comes the bit is set and the Go
-// runtime's poller is woken, which lets the goroutine go on that waits for such
-// bits (runtime.loamRung); the rest is that goroutine's business.
+// Interrupts of devices. Each allocated interrupt has a number, which selects a bit in Rung and a vector of the
+// processor. When the interrupt arrives, the kernel sets the bit and wakes the Go runtime's poller. The runtime
+// then resumes the goroutine that waits for such bits (runtime.loamRung), and that goroutine does the rest.
 
-// Rung has the bits of the interrupts that have come since the runtime took them
-// out. It is changed by atomic operations only.
+// Rung holds the bits of the interrupts that have arrived since the runtime last cleared it. It is accessed by
+// atomic operations only.
 var Rung uint64
 
-// MaxInterrupts is how many there can be at a time.
+// MaxInterrupts is the number of interrupts that can be allocated at a time.
 const MaxInterrupts = amd64.VectorDeviceCount
 
-// line is what an interrupt that comes by a line needs.
+// line is the state of an allocated interrupt.
 type line struct {
 	used  bool
-	wired bool // by an input of an I/O APIC, and not by a message
+	wired bool // from an input of an I/O APIC, not from a message
 	input uint32
 	chip  uint8
 	flags uint32 // of the I/O APIC
@@ -32,7 +31,7 @@ type line struct {
 
 var lines [MaxInterrupts]line
 
-// ioapics are the I/O APICs of the machine; set once.
+// ioapics holds the I/O APICs of the machine; set once.
 var ioapics [8]struct {
 	chip   amd64.IOAPIC
 	first  uint32 // global number of its first input
@@ -42,8 +41,8 @@ var ioapics [8]struct {
 
 var ioapicCount int
 
-// addIOAPIC takes note of one, masks all its inputs, and returns how many it has; first
-// is the number of its first input among those of all chips, id its name in an MP table.
+// addIOAPIC records an I/O APIC, masks all its inputs, and returns their number. first is the global number of its
+// first input; id is its ID in an MP table.
 func addIOAPIC(address uint64, first uint32, id uint8) uint32 {
 	if ioapicCount == len(ioapics) || address >= boot.WindowAtBoot {
 		return 0
@@ -58,8 +57,8 @@ func addIOAPIC(address uint64, first uint32, id uint8) uint32 {
 	return io.inputs
 }
 
-// seeRegisters has registers of the machine's own, which lie where no memory is, seen
-// through the window, and returns where.
+// seeRegisters maps registers of the chipset, which lie outside of memory, in the window, uncached. It returns
+// their address.
 func seeRegisters(pa uint64) uintptr {
 	page := pa &^ (amd64.BigPageSize - 1)
 	mustMap(boot.Window+page, page, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())
@@ -67,7 +66,7 @@ func seeRegisters(pa uint64) uintptr {
 	return windowAddress + uintptr(pa)
 }
 
-// allotInterrupt finds an interrupt that is not used.
+// allotInterrupt allocates an interrupt; false if none is free.
 func allotInterrupt() (int, bool) {
 	for i := range lines {
 		if !lines[i].used {
@@ -78,18 +77,17 @@ func allotInterrupt() (int, bool) {
 	return 0, false
 }
 
-// openMessage allots an interrupt that a device raises by a message. The first CPU
-// gets it.
+// openMessage allocates a message-signalled interrupt and returns its number, or ENOSPC. The first CPU receives it.
 func openMessage() int64 {
 	i, ok := allotInterrupt()
 	if !ok {
-		return -int64(syscall.ENOSPC)
+		return -int64(linux.ENOSPC)
 	}
 	return int64(i)
 }
 
-// openLine connects an interrupt to a line by its global number; flags are the I/O
-// APIC's.
+// openLine allocates an interrupt for the line with a global number and unmasks the line. flags are the I/O APIC's
+// trigger mode and polarity. It returns the interrupt's number, or ENXIO if no I/O APIC has that input.
 func openLine(gsi uint64, flags uint32) int64 {
 	for chip := range ioapics[:ioapicCount] {
 		io := &ioapics[chip]
@@ -98,34 +96,34 @@ func openLine(gsi uint64, flags uint32) int64 {
 		}
 		i, ok := allotInterrupt()
 		if !ok {
-			return -int64(syscall.ENOSPC)
+			return -int64(linux.ENOSPC)
 		}
 		lines[i] = line{used: true, wired: true, chip: uint8(chip), input: uint32(gsi) - io.first, flags: flags & (amd64.IOAPICLow | amd64.IOAPICLevel)}
 		l := &lines[i]
 		io.chip.Route(l.input, l.vector(i), cpus[0].apic, l.flags)
 		return int64(i)
 	}
-	return -int64(syscall.ENXIO)
+	return -int64(linux.ENXIO)
 }
 
-// vector is what the line interrupts with.
+// vector returns the processor's vector for an interrupt number.
 func (l *line) vector(number int) uint32 { return amd64.VectorDevice + uint32(number) }
 
-// mask keeps the line from interrupting.
+// mask masks the line at its I/O APIC.
 func (l *line) mask(number int) {
 	ioapics[l.chip].chip.Change(l.input, l.vector(number), l.flags|amd64.IOAPICMasked)
 }
 
-// unmask ends that.
+// unmask unmasks the line at its I/O APIC.
 func (l *line) unmask(number int) {
 	ioapics[l.chip].chip.Change(l.input, l.vector(number), l.flags)
 }
 
-// doneInterrupt lets a line that stays on while its device wants attention
-// interrupt again.
+// doneInterrupt unmasks a level-triggered line after its driver has served the device. For other interrupts it does
+// nothing.
 func doneInterrupt(number uint64) int64 {
 	if number >= MaxInterrupts || !lines[number].used {
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	if l := &lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
 		l.unmask(int(number))
@@ -133,10 +131,10 @@ func doneInterrupt(number uint64) int64 {
 	return 0
 }
 
-// closeInterrupt gives an interrupt back.
+// closeInterrupt masks and releases an interrupt.
 func closeInterrupt(number uint64) int64 {
 	if number >= MaxInterrupts || !lines[number].used {
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	if l := &lines[number]; l.wired {
 		l.mask(int(number))
@@ -145,10 +143,10 @@ func closeInterrupt(number uint64) int64 {
 	return 0
 }
 
-// ring serves the interrupt of a device.
+// ring handles the arrival of a device interrupt. A level-triggered line stays masked until doneInterrupt.
 func ring(c *cpu, number int) {
 	if l := &lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
-		l.mask(number) // until doneInterrupt
+		l.mask(number) // see doneInterrupt
 	}
 	if number == serialInterrupt {
 		receive(c)

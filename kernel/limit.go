@@ -1,23 +1,22 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/kernel/space"
 )
 
-// Limits of the program (getrlimit(2)). They are kept for who asks and hold nothing back:
-// a program that sets one, to have no core dumps or to be sure of its descriptors, goes on.
+// Limits of the program (getrlimit(2)). They are stored and returned but not enforced. A program that sets limits,
+// to disable core dumps or to raise the number of descriptors, works unchanged.
 
-// What limits there are, and how many descriptors package posix has.
+// Resources, and the number of descriptors that package posix supports.
 const (
 	resources       = 16 // RLIM_NLIMITS
 	descriptors     = 7  // RLIMIT_NOFILE
 	mostDescriptors = 1 << 20
 )
 
-// limitsSet has what was set: soft and hard limit, each with its bits inverted, so that
-// zero is no limit at all.
+// limitsSet holds the soft and the hard limit of each resource with all bits inverted, so that zero means
+// unlimited.
 var limitsSet [resources][2]uint64
 
 // limitsOf returns the soft and the hard limit of a resource.
@@ -29,23 +28,24 @@ func limitsOf(resource uint64) (soft, hard uint64) {
 	return soft, hard
 }
 
-// limits is prlimit(2) by a user who may raise what he has lowered.
+// limits is prlimit(2) for a privileged user, who may raise the hard limit. set and addr are the addresses of the
+// new and the old limits; 0: none.
 func limits(resource, set, addr uint64) int64 {
 	const size = 16
 	switch {
 	case resource >= resources:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case set != 0 && !touch(set, size, space.Read), addr != 0 && !touch(addr, size, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	soft, hard := limitsOf(resource)
 	if set != 0 {
 		newSoft, newHard := *word(set), *word(set + 8)
 		switch {
 		case newSoft > newHard:
-			return -int64(syscall.EINVAL)
+			return -int64(linux.EINVAL)
 		case resource == descriptors && newHard > mostDescriptors:
-			return -int64(syscall.EPERM)
+			return -int64(linux.EPERM)
 		}
 		limitsSet[resource] = [2]uint64{^newSoft, ^newHard}
 	}

@@ -7,24 +7,23 @@ import (
 	"loam/arch/amd64"
 )
 
-// big is the one lock of the kernel: 1 while a CPU is inside. Interrupts are off
-// on that CPU, so it is never held for long, unless the holder is a thread of a host that
-// has other things to do. Whoever waits for longer than a holder that runs takes sleeps
-// therefore, and leaves its processor of the host to who holds the lock: it dozes, with
-// interrupts on, until it is kicked.
+// big is the only lock of the kernel: 1 while a CPU holds it. The holder runs with interrupts disabled and releases
+// it soon, unless it is a virtual CPU whose host thread is not scheduled. So a CPU that has waited longer than a
+// running holder needs dozes: it halts with interrupts enabled until it is kicked. This leaves its host processor
+// to the thread that holds the lock.
 var big uint32
 
-// dozing has the numbers of the CPUs that doze, as bits; atomic. A CPU sets its own before
-// it looks at the lock for the last time, and who gives the lock back looks here after that:
-// so one of the two knows of the other.
+// dozing is the set of CPUs that doze, as bits; atomic. A CPU sets its bit before it checks the lock a last time,
+// and unlock reads the set after it has released the lock. So either the CPU sees the free lock or unlock sees the
+// bit.
 var dozing uint64
 
-// tries is how often a CPU looks before it dozes: longer than a few calls take that are
-// served by CPUs that run. It was chosen, and other numbers have not been tried.
+// tries is the number of polls before a CPU dozes. It takes longer than a few system calls on running CPUs. The
+// number was chosen without measurements of alternatives.
 const tries = 300
 
-// lock waits for the lock. A CPU that waits does what the holder may be waiting
-// for: it forgets translations when it is asked to.
+// lock acquires the lock. While it waits, it serves flush requests, since the holder may be waiting for this CPU's
+// flush.
 func lock(c *cpu) {
 	for left := tries; !atomic.CompareAndSwapUint32(&big, 0, 1); left-- {
 		c.flushIfAsked()
@@ -37,7 +36,7 @@ func lock(c *cpu) {
 	c.flushIfAsked()
 }
 
-// doze waits for an interrupt, unless the lock is free.
+// doze halts the CPU until an interrupt, unless the lock is free.
 func (c *cpu) doze() {
 	atomic.OrUint64(&dozing, 1<<c.number)
 	c.dozes = 1
@@ -48,14 +47,13 @@ func (c *cpu) doze() {
 	atomic.AndUint64(&dozing, ^(1 << c.number))
 }
 
-// Interrupted is called by the entry code, on the stack of faults, for an interrupt of a
-// CPU that dozes.
+// Interrupted is called by the entry code, on the stack for faults, for an interrupt of a CPU that dozes.
 func Interrupted(self, frameAddress uintptr) {
 	cpuAt(self).interrupt(frameByAddress(frameAddress).Vector)
 }
 
-// unlock gives the lock back, and wakes one CPU that dozes: the next by number, so that
-// all have their turn. If others doze, it will wake the next one.
+// unlock releases the lock and wakes one dozing CPU: the next by number, for fairness. If more CPUs doze, that CPU
+// wakes the next one in turn.
 func unlock(c *cpu) {
 	atomic.StoreUint32(&big, 0)
 	if who := atomic.LoadUint64(&dozing); who != 0 {
@@ -65,13 +63,12 @@ func unlock(c *cpu) {
 	}
 }
 
-// Emulated is set once, early, where each instruction is emulated. The program's loops
-// that wait look at it too (runtime.procyield): a PAUSE takes such a CPU out of its
-// translated code and back by way of the emulator's locks, which is a thousand times what
-// it takes elsewhere.
+// Emulated is set once, early, on a machine that emulates every instruction. The runtime's spin loops read it too
+// (runtime.procyield). There a PAUSE leaves translated code and takes the emulator's locks, which costs a thousand
+// times what it costs on a processor.
 var Emulated bool
 
-// relax is for the body of a loop that waits for another CPU.
+// relax is called in the body of a loop that waits for another CPU.
 func relax() {
 	if !Emulated {
 		amd64.Pause()

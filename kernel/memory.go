@@ -1,26 +1,28 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/boot"
 	"loam/kernel/space"
 )
 
-// Memory of the program: mmap(2), munmap(2), mprotect(2), madvise(2). A mapping is
-// an entry in dynamic and nothing else; pages appear when they are touched.
+// Memory of the program: mmap(2), munmap(2), mprotect(2), madvise(2). A mapping is only an entry in dynamic; pages
+// are populated when they are first accessed.
+//
+// A page of a mapping is absent, present or kept. A kept page has no rights, but its content stays: its entry has
+// PageKept instead of PagePresent. A page is freed only after all CPUs have dropped their translations (discard).
 
-// mmap takes anonymous private memory only. A hint is not followed if it lies
-// outside of the range for such memory: Go's all do.
+// mmap supports anonymous private memory only. A hint outside of the range for such memory is ignored; Go's hints
+// are all outside.
 func mmap(addr, size uint64, prot, flags int) int64 {
 	const fixed, anonymous, noReplace = 0x10, 0x20, 0x100000
 	size = pages(size)
 	switch {
 	case flags&anonymous == 0:
-		return -int64(syscall.ENODEV)
+		return -int64(linux.ENODEV)
 	case size == 0 || addr%amd64.PageSize != 0 && flags&fixed != 0:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	rights := rightsOf(prot)
 	if free, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
@@ -31,31 +33,31 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 		say(" MiB there are ")
 		sayInt(free * amd64.PageSize >> 20)
 		say(" free; give the machine more (-m)\n")
-		return -int64(syscall.ENOMEM)
+		return -int64(linux.ENOMEM)
 	}
 	if flags&fixed == 0 {
 		start, ok := dynamic.Reserve(addr, size, alignment(size), rights)
 		if !ok {
-			return -int64(syscall.ENOMEM)
+			return -int64(linux.ENOMEM)
 		}
 		return int64(start)
 	}
 	if flags&noReplace == noReplace {
-		return -int64(syscall.EOPNOTSUPP)
+		return -int64(linux.EOPNOTSUPP)
 	}
 	if !dynamic.Set(addr, addr+size, rights) {
-		return -int64(syscall.ENOMEM)
+		return -int64(linux.ENOMEM)
 	}
 	discard(addr, addr+size)
 	return int64(addr)
 }
 
-// sparse is how much the runtime may ask for and hardly touch: a table of its
-// heap's arenas has 32 MiB.
+// sparse is how much more than the whole memory the runtime may map at once, in bytes, because it hardly touches
+// it: the table of its heap's arenas has 32 MiB.
 const sparse = 64 << 20
 
-// alignment of a mapping: Go wants 64 MiB for the arenas of its heap, and asks
-// again if it does not get that; page tables like 2 MiB.
+// alignment returns the alignment of a mapping. Go needs 64 MiB for the arenas of its heap and maps again if it
+// gets less. Big pages need 2 MiB.
 func alignment(size uint64) uint64 {
 	const arena = 64 << 20
 	switch {
@@ -67,11 +69,12 @@ func alignment(size uint64) uint64 {
 	return amd64.PageSize
 }
 
+// rightsOf converts PROT_READ, PROT_WRITE and PROT_EXEC to rights.
 func rightsOf(prot int) space.Rights {
 	const read, write, execute = 1, 2, 4
 	var r space.Rights
 	if prot&(read|write|execute) != 0 {
-		r = space.Read // the processor has no other way
+		r = space.Read // on the processor every mapped page is readable
 	}
 	if prot&write != 0 {
 		r |= space.Write
@@ -82,37 +85,38 @@ func rightsOf(prot int) space.Rights {
 	return r
 }
 
+// munmap is munmap(2). It frees the pages of the range.
 func munmap(addr, size uint64) int64 {
 	size = pages(size)
 	if !dynamic.Clear(addr, addr+size) {
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	discard(addr, addr+size)
 	return 0
 }
 
+// mprotect is mprotect(2). It returns ENOMEM if a part of the range is not mapped.
 func mprotect(addr, size uint64, prot int) int64 {
 	size = pages(size)
 	switch rights := rightsOf(prot); {
 	case size == 0:
 		return 0
 	case !dynamic.Covered(addr, addr+size, 0):
-		return -int64(syscall.ENOMEM)
+		return -int64(linux.ENOMEM)
 	case !dynamic.Set(addr, addr+size, rights):
-		return -int64(syscall.ENOMEM)
+		return -int64(linux.ENOMEM)
 	default:
 		protect(addr, addr+size, rights)
 	}
 	return 0
 }
 
-// madvise gives pages back that the program has no more use for. Other advice is
-// taken and not followed.
+// madvise is madvise(2): MADV_DONTNEED and MADV_FREE free the pages. Other advice is ignored.
 func madvise(addr, size uint64, advice int) int64 {
 	const dontNeed, free = 4, 8
 	size = pages(size)
 	if !dynamic.Covered(addr, addr+size, 0) {
-		return -int64(syscall.ENOMEM)
+		return -int64(linux.ENOMEM)
 	}
 	if advice == dontNeed || advice == free {
 		discard(addr, addr+size)
@@ -120,7 +124,8 @@ func madvise(addr, size uint64, advice int) int64 {
 	return 0
 }
 
-// populate puts a zeroed page at an address, or the one that was kept there.
+// populate maps a zeroed page at an address, or maps again the page that protect has kept there. It returns false
+// if no memory is left.
 func populate(va uint64, region space.Region) bool {
 	flags := flagsOf(region.Rights)
 	if entry, size := tables.Lookup(va); entry&amd64.PageKept != 0 {
@@ -140,9 +145,9 @@ func populate(va uint64, region space.Region) bool {
 	return true
 }
 
-// populateBig puts a big page around an address where nothing is yet. It does so only
-// if the 2 MiB before are in use, which says that the program fills its memory from
-// below, and if there is plenty: a small program takes no more than it needs.
+// populateBig maps a big page around an address in a 2 MiB block that has no pages yet. It does so only if at least
+// a quarter of memory is free and the 2 MiB below are populated, which shows that the program fills its memory
+// upwards. So a small program uses no more than it needs.
 func populateBig(va uint64, region space.Region) bool {
 	const big, plenty = amd64.BigPageSize, 4
 	start := va &^ (big - 1)
@@ -166,7 +171,7 @@ func populateBig(va uint64, region space.Region) bool {
 	return true
 }
 
-// split makes small pages of a big one that an address is in, unless it begins there.
+// split replaces the big page that contains an address by small ones, unless the page begins at that address.
 func split(va uint64) {
 	if _, size := tables.Lookup(va); size != amd64.BigPageSize || va%amd64.BigPageSize == 0 {
 		return
@@ -178,6 +183,7 @@ func split(va uint64) {
 	tables.Split(va, page, func() { flushRange(va, va+amd64.PageSize, false) })
 }
 
+// flagsOf converts rights to the flags of a page.
 func flagsOf(rights space.Rights) uint64 {
 	var flags uint64
 	if rights&space.Write != 0 {
@@ -189,12 +195,11 @@ func flagsOf(rights space.Rights) uint64 {
 	return flags
 }
 
-// freed are pages that have been taken out of the tables and may still be known
-// to a CPU.
+// freed holds pages that were removed from the tables and of which a CPU may still have a translation.
 var freed [512]uint64
 
-// discard takes all pages out from va to end, and the tables that are empty then, and
-// gives them back when no CPU knows them any more.
+// discard unmaps all pages from va to end, and the page tables that are empty afterwards. It frees them when no CPU
+// has a translation any more.
 func discard(va, end uint64) {
 	split(va)
 	split(end)
@@ -227,8 +232,7 @@ func discard(va, end uint64) {
 	}
 }
 
-// protect gives the pages that are there other rights. Those without any are
-// kept out of reach.
+// protect changes the rights of the populated pages. Pages without any rights are unmapped but kept.
 func protect(va, end uint64, rights space.Rights) {
 	split(va)
 	split(end)
@@ -246,8 +250,8 @@ func protect(va, end uint64, rights space.Rights) {
 	}
 }
 
-// touch makes sure that the kernel can use a piece of the program's memory, and
-// reports false if the program has no such right itself.
+// touch populates a piece of the program's memory so that the kernel can access it. It returns false if the program
+// itself lacks the rights in want.
 func touch(addr, size uint64, want space.Rights) bool {
 	end := addr + size
 	switch {
@@ -271,7 +275,7 @@ func touch(addr, size uint64, want space.Rights) bool {
 	return true
 }
 
-// inImage reports whether a piece of the program's own file has a right.
+// inImage reports whether the program's own file has a right to the whole range.
 func inImage(addr, end uint64, want space.Rights) bool {
 	for at := 0; ; {
 		s, next, ok := boot.NextSegment(imageHeader(), at)
@@ -288,7 +292,7 @@ func inImage(addr, end uint64, want space.Rights) bool {
 	}
 }
 
-// regionAt is the region of an address where pages appear.
+// regionAt returns the region of an address in which pages are populated on demand.
 func regionAt(addr uint64) (space.Region, bool) {
 	if addr >= zeroed.Start && addr < zeroed.End {
 		return space.Region{Start: zeroed.Start, End: zeroed.End, Rights: space.Read | space.Write}, true
@@ -296,11 +300,10 @@ func regionAt(addr uint64) (space.Region, bool) {
 	return dynamic.Find(addr)
 }
 
-// mincore is mincore(2), by which the runtime asks how large a page is: it tells of no
-// page whether it is there.
+// mincore is mincore(2), by which the runtime determines the page size. It reports every page as unmapped (ENOMEM).
 func mincore(addr uint64) int64 {
 	if addr%amd64.PageSize != 0 {
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
-	return -int64(syscall.ENOMEM)
+	return -int64(linux.ENOMEM)
 }

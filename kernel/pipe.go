@@ -1,32 +1,32 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 )
 
-// Pipes of the runtime's own, which it makes and uses past the door; those of the
-// program are package posix's. Go's runtime has them to hear of signals in handlers.
+// Pipes of the runtime, which it creates by direct calls to the core. Pipes of the program belong to package posix.
+// Go's runtime uses a pipe for signals that arrive in handlers.
 
 const (
 	maxPipes  = 4
-	pipeSize  = 4096       // PIPE_BUF of Linux
-	firstPipe = wakeFD + 1 // descriptors: of each pipe the end to read from, and the other
+	pipeSize  = 4096       // PIPE_BUF on Linux
+	firstPipe = wakeFD + 1 // each pipe has two descriptors: the read end, then the write end
 )
 
-// pipe is a pipe; if neither end is open there is none.
+// pipe is a pipe; it is unused while neither end is open.
 type pipe struct {
 	ends          [2]pipeEnd
 	data          [pipeSize]byte
-	read, written uint64 // bytes since it was made
+	read, written uint64 // total bytes since it was created
 }
 
+// pipeEnd is the state of one end of a pipe.
 type pipeEnd struct {
 	open         bool
 	nonblock     bool // O_NONBLOCK
-	closedOnExec bool // FD_CLOEXEC: nothing is ever executed
+	closedOnExec bool // FD_CLOEXEC: stored only, since the program never calls execve(2)
 }
 
 const readEnd, writeEnd = 0, 1
@@ -37,27 +37,26 @@ var pipes [maxPipes]pipe
 func makePipe(addr, flags uint64) int64 {
 	const size = 8
 	switch {
-	case flags&^(syscall.O_NONBLOCK|syscall.O_CLOEXEC) != 0:
-		return -int64(syscall.EINVAL)
+	case flags&^(linux.O_NONBLOCK|linux.O_CLOEXEC) != 0:
+		return -int64(linux.EINVAL)
 	case !touch(addr, size, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	for i := range pipes {
 		p := &pipes[i]
 		if p.ends[readEnd].open || p.ends[writeEnd].open {
 			continue
 		}
-		end := pipeEnd{open: true, nonblock: flags&syscall.O_NONBLOCK != 0, closedOnExec: flags&syscall.O_CLOEXEC != 0}
+		end := pipeEnd{open: true, nonblock: flags&linux.O_NONBLOCK != 0, closedOnExec: flags&linux.O_CLOEXEC != 0}
 		p.ends[readEnd], p.ends[writeEnd] = end, end
 		p.read, p.written = 0, 0
 		*word32(addr), *word32(addr + 4) = firstPipe+2*uint32(i), firstPipe+2*uint32(i)+1
 		return 0
 	}
-	return -int64(syscall.EMFILE)
+	return -int64(linux.EMFILE)
 }
 
-// findPipe is the pipe of a descriptor that is open, and which end it is; nil if there is
-// none.
+// findPipe returns the pipe of an open file descriptor, and which end it is; nil if there is none.
 func findPipe(fd uint64) (p *pipe, end int) {
 	n := fd - firstPipe
 	if n >= 2*maxPipes || !pipes[n/2].ends[n%2].open {
@@ -66,7 +65,7 @@ func findPipe(fd uint64) (p *pipe, end int) {
 	return &pipes[n/2], int(n % 2)
 }
 
-// readPipe is read(2).
+// readPipe is read(2) on a pipe.
 func (p *pipe) readPipe(c *cpu, addr, size uint64) (int64, bool) {
 	n := min(size, p.written-p.read)
 	switch {
@@ -75,7 +74,7 @@ func (p *pipe) readPipe(c *cpu, addr, size uint64) (int64, bool) {
 	case n == 0:
 		return p.wait(c, readEnd)
 	case !touch(addr, n, space.Write):
-		return -int64(syscall.EFAULT), true
+		return -int64(linux.EFAULT), true
 	}
 	to := bytesAt(addr, int(n))
 	for i := range to {
@@ -86,18 +85,18 @@ func (p *pipe) readPipe(c *cpu, addr, size uint64) (int64, bool) {
 	return int64(n), true
 }
 
-// writePipe is write(2), but for SIGPIPE.
+// writePipe is write(2) on a pipe. It returns EPIPE without a SIGPIPE.
 func (p *pipe) writePipe(c *cpu, addr, size uint64) (int64, bool) {
 	n := min(size, pipeSize-(p.written-p.read))
 	switch {
 	case !p.ends[readEnd].open:
-		return -int64(syscall.EPIPE), true
+		return -int64(linux.EPIPE), true
 	case size == 0:
 		return 0, true
 	case n == 0:
 		return p.wait(c, writeEnd)
 	case !touch(addr, n, space.Read):
-		return -int64(syscall.EFAULT), true
+		return -int64(linux.EFAULT), true
 	}
 	for _, b := range bytesAt(addr, int(n)) {
 		p.data[p.written%pipeSize] = b
@@ -107,44 +106,44 @@ func (p *pipe) writePipe(c *cpu, addr, size uint64) (int64, bool) {
 	return int64(n), true
 }
 
-// key is what threads wait for at p.
+// key returns the key on which threads wait for p.
 func (p *pipe) key() uint64 { return uint64(addressOf(&p.read)) }
 
-// wait puts the running thread to sleep until something happens at p, if its end may wait.
+// wait blocks the running thread until p changes, or returns EAGAIN if the end is non-blocking.
 func (p *pipe) wait(c *cpu, end int) (int64, bool) {
 	if p.ends[end].nonblock {
-		return -int64(syscall.EAGAIN), true
+		return -int64(linux.EAGAIN), true
 	}
 	return c.wait(p.key(), thread.Never, 0)
 }
 
-// wake wakes who waits: it is told that it was interrupted, and asks again.
-func (p *pipe) wake() { threads.Wake(p.key(), thread.Max, -int64(syscall.EINTR)) }
+// wake wakes all threads that wait for p. Their calls return EINTR, and the runtime retries.
+func (p *pipe) wake() { threads.Wake(p.key(), thread.Max, -int64(linux.EINTR)) }
 
-// control is fcntl(2).
+// control is fcntl(2) on one end of a pipe.
 func (p *pipe) control(end int, command, arg uint64) (result int64) {
 	e := &p.ends[end]
 	switch command {
-	case syscall.F_GETFD:
+	case linux.F_GETFD:
 		if e.closedOnExec {
-			result = syscall.FD_CLOEXEC
+			result = linux.FD_CLOEXEC
 		}
-	case syscall.F_SETFD:
-		e.closedOnExec = arg&syscall.FD_CLOEXEC != 0
-	case syscall.F_GETFL:
+	case linux.F_SETFD:
+		e.closedOnExec = arg&linux.FD_CLOEXEC != 0
+	case linux.F_GETFL:
 		result = int64(end) // O_RDONLY, O_WRONLY
 		if e.nonblock {
-			result |= syscall.O_NONBLOCK
+			result |= linux.O_NONBLOCK
 		}
-	case syscall.F_SETFL:
-		e.nonblock = arg&syscall.O_NONBLOCK != 0
+	case linux.F_SETFL:
+		e.nonblock = arg&linux.O_NONBLOCK != 0
 	default:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	return result
 }
 
-// close is close(2).
+// close is close(2) on one end of a pipe.
 func (p *pipe) close(end int) int64 {
 	p.ends[end].open = false
 	p.wake()

@@ -1,36 +1,31 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/kernel/signal"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 )
 
-// Profiles. The Go runtime has a timer for each thread that runs Go, by
-// timer_create(2) on the clock of the thread's own time on a CPU, and beside it
-// one for the whole process, by setitimer(2), for threads without. Each time
-// that one goes off the thread is sent SIGPROF, and the runtime notes down where
-// it is.
+// Profiles. The Go runtime creates a timer for each thread that runs Go code, by timer_create(2) on the clock of
+// the thread's CPU time. It also sets one for the whole process, by setitimer(2), for threads without their own.
+// Each time a timer expires, the thread is sent SIGPROF, and the runtime records its stack.
 //
-// A thread has one such timer, whose number is the thread's. The timer of the
-// process is one for each thread that has none of its own: each counts its own
-// time, so samples still come where time is spent.
+// A thread has one profiling timer, whose number is the thread's. The process timer is implemented as one timer for
+// each thread that has none of its own. Each counts its own thread's CPU time, so samples are still taken where
+// time is spent.
 //
-// A thread has another timer of that kind for itself, whose signal is SIGURG: the runtime
-// has it remind it of its monitor, which sleeps (runtime/loam_debt.go). Its number is
-// the thread's and alarms more.
+// A thread has a second timer of this kind, its alarm, which sends SIGURG. The runtime uses it to run the work of
+// its monitor thread, which sleeps (runtime/loam_debt.go). The alarm's number is the thread's plus alarms.
 
-// profileInterval is what setitimer has set, in nanoseconds; 0: nothing.
+// profileInterval is the interval set by setitimer(2), in nanoseconds; 0: the timer is off.
 var profileInterval int64
 
-// processUsed is for how long threads have had a CPU, all together, in
-// nanoseconds.
+// processUsed is the CPU time of all threads together, in nanoseconds.
 var processUsed int64
 
-// charge counts the time since the last call for the thread that had the CPU, and
-// tells it when its timer goes off.
+// charge adds the time since the last call to the thread that had the CPU, and makes its timers' signals pending
+// when they expire.
 func (c *cpu) charge(now int64) {
 	passed := now - c.chargedAt
 	c.chargedAt = now
@@ -50,7 +45,7 @@ func (c *cpu) charge(now int64) {
 	}
 }
 
-// profileDeadline is when the next timer of the running thread goes off.
+// profileDeadline returns when the next timer of the running thread expires; thread.Never without one.
 func (c *cpu) profileDeadline(now int64) int64 {
 	if c.current == thread.None {
 		return thread.Never
@@ -62,7 +57,8 @@ func (c *cpu) profileDeadline(now int64) int64 {
 	return thread.Never
 }
 
-// profileInfo is what a thread is told with SIGPROF: which kind of timer it is.
+// profileInfo returns the siginfo of a SIGPROF. Its code says whether the thread's own timer or the process timer
+// expired.
 func profileInfo(th *thread.Thread) signal.Info {
 	th.Sampled = false
 	info := signal.Info{Number: signal.Profile, Code: signal.CodeKernel}
@@ -72,21 +68,21 @@ func profileInfo(th *thread.Thread) signal.Info {
 	return info
 }
 
-// alarms is added to the number of a thread for that of its alarm.
+// alarms is the offset from a thread's number to the number of its alarm timer.
 const alarms = thread.Max + 1
 
-// createTimer is timer_create(2) for the timers of a thread.
+// createTimer is timer_create(2) for a timer of the calling thread, with the signal SIGPROF or SIGURG.
 func createTimer(c *cpu, id int, event, result uint64) int64 {
 	const threadTime, eventSize, sendToThread = 3, 64, 4 // CLOCK_THREAD_CPUTIME_ID, SIGEV_THREAD_ID
 	switch {
 	case id != threadTime:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case !touch(event, eventSize, space.Read) || !touch(result, 4, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	number, notify, target := *word32(event + 8), *word32(event + 12), *word32(event + 16)
 	if notify != sendToThread || target != uint32(c.current) {
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	timer := uint32(c.current)
 	switch signal.Number(number) {
@@ -94,31 +90,31 @@ func createTimer(c *cpu, id int, event, result uint64) int64 {
 	case signal.Urgent:
 		timer += alarms
 	default:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	_, p := timerOf(uint64(timer))
 	if p.Own {
-		return -int64(syscall.EAGAIN)
+		return -int64(linux.EAGAIN)
 	}
 	*p = thread.Profile{Own: true}
 	*word32(result) = timer
 	return 0
 }
 
-// setTimer is timer_settime(2), with times from now on.
+// setTimer is timer_settime(2). It supports relative times only and does not return the old setting.
 func setTimer(id, flags, value, old uint64) int64 {
 	const absolute = 1
 	th, p := timerOf(id)
 	switch {
 	case p == nil || !p.Own || flags&absolute != 0 || old != 0:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case !touch(value, 32, space.Read):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	interval, ok1 := nanoseconds(value, 1)
 	first, ok2 := nanoseconds(value+16, 1)
 	if !ok1 || !ok2 {
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	p.Set(th.Used, first, interval)
 	return 0
@@ -128,13 +124,13 @@ func setTimer(id, flags, value, old uint64) int64 {
 func deleteTimer(id uint64) int64 {
 	_, p := timerOf(id)
 	if p == nil || !p.Own {
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	*p = thread.Profile{}
 	return 0
 }
 
-// timerOf is the timer with a number, if the thread that it is for exists, and that thread.
+// timerOf returns the timer with a number and its thread; nil if that thread does not exist.
 func timerOf(id uint64) (*thread.Thread, *thread.Profile) {
 	own := id % alarms
 	if id >= 2*alarms || !threads.Exists(thread.ID(own)) {
@@ -152,15 +148,15 @@ func setIntervalTimer(which int, value, old uint64) int64 {
 	const profile = 2
 	switch {
 	case which != profile:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	case value != 0 && !touch(value, 32, space.Read), old != 0 && !touch(old, 32, space.Write):
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	before := uint64(profileInterval)
 	if value != 0 {
 		interval, ok := nanoseconds(value, 1000)
 		if !ok {
-			return -int64(syscall.EINVAL)
+			return -int64(linux.EINVAL)
 		}
 		profileInterval = interval
 	}
@@ -171,7 +167,8 @@ func setIntervalTimer(which int, value, old uint64) int64 {
 	return 0
 }
 
-// nanoseconds reads a struct timespec, or with unit 1000 a struct timeval.
+// nanoseconds reads a struct timespec (unit 1) or a struct timeval (unit 1000). It returns false if the fraction is
+// out of range.
 func nanoseconds(addr, unit uint64) (int64, bool) {
 	const longest = 1 << 32 // a century, in seconds
 	seconds, part := *word(addr), *word(addr + 8)

@@ -6,17 +6,15 @@ import (
 	"loam/kernel/space"
 )
 
-// The program finds on its first stack what Linux puts there (System V ABI for
-// AMD64, 3.4.1): the number of arguments; their addresses and 0; those of the
-// environment and 0; pairs of a number and a value, up to a 0, the auxiliary
-// vector; and above them what these point to.
+// The program's first stack has the layout of Linux (System V ABI for AMD64, 3.4.1), from below: the number of
+// arguments; their addresses, then 0; the addresses of the environment strings, then 0; the auxiliary vector, pairs
+// of a number and a value that end with a pair of zeros; and the strings and bytes that these point to.
 
-// stackSize is that of the first thread's stack. The runtime takes the upper 64
-// KiB for its own (rt0_go).
+// stackSize is the size of the first thread's stack. The runtime uses the upper 64 KiB for its own stack, g0
+// (rt0_go).
 const stackSize = 256 << 10
 
-// stackGap is what lies below it and is not there, so that nothing is overwritten; Linux
-// has as much.
+// stackGap is the size of the unmapped range below the stack, which catches an overflow. Linux leaves as much.
 const stackGap = 1 << 20
 
 // Entries of the auxiliary vector: getauxval(3).
@@ -27,10 +25,10 @@ const (
 	auxRandom   = 25
 )
 
-// badConfig is the Problem of what should be a boot.Config.
+// badConfig is the Problem of a module that is not a valid boot.Config.
 const badConfig boot.Problem = "the program's arguments and environment are too long, or not what the loam command writes"
 
-// loadProgram makes the first thread of the program and its stack.
+// loadProgram creates the first thread of the program and its stack.
 func loadProgram(c *cpu) {
 	config := bytesAt(boot.Window+machine.Module.Start, int(machine.Module.Size()))
 	if len(config) == 0 {
@@ -84,7 +82,7 @@ func loadProgram(c *cpu) {
 	c.current = id
 }
 
-// countWords counts the words of a configuration and their bytes.
+// countWords returns the number of arguments and environment strings in a configuration, and their size in bytes.
 func countWords(config []byte) (args, env, size int) {
 	for {
 		kind, text, rest, ok := boot.NextWord(config)
@@ -103,10 +101,10 @@ func countWords(config []byte) (args, env, size int) {
 	}
 }
 
-// pages rounds up to whole pages.
+// pages rounds a size up to whole pages.
 func pages(size uint64) uint64 { return (size + amd64.PageSize - 1) &^ (amd64.PageSize - 1) }
 
-// stackWriter fills a stack from below: words at one place, text at another.
+// stackWriter fills a stack upwards: words at one address, strings at another.
 type stackWriter struct{ at, text uint64 }
 
 func (w *stackWriter) word(v uint64) {
@@ -114,7 +112,7 @@ func (w *stackWriter) word(v uint64) {
 	w.at += 8
 }
 
-// list puts all words of a kind, and a 0 behind them.
+// list writes all strings of a kind, their addresses, and a 0 behind the addresses.
 func (w *stackWriter) list(config []byte, want byte) {
 	for {
 		kind, text, rest, ok := boot.NextWord(config)

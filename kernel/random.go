@@ -4,38 +4,37 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"sync/atomic"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/kernel/space"
 )
 
-// Random numbers, for getrandom(2) and for what the runtime finds on its first stack.
-// They are ChaCha8's, under a key that is replaced by some of its own output after each
-// answer, so that who sees the key learns nothing of the answers before. Whatever is mixed
-// in is added to the key bit by bit, and makes it no worse, whoever it comes from. See
-// docs/decisions.
+// Random numbers, for getrandom(2) and for the auxiliary vector (AT_RANDOM). The generator is ChaCha8. After each
+// request its key is replaced by some of its own output, so an attacker who obtains the key learns nothing about
+// earlier output. New entropy is combined with the key by exclusive or, so even bits that an attacker chooses do
+// not weaken it. See docs/decisions.
 
-// random is the generator, without its lock, which is the kernel's.
+// random is the generator. The kernel's lock protects it.
 var random struct {
 	rand.ChaCha8
-	stirred int64 // when the processor's own numbers were asked for
+	stirred int64 // when the processor's source was last read
 }
 
-// seeded is set when something was mixed in that nobody can guess.
+// seeded reports that unpredictable bits have been mixed in.
 var seeded atomic.Bool
 
-// Seeded reports that the machine's random numbers cannot be guessed.
+// Seeded reports whether the machine's random numbers are unpredictable.
 func Seeded() bool { return seeded.Load() }
 
-// startRandom begins with the counter, which makes numbers differ from one boot to the
-// next and is worth no more, and with what the processor has.
+// startRandom seeds the generator with the time stamp counter, the wall clock, and the processor's source of random
+// numbers if there is one. The clocks only make boots differ.
 func startRandom() {
 	stir([4]uint64{amd64.Timestamp(), uint64(clock.Wall)})
 	stirOwn()
 }
 
-// stir mixes in bits.
+// stir mixes bits into the generator's key.
 func stir(bits [4]uint64) {
 	var key [32]byte
 	for i, v := range bits {
@@ -44,8 +43,8 @@ func stir(bits [4]uint64) {
 	random.Seed(key)
 }
 
-// stirOwn mixes in numbers of the processor's own source, if it has one. Some give the
-// same number for ever after a sleep.
+// stirOwn mixes in numbers from the processor's own source (RDRAND), if it has one. Some processors return the same
+// number for ever after a suspend; such numbers are ignored.
 func stirOwn() {
 	random.stirred = clock.now()
 	if !have.Random {
@@ -68,26 +67,26 @@ func stirOwn() {
 	}
 }
 
-// stirInterval is how long the processor's source is not asked, in nanoseconds: as long
-// as Linux waits at most.
+// stirInterval is the longest time between two uses of the processor's source, in nanoseconds; Linux has the same
+// limit.
 const stirInterval = 60e9
 
-// getRandom is getrandom(2). It never waits: the error EAGAIN, by which package
-// crypto/rand ends the program, says that nothing is known that nobody can guess.
+// getRandom is getrandom(2). It never blocks: without unpredictable bits it returns EAGAIN, and package crypto/rand
+// then ends the program. It returns at most 4096 bytes.
 func getRandom(addr, size uint64) int64 {
-	const most = 4096 // other threads want to run too
+	const most = 4096 // bounds the time with interrupts disabled
 	size = min(size, most)
 	if !touch(addr, size, space.Write) {
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	if clock.now()-random.stirred > stirInterval {
 		stirOwn()
 	}
 	if !seeded.Load() {
 		say("loam: the machine has no random numbers: give it a processor with RDRAND (QEMU: -cpu max) or a device (-device virtio-rng-pci)\n")
-		return -int64(syscall.EAGAIN)
+		return -int64(linux.EAGAIN)
 	}
 	random.Read(bytesAt(addr, int(size)))
-	stir([4]uint64{}) // a new key, and nothing is left of the answer
+	stir([4]uint64{}) // a new key, from which the output just returned cannot be computed
 	return int64(size)
 }

@@ -2,7 +2,7 @@ package kernel
 
 import "testing"
 
-// Whatever is mixed in, and if it is nothing, what follows is something else.
+// After stir the generator's output changes, whatever bits are mixed in, even if they are zero.
 func TestStir(t *testing.T) {
 	seen := map[uint64]bool{}
 	for i := range uint64(1000) {

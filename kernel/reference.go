@@ -7,12 +7,11 @@ import (
 	"loam/kernel/timekeeper"
 )
 
-// The clock by which the time stamp counter is measured and kept right: that of the
-// hypervisor, if it has one that says so (KVM); else the HPET, ACPI's timer, or the
-// interval timer, which every PC has. It begins again after some time, which package
-// timekeeper sees through.
+// The reference clock, which calibrates the time stamp counter and keeps it correct. It is the first of these that
+// exists: the hypervisor's clock (KVM), the HPET, ACPI's timer, and the interval timer that every PC has. All but
+// the first wrap around; package timekeeper handles that.
 
-// referenceKind is which one.
+// referenceKind is a kind of reference clock.
 type referenceKind int
 
 const (
@@ -22,18 +21,18 @@ const (
 	hypervisor
 )
 
-// reference is that clock; set once.
+// reference is the reference clock; set once.
 var reference struct {
 	kind referenceKind
 	hpet amd64.HPET
 	port uint16  // of the powerTimer
-	page uintptr // which the hypervisor fills
+	page uintptr // written by the hypervisor
 }
 
-// openReference finds the best that there is.
+// openReference selects the best reference clock. Without any it ends the machine.
 func openReference() {
 	firmware, _ := openFirmware()
-	const nano, femto = 1e9, 1e6 // in a second; femtoseconds in a nanosecond
+	const nano, femto = 1e9, 1e6 // nanoseconds in a second; femtoseconds in a nanosecond
 	switch {
 	case openHypervisorClock():
 		reference.kind = hypervisor
@@ -52,8 +51,8 @@ func openReference() {
 	}
 }
 
-// sample reads the reference. It is the best of a few readings, since a virtual CPU
-// may be away in the middle of one.
+// sample reads the reference. It returns the most accurate of five readings, since a virtual CPU may be descheduled
+// during one.
 func sample() timekeeper.Sample {
 	best := takeSample()
 	for range 4 {
@@ -64,6 +63,7 @@ func sample() timekeeper.Sample {
 	return best
 }
 
+// takeSample reads the reference once, between two readings of the counter.
 func takeSample() timekeeper.Sample {
 	var value uint64
 	before := amd64.Timestamp()
@@ -83,7 +83,7 @@ func takeSample() timekeeper.Sample {
 	return timekeeper.Between(before, value, amd64.Timestamp())
 }
 
-// openHPET takes the HPET, if there is one at an address and it makes sense.
+// openHPET selects the HPET at a physical address, if it is there and counts.
 func openHPET(pa uint64) bool {
 	if pa == 0 || pa >= boot.WindowAtBoot || overlapsMemory(pa, pa+amd64.PageSize) {
 		return false
@@ -102,7 +102,7 @@ func openHPET(pa uint64) bool {
 	return false
 }
 
-// openPowerTimer takes ACPI's timer, if it runs.
+// openPowerTimer selects ACPI's timer, if it is there and counts.
 func openPowerTimer(firmware *acpi.Tables) bool {
 	r, ok := firmware.Timer()
 	if !ok || r.Space != acpi.SpacePort {
@@ -123,11 +123,11 @@ const (
 	kvmWallClock   = 0x4b564d00
 	kvmSystemTime  = 0x4b564d01
 	kvmEnable      = 1
-	kvmClockSource = 1 << 3  // of CPUID: these registers are there
-	kvmClockStable = 1 << 24 // and one page does for all CPUs
+	kvmClockSource = 1 << 3  // in CPUID: the registers exist
+	kvmClockStable = 1 << 24 // in CPUID: one page is valid for all CPUs
 )
 
-// openHypervisorClock has KVM keep its clock in a page, if it can.
+// openHypervisorClock enables KVM's clock, if KVM offers a stable one.
 func openHypervisorClock() bool {
 	if amd64.HypervisorFeatures()&(kvmClockSource|kvmClockStable) != kvmClockSource|kvmClockStable {
 		return false
@@ -143,7 +143,8 @@ func openHypervisorClock() bool {
 	return p.Valid() && p.Stable
 }
 
-// readHypervisorClock reads it whole, or, if that never happens, what is not valid.
+// readHypervisorClock returns a consistent copy of the clock's page. After 1000 failed attempts it returns a
+// PVClock that is not valid.
 func readHypervisorClock() timekeeper.PVClock {
 	b := bytesAt(uint64(reference.page), timekeeper.PVSize)
 	for range 1000 {
@@ -156,12 +157,12 @@ func readHypervisorClock() timekeeper.PVClock {
 	return timekeeper.PVClock{}
 }
 
-// hypervisorTime is the hypervisor's time in nanoseconds.
+// hypervisorTime returns the hypervisor's time in nanoseconds.
 func hypervisorTime() uint64 { return readHypervisorClock().At(amd64.Timestamp()) }
 
-// counterScale is what the machine itself says of the speed of the counter, as
-// nanoseconds for each tick, with 32 bits of fraction; 0 if it says nothing, or
-// something that differs from what was measured by more than a hundredth.
+// counterScale returns the counter's rate as the machine itself reports it, in nanoseconds for each tick with 32
+// fraction bits. It returns 0 if the machine reports none, or one that differs from the measured rate by more than
+// one percent.
 func counterScale(measured uint64) uint64 {
 	scale := uint64(0)
 	if reference.kind == hypervisor {

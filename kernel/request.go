@@ -2,18 +2,18 @@ package kernel
 
 import "sync/atomic"
 
-// request is what other CPUs may ask of one, which serves it when it looks. The zero
-// value asks for nothing. It counts who has asked, so that one who asks while another is
-// served is served too: for him it may have come too early.
+// request is a request from other CPUs to one CPU, which polls for it. The zero value is no request. It counts the
+// requests: one that arrives while an earlier one is served is served again, because the first service may have
+// come too early for it.
 type request uint32
 
-// ask is for the others.
+// ask makes a request. Any CPU may call it.
 func (r *request) ask() { atomic.AddUint32((*uint32)(r), 1) }
 
-// open reports whether something that was asked for has not been served yet.
+// open reports whether a request has not been served yet.
 func (r *request) open() bool { return atomic.LoadUint32((*uint32)(r)) != 0 }
 
-// serve does what was asked for, if anything was.
+// serve calls do until no request is open. Only the CPU that was asked calls it.
 func (r *request) serve(do func()) {
 	for {
 		asked := atomic.LoadUint32((*uint32)(r))

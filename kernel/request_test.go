@@ -2,8 +2,8 @@ package kernel
 
 import "testing"
 
-// What is asked for while a request is being served is served again: the first time may
-// have come too early for it.
+// A request that arrives while another one is being served is served again, because the first service may have come
+// too early for it.
 func TestRequestWhileServed(t *testing.T) {
 	var r request
 	served := 0

@@ -7,19 +7,18 @@ import (
 	"loam/boot"
 )
 
-// More than one CPU. The first finds the others in firmware's tables (firmware.go) and
-// starts them one after another: each comes from real mode by amd64.StartupCode, in a page
-// below 1 MiB, to the entry code and to StartCPU. From then on all are alike.
+// Multiprocessing. The first CPU finds the other CPUs in firmware's tables (firmware.go) and starts them one after
+// another. Each runs amd64.StartupCode in real mode, in a page below 1 MiB, then the entry code, then StartCPU.
+// Afterwards all CPUs are equal.
 
-// startPage is where the code for that is put, if memory is there; it has been so
-// for as long as there are PCs.
+// startPage is the physical address of the startup code, if memory exists there, as it does on PCs.
 const startPage = 0x8000
 
-// startTimes are how long a CPU may take to come up after it was told to the first
-// and the second time. On a busy host a virtual one may not run for seconds.
+// startTimes are how long to wait for a CPU after the first and the second startup interrupt, in nanoseconds. On a
+// busy host a virtual CPU may not run for seconds.
 var startTimes = [...]int64{200e6, 10e9}
 
-// startCPUs starts all that firmware has named. One that does not come up is left out.
+// startCPUs starts all CPUs that firmware lists. A CPU that does not start is left out.
 func startCPUs() {
 	if !usable(startPage, amd64.PageSize) {
 		return
@@ -31,9 +30,9 @@ func startCPUs() {
 	}
 }
 
-// startOther starts one. A CPU may come when nobody waits for it any more, so it has
-// to claim the structure that is offered, before it uses anything else; who comes
-// too late finds it claimed, by another or by us, and stops.
+// startOther starts the CPU with an APIC ID. A CPU may start after the timeout. So it has to claim the offered
+// structure (cpu.claimed) before it uses anything else. A late CPU finds the structure claimed, by another CPU or
+// by startOther, and halts.
 func startOther(id uint32) {
 	c := &cpus[cpuCount]
 	c.number, c.apic = cpuCount, id
@@ -46,7 +45,7 @@ func startOther(id uint32) {
 	amd64.StartupCode(page, startPage, uint32(root), have.NoExecute, uint64(entries.CPU), uint64(c.self))
 	apic.Reset(id)
 	if !have.Hypervisor {
-		pause(10e6) // SDM volume 3, 9.4.4.1; virtual ones need no time
+		pause(10e6) // SDM volume 3, 9.4.4.1; virtual CPUs need no delay
 	}
 	atomic.StoreUint32(&c.claimed, 0)
 	up := false
@@ -62,7 +61,7 @@ func startOther(id uint32) {
 	}
 }
 
-// isUp waits for a CPU, but not longer than a time.
+// isUp waits up to nanos nanoseconds for a CPU to start, and reports whether it has.
 func (c *cpu) isUp(nanos int64) bool {
 	k := heldClock()
 	for end := k.now() + nanos; k.now() < end; {
@@ -74,7 +73,7 @@ func (c *cpu) isUp(nanos int64) bool {
 	return false
 }
 
-// pause waits, and does nothing else.
+// pause waits for nanos nanoseconds in a loop.
 func pause(nanos int64) {
 	k := heldClock()
 	for end := k.now() + nanos; k.now() < end; {
@@ -82,8 +81,8 @@ func pause(nanos int64) {
 	}
 }
 
-// heldClock is the clock as it is now, for the first CPU while it has no lock: those that
-// are up already may correct the other one meanwhile.
+// heldClock returns a copy of the clock, for the first CPU while it does not hold the lock: CPUs that already run
+// may correct the original meanwhile.
 func heldClock() keeper {
 	c := &cpus[0]
 	lock(c)
@@ -92,20 +91,20 @@ func heldClock() keeper {
 	return k
 }
 
-// StartCPU is called by the entry code on another CPU than the first, once, with
-// its structure. What it returns is gone on with: most likely nothing to do.
+// StartCPU is called by the entry code, once on each CPU but the first, with the CPU's structure. It returns the
+// frame to resume, as Enter does; most likely that is the idle loop.
 func StartCPU(self uintptr) (frameAt, vector uintptr) {
 	c := cpuAt(self)
 	c.features()
 	c.install()
 	apic.Enable(false)
-	c.apic = apic.ID() // another than was meant may have come
+	c.apic = apic.ID() // it may be a late CPU, not the one that startOther meant to start
 	atomic.StoreUint32(&c.up, 1)
 	lock(c)
 	return leave(c)
 }
 
-// usable reports whether there is memory at a physical address.
+// usable reports whether a range of physical addresses is ordinary memory.
 func usable(pa, size uint64) bool {
 	for _, r := range machine.Usable[:machine.Ranges] {
 		if pa >= r.Start && size <= r.Size() && pa-r.Start <= r.Size()-size {
@@ -115,7 +114,7 @@ func usable(pa, size uint64) bool {
 	return false
 }
 
-// physicalAt is memory by physical address; nil if it cannot be seen.
+// physicalAt returns physical memory; nil if the range is not mapped in the window.
 func physicalAt(pa, size uint64) []byte {
 	if pa > windowEnd || size > windowEnd-pa {
 		return nil

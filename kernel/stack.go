@@ -5,12 +5,13 @@ import (
 	"loam/boot"
 )
 
-// The kernel's own stacks: each CPU has one on which it serves, and one for faults of the
-// kernel's own and whatever else is the end. Each is mapped at addresses of its own, with
-// nothing below it, and the g of who runs on it has no bounds: so Go's check for room
-// always finds some, what needs more meets a page that is not there, and the processor
-// tells of that on the other stack (crash.go). With bounds, the check would call
-// runtime.morestack, which takes the stack for that of the program's thread.
+// The kernel's stacks. Each CPU has one for serving calls and interrupts, and one for faults in the kernel and
+// other fatal exceptions. The memory below each stack is unmapped, and the g that runs on a stack has no bounds. So
+// Go's check for stack space always succeeds, an overflow causes a page fault, and the processor reports the fault
+// on the second stack (crash.go).
+//
+// Rejected: a g with bounds. The check would call runtime.morestack, which assumes the stack of the program's
+// thread.
 
 // Sizes of the stacks, in pages.
 const (
@@ -18,26 +19,30 @@ const (
 	crashPages = 4
 )
 
-// stackSpan is how far apart stacks are: no function's frame reaches over what is not
-// mapped, since none fits half of it.
+// stackSpan is the distance between stacks in bytes. No function's frame is half as large, so none reaches across
+// the unmapped part.
 const stackSpan = 128 << 10
 
-// spillRoom is for what Enter and StartCPU, as all functions may, put above their return
-// address: arguments that have come in registers (Go's ABI, "Function call stack").
+// spillRoom is space above the return address of Enter and StartCPU. A Go function may store its register arguments
+// there (Go's ABI, "Function call stack").
 const spillRoom = 64
 
-// mapStacks gives a CPU its stacks; false if there is no memory for them.
+// crashRoom is space for the address of the cpu structure, above the frame that the processor pushes. An exception
+// that may arrive while GS belongs to a program in ring 3 loads the address from there.
+const crashRoom = 16
+
+// mapStacks maps a CPU's stacks; false if there is no memory for them.
 func (c *cpu) mapStacks() bool {
 	top := boot.Stacks + uint64(c.number)*2*stackSpan + stackSpan
 	if !mapStack(top, stackPages) || !mapStack(top+stackSpan, crashPages) {
 		return false
 	}
-	c.stack, c.crashEnd = uintptr(top-spillRoom), uintptr(top+stackSpan)
+	c.stack, c.crashEnd = uintptr(top-spillRoom), uintptr(top+stackSpan-crashRoom)
 	return true
 }
 
-// mapStack maps pages that end at an address. All are there from the beginning: the
-// kernel cannot have pages appear under its own feet.
+// mapStack maps count pages that end at address top. All pages are mapped at once: the kernel cannot serve a page
+// fault on its own stack.
 func mapStack(top, count uint64) bool {
 	for va := top - count*amd64.PageSize; va < top; va += amd64.PageSize {
 		if pa, ok := frames.Alloc(); !ok || !tables.Map(va, pa, amd64.PageSize, amd64.PageWrite|noExecute(), allocFrame) {
@@ -47,7 +52,7 @@ func mapStack(top, count uint64) bool {
 	return true
 }
 
-// isStack reports whether an address is one of the stacks', or lies between them.
+// isStack reports whether an address is in a stack or between stacks.
 func isStack(va uint64) bool {
 	return va >= boot.Stacks && va < boot.Stacks+maxCPUs*2*stackSpan
 }

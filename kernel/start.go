@@ -9,8 +9,7 @@ import (
 	"loam/kernel/thread"
 )
 
-// The state of the kernel. All of it is under the lock (lock.go), but for what is
-// set here once and never changed.
+// The state of the kernel. The lock (lock.go) protects all of it, except for what is set once at the start.
 var (
 	frames  frame.Allocator
 	tables  amd64.Tables
@@ -21,25 +20,26 @@ var (
 	have      amd64.Features // set once
 	apic      amd64.APIC     // set once
 	machine   boot.Info      // set once
-	windowEnd uint64         // what of physical memory is seen; set once
-	zeroed    boot.Range     // variables of the program for which pages appear; set once
+	windowEnd uint64         // end of the physical memory that is mapped in the window; set once
+	zeroed    boot.Range     // variables of the program that are populated on demand; set once
 )
 
-// Addresses in the entry code, which it fills in.
+// Addresses in the entry code, which sets them.
 var entries struct {
-	Trap    uintptr // of the SYSCALL instruction
+	Trap    uintptr // entry of the SYSCALL instruction
 	Vectors uintptr
 	Idle    uintptr
-	Program uintptr // where the Go runtime begins
+	Program uintptr // where the Go runtime starts
 
 	Sigreturn uintptr // where signal handlers return to
-	CPU       uintptr // where another CPU begins
+	CPU       uintptr // where another CPU starts
 	CrashG    uintptr // a g whose stack has no bounds
 }
 
-// Start is called by the entry code, once, with the physical address of what the
-// monitor or boot loader says, and what EAX said of it. It runs on a stack that nothing
-// watches, and ends as soon as there are others, and faults can be told of.
+// Start is called by the entry code, once, on the first CPU. info is the physical address of the boot information
+// of the monitor or boot loader; magic is the value of EAX at the start, which identifies its format. Start runs on
+// a temporary stack without overflow detection. It returns as soon as the CPU's own stacks are mapped and
+// exceptions can be reported.
 func Start(info, magic uint64) {
 	startConsole()
 	findControl()
@@ -67,8 +67,8 @@ func Start(info, magic uint64) {
 	c.install()
 }
 
-// Begin is called by the entry code after Start, on the CPU's stack. What it returns is
-// gone on with: the first thread.
+// Begin is called by the entry code after Start, on the CPU's stack. It starts the clock and the other CPUs, loads
+// the program, and returns the frame of the program's first thread, as Enter does.
 func Begin() (frameAt, vector uintptr) {
 	c := &cpus[0]
 	amd64.SilencePICs()
@@ -82,7 +82,7 @@ func Begin() (frameAt, vector uintptr) {
 	return leave(c)
 }
 
-// must ends the machine if something is wrong with it.
+// must ends the machine with an error message if p is not empty.
 func must(p boot.Problem) {
 	if p != "" {
 		say("loam: ")
@@ -92,14 +92,13 @@ func must(p boot.Problem) {
 	}
 }
 
-// noMemory is the Problem of a machine in which not even the kernel has room.
+// noMemory is the Problem of a machine with too little memory to start the kernel.
 const noMemory boot.Problem = "the machine has too little memory to start; give it more (-m)"
 
-// frameTable is the memory that the allocator needs for itself; set once.
+// frameTable is the memory that the page allocator uses for its own table; set once.
 var frameTable boot.Range
 
-// findTable sets how much of physical memory there is to see, and finds room for the
-// allocator's table in the part that is seen already.
+// findTable sets windowEnd and finds memory for the allocator's table in the part of memory that is already mapped.
 func findTable() {
 	const most = boot.DynamicLow - boot.Window
 	windowEnd = boot.WindowAtBoot
@@ -120,7 +119,7 @@ func findTable() {
 	must(noMemory)
 }
 
-// addMemory gives the allocator the free memory between two addresses.
+// addMemory adds the free memory between two physical addresses to the allocator.
 func addMemory(low, high uint64) {
 	for i := range freePieces * machine.Ranges {
 		r := freeMemory(i)
@@ -134,20 +133,19 @@ func addMemory(low, high uint64) {
 	}
 }
 
-// freePieces is how many pieces a range of memory has at most.
+// freePieces is the maximum number of free pieces in a range of memory.
 const freePieces = 4
 
-// freeMemory is one of the pieces of memory that the monitor says is free, freePieces
-// for each of its ranges, without what the program, its files and configuration, the
-// command line and the first MiB are in. It may be empty, with its end before its start.
+// freeMemory returns the i-th piece of free memory; each range of the monitor's memory map has freePieces of them.
+// They exclude the program, its files and configuration, the command line and the first MiB. A piece may be empty,
+// with its end before its start.
 func freeMemory(i int) boot.Range {
 	r := machine.Usable[i/freePieces].Without(machine.Module)[i/2%2].Without(machine.CommandLine)[i%2]
 	start := max(r.Start, imageEnd(), boot.Files(imageHeader()).End)
 	return boot.Range{Start: (start + amd64.PageSize - 1) &^ (amd64.PageSize - 1), End: r.End}
 }
 
-// imageEnd is the physical address behind the program and the page tables of the
-// entry code.
+// imageEnd returns the physical address of the first page behind the program and the page tables of the entry code.
 func imageEnd() uint64 {
 	end := uint64(boot.Load)
 	for at := 0; ; {
@@ -159,17 +157,18 @@ func imageEnd() uint64 {
 	}
 }
 
-// Files are the archives that the program was given (boot.Archive); there may be none.
+// Files returns the archives that are attached to the program (boot.Archive); empty if there are none.
 func Files() []byte {
 	r := boot.Files(imageHeader())
 	return physicalAt(r.Start, r.Size())
 }
 
+// imageHeader returns the first page of the program's file, with its ELF and program headers.
 func imageHeader() []byte { return bytesAt(boot.Window+boot.Load, amd64.PageSize) }
 
-// mapAll makes the page tables that stay: physical memory at boot.Window, without
-// the right to execute (mapWindow); the program at boot.Image, each part with its own rights;
-// nothing else. Page 0 and the whole lower half are not there.
+// mapAll builds the permanent page tables. Physical memory is mapped at boot.Window without execute rights
+// (mapWindow), and each segment of the program at boot.Image with its own rights. Nothing else is mapped: not page
+// 0, nor any of the lower half.
 func mapAll() {
 	dynamic.Init(boot.DynamicLow, boot.DynamicHigh)
 	zeroed = boot.Zeroed(imageHeader())
@@ -191,8 +190,7 @@ func mapAll() {
 	}
 }
 
-// mapWindow shows all memory at boot.Window. What cannot be written at boot.Image
-// cannot be written there either.
+// mapWindow maps all memory at boot.Window. Pages that are read-only at boot.Image are read-only in the window too.
 func mapWindow() {
 	flags := amd64.PageGlobal | noExecute()
 	end := imageEnd()
@@ -211,8 +209,7 @@ func mapWindow() {
 	}
 }
 
-// isReadOnly reports whether an address is in a part of the program that must not be
-// written.
+// isReadOnly reports whether an address is in a read-only segment of the program.
 func isReadOnly(va uint64) bool {
 	for at := 0; ; {
 		s, next, ok := boot.NextSegment(imageHeader(), at)
@@ -226,6 +223,8 @@ func isReadOnly(va uint64) bool {
 	}
 }
 
+// mapSegment maps a segment of the program at boot.Image, with the segment's rights. Variables that are populated
+// on demand are left out.
 func mapSegment(s boot.Segment) {
 	flags := uint64(amd64.PageGlobal)
 	if s.Writable {
@@ -236,13 +235,14 @@ func mapSegment(s boot.Segment) {
 	}
 	end := s.End
 	if zeroed.Start > s.Start && zeroed.Start < end {
-		end = zeroed.Start // the page tables of the entry code follow, which are not the program's
+		end = zeroed.Start // the page tables of the entry code follow; the program must not reach them
 	}
 	for va := s.Start &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
 		mustMap(va, va-boot.Image, amd64.PageSize, flags)
 	}
 }
 
+// mustMap maps a page and ends the machine if there is no memory for the tables.
 func mustMap(va, pa, size, flags uint64) {
 	if !tables.Map(va, pa, size, flags, allocFrame) {
 		must(noMemory)
@@ -251,7 +251,7 @@ func mustMap(va, pa, size, flags uint64) {
 
 func allocFrame() (uint64, bool) { return frames.Alloc() }
 
-// noExecute is the flag of pages without code, where the CPU knows it.
+// noExecute returns the page flag for memory without code; 0 if the CPU does not support it.
 func noExecute() uint64 {
 	if have.NoExecute {
 		return amd64.PageNoExecute

@@ -1,21 +1,20 @@
 package kernel
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/kernel/space"
 )
 
-// What the machine is, for those who ask: uname(2), sysinfo(2).
+// Information about the machine: uname(2), sysinfo(2), getcpu(2), getrusage(2).
 
-// release is that of the Linux whose calls these are, as far as they are served.
+// release is the version of Linux whose system calls the kernel implements, as far as they are served.
 const release = "6.1.0"
 
 // uname fills a struct utsname: six texts of 65 bytes.
 func uname(addr uint64) int64 {
 	const field = 65
 	if !touch(addr, 6*field, space.Write) {
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	b := bytesAt(addr, 6*field)
 	clear(b)
@@ -25,11 +24,11 @@ func uname(addr uint64) int64 {
 	return 0
 }
 
-// sysinfo fills a struct sysinfo: how long the machine runs, and its memory.
+// sysinfo fills a struct sysinfo with the uptime and the memory sizes. Other fields are zero.
 func sysinfo(addr uint64) int64 {
 	const size, uptime, totalRAM, freeRAM, unit = 112, 0, 32, 40, 104
 	if !touch(addr, size, space.Write) {
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	clear(bytesAt(addr, size))
 	free, total := frames.Pages()
@@ -39,14 +38,14 @@ func sysinfo(addr uint64) int64 {
 	return 0
 }
 
-// where is getcpu(2).
+// where is getcpu(2). The node is always 0.
 func where(c *cpu, number, node uint64) int64 {
 	for _, addr := range [...]uint64{number, node} {
 		if addr == 0 {
 			continue
 		}
 		if !touch(addr, 4, space.Write) {
-			return -int64(syscall.EFAULT)
+			return -int64(linux.EFAULT)
 		}
 		*word32(addr) = 0
 	}
@@ -56,12 +55,12 @@ func where(c *cpu, number, node uint64) int64 {
 	return 0
 }
 
-// usage fills a struct rusage (getrusage(2)): the time that CPUs have spent on the
-// program or on the thread, all of it the program's own. Nothing else is counted.
+// usage fills a struct rusage (getrusage(2)) with the CPU time of the program or the thread, all of it as user
+// time. Other fields are zero.
 func usage(c *cpu, who int, addr uint64) int64 {
 	const size, children, thread = 144, -1, 1
 	if !touch(addr, size, space.Write) {
-		return -int64(syscall.EFAULT)
+		return -int64(linux.EFAULT)
 	}
 	clear(bytesAt(addr, size))
 	var t int64
@@ -72,7 +71,7 @@ func usage(c *cpu, who int, addr uint64) int64 {
 		t = clock.now() + threads.At(c.current).Used - c.chargedAt
 	case children:
 	default:
-		return -int64(syscall.EINVAL)
+		return -int64(linux.EINVAL)
 	}
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9/1e3)
 	return 0

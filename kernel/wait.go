@@ -2,47 +2,46 @@ package kernel
 
 import (
 	"sync/atomic"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 )
 
-// Calls in which a thread waits. None waits here: the thread goes into the table
-// of threads with a key, and returns from its call when it is woken, when a
-// signal interrupts it, or when its time is over.
+// Calls in which a thread waits. The kernel itself does not block: the thread is stored in the table of threads
+// with a key. Its call returns when the thread is woken, when a signal interrupts it, or when its timeout expires.
 
-// Keys. Those of futexes are addresses of the program's memory, which are below
-// these.
+// Keys. The key of a futex is its address, which is below these.
 const (
-	keySleep = 1<<64 - 1 // nobody wakes it
+	keySleep = 1<<64 - 1 // never woken by key
 	keyPoll  = 1<<64 - 2
 )
 
-// wait puts the running thread to sleep, unless it has a signal to be told of: one that
-// came from another CPU (tell) while this one was on its way here, which leave has not
-// seen yet, and which interrupts nobody who begins to wait after it.
+// wait blocks the running thread, unless a signal is pending; then it returns EINTR. Another CPU may have sent the
+// signal (tell) while this thread was entering the kernel. leave has not seen such a signal yet, and it does not
+// interrupt a wait that begins later.
 func (c *cpu) wait(key uint64, deadline, late int64) (int64, bool) {
 	if th := threads.At(c.current); th.Pending&^th.Mask != 0 {
-		return -int64(syscall.EINTR), true
+		return -int64(linux.EINTR), true
 	}
 	threads.Wait(c.current, key, deadline, late)
 	c.current = thread.None
 	return 0, false
 }
 
-// after is the time that a struct timespec from now on ends at, or thread.Never.
-func after(addr uint64) (deadline int64, errno syscall.Errno) {
+// after returns the time at which a timeout, a struct timespec at addr, expires; thread.Never if addr is 0 or the
+// time is very long.
+func after(addr uint64) (deadline int64, errno linux.Errno) {
 	if addr == 0 {
 		return thread.Never, 0
 	}
 	if !touch(addr, 16, space.Read) {
-		return 0, syscall.EFAULT
+		return 0, linux.EFAULT
 	}
 	seconds, nanos := int64(*word(addr)), int64(*word(addr + 8))
 	if seconds < 0 || nanos < 0 || nanos >= 1e9 {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	const longest = 1 << 32 // a century, in seconds
 	if seconds > longest {
@@ -51,7 +50,7 @@ func after(addr uint64) (deadline int64, errno syscall.Errno) {
 	return clock.now() + seconds*1e9 + nanos, 0
 }
 
-// futex is futex(2) with the two operations that the runtime has.
+// futex is futex(2) with FUTEX_WAIT and FUTEX_WAKE, which the runtime uses.
 func futex(c *cpu, f *amd64.Frame) (int64, bool) {
 	const wait, wake, operation = 0, 1, 0x7f
 	addr := f.DI
@@ -60,18 +59,18 @@ func futex(c *cpu, f *amd64.Frame) (int64, bool) {
 		return int64(threads.Wake(addr, int(int32(f.DX)), 0)), true
 	case wait:
 		if addr%4 != 0 || !touch(addr, 4, space.Read) {
-			return -int64(syscall.EFAULT), true
+			return -int64(linux.EFAULT), true
 		}
 		deadline, errno := after(f.R10)
 		switch {
 		case errno != 0:
 			return -int64(errno), true
 		case *word32(addr) != uint32(f.DX):
-			return -int64(syscall.EAGAIN), true
+			return -int64(linux.EAGAIN), true
 		}
-		return c.wait(addr, deadline, -int64(syscall.ETIMEDOUT))
+		return c.wait(addr, deadline, -int64(linux.ETIMEDOUT))
 	}
-	return -int64(syscall.ENOSYS), true
+	return -int64(linux.ENOSYS), true
 }
 
 // sleep is nanosleep(2).
@@ -79,11 +78,11 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 	deadline, errno := after(addr)
 	switch {
 	case addr == 0:
-		return -int64(syscall.EFAULT), true
+		return -int64(linux.EFAULT), true
 	case errno != 0:
 		return -int64(errno), true
 	}
-	const short = 5e3 // what the runtime sleeps for 3 µs for is over before a CPU is asleep
+	const short = 5e3 // in nanoseconds: the runtime's sleeps of 3 µs are over before a CPU could go idle
 	if deadline-clock.now() < short {
 		c.spin(deadline)
 		return 0, true
@@ -91,9 +90,9 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 	return c.wait(keySleep, deadline, 0)
 }
 
-// spin waits without sleeping. Other CPUs may enter the kernel meanwhile.
+// spin waits in a loop, without the lock, so other CPUs can enter the kernel meanwhile.
 func (c *cpu) spin(deadline int64) {
-	k := clock // it may be corrected meanwhile
+	k := clock // a copy: another CPU may correct the clock meanwhile
 	unlock(c)
 	for k.now() < deadline {
 		c.flushIfAsked()
@@ -102,31 +101,30 @@ func (c *cpu) spin(deadline int64) {
 	lock(c)
 }
 
-// The runtime's poller waits by CallPoll, and is woken by an interrupt of a device or by
-// a write to an eventfd(2), as on Linux. Nothing else ever wakes it, since files of
-// Loam's ready goroutines themselves: so there is no set of descriptors behind
-// epoll_create(2), and no event that is handed over.
+// The runtime's poller waits in CallPoll. A device interrupt or a write to an eventfd(2) wakes it, as on Linux.
+// Nothing else wakes it, because Loam's files make goroutines ready themselves. So the descriptor of
+// epoll_create(2) has no set of descriptors and delivers no events.
 const (
 	pollFD = 1 << 20
 	wakeFD = pollFD + 1
 )
 
-// pollWoken is set when somebody has written to wakeFD and no poller has heard of it.
+// pollWoken is set when wakeFD was written to and no poller has received that yet.
 var pollWoken bool
 
-// pollControl is epoll_ctl(2), by which the runtime puts wakeFD into its set. Whatever
-// else is put there is like a regular file, which is always ready.
+// pollControl is epoll_ctl(2), by which the runtime adds wakeFD to its set. Any other descriptor returns EPERM, as
+// a regular file does on Linux.
 func pollControl(set uint64, op int, fd uint64) int64 {
 	const add = 1
 	if set != pollFD || fd != wakeFD || op != add {
-		return -int64(syscall.EPERM)
+		return -int64(linux.EPERM)
 	}
 	return 0
 }
 
-// poll is CallPoll: it waits until a bit of Rung is set, until wakeFD is written to, or
-// as many nanoseconds as DI says; for ever if that is negative. The result is 1 if wakeFD
-// was written to, which is forgotten then.
+// poll is CallPoll. It waits until a bit of Rung is set, until wakeFD is written to, or for the number of
+// nanoseconds in DI; without limit if that is negative. The result is 1 if wakeFD was written to, which is reset
+// then, else 0.
 func poll(c *cpu, f *amd64.Frame) (int64, bool) {
 	deadline := int64(thread.Never)
 	const longest = 1 << 62
@@ -143,5 +141,5 @@ func poll(c *cpu, f *amd64.Frame) (int64, bool) {
 	return c.wait(keyPoll, deadline, 0)
 }
 
-// wakePoller is a write to wakeFD.
+// wakePoller serves a write to wakeFD: it wakes the poller or sets pollWoken.
 func wakePoller() { pollWoken = threads.Wake(keyPoll, 1, 1) == 0 }

@@ -1,15 +1,15 @@
 package kernel
 
 import (
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/kernel/signal"
 	"loam/kernel/thread"
 )
 
-// A thread that was told of a signal by another CPU, on its way into a call that waits,
-// does not wait: nobody would interrupt it. One that holds the signal back waits.
+// A thread to which another CPU has sent a signal while it entered a blocking call does not wait, since nothing
+// would interrupt the wait. If the thread blocks the signal, it waits.
 func TestWaitWithSignal(t *testing.T) {
 	for _, c := range []struct {
 		what          string
@@ -26,7 +26,7 @@ func TestWaitWithSignal(t *testing.T) {
 		threads.At(id).Pending, threads.At(id).Mask = uint64(c.pending), uint64(c.mask)
 		p := cpu{current: id}
 		result, returns := p.wait(keySleep, thread.Never, 0)
-		if returns != c.returns || returns && result != -int64(syscall.EINTR) {
+		if returns != c.returns || returns && result != -int64(linux.EINTR) {
 			t.Errorf("%s: result %d, returns %v", c.what, result, returns)
 		}
 		if waits := threads.At(id).State == thread.Waiting && p.current == thread.None; waits == c.returns {

@@ -7,34 +7,34 @@ import (
 	"loam/kernel/timekeeper"
 )
 
-// The time of the day. The clock of the PC has it in seconds, and QEMU's is behind by
-// up to one, as it begins with a whole second. So the loam command is asked, if it has
-// started this machine: by a byte to a port, which it answers by the serial port. What
-// the answer says was true at some time between the two, which is a fraction of a
-// millisecond on a machine that has little else to do.
+// The wall clock. The PC's real-time clock (RTC) counts whole seconds, and QEMU's lags by up to one second. So the
+// kernel asks the loam command, if that has started the machine: it writes a byte to a port, and the answer arrives
+// on the serial port. The answer was correct at some time between the two, an interval of less than a millisecond
+// on a machine with little other work.
 
-// rtcAhead is by how many seconds the PC's clock was ahead when the time was set.
+// rtcAhead is how far the RTC was ahead when the wall clock was set, in seconds.
 var rtcAhead int64
 
-// setWall sets the time of the day.
+// setWall sets the wall clock.
 func setWall() {
 	clock.SetWall(readWall())
 	rtcAhead = amd64.DecodeRTC(amd64.ReadRTC()) - wallSeconds()
 }
 
+// wallSeconds returns the wall clock time in seconds since 1970.
 func wallSeconds() int64 { return (clock.now() + clock.Wall) / 1e9 }
 
-// checkWall sets the time of the day anew if the machine was paused: its counter and its
-// other clocks stood still then, and the PC's clock did not. Programs see a step, as when
-// somebody sets the clock; the monotonic time does not step.
+// checkWall sets the wall clock again after the machine was paused. During a pause the counter and most clocks
+// stand still, but the RTC does not. Programs see a step of the wall clock, as when an administrator sets it; the
+// monotonic clock does not step.
 func checkWall(c *cpu) {
-	const odd = 2 // seconds: two readings of whole ones may differ by one
+	const odd = 2 // seconds: two readings of a clock of whole seconds may differ by one
 	rtc := amd64.DecodeRTC(amd64.ReadRTC())
 	if off := rtc - wallSeconds() - rtcAhead; rtc == 0 || off > -odd && off < odd {
 		return
 	}
 	setWall()
-	for n := signal.Number(1); n.Valid(); n++ { // that came among the answers
+	for n := signal.Number(1); n.Valid(); n++ { // signals that arrived while setWall waited for answers
 		if earlySignals&uint64(signal.Of(n)) != 0 {
 			tellAny(c, int32(n))
 		}
@@ -42,7 +42,8 @@ func checkWall(c *cpu) {
 	earlySignals = 0
 }
 
-// readWall is the time of the day, in nanoseconds since 1970, when the clock was at 0.
+// readWall returns the wall clock time at which the kernel's clock was 0, in nanoseconds since 1970. Its sources in
+// order: the loam command, the hypervisor, the RTC.
 func readWall() int64 {
 	if wall, ok := askWall(); ok {
 		return wall
@@ -57,8 +58,8 @@ func readWall() int64 {
 	return amd64.DecodeRTC(amd64.ReadRTC())*1e9 - clock.now()
 }
 
-// askWall asks the loam command, more than once if the answer took long; false if
-// there is none.
+// askWall asks the loam command for the time, and asks again, up to five times, while answers take longer than a
+// millisecond. It uses the fastest answer; false if there is none.
 func askWall() (wall int64, ok bool) {
 	const questions, quick = 5, 1e6
 	if amd64.In8(boot.PortTime) != portAnswer {
@@ -70,7 +71,7 @@ func askWall() (wall int64, ok bool) {
 		amd64.Out8(boot.PortTime, 0)
 		at, answered := awaitTime(before)
 		if !answered {
-			break // an answer that comes later would be taken for the next
+			break // a late answer would be taken for the answer to the next question
 		}
 		if took := clock.now() - before; took < shortest {
 			shortest, wall, ok = took, at-before-took/2, true
@@ -82,7 +83,8 @@ func askWall() (wall int64, ok bool) {
 	return wall, ok
 }
 
-// awaitTime watches the serial port for an answer, for a time at most.
+// awaitTime polls the serial port for an answer, for at most a second after begin. Signals that arrive meanwhile go
+// to earlySignals.
 func awaitTime(begin int64) (nanos int64, ok bool) {
 	const most = 1e9
 	var r boot.TimeReader
@@ -102,5 +104,5 @@ func awaitTime(begin int64) (nanos int64, ok bool) {
 	return 0, false
 }
 
-// earlySignals have come while the time was waited for.
+// earlySignals is the set of signals that arrived while the kernel waited for the time.
 var earlySignals uint64

@@ -8,25 +8,26 @@ import (
 	"loam/kernel/thread"
 )
 
-// An emulator keeps the translations of a CPU in a table, as the CPU has its TLB. QEMU's
-// begins with 256 entries, and becomes larger, by twice, only when all translations are
-// dropped while most entries are in use (accel/tcg/cputlb.c there, tlb_mmu_resize_locked).
-// Kernels that have an address space for each process drop them all the time. We have one,
-// and never do: a server walked the page tables a hundred times for each request. So we
-// fill the table and drop it, now and then (decision 32).
+// Under emulation, keeps the emulator's TLB large. QEMU caches the translations of each CPU in a table that begins
+// with 256 entries. It doubles the table only when all translations are flushed while most entries are in use
+// (QEMU's accel/tcg/cputlb.c, tlb_mmu_resize_locked).
+//
+// A kernel with an address space for each process flushes often. Loam has one address space and never flushes for
+// this reason: a server walked the page tables a hundred times for each request. So widen fills the table and
+// flushes it from time to time (decision 32).
 
 const (
-	// widenEvery is how often, in nanoseconds. A table of which less than a third was in
-	// use becomes smaller after a tenth of a second.
+	// widenEvery is the interval, in nanoseconds. QEMU shrinks a table after 100 ms in which less than a third of
+	// it was used.
 	widenEvery = 250e6
-	// widenPages are so many that a table of 1024 becomes one of 2048, which with a
-	// program's own pages does not become smaller.
+	// widenPages is enough to grow a table of 1024 entries to 2048. Together with a program's own pages it also
+	// keeps the table at that size.
 	widenPages = 768
-	// widenFrom is where memory is on each machine: the program lies there.
+	// widenFrom is the physical address of the program, where every machine has memory.
 	widenFrom = 1 << 20
 )
 
-// widen makes the table larger if it is its time.
+// widen grows the table if widenEvery has passed.
 func (c *cpu) widen(now int64) {
 	if now < c.widenAt {
 		return
@@ -44,6 +45,6 @@ func (c *cpu) widen(now int64) {
 		for i := range uint64(widenPages) {
 			atomic.LoadUint32(word32(boot.Window + widenFrom + i*amd64.PageSize))
 		}
-		amd64.WriteCR3(tables.Root)
+		flushAll()
 	}
 }

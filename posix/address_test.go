@@ -3,8 +3,9 @@ package posix
 import (
 	"net/netip"
 	"slices"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
 func TestAddressForms(t *testing.T) {
@@ -13,10 +14,10 @@ func TestAddressForms(t *testing.T) {
 		want []byte
 	}{
 		{inet(netip.MustParseAddrPort("10.0.2.15:80")), []byte{2, 0, 0, 80, 10, 0, 2, 15, 0, 0, 0, 0, 0, 0, 0, 0}},
-		{Address{Family: syscall.AF_UNIX}, []byte{1, 0}},
-		{Address{Family: syscall.AF_UNIX, Name: "/a"}, []byte{1, 0, '/', 'a', 0}},
-		{Address{Family: syscall.AF_UNIX, Name: "\x00ab"}, []byte{1, 0, 0, 'a', 'b'}},
-		{Address{Family: syscall.AF_NETLINK, Port: 1, Groups: 2}, []byte{16, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}},
+		{Address{Family: linux.AF_UNIX}, []byte{1, 0}},
+		{Address{Family: linux.AF_UNIX, Name: "/a"}, []byte{1, 0, '/', 'a', 0}},
+		{Address{Family: linux.AF_UNIX, Name: "\x00ab"}, []byte{1, 0, 0, 'a', 'b'}},
+		{Address{Family: linux.AF_NETLINK, Port: 1, Groups: 2}, []byte{16, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0}},
 	} {
 		got := c.a.Append(nil)
 		if !slices.Equal(got, c.want) {
@@ -43,13 +44,13 @@ func TestBadAddresses(t *testing.T) {
 		b    []byte
 		want Errno
 	}{
-		{nil, syscall.EINVAL},
-		{[]byte{2}, syscall.EINVAL},
-		{[]byte{2, 0, 0, 80, 10}, syscall.EINVAL},
-		{append([]byte{10, 0}, make([]byte, 20)...), syscall.EINVAL},
-		{append([]byte{1, 0}, make([]byte, 120)...), syscall.EINVAL},
-		{append([]byte{31, 0}, make([]byte, 20)...), syscall.EAFNOSUPPORT}, // AF_BLUETOOTH
-		{make([]byte, 200), syscall.EINVAL},
+		{nil, linux.EINVAL},
+		{[]byte{2}, linux.EINVAL},
+		{[]byte{2, 0, 0, 80, 10}, linux.EINVAL},
+		{append([]byte{10, 0}, make([]byte, 20)...), linux.EINVAL},
+		{append([]byte{1, 0}, make([]byte, 120)...), linux.EINVAL},
+		{append([]byte{31, 0}, make([]byte, 20)...), linux.EAFNOSUPPORT}, // AF_BLUETOOTH
+		{make([]byte, 200), linux.EINVAL},
 	} {
 		_, errno := ParseAddress(c.b)
 		wantErrno(t, errno, c.want, "address")
@@ -58,11 +59,11 @@ func TestBadAddresses(t *testing.T) {
 
 func FuzzParseAddress(f *testing.F) {
 	f.Add(inet(netip.MustParseAddrPort("10.0.2.15:80")).Append(nil))
-	f.Add(Address{Family: syscall.AF_UNIX, Name: "/run/x"}.Append(nil))
-	f.Add(Address{Family: syscall.AF_INET6, IP: netip.MustParseAddrPort("[::1]:1")}.Append(nil))
+	f.Add(Address{Family: linux.AF_UNIX, Name: "/run/x"}.Append(nil))
+	f.Add(Address{Family: linux.AF_INET6, IP: netip.MustParseAddrPort("[::1]:1")}.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, errno := ParseAddress(b)
-		if errno != 0 || len(a.Name) == maxUnixName { // Linux, too, gives the longest path back with a NUL more
+		if errno != 0 || len(a.Name) == linux.SizeofSunPath { // Linux also returns the longest path with an extra NUL
 			return
 		}
 		if back, errno := ParseAddress(a.Append(nil)); a.Family != 0 && (back != a || errno != 0) {

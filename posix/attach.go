@@ -1,22 +1,22 @@
 package posix
 
-import "syscall"
+import "loam/abi/linux"
 
-// Attach has f told whenever the file that fd leads to becomes ready, beginning
-// with what is ready now, until Detach. f must not block and not call the
-// process. Each descriptor has room for one: the poller of the Go runtime.
-// Errors: EBADF; EPERM for a file that is always ready; EEXIST.
+// Attach registers f to be called whenever the file behind fd becomes ready, until Detach. It calls f
+// at once with the events that are ready now. f must not block and must not call the process. Each
+// descriptor has room for one function: the poller of the Go runtime. Errors: EBADF; EPERM for a file
+// that is always ready; EEXIST.
 func (p *Process) Attach(fd int, f func(Events)) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return errno
 	}
 	if _, ready := o.file.(*treeFile); ready {
-		return syscall.EPERM
+		return linux.EPERM
 	}
 	w := &watch{f: f}
 	if !p.fds.poller(fd).CompareAndSwap(nil, w) {
-		return syscall.EEXIST
+		return linux.EEXIST
 	}
 	o.queue().add(w)
 	f(o.events())
@@ -31,7 +31,7 @@ func (p *Process) Detach(fd int) Errno {
 	}
 	w := p.fds.poller(fd).Swap(nil)
 	if w == nil {
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	o.queue().remove(w)
 	return 0

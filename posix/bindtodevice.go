@@ -2,16 +2,16 @@ package posix
 
 import (
 	"bytes"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
 // SO_BINDTODEVICE (socket(7)).
 
-var bindToDevice = optionName{syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE}
+var bindToDevice = optionName{linux.SOL_SOCKET, linux.SO_BINDTODEVICE}
 
-// deviceOf is the interface that a value names, or nil if none. Errors: ENODEV.
+// deviceOf returns the interface that an option value names, or nil for an empty name. Errors: ENODEV.
 func deviceOf(net *stack.Stack, value []byte) (*stack.Interface, Errno) {
 	name, _, _ := bytes.Cut(value, []byte{0})
 	if len(name) == 0 {
@@ -20,10 +20,10 @@ func deviceOf(net *stack.Stack, value []byte) (*stack.Interface, Errno) {
 	if i := interfaceNamed(net, string(name)); i != nil {
 		return i, 0
 	}
-	return nil, syscall.ENODEV
+	return nil, linux.ENODEV
 }
 
-// deviceName is the name of an interface with a NUL; nothing for none.
+// deviceName returns the name of an interface and a NUL; nil for no interface.
 func deviceName(on *stack.Interface) []byte {
 	if on == nil {
 		return nil

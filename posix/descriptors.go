@@ -4,36 +4,40 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// file is what a descriptor leads to. Its methods never block.
+// file is the object behind an open file description. Its methods never block.
 type file interface {
-	// events is what is ready now. Asking arms the file: what is not ready is
-	// told to the queue when it begins.
+	// events returns the events that are ready now. It also arms the file: every event that is not
+	// ready now is reported to the queue when it occurs.
 	events() Events
 	queue() *waitQueue
 	read(b []byte) (int, Errno)
 	write(b []byte) (int, Errno)
-	// close is called once, when the last descriptor has gone.
+	// close is called once, after the last reference has been released.
 	close()
-	// mode is the type of the file as stat(2) gives it.
+	// mode returns the file type and permissions as in st_mode of stat(2).
 	mode() uint32
 }
 
-// open is an open file description: what dup shares.
+// open is an open file description. Descriptors made by dup share it.
+//
+// A call looks a description up without holding a reference, so another goroutine may close the file
+// during the call. Methods of a file must therefore be safe after close: they act as if they had come
+// before it, or return an error. Messages in transit (SCM_RIGHTS) hold a reference.
 type open struct {
 	file
-	// Where writes go and reads come from at once: of a device that is the same at every
-	// offset. Else nil.
+	// sink and source are set for a device that reads and writes the same at every offset. They let a
+	// call reach the device directly. Otherwise they are nil.
 	sink, source fs.Handle
-	flags        atomic.Int32 // O_NONBLOCK, O_RDWR and such
-	refs         atomic.Int32 // descriptors, and messages under way that carry it
+	flags        atomic.Int32 // status flags and access mode: O_NONBLOCK, O_RDWR, ...
+	refs         atomic.Int32 // descriptors, and messages in transit that carry the description; -1: closed
 }
 
-// newOpen makes a description; flags are the access mode and what F_GETFL tells.
+// newOpen creates a description. flags holds the access mode and the status flags that F_GETFL returns.
 func newOpen(f file, flags int) *open {
 	o := &open{file: f}
 	if t, ok := f.(*treeFile); ok {
@@ -43,20 +47,20 @@ func newOpen(f file, flags int) *open {
 	return o
 }
 
-func (o *open) nonblocking() bool { return o.flags.Load()&syscall.O_NONBLOCK != 0 }
+func (o *open) nonblocking() bool { return o.flags.Load()&linux.O_NONBLOCK != 0 }
 
 func (o *open) setNonblocking(on bool) {
 	if on {
-		o.flags.Or(syscall.O_NONBLOCK)
+		o.flags.Or(linux.O_NONBLOCK)
 	} else {
-		o.flags.And(^syscall.O_NONBLOCK)
+		o.flags.And(^linux.O_NONBLOCK)
 	}
 }
 
-// settable are the flags that F_SETFL changes.
-const settable = syscall.O_APPEND | syscall.O_NONBLOCK | syscall.O_NOATIME
+// settable is the set of flags that F_SETFL changes.
+const settable = linux.O_APPEND | linux.O_NONBLOCK | linux.O_NOATIME
 
-// setFlags is F_SETFL.
+// setFlags implements F_SETFL.
 func (o *open) setFlags(flags int) {
 	flags = int(o.flags.Load())&^settable | flags&settable
 	o.flags.Store(int32(flags))
@@ -65,7 +69,7 @@ func (o *open) setFlags(flags int) {
 	}
 }
 
-// hold counts one more who refers to o; false when the file is closed already.
+// hold adds a reference to o. It returns false if the file has been closed already.
 func (o *open) hold() bool {
 	for {
 		n := o.refs.Load()
@@ -78,8 +82,7 @@ func (o *open) hold() bool {
 	}
 }
 
-// release undoes one hold. The file is closed with the last one, and whoever
-// watches it learns that it has gone.
+// release drops a reference. The last one closes the file and reports pollGone to its waiters.
 func (o *open) release() {
 	if o.refs.Add(-1) > 0 {
 		return
@@ -89,14 +92,14 @@ func (o *open) release() {
 	o.file.close()
 }
 
-// Bounds of a descriptor table.
+// Limits of a descriptor table.
 const (
 	chunkSize      = 256
 	maxChunks      = 4096
 	maxDescriptors = chunkSize * maxChunks // RLIMIT_NOFILE
 )
 
-// chunk is a part of a descriptor table, allocated when first needed.
+// chunk is a part of a descriptor table, allocated on first use.
 type chunk struct {
 	slots   [chunkSize]atomic.Pointer[open]
 	pollers [chunkSize]atomic.Pointer[watch] // see Attach
@@ -104,16 +107,16 @@ type chunk struct {
 	used    [chunkSize / 64]uint64 // guarded by descriptors.mu
 }
 
-// descriptors is a table of file descriptors. Looking one up takes no lock.
-// Numbers are handed out from the lowest, as Linux does.
+// descriptors is a table of file descriptors. A lookup takes no lock. The lowest free number is
+// allocated first, as on Linux.
 type descriptors struct {
 	chunks [maxChunks]atomic.Pointer[chunk]
 
-	mu     sync.Mutex // guards handing out numbers
-	lowest int        // every index below is in use
+	mu     sync.Mutex // guards allocation
+	lowest int        // every index below it is in use
 }
 
-// get finds a descriptor, or returns nil.
+// get returns the description of fd, or nil.
 func (d *descriptors) get(fd int) *open {
 	i := uint(fd)
 	if i >= maxDescriptors {
@@ -126,26 +129,26 @@ func (d *descriptors) get(fd int) *open {
 	return c.slots[i%chunkSize].Load()
 }
 
-// insert gives o the lowest number that is free and not below from.
-// Errors: EMFILE.
+// insert allocates the lowest free descriptor that is not below from, and refers it to o. Errors:
+// EMFILE; EBADF if o has been closed.
 func (d *descriptors) insert(o *open, from int, cloexec bool) (int, Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := d.free(max(from, d.lowest))
 	if i < 0 {
-		return -1, syscall.EMFILE
+		return -1, linux.EMFILE
 	}
 	if from <= d.lowest {
 		d.lowest = i + 1
 	}
 	if !o.hold() {
-		return -1, syscall.EBADF
+		return -1, linux.EBADF
 	}
 	d.place(i, o, cloexec)
 	return i, 0
 }
 
-// free finds the lowest index at or above i that is not in use, or -1.
+// free returns the lowest unused index that is not below i, or -1.
 func (d *descriptors) free(i int) int {
 	for i < maxDescriptors {
 		c := d.chunks[i/chunkSize].Load()
@@ -162,7 +165,7 @@ func (d *descriptors) free(i int) int {
 	return -1
 }
 
-// place writes a slot and returns what was there.
+// place stores o in a slot and returns the previous description. The caller holds mu.
 func (d *descriptors) place(i int, o *open, cloexec bool) (old *open) {
 	c := d.chunks[i/chunkSize].Load()
 	if c == nil {
@@ -174,11 +177,11 @@ func (d *descriptors) place(i int, o *open, cloexec bool) (old *open) {
 	return c.slots[i%chunkSize].Swap(o)
 }
 
-// replace puts o at the descriptor fd, whatever was there before (dup2).
+// replace makes fd refer to o and releases the description that fd referred to before (dup2).
 func (d *descriptors) replace(o *open, fd int, cloexec bool) Errno {
 	i := uint(fd)
 	if i >= maxDescriptors || !o.hold() {
-		return syscall.EBADF
+		return linux.EBADF
 	}
 	d.mu.Lock()
 	old := d.place(int(i), o, cloexec)
@@ -189,17 +192,17 @@ func (d *descriptors) replace(o *open, fd int, cloexec bool) Errno {
 	return 0
 }
 
-// remove takes a descriptor away.
+// remove closes the descriptor fd. Errors: EBADF.
 func (d *descriptors) remove(fd int) Errno {
 	i := uint(fd)
 	if i >= maxDescriptors {
-		return syscall.EBADF
+		return linux.EBADF
 	}
 	d.mu.Lock()
 	c := d.chunks[i/chunkSize].Load()
 	if c == nil || c.slots[i%chunkSize].Load() == nil {
 		d.mu.Unlock()
-		return syscall.EBADF
+		return linux.EBADF
 	}
 	c.used[i%chunkSize/64] &^= 1 << (i % 64)
 	o := c.slots[i%chunkSize].Swap(nil)
@@ -213,19 +216,19 @@ func (d *descriptors) remove(fd int) Errno {
 	return 0
 }
 
-// poller is the place for the watch of a descriptor that is there.
+// poller returns the slot for the runtime poller's watch of fd, which must be open.
 func (d *descriptors) poller(fd int) *atomic.Pointer[watch] {
 	return &d.chunks[fd/chunkSize].Load().pollers[fd%chunkSize]
 }
 
-// removeAll takes every descriptor away.
+// removeAll closes every descriptor.
 func (d *descriptors) removeAll() {
 	for _, fd := range d.list() {
 		d.remove(fd)
 	}
 }
 
-// list has the descriptors that are open, by rising number.
+// list returns the open descriptors in ascending order.
 func (d *descriptors) list() []int {
 	var fds []int
 	for i := range d.chunks {
@@ -250,8 +253,7 @@ func (c *chunk) setCloexec(i int, on bool) {
 	}
 }
 
-// cloexec returns and setCloexec sets the flag FD_CLOEXEC of a descriptor that
-// is there.
+// cloexec returns and setCloexec sets the FD_CLOEXEC flag of fd, which must be open.
 func (d *descriptors) cloexec(fd int) bool {
 	return d.chunks[fd/chunkSize].Load().cloexec[fd%chunkSize/64].Load()&(1<<(fd%64)) != 0
 }

@@ -3,31 +3,29 @@ package posix
 import (
 	"encoding/binary"
 	"net/netip"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/stack"
 	"loam/stack/ip"
 )
 
-// Options about the MTU of a path: IP_MTU_DISCOVER and IP_MTU of ip(7), and their like of
-// ipv6(7). A TCP connection finds its path's out whatever it is told.
+// Options about the path MTU: IP_MTU_DISCOVER and IP_MTU of ip(7), and their counterparts of ipv6(7). A
+// TCP connection always discovers its path MTU, whatever the option says.
 
 const (
-	ipMTU         = 14
-	ipv6MTU       = 24
 	lastDiscovery = 5 // IP_PMTUDISC_OMIT
 )
 
 var (
-	mtuDiscover  = optionName{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER}
-	mtuDiscover6 = optionName{syscall.IPPROTO_IPV6, ipv6MTUDiscover}
-	pathMTU      = optionName{syscall.IPPROTO_IP, ipMTU}
-	pathMTU6     = optionName{syscall.IPPROTO_IPV6, ipv6MTU}
-	pathInfo6    = optionName{syscall.IPPROTO_IPV6, ipv6PathMTU}
+	mtuDiscover  = optionName{linux.IPPROTO_IP, linux.IP_MTU_DISCOVER}
+	mtuDiscover6 = optionName{linux.IPPROTO_IPV6, linux.IPV6_MTU_DISCOVER}
+	pathMTU      = optionName{linux.IPPROTO_IP, linux.IP_MTU}
+	pathMTU6     = optionName{linux.IPPROTO_IPV6, linux.IPV6_MTU}
+	pathInfo6    = optionName{linux.IPPROTO_IPV6, linux.IPV6_PATHMTU}
 )
 
-// linuxDiscovery changes Linux's number of a stack.Discovery into the stack's, and the other
-// way round: of Linux's, IP_PMTUDISC_DONT is the first.
+// linuxDiscovery converts between Linux's numbers of IP_PMTUDISC_* and stack.Discovery, in both
+// directions. The two differ only in that the first two values are swapped.
 func linuxDiscovery(n int) int {
 	const dont, want = 0, 1
 	switch n {
@@ -44,7 +42,7 @@ func discovery[T any](field func(*T) *stack.Discovery) intOption[T] {
 		func(o *T) int { return linuxDiscovery(int(*field(o))) },
 		func(o *T, n int) Errno {
 			if n < 0 || n > lastDiscovery {
-				return syscall.EINVAL
+				return linux.EINVAL
 			}
 			*field(o) = stack.Discovery(linuxDiscovery(n))
 			return 0
@@ -52,46 +50,47 @@ func discovery[T any](field func(*T) *stack.Discovery) intOption[T] {
 	}
 }
 
-// setMaxPacket is IPV6_MTU: how long packets may be before they are cut up; 0: as the path has
-// it. Errors: EINVAL for less than every link of IPv6 carries.
+// setMaxPacket implements setting IPV6_MTU: the length beyond which packets are fragmented; 0 means the
+// path MTU. Errors: EINVAL for less than the minimum MTU of IPv6.
 func (s *udpSocket) setMaxPacket(value []byte) Errno {
 	n, errno := parseInt(value)
 	switch {
 	case errno != 0:
 		return errno
 	case n != 0 && n < ip.MinPathMTU6:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	return s.setOptions(func(o *stack.UDPOptions) { o.MaxPacket6 = n })
 }
 
-// pathMTUValue is that of the path to a peer. Errors: ENOTCONN if there is none.
+// pathMTUValue returns the path MTU to a peer. Errors: ENOTCONN without a peer.
 func pathMTUValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
 	if !peer.IsValid() {
-		return nil, syscall.ENOTCONN
+		return nil, linux.ENOTCONN
 	}
 	n, err := net.PathMTU(peer.Addr())
 	if err != nil {
-		return nil, syscall.ENOTCONN
+		return nil, linux.ENOTCONN
 	}
 	return intValue(n), 0
 }
 
-// pathInfoValue is that as IPV6_PATHMTU has it: struct ip6_mtuinfo, an address, which Linux
-// leaves empty, and the MTU (RFC 3542 section 11.3). Errors: ENOTCONN.
+// pathInfoValue returns the value of IPV6_PATHMTU: a struct ip6_mtuinfo with the path MTU and an
+// address, which is left empty as on Linux (RFC 3542 section 11.3). Errors: ENOTCONN.
 func pathInfoValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
 	mtu, errno := pathMTUValue(net, peer)
 	if errno != 0 {
 		return nil, errno
 	}
-	return append(make([]byte, sizeInet6), mtu...), 0
+	return append(make([]byte, linux.SizeofSockaddrIn6), mtu...), 0
 }
 
-// recvPathMTU receives what IPV6_RECVPATHMTU asks for: a message of no bytes, from where the one
-// was to go that was too long. As on Linux, it comes before all that has arrived, MSG_PEEK takes
-// it, nothing polls for it, and sockets for ping get none.
+// recvPathMTU receives a notification of IPV6_RECVPATHMTU: a message without data whose source address
+// is the destination of the packet that was too long. As on Linux, it precedes all queued datagrams, is
+// consumed even with MSG_PEEK, does not make the socket readable for poll, and is not sent to ping
+// sockets.
 func (s *udpSocket) recvPathMTU(c *datagramBox) (Received, bool) {
-	if s.typ == syscall.SOCK_DGRAM && !s.isUDP() {
+	if s.typ == linux.SOCK_DGRAM && !s.isUDP() {
 		return Received{}, false
 	}
 	told, ok := c.TakePathMTU()

@@ -4,19 +4,20 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
 func TestMTUDiscover(t *testing.T) {
-	for name, typ := range map[string]int{"udp": syscall.SOCK_DGRAM, "tcp": syscall.SOCK_STREAM, "raw": syscall.SOCK_RAW} {
+	for name, typ := range map[string]int{"udp": linux.SOCK_DGRAM, "tcp": linux.SOCK_STREAM, "raw": linux.SOCK_RAW} {
 		t.Run(name, func(t *testing.T) {
 			p := process(t)
 			protocol := 0
-			if typ == syscall.SOCK_RAW {
+			if typ == linux.SOCK_RAW {
 				protocol = 253
 			}
-			s := fd(t)(p.Socket(syscall.AF_INET6, typ, protocol))
+			s := fd(t)(p.Socket(linux.AF_INET6, typ, protocol))
 			for _, key := range []optionName{mtuDiscover, mtuDiscover6} {
 				get := func(want int) {
 					t.Helper()
@@ -25,19 +26,19 @@ func TestMTUDiscover(t *testing.T) {
 						t.Errorf("%v: %v, %v, want %d", key, b, errno, want)
 					}
 				}
-				get(syscall.IP_PMTUDISC_WANT)
+				get(linux.IP_PMTUDISC_WANT)
 				for how := range lastDiscovery + 1 {
 					ok(t, p.SetSockOpt(s, key.level, key.name, intValue(how)))
 					get(how)
 				}
 				for _, how := range []int{-1, lastDiscovery + 1} {
-					if errno := p.SetSockOpt(s, key.level, key.name, intValue(how)); errno != syscall.EINVAL {
+					if errno := p.SetSockOpt(s, key.level, key.name, intValue(how)); errno != linux.EINVAL {
 						t.Errorf("%v: %d is %v", key, how, errno)
 					}
 				}
 			}
 			for _, key := range []optionName{pathMTU, pathMTU6} {
-				if _, errno := p.GetSockOpt(s, key.level, key.name); errno != syscall.ENOTCONN {
+				if _, errno := p.GetSockOpt(s, key.level, key.name); errno != linux.ENOTCONN {
 					t.Errorf("%v without a peer: %v", key, errno)
 				}
 			}
@@ -45,32 +46,32 @@ func TestMTUDiscover(t *testing.T) {
 	}
 }
 
-// The path of a connected socket is known.
+// A connected socket returns its path MTU.
 func TestPathMTU(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Connect(s, inet(netip.MustParseAddrPort("127.0.0.1:9"))))
-	b, errno := p.GetSockOpt(s, syscall.IPPROTO_IP, ipMTU)
+	b, errno := p.GetSockOpt(s, linux.IPPROTO_IP, linux.IP_MTU)
 	if errno != 0 || binary.NativeEndian.Uint32(b) != 65535 {
 		t.Errorf("%v, %v", b, errno)
 	}
 }
 
-// RFC 3542 section 11.3, as Linux 6.18 has it: the path of a peer, and what a datagram that was
-// not to be cut up was too long for.
+// RFC 3542 section 11.3, as in Linux 6.18: a socket returns the path MTU to its peer, and receives a
+// message for a datagram that was too long and must not be fragmented.
 func TestPathMTU6(t *testing.T) {
 	p := process(t)
 	to := inet6("[::1]:9")
 	told := append(inet6("[::1]:0").Append(nil), intValue(65536)...)
 	mtu := func(s int) ([]byte, Errno) { return p.GetSockOpt(s, pathInfo6.level, pathInfo6.name) }
-	for name, typ := range map[string]int{"udp": syscall.SOCK_DGRAM, "raw": syscall.SOCK_RAW} {
+	for name, typ := range map[string]int{"udp": linux.SOCK_DGRAM, "raw": linux.SOCK_RAW} {
 		t.Run(name, func(t *testing.T) {
 			protocol := 0
-			if typ == syscall.SOCK_RAW {
-				protocol = syscall.IPPROTO_ICMPV6
+			if typ == linux.SOCK_RAW {
+				protocol = linux.IPPROTO_ICMPV6
 			}
-			s := fd(t)(p.Socket(syscall.AF_INET6, typ, protocol))
-			set := func(name, n int) { ok(t, p.SetSockOpt(s, syscall.IPPROTO_IPV6, name, intValue(n))) }
+			s := fd(t)(p.Socket(linux.AF_INET6, typ, protocol))
+			set := func(name, n int) { ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, name, intValue(n))) }
 			tooLong := func(want Errno) {
 				t.Helper()
 				if _, errno := p.Send(s, make([]byte, 65510), Outgoing{To: to}); errno != want {
@@ -79,33 +80,33 @@ func TestPathMTU6(t *testing.T) {
 			}
 			want := func(sentence string, flags int, wanted bool) {
 				t.Helper()
-				r, errno := p.Recv(s, make([]byte, 10), flags|syscall.MSG_DONTWAIT)
+				r, errno := p.Recv(s, make([]byte, 10), flags|linux.MSG_DONTWAIT)
 				switch {
-				case !wanted && errno != syscall.EAGAIN, wanted && errno != 0:
+				case !wanted && errno != linux.EAGAIN, wanted && errno != 0:
 					t.Errorf("%s: %v", sentence, errno)
 				case wanted && (r.N != 0 || r.Flags != 0 || r.From != inet6("[::1]:0") || len(r.Control) != 1 || !slices.Equal(r.Control[0].Data, told)):
 					t.Errorf("%s: %+v", sentence, r)
 				}
 			}
 			_, errno := mtu(s)
-			wantErrno(t, errno, syscall.ENOTCONN, "IPV6_PATHMTU without a peer")
-			wantErrno(t, p.SetSockOpt(s, pathInfo6.level, pathInfo6.name, intValue(1)), syscall.ENOPROTOOPT, "IPV6_PATHMTU is not set")
+			wantErrno(t, errno, linux.ENOTCONN, "IPV6_PATHMTU without a peer")
+			wantErrno(t, p.SetSockOpt(s, pathInfo6.level, pathInfo6.name, intValue(1)), linux.ENOPROTOOPT, "IPV6_PATHMTU is not set")
 
-			set(ipv6DontFrag, 1)
-			tooLong(syscall.EMSGSIZE)
-			set(ipv6RecvPathMTU, 1)
+			set(linux.IPV6_DONTFRAG, 1)
+			tooLong(linux.EMSGSIZE)
+			set(linux.IPV6_RECVPATHMTU, 1)
 			want("it was not asked for", 0, false)
-			tooLong(syscall.EMSGSIZE)
-			tooLong(syscall.EMSGSIZE)
+			tooLong(linux.EMSGSIZE)
+			tooLong(linux.EMSGSIZE)
 			want("it is told", 0, true)
 			want("once", 0, false)
-			tooLong(syscall.EMSGSIZE)
-			want("also to those who only look", syscall.MSG_PEEK, true)
+			tooLong(linux.EMSGSIZE)
+			want("also to those who only look", linux.MSG_PEEK, true)
 			want("who take it", 0, false)
-			tooLong(syscall.EMSGSIZE)
-			set(ipv6RecvPathMTU, 0)
+			tooLong(linux.EMSGSIZE)
+			set(linux.IPV6_RECVPATHMTU, 0)
 			want("not when it is not wanted any more", 0, false)
-			set(ipv6RecvPathMTU, 1)
+			set(linux.IPV6_RECVPATHMTU, 1)
 			want("but when it is again", 0, true)
 
 			ok(t, p.Connect(s, to))
@@ -115,16 +116,16 @@ func TestPathMTU6(t *testing.T) {
 			}
 		})
 	}
-	ping := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMPV6))
-	for _, name := range []int{ipv6DontFrag, ipv6RecvPathMTU} {
-		ok(t, p.SetSockOpt(ping, syscall.IPPROTO_IPV6, name, intValue(1)))
+	ping := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, linux.IPPROTO_ICMPV6))
+	for _, name := range []int{linux.IPV6_DONTFRAG, linux.IPV6_RECVPATHMTU} {
+		ok(t, p.SetSockOpt(ping, linux.IPPROTO_IPV6, name, intValue(1)))
 	}
 	_, errno := p.Send(ping, append([]byte{128}, make([]byte, 65510)...), Outgoing{To: to})
-	wantErrno(t, errno, syscall.EMSGSIZE, "a long echo request")
-	_, errno = p.Recv(ping, make([]byte, 10), syscall.MSG_DONTWAIT)
-	wantErrno(t, errno, syscall.EAGAIN, "sockets for ping are told nothing")
-	stream := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0))
+	wantErrno(t, errno, linux.EMSGSIZE, "a long echo request")
+	_, errno = p.Recv(ping, make([]byte, 10), linux.MSG_DONTWAIT)
+	wantErrno(t, errno, linux.EAGAIN, "sockets for ping are told nothing")
+	stream := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))
 	_, errno = mtu(stream)
-	wantErrno(t, errno, syscall.ENOTCONN, "IPV6_PATHMTU of TCP without a peer")
-	ok(t, p.SetSockOpt(stream, syscall.IPPROTO_IPV6, ipv6RecvPathMTU, intValue(1)))
+	wantErrno(t, errno, linux.ENOTCONN, "IPV6_PATHMTU of TCP without a peer")
+	ok(t, p.SetSockOpt(stream, linux.IPPROTO_IPV6, linux.IPV6_RECVPATHMTU, intValue(1)))
 }

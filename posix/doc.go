@@ -1,42 +1,39 @@
-// Package posix is the Linux personality: what a program that was written for
-// Linux x86-64 finds when it makes a system call.
+// Package posix is the Linux personality: it implements the system calls of Linux x86-64 for the
+// program that runs on Loam.
 //
 // # Two halves
 //
-// Each call is decoded and then done. Decoding turns registers and memory of
-// the caller into Go values, and depends on who calls: a Go program in our own
-// address space calls through unikernel/rt. Doing is here, once: a method of
-// Process that takes a descriptor, byte slices, addresses, and returns an
-// Errno. table.go lists the calls and what is missing of each.
+// Each call is decoded and then executed. Decoding turns registers and the caller's memory into Go
+// values. It is the task of package posix/call, whose table lists every call and what it lacks.
+// Execution is the task of this package: a method of Process takes a descriptor, byte slices and
+// addresses, and returns an Errno.
 //
-// Byte slices are borrowed for the time of the call. Nothing here keeps one, or
-// a part of one, after the method has returned.
+// Byte slices are borrowed for the duration of the call. No method keeps a slice, or a part of one,
+// after it has returned.
 //
 // # Objects
 //
 //	Process ─ descriptors ─▶ open (flags, references) ─▶ file: a socket, an epoll set
 //
-// A descriptor names an open file description, which may have several names
-// (dup) and lives as long as one is left. A file is one of the types tcpSocket,
-// udpSocket, pingSocket, rawSocket, unixSocket, netlinkSocket, pipeEnd, stream, treeFile and
-// epoll.
+// A file descriptor refers to an open file description (open). Several descriptors may refer to the
+// same description (dup). The description lives until the last of them is closed. The file behind it is
+// a tcpSocket, hostTCP, udpSocket, pingSocket, rawSocket, packetSocket, unixSocket, netlinkSocket,
+// pipeEnd, stream, treeFile, epoll, eventFD, timerFD or inotify.
 //
 // # Waiting
 //
-// Files never block: they answer EAGAIN. Each has a waitQueue (wait.go) where
-// others leave a function to be called when something begins: the poller of the
-// Go runtime, an epoll set, a goroutine that waits because the descriptor is in
-// blocking mode. Whoever causes the event, a shard of the stack as a rule, calls
-// these functions itself.
+// Files never block: they return EAGAIN. Each file has a waitQueue (wait.go), in which a waiter
+// registers a function that is called when the file becomes ready. Waiters are the poller of the Go
+// runtime, epoll sets, and goroutines blocked in a call on a blocking descriptor. The goroutine that
+// causes an event, usually a shard of the stack, calls these functions itself.
 //
 // # Locks
 //
-// In this order: a file's own lock, then a waitQueue's, then an epoll set's
-// ready list. A function in a waitQueue takes no file's lock.
+// The lock order is: a file's own lock, a waitQueue's lock, the lock of an epoll set's ready list. A
+// function registered in a waitQueue takes no file's lock.
 //
 // # Reading order
 //
-// table.go, process.go, descriptors.go, wait.go, socket.go; then the family of
-// interest (tcpsocket.go, udpsocket.go, unixsocket.go, netlink.go) and the calls
-// in sys_*.go.
+// posix/call/table.go, process.go, descriptors.go, wait.go, socket.go; then the family of interest
+// (tcpsocket.go, udpsocket.go, unixsocket.go, netlink.go) and the calls in sys_*.go.
 package posix

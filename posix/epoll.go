@@ -2,22 +2,23 @@ package posix
 
 import (
 	"sync"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// EpollEvent is struct epoll_event.
+// EpollEvent is struct epoll_event: a set of EPOLL* bits, and a value that epoll returns unchanged.
 type EpollEvent struct {
 	Events uint32
 	Data   uint64
 }
 
-// epoll is an epoll set (epoll(7)). Its items leave a watch with the files they
-// are about; a watch puts its item on the ready list and rings for whoever waits
-// for the set, which is a file like any other.
+// epoll is an epoll set (epoll(7)). Each item registers a watch in the queue of its file. When the file
+// becomes ready, the watch puts the item on the ready list and wakes the waiters of the set. The set is
+// itself a file.
 //
-// An item on the ready list may be ready: collecting asks its file. What is
-// still ready and level-triggered goes back to the list, so the next call asks
-// again; what is not leaves it, and the asking has armed the file.
+// An item on the ready list is only a candidate: collect asks its file again. An item that is still
+// ready and level-triggered returns to the list, so that the next call asks again. An item that is not
+// ready leaves the list, and the query has armed its file again.
 type epoll struct {
 	q waitQueue
 
@@ -28,7 +29,7 @@ type epoll struct {
 	ready readyList
 }
 
-// itemKey is what epoll calls the same: one descriptor for one open file.
+// itemKey identifies an item: one descriptor for one open file description.
 type itemKey struct {
 	fd   int
 	open *open
@@ -45,7 +46,7 @@ type item struct {
 	spent  bool // EPOLLONESHOT has been used up
 }
 
-// readyList is the part of a set that files touch. Its lock is a leaf.
+// readyList is the part of a set that watches modify. Its lock is a leaf.
 type readyList struct {
 	mu    sync.Mutex
 	items []*item
@@ -53,10 +54,10 @@ type readyList struct {
 
 func (e *epoll) queue() *waitQueue           { return &e.q }
 func (e *epoll) mode() uint32                { return 0o600 }
-func (e *epoll) read(b []byte) (int, Errno)  { return 0, syscall.EINVAL }
-func (e *epoll) write(b []byte) (int, Errno) { return 0, syscall.EINVAL }
+func (e *epoll) read(b []byte) (int, Errno)  { return 0, linux.EINVAL }
+func (e *epoll) write(b []byte) (int, Errno) { return 0, linux.EINVAL }
 func (it *item) wants(ev Events) bool        { return uint32(ev)&(it.event.Events|uint32(pollAlways)) != 0 }
-func (it *item) edge() bool                  { return it.event.Events&epollET != 0 }
+func (it *item) edge() bool                  { return it.event.Events&linux.EPOLLET != 0 }
 func (it *item) interest() Events            { return Events(it.event.Events)&0xffff | pollAlways }
 
 // told is the function of an item's watch.
@@ -77,13 +78,13 @@ func (it *item) told(ev Events) {
 	}
 }
 
-// add is EPOLL_CTL_ADD of a file of ours.
+// add implements EPOLL_CTL_ADD.
 func (e *epoll) add(fd int, o *open, ev EpollEvent) Errno {
 	key := itemKey{fd, o}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.items[key] != nil {
-		return syscall.EEXIST
+		return linux.EEXIST
 	}
 	it := &item{itemKey: key, set: e, event: ev}
 	it.watch.f = it.told
@@ -99,13 +100,13 @@ func (e *epoll) add(fd int, o *open, ev EpollEvent) Errno {
 	return 0
 }
 
-// change is EPOLL_CTL_MOD.
+// change implements EPOLL_CTL_MOD.
 func (e *epoll) change(fd int, o *open, ev EpollEvent) Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	it := e.items[itemKey{fd, o}]
 	if it == nil {
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	e.ready.mu.Lock()
 	it.event, it.spent = ev, false
@@ -117,13 +118,13 @@ func (e *epoll) change(fd int, o *open, ev EpollEvent) Errno {
 	return 0
 }
 
-// remove is EPOLL_CTL_DEL.
+// remove implements EPOLL_CTL_DEL.
 func (e *epoll) remove(fd int, o *open) Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	it := e.items[itemKey{fd, o}]
 	if it == nil {
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	delete(e.items, it.itemKey)
 	o.queue().remove(&it.watch)
@@ -133,7 +134,7 @@ func (e *epoll) remove(fd int, o *open) Errno {
 	return 0
 }
 
-// collect fills events from what is ready and returns how many there are.
+// collect fills events from the ready items and returns their number.
 func (e *epoll) collect(events []EpollEvent) int {
 	e.ready.mu.Lock()
 	candidates := e.ready.items
@@ -156,7 +157,7 @@ func (e *epoll) collect(events []EpollEvent) int {
 	return n
 }
 
-// ask finds out whether an item that was on the ready list is ready.
+// ask reports whether an item taken from the ready list is ready, and with which events.
 func (e *epoll) ask(it *item) (EpollEvent, bool) {
 	e.ready.mu.Lock()
 	gone, spent := it.gone, it.spent
@@ -175,7 +176,7 @@ func (e *epoll) ask(it *item) (EpollEvent, bool) {
 		return ev, false
 	}
 	switch {
-	case it.event.Events&epollOneShot != 0:
+	case it.event.Events&linux.EPOLLONESHOT != 0:
 		it.spent = true
 	case !it.edge() && !it.queued:
 		it.queued = true
@@ -184,8 +185,8 @@ func (e *epoll) ask(it *item) (EpollEvent, bool) {
 	return ev, true
 }
 
-// putBack returns items that there was no place for, in front of those that have
-// had their turn.
+// putBack returns items that did not fit into the result to the front of the list, ahead of items that
+// were reported.
 func (e *epoll) putBack(items []*item) {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
@@ -199,7 +200,7 @@ func (e *epoll) putBack(items []*item) {
 	e.ready.items = append(front, e.ready.items...)
 }
 
-// forget drops an item whose file was closed.
+// forget removes an item whose file has been closed.
 func (e *epoll) forget(it *item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -208,8 +209,8 @@ func (e *epoll) forget(it *item) {
 	}
 }
 
-// events of a set: it is readable when one of its items is ready. The answer may
-// be a false yes, when an item has lost its readiness, and never a false no.
+// events reports the set as readable when its ready list is not empty. It may be wrong if an item is no
+// longer ready. It never misses a ready item.
 func (e *epoll) events() Events {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
@@ -230,10 +231,10 @@ func (e *epoll) close() {
 	e.q.tell(PollIn | PollHup)
 }
 
-// maxNesting is how deep epoll sets may lie in one another.
+// maxNesting limits how deeply epoll sets may be nested.
 const maxNesting = 5
 
-// reaches reports whether inner lies in the set, or too deep to say.
+// reaches reports whether e contains inner, directly or not, or is nested too deeply to tell.
 func (e *epoll) reaches(inner *epoll, depth int) bool {
 	if e == inner || depth > maxNesting {
 		return true

@@ -2,27 +2,20 @@ package posix
 
 import (
 	"encoding/binary"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// The queue of errors of a socket for datagrams: IP_RECVERR of ip(7), IPV6_RECVERR of
-// ipv6(7), read with MSG_ERRQUEUE. A TCP socket has none; there the options have it tell
-// errors that may pass.
+// The error queue of a datagram socket: IP_RECVERR of ip(7) and IPV6_RECVERR of ipv6(7), read with
+// MSG_ERRQUEUE. A TCP socket has no error queue. There the options make it report transient errors.
 
 var (
-	recvErr  = optionName{syscall.IPPROTO_IP, syscall.IP_RECVERR}
-	recvErr6 = optionName{syscall.IPPROTO_IPV6, ipv6RecvErr}
+	recvErr  = optionName{linux.IPPROTO_IP, linux.IP_RECVERR}
+	recvErr6 = optionName{linux.IPPROTO_IPV6, linux.IPV6_RECVERR}
 
-	recvExtensions  = optionName{syscall.IPPROTO_IP, ipRecvErrRFC4884}
-	recvExtensions6 = optionName{syscall.IPPROTO_IPV6, ipv6RecvErrRFC4884}
-)
-
-// Options that Linux has since 5.9 (linux/in.h, linux/in6.h).
-const (
-	ipRecvErrRFC4884   = 26
-	ipv6RecvErrRFC4884 = 31
+	recvExtensions  = optionName{linux.IPPROTO_IP, linux.IP_RECVERR_RFC4884}
+	recvExtensions6 = optionName{linux.IPPROTO_IPV6, linux.IPV6_RECVERR_RFC4884}
 )
 
 // Origins of errors (linux/errqueue.h).
@@ -32,35 +25,37 @@ const (
 	originICMP6
 )
 
-// errorQueued is a socket that may have errors to read.
+// errorQueued is a socket that has an error queue.
 type errorQueued interface {
 	recvError(b []byte) (Received, Errno)
 }
 
-// recvError receives a message that did not get through, and never waits for one. MSG_PEEK
-// means nothing, as on Linux.
+// recvError receives from the error queue, and never waits. MSG_PEEK has no effect, as on Linux.
+// Errors: EAGAIN if the queue is empty.
 func recvError(s socket, b []byte) (Received, Errno) {
 	if q, ok := s.(errorQueued); ok {
 		return q.recvError(b)
 	}
-	return Received{}, syscall.EAGAIN
+	return Received{}, linux.EAGAIN
 }
 
+// recvError returns the oldest error: the start of the rejected datagram, its destination as the
+// sender, and the error as a control message. Errors: EAGAIN.
 func (s *udpSocket) recvError(b []byte) (Received, Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return Received{}, syscall.EAGAIN
+		return Received{}, linux.EAGAIN
 	}
 	e, ok := c.TakeError()
 	if !ok {
-		return Received{}, syscall.EAGAIN
+		return Received{}, linux.EAGAIN
 	}
 	s.mu.Lock()
 	wants := s.wants
 	s.mu.Unlock()
-	r := Received{N: copy(b, e.Payload), From: s.inet(s.net, e.To), Flags: syscall.MSG_ERRQUEUE}
+	r := Received{N: copy(b, e.Payload), From: s.inet(s.net, e.To), Flags: linux.MSG_ERRQUEUE}
 	if r.Len = r.N; r.N < len(e.Payload) {
-		r.Flags |= syscall.MSG_TRUNC
+		r.Flags |= linux.MSG_TRUNC
 	}
 	if !e.Local && wants != (wantedControl{}) {
 		r.Control = wants.messages(s.net, e.Message)
@@ -69,8 +64,8 @@ func (s *udpSocket) recvError(b []byte) (Received, Errno) {
 	return r, 0
 }
 
-// extensionData is a struct sock_ee_data_rfc4884: where extensions of the message begin, and whether
-// they are as they should be.
+// extensionData returns a struct sock_ee_data_rfc4884: the offset of the ICMP message's extensions, and
+// whether they are valid.
 func extensionData(e *stack.DatagramError) []byte {
 	const invalid = 1 // SO_EE_RFC4884_FLAG_INVALID
 	b := binary.NativeEndian.AppendUint16(nil, uint16(e.Extensions.At))
@@ -80,11 +75,12 @@ func extensionData(e *stack.DatagramError) []byte {
 	return append(b, 0, 0)
 }
 
-// errorMessage is a struct sock_extended_err with the address of who says so behind it.
+// errorMessage returns a struct sock_extended_err, followed by the address of the node that reported
+// the error.
 func (s *udpSocket) errorMessage(e *stack.DatagramError) Control {
-	m, size := Control{Level: recvErr.level, Type: recvErr.name}, sizeInet
+	m, size := Control{Level: recvErr.level, Type: recvErr.name}, linux.SizeofSockaddrIn
 	if s.isInet6() {
-		m, size = Control{Level: recvErr6.level, Type: recvErr6.name}, sizeInet6
+		m, size = Control{Level: recvErr6.level, Type: recvErr6.name}, linux.SizeofSockaddrIn6
 	}
 	origin := byte(originICMP)
 	switch {

@@ -4,10 +4,11 @@ import (
 	"encoding/binary"
 	"math"
 	"sync"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// eventFD is a counter that can be waited for: eventfd(2).
+// eventFD is a counter that programs can wait for (eventfd(2)).
 type eventFD struct {
 	semaphore bool // a read takes 1, not all
 	q         waitQueue
@@ -17,17 +18,16 @@ type eventFD struct {
 }
 
 const (
-	efdSemaphore = 1
-	eventSize    = 8 // what is read and written is a uint64
+	eventSize = 8 // reads and writes transfer a uint64
 )
 
-// EventFD is eventfd2(2).
+// EventFD implements eventfd2(2). Errors: EINVAL, EMFILE.
 func (p *Process) EventFD(count uint32, flags int) (int, Errno) {
-	if flags&^(efdSemaphore|syscall.O_CLOEXEC|syscall.O_NONBLOCK) != 0 {
-		return -1, syscall.EINVAL
+	if flags&^(linux.EFD_SEMAPHORE|linux.O_CLOEXEC|linux.O_NONBLOCK) != 0 {
+		return -1, linux.EINVAL
 	}
-	e := &eventFD{semaphore: flags&efdSemaphore != 0, count: uint64(count)}
-	return p.install(e, flags&(syscall.O_CLOEXEC|syscall.O_NONBLOCK))
+	e := &eventFD{semaphore: flags&linux.EFD_SEMAPHORE != 0, count: uint64(count)}
+	return p.install(e, flags&(linux.O_CLOEXEC|linux.O_NONBLOCK))
 }
 
 func (e *eventFD) queue() *waitQueue { return &e.q }
@@ -47,15 +47,17 @@ func (e *eventFD) events() Events {
 	return ev
 }
 
+// read takes the counter, or 1 in semaphore mode. Errors: EAGAIN if the counter is 0, EINVAL for a
+// short buffer.
 func (e *eventFD) read(b []byte) (int, Errno) {
 	if len(b) < eventSize {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	e.mu.Lock()
 	n := e.count
 	if n == 0 {
 		e.mu.Unlock()
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	}
 	if e.semaphore {
 		n = 1
@@ -67,19 +69,20 @@ func (e *eventFD) read(b []byte) (int, Errno) {
 	return eventSize, 0
 }
 
+// write adds to the counter. Errors: EAGAIN if the sum would exceed the maximum, EINVAL.
 func (e *eventFD) write(b []byte) (int, Errno) {
 	if len(b) < eventSize {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	n := binary.NativeEndian.Uint64(b)
 	e.mu.Lock()
 	switch {
 	case n == math.MaxUint64:
 		e.mu.Unlock()
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	case n > math.MaxUint64-1-e.count:
 		e.mu.Unlock()
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	}
 	e.count += n
 	e.mu.Unlock()

@@ -9,13 +9,11 @@ import (
 	"loam/stack/tcp"
 )
 
-// When a process ends, Linux closes its descriptors, and TCP goes on sending
-// what was written before. Here the stack ends with the process, so the process
-// has to wait for it.
+// When a process ends, Linux closes its descriptors, and TCP continues to send the data written before.
+// Here the stack ends with the process, so the process waits until the data has been sent.
 
-// leaving remembers the connections that were closed last and may still be
-// sending. The stack keeps these alive as long as they do; here they are held
-// weakly.
+// leaving holds the most recently closed connections, which may still have data to send. The references
+// are weak: the stack keeps a connection alive as long as it sends.
 type leaving struct {
 	mu    sync.Mutex
 	conns [1024]weak.Pointer[stack.TCPConn]
@@ -24,7 +22,7 @@ type leaving struct {
 
 func (l *leaving) add(c *stack.TCPConn) {
 	if c.RemoteAddrPort().Addr().IsLoopback() {
-		return // both ends are ours
+		return // both ends are local
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,8 +30,7 @@ func (l *leaving) add(c *stack.TCPConn) {
 	l.next++
 }
 
-// unfinished lists those that have something to send, the end of the stream
-// included.
+// unfinished returns the connections that still have data or a FIN to send.
 func (l *leaving) unfinished() []*stack.TCPConn {
 	l.mu.Lock()
 	conns := l.conns
@@ -47,9 +44,9 @@ func (l *leaving) unfinished() []*stack.TCPConn {
 	return list
 }
 
-// hasSentAll reports whether the peer has acknowledged everything.
+// hasSentAll reports whether the peer has acknowledged everything, including the FIN.
 func hasSentAll(c *stack.TCPConn) bool {
-	if c.Events()&stack.Hangup != 0 && c.Unsent() == 0 {
+	if c.Events()&stack.Hangup != 0 && c.Unacknowledged() == 0 {
 		return true
 	}
 	switch c.Info().State {
@@ -59,9 +56,8 @@ func hasSentAll(c *stack.TCPConn) bool {
 	return false
 }
 
-// Exit ends the process as Linux would: it closes all descriptors, and returns
-// when peers have acknowledged what was written to them, or when the time is
-// up.
+// Exit ends the process as on Linux. It closes all descriptors, and returns when the peers have
+// acknowledged all data, or after timeout.
 func (p *Process) Exit(timeout time.Duration) {
 	p.fds.removeAll()
 	deadline := time.Now().Add(timeout)

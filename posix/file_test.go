@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// files is a process of user 0 with an empty tree and no network.
+// files returns a process of user 0 with an empty tree and no network.
 func files(t testing.TB) *Process {
 	t.Helper()
 	p := New(Options{Credentials: Credentials{PID: 7}})
@@ -19,7 +19,7 @@ func files(t testing.TB) *Process {
 	return p
 }
 
-const create = syscall.O_CREAT | syscall.O_RDWR
+const create = linux.O_CREAT | linux.O_RDWR
 
 func write(t testing.TB, p *Process, fd int, text string) {
 	t.Helper()
@@ -37,18 +37,18 @@ func read(t testing.TB, p *Process, fd int) string {
 	return string(b[:n])
 }
 
-// contents reads a whole file, past the offsets of others.
+// contents reads a whole file through a new descriptor.
 func contents(t testing.TB, p *Process, path string) string {
 	t.Helper()
-	f := fd(t)(p.OpenAt(atFDCWD, path, syscall.O_RDONLY, 0))
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, path, linux.O_RDONLY, 0))
 	defer p.Close(f)
 	return read(t, p, f)
 }
 
-// A descriptor that dup(2) made shares the offset; one that was opened does not.
+// A descriptor made by dup(2) shares the offset; a second open has its own.
 func TestOffsets(t *testing.T) {
 	p := files(t)
-	a := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
+	a := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600))
 	if a != 0 {
 		t.Errorf("the first descriptor is %d", a)
 	}
@@ -66,25 +66,25 @@ func TestOffsets(t *testing.T) {
 	if ok(t, errno); n != 1 || contents(t, p, "/a") != "Xnetwo" {
 		t.Errorf("pwrite: %d", n)
 	}
-	again := fd(t)(p.OpenAt(atFDCWD, fmt.Sprintf("/proc/self/fd/%d", a), syscall.O_RDONLY, 0))
+	again := fd(t)(p.OpenAt(linux.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", a), linux.O_RDONLY, 0))
 	if got := read(t, p, again); got != "Xnetwo" {
 		t.Errorf("opened again: %q", got)
 	}
 	_, errno = p.Write(again, []byte("x"))
-	wantErrno(t, errno, syscall.EBADF, "write to what is open for reading")
-	name, errno := p.ReadlinkAt(atFDCWD, fmt.Sprintf("/proc/self/fd/%d", b))
+	wantErrno(t, errno, linux.EBADF, "write to what is open for reading")
+	name, errno := p.ReadlinkAt(linux.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", b))
 	if ok(t, errno); name != "/a" {
 		t.Errorf("/proc/self/fd says %q", name)
 	}
 }
 
-// Writes with O_APPEND are not torn and not lost, whoever else writes (open(2)).
+// Concurrent writes with O_APPEND are neither mixed nor lost (open(2)).
 func TestAppend(t *testing.T) {
 	p := files(t)
 	const writers, lines = 8, 200
 	var wg sync.WaitGroup
 	for i := range writers {
-		f := fd(t)(p.OpenAt(atFDCWD, "/log", create|syscall.O_APPEND, 0o600))
+		f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/log", create|linux.O_APPEND, 0o600))
 		wg.Go(func() {
 			for range lines {
 				p.Write(f, []byte(strings.Repeat(string(rune('a'+i)), 99)+"\n"))
@@ -92,7 +92,7 @@ func TestAppend(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	f := fd(t)(p.OpenAt(atFDCWD, "/log", syscall.O_RDONLY, 0))
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/log", linux.O_RDONLY, 0))
 	var all strings.Builder
 	for part := read(t, p, f); part != ""; part = read(t, p, f) {
 		all.WriteString(part)
@@ -106,10 +106,10 @@ func TestAppend(t *testing.T) {
 			t.Errorf("%d of %d lines of writer %d", n, lines, i)
 		}
 	}
-	// F_SETFL takes O_APPEND away.
-	_, errno := p.Fcntl(f, syscall.F_SETFL, syscall.O_APPEND)
+	// F_SETFL clears O_APPEND.
+	_, errno := p.Fcntl(f, linux.F_SETFL, linux.O_APPEND)
 	ok(t, errno)
-	if flags, _ := p.Fcntl(f, syscall.F_GETFL, 0); flags != syscall.O_APPEND {
+	if flags, _ := p.Fcntl(f, linux.F_GETFL, 0); flags != linux.O_APPEND {
 		t.Errorf("F_GETFL says %#x", flags)
 	}
 }
@@ -117,7 +117,7 @@ func TestAppend(t *testing.T) {
 // names lists a directory by getdents64 with a buffer of size bytes.
 func names(t testing.TB, p *Process, path string, size int) []string {
 	t.Helper()
-	f := fd(t)(p.OpenAt(atFDCWD, path, syscall.O_RDONLY|syscall.O_DIRECTORY, 0))
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, path, linux.O_RDONLY|linux.O_DIRECTORY, 0))
 	defer p.Close(f)
 	var list []string
 	b := make([]byte, size)
@@ -135,65 +135,65 @@ func names(t testing.TB, p *Process, path string, size int) []string {
 
 func TestGetdents(t *testing.T) {
 	p := files(t)
-	ok(t, p.MkdirAt(atFDCWD, "/d", 0o755))
+	ok(t, p.MkdirAt(linux.AT_FDCWD, "/d", 0o755))
 	const count = 100_000
 	for i := range count {
-		f := fd(t)(p.OpenAt(atFDCWD, fmt.Sprintf("/d/file-%06d", i), create, 0o600))
+		f := fd(t)(p.OpenAt(linux.AT_FDCWD, fmt.Sprintf("/d/file-%06d", i), create, 0o600))
 		ok(t, p.Close(f))
 	}
 	list := names(t, p, "/d", 8192)
 	if len(list) != count+2 || list[0] != "." || list[1] != ".." || list[2] != "file-000000" {
 		t.Errorf("%d names, first %q", len(list), list[:3])
 	}
-	f := fd(t)(p.OpenAt(atFDCWD, "/d", syscall.O_RDONLY, 0))
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/d", linux.O_RDONLY, 0))
 	_, errno := p.Getdents(f, make([]byte, 8))
-	wantErrno(t, errno, syscall.EINVAL, "no room for one entry")
+	wantErrno(t, errno, linux.EINVAL, "no room for one entry")
 	_, errno = p.Read(f, make([]byte, 8))
-	wantErrno(t, errno, syscall.EISDIR, "read of a directory")
+	wantErrno(t, errno, linux.EISDIR, "read of a directory")
 }
 
-// Relative paths begin at the working directory, or where dirfd leads, which may
-// have been renamed.
+// Relative paths start at the working directory or at dirfd, even after that directory has been
+// renamed.
 func TestRelativePaths(t *testing.T) {
 	p := files(t)
-	ok(t, p.MkdirAt(atFDCWD, "/a", 0o777))
-	if st, _ := p.StatAt(atFDCWD, "/a", 0); st.Mode != fs.Dir|0o755 {
+	ok(t, p.MkdirAt(linux.AT_FDCWD, "/a", 0o777))
+	if st, _ := p.StatAt(linux.AT_FDCWD, "/a", 0); st.Mode != fs.Dir|0o755 {
 		t.Errorf("under the umask: %o", st.Mode)
 	}
-	d := fd(t)(p.OpenAt(atFDCWD, "/a", syscall.O_RDONLY, 0))
-	ok(t, p.RenameAt(atFDCWD, "/a", atFDCWD, "/b", 0))
+	d := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", linux.O_RDONLY, 0))
+	ok(t, p.RenameAt(linux.AT_FDCWD, "/a", linux.AT_FDCWD, "/b", 0))
 	ok(t, p.SymlinkAt("../b/target", d, "link"))
 	f := fd(t)(p.OpenAt(d, "link", create, 0o644))
 	write(t, p, f, "x")
 	ok(t, p.Chdir("/b"))
-	if st, errno := p.StatAt(atFDCWD, "target", 0); errno != 0 || st.Size != 1 {
+	if st, errno := p.StatAt(linux.AT_FDCWD, "target", 0); errno != 0 || st.Size != 1 {
 		t.Errorf("target: %v, %v", st, errno)
 	}
 	if dir, _ := p.Getcwd(); dir != "/b" {
 		t.Errorf("working directory %q", dir)
 	}
-	if st, _ := p.StatAt(d, "link", atSymlinkNoFollow); st.Mode.Type() != fs.Symlink {
+	if st, _ := p.StatAt(d, "link", linux.AT_SYMLINK_NOFOLLOW); st.Mode.Type() != fs.Symlink {
 		t.Errorf("lstat says %o", st.Mode)
 	}
 	ok(t, p.UnlinkAt(d, "target", 0))
 	ok(t, p.UnlinkAt(d, "link", 0))
 	ok(t, p.Chdir("/"))
-	ok(t, p.UnlinkAt(atFDCWD, "b", atRemoveDir))
+	ok(t, p.UnlinkAt(linux.AT_FDCWD, "b", linux.AT_REMOVEDIR))
 	_, errno := p.OpenAt(d, "x", create, 0o600)
-	wantErrno(t, errno, syscall.ENOENT, "a file in a directory that is gone")
+	wantErrno(t, errno, linux.ENOENT, "a file in a directory that is gone")
 	if read(t, p, f) != "" {
 		t.Error("the file without a name has lost its offset")
 	}
-	_, errno = p.OpenAt(f, "x", syscall.O_RDONLY, 0)
-	wantErrno(t, errno, syscall.ENOTDIR, "below a file")
-	_, errno = p.OpenAt(99, "x", syscall.O_RDONLY, 0)
-	wantErrno(t, errno, syscall.EBADF, "below nothing")
+	_, errno = p.OpenAt(f, "x", linux.O_RDONLY, 0)
+	wantErrno(t, errno, linux.ENOTDIR, "below a file")
+	_, errno = p.OpenAt(99, "x", linux.O_RDONLY, 0)
+	wantErrno(t, errno, linux.EBADF, "below nothing")
 }
 
 func TestCopies(t *testing.T) {
 	p := files(t)
-	a := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
-	b := fd(t)(p.OpenAt(atFDCWD, "/b", create, 0o600))
+	a := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600))
+	b := fd(t)(p.OpenAt(linux.AT_FDCWD, "/b", create, 0o600))
 	text := strings.Repeat("0123456789", 20_000)
 	write(t, p, a, text)
 	zero := int64(0)
@@ -212,7 +212,7 @@ func TestCopies(t *testing.T) {
 		t.Errorf("sendfile: %d, offset %d", n, ten)
 	}
 	_, errno = p.Sendfile(b, pipe[0], nil, 5)
-	wantErrno(t, errno, syscall.EINVAL, "sendfile from a pipe")
+	wantErrno(t, errno, linux.EINVAL, "sendfile from a pipe")
 	ok(t, p.Ftruncate(b, 3))
 	ok(t, p.Fallocate(b, 0, 0, 10))
 	if st, _ := p.Fstat(b); st.Size != 10 {
@@ -222,8 +222,8 @@ func TestCopies(t *testing.T) {
 
 func TestTimes(t *testing.T) {
 	p := files(t)
-	f := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
-	ok(t, p.UtimensAt(atFDCWD, "/a", Moment{Time: 5}, Moment{Omit: true}, 0))
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600))
+	ok(t, p.UtimensAt(linux.AT_FDCWD, "/a", Moment{Time: 5}, Moment{Omit: true}, 0))
 	st, _ := p.Fstat(f)
 	if st.Access != 5 || st.Modify == 5 {
 		t.Errorf("access %d, modify %d", st.Access, st.Modify)
@@ -234,60 +234,60 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Who is not user 0 is held to the permissions.
+// Permissions apply to every user but 0.
 func TestPermissions(t *testing.T) {
 	p := New(Options{Credentials: Credentials{UID: 1000, GID: 1000}})
-	_, errno := p.OpenAt(atFDCWD, "/a", create, 0o600)
-	wantErrno(t, errno, syscall.EACCES, "a file in a folder of user 0")
-	wantErrno(t, p.Chroot("/"), syscall.EPERM, "chroot")
-	wantErrno(t, p.AccessAt(atFDCWD, "/", 2, 0), syscall.EACCES, "access")
-	ok(t, p.AccessAt(atFDCWD, "/", 5, 0))
+	_, errno := p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600)
+	wantErrno(t, errno, linux.EACCES, "a file in a folder of user 0")
+	wantErrno(t, p.Chroot("/"), linux.EPERM, "chroot")
+	wantErrno(t, p.AccessAt(linux.AT_FDCWD, "/", 2, 0), linux.EACCES, "access")
+	ok(t, p.AccessAt(linux.AT_FDCWD, "/", 5, 0))
 }
 
-// sync_file_range(2) looks at what it is given, and then has nothing to do.
+// sync_file_range(2) checks its arguments and does nothing else.
 func TestSyncFileRange(t *testing.T) {
 	p := files(t)
-	f := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600))
 	ok(t, p.SyncFileRange(f, 0, 0, 7))
-	wantErrno(t, p.SyncFileRange(f, 0, 0, 8), syscall.EINVAL, "a flag that there is not")
-	wantErrno(t, p.SyncFileRange(f, -1, 0, 0), syscall.EINVAL, "before the file")
-	wantErrno(t, p.SyncFileRange(f, 1<<62, 1<<62, 0), syscall.EINVAL, "beyond all files")
-	wantErrno(t, p.SyncFileRange(999, 0, 0, 0), syscall.EBADF, "no descriptor")
+	wantErrno(t, p.SyncFileRange(f, 0, 0, 8), linux.EINVAL, "a flag that there is not")
+	wantErrno(t, p.SyncFileRange(f, -1, 0, 0), linux.EINVAL, "before the file")
+	wantErrno(t, p.SyncFileRange(f, 1<<62, 1<<62, 0), linux.EINVAL, "beyond all files")
+	wantErrno(t, p.SyncFileRange(999, 0, 0, 0), linux.EBADF, "no descriptor")
 	fds, errno := p.Pipe2(0)
 	ok(t, errno)
-	wantErrno(t, p.SyncFileRange(fds[0], 0, 0, 0), syscall.ESPIPE, "a pipe")
+	wantErrno(t, p.SyncFileRange(fds[0], 0, 0, 0), linux.ESPIPE, "a pipe")
 }
 
-// Mode, owner and times of what is no file of the tree can be set, and nobody looks at them.
+// Mode, owner and times of a socket can be set, without any effect.
 func TestChangesOfSocket(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	ok(t, p.Fchmod(s, 0o600))
 	ok(t, p.Fchown(s, 0, 0))
 	ok(t, p.UtimensAt(s, "", Moment{Now: true}, Moment{Now: true}, 0))
 }
 
-// A file without a name gets one by its descriptor (open(2), O_TMPFILE).
+// A file without a name gets one through its descriptor (open(2), O_TMPFILE).
 func TestTempFile(t *testing.T) {
 	p := process(t)
-	ok(t, p.MkdirAt(atFDCWD, "/d", 0o755))
-	f := fd(t)(p.OpenAt(atFDCWD, "/d/", tempFile|syscall.O_RDWR, 0o600))
-	name, errno := p.ReadlinkAt(atFDCWD, fmt.Sprintf("/proc/self/fd/%d", f))
+	ok(t, p.MkdirAt(linux.AT_FDCWD, "/d", 0o755))
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/d/", tempFile|linux.O_RDWR, 0o600))
+	name, errno := p.ReadlinkAt(linux.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f))
 	st, errno2 := p.Fstat(f)
 	if want := fmt.Sprintf("/d/#%d (deleted)", st.Inode); name != want || errno != 0 || errno2 != 0 || st.Links != 0 {
 		t.Errorf("its name is %q, %v, want %q; %d links, %v", name, errno, want, st.Links, errno2)
 	}
-	if flags, errno := p.Fcntl(f, syscall.F_GETFL, 0); errno != 0 || flags&tempFile != tempFile {
+	if flags, errno := p.Fcntl(f, linux.F_GETFL, 0); errno != 0 || flags&tempFile != tempFile {
 		t.Errorf("its flags are %#o, %v", flags, errno)
 	}
-	ok(t, p.LinkAt(atFDCWD, fmt.Sprintf("/proc/self/fd/%d", f), atFDCWD, "/d/a", atSymlinkFollow))
-	ok(t, p.LinkAt(f, "", atFDCWD, "/d/b", atEmptyPath))
-	st, errno = p.StatAt(atFDCWD, "/d/b", 0)
+	ok(t, p.LinkAt(linux.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f), linux.AT_FDCWD, "/d/a", linux.AT_SYMLINK_FOLLOW))
+	ok(t, p.LinkAt(f, "", linux.AT_FDCWD, "/d/b", linux.AT_EMPTY_PATH))
+	st, errno = p.StatAt(linux.AT_FDCWD, "/d/b", 0)
 	if st.Links != 2 || errno != 0 {
 		t.Errorf("it has %d links, %v", st.Links, errno)
 	}
-	f = fd(t)(p.OpenAt(atFDCWD, "/d", tempFile|syscall.O_RDWR|syscall.O_EXCL, 0o600))
-	if errno := p.LinkAt(f, "", atFDCWD, "/d/c", atEmptyPath); errno != syscall.ENOENT {
+	f = fd(t)(p.OpenAt(linux.AT_FDCWD, "/d", tempFile|linux.O_RDWR|linux.O_EXCL, 0o600))
+	if errno := p.LinkAt(f, "", linux.AT_FDCWD, "/d/c", linux.AT_EMPTY_PATH); errno != linux.ENOENT {
 		t.Errorf("with O_EXCL: %v", errno)
 	}
 }

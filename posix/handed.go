@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Connections of the host's that are handed to the program: each enters the accept queue
-// of the socket that listens where it leads. The host's handshake is over by then, so
-// that nobody listens there shows as a reset, and that the queue is full as a wait.
+// Connections accepted by the host and handed to the program. Each enters the accept queue of the
+// socket that listens at its destination. The host has completed the handshake by then, so the client
+// cannot be refused: without a listener the connection is reset, and a full queue delays it.
 
-// handedPatience is how long a connection waits for room in a full queue: as long as the
-// gateway waits for one that it relays.
+// handedPatience limits how long a connection waits for room in a full queue. The gateway waits as long
+// for connections that it relays.
 const handedPatience = 10 * time.Second
 
-// handedPorts are the sockets that listen, by port.
+// handedPorts holds the listening sockets by port.
 type handedPorts struct {
 	mu     sync.Mutex
 	byPort map[uint16][]*tcpSocket
@@ -41,8 +41,8 @@ func (h *handedPorts) remove(s *tcpSocket, port uint16) {
 	h.byPort[port] = list
 }
 
-// find finds who listens at an address, or nil. Of several (SO_REUSEPORT) the client's
-// port chooses one.
+// find returns the socket that listens at an address, or nil. If several do (SO_REUSEPORT), the
+// client's port selects one.
 func (h *handedPorts) find(at, from netip.AddrPort) *tcpSocket {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,12 +65,13 @@ func (h *handedPorts) find(at, from netip.AddrPort) *tcpSocket {
 	return exact[int(from.Port())%len(exact)]
 }
 
-// Way is what a connection of the host's may be to the program: one to the address At, from the
-// address From.
+// Way is a pair of addresses that a connection of the host may have in the program: from the client
+// address From to the local address At.
 type Way struct{ At, From netip.AddrPort }
 
-// Hand gives the program a connection of the host's, by the first of some ways that leads to who
-// listens, now or when that wants it. It resets one that nobody takes.
+// Hand passes a connection of the host to the program, by the first way that leads to a listening
+// socket. With TCP_DEFER_ACCEPT, the socket receives it when data arrives or the time is over. Without
+// a listener the connection is reset. Hand takes over c.
 func (p *Process) Hand(c HostTCP, ways ...Way) {
 	for _, w := range ways {
 		if s := p.handed.find(w.At, w.From); s != nil {
@@ -81,7 +82,7 @@ func (p *Process) Hand(c HostTCP, ways ...Way) {
 	c.Close(true, true)
 }
 
-// offer puts a connection into the queue, or resets it if nobody listens any more.
+// offer queues a connection, or resets it if the socket has stopped listening.
 func (s *tcpSocket) offer(c handed) {
 	if !s.queued.push(c) {
 		c.host.Close(true, true)
@@ -90,15 +91,15 @@ func (s *tcpSocket) offer(c handed) {
 	s.q.tell(PollIn)
 }
 
-// handed is a connection that waits to be accepted.
+// handed is a connection waiting to be accepted.
 type handed struct {
 	host HostTCP
 	Way
 }
 
-// handedQueue are those of a listening socket.
+// handedQueue is the queue of handed connections of a listening socket.
 type handedQueue struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	open    bool
 	backlog int
 	list    []handed
@@ -107,7 +108,7 @@ type handedQueue struct {
 // maxBacklog is net.core.somaxconn.
 const maxBacklog = 4096
 
-// begin is for a socket that begins to listen.
+// begin opens the queue when the socket starts to listen.
 func (q *handedQueue) begin(backlog int) {
 	if backlog < 0 || backlog > maxBacklog {
 		backlog = maxBacklog
@@ -117,8 +118,8 @@ func (q *handedQueue) begin(backlog int) {
 	q.open, q.backlog = true, max(backlog, 1)
 }
 
-// push appends a connection; false: nobody listens any more. One for which there is no
-// room is reset if there is none in time.
+// push appends a connection. It returns false if the socket no longer listens. A connection beyond the
+// backlog is reset if it does not get room within handedPatience.
 func (q *handedQueue) push(c handed) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -131,7 +132,7 @@ func (q *handedQueue) push(c handed) bool {
 	return true
 }
 
-// giveUp resets a connection that still has no room.
+// giveUp resets a connection that is still beyond the backlog.
 func (q *handedQueue) giveUp(c handed) {
 	q.mu.Lock()
 	i := slices.Index(q.list, c)
@@ -145,7 +146,7 @@ func (q *handedQueue) giveUp(c handed) {
 	}
 }
 
-// pop takes the one that has waited longest.
+// pop removes and returns the oldest connection.
 func (q *handedQueue) pop() (c handed, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,7 +164,7 @@ func (q *handedQueue) len() int {
 	return len(q.list)
 }
 
-// end is for a socket that listens no more: what waits is reset.
+// end closes the queue when the socket stops listening. It resets the waiting connections.
 func (q *handedQueue) end() {
 	q.mu.Lock()
 	list := q.list
@@ -174,8 +175,8 @@ func (q *handedQueue) end() {
 	}
 }
 
-// acceptHanded accepts a connection of the host's, with the options that the listening
-// socket was given.
+// acceptHanded accepts a connection of the host. The connection inherits the options set on the
+// listening socket.
 func (s *tcpSocket) acceptHanded() (*hostTCP, bool) {
 	c, ok := s.queued.pop()
 	if !ok {
@@ -193,13 +194,13 @@ func (s *tcpSocket) acceptHanded() (*hostTCP, bool) {
 	return h, true
 }
 
-// givenOption is an option that a program has given a socket that is no connection.
+// givenOption is an option that was set on a socket without a connection.
 type givenOption struct {
 	optionName
 	value []byte
 }
 
-// keepGiven remembers an option for connections to be accepted.
+// keepGiven records an option that accepted connections inherit.
 func (s *tcpSocket) keepGiven(level, name int, value []byte) {
 	key := optionName{level, name}
 	s.mu.Lock()
@@ -211,10 +212,10 @@ func (s *tcpSocket) keepGiven(level, name int, value []byte) {
 	s.given = append(s.given, givenOption{key, slices.Clone(value)})
 }
 
-// AttachHost has the runtime's poller wait for the host's descriptor itself, which it
-// returns; false: the descriptor is another file's, or the poller has this one by another
-// number, and Attach is the way. The poller takes down in a what it is told from now on.
-// DetachHost undoes it.
+// AttachHost lets the runtime's poller watch the host's descriptor, which it returns. The poller
+// records the events that it receives in a from now on. ok is false if the file is not a connection of
+// the host, or if the poller already watches it through another descriptor; then the caller must use
+// Attach. DetachHost undoes AttachHost.
 func (p *Process) AttachHost(fd int, a *Arrivals) (descriptor int, ok bool) {
 	s := p.hostTCP(fd)
 	w := &watch{}
@@ -230,7 +231,7 @@ func (p *Process) AttachHost(fd int, a *Arrivals) (descriptor int, ok bool) {
 	return s.host.Descriptor(), true
 }
 
-// DetachHost undoes AttachHost; false: Detach is the way.
+// DetachHost undoes AttachHost. If ok is false, the caller must use Detach.
 func (p *Process) DetachHost(fd int) (descriptor int, ok bool) {
 	s := p.hostTCP(fd)
 	if s == nil {
@@ -245,7 +246,7 @@ func (p *Process) DetachHost(fd int) (descriptor int, ok bool) {
 	return s.host.Descriptor(), true
 }
 
-// hostTCP finds an open file that is one, or returns nil.
+// hostTCP returns the connection of the host behind fd, or nil.
 func (p *Process) hostTCP(fd int) *hostTCP {
 	if o := p.fds.get(fd); o != nil {
 		if s, ok := o.file.(*hostTCP); ok {
@@ -255,7 +256,7 @@ func (p *Process) hostTCP(fd int) *hostTCP {
 	return nil
 }
 
-// peerOf is the peer that accept(2) tells, which may have gone since.
+// peerOf returns the peer address for accept(2). The peer may have closed the connection since.
 func peerOf(s socket) Address {
 	if h, ok := s.(*hostTCP); ok {
 		return h.from
@@ -264,13 +265,10 @@ func peerOf(s socket) Address {
 	return a
 }
 
-// urgent is a socket with urgent data.
+// urgent is a socket that supports urgent data.
 type urgent interface {
 	recvUrgent(b []byte, flags int) (Received, Errno)
 	atMark() int
 }
 
 var _ = [...]urgent{(*tcpSocket)(nil), (*hostTCP)(nil)}
-
-// msgFastOpen is MSG_FASTOPEN.
-const msgFastOpen = 0x20000000

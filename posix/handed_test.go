@@ -5,16 +5,15 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// fakeTCP is a connection of a host that is not there: what is written to it is read
-// again.
+// fakeTCP is a fake connection of the host. Data written to it can be read back.
 type fakeTCP struct {
 	t *testing.T
 
@@ -26,10 +25,10 @@ type fakeTCP struct {
 	refused bool
 	set     map[optionName][]byte
 	look    func(Events) bool
-	busy    atomic.Int32 // calls under way
+	busy    atomic.Int32 // calls in progress
 }
 
-// call notes that one is made.
+// call records the start of a call; the returned function ends it.
 func (f *fakeTCP) call() func() {
 	f.busy.Add(1)
 	f.mu.Lock()
@@ -46,7 +45,7 @@ func (f *fakeTCP) Read(b []byte) (int, Errno) {
 	defer f.call()()
 	f.reads++
 	if len(f.held) == 0 {
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	}
 	n := copy(b, f.held)
 	f.held = f.held[n:]
@@ -127,21 +126,21 @@ var (
 	gatewayAddress = netip.MustParseAddr("10.0.2.2")
 )
 
-// handedProcess is a process that listens on an address, with a backlog.
+// handedProcess returns a process that listens on an address with a backlog.
 func handedProcess(t *testing.T, at netip.AddrPort, backlog int) (p *Process, listener int) {
 	t.Helper()
 	network := stack.New(stack.Config{})
 	t.Cleanup(func() { network.Close() })
 	p = New(Options{Network: network})
-	fd, errno := p.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+	fd, errno := p.Socket(linux.AF_INET, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0)
 	ok(t, errno)
-	ok(t, p.SetSockOpt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, intValue(1)))
+	ok(t, p.SetSockOpt(fd, linux.SOL_SOCKET, linux.SO_REUSEADDR, intValue(1)))
 	ok(t, p.Bind(fd, inet(at)))
 	ok(t, p.Listen(fd, backlog))
 	return p, fd
 }
 
-// handTo hands a connection over that leads to port 80.
+// handTo hands a connection to port 80 over to the process.
 func handTo(t *testing.T, p *Process, client uint16) *fakeTCP {
 	f := &fakeTCP{t: t}
 	p.Hand(f, Way{netip.AddrPortFrom(ownAddress, 80), netip.AddrPortFrom(gatewayAddress, client)})
@@ -152,14 +151,14 @@ var anyPort80 = netip.AddrPortFrom(netip.IPv4Unspecified(), 80)
 
 func TestHandedIsAccepted(t *testing.T) {
 	p, l := handedProcess(t, anyPort80, 5)
-	ok(t, p.SetSockOpt(l, syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, intValue(1)))
+	ok(t, p.SetSockOpt(l, linux.SOL_SOCKET, linux.SO_KEEPALIVE, intValue(1)))
 	var told Events
 	ok(t, p.Attach(l, func(e Events) { told |= e }))
 	f := handTo(t, p, 20000)
 	if told&PollIn == 0 {
 		t.Error("who waits for the listening socket is not told")
 	}
-	fd, peer, errno := p.Accept4(l, syscall.SOCK_NONBLOCK)
+	fd, peer, errno := p.Accept4(l, linux.SOCK_NONBLOCK)
 	ok(t, errno)
 	if want := netip.AddrPortFrom(gatewayAddress, 20000); peer.IP != want {
 		t.Errorf("from %v, not %v", peer.IP, want)
@@ -167,31 +166,31 @@ func TestHandedIsAccepted(t *testing.T) {
 	if name, _ := p.GetSockName(fd); name.IP != netip.AddrPortFrom(ownAddress, 80) {
 		t.Errorf("to %v", name.IP)
 	}
-	if v, errno := p.GetSockOpt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR); errno != 0 || v[0] != 1 {
+	if v, errno := p.GetSockOpt(fd, linux.SOL_SOCKET, linux.SO_REUSEADDR); errno != 0 || v[0] != 1 {
 		t.Errorf("SO_REUSEADDR is %v, %v", v, errno)
 	}
-	if v := f.set[optionName{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}]; len(v) == 0 || v[0] != 1 {
+	if v := f.set[optionName{linux.SOL_SOCKET, linux.SO_KEEPALIVE}]; len(v) == 0 || v[0] != 1 {
 		t.Errorf("SO_KEEPALIVE of the listening socket has become %v", v)
 	}
-	if _, _, errno := p.Accept4(l, 0); errno != syscall.EAGAIN {
+	if _, _, errno := p.Accept4(l, 0); errno != linux.EAGAIN {
 		t.Errorf("a second one: %v", errno)
 	}
 	ok(t, p.Close(fd))
 	f.wantClosed(false, false)
 }
 
-// The host's connection is of IPv4 or IPv6, and the program's socket of IPv6: it says what
-// Linux says of a socket that nobody has changed.
+// For a host connection of IPv4 or IPv6 accepted by an AF_INET6 socket, options have the default values
+// of Linux.
 func TestHandedOptionsOfIPv6(t *testing.T) {
 	network := stack.New(stack.Config{})
 	defer network.Close()
 	p := New(Options{Network: network})
-	l, errno := p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+	l, errno := p.Socket(linux.AF_INET6, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0)
 	ok(t, errno)
-	ok(t, p.Bind(l, Address{Family: syscall.AF_INET6, IP: netip.AddrPortFrom(netip.IPv6Unspecified(), 80)}))
+	ok(t, p.Bind(l, Address{Family: linux.AF_INET6, IP: netip.AddrPortFrom(netip.IPv6Unspecified(), 80)}))
 	ok(t, p.Listen(l, 5))
 	handTo(t, p, 20000)
-	fd, _, errno := p.Accept4(l, syscall.SOCK_NONBLOCK)
+	fd, _, errno := p.Accept4(l, linux.SOCK_NONBLOCK)
 	ok(t, errno)
 	for _, set := range []int{0, 7, -1} {
 		want := intValue(64)
@@ -199,9 +198,9 @@ func TestHandedOptionsOfIPv6(t *testing.T) {
 			want = intValue(set)
 		}
 		if set != 0 {
-			ok(t, p.SetSockOpt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS, intValue(set)))
+			ok(t, p.SetSockOpt(fd, linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, intValue(set)))
 		}
-		if v, errno := p.GetSockOpt(fd, syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS); errno != 0 || !bytes.Equal(v, want) {
+		if v, errno := p.GetSockOpt(fd, linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS); errno != 0 || !bytes.Equal(v, want) {
 			t.Errorf("the hop limit, set to %d, is %v, %v", set, v, errno)
 		}
 	}
@@ -209,27 +208,27 @@ func TestHandedOptionsOfIPv6(t *testing.T) {
 	ok(t, p.Close(l))
 }
 
-// The host's connection keeps the host's algorithm.
+// A host connection keeps the host's congestion control algorithm.
 func TestHandedCongestion(t *testing.T) {
 	network := stack.New(stack.Config{})
 	defer network.Close()
 	p := New(Options{Network: network})
-	l, errno := p.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+	l, errno := p.Socket(linux.AF_INET, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0)
 	ok(t, errno)
-	ok(t, p.Bind(l, Address{Family: syscall.AF_INET, IP: netip.AddrPortFrom(netip.IPv4Unspecified(), 80)}))
+	ok(t, p.Bind(l, Address{Family: linux.AF_INET, IP: netip.AddrPortFrom(netip.IPv4Unspecified(), 80)}))
 	ok(t, p.Listen(l, 5))
 	f := handTo(t, p, 20000)
-	f.SetOption(syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, append([]byte("bbr"), make([]byte, 13)...))
-	fd, _, errno := p.Accept4(l, syscall.SOCK_NONBLOCK)
+	f.SetOption(linux.IPPROTO_TCP, linux.TCP_CONGESTION, append([]byte("bbr"), make([]byte, 13)...))
+	fd, _, errno := p.Accept4(l, linux.SOCK_NONBLOCK)
 	ok(t, errno)
-	ok(t, p.SetSockOpt(fd, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, []byte("bbr")))
-	wantErrno(t, p.SetSockOpt(fd, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, []byte("cubic")), syscall.ENOENT, "another")
-	wantErrno(t, p.SetSockOpt(fd, syscall.IPPROTO_TCP, tcpFastOpenConnect, intValue(1)), syscall.EINVAL, "connected already")
+	ok(t, p.SetSockOpt(fd, linux.IPPROTO_TCP, linux.TCP_CONGESTION, []byte("bbr")))
+	wantErrno(t, p.SetSockOpt(fd, linux.IPPROTO_TCP, linux.TCP_CONGESTION, []byte("cubic")), linux.ENOENT, "another")
+	wantErrno(t, p.SetSockOpt(fd, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, intValue(1)), linux.EINVAL, "connected already")
 	ok(t, p.Close(fd))
 	ok(t, p.Close(l))
 }
 
-// Nobody listens: not there, not for this address, not any more.
+// A connection is reset without a listener: none at all, none for the address, or a closed one.
 func TestHandedIsRefused(t *testing.T) {
 	p, l := handedProcess(t, netip.MustParseAddrPort("127.0.0.1:80"), 5)
 	handTo(t, p, 1).wantClosed(true, true)
@@ -241,13 +240,12 @@ func TestHandedIsRefused(t *testing.T) {
 	handTo(t, p, 2).wantClosed(true, true)
 	p, l = handedProcess(t, anyPort80, 5)
 	waiting = handTo(t, p, 1)
-	ok(t, p.Shutdown(l, syscall.SHUT_RD))
+	ok(t, p.Shutdown(l, linux.SHUT_RD))
 	waiting.wantClosed(true, false)
 	handTo(t, p, 2).wantClosed(true, true)
 }
 
-// A connection for which the queue has no room waits for as long as one would that is
-// relayed.
+// A connection beyond the backlog waits as long as a relayed connection does.
 func TestHandedQueueIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q handedQueue
@@ -276,16 +274,16 @@ func TestHandedQueueIsFull(t *testing.T) {
 	})
 }
 
-// Several sockets that share a port get connections by turns of the client's port.
+// Connections are distributed among sockets that share a port, by the client's port.
 func TestHandedToSeveral(t *testing.T) {
 	network := stack.New(stack.Config{})
 	t.Cleanup(func() { network.Close() })
 	p := New(Options{Network: network})
 	var listeners [2]int
 	for i := range listeners {
-		fd, errno := p.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+		fd, errno := p.Socket(linux.AF_INET, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0)
 		ok(t, errno)
-		ok(t, p.SetSockOpt(fd, syscall.SOL_SOCKET, soReusePort, intValue(1)))
+		ok(t, p.SetSockOpt(fd, linux.SOL_SOCKET, linux.SO_REUSEPORT, intValue(1)))
 		ok(t, p.Bind(fd, inet(anyPort80)))
 		ok(t, p.Listen(fd, 10))
 		listeners[i] = fd
@@ -305,12 +303,11 @@ func TestHandedToSeveral(t *testing.T) {
 	}
 }
 
-// Who waits for the runtime's poller is served by the host, but for a second descriptor,
-// and whoever waits otherwise.
+// The host's descriptor serves the runtime's poller. A second descriptor and other waiters use Watch.
 func TestHandedWaiting(t *testing.T) {
 	p, l := handedProcess(t, anyPort80, 5)
 	f := handTo(t, p, 1)
-	fd, _, errno := p.Accept4(l, syscall.SOCK_NONBLOCK)
+	fd, _, errno := p.Accept4(l, linux.SOCK_NONBLOCK)
 	ok(t, errno)
 	again, errno := p.Dup(fd)
 	ok(t, errno)
@@ -347,12 +344,12 @@ func TestHandedWaiting(t *testing.T) {
 	}
 }
 
-// Calls that are under way when a connection is closed come before that.
+// A close waits for calls in progress on the host's connection.
 func TestHandedClosedInUse(t *testing.T) {
 	for range 100 {
 		p, l := handedProcess(t, anyPort80, 5)
 		f := handTo(t, p, 1)
-		fd, _, errno := p.Accept4(l, syscall.SOCK_NONBLOCK)
+		fd, _, errno := p.Accept4(l, linux.SOCK_NONBLOCK)
 		ok(t, errno)
 		o := p.Opened(fd)
 		var wg sync.WaitGroup

@@ -2,42 +2,41 @@ package posix
 
 import "sync/atomic"
 
-// Whether a connection of the host's (hosttcp.go) has something to read is mostly known
-// without asking: a read that came up short has taken all that there was, and the runtime's poller is
-// told when more comes. A server asks without need twice for each request of HTTP: once
-// for whether the client has gone, and once for the next request.
+// Whether a connection of the host (hosttcp.go) has data to read is mostly known without a system call.
+// A short read has taken all available data, and the runtime's poller is notified when more arrives.
+// Without this knowledge, an HTTP server makes two useless calls per request: one to learn whether the
+// client has closed the connection, and one for the next request.
 //
-// The poller counts what it is told, and who reads remembers the count from before the
-// call. While it is the same, nothing has come that the poller knows of; whoever reads is told
-// that he has to wait, waits in the poller, and is woken by what has come since.
+// The poller counts its notifications, and a reader remembers the count from before its read. While the
+// count is the same, nothing has arrived that the poller knows of. The read then returns EAGAIN, the
+// reader waits in the poller, and any notification since wakes it.
 //
-// A read can come up short before the end of the stream, or before urgent data, without
-// being told of it again: once either may have come, each read is the host's business.
+// A short read can also precede the end of the stream or urgent data, and no further notification
+// follows. Once either may have arrived, every read goes to the host.
 
-// Arrivals is what the runtime's poller has been told about a connection of the host's. It writes, by
-// operations of sync/atomic: the word grows by two with everything that may be something to read, and
-// becomes odd, for good, with the end of what is received, an error, or urgent data.
+// Arrivals holds the notifications that the runtime's poller received about a connection of the host.
+// The poller writes it with operations of sync/atomic. It adds 2 to the word for every notification of
+// possible input. It sets bit 0, permanently, on the end of the stream, an error or urgent data.
 type Arrivals struct {
 	word atomic.Uint32
 }
 
-// ended is the bit of Arrivals for what a short read does not tell apart.
+// ended is the bit of Arrivals for conditions that a short read does not reveal.
 const ended = 1
 
-// hostInput is what is known about what a connection has to read.
+// hostInput records whether a connection may have data to read.
 type hostInput struct {
-	arrivals atomic.Pointer[Arrivals] // nil: the poller does not watch
-	drained  atomic.Uint32            // the word when all had been read, with bit 0 set; 0: that is not known
+	arrivals atomic.Pointer[Arrivals] // nil: the poller does not watch the connection
+	drained  atomic.Uint32            // the word when all data had been read, with bit 0 set; 0: unknown
 }
 
-// watch has the input known by a from now on; nil: by nothing.
+// watch makes a the source of notifications from now on; nil means there is none.
 func (in *hostInput) watch(a *Arrivals) {
 	in.drained.Store(0)
 	in.arrivals.Store(a)
 }
 
-// look returns the word for a read that is about to be made, and whether it would find
-// nothing.
+// look returns the word before a read, and whether the read would find nothing.
 func (in *hostInput) look() (word uint32, empty bool) {
 	a := in.arrivals.Load()
 	if a == nil {
@@ -47,15 +46,15 @@ func (in *hostInput) look() (word uint32, empty bool) {
 	return word, word&ended == 0 && in.drained.Load() == word|1
 }
 
-// took is told of a read that was made after look, of how many bytes at most, and how many
-// came; 0: none were there.
+// took records the result of a read that followed look: wanted is the size of its buffer, came the
+// number of bytes read; 0 means EAGAIN.
 func (in *hostInput) took(word uint32, wanted, came int) {
 	if word&ended == 0 && came < wanted {
 		in.drained.Store(word | 1)
 	}
 }
 
-// end has each read asked of the host from now on.
+// end makes every later read go to the host.
 func (in *hostInput) end() {
 	if a := in.arrivals.Load(); a != nil {
 		a.word.Or(ended)

@@ -1,64 +1,67 @@
 package posix
 
-import "syscall"
+import "loam/abi/linux"
 
-// Options of TCP sockets whose connection is the host's: the same as of Loam's
-// (tcpoption.go), but what there concerns the connection is asked of the host here. The
-// seal of a process lets these through and no others (unikernel/seal).
+// Options of TCP sockets whose connection belongs to the host. They are those of Loam's own sockets
+// (tcpoption.go), but options of the connection are forwarded to the host. The seal of a process allows
+// these options only (unikernel/seal).
 
-// hostOptions are those of the host that may be set and read.
+// hostOptions are the options of the host that may be set and read.
 var hostOptions = map[optionName]bool{
-	{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE}: true,
-	{syscall.SOL_SOCKET, syscall.SO_OOBINLINE}: true,
-	{syscall.SOL_SOCKET, syscall.SO_RCVBUF}:    true,
-	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}:    true,
-	{syscall.SOL_SOCKET, syscall.SO_LINGER}:    true,
+	{linux.SOL_SOCKET, linux.SO_KEEPALIVE}: true,
+	{linux.SOL_SOCKET, linux.SO_OOBINLINE}: true,
+	{linux.SOL_SOCKET, linux.SO_RCVBUF}:    true,
+	{linux.SOL_SOCKET, linux.SO_SNDBUF}:    true,
+	{linux.SOL_SOCKET, linux.SO_LINGER}:    true,
 
-	{syscall.IPPROTO_TCP, syscall.TCP_NODELAY}:   true,
-	{syscall.IPPROTO_TCP, syscall.TCP_CORK}:      true,
-	{syscall.IPPROTO_TCP, syscall.TCP_QUICKACK}:  true,
-	{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE}:  true,
-	{syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL}: true,
-	{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT}:   true,
-	{syscall.IPPROTO_TCP, syscall.TCP_LINGER2}:   true,
-	{syscall.IPPROTO_TCP, tcpUserTimeout}:        true,
+	{linux.IPPROTO_TCP, linux.TCP_NODELAY}:      true,
+	{linux.IPPROTO_TCP, linux.TCP_CORK}:         true,
+	{linux.IPPROTO_TCP, linux.TCP_QUICKACK}:     true,
+	{linux.IPPROTO_TCP, linux.TCP_KEEPIDLE}:     true,
+	{linux.IPPROTO_TCP, linux.TCP_KEEPINTVL}:    true,
+	{linux.IPPROTO_TCP, linux.TCP_KEEPCNT}:      true,
+	{linux.IPPROTO_TCP, linux.TCP_LINGER2}:      true,
+	{linux.IPPROTO_TCP, linux.TCP_USER_TIMEOUT}: true,
 
-	{syscall.IPPROTO_IP, syscall.IP_TTL}: true,
-	{syscall.IPPROTO_IP, syscall.IP_TOS}: true,
+	{linux.IPPROTO_IP, linux.IP_TTL}: true,
+	{linux.IPPROTO_IP, linux.IP_TOS}: true,
 }
 
-// hostAnswers are those that may only be read, and how long the answer may be, in bytes.
+// hostAnswers are the options of the host that may only be read, with the maximum size of the value in
+// bytes.
 var hostAnswers = map[optionName]int{
-	{syscall.SOL_SOCKET, syscall.SO_ERROR}:    4,
-	{syscall.IPPROTO_TCP, syscall.TCP_MAXSEG}: 4,
-	{syscall.IPPROTO_TCP, syscall.TCP_INFO}:   512,
-	congestion:                                16,
+	{linux.SOL_SOCKET, linux.SO_ERROR}:    4,
+	{linux.IPPROTO_TCP, linux.TCP_MAXSEG}: 4,
+	{linux.IPPROTO_TCP, linux.TCP_INFO}:   512,
+	congestion:                            16,
 }
 
-// hostLocal are those that mean something to listeners only, and are kept.
+// hostLocal are options that only matter to listeners. They are stored and have no effect.
 var hostLocal = map[optionName]bool{
-	{syscall.SOL_SOCKET, syscall.SO_REUSEADDR}: true,
-	{syscall.SOL_SOCKET, soReusePort}:          true,
-	v6OnlyOption:                               true,
+	{linux.SOL_SOCKET, linux.SO_REUSEADDR}: true,
+	{linux.SOL_SOCKET, linux.SO_REUSEPORT}: true,
+	v6OnlyOption:                           true,
 
-	{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT}: true,
+	{linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT}: true,
 }
 
-// keepsHere reports whether an option may be set and read back, and does nothing: the
-// host's connection is one of IPv4.
+// keepsHere reports whether an option can be set and read but has no effect, because the host's
+// connection uses IPv4.
 func (s *hostTCP) keepsHere(key optionName) bool {
-	if key.level == syscall.IPPROTO_IPV6 && (key.name == syscall.IPV6_UNICAST_HOPS || key.name == ipv6TClass) {
+	if key.level == linux.IPPROTO_IPV6 && (key.name == linux.IPV6_UNICAST_HOPS || key.name == linux.IPV6_TCLASS) {
 		return true
 	}
 	return tcpHarmless[key] || harmless6[key] || key == recvErr || key == recvErr6
 }
 
+// option implements socket. Options of the connection are read from the host, the others from the
+// stored values.
 func (s *hostTCP) option(level, name int) ([]byte, Errno) {
 	key := optionName{level, name}
 	size, ok := hostAnswers[key]
 	switch {
 	case s.wrongLevel(level):
-		return nil, syscall.ENOPROTOOPT
+		return nil, linux.ENOPROTOOPT
 	case ok:
 	case hostOptions[key]:
 		size = 8 // a struct linger
@@ -66,31 +69,32 @@ func (s *hostTCP) option(level, name int) ([]byte, Errno) {
 		return s.recallGiven(key), 0
 	case s.keepsHere(key):
 		return s.recallKept(key), 0
-	case key == optionName{syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN}:
+	case key == optionName{linux.SOL_SOCKET, linux.SO_ACCEPTCONN}:
 		return boolValue(false), 0
-	case level == syscall.SOL_SOCKET:
+	case level == linux.SOL_SOCKET:
 		return s.socketBase.option(name)
 	default:
-		return nil, syscall.ENOPROTOOPT
+		return nil, linux.ENOPROTOOPT
 	}
 	return s.ask(key, size)
 }
 
-// defaultHops is the hop limit of who has set none.
+// defaultHops is the hop limit unless the program sets one.
 const defaultHops = 64
 
-// recallKept is what was set, or what the option is without.
+// recallKept returns the stored value of an option, or its default.
 func (s *hostTCP) recallKept(key optionName) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.kept(key)
-	if key.name == syscall.IPV6_UNICAST_HOPS && key.level == syscall.IPPROTO_IPV6 && n <= 0 { // -1 means the default, too
+	if key.name == linux.IPV6_UNICAST_HOPS && key.level == linux.IPPROTO_IPV6 && n <= 0 { // -1 means the default, too
 		n = defaultHops
 	}
 	return intValue(n)
 }
 
-// recallGiven is what the listening socket was given, unless this one was given another.
+// recallGiven returns the value set on this socket, or else the value inherited from the listening
+// socket.
 func (s *hostTCP) recallGiven(key optionName) []byte {
 	s.mu.Lock()
 	n, set := s.remembered[key]
@@ -106,7 +110,7 @@ func (s *hostTCP) recallGiven(key optionName) []byte {
 // ask reads an option of the host, of up to size bytes.
 func (s *hostTCP) ask(key optionName, size int) ([]byte, Errno) {
 	if !s.enter() {
-		return nil, syscall.EBADF
+		return nil, linux.EBADF
 	}
 	defer s.leave()
 	value := make([]byte, size)
@@ -117,38 +121,39 @@ func (s *hostTCP) ask(key optionName, size int) ([]byte, Errno) {
 	return value[:n], 0
 }
 
+// setOption implements socket. Options of the connection are set on the host, the others are stored.
 func (s *hostTCP) setOption(level, name int, value []byte) Errno {
 	key := optionName{level, name}
 	switch {
 	case s.wrongLevel(level):
-		return syscall.ENOPROTOOPT
+		return linux.ENOPROTOOPT
 	case key == v6OnlyOption:
-		return syscall.EINVAL // only before there is a port
+		return linux.EINVAL // only before the socket has a port
 	case key == fastOpenConnect:
-		return syscall.EINVAL // only before there is a connection
+		return linux.EINVAL // only before the socket is connected
 	case key == congestion:
 		has, errno := s.ask(key, hostAnswers[key])
 		if errno != 0 {
 			return errno
 		}
-		return chooseCongestion(value, has)
+		return keepCongestion(value, has)
 	case hostOptions[key]:
 		if !s.enter() {
-			return syscall.EBADF
+			return linux.EBADF
 		}
 		defer s.leave()
 		return s.host.SetOption(level, name, value)
 	case hostLocal[key] || s.keepsHere(key):
 		return s.remember(key, value)
-	case level == syscall.SOL_SOCKET:
+	case level == linux.SOL_SOCKET:
 		return s.socketBase.setOption(name, value)
 	}
-	return syscall.ENOPROTOOPT
+	return linux.ENOPROTOOPT
 }
 
 // takeError implements socket.
 func (s *hostTCP) takeError() Errno {
-	b, errno := s.ask(optionName{syscall.SOL_SOCKET, syscall.SO_ERROR}, 4)
+	b, errno := s.ask(optionName{linux.SOL_SOCKET, linux.SO_ERROR}, 4)
 	if errno != 0 {
 		return errno
 	}
@@ -156,9 +161,9 @@ func (s *hostTCP) takeError() Errno {
 	return Errno(n)
 }
 
-// linuxState is the state of the connection as Linux numbers it.
+// linuxState returns the state of the connection in Linux's numbering.
 func (s *hostTCP) linuxState() uint8 {
-	b, errno := s.ask(optionName{syscall.IPPROTO_TCP, syscall.TCP_INFO}, 1) // the first field of struct tcp_info
+	b, errno := s.ask(optionName{linux.IPPROTO_TCP, linux.TCP_INFO}, 1) // the first field of struct tcp_info
 	if errno != 0 || len(b) == 0 {
 		return linuxClose
 	}

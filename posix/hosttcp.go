@@ -3,55 +3,59 @@ package posix
 import (
 	"sync"
 	"sync/atomic"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// HostTCP is a TCP connection of the host's that was handed to the program. Its calls
-// are Linux's, in non-blocking mode: what would wait is EAGAIN. None is made after Close.
+// HostTCP is a TCP connection of the host that was handed to the program. Its methods have the meaning
+// of Linux's calls in non-blocking mode: they return EAGAIN instead of waiting. No method is called
+// after Close.
 type HostTCP interface {
+	// Read and Write transfer at most len(b) bytes; Recv and Send do so with MSG_* flags.
 	Read(b []byte) (int, Errno)
 	Write(b []byte) (int, Errno)
 	Recv(b []byte, flags int) (int, Errno)
 	Send(b []byte, flags int) (int, Errno)
-	// Events is what poll(2) tells.
+	// Events returns the ready events, as poll(2) does.
 	Events() Events
+	// Shutdown implements shutdown(2); how is SHUT_RD, SHUT_WR or SHUT_RDWR.
 	Shutdown(how int) Errno
-	// Option reads an option into value and returns how much of it was set.
+	// Option reads an option into value and returns its length in bytes.
 	Option(level, name int, value []byte) (int, Errno)
 	SetOption(level, name int, value []byte) Errno
-	// Queued is the answer to a request of ioctl(2): FIONREAD, TIOCOUTQ, SIOCATMARK.
+	// Queued returns the result of an ioctl(2) request: FIONREAD, SIOCOUTQ or SIOCATMARK.
 	Queued(request int) int
-	// Descriptor is that of the host.
+	// Descriptor returns the host's file descriptor.
 	Descriptor() int
-	// Watch has look called now and whenever something to read or room to
-	// write begins, with the events of either, until it returns true or the connection is closed. It is called
-	// once. Errors: EMFILE.
+	// Watch calls look now, and again whenever input arrives or room to write appears, until look
+	// returns true or the connection is closed. of is the set of events that may have occurred. Watch
+	// is called at most once. Errors: EMFILE.
 	Watch(look func(of Events) (over bool)) Errno
-	// Close closes the connection. abort sends a reset; refused says that no program
-	// has had it.
+	// Close closes the connection. abort sends a reset. refused means that no program has received the
+	// connection.
 	Close(abort, refused bool)
 }
 
-// hostTCP is a TCP socket whose connection is the host's. To the program it is one of
-// Loam's: it has Loam's addresses and the descriptors of any open file, and what it
-// asks of the host is a list (hostoption.go). The poller of the Go runtime waits for it
-// as on Linux; whoever else waits is told by goroutines that do (HostTCP.Watch).
+// hostTCP is a TCP socket whose connection belongs to the host. To the program it looks like a socket
+// of Loam: it has addresses of Loam's network and an ordinary descriptor. The options that reach the
+// host are listed in hostoption.go. The poller of the Go runtime watches the host's descriptor, as on
+// Linux; other waiters are notified by goroutines (HostTCP.Watch).
 type hostTCP struct {
 	socketBase
 	host      HostTCP
-	name      Address
-	from      Address
-	inherited []givenOption         // of who accepted it
-	calls     atomic.Int64          // of the host under way; hostClosed is added by close
-	watching  sync.Once             // guards HostTCP.Watch
-	polled    atomic.Pointer[watch] // the descriptor that the runtime's poller has
+	name      Address               // local address
+	from      Address               // address of the peer
+	inherited []givenOption         // from the listening socket
+	calls     atomic.Int64          // host calls in progress, plus hostClosed after close
+	watching  sync.Once             // guards the call of HostTCP.Watch
+	polled    atomic.Pointer[watch] // the descriptor's watch if the runtime's poller waits for it
 	input     hostInput
 }
 
-// hostClosed is far more than there are calls at once.
+// hostClosed exceeds the number of concurrent calls.
 const hostClosed = 1 << 32
 
-// newHostTCP makes a socket for a connection that the socket l accepts.
+// newHostTCP returns the socket for a connection that the listening socket l accepts.
 func (l *tcpSocket) newHostTCP(h HostTCP, name, from Address) *hostTCP {
 	s := &hostTCP{
 		socketBase: socketBase{domain: l.domain, typ: l.typ, pro: l.pro},
@@ -61,8 +65,8 @@ func (l *tcpSocket) newHostTCP(h HostTCP, name, from Address) *hostTCP {
 	return s
 }
 
-// enter begins a call of the host, which keeps the connection from being closed under
-// it, where another could get its number. false: it is closed.
+// enter begins a call of the host and keeps the connection open until leave. Otherwise the host's
+// descriptor could be closed and reused during the call. It returns false if the socket is closed.
 func (s *hostTCP) enter() bool {
 	if s.calls.Add(1) > hostClosed {
 		s.leave()
@@ -71,7 +75,7 @@ func (s *hostTCP) enter() bool {
 	return true
 }
 
-// leave ends the call. The last one closes what was closed meanwhile.
+// leave ends the call. If the socket was closed meanwhile, the last call closes the connection.
 func (s *hostTCP) leave() {
 	if s.calls.Add(-1) == hostClosed && s.calls.CompareAndSwap(hostClosed, 2*hostClosed) {
 		s.host.Close(false, false)
@@ -84,21 +88,21 @@ func (s *hostTCP) close() {
 	s.leave()
 }
 
-// watch has the queue told of what happens. It is called when somebody enters it.
+// watch makes the host's events reach the queue. The queue calls it when a waiter registers.
 func (s *hostTCP) watch() {
 	s.watching.Do(func() {
 		if !s.enter() {
 			return
 		}
 		defer s.leave()
-		if s.host.Watch(s.look) != 0 { // whoever waits must not wait for ever
-			s.host.Shutdown(syscall.SHUT_RDWR)
+		if s.host.Watch(s.look) != 0 { // without events, waiters would wait forever
+			s.host.Shutdown(linux.SHUT_RDWR)
 		}
 	})
 }
 
-// look tells the queue what of some events is ready. It returns true when the socket has
-// been closed.
+// look reports to the queue which of the events of are ready. It returns true when the socket has been
+// closed.
 func (s *hostTCP) look(of Events) bool {
 	if !s.enter() {
 		return true
@@ -119,15 +123,15 @@ func (s *hostTCP) events() Events {
 
 func (s *hostTCP) read(b []byte) (int, Errno) {
 	if !s.enter() {
-		return 0, syscall.EBADF
+		return 0, linux.EBADF
 	}
 	defer s.leave()
 	word, empty := s.input.look()
 	if empty && len(b) > 0 {
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	}
 	n, errno := s.host.Read(b)
-	if n > 0 || errno == syscall.EAGAIN {
+	if n > 0 || errno == linux.EAGAIN {
 		s.input.took(word, len(b), n)
 	}
 	return n, errno
@@ -135,20 +139,20 @@ func (s *hostTCP) read(b []byte) (int, Errno) {
 
 func (s *hostTCP) write(b []byte) (int, Errno) {
 	if !s.enter() {
-		return 0, syscall.EBADF
+		return 0, linux.EBADF
 	}
 	n, errno := s.host.Write(b)
 	s.leave()
 	return n, errno
 }
 
-// Flags that mean something to the host; the others are served here, or by who calls.
+// Flags passed to the host; the others are handled here or by the caller.
 const (
-	hostRecvFlags = syscall.MSG_PEEK | syscall.MSG_OOB | syscall.MSG_TRUNC
-	hostSendFlags = syscall.MSG_OOB | syscall.MSG_EOR | msgMore | syscall.MSG_NOSIGNAL
-	msgMore       = 0x8000
+	hostRecvFlags = linux.MSG_PEEK | linux.MSG_OOB | linux.MSG_TRUNC
+	hostSendFlags = linux.MSG_OOB | linux.MSG_EOR | linux.MSG_MORE | linux.MSG_NOSIGNAL
 )
 
+// recv implements socket. Without flags it is equivalent to read.
 func (s *hostTCP) recv(b []byte, flags int) (Received, Errno) {
 	flags &= hostRecvFlags
 	if flags == 0 {
@@ -156,12 +160,12 @@ func (s *hostTCP) recv(b []byte, flags int) (Received, Errno) {
 		return Received{N: n, Len: n}, errno
 	}
 	if !s.enter() {
-		return Received{}, syscall.EBADF
+		return Received{}, linux.EBADF
 	}
 	defer s.leave()
 	n, errno := s.host.Recv(b, flags)
 	r := Received{N: min(n, len(b)), Len: n}
-	if flags&syscall.MSG_TRUNC != 0 { // the bytes were thrown away (tcp(7))
+	if flags&linux.MSG_TRUNC != 0 { // the bytes were discarded (tcp(7))
 		r.N = 0
 	}
 	return r, errno
@@ -169,11 +173,11 @@ func (s *hostTCP) recv(b []byte, flags int) (Received, Errno) {
 
 // send ignores the address, as Linux does on a connection.
 func (s *hostTCP) send(b []byte, m Outgoing) (int, Errno) {
-	if m.Flags&msgFastOpen != 0 {
-		return 0, syscall.EOPNOTSUPP
+	if m.Flags&linux.MSG_FASTOPEN != 0 {
+		return 0, linux.EOPNOTSUPP
 	}
 	if !s.enter() {
-		return 0, syscall.EBADF
+		return 0, linux.EBADF
 	}
 	defer s.leave()
 	if flags := m.Flags & hostSendFlags; flags != 0 {
@@ -184,16 +188,16 @@ func (s *hostTCP) send(b []byte, m Outgoing) (int, Errno) {
 
 // recvUrgent receives the urgent byte.
 func (s *hostTCP) recvUrgent(b []byte, flags int) (Received, Errno) {
-	r, errno := s.recv(b, syscall.MSG_OOB|flags&syscall.MSG_PEEK)
-	if r.Flags = syscall.MSG_OOB; errno == 0 && len(b) == 0 {
-		r.Flags |= syscall.MSG_TRUNC
+	r, errno := s.recv(b, linux.MSG_OOB|flags&linux.MSG_PEEK)
+	if r.Flags = linux.MSG_OOB; errno == 0 && len(b) == 0 {
+		r.Flags |= linux.MSG_TRUNC
 	}
 	return r, errno
 }
 
 func (s *hostTCP) shutdown(how int) Errno {
 	if !s.enter() {
-		return syscall.EBADF
+		return linux.EBADF
 	}
 	defer s.leave()
 	errno := s.host.Shutdown(how)
@@ -209,20 +213,20 @@ func (s *hostTCP) queued(request int) int {
 	return s.host.Queued(request)
 }
 
-func (s *hostTCP) buffered() int { return s.queued(fioNRead) }
-func (s *hostTCP) unsent() int   { return s.queued(sioOutq) }
-func (s *hostTCP) atMark() int   { return s.queued(sioAtMark) }
+func (s *hostTCP) buffered() int { return s.queued(linux.FIONREAD) }
+func (s *hostTCP) unsent() int   { return s.queued(linux.SIOCOUTQ) }
+func (s *hostTCP) atMark() int   { return s.queued(linux.SIOCATMARK) }
 
-func (s *hostTCP) bind(Address) Errno      { return syscall.EINVAL }
-func (s *hostTCP) listen(int) Errno        { return syscall.EINVAL }
-func (s *hostTCP) accept() (socket, Errno) { return nil, syscall.EINVAL }
-func (s *hostTCP) connect(a Address) Errno { return syscall.EISCONN }
+func (s *hostTCP) bind(Address) Errno      { return linux.EINVAL }
+func (s *hostTCP) listen(int) Errno        { return linux.EINVAL }
+func (s *hostTCP) accept() (socket, Errno) { return nil, linux.EINVAL }
+func (s *hostTCP) connect(a Address) Errno { return linux.EISCONN }
 func (s *hostTCP) local() Address          { return s.name }
 
-// peer is the gateway, as long as there is a connection.
+// peer returns the client's address while the connection exists.
 func (s *hostTCP) peer() (Address, Errno) {
 	if s.linuxState() == linuxClose {
-		return Address{}, syscall.ENOTCONN
+		return Address{}, linux.ENOTCONN
 	}
 	return s.from, 0
 }

@@ -5,15 +5,16 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
 func inet6(s string) Address {
-	return Address{Family: syscall.AF_INET6, IP: netip.MustParseAddrPort(s)}
+	return Address{Family: linux.AF_INET6, IP: netip.MustParseAddrPort(s)}
 }
 
-// The scope of an address stands behind it.
+// The scope is the last field of an address.
 func TestAddressForms6(t *testing.T) {
 	a := inet6("[fe80::1%3]:80")
 	want := append([]byte{10, 0, 0, 80, 0, 0, 0, 0, 0xfe, 0x80}, make([]byte, 13)...)
@@ -26,24 +27,24 @@ func TestAddressForms6(t *testing.T) {
 	}
 }
 
-// ipv6(7): a socket of AF_INET6 hears IPv4, too, whose addresses are mapped, unless
-// IPV6_V6ONLY says no; that is said before it is bound.
+// ipv6(7): an AF_INET6 socket also receives IPv4, with mapped addresses, unless IPV6_V6ONLY was set
+// before bind.
 func TestDualStack(t *testing.T) {
 	p := process(t)
-	l := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0))
+	l := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))
 	if a, _ := p.GetSockName(l); a != inet6("[::]:0") {
 		t.Errorf("not bound: %v", a)
 	}
 	ok(t, p.Bind(l, inet6("[::]:0")))
-	wantErrno(t, p.SetSockOpt(l, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, intValue(1)), syscall.EINVAL, "IPV6_V6ONLY when it is bound")
+	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, intValue(1)), linux.EINVAL, "IPV6_V6ONLY when it is bound")
 	ok(t, p.Listen(l, 5))
 	name, _ := p.GetSockName(l)
 	port := name.IP.Port()
 	if name.IP.Addr() != netip.IPv6Unspecified() {
 		t.Errorf("it listens at %v", name)
 	}
-	for _, to := range []Address{localhost(port), {Family: syscall.AF_INET6, IP: netip.AddrPortFrom(netip.IPv6Loopback(), port)}} {
-		c := fd(t)(p.Socket(int(to.Family), syscall.SOCK_STREAM, 0))
+	for _, to := range []Address{localhost(port), {Family: linux.AF_INET6, IP: netip.AddrPortFrom(netip.IPv6Loopback(), port)}} {
+		c := fd(t)(p.Socket(int(to.Family), linux.SOCK_STREAM, 0))
 		ok(t, p.Connect(c, to))
 		in, peer, errno := p.Accept4(l, 0)
 		ok(t, errno)
@@ -52,40 +53,40 @@ func TestDualStack(t *testing.T) {
 		if want.Is4() {
 			want = netip.AddrFrom16(want.As16())
 		}
-		if peer.Family != syscall.AF_INET6 || local.IP.Addr() != want || peer.IP.Addr() != want {
+		if peer.Family != linux.AF_INET6 || local.IP.Addr() != want || peer.IP.Addr() != want {
 			t.Errorf("from %v: local %v, peer %v", to, local, peer)
 		}
 	}
 	if text := p.procTCP6(); !strings.Contains(text, "00000000000000000000000000000000:") || strings.Count(text, "\n") < 4 {
 		t.Errorf("/proc/net/tcp6:\n%s", text)
 	}
-	mapped := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0))
-	to := Address{Family: syscall.AF_INET6, IP: netip.AddrPortFrom(netip.MustParseAddr("::ffff:127.0.0.1"), port)}
+	mapped := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))
+	to := Address{Family: linux.AF_INET6, IP: netip.AddrPortFrom(netip.MustParseAddr("::ffff:127.0.0.1"), port)}
 	ok(t, p.Connect(mapped, to))
 	if a, _ := p.GetPeerName(mapped); a != to {
 		t.Errorf("a mapped peer is %v", a)
 	}
-	only := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0))
-	ok(t, p.SetSockOpt(only, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, intValue(1)))
-	wantErrno(t, p.Connect(only, to), syscall.ENETUNREACH, "a mapped address with IPV6_V6ONLY")
-	wantErrno(t, p.Bind(only, inet6("[::ffff:127.0.0.1]:0")), syscall.EINVAL, "to bind one")
-	wantErrno(t, p.Bind(only, localhost(0)), syscall.EAFNOSUPPORT, "an address of AF_INET")
-	four := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
-	wantErrno(t, p.SetSockOpt(four, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, intValue(1)), syscall.ENOPROTOOPT, "on AF_INET")
+	only := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))
+	ok(t, p.SetSockOpt(only, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, intValue(1)))
+	wantErrno(t, p.Connect(only, to), linux.ENETUNREACH, "a mapped address with IPV6_V6ONLY")
+	wantErrno(t, p.Bind(only, inet6("[::ffff:127.0.0.1]:0")), linux.EINVAL, "to bind one")
+	wantErrno(t, p.Bind(only, localhost(0)), linux.EAFNOSUPPORT, "an address of AF_INET")
+	four := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
+	wantErrno(t, p.SetSockOpt(four, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, intValue(1)), linux.ENOPROTOOPT, "on AF_INET")
 }
 
-// RFC 3542: what comes with a datagram, as it is asked for.
+// RFC 3542: a datagram is received with the control messages that were requested.
 func TestControl6(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(s, inet6("[::1]:0")))
 	name, _ := p.GetSockName(s)
-	for _, o := range []int{ipv6RecvPktInfo, ipv6RecvHopLimit, ipv6RecvTClass} {
-		ok(t, p.SetSockOpt(s, syscall.IPPROTO_IPV6, o, intValue(1)))
+	for _, o := range []int{linux.IPV6_RECVPKTINFO, linux.IPV6_RECVHOPLIMIT, linux.IPV6_RECVTCLASS} {
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, o, intValue(1)))
 	}
-	c := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
-	ok(t, p.SetSockOpt(c, syscall.IPPROTO_IPV6, syscall.IPV6_UNICAST_HOPS, intValue(7)))
-	ok(t, p.SetSockOpt(c, syscall.IPPROTO_IPV6, ipv6TClass, intValue(0x20)))
+	c := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
+	ok(t, p.SetSockOpt(c, linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, intValue(7)))
+	ok(t, p.SetSockOpt(c, linux.IPPROTO_IPV6, linux.IPV6_TCLASS, intValue(0x20)))
 	if _, errno := p.Send(c, []byte("hello"), Outgoing{To: name}); errno != 0 {
 		t.Fatal(errno)
 	}
@@ -94,9 +95,9 @@ func TestControl6(t *testing.T) {
 	ok(t, errno)
 	one := netip.IPv6Loopback().As16()
 	want := []Control{
-		{Level: syscall.IPPROTO_IPV6, Type: ipv6PktInfo, Data: binary.NativeEndian.AppendUint32(one[:], 1)},
-		{Level: syscall.IPPROTO_IPV6, Type: ipv6HopLimit, Data: intValue(7)},
-		{Level: syscall.IPPROTO_IPV6, Type: ipv6TClass, Data: intValue(0x20)},
+		{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_PKTINFO, Data: binary.NativeEndian.AppendUint32(one[:], 1)},
+		{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_HOPLIMIT, Data: intValue(7)},
+		{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_TCLASS, Data: intValue(0x20)},
 	}
 	same := slices.EqualFunc(r.Control, want, func(a, b Control) bool {
 		return a.Level == b.Level && a.Type == b.Type && slices.Equal(a.Data, b.Data)
@@ -106,25 +107,25 @@ func TestControl6(t *testing.T) {
 	}
 }
 
-// RFC 3542 section 6.2, ip(7): where a datagram comes from, as its sender wants it.
+// RFC 3542 section 6.2, ip(7): the sender chooses the source address of a datagram.
 func TestSendFrom(t *testing.T) {
 	p := process(t)
 	own := netip.MustParseAddr("fd00::9")
 	if err := p.net.AddAddress("lo", netip.PrefixFrom(own, 128)); err != nil {
 		t.Fatal(err)
 	}
-	server := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	server := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(server, inet6("[::]:0")))
 	name, _ := p.GetSockName(server)
 	at := func(a string) Address {
-		return Address{Family: syscall.AF_INET6, IP: netip.AddrPortFrom(netip.MustParseAddr(a), name.IP.Port())}
+		return Address{Family: linux.AF_INET6, IP: netip.AddrPortFrom(netip.MustParseAddr(a), name.IP.Port())}
 	}
 	six := func(a netip.Addr, index uint32) Control {
 		b := a.As16()
-		return Control{Level: syscall.IPPROTO_IPV6, Type: ipv6PktInfo, Data: binary.NativeEndian.AppendUint32(b[:], index)}
+		return Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_PKTINFO, Data: binary.NativeEndian.AppendUint32(b[:], index)}
 	}
-	four := Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_PKTINFO, Data: []byte{0, 0, 0, 0, 127, 0, 0, 9, 0, 0, 0, 0}}
-	client := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	four := Control{Level: linux.IPPROTO_IP, Type: linux.IP_PKTINFO, Data: []byte{0, 0, 0, 0, 127, 0, 0, 9, 0, 0, 0, 0}}
+	client := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
 	for _, c := range []struct {
 		sentence string
 		to       Address
@@ -151,15 +152,15 @@ func TestSendFrom(t *testing.T) {
 		from Control
 		want Errno
 	}{
-		"another host's":     {six(netip.MustParseAddr("fd00::99"), 0), syscall.EINVAL},
-		"of another version": {four, syscall.EINVAL},
-		"no such link":       {six(own, 99), syscall.ENODEV},
-		"half a message":     {Control{Level: syscall.IPPROTO_IPV6, Type: ipv6PktInfo, Data: make([]byte, 19)}, syscall.EINVAL},
+		"another host's":     {six(netip.MustParseAddr("fd00::99"), 0), linux.EINVAL},
+		"of another version": {four, linux.EINVAL},
+		"no such link":       {six(own, 99), linux.ENODEV},
+		"half a message":     {Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_PKTINFO, Data: make([]byte, 19)}, linux.EINVAL},
 	} {
 		_, errno := p.Send(client, []byte("x"), Outgoing{To: at("::1"), Control: []Control{c.from}})
 		wantErrno(t, errno, c.want, sentence)
 	}
-	for _, o := range []optionName{{syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_HOPS}, {syscall.IPPROTO_IP, syscall.IP_MULTICAST_TTL}} {
+	for _, o := range []optionName{{linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_HOPS}, {linux.IPPROTO_IP, linux.IP_MULTICAST_TTL}} {
 		for _, n := range []int{0, 9, -1} {
 			want := intValue(1)
 			if n > 0 {
@@ -175,7 +176,7 @@ func TestSendFrom(t *testing.T) {
 	}
 }
 
-// /proc/net/if_inet6 and ipv6_route, as proc(5) and net.Interfaces know them.
+// /proc/net/if_inet6 and ipv6_route have the format of proc(5), which net.Interfaces parses.
 func TestProcNet6(t *testing.T) {
 	p := process(t)
 	if got := p.procIfInet6(); got != "00000000000000000000000000000001 01 80 10 80       lo\n" {
@@ -189,7 +190,7 @@ func TestProcNet6(t *testing.T) {
 	}
 }
 
-// handedOver is a connection of the host's of which only the end is asked for.
+// handedOver is a connection of the host that only records its Close.
 type handedOver struct {
 	HostTCP
 	closed bool
@@ -197,14 +198,14 @@ type handedOver struct {
 
 func (h *handedOver) Close(abort, refused bool) { h.closed = true }
 
-// A connection that the host hands over is one of IPv4: a socket of AF_INET6 accepts it with addresses
-// that are mapped. For one that is for IPv6 only, it is of IPv6.
+// An AF_INET6 socket accepts a host connection with IPv4-mapped addresses. An IPv6-only socket accepts
+// it with IPv6 addresses.
 func TestHandedToIPv6(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		v6Only bool
 		at     string
-		peer   string // "": it is reset
+		peer   string // "": the connection is reset
 	}{
 		{"of both versions", false, "[::]:0", "[::ffff:10.0.2.2]:4000"},
 		{"of IPv6 alone", true, "[::]:0", "[fd6c:6f61:6d00::2]:4000"},
@@ -216,8 +217,8 @@ func TestHandedToIPv6(t *testing.T) {
 			if err := p.net.AddAddress("lo", netip.MustParsePrefix("fd6c:6f61:6d00::15/64")); err != nil {
 				t.Fatal(err)
 			}
-			l := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
-			ok(t, p.SetSockOpt(l, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, boolValue(c.v6Only)))
+			l := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0))
+			ok(t, p.SetSockOpt(l, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, boolValue(c.v6Only)))
 			ok(t, p.Bind(l, inet6(c.at)))
 			ok(t, p.Listen(l, 5))
 			name, _ := p.GetSockName(l)
@@ -227,7 +228,7 @@ func TestHandedToIPv6(t *testing.T) {
 				Way{at("fd6c:6f61:6d00::15"), netip.MustParseAddrPort("[fd6c:6f61:6d00::2]:4000")})
 			_, peer, errno := p.Accept4(l, 0)
 			switch {
-			case c.peer == "" && (!h.closed || errno != syscall.EAGAIN):
+			case c.peer == "" && (!h.closed || errno != linux.EAGAIN):
 				t.Errorf("closed %v, %v", h.closed, errno)
 			case c.peer != "" && (h.closed || errno != 0 || peer != inet6(c.peer)):
 				t.Errorf("closed %v, from %v, %v", h.closed, peer, errno)
@@ -236,10 +237,10 @@ func TestHandedToIPv6(t *testing.T) {
 	}
 }
 
-// A listener at the loopback address, before any other.
+// The first socket of a process can listen on the IPv6 loopback address.
 func TestListenerFor6Alone(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_STREAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))
 	ok(t, p.Bind(s, inet6("[::1]:0")))
 	ok(t, p.Listen(s, 1))
 	ok(t, p.Close(s))

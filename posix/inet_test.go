@@ -3,17 +3,19 @@ package posix
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"net/netip"
 	"runtime"
 	"syscall"
 	"testing"
 	"time"
 
+	"loam/abi/linux"
 	"loam/link"
 )
 
-// A blocking socket waits; with SO_RCVTIMEO only so long; a non-blocking one
-// does not (socket(7)).
+// A blocking socket waits, with SO_RCVTIMEO for a limited time. A non-blocking socket does not wait
+// (socket(7)).
 func TestTCPBlocking(t *testing.T) {
 	p := process(t)
 	client, server := tcpPair(t, p, 0)
@@ -22,11 +24,11 @@ func TestTCPBlocking(t *testing.T) {
 	if n, errno := p.Read(server, buf); string(buf[:max(n, 0)]) != "hello" || errno != 0 {
 		t.Errorf("read %q, %v", buf[:max(n, 0)], errno)
 	}
-	ok(t, p.SetSockOpt(server, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, timeValue(time.Millisecond)))
+	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_RCVTIMEO, timeValue(time.Millisecond)))
 	_, errno := p.Read(server, buf)
-	wantErrno(t, errno, syscall.EAGAIN, "SO_RCVTIMEO")
-	_, errno = p.Recv(server, buf, syscall.MSG_DONTWAIT)
-	wantErrno(t, errno, syscall.EAGAIN, "MSG_DONTWAIT")
+	wantErrno(t, errno, linux.EAGAIN, "SO_RCVTIMEO")
+	_, errno = p.Recv(server, buf, linux.MSG_DONTWAIT)
+	wantErrno(t, errno, linux.EAGAIN, "MSG_DONTWAIT")
 
 	const size = 32 << 20
 	go func() {
@@ -35,8 +37,8 @@ func TestTCPBlocking(t *testing.T) {
 		}
 		p.Close(client)
 	}()
-	ok(t, p.SetSockOpt(server, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, timeValue(0)))
-	r, errno := p.Recv(server, make([]byte, 1<<20), syscall.MSG_WAITALL)
+	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_RCVTIMEO, timeValue(0)))
+	r, errno := p.Recv(server, make([]byte, 1<<20), linux.MSG_WAITALL)
 	if r.N != 1<<20 || errno != 0 {
 		t.Errorf("MSG_WAITALL: %d, %v", r.N, errno)
 	}
@@ -54,115 +56,115 @@ func TestTCPBlocking(t *testing.T) {
 	}
 }
 
-// A connection comes about step by step on a non-blocking socket (connect(2)).
+// The states of connect(2) on a non-blocking socket.
 func TestTCPConnectStates(t *testing.T) {
 	p := process(t)
-	l := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
+	l := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0))
 	_, _, errno := p.Accept4(l, 0)
-	wantErrno(t, errno, syscall.EINVAL, "accept before listen")
+	wantErrno(t, errno, linux.EINVAL, "accept before listen")
 	ok(t, p.Bind(l, localhost(0)))
-	wantErrno(t, p.Bind(l, localhost(0)), syscall.EINVAL, "bind twice")
+	wantErrno(t, p.Bind(l, localhost(0)), linux.EINVAL, "bind twice")
 	ok(t, p.Listen(l, 1))
 	ok(t, p.Listen(l, 2))
 	name, _ := p.GetSockName(l)
 	_, _, errno = p.Accept4(l, 0)
-	wantErrno(t, errno, syscall.EAGAIN, "accept of nobody")
+	wantErrno(t, errno, linux.EAGAIN, "accept of nobody")
 
-	c := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
+	c := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0))
 	_, errno = p.GetPeerName(c)
-	wantErrno(t, errno, syscall.ENOTCONN, "peer before connect")
+	wantErrno(t, errno, linux.ENOTCONN, "peer before connect")
 	_, errno = p.Read(c, make([]byte, 1))
-	wantErrno(t, errno, syscall.ENOTCONN, "read before connect")
-	wantErrno(t, p.Connect(c, name), syscall.EINPROGRESS, "connect")
+	wantErrno(t, errno, linux.ENOTCONN, "read before connect")
+	wantErrno(t, p.Connect(c, name), linux.EINPROGRESS, "connect")
 	fds := []PollFD{{FD: c, Events: PollOut}}
 	if n, errno := p.Poll(fds, long); n != 1 || errno != 0 || fds[0].Revents != PollOut {
 		t.Errorf("poll: %d, %v, %v", n, errno, fds)
 	}
-	if v, errno := p.GetSockOpt(c, syscall.SOL_SOCKET, syscall.SO_ERROR); !bytes.Equal(v, intValue(0)) || errno != 0 {
+	if v, errno := p.GetSockOpt(c, linux.SOL_SOCKET, linux.SO_ERROR); !bytes.Equal(v, intValue(0)) || errno != 0 {
 		t.Errorf("SO_ERROR: %v, %v", v, errno)
 	}
-	ok(t, p.Connect(c, name)) // says once that it has come about
-	wantErrno(t, p.Connect(c, name), syscall.EISCONN, "connect once more")
+	ok(t, p.Connect(c, name)) // reports success once
+	wantErrno(t, p.Connect(c, name), linux.EISCONN, "connect once more")
 
 	ok(t, p.Close(l))
-	refused := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
-	wantErrno(t, p.Connect(refused, name), syscall.ECONNREFUSED, "nobody listens")
-	wantErrno(t, p.Connect(refused, Address{Family: syscall.AF_UNIX, Name: "/x"}), syscall.EAFNOSUPPORT, "another family")
+	refused := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
+	wantErrno(t, p.Connect(refused, name), linux.ECONNREFUSED, "nobody listens")
+	wantErrno(t, p.Connect(refused, Address{Family: linux.AF_UNIX, Name: "/x"}), linux.EAFNOSUPPORT, "another family")
 	far := inet(netip.MustParseAddrPort("192.0.2.1:1"))
-	wantErrno(t, p.Connect(refused, far), syscall.ENETUNREACH, "no route")
-	wantErrno(t, p.Bind(refused, far), syscall.EADDRNOTAVAIL, "not our address")
+	wantErrno(t, p.Connect(refused, far), linux.ENETUNREACH, "no route")
+	wantErrno(t, p.Bind(refused, far), linux.EADDRNOTAVAIL, "not our address")
 }
 
-// SO_LINGER with no time has close send a reset.
+// With SO_LINGER and a time of 0, close sends a reset.
 func TestTCPReset(t *testing.T) {
 	p := process(t)
 	client, server := tcpPair(t, p, 0)
-	ok(t, p.SetSockOpt(server, syscall.SOL_SOCKET, syscall.SO_LINGER, append(intValue(1), intValue(0)...)))
+	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_LINGER, append(intValue(1), intValue(0)...)))
 	ok(t, p.Close(server))
 	_, errno := p.Read(client, make([]byte, 1))
-	wantErrno(t, errno, syscall.ECONNRESET, "read")
+	wantErrno(t, errno, linux.ECONNRESET, "read")
 	_, errno = p.Write(client, make([]byte, 1))
-	wantErrno(t, errno, syscall.EPIPE, "write")
+	wantErrno(t, errno, linux.EPIPE, "write")
 }
 
 func TestTCPHalfClose(t *testing.T) {
 	p := process(t)
 	client, server := tcpPair(t, p, 0)
-	ok(t, p.Shutdown(client, syscall.SHUT_WR))
+	ok(t, p.Shutdown(client, linux.SHUT_WR))
 	if n, errno := p.Read(server, make([]byte, 1)); n != 0 || errno != 0 {
 		t.Errorf("end: %d, %v", n, errno)
 	}
 	p.Write(server, []byte("still"))
 	buf := make([]byte, 10)
-	r, errno := p.Recv(client, buf, syscall.MSG_PEEK)
+	r, errno := p.Recv(client, buf, linux.MSG_PEEK)
 	if string(buf[:r.N]) != "still" || errno != 0 {
 		t.Errorf("peek %q, %v", buf[:r.N], errno)
 	}
-	if n, errno := p.Ioctl(client, fioNRead, 0); n != 5 || errno != 0 {
+	if n, errno := p.Ioctl(client, linux.FIONREAD, 0); n != 5 || errno != 0 {
 		t.Errorf("FIONREAD: %d, %v", n, errno)
 	}
-	wantErrno(t, p.Shutdown(client, 5), syscall.EINVAL, "how")
+	wantErrno(t, p.Shutdown(client, 5), linux.EINVAL, "how")
 }
 
 func TestTCPOptions(t *testing.T) {
 	p := process(t)
 	client, _ := tcpPair(t, p, 0)
-	fresh := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	fresh := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	for _, s := range []int{client, fresh} {
 		for _, c := range []struct{ level, name, set, want int }{
-			{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 5, 1},
-			{syscall.SOL_SOCKET, syscall.SO_RCVBUF, 50_000, 100_000},
-			{syscall.SOL_SOCKET, soRcvBufForce, 50_000, 100_000},
-			{syscall.SOL_SOCKET, soSndBufForce, 50_000, 100_000},
-			{syscall.SOL_SOCKET, syscall.SO_PRIORITY, 3, 3},
-			{syscall.SOL_SOCKET, syscall.SO_BROADCAST, 1, 1},
-			{syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1, 1},
-			{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, 9, 9},
-			{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, 3, 3},
-			{syscall.IPPROTO_TCP, tcpUserTimeout, 1500, 1500},
-			{syscall.IPPROTO_TCP, syscall.TCP_LINGER2, 5, 5},
-			{syscall.IPPROTO_TCP, syscall.TCP_LINGER2, 200, 120},
-			{syscall.IPPROTO_TCP, syscall.TCP_LINGER2, -5, -1},
-			{syscall.IPPROTO_TCP, syscall.TCP_LINGER2, 0, 60},
-			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 1, 1},
-			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 5, 7},
-			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 200, 247},
-			{syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, 0, 0},
-			{syscall.IPPROTO_IP, syscall.IP_TOS, 16, 16},
-			{syscall.IPPROTO_IP, syscall.IP_TTL, 10, 10},
+			{linux.SOL_SOCKET, linux.SO_KEEPALIVE, 5, 1},
+			{linux.SOL_SOCKET, linux.SO_RCVBUF, 50_000, 100_000},
+			{linux.SOL_SOCKET, linux.SO_RCVBUFFORCE, 50_000, 100_000},
+			{linux.SOL_SOCKET, linux.SO_SNDBUFFORCE, 50_000, 100_000},
+			{linux.SOL_SOCKET, linux.SO_PRIORITY, 3, 3},
+			{linux.SOL_SOCKET, linux.SO_BROADCAST, 1, 1},
+			{linux.IPPROTO_TCP, linux.TCP_NODELAY, 1, 1},
+			{linux.IPPROTO_TCP, linux.TCP_KEEPIDLE, 9, 9},
+			{linux.IPPROTO_TCP, linux.TCP_KEEPCNT, 3, 3},
+			{linux.IPPROTO_TCP, linux.TCP_USER_TIMEOUT, 1500, 1500},
+			{linux.IPPROTO_TCP, linux.TCP_LINGER2, 5, 5},
+			{linux.IPPROTO_TCP, linux.TCP_LINGER2, 200, 120},
+			{linux.IPPROTO_TCP, linux.TCP_LINGER2, -5, -1},
+			{linux.IPPROTO_TCP, linux.TCP_LINGER2, 0, 60},
+			{linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT, 1, 1},
+			{linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT, 5, 7},
+			{linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT, 200, 247},
+			{linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT, 0, 0},
+			{linux.IPPROTO_IP, linux.IP_TOS, 16, 16},
+			{linux.IPPROTO_IP, linux.IP_TTL, 10, 10},
 		} {
 			ok(t, p.SetSockOpt(s, c.level, c.name, intValue(c.set)))
 			if v, errno := p.GetSockOpt(s, c.level, c.name); errno != 0 || !bytes.Equal(v, intValue(c.want)) {
 				t.Errorf("option %d/%d: % x, %v, want %d", c.level, c.name, v, errno, c.want)
 			}
 		}
-		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, intValue(0)), syscall.EINVAL, "out of range")
-		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, []byte{1}), syscall.EINVAL, "too short")
-		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, 999, intValue(1)), syscall.ENOPROTOOPT, "unknown")
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_KEEPCNT, intValue(0)), linux.EINVAL, "out of range")
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_NODELAY, []byte{1}), linux.EINVAL, "too short")
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, 999, intValue(1)), linux.ENOPROTOOPT, "unknown")
 		_, errno := p.GetSockOpt(s, 999, 1)
-		wantErrno(t, errno, syscall.ENOPROTOOPT, "unknown level")
+		wantErrno(t, errno, linux.ENOPROTOOPT, "unknown level")
 	}
-	info, errno := p.GetSockOpt(client, syscall.IPPROTO_TCP, syscall.TCP_INFO)
+	info, errno := p.GetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_INFO)
 	if errno != 0 || len(info) != 232 || info[0] != 1 {
 		t.Errorf("TCP_INFO: %d bytes, state %d, %v", len(info), info[0], errno)
 	}
@@ -170,25 +172,25 @@ func TestTCPOptions(t *testing.T) {
 
 func TestUDP(t *testing.T) {
 	p := process(t)
-	a := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_NONBLOCK, 0))
-	b := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	a := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM|linux.SOCK_NONBLOCK, 0))
+	b := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	_, errno := p.Recv(a, make([]byte, 1), 0)
-	wantErrno(t, errno, syscall.EAGAIN, "receive before bind")
+	wantErrno(t, errno, linux.EAGAIN, "receive before bind")
 	_, errno = p.Send(b, []byte("x"), Outgoing{})
-	wantErrno(t, errno, syscall.EDESTADDRREQ, "no destination")
+	wantErrno(t, errno, linux.EDESTADDRREQ, "no destination")
 	ok(t, p.Bind(a, localhost(0)))
 	name, _ := p.GetSockName(a)
-	ok(t, p.SetSockOpt(a, syscall.IPPROTO_IP, syscall.IP_PKTINFO, intValue(1)))
+	ok(t, p.SetSockOpt(a, linux.IPPROTO_IP, linux.IP_PKTINFO, intValue(1)))
 	_, errno = p.Send(b, []byte("hello"), Outgoing{To: name})
 	ok(t, errno)
 	fds := []PollFD{{FD: a, Events: PollIn}}
 	p.Poll(fds, long)
-	if n, errno := p.Ioctl(a, fioNRead, 0); n != 5 || errno != 0 {
+	if n, errno := p.Ioctl(a, linux.FIONREAD, 0); n != 5 || errno != 0 {
 		t.Errorf("FIONREAD: %d, %v", n, errno)
 	}
 	buf := make([]byte, 3)
 	r, errno := p.Recv(a, buf, 0)
-	if errno != 0 || string(buf) != "hel" || r.Len != 5 || r.Flags&syscall.MSG_TRUNC == 0 {
+	if errno != 0 || string(buf) != "hel" || r.Len != 5 || r.Flags&linux.MSG_TRUNC == 0 {
 		t.Errorf("%q, %+v, %v", buf, r, errno)
 	}
 	if len(r.Control) != 1 || len(r.Control[0].Data) != 12 || binary.NativeEndian.Uint32(r.Control[0].Data) != 1 {
@@ -203,14 +205,14 @@ func TestUDP(t *testing.T) {
 		t.Errorf("empty datagram: %+v, %v", r, errno)
 	}
 	_, errno = p.Write(a, make([]byte, 70_000))
-	wantErrno(t, errno, syscall.EMSGSIZE, "too long")
-	wantErrno(t, p.Listen(a, 1), syscall.EOPNOTSUPP, "listen")
+	wantErrno(t, errno, linux.EMSGSIZE, "too long")
+	wantErrno(t, p.Listen(a, 1), linux.EOPNOTSUPP, "listen")
 }
 
-// carryDatagram sends a datagram over the loopback interface, and receives it.
+// carryDatagram sends a datagram over the loopback interface and receives it.
 func carryDatagram(t *testing.T, p *Process) {
 	t.Helper()
-	a := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	a := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(a, localhost(0)))
 	name, _ := p.GetSockName(a)
 	_, errno := p.Send(a, []byte("x"), Outgoing{To: name})
@@ -219,20 +221,20 @@ func carryDatagram(t *testing.T, p *Process) {
 	ok(t, errno)
 }
 
-// askNetlink sends a request with a number of 1, and returns all that is answered.
+// askNetlink sends a request with sequence number 1 and returns all answers.
 func askNetlink(t *testing.T, p *Process, s int, typ, flags uint16, body []byte) []syscall.NetlinkMessage {
 	t.Helper()
-	b := binary.NativeEndian.AppendUint32(nil, uint32(syscall.NLMSG_HDRLEN+len(body)))
+	b := binary.NativeEndian.AppendUint32(nil, uint32(linux.NLMSG_HDRLEN+len(body)))
 	b = binary.NativeEndian.AppendUint16(b, typ)
-	b = binary.NativeEndian.AppendUint16(b, syscall.NLM_F_REQUEST|flags)
+	b = binary.NativeEndian.AppendUint16(b, linux.NLM_F_REQUEST|flags)
 	b = append(append(b, 1, 0, 0, 0, 0, 0, 0, 0), body...)
-	_, errno := p.Send(s, b, Outgoing{To: Address{Family: syscall.AF_NETLINK}})
+	_, errno := p.Send(s, b, Outgoing{To: Address{Family: linux.AF_NETLINK}})
 	ok(t, errno)
 	var all []syscall.NetlinkMessage
 	for {
 		buf := make([]byte, 4096)
-		r, errno := p.Recv(s, buf, syscall.MSG_DONTWAIT)
-		if errno == syscall.EAGAIN {
+		r, errno := p.Recv(s, buf, linux.MSG_DONTWAIT)
+		if errno == linux.EAGAIN {
 			return all
 		}
 		ok(t, errno)
@@ -244,18 +246,18 @@ func askNetlink(t *testing.T, p *Process, s int, typ, flags uint16, body []byte)
 	}
 }
 
-// Interfaces and addresses are read by a netlink dump, as package net does it.
+// Interfaces and addresses can be read by a netlink dump, as package net does.
 func TestNetlink(t *testing.T) {
 	p := process(t)
 	carryDatagram(t, p)
-	s := fd(t)(p.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW, syscall.NETLINK_ROUTE))
-	ok(t, p.Bind(s, Address{Family: syscall.AF_NETLINK}))
+	s := fd(t)(p.Socket(linux.AF_NETLINK, linux.SOCK_RAW, linux.NETLINK_ROUTE))
+	ok(t, p.Bind(s, Address{Family: linux.AF_NETLINK}))
 	ask := func(typ, flags uint16) []syscall.NetlinkMessage {
 		t.Helper()
-		return askNetlink(t, p, s, typ, flags, []byte{syscall.AF_UNSPEC})
+		return askNetlink(t, p, s, typ, flags, []byte{linux.AF_UNSPEC})
 	}
-	links := ask(syscall.RTM_GETLINK, syscall.NLM_F_REQUEST|syscall.NLM_F_DUMP)
-	if len(links) != 2 || links[0].Header.Type != syscall.RTM_NEWLINK || links[1].Header.Type != syscall.NLMSG_DONE {
+	links := ask(linux.RTM_GETLINK, linux.NLM_F_REQUEST|linux.NLM_F_DUMP)
+	if len(links) != 2 || links[0].Header.Type != linux.RTM_NEWLINK || links[1].Header.Type != linux.NLMSG_DONE {
 		t.Fatalf("links: %+v", links)
 	}
 	attrs, err := syscall.ParseNetlinkRouteAttr(&links[0])
@@ -263,29 +265,29 @@ func TestNetlink(t *testing.T) {
 		t.Errorf("attributes: %v, %v", attrs, err)
 	}
 	wantLinkStats(t, attrs, p.interfaces()[0].Device().Stats())
-	addrs := ask(syscall.RTM_GETADDR, syscall.NLM_F_REQUEST|syscall.NLM_F_DUMP)
-	if len(addrs) != 3 || addrs[0].Header.Type != syscall.RTM_NEWADDR {
+	addrs := ask(linux.RTM_GETADDR, linux.NLM_F_REQUEST|linux.NLM_F_DUMP)
+	if len(addrs) != 3 || addrs[0].Header.Type != linux.RTM_NEWADDR {
 		t.Errorf("addresses: %+v", addrs)
 	}
-	refused := ask(syscall.RTM_NEWLINK, syscall.NLM_F_REQUEST)
-	if len(refused) != 1 || int32(binary.NativeEndian.Uint32(refused[0].Data)) != -int32(syscall.EPERM) {
+	refused := ask(linux.RTM_NEWLINK, linux.NLM_F_REQUEST)
+	if len(refused) != 1 || int32(binary.NativeEndian.Uint32(refused[0].Data)) != -int32(linux.EPERM) {
 		t.Errorf("a change: %+v", refused)
 	}
 }
 
-// wantLinkStats looks for what a link has carried, in both of its forms, where Linux has them
-// (struct rtnl_link_stats64 of linux/if_link.h).
+// wantLinkStats checks both forms of an interface's counters (struct rtnl_link_stats64 of
+// linux/if_link.h).
 func wantLinkStats(t *testing.T, attrs []syscall.NetlinkRouteAttr, want link.Stats) {
 	t.Helper()
 	sent := 0
 	for _, a := range attrs {
 		switch b := a.Value; a.Attr.Type {
-		case syscall.IFLA_STATS:
+		case linux.IFLA_STATS:
 			sent++
 			if len(b) != 96 || binary.NativeEndian.Uint32(b) != uint32(want.RxFrames) || binary.NativeEndian.Uint32(b[12:]) != uint32(want.TxBytes) {
 				t.Errorf("IFLA_STATS: %d bytes, %v; want %+v", len(b), b, want)
 			}
-		case iflaStats64:
+		case linux.IFLA_STATS64:
 			sent++
 			if len(b) != 200 || binary.NativeEndian.Uint64(b[8:]) != want.TxFrames || binary.NativeEndian.Uint64(b[16:]) != want.RxBytes {
 				t.Errorf("IFLA_STATS64: %d bytes, %v; want %+v", len(b), b, want)
@@ -297,13 +299,13 @@ func wantLinkStats(t *testing.T, attrs []syscall.NetlinkRouteAttr, want link.Sta
 	}
 }
 
-// Requests of any form are answered or refused, and break nothing.
+// Malformed requests are answered or rejected, and break nothing.
 func FuzzNetlink(f *testing.F) {
 	f.Add([]byte{16, 0, 0, 0, 18, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{255, 255, 255, 255, 18, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{17, 0, 0, 0, 18, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9})
 	p := process(f)
-	s, _ := p.newNetlink(syscall.SOCK_RAW, syscall.NETLINK_ROUTE)
+	s, _ := p.newNetlink(linux.SOCK_RAW, linux.NETLINK_ROUTE)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s.send(b, Outgoing{})
 		for {
@@ -320,17 +322,17 @@ func FuzzNetlink(f *testing.F) {
 
 func TestUrgentByte(t *testing.T) {
 	p := process(t)
-	client, server := tcpPair(t, p, syscall.SOCK_NONBLOCK)
-	if n, errno := p.Send(client, []byte("abc"), Outgoing{Flags: syscall.MSG_OOB}); n != 3 || errno != 0 {
+	client, server := tcpPair(t, p, linux.SOCK_NONBLOCK)
+	if n, errno := p.Send(client, []byte("abc"), Outgoing{Flags: linux.MSG_OOB}); n != 3 || errno != 0 {
 		t.Fatalf("%d, %v", n, errno)
 	}
 	buf := make([]byte, 10)
 	for {
-		r, errno := p.Recv(server, buf, syscall.MSG_OOB|syscall.MSG_PEEK)
-		if errno == 0 && r.N == 1 && buf[0] == 'c' && r.Flags&syscall.MSG_OOB != 0 {
+		r, errno := p.Recv(server, buf, linux.MSG_OOB|linux.MSG_PEEK)
+		if errno == 0 && r.N == 1 && buf[0] == 'c' && r.Flags&linux.MSG_OOB != 0 {
 			break
 		}
-		if errno != syscall.EAGAIN && errno != syscall.EINVAL { // it is under way
+		if errno != linux.EAGAIN && errno != linux.EINVAL { // EAGAIN: in transit
 			t.Fatalf("%q, %v", buf[:max(r.N, 0)], errno)
 		}
 		runtime.Gosched()
@@ -338,37 +340,37 @@ func TestUrgentByte(t *testing.T) {
 	if r, errno := p.Recv(server, buf, 0); string(buf[:r.N]) != "ab" || errno != 0 {
 		t.Errorf("%q, %v", buf[:r.N], errno)
 	}
-	if at, errno := p.Ioctl(server, sioAtMark, 0); at != 1 || errno != 0 {
+	if at, errno := p.Ioctl(server, linux.SIOCATMARK, 0); at != 1 || errno != 0 {
 		t.Errorf("SIOCATMARK: %d, %v", at, errno)
 	}
 	_, errno := p.Recv(server, buf, 0)
-	wantErrno(t, errno, syscall.EAGAIN, "behind the mark")
-	udp := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
-	_, errno = p.Send(udp, []byte("x"), Outgoing{Flags: syscall.MSG_OOB})
-	wantErrno(t, errno, syscall.EOPNOTSUPP, "UDP")
+	wantErrno(t, errno, linux.EAGAIN, "behind the mark")
+	udp := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
+	_, errno = p.Send(udp, []byte("x"), Outgoing{Flags: linux.MSG_OOB})
+	wantErrno(t, errno, linux.EOPNOTSUPP, "UDP")
 }
 
-// TCP_MAXSEG bounds the segments of connections that are opened later (tcp(7)).
+// TCP_MAXSEG limits the segments of connections opened later (tcp(7)).
 func TestMaxSegment(t *testing.T) {
 	p := process(t)
-	key := syscall.TCP_MAXSEG
-	l := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
-	ok(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(1100)))
-	wantErrno(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(87)), syscall.EINVAL, "a size below the least")
-	wantErrno(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, key, intValue(32768)), syscall.EINVAL, "a size above the most")
+	key := linux.TCP_MAXSEG
+	l := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
+	ok(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, intValue(1100)))
+	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, intValue(87)), linux.EINVAL, "a size below the least")
+	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, intValue(32768)), linux.EINVAL, "a size above the most")
 	ok(t, p.Bind(l, localhost(0)))
 	ok(t, p.Listen(l, 5))
 	name, errno := p.GetSockName(l)
 	ok(t, errno)
-	client := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	client := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	ok(t, p.Connect(client, name))
 	server, _, errno := p.Accept4(l, 0)
 	ok(t, errno)
-	const timestamps = 12 // bytes of each segment
+	const timestamps = 12 // bytes in each segment
 	for name, c := range map[string]struct{ fd, want int }{
 		"listener": {l, 1100}, "server": {server, 1100 - timestamps}, "client": {client, 1100 - timestamps},
 	} {
-		b, errno := p.GetSockOpt(c.fd, syscall.IPPROTO_TCP, key)
+		b, errno := p.GetSockOpt(c.fd, linux.IPPROTO_TCP, key)
 		ok(t, errno)
 		if got, _ := parseInt(b); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -376,45 +378,76 @@ func TestMaxSegment(t *testing.T) {
 	}
 }
 
-// Options of level IPPROTO_IP take a byte for an int, as on Linux (do_ip_setsockopt).
+// Int options of level IPPROTO_IP accept one byte, as on Linux (do_ip_setsockopt).
 func TestByteForInt(t *testing.T) {
 	p := process(t)
-	for _, typ := range []int{syscall.SOCK_STREAM, syscall.SOCK_DGRAM} {
-		s := fd(t)(p.Socket(syscall.AF_INET, typ, 0))
-		ok(t, p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_TOS, []byte{16}))
-		b, errno := p.GetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_TOS)
+	for _, typ := range []int{linux.SOCK_STREAM, linux.SOCK_DGRAM} {
+		s := fd(t)(p.Socket(linux.AF_INET, typ, 0))
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_IP, linux.IP_TOS, []byte{16}))
+		b, errno := p.GetSockOpt(s, linux.IPPROTO_IP, linux.IP_TOS)
 		ok(t, errno)
 		if got, _ := parseInt(b); got != 16 {
 			t.Errorf("IP_TOS of type %d is %d, want 16", typ, got)
 		}
-		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CORK, []byte{1}), map[int]Errno{
-			syscall.SOCK_STREAM: syscall.EINVAL, syscall.SOCK_DGRAM: syscall.ENOPROTOOPT,
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CORK, []byte{1}), map[int]Errno{
+			linux.SOCK_STREAM: linux.EINVAL, linux.SOCK_DGRAM: linux.ENOPROTOOPT,
 		}[typ], "a byte for an int of another level")
 	}
 }
 
-// tcp(7): TCP_CONGESTION takes the name of an algorithm that there is, TCP_FASTOPEN_CONNECT is for a
-// socket that is not connected yet.
+// tcp(7), linux/inet_diag.h: TCP_CONGESTION selects the algorithm of an open or future connection;
+// TCP_CC_INFO returns the algorithm's data. socket(7): SO_MAX_PACING_RATE limits the rate.
+func TestCongestionOfSocket(t *testing.T) {
+	p := process(t)
+	client, _ := tcpPair(t, p, 0)
+	fresh := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
+	if v, errno := p.GetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_CC_INFO); errno != 0 || len(v) != 0 {
+		t.Errorf("TCP_CC_INFO of cubic: % x, %v", v, errno)
+	}
+	for _, s := range []int{client, fresh} {
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CONGESTION, []byte("bbr")))
+		if v, errno := p.GetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CONGESTION); errno != 0 || string(v) != "bbr"+string(make([]byte, 13)) {
+			t.Errorf("TCP_CONGESTION: %q, %v", v, errno)
+		}
+		if v, errno := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE); errno != 0 || binary.NativeEndian.Uint64(v) != math.MaxUint64 {
+			t.Errorf("SO_MAX_PACING_RATE: % x, %v, want no bound", v, errno)
+		}
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE, intValue(1_000_000)))
+		if v, errno := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE); errno != 0 || binary.NativeEndian.Uint64(v) != 1_000_000 {
+			t.Errorf("SO_MAX_PACING_RATE: % x, %v", v, errno)
+		}
+	}
+	if v, errno := p.GetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_CC_INFO); errno != 0 || len(v) != 20 || binary.NativeEndian.Uint32(v[12:]) != 277*256/100 {
+		t.Errorf("TCP_CC_INFO: % x, %v", v, errno)
+	}
+	ok(t, p.SetSockOpt(client, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE, intValue(-1)))
+	if v, _ := p.GetSockOpt(client, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE); binary.NativeEndian.Uint64(v) != math.MaxUint64 {
+		t.Errorf("SO_MAX_PACING_RATE: % x, want no bound", v)
+	}
+}
+
+// tcp(7): TCP_CONGESTION accepts the names of existing algorithms only. TCP_FASTOPEN_CONNECT can only
+// be set before connect.
 func TestTCPOptionsOfDialers(t *testing.T) {
 	p := process(t)
 	client, _ := tcpPair(t, p, 0)
-	fresh := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	fresh := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	for _, s := range []int{client, fresh} {
 		for _, name := range []string{"cubic", "cubic\x00\x00"} {
-			ok(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, []byte(name)))
+			ok(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CONGESTION, []byte(name)))
 		}
-		for _, name := range []string{"bbr", "cubi", "\x00", "a name that is longer than any"} {
-			wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, []byte(name)), syscall.ENOENT, name)
+		for _, name := range []string{"reno", "cubi", "\x00", "a name that is longer than any"} {
+			wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CONGESTION, []byte(name)), linux.ENOENT, name)
 		}
-		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION, nil), syscall.EINVAL, "no name")
-		if v, errno := p.GetSockOpt(s, syscall.IPPROTO_TCP, syscall.TCP_CONGESTION); errno != 0 || string(v) != "cubic"+string(make([]byte, 11)) {
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CONGESTION, nil), linux.EINVAL, "no name")
+		if v, errno := p.GetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CONGESTION); errno != 0 || string(v) != "cubic"+string(make([]byte, 11)) {
 			t.Errorf("TCP_CONGESTION: %q, %v", v, errno)
 		}
-		wantErrno(t, p.SetSockOpt(s, syscall.IPPROTO_TCP, tcpFastOpenConnect, intValue(2)), syscall.EINVAL, "neither on nor off")
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, intValue(2)), linux.EINVAL, "neither on nor off")
 	}
-	ok(t, p.SetSockOpt(fresh, syscall.IPPROTO_TCP, tcpFastOpenConnect, intValue(1)))
-	if v, errno := p.GetSockOpt(fresh, syscall.IPPROTO_TCP, tcpFastOpenConnect); errno != 0 || !bytes.Equal(v, intValue(1)) {
+	ok(t, p.SetSockOpt(fresh, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, intValue(1)))
+	if v, errno := p.GetSockOpt(fresh, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT); errno != 0 || !bytes.Equal(v, intValue(1)) {
 		t.Errorf("TCP_FASTOPEN_CONNECT: % x, %v, want 1", v, errno)
 	}
-	wantErrno(t, p.SetSockOpt(client, syscall.IPPROTO_TCP, tcpFastOpenConnect, intValue(1)), syscall.EINVAL, "connected already")
+	wantErrno(t, p.SetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, intValue(1)), linux.EINVAL, "connected already")
 }

@@ -4,41 +4,41 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// inotify is an instance of inotify(7): the files and directories that it watches, and what
-// has happened to them and was not read yet.
+// inotify is an inotify instance (inotify(7)): its watches on files and directories, and the events
+// that have not been read yet.
 type inotify struct {
 	p *Process
 	q waitQueue
 
-	mu      sync.Mutex // a leaf; guards what follows
+	mu      sync.Mutex // a leaf; guards the fields below
 	watches map[fs.Node]*inotifyWatch
-	last    int32    // the number of the newest watch
-	waiting [][]byte // as they are read
-	bytes   int      // of waiting
+	last    int32    // watch descriptor of the newest watch
+	waiting [][]byte // encoded events, oldest first
+	bytes   int      // total size of waiting
 }
 
 type inotifyWatch struct {
 	number int32
-	mask   uint32 // with what may stand beside the events
+	mask   uint32 // requested events, and flags such as IN_ONESHOT
 }
 
 const (
-	// maxQueued is how many events wait at the most (max_queued_events of proc(5)).
+	// maxQueued limits the number of queued events (max_queued_events of proc(5)).
 	maxQueued = 16384
 
-	inotifyHeader = 16 // struct inotify_event without its name, and what a name is padded to
+	inotifyHeader = 16 // size of struct inotify_event without the name; names are padded to multiples of it
 
 	ofFile = uint32(fs.Accessed | fs.Modified | fs.AttrChanged | fs.ClosedWritten | fs.ClosedRead | fs.Opened)
 	ofName = uint32(fs.MovedFrom | fs.MovedTo | fs.Created | fs.Removed)
 	ofSelf = uint32(fs.RemovedSelf | fs.MovedSelf)
 )
 
-// watchers are the instances that there are. The tree tells them while there are any.
+// watchers is the list of inotify instances. It is registered with the file tree while it is not empty.
 type watchers struct {
 	mu   sync.RWMutex
 	list []*inotify
@@ -53,7 +53,7 @@ func (w *watchers) Happened(n fs.Notice) {
 	}
 }
 
-// change replaces the list, and has the tree tell it.
+// change replaces the list, and registers it with the tree or removes it.
 func (w *watchers) change(t *fs.Tree, f func([]*inotify) []*inotify) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func (i *inotify) queue() *waitQueue { return &i.q }
 
 func (i *inotify) mode() uint32 { return 0o600 }
 
-func (i *inotify) write([]byte) (int, Errno) { return 0, syscall.EBADF }
+func (i *inotify) write([]byte) (int, Errno) { return 0, linux.EBADF }
 
 func (i *inotify) events() Events {
 	if i.buffered() > 0 {
@@ -90,12 +90,12 @@ func (i *inotify) close() {
 	})
 }
 
-// read takes as many whole events as fit. Errors: EAGAIN, EINVAL if not even one does.
+// read returns as many whole events as fit. Errors: EAGAIN; EINVAL if the first event does not fit.
 func (i *inotify) read(b []byte) (int, Errno) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.waiting) == 0 {
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	}
 	n := 0
 	for len(i.waiting) > 0 && n+len(i.waiting[0]) <= len(b) {
@@ -103,20 +103,20 @@ func (i *inotify) read(b []byte) (int, Errno) {
 		i.waiting = i.waiting[1:]
 	}
 	if n == 0 {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	i.bytes -= n
 	return n, 0
 }
 
-// happened tells of what is watched.
+// happened queues an event for the watches on its file and on its directory.
 func (i *inotify) happened(n fs.Notice) {
 	i.mu.Lock()
 	told := false
 	e := uint32(n.Event)
 	flags := uint32(0)
 	if _, ok := n.Node.(fs.Directory); ok {
-		flags = syscall.IN_ISDIR
+		flags = linux.IN_ISDIR
 	}
 	if n.Dir != nil && e&(ofFile|ofName) != 0 {
 		told = i.tell(n.Dir, e, flags, n.Cookie, n.Name)
@@ -134,36 +134,37 @@ func (i *inotify) happened(n fs.Notice) {
 	}
 }
 
-// tell queues an event for the watch of a file, if it asks for that.
+// tell queues an event if a watch on the file requests it, and reports whether it did.
 func (i *inotify) tell(of fs.Node, e, flags, cookie uint32, name string) bool {
 	w := i.watches[of]
 	if w == nil || w.mask&e == 0 {
 		return false
 	}
 	i.put(w.number, e|flags, cookie, name)
-	if w.mask&syscall.IN_ONESHOT != 0 {
+	if w.mask&linux.IN_ONESHOT != 0 {
 		i.forget(of, w)
 	}
 	return true
 }
 
-// forget ends a watch.
+// forget removes a watch and queues IN_IGNORED.
 func (i *inotify) forget(n fs.Node, w *inotifyWatch) {
 	delete(i.watches, n)
-	i.put(w.number, syscall.IN_IGNORED, 0, "")
+	i.put(w.number, linux.IN_IGNORED, 0, "")
 }
 
-// put queues an event, unless it is the same as the one before it.
+// put queues an event unless it equals the previous one. When the queue is full, one IN_Q_OVERFLOW
+// takes the place of all further events.
 func (i *inotify) put(watch int32, mask, cookie uint32, name string) {
 	switch {
 	case len(i.waiting) > maxQueued:
 		return
 	case len(i.waiting) == maxQueued:
-		watch, mask, cookie, name = -1, syscall.IN_Q_OVERFLOW, 0, ""
+		watch, mask, cookie, name = -1, linux.IN_Q_OVERFLOW, 0, ""
 	}
 	padded := 0
 	if name != "" {
-		padded = (len(name) + inotifyHeader) &^ (inotifyHeader - 1) // with a NUL
+		padded = (len(name) + inotifyHeader) &^ (inotifyHeader - 1) // with the terminating NUL
 	}
 	b := make([]byte, inotifyHeader+padded)
 	binary.NativeEndian.PutUint32(b, uint32(watch))
@@ -178,17 +179,17 @@ func (i *inotify) put(watch int32, mask, cookie uint32, name string) {
 	i.bytes += len(b)
 }
 
-// InotifyInit is inotify_init1(2).
+// InotifyInit implements inotify_init1(2). Errors: EINVAL, EMFILE.
 func (p *Process) InotifyInit(flags int) (int, Errno) {
-	if flags&^(syscall.IN_NONBLOCK|syscall.IN_CLOEXEC) != 0 {
-		return -1, syscall.EINVAL
+	if flags&^(linux.IN_NONBLOCK|linux.IN_CLOEXEC) != 0 {
+		return -1, linux.EINVAL
 	}
 	i := &inotify{p: p, watches: map[fs.Node]*inotifyWatch{}}
 	p.watchers.change(p.view.Load().Tree, func(l []*inotify) []*inotify { return append(l, i) })
-	return p.installWith(i, flags&syscall.O_NONBLOCK|syscall.O_RDONLY, flags&syscall.IN_CLOEXEC != 0)
+	return p.installWith(i, flags&linux.O_NONBLOCK|linux.O_RDONLY, flags&linux.IN_CLOEXEC != 0)
 }
 
-// inotify finds an instance. Errors: EBADF, EINVAL.
+// inotify returns the instance of fd. Errors: EBADF, EINVAL.
 func (p *Process) inotify(fd int) (*inotify, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -196,37 +197,36 @@ func (p *Process) inotify(fd int) (*inotify, Errno) {
 	}
 	i, ok := o.file.(*inotify)
 	if !ok {
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	return i, 0
 }
 
-// InotifyAddWatch is inotify_add_watch(2).
+// InotifyAddWatch implements inotify_add_watch(2). It returns the watch descriptor, which is the old
+// one if the file is watched already. Errors: EBADF, EINVAL, EEXIST, EACCES, ENOTDIR, and those of
+// path lookup.
 func (p *Process) InotifyAddWatch(fd int, path string, mask uint32) (int, Errno) {
 	i, errno := p.inotify(fd)
 	if errno != 0 {
 		return -1, errno
 	}
-	if mask&(ofFile|ofName|ofSelf) == 0 || mask&syscall.IN_MASK_ADD != 0 && mask&inMaskCreate != 0 {
-		return -1, syscall.EINVAL
+	if mask&(ofFile|ofName|ofSelf) == 0 || mask&linux.IN_MASK_ADD != 0 && mask&linux.IN_MASK_CREATE != 0 {
+		return -1, linux.EINVAL
 	}
-	v, place, errno := p.lookup(atFDCWD, path, mask&syscall.IN_DONT_FOLLOW == 0, false)
+	v, place, errno := p.lookup(linux.AT_FDCWD, path, mask&linux.IN_DONT_FOLLOW == 0, false)
 	if errno != 0 {
 		return -1, errno
 	}
 	if err := v.Access(place, fs.ToRead); err != nil {
 		return -1, toErrno(err)
 	}
-	if _, ok := place.Node.(fs.Directory); !ok && mask&syscall.IN_ONLYDIR != 0 {
-		return -1, syscall.ENOTDIR
+	if _, ok := place.Node.(fs.Directory); !ok && mask&linux.IN_ONLYDIR != 0 {
+		return -1, linux.ENOTDIR
 	}
 	return i.add(place.Node, mask)
 }
 
-// inMaskCreate is IN_MASK_CREATE.
-const inMaskCreate = 0x10000000
-
-// add makes a watch, or changes the one that there is.
+// add adds a watch on a file, or changes the existing one. It returns the watch descriptor.
 func (i *inotify) add(n fs.Node, mask uint32) (int, Errno) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -236,16 +236,16 @@ func (i *inotify) add(n fs.Node, mask uint32) (int, Errno) {
 		i.last++
 		w = &inotifyWatch{number: i.last}
 		i.watches[n] = w
-	case mask&inMaskCreate != 0:
-		return -1, syscall.EEXIST
-	case mask&syscall.IN_MASK_ADD != 0:
+	case mask&linux.IN_MASK_CREATE != 0:
+		return -1, linux.EEXIST
+	case mask&linux.IN_MASK_ADD != 0:
 		mask |= w.mask
 	}
 	w.mask = mask
 	return int(w.number), 0
 }
 
-// InotifyRmWatch is inotify_rm_watch(2).
+// InotifyRmWatch implements inotify_rm_watch(2). Errors: EBADF, EINVAL.
 func (p *Process) InotifyRmWatch(fd int, number int32) Errno {
 	i, errno := p.inotify(fd)
 	if errno != 0 {
@@ -261,7 +261,7 @@ func (p *Process) InotifyRmWatch(fd int, number int32) Errno {
 	}
 	i.mu.Unlock()
 	if !found {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	i.q.tell(PollIn)
 	return 0

@@ -4,19 +4,20 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
-// More events than may wait are one that says so.
+// When the queue is full, one overflow event replaces further events.
 func TestInotifyOverflow(t *testing.T) {
 	p := process(t)
-	i := fd(t)(p.InotifyInit(syscall.IN_NONBLOCK))
-	_, errno := p.InotifyAddWatch(i, "/", syscall.IN_CREATE|syscall.IN_DELETE)
+	i := fd(t)(p.InotifyInit(linux.IN_NONBLOCK))
+	_, errno := p.InotifyAddWatch(i, "/", linux.IN_CREATE|linux.IN_DELETE)
 	ok(t, errno)
 	for range maxQueued/2 + 2 {
-		ok(t, p.MkdirAt(atFDCWD, "/d", 0o755))
-		ok(t, p.UnlinkAt(atFDCWD, "/d", atRemoveDir))
+		ok(t, p.MkdirAt(linux.AT_FDCWD, "/d", 0o755))
+		ok(t, p.UnlinkAt(linux.AT_FDCWD, "/d", linux.AT_REMOVEDIR))
 	}
 	b := make([]byte, (maxQueued+10)*2*inotifyHeader)
 	n, errno := p.Read(i, b)
@@ -24,19 +25,19 @@ func TestInotifyOverflow(t *testing.T) {
 	if want := maxQueued*2*inotifyHeader + inotifyHeader; n != want {
 		t.Fatalf("%d bytes of events, want %d", n, want)
 	}
-	if mask := b[n-inotifyHeader+5]; mask != syscall.IN_Q_OVERFLOW>>8 {
+	if mask := b[n-inotifyHeader+5]; mask != linux.IN_Q_OVERFLOW>>8 {
 		t.Errorf("the last event: %v", b[n-inotifyHeader:n])
 	}
 	_, errno = p.Read(i, b)
-	wantErrno(t, errno, syscall.EAGAIN, "a second read")
+	wantErrno(t, errno, linux.EAGAIN, "a second read")
 }
 
-// inotify(7): a file that has lost its name is there until nobody has it open.
+// inotify(7): a removed file exists until its last descriptor is closed.
 func TestInotifyRemovedWhileOpen(t *testing.T) {
 	p := process(t)
 	file := fd(t)(openFile(p))
-	i := fd(t)(p.InotifyInit(syscall.IN_NONBLOCK))
-	_, errno := p.InotifyAddWatch(i, "/file", syscall.IN_ATTRIB|syscall.IN_DELETE_SELF)
+	i := fd(t)(p.InotifyInit(linux.IN_NONBLOCK))
+	_, errno := p.InotifyAddWatch(i, "/file", linux.IN_ATTRIB|linux.IN_DELETE_SELF)
 	ok(t, errno)
 	masks := func() (list []uint32) {
 		b := make([]byte, 20*inotifyHeader)
@@ -46,38 +47,38 @@ func TestInotifyRemovedWhileOpen(t *testing.T) {
 		}
 		return list
 	}
-	ok(t, p.UnlinkAt(atFDCWD, "/file", 0))
-	if got := masks(); !slices.Equal(got, []uint32{syscall.IN_ATTRIB}) {
+	ok(t, p.UnlinkAt(linux.AT_FDCWD, "/file", 0))
+	if got := masks(); !slices.Equal(got, []uint32{linux.IN_ATTRIB}) {
 		t.Errorf("after unlink: %#x, want IN_ATTRIB", got)
 	}
 	ok(t, p.Close(file))
-	if got := masks(); !slices.Equal(got, []uint32{syscall.IN_DELETE_SELF, syscall.IN_IGNORED}) {
+	if got := masks(); !slices.Equal(got, []uint32{linux.IN_DELETE_SELF, linux.IN_IGNORED}) {
 		t.Errorf("after close: %#x, want IN_DELETE_SELF and IN_IGNORED", got)
 	}
 }
 
-// Files change while instances come and go.
+// Files change while instances are created and closed.
 func TestInotifyConcurrent(t *testing.T) {
 	p := process(t)
-	ok(t, p.MkdirAt(atFDCWD, "/w", 0o755))
+	ok(t, p.MkdirAt(linux.AT_FDCWD, "/w", 0o755))
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for range 100 {
-				f, errno := p.OpenAt(atFDCWD, "/w/f", create, 0o600)
+				f, errno := p.OpenAt(linux.AT_FDCWD, "/w/f", create, 0o600)
 				if errno == 0 {
 					p.Write(f, []byte("text"))
 					p.Close(f)
 				}
-				p.UnlinkAt(atFDCWD, "/w/f", 0)
+				p.UnlinkAt(linux.AT_FDCWD, "/w/f", 0)
 			}
 		})
 		all.Go(func() {
 			b := make([]byte, 4096)
 			for range 100 {
-				i, _ := p.InotifyInit(syscall.IN_NONBLOCK)
-				n, _ := p.InotifyAddWatch(i, "/w", syscall.IN_ALL_EVENTS)
-				p.InotifyAddWatch(i, "/w/f", syscall.IN_ALL_EVENTS)
+				i, _ := p.InotifyInit(linux.IN_NONBLOCK)
+				n, _ := p.InotifyAddWatch(i, "/w", linux.IN_ALL_EVENTS)
+				p.InotifyAddWatch(i, "/w/f", linux.IN_ALL_EVENTS)
 				p.Read(i, b)
 				p.InotifyRmWatch(i, int32(n))
 				p.Close(i)

@@ -3,9 +3,11 @@ package posix
 import (
 	"syscall"
 	"unsafe"
+
+	"loam/abi/linux"
 )
 
-// linuxSocket is a socket of the kernel that the tests run on.
+// linuxSocket is a socket of the host's kernel.
 type linuxSocket int
 
 func (s linuxSocket) set(level, name int, value []byte) Errno {
@@ -13,8 +15,8 @@ func (s linuxSocket) set(level, name int, value []byte) Errno {
 }
 
 func (s linuxSocket) get(level, name int, request []byte) ([]byte, Errno) {
-	b := append(request, make([]byte, 4096)...) // Linux writes more than it is told to
+	b := append(request, make([]byte, 4096)...) // Linux writes more than the given length
 	n := uint32(len(request))
-	_, _, errno := syscall.Syscall6(syscall.SYS_GETSOCKOPT, uintptr(s), uintptr(level), uintptr(name), uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&n)), 0)
+	_, _, errno := syscall.Syscall6(linux.SYS_GETSOCKOPT, uintptr(s), uintptr(level), uintptr(name), uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&n)), 0)
 	return b[:n], errno
 }

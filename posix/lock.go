@@ -4,41 +4,20 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Locks on files: flock(2), and those of fcntl(2) on ranges of bytes. Two locks
-// are in each other's way when they overlap, belong to different owners, and at
-// least one is for writing. Owners are the process (F_SETLK), all of whose locks
-// go with the first descriptor of the file that it closes, and the open file
-// description (F_OFD_SETLK, flock).
+// File locks: flock(2), and byte-range locks of fcntl(2). Two locks conflict if they overlap, belong to
+// different owners, and at least one is a write lock. The owner of a lock is either the process
+// (F_SETLK) or an open file description (F_OFD_SETLK, flock). A process loses all its locks on a file
+// when it closes any descriptor of that file.
 
-// FileLock is struct flock, with a range that counts from the begin of the file.
-type FileLock struct {
-	Type       int16 // F_RDLCK, F_WRLCK, F_UNLCK
-	Whence     int16
-	Start, Len int64 // Len 0: to the end, however far it moves
-	PID        int32
-}
+// FileLock is struct flock.
+type FileLock = linux.Flock
 
-// Commands of fcntl(2) that package syscall lacks.
-const (
-	fOFDGetLk  = 36
-	fOFDSetLk  = 37
-	fOFDSetLkW = 38
-)
-
-// Operations of flock(2).
-const (
-	lockShared    = 1
-	lockExclusive = 2
-	lockNonblock  = 4
-	lockRelease   = 8
-)
-
-// held is a lock that somebody has: bytes from first to last.
+// held is a lock that is held on the bytes from first to last, inclusive.
 type held struct {
 	owner       any // *Process or *treeFile
 	first, last int64
@@ -49,15 +28,15 @@ func (h held) blocks(o held) bool {
 	return h.owner != o.owner && (h.write || o.write) && h.first <= o.last && o.first <= h.last
 }
 
-// lockTable has the locks of one kind.
+// lockTable holds the locks of one kind.
 type lockTable struct {
-	count atomic.Int32 // of all locks, so that closing a file looks only when there are some
+	count atomic.Int32 // all locks; lets release return at once if there are none
 	mu    sync.Mutex
 	locks map[fs.Node][]held
-	gone  chan struct{} // closed when a lock goes; made by those who wait
+	gone  chan struct{} // closed when a lock is released; created by the first waiter
 }
 
-// blocker finds a lock that is in the way of want.
+// blocker returns a lock that conflicts with want.
 func (t *lockTable) blocker(n fs.Node, want held) (held, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +48,7 @@ func (t *lockTable) blocker(n fs.Node, want held) (held, bool) {
 	return held{}, false
 }
 
-// try takes a lock, or returns what to wait for.
+// try acquires a lock and returns nil, or returns a channel that is closed when a lock is released.
 func (t *lockTable) try(n fs.Node, want held) (wait <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,11 +63,11 @@ func (t *lockTable) try(n fs.Node, want held) (wait <-chan struct{}) {
 	t.cut(n, want)
 	t.locks[n] = append(t.locks[n], want)
 	t.count.Add(1)
-	t.tell() // what was for writing may be for reading now
+	t.tell() // a write lock may have become a read lock
 	return nil
 }
 
-// release gives a range of an owner back.
+// release unlocks a range for its owner.
 func (t *lockTable) release(n fs.Node, what held) {
 	if t.count.Load() == 0 {
 		return
@@ -99,7 +78,8 @@ func (t *lockTable) release(n fs.Node, what held) {
 	t.tell()
 }
 
-// cut takes a range out of what its owner holds. The caller holds mu.
+// cut removes a range from the locks of its owner, and splits them where necessary. The caller holds
+// mu.
 func (t *lockTable) cut(n fs.Node, what held) {
 	if t.locks == nil {
 		t.locks = make(map[fs.Node][]held)
@@ -124,7 +104,7 @@ func (t *lockTable) cut(n fs.Node, what held) {
 	}
 }
 
-// tell wakes those who wait. The caller holds mu.
+// tell wakes the waiters. The caller holds mu.
 func (t *lockTable) tell() {
 	if t.gone != nil {
 		close(t.gone)
@@ -132,25 +112,26 @@ func (t *lockTable) tell() {
 	}
 }
 
-// Flock is flock(2).
+// Flock implements flock(2). Without LOCK_NB it blocks until the lock is free. Errors: EBADF, EAGAIN,
+// EINVAL.
 func (p *Process) Flock(fd, how int) Errno {
-	f, errno := p.real(fd, syscall.EBADF)
+	f, errno := p.real(fd, linux.EBADF)
 	if errno != 0 {
 		return errno
 	}
 	node := f.Place().Node
-	want := held{owner: f, last: math.MaxInt64, write: how&^lockNonblock == lockExclusive}
-	switch how &^ lockNonblock {
-	case lockRelease:
+	want := held{owner: f, last: math.MaxInt64, write: how&^linux.LOCK_NB == linux.LOCK_EX}
+	switch how &^ linux.LOCK_NB {
+	case linux.LOCK_UN:
 		p.flocks.release(node, want)
 		return 0
-	case lockShared, lockExclusive:
-		return p.flocks.take(node, want, how&lockNonblock == 0)
+	case linux.LOCK_SH, linux.LOCK_EX:
+		return p.flocks.take(node, want, how&linux.LOCK_NB == 0)
 	}
-	return syscall.EINVAL
+	return linux.EINVAL
 }
 
-// take takes a lock, if it may by waiting.
+// take acquires a lock. If the lock is not available, it waits or returns EAGAIN.
 func (t *lockTable) take(n fs.Node, want held, wait bool) Errno {
 	for {
 		gone := t.try(n, want)
@@ -158,23 +139,23 @@ func (t *lockTable) take(n fs.Node, want held, wait bool) Errno {
 		case gone == nil:
 			return 0
 		case !wait:
-			return syscall.EAGAIN
+			return linux.EAGAIN
 		}
 		<-gone
 	}
 }
 
-// Lock is fcntl(2) with one of the commands about locks. Deadlocks are not
-// looked for.
+// Lock implements the lock commands of fcntl(2). It does not detect deadlocks. Errors: EBADF, EAGAIN
+// if a conflicting lock is held and cmd does not wait, EINVAL, EOVERFLOW.
 func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
-	f, errno := p.real(fd, syscall.EBADF)
+	f, errno := p.real(fd, linux.EBADF)
 	if errno != 0 {
 		return errno
 	}
-	want := held{owner: p, write: l.Type == syscall.F_WRLCK}
-	if cmd >= fOFDGetLk {
+	want := held{owner: p, write: l.Type == linux.F_WRLCK}
+	if cmd >= linux.F_OFD_GETLK {
 		if want.owner = f; l.PID != 0 {
-			return syscall.EINVAL
+			return linux.EINVAL
 		}
 	}
 	if want.first, want.last, errno = f.lockRange(l); errno != 0 {
@@ -182,38 +163,38 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	}
 	node := f.Place().Node
 	switch cmd {
-	case syscall.F_GETLK, fOFDGetLk:
+	case linux.F_GETLK, linux.F_OFD_GETLK:
 		p.whoLocks(node, want, l)
 		return 0
 	}
 	switch l.Type {
-	case syscall.F_UNLCK:
+	case linux.F_UNLCK:
 		p.ranges.release(node, want)
 		return 0
-	case syscall.F_RDLCK:
+	case linux.F_RDLCK:
 		if !f.Flags().MayRead() {
-			return syscall.EBADF
+			return linux.EBADF
 		}
-	case syscall.F_WRLCK:
+	case linux.F_WRLCK:
 		if !f.Flags().MayWrite() {
-			return syscall.EBADF
+			return linux.EBADF
 		}
 	default:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
-	return p.ranges.take(node, want, cmd == syscall.F_SETLKW || cmd == fOFDSetLkW)
+	return p.ranges.take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW)
 }
 
-// whoLocks answers F_GETLK.
+// whoLocks implements F_GETLK: it stores the first conflicting lock in l.
 func (p *Process) whoLocks(n fs.Node, want held, l *FileLock) {
 	h, blocked := p.ranges.blocker(n, want)
 	if !blocked {
-		l.Type = syscall.F_UNLCK
+		l.Type = linux.F_UNLCK
 		return
 	}
-	*l = FileLock{Type: syscall.F_RDLCK, Start: h.first, Len: h.last - h.first + 1, PID: -1}
+	*l = FileLock{Type: linux.F_RDLCK, Start: h.first, Len: h.last - h.first + 1, PID: -1}
 	if h.write {
-		l.Type = syscall.F_WRLCK
+		l.Type = linux.F_WRLCK
 	}
 	if h.last == math.MaxInt64 {
 		l.Len = 0
@@ -223,7 +204,7 @@ func (p *Process) whoLocks(n fs.Node, want held, l *FileLock) {
 	}
 }
 
-// lockRange is the bytes that l is about. Errors: EINVAL, EOVERFLOW.
+// lockRange returns the first and the last byte of l. Errors: EINVAL, EOVERFLOW.
 func (f *treeFile) lockRange(l *FileLock) (first, last int64, errno Errno) {
 	first = l.Start
 	switch l.Whence {
@@ -237,7 +218,7 @@ func (f *treeFile) lockRange(l *FileLock) (first, last int64, errno Errno) {
 	case fs.SeekEnd:
 		first += f.Attr().Size
 	default:
-		return 0, 0, syscall.EINVAL
+		return 0, 0, linux.EINVAL
 	}
 	switch {
 	case l.Len == 0:
@@ -249,9 +230,9 @@ func (f *treeFile) lockRange(l *FileLock) (first, last int64, errno Errno) {
 	}
 	switch {
 	case first < 0:
-		return 0, 0, syscall.EINVAL
+		return 0, 0, linux.EINVAL
 	case last < first:
-		return 0, 0, syscall.EOVERFLOW
+		return 0, 0, linux.EOVERFLOW
 	}
 	return first, last, 0
 }

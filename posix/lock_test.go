@@ -1,22 +1,23 @@
 package posix
 
 import (
-	"syscall"
 	"testing"
 	"testing/synctest"
+
+	"loam/abi/linux"
 )
 
 // flock(2) locks belong to the open file description.
 func TestFlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := files(t)
-		a := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
-		b := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
-		ok(t, p.Flock(a, lockShared))
-		ok(t, p.Flock(b, lockShared|lockNonblock))
-		wantErrno(t, p.Flock(a, lockExclusive|lockNonblock), syscall.EAGAIN, "exclusive beside shared")
+		a := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600))
+		b := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600))
+		ok(t, p.Flock(a, linux.LOCK_SH))
+		ok(t, p.Flock(b, linux.LOCK_SH|linux.LOCK_NB))
+		wantErrno(t, p.Flock(a, linux.LOCK_EX|linux.LOCK_NB), linux.EAGAIN, "exclusive beside shared")
 		taken := make(chan Errno)
-		go func() { taken <- p.Flock(a, lockExclusive) }()
+		go func() { taken <- p.Flock(a, linux.LOCK_EX) }()
 		synctest.Wait()
 		d := fd(t)(p.Dup(b))
 		ok(t, p.Close(b))
@@ -31,30 +32,30 @@ func TestFlock(t *testing.T) {
 	})
 }
 
-// Locks of one process are not in its own way; those of open file descriptions
-// are, where ranges overlap (fcntl_locking(2)).
+// Locks of one process do not conflict with each other. Overlapping locks of open file descriptions do
+// (fcntl_locking(2)).
 func TestRangeLocks(t *testing.T) {
 	p := files(t)
-	a := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
-	b := fd(t)(p.OpenAt(atFDCWD, "/a", create, 0o600))
+	a := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600))
+	b := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", create, 0o600))
 	lock := func(fd, cmd int, typ int16, start, length int64) Errno {
 		return p.Lock(fd, cmd, &FileLock{Type: typ, Start: start, Len: length})
 	}
-	ok(t, lock(a, syscall.F_SETLK, syscall.F_WRLCK, 0, 10))
-	ok(t, lock(b, syscall.F_SETLK, syscall.F_WRLCK, 5, 10))
-	wantErrno(t, lock(a, fOFDSetLk, syscall.F_RDLCK, 14, 1), syscall.EAGAIN, "beside the lock of the process")
-	ok(t, lock(a, fOFDSetLk, syscall.F_RDLCK, 15, 0))
-	ok(t, lock(a, syscall.F_SETLK, syscall.F_UNLCK, 3, 4))
-	ok(t, lock(b, fOFDSetLk, syscall.F_WRLCK, 3, 4))
-	who := FileLock{Type: syscall.F_WRLCK, Start: 0, Len: 4}
-	ok(t, p.Lock(a, fOFDGetLk, &who))
-	if who.Type != syscall.F_WRLCK || who.Start != 0 || who.Len != 3 || who.PID != 7 {
+	ok(t, lock(a, linux.F_SETLK, linux.F_WRLCK, 0, 10))
+	ok(t, lock(b, linux.F_SETLK, linux.F_WRLCK, 5, 10))
+	wantErrno(t, lock(a, linux.F_OFD_SETLK, linux.F_RDLCK, 14, 1), linux.EAGAIN, "beside the lock of the process")
+	ok(t, lock(a, linux.F_OFD_SETLK, linux.F_RDLCK, 15, 0))
+	ok(t, lock(a, linux.F_SETLK, linux.F_UNLCK, 3, 4))
+	ok(t, lock(b, linux.F_OFD_SETLK, linux.F_WRLCK, 3, 4))
+	who := FileLock{Type: linux.F_WRLCK, Start: 0, Len: 4}
+	ok(t, p.Lock(a, linux.F_OFD_GETLK, &who))
+	if who.Type != linux.F_WRLCK || who.Start != 0 || who.Len != 3 || who.PID != 7 {
 		t.Errorf("F_OFD_GETLK says %+v", who)
 	}
-	c := fd(t)(p.OpenAt(atFDCWD, "/a", syscall.O_RDONLY, 0))
-	wantErrno(t, lock(c, syscall.F_SETLK, syscall.F_WRLCK, 0, 1), syscall.EBADF, "to write what is open for reading")
-	ok(t, p.Close(c)) // which ends all locks of the process
-	ok(t, lock(a, fOFDSetLk, syscall.F_WRLCK, 7, 5))
+	c := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", linux.O_RDONLY, 0))
+	wantErrno(t, lock(c, linux.F_SETLK, linux.F_WRLCK, 0, 1), linux.EBADF, "to write what is open for reading")
+	ok(t, p.Close(c)) // releases all locks of the process
+	ok(t, lock(a, linux.F_OFD_SETLK, linux.F_WRLCK, 7, 5))
 	if n := p.ranges.count.Load(); n != 3 {
 		t.Errorf("%d locks are held", n)
 	}

@@ -3,49 +3,49 @@ package posix
 import (
 	"slices"
 	"sync"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Shared mappings of files, mmap(2). The content of a file that is mapped lies in one
-// piece of memory (fs.Mappable), of which each mapping is a part: two that show the same
-// begin at the same address. So rights are the file's, whatever a mapping asks for, and
-// what the program does to this memory by mprotect and madvise is not done.
+// Shared mappings of files (mmap(2)). The content of a mapped file lies in one range of memory
+// (fs.Mappable), and each mapping is a part of that range. Two mappings of the same bytes therefore
+// have the same address. So access rights are those of the file, whatever protection a mapping
+// requests, and mprotect and madvise have no effect on this memory.
 
-// mapped is what mappings are of: an fs.Mappable, or a packet socket's ring.
+// mapped is the object that is mapped: an fs.Mappable, or the ring of a packet socket.
 type mapped interface {
 	Map(size int64, reserve fs.Reserve) (fs.Memory, error)
 	Unmap()
 	Close() error
 }
 
-// mapping is one mmap(2), of which munmap(2) may leave pieces.
+// mapping is the result of one mmap(2). munmap(2) may split it into several pieces.
 type mapping struct {
-	handle mapped // its own: the program may close what it mapped
+	handle mapped // its own, because the program may close the descriptor
 	memory fs.Memory
 	pieces int
 }
 
-// piece is what is still mapped, from an address to another.
+// piece is a range of addresses, [start, end), that is still mapped.
 type piece struct {
 	start, end uint64
 	of         *mapping
 }
 
-// mappings are all that a process has.
+// mappings holds all shared mappings of a process.
 type mappings struct {
 	mu     sync.Mutex
 	pieces []piece
 }
 
-// MapShared is mmap(2) of a shared mapping that MayMap has allowed, and returns its address.
-// Errors: ENODEV for a file that has no such mappings, ENOMEM.
+// MapShared implements mmap(2) for a shared mapping that MayMap has allowed, and returns its address.
+// Errors: EINVAL, ENOMEM, ENODEV for a file without shared mappings.
 func (p *Process) MapShared(fd int, length uint64, offset int64, reserve fs.Reserve) (uint64, Errno) {
 	if s, ok := p.packetSocketAt(fd); ok {
 		return s.mapRing(&p.mappings, length, offset, reserve)
 	}
-	f, errno := p.real(fd, syscall.ENODEV)
+	f, errno := p.real(fd, linux.ENODEV)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -56,16 +56,18 @@ func (p *Process) MapShared(fd int, length uint64, offset int64, reserve fs.Rese
 	m, ok := handle.(fs.Mappable)
 	if !ok {
 		handle.Close()
-		return 0, syscall.ENODEV
+		return 0, linux.ENODEV
 	}
 	return p.mappings.add(m, length, offset, reserve)
 }
 
+// add maps length bytes of h at offset and returns the address. It takes over h and closes it on error.
+// Errors: EINVAL, ENOMEM.
 func (s *mappings) add(h mapped, length uint64, offset int64, reserve fs.Reserve) (uint64, Errno) {
 	length = wholePages(length)
 	if length == 0 || int64(length) < 0 || offset+int64(length) < 0 {
 		h.Close()
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	memory, err := h.Map(offset+int64(length), reserve)
 	if err != nil {
@@ -79,7 +81,7 @@ func (s *mappings) add(h mapped, length uint64, offset int64, reserve fs.Reserve
 	return start, 0
 }
 
-// Shares reports whether shared mappings of files are among the memory at an address.
+// Shares reports whether a range of memory overlaps a shared mapping.
 func (p *Process) Shares(addr, length uint64) bool {
 	end := addr + wholePages(length)
 	s := &p.mappings
@@ -88,8 +90,8 @@ func (p *Process) Shares(addr, length uint64) bool {
 	return slices.ContainsFunc(s.pieces, func(q piece) bool { return q.start < end && addr < q.end })
 }
 
-// UnmapShared is munmap(2) of memory that Shares. Where several mappings are the same, one
-// of them goes.
+// UnmapShared implements munmap(2) for memory for which Shares is true. If several mappings have
+// exactly this range, one of them is removed.
 func (p *Process) UnmapShared(addr, length uint64) {
 	end := addr + wholePages(length)
 	s := &p.mappings
@@ -107,7 +109,7 @@ func (p *Process) UnmapShared(addr, length uint64) {
 	s.pieces = left
 }
 
-// without is what is left of a piece.
+// without returns what remains of a piece after a range has been unmapped.
 func (q piece) without(start, end uint64) []piece {
 	if end <= q.start || q.end <= start {
 		return []piece{q}
@@ -124,7 +126,7 @@ func (q piece) without(start, end uint64) []piece {
 	return left
 }
 
-// leave is for a piece that is no more.
+// leave drops a piece of the mapping. The last one unmaps the file.
 func (m *mapping) leave() {
 	m.pieces--
 	if m.pieces == 0 {
@@ -133,9 +135,9 @@ func (m *mapping) leave() {
 	}
 }
 
-// RemapShared is mremap(2) of memory that Shares, all of it one mapping. Only one without
-// others of its file beside it is moved. Errors: EFAULT for a part of a mapping, ENOMEM,
-// EINVAL.
+// RemapShared implements mremap(2) for memory for which Shares is true. The range must be one whole
+// mapping. It can move only if its file has no other mappings. Errors: EFAULT for a part of a mapping,
+// ENOMEM, EINVAL.
 func (p *Process) RemapShared(addr, old, size uint64, flags int, reserve fs.Reserve) (uint64, Errno) {
 	const mayMove = 1 // MREMAP_MAYMOVE
 	s := &p.mappings
@@ -145,16 +147,16 @@ func (p *Process) RemapShared(addr, old, size uint64, flags int, reserve fs.Rese
 	i := slices.IndexFunc(s.pieces, func(q piece) bool { return q.start == addr && q.end == addr+old })
 	switch {
 	case size == 0 || int64(size) < 0 || flags&^mayMove != 0:
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	case i < 0 || s.pieces[i].of.pieces != 1:
-		return 0, syscall.EFAULT
+		return 0, linux.EFAULT
 	}
 	q := &s.pieces[i]
 	m := q.of
 	offset := q.start - m.memory.Address()
 	if offset+size > uint64(m.memory.Size()) {
 		if flags&mayMove == 0 {
-			return 0, syscall.ENOMEM
+			return 0, linux.ENOMEM
 		}
 		if errno := m.move(int64(offset+size), reserve); errno != 0 {
 			return 0, errno
@@ -165,12 +167,12 @@ func (p *Process) RemapShared(addr, old, size uint64, flags int, reserve fs.Rese
 	return q.start, 0
 }
 
-// move puts the content into larger memory. If that fails all is as it was.
+// move moves the content to a larger range of memory. On error, nothing has changed.
 func (m *mapping) move(size int64, reserve fs.Reserve) Errno {
 	m.handle.Unmap()
 	memory, err := m.handle.Map(size, reserve)
 	if err != nil {
-		m.handle.Map(0, reserve) // which finds the memory that there is
+		m.handle.Map(0, reserve) // finds the existing memory again
 		return toErrno(err)
 	}
 	m.memory = memory

@@ -1,13 +1,13 @@
 package posix
 
 import (
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// addresses is fs.Memory that nobody looks into.
+// addresses is an fs.Memory whose content is never accessed.
 type addresses struct{ at, size uint64 }
 
 func (a addresses) Address() uint64               { return a.at }
@@ -18,7 +18,7 @@ func (a addresses) Free()                         {}
 
 const mib = 1 << 20
 
-// reserveAt reserves a MiB each time, or what is wanted if it is more, at rising addresses.
+// reserveAt returns a Reserve that allocates at least 1 MiB each time, at ascending addresses.
 func reserveAt() fs.Reserve {
 	next := uint64(0)
 	return func(size int64) (fs.Memory, error) {
@@ -27,7 +27,7 @@ func reserveAt() fs.Reserve {
 	}
 }
 
-// Pieces of mappings are unmapped in any order and size.
+// Parts of mappings can be unmapped in any order and size.
 func TestUnmapShared(t *testing.T) {
 	p, reserve := process(t), reserveAt()
 	fd := fd(t)(openFile(p))
@@ -67,9 +67,9 @@ func TestRemapShared(t *testing.T) {
 		errno Errno
 	}{
 		{mib - mapPage, 0, at, 0},
-		{mib, 0, at, syscall.ENOMEM},
-		{0, 0, at, syscall.EINVAL},
-		{mib, 2, at, syscall.EINVAL},
+		{mib, 0, at, linux.ENOMEM},
+		{0, 0, at, linux.EINVAL},
+		{mib, 2, at, linux.EINVAL},
 		{mib, 1, at + 16*mib, 0},
 		{mapPage, 0, at + 16*mib, 0},
 	} {
@@ -83,5 +83,5 @@ func TestRemapShared(t *testing.T) {
 		}
 	}
 	_, errno = p.RemapShared(at, 2*mapPage, mib, 1, reserve)
-	wantErrno(t, errno, syscall.EFAULT, "more than a mapping")
+	wantErrno(t, errno, linux.EFAULT, "more than a mapping")
 }

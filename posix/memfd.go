@@ -1,46 +1,40 @@
 package posix
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Flags of memfd_create(2) and commands of fcntl(2) that package syscall lacks.
+// Limits of memfd_create(2).
 const (
-	mfdCloexec      = 1
-	mfdAllowSealing = 2
-	fAddSeals       = 1033
-	fGetSeals       = 1034
-
 	maxMemfdName = fs.MaxName - len("memfd:")
 	memfdMode    = 0o777
 )
 
-// MemfdCreate is memfd_create(2). Errors: EINVAL, also for huge pages and for what Linux has
-// had since 6.3; ENOSPC.
+// MemfdCreate implements memfd_create(2). Errors: EINVAL, also for huge pages and for flags added after
+// Linux 6.2; ENOSPC.
 func (p *Process) MemfdCreate(name string, flags int) (int, Errno) {
-	if flags&^(mfdCloexec|mfdAllowSealing) != 0 || len(name) > maxMemfdName {
-		return -1, syscall.EINVAL
+	if flags&^(linux.MFD_CLOEXEC|linux.MFD_ALLOW_SEALING) != 0 || len(name) > maxMemfdName {
+		return -1, linux.EINVAL
 	}
 	f, err := p.view.Load().OpenNameless(memfdMode)
 	if err != nil {
 		return -1, toErrno(err)
 	}
-	if flags&mfdAllowSealing == 0 {
+	if flags&linux.MFD_ALLOW_SEALING == 0 {
 		f.AddSeals(fs.SealSeals)
 	}
 	t := &treeFile{File: f, p: p, path: "/memfd:" + name + " (deleted)"}
-	return p.installWith(t, syscall.O_RDWR, flags&mfdCloexec != 0)
+	return p.installWith(t, linux.O_RDWR, flags&linux.MFD_CLOEXEC != 0)
 }
 
-// seals is F_ADD_SEALS and F_GET_SEALS. Errors: EINVAL, EPERM, EBUSY.
+// seals implements F_ADD_SEALS and F_GET_SEALS. Errors: EINVAL, EPERM, EBUSY.
 func (o *open) seals(cmd, arg int) (int, Errno) {
 	f, ok := o.file.(*treeFile)
 	if !ok {
-		return -1, syscall.EINVAL
+		return -1, linux.EINVAL
 	}
-	if cmd == fAddSeals {
+	if cmd == linux.F_ADD_SEALS {
 		err := f.AddSeals(fs.Seals(arg))
 		return 0, toErrno(err)
 	}

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net/netip"
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/wire"
 )
 
-// A dump of RTM_GETNEIGH has the neighbours that the stack knows, of the family and the link that are asked for.
+// A dump of RTM_GETNEIGH lists the neighbours of the requested family and interface.
 func TestNeighboursByNetlink(t *testing.T) {
 	p, eth0 := routed(t)
 	four, six := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
@@ -21,21 +21,21 @@ func TestNeighboursByNetlink(t *testing.T) {
 			i.SetNeighbour(six, mac)
 		}
 	}
-	s := fd(t)(p.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW, syscall.NETLINK_ROUTE))
-	ok(t, p.Bind(s, Address{Family: syscall.AF_NETLINK}))
+	s := fd(t)(p.Socket(linux.AF_NETLINK, linux.SOCK_RAW, linux.NETLINK_ROUTE))
+	ok(t, p.Bind(s, Address{Family: linux.AF_NETLINK}))
 	for _, c := range []struct {
 		about  string
 		family byte
 		index  int
 		want   []netip.Addr
 	}{
-		{"all", syscall.AF_UNSPEC, 0, []netip.Addr{four, six}},
-		{"of IPv4", syscall.AF_INET, 0, []netip.Addr{four}},
-		{"of IPv6 on the link", syscall.AF_INET6, eth0, []netip.Addr{six}},
-		{"of the loopback", syscall.AF_UNSPEC, 1, nil},
+		{"all", linux.AF_UNSPEC, 0, []netip.Addr{four, six}},
+		{"of IPv4", linux.AF_INET, 0, []netip.Addr{four}},
+		{"of IPv6 on the link", linux.AF_INET6, eth0, []netip.Addr{six}},
+		{"of the loopback", linux.AF_UNSPEC, 1, nil},
 	} {
 		body := append(binary.NativeEndian.AppendUint32([]byte{c.family, 0, 0, 0}, uint32(c.index)), 0, 0, 0, 0)
-		all := askNetlink(t, p, s, syscall.RTM_GETNEIGH, syscall.NLM_F_REQUEST|syscall.NLM_F_DUMP, body)
+		all := askNetlink(t, p, s, linux.RTM_GETNEIGH, linux.NLM_F_REQUEST|linux.NLM_F_DUMP, body)
 		if len(all) != len(c.want)+1 {
 			t.Errorf("%s: %d messages, want %d", c.about, len(all), len(c.want)+1)
 			continue
@@ -43,11 +43,11 @@ func TestNeighboursByNetlink(t *testing.T) {
 		for i, want := range c.want {
 			const permanent, header = 0x80, 12 // NUD_PERMANENT, struct ndmsg
 			b := all[i].Data
-			if all[i].Header.Type != syscall.RTM_NEWNEIGH || b[0] != family(want) || int(binary.NativeEndian.Uint32(b[4:])) != eth0 || binary.NativeEndian.Uint16(b[8:]) != permanent {
+			if all[i].Header.Type != linux.RTM_NEWNEIGH || b[0] != family(want) || int(binary.NativeEndian.Uint32(b[4:])) != eth0 || binary.NativeEndian.Uint16(b[8:]) != permanent {
 				t.Errorf("%s: %+v", c.about, all[i])
 			}
-			dst, _ := attributeOf(b[header:], ndaDst)
-			at, _ := attributeOf(b[header:], ndaLLAddr)
+			dst, _ := attributeOf(b[header:], linux.NDA_DST)
+			at, _ := attributeOf(b[header:], linux.NDA_LLADDR)
 			if !bytes.Equal(dst, want.AsSlice()) || !bytes.Equal(at, mac[:]) {
 				t.Errorf("%s: % x at % x, want %s at % x", c.about, dst, at, want, mac)
 			}

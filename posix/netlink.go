@@ -3,12 +3,14 @@ package posix
 import (
 	"encoding/binary"
 	"syscall"
+
+	"loam/abi/linux"
 )
 
-// netlinkSocket is a socket of AF_NETLINK (netlink(7)): of its protocols,
-// NETLINK_ROUTE, with which a program reads interfaces, addresses and routes
-// (net.Interfaces does). Nothing can be changed through it; nothing is announced
-// to multicast groups. The answer is there before the request's send returns.
+// netlinkSocket is an AF_NETLINK socket (netlink(7)). It supports NETLINK_ROUTE only, with which a
+// program reads interfaces, addresses and routes (net.Interfaces does). Requests for changes fail with
+// EPERM, and multicast groups receive no notifications. The answer is queued before the send of the
+// request returns.
 type netlinkSocket struct {
 	socketBase
 	p     *Process
@@ -19,17 +21,17 @@ type netlinkSocket struct {
 
 func (p *Process) newNetlink(typ, protocol int) (socket, Errno) {
 	switch {
-	case typ != syscall.SOCK_RAW && typ != syscall.SOCK_DGRAM:
-		return nil, syscall.ESOCKTNOSUPPORT
-	case protocol != syscall.NETLINK_ROUTE:
-		return nil, syscall.EPROTONOSUPPORT
+	case typ != linux.SOCK_RAW && typ != linux.SOCK_DGRAM:
+		return nil, linux.ESOCKTNOSUPPORT
+	case protocol != linux.NETLINK_ROUTE:
+		return nil, linux.EPROTONOSUPPORT
 	}
-	s := &netlinkSocket{socketBase: socketBase{domain: syscall.AF_NETLINK, typ: typ, pro: protocol}, p: p}
+	s := &netlinkSocket{socketBase: socketBase{domain: linux.AF_NETLINK, typ: typ, pro: protocol}, p: p}
 	s.inbox.reader = &s.q
 	return s, 0
 }
 
-// maxNetlinkBuffer bounds the answers that wait to be read; more is ENOBUFS.
+// maxNetlinkBuffer limits the bytes of unread answers; beyond it send fails with ENOBUFS.
 const maxNetlinkBuffer = 1 << 20
 
 func (s *netlinkSocket) events() Events {
@@ -40,15 +42,15 @@ func (s *netlinkSocket) events() Events {
 	return e
 }
 
-// bind takes a port; 0 means the process's, or one of its own if that is taken.
+// bind binds the socket to a port; for port 0 it chooses an unused one.
 func (s *netlinkSocket) bind(a Address) Errno {
-	if a.Family != syscall.AF_NETLINK {
-		return syscall.EINVAL
+	if a.Family != linux.AF_NETLINK {
+		return linux.EINVAL
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.port != 0 {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	if s.port = a.Port; s.port == 0 {
 		s.port = uint32(s.p.options.Credentials.PID)<<8 + s.p.serial.next()
@@ -59,26 +61,26 @@ func (s *netlinkSocket) bind(a Address) Errno {
 func (s *netlinkSocket) local() Address {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Address{Family: syscall.AF_NETLINK, Port: s.port}
+	return Address{Family: linux.AF_NETLINK, Port: s.port}
 }
 
-func (s *netlinkSocket) listen(int) Errno        { return syscall.EOPNOTSUPP }
-func (s *netlinkSocket) accept() (socket, Errno) { return nil, syscall.EOPNOTSUPP }
-func (s *netlinkSocket) shutdown(int) Errno      { return syscall.EOPNOTSUPP }
+func (s *netlinkSocket) listen(int) Errno        { return linux.EOPNOTSUPP }
+func (s *netlinkSocket) accept() (socket, Errno) { return nil, linux.EOPNOTSUPP }
+func (s *netlinkSocket) shutdown(int) Errno      { return linux.EOPNOTSUPP }
 func (s *netlinkSocket) takeError() Errno        { return 0 }
 func (s *netlinkSocket) close()                  { s.inbox.refuse() }
 func (s *netlinkSocket) buffered() int           { return s.inbox.waiting(false) }
 func (s *netlinkSocket) unsent() int             { return 0 }
 
 func (s *netlinkSocket) connect(a Address) Errno {
-	if a.Family != syscall.AF_NETLINK {
-		return syscall.EINVAL
+	if a.Family != linux.AF_NETLINK {
+		return linux.EINVAL
 	}
-	return 0 // there is nobody but the kernel to connect to
+	return 0 // the kernel is the only peer
 }
 
 func (s *netlinkSocket) peer() (Address, Errno) {
-	return Address{Family: syscall.AF_NETLINK}, 0
+	return Address{Family: linux.AF_NETLINK}, 0
 }
 
 func (s *netlinkSocket) read(b []byte) (int, Errno) {
@@ -87,32 +89,32 @@ func (s *netlinkSocket) read(b []byte) (int, Errno) {
 }
 
 func (s *netlinkSocket) recv(b []byte, flags int) (Received, Errno) {
-	r, errno := s.inbox.takeMessage(b, flags&syscall.MSG_PEEK != 0)
+	r, errno := s.inbox.takeMessage(b, flags&linux.MSG_PEEK != 0)
 	if r.N < r.Len {
-		r.Flags |= syscall.MSG_TRUNC
+		r.Flags |= linux.MSG_TRUNC
 	}
 	return r, errno
 }
 
 func (s *netlinkSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
 
-// send serves the requests in b.
+// send processes the requests in b.
 func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {
 	if s.local().Port == 0 {
-		s.bind(Address{Family: syscall.AF_NETLINK})
+		s.bind(Address{Family: linux.AF_NETLINK})
 	}
-	for rest := b; len(rest) >= syscall.NLMSG_HDRLEN; {
+	for rest := b; len(rest) >= linux.NLMSG_HDRLEN; {
 		h := syscall.NlMsghdr{
 			Len: binary.NativeEndian.Uint32(rest), Type: binary.NativeEndian.Uint16(rest[4:]),
 			Flags: binary.NativeEndian.Uint16(rest[6:]), Seq: binary.NativeEndian.Uint32(rest[8:]),
 		}
-		if int(h.Len) < syscall.NLMSG_HDRLEN || int(h.Len) > len(rest) {
-			return 0, syscall.EINVAL
+		if int(h.Len) < linux.NLMSG_HDRLEN || int(h.Len) > len(rest) {
+			return 0, linux.EINVAL
 		}
-		for _, message := range s.serve(h, rest[syscall.NLMSG_HDRLEN:h.Len]) {
-			l := letter{data: message, from: Address{Family: syscall.AF_NETLINK}}
+		for _, message := range s.serve(h, rest[linux.NLMSG_HDRLEN:h.Len]) {
+			l := letter{data: message, from: Address{Family: linux.AF_NETLINK}}
 			if _, errno := s.inbox.put(l, maxNetlinkBuffer, false, &s.q); errno != 0 {
-				return 0, syscall.ENOBUFS
+				return 0, linux.ENOBUFS
 			}
 		}
 		rest = rest[min((int(h.Len)+3)&^3, len(rest)):]
@@ -123,35 +125,35 @@ func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {
 // serve answers one request with datagrams.
 func (s *netlinkSocket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	r := reply{seq: h.Seq, port: s.local().Port}
-	dump := h.Flags&syscall.NLM_F_DUMP == syscall.NLM_F_DUMP
+	dump := h.Flags&linux.NLM_F_DUMP == linux.NLM_F_DUMP
 	switch {
-	case h.Type == syscall.RTM_GETLINK:
+	case h.Type == linux.RTM_GETLINK:
 		s.p.describeLinks(&r, body, dump)
-	case h.Type == syscall.RTM_GETADDR && dump:
+	case h.Type == linux.RTM_GETADDR && dump:
 		s.p.describeAddresses(&r)
-	case h.Type == syscall.RTM_GETROUTE && dump:
+	case h.Type == linux.RTM_GETROUTE && dump:
 		s.p.describeRoutes(&r)
-	case h.Type == syscall.RTM_GETROUTE:
+	case h.Type == linux.RTM_GETROUTE:
 		if errno := s.p.describeRouteTo(&r, body); errno != 0 {
 			r.fail(errno, h)
 			return r.datagrams
 		}
-	case h.Type == syscall.RTM_GETNEIGH && dump:
+	case h.Type == linux.RTM_GETNEIGH && dump:
 		s.p.describeNeighbours(&r, body)
-	case h.Type == syscall.RTM_GETRULE && dump:
-		// none are told
-	case h.Type < syscall.RTM_BASE:
-		return nil // NOOP and such
-	case dump || h.Type&3 == 2: // a GET that is not served
-		r.fail(syscall.EOPNOTSUPP, h)
+	case h.Type == linux.RTM_GETRULE && dump:
+		// there are no rules to list
+	case h.Type < linux.RTM_BASE:
+		return nil // control messages, such as NLMSG_NOOP
+	case dump || h.Type&3 == 2: // an unsupported GET request
+		r.fail(linux.EOPNOTSUPP, h)
 		return r.datagrams
 	default:
-		r.fail(syscall.EPERM, h)
+		r.fail(linux.EPERM, h)
 		return r.datagrams
 	}
 	if dump {
 		r.done()
-	} else if h.Flags&syscall.NLM_F_ACK != 0 {
+	} else if h.Flags&linux.NLM_F_ACK != 0 {
 		r.fail(0, h)
 	}
 	return r.datagrams
@@ -159,17 +161,16 @@ func (s *netlinkSocket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 
 // reply collects messages into datagrams.
 type reply struct {
-	seq, port uint32
-	multi     bool
+	seq, port uint32 // copied to each message of the reply
+	multi     bool   // messages have NLM_F_MULTI
 	datagrams [][]byte
 }
 
-// maxDatagram is how much goes into one datagram: what fits into the buffer of
-// one page that programs read with.
+// maxDatagram limits a datagram, in bytes. Programs read with a buffer of one page.
 const maxDatagram = 4000
 
-// message begins a message and returns the function that ends it. In between,
-// the body is appended to the last datagram.
+// message begins a message and returns the function that ends it. Between the two, the caller appends
+// the message body to *body.
 func (r *reply) message(typ uint16) (body *[]byte, end func()) {
 	if n := len(r.datagrams); n == 0 || len(r.datagrams[n-1]) > maxDatagram/2 {
 		r.datagrams = append(r.datagrams, nil)
@@ -178,7 +179,7 @@ func (r *reply) message(typ uint16) (body *[]byte, end func()) {
 	start := len(*b)
 	var flags uint16
 	if r.multi {
-		flags = syscall.NLM_F_MULTI
+		flags = linux.NLM_F_MULTI
 	}
 	*b = binary.NativeEndian.AppendUint32(*b, 0)
 	*b = binary.NativeEndian.AppendUint16(*b, typ)
@@ -194,14 +195,14 @@ func (r *reply) message(typ uint16) (body *[]byte, end func()) {
 // done ends a dump.
 func (r *reply) done() {
 	r.multi = true
-	b, end := r.message(syscall.NLMSG_DONE)
+	b, end := r.message(linux.NLMSG_DONE)
 	*b = binary.NativeEndian.AppendUint32(*b, 0)
 	end()
 }
 
-// fail is an answer of type NLMSG_ERROR; errno 0 acknowledges.
+// fail appends an NLMSG_ERROR; errno 0 is an acknowledgement.
 func (r *reply) fail(errno Errno, h syscall.NlMsghdr) {
-	b, end := r.message(syscall.NLMSG_ERROR)
+	b, end := r.message(linux.NLMSG_ERROR)
 	*b = binary.NativeEndian.AppendUint32(*b, uint32(-int32(errno)))
 	*b = binary.NativeEndian.AppendUint32(*b, h.Len)
 	*b = binary.NativeEndian.AppendUint16(*b, h.Type)
@@ -221,23 +222,24 @@ func attribute(b *[]byte, typ uint16, value []byte) {
 
 func (s *netlinkSocket) option(level, name int) ([]byte, Errno) {
 	switch {
-	case level != syscall.SOL_SOCKET:
-		return nil, syscall.ENOPROTOOPT
-	case name == syscall.SO_RCVBUF || name == syscall.SO_SNDBUF:
+	case level != linux.SOL_SOCKET:
+		return nil, linux.ENOPROTOOPT
+	case name == linux.SO_RCVBUF || name == linux.SO_SNDBUF:
 		return intValue(maxNetlinkBuffer), 0
 	}
 	return s.socketBase.option(name)
 }
 
-// setOption accepts NETLINK_ADD_MEMBERSHIP and such: groups are quiet.
+// setOption accepts NETLINK_ADD_MEMBERSHIP and the like without effect, because groups never receive a
+// message.
 func (s *netlinkSocket) setOption(level, name int, value []byte) Errno {
 	const solNetlink = 270
 	switch {
 	case level == solNetlink:
 		return 0
-	case level != syscall.SOL_SOCKET:
-		return syscall.ENOPROTOOPT
-	case name == syscall.SO_RCVBUF || name == syscall.SO_SNDBUF || name == soRcvBufForce || name == soSndBufForce:
+	case level != linux.SOL_SOCKET:
+		return linux.ENOPROTOOPT
+	case name == linux.SO_RCVBUF || name == linux.SO_SNDBUF || name == linux.SO_RCVBUFFORCE || name == linux.SO_SNDBUFFORCE:
 		return 0
 	}
 	return s.socketBase.setOption(name, value)

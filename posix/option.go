@@ -2,23 +2,23 @@ package posix
 
 import (
 	"encoding/binary"
-	"syscall"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// The values of socket options, and the kinds of options that several families
-// have.
+// Values of socket options, and the kinds of options that several families share.
 
-// optionName is a level and a name of it.
+// optionName identifies an option by its level and name.
 type optionName struct{ level, name int }
 
-// intOption is an option whose value is an int.
+// intOption is an option of T whose value is an int.
 type intOption[T any] struct {
 	get func(*T) int
 	set func(*T, int) Errno
 }
 
-// flag is an option that is on or off.
+// flag returns a boolean option; every value but 0 sets it.
 func flag[T any](field func(*T) *bool) intOption[T] {
 	return intOption[T]{
 		func(o *T) int {
@@ -31,7 +31,7 @@ func flag[T any](field func(*T) *bool) intOption[T] {
 	}
 }
 
-// unless is an option that is on unless a field says otherwise.
+// unless returns a boolean option that is on while the field is false.
 func unless[T any](field func(*T) *bool) intOption[T] {
 	o := flag(field)
 	return intOption[T]{
@@ -40,22 +40,22 @@ func unless[T any](field func(*T) *bool) intOption[T] {
 	}
 }
 
-// truth is a flag that is 0 or 1, and nothing else.
+// truth returns a boolean option that accepts 0 and 1 only.
 func truth[T any](field func(*T) *bool) intOption[T] { return strictly(flag(field)) }
 
-// strictly is an option that is 0 or 1, and nothing else.
+// strictly restricts an option to the values 0 and 1.
 func strictly[T any](o intOption[T]) intOption[T] {
 	set := o.set
 	o.set = func(t *T, n int) Errno {
 		if n != 0 && n != 1 {
-			return syscall.EINVAL
+			return linux.EINVAL
 		}
 		return set(t, n)
 	}
 	return o
 }
 
-// duration is a time in units, from 1 to most of them. Unset, it reads as
+// duration returns an option that counts units of time, from least to most. Unset, it reads as
 // fallback.
 func duration[T any](field func(*T) *time.Duration, unit time.Duration, least, most int, fallback time.Duration) intOption[T] {
 	return intOption[T]{
@@ -67,7 +67,7 @@ func duration[T any](field func(*T) *time.Duration, unit time.Duration, least, m
 		},
 		func(o *T, n int) Errno {
 			if n < least || n > most {
-				return syscall.EINVAL
+				return linux.EINVAL
 			}
 			*field(o) = time.Duration(n) * unit
 			return 0
@@ -75,7 +75,7 @@ func duration[T any](field func(*T) *time.Duration, unit time.Duration, least, m
 	}
 }
 
-// count is a number from 1 to 127. Unset, it reads as fallback.
+// count returns an option with a range of 1 to 127. Unset, it reads as fallback.
 func count[T any](field func(*T) *int, fallback int) intOption[T] {
 	return intOption[T]{
 		func(o *T) int {
@@ -86,7 +86,7 @@ func count[T any](field func(*T) *int, fallback int) intOption[T] {
 		},
 		func(o *T, n int) Errno {
 			if n < 1 || n > 127 {
-				return syscall.EINVAL
+				return linux.EINVAL
 			}
 			*field(o) = n
 			return 0
@@ -94,8 +94,8 @@ func count[T any](field func(*T) *int, fallback int) intOption[T] {
 	}
 }
 
-// octet is a number of one byte that reads as fallback when it is zero; -1 sets
-// it to that.
+// octet returns an option with a range of least to 255. The field's zero value reads as fallback, and
+// the option value -1 resets the field to zero.
 func octet[T any](field func(*T) *uint8, least, fallback int) intOption[T] {
 	return intOption[T]{
 		func(o *T) int {
@@ -108,7 +108,7 @@ func octet[T any](field func(*T) *uint8, least, fallback int) intOption[T] {
 			if n == -1 {
 				n = 0
 			} else if n < least || n > 255 {
-				return syscall.EINVAL
+				return linux.EINVAL
 			}
 			*field(o) = uint8(n)
 			return 0
@@ -116,7 +116,8 @@ func octet[T any](field func(*T) *uint8, least, fallback int) intOption[T] {
 	}
 }
 
-// buffer is a size that is set to twice what is asked, within bounds.
+// buffer returns a buffer size. As on Linux, setting it stores twice the given value, within bounds.
+// Unset, it reads as fallback.
 func buffer[T any](field func(*T) *int, fallback int) intOption[T] {
 	return intOption[T]{
 		func(o *T) int {
@@ -129,7 +130,7 @@ func buffer[T any](field func(*T) *int, fallback int) intOption[T] {
 	}
 }
 
-// intValue and the functions below are the representations of option values.
+// intValue encodes an option value of type int.
 func intValue(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
 
 func boolValue(on bool) []byte {
@@ -139,7 +140,7 @@ func boolValue(on bool) []byte {
 	return intValue(0)
 }
 
-// timeValue is a struct timeval.
+// timeValue encodes a struct timeval.
 func timeValue(d time.Duration) []byte {
 	b := binary.NativeEndian.AppendUint64(nil, uint64(d/time.Second))
 	return binary.NativeEndian.AppendUint64(b, uint64(d%time.Second/time.Microsecond))
@@ -147,23 +148,23 @@ func timeValue(d time.Duration) []byte {
 
 func parseInt(b []byte) (int, Errno) {
 	if len(b) < 4 {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	return int(int32(binary.NativeEndian.Uint32(b))), 0
 }
 
 func parseTime(b []byte) (time.Duration, Errno) {
 	if len(b) < 16 {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	sec, usec := int64(binary.NativeEndian.Uint64(b)), int64(binary.NativeEndian.Uint64(b[8:]))
 	switch {
 	case usec < 0 || usec >= 1e6:
-		return 0, syscall.EDOM
+		return 0, linux.EDOM
 	case sec < 0:
 		return 0, 0
 	case sec > 1<<31:
-		return 0, 0 // longer than anybody waits
+		return 0, 0 // in effect, no timeout
 	}
 	return time.Duration(sec)*time.Second + time.Duration(usec)*time.Microsecond, 0
 }

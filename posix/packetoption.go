@@ -2,39 +2,20 @@ package posix
 
 import (
 	"encoding/binary"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/posix/bpf"
 )
 
-// Options of packet sockets (packet(7), linux/if_packet.h).
-const (
-	solPacket            = 263
-	packetAddMembership  = 1
-	packetDropMembership = 2
-	packetRxRing         = 5
-	packetStatistics     = 6
-	packetCopyThreshold  = 7
-	packetAuxData        = 8
-	packetOrigDev        = 9
-	packetVersion        = 10
-	packetReserve        = 12
-	packetLoss           = 14
-	packetTimestamp      = 17
-	packetQdiscBypass    = 20
-	packetIgnoreOutgoing = 23
-	soLockFilter         = 44
-)
-
-// packetHarmless are those that may be set and read back although nothing depends on them.
+// packetHarmless are options that can be set and read but have no effect.
 var packetHarmless = map[optionName]bool{
-	{solPacket, packetOrigDev}:              true,
-	{solPacket, packetCopyThreshold}:        true,
-	{solPacket, packetLoss}:                 true,
-	{solPacket, packetTimestamp}:            true,
-	{solPacket, packetQdiscBypass}:          true,
-	{syscall.SOL_SOCKET, soLockFilter}:      true,
-	{syscall.SOL_SOCKET, syscall.SO_SNDBUF}: true,
+	{linux.SOL_PACKET, linux.PACKET_ORIGDEV}:      true,
+	{linux.SOL_PACKET, linux.PACKET_COPY_THRESH}:  true,
+	{linux.SOL_PACKET, linux.PACKET_LOSS}:         true,
+	{linux.SOL_PACKET, linux.PACKET_TIMESTAMP}:    true,
+	{linux.SOL_PACKET, linux.PACKET_QDISC_BYPASS}: true,
+	{linux.SOL_SOCKET, linux.SO_LOCK_FILTER}:      true,
+	{linux.SOL_SOCKET, linux.SO_SNDBUF}:           true,
 }
 
 func (s *packetSocket) option(level, name int) ([]byte, Errno) {
@@ -45,38 +26,38 @@ func (s *packetSocket) option(level, name int) ([]byte, Errno) {
 	switch {
 	case packetHarmless[key]:
 		return s.recall(key), 0
-	case key == optionName{solPacket, packetStatistics}: // struct tpacket_stats, tpacket_stats_v3
+	case key == optionName{linux.SOL_PACKET, linux.PACKET_STATISTICS}: // struct tpacket_stats, tpacket_stats_v3
 		frames, dropped := s.conn.TakeStats()
 		b := append(intValue(int(frames)), intValue(int(dropped))...)
-		if version == packetV3 {
-			b = append(b, intValue(0)...) // how often the ring was full
+		if version == linux.TPACKET_V3 {
+			b = append(b, intValue(0)...) // how often the ring was full; not counted
 		}
 		return b, 0
-	case key == optionName{solPacket, packetVersion}:
+	case key == optionName{linux.SOL_PACKET, linux.PACKET_VERSION}:
 		return intValue(version), 0
-	case key == optionName{solPacket, packetReserve}:
+	case key == optionName{linux.SOL_PACKET, linux.PACKET_RESERVE}:
 		return intValue(reserve), 0
-	case key == optionName{solPacket, packetAuxData}:
+	case key == optionName{linux.SOL_PACKET, linux.PACKET_AUXDATA}:
 		return boolValue(aux), 0
-	case level != syscall.SOL_SOCKET:
-		return nil, syscall.ENOPROTOOPT
-	case name == syscall.SO_RCVBUF:
+	case level != linux.SOL_SOCKET:
+		return nil, linux.ENOPROTOOPT
+	case name == linux.SO_RCVBUF:
 		if buffer == 0 {
 			buffer = defaultPacketBuffer
 		}
 		return intValue(buffer), 0
-	case name == syscall.SO_TIMESTAMP:
+	case name == linux.SO_TIMESTAMP:
 		return boolValue(times.time), 0
-	case name == soTimestampNS:
+	case name == linux.SO_TIMESTAMPNS:
 		return boolValue(times.nanoseconds), 0
-	case name == syscall.SO_BINDTODEVICE:
+	case name == linux.SO_BINDTODEVICE:
 		on, _ := s.conn.Bound()
 		return deviceName(on), 0
 	}
 	return s.socketBase.option(name)
 }
 
-// defaultPacketBuffer is what SO_RCVBUF says at first, in bytes (net.core.rmem_default).
+// defaultPacketBuffer is the initial value of SO_RCVBUF, in bytes (net.core.rmem_default).
 const defaultPacketBuffer = 212992
 
 func (s *packetSocket) setOption(level, name int, value []byte) Errno {
@@ -84,21 +65,21 @@ func (s *packetSocket) setOption(level, name int, value []byte) Errno {
 	switch {
 	case packetHarmless[key]:
 		return s.remember(key, value)
-	case level == solPacket:
+	case level == linux.SOL_PACKET:
 		return s.setPacketOption(name, value)
-	case level != syscall.SOL_SOCKET:
-		return syscall.ENOPROTOOPT
+	case level != linux.SOL_SOCKET:
+		return linux.ENOPROTOOPT
 	}
 	switch name {
-	case syscall.SO_ATTACH_FILTER, syscall.SO_DETACH_FILTER:
+	case linux.SO_ATTACH_FILTER, linux.SO_DETACH_FILTER:
 		return s.setFilter(name, value)
-	case syscall.SO_TIMESTAMP, soTimestampNS, syscall.SO_RCVBUF, syscall.SO_RCVBUFFORCE:
+	case linux.SO_TIMESTAMP, linux.SO_TIMESTAMPNS, linux.SO_RCVBUF, linux.SO_RCVBUFFORCE:
 		n, errno := parseInt(value)
 		if errno == 0 {
 			s.setNumber(name, n)
 		}
 		return errno
-	case syscall.SO_BINDTODEVICE:
+	case linux.SO_BINDTODEVICE:
 		on, errno := deviceOf(s.net, value)
 		if errno == 0 {
 			_, kind := s.conn.Bound()
@@ -109,30 +90,30 @@ func (s *packetSocket) setOption(level, name int, value []byte) Errno {
 	return s.socketBase.setOption(name, value)
 }
 
-// setPacketOption is for those of the family's own. Memberships are granted without doing
-// anything: links hand on all frames that they get. Errors: EINVAL, ENODEV, ENOPROTOOPT.
+// setPacketOption sets an option of level SOL_PACKET. Memberships succeed without any effect, because
+// links deliver all frames that they receive. Errors: EINVAL, ENODEV, ENOPROTOOPT.
 func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
 	switch name {
-	case packetAddMembership, packetDropMembership:
+	case linux.PACKET_ADD_MEMBERSHIP, linux.PACKET_DROP_MEMBERSHIP:
 		const size = 16 // struct packet_mreq
 		if len(value) < size {
-			return syscall.EINVAL
+			return linux.EINVAL
 		}
 		on, errno := s.interfaceOf(int32(binary.NativeEndian.Uint32(value)))
 		if errno == 0 && on == nil {
-			errno = syscall.ENODEV
+			errno = linux.ENODEV
 		}
 		return errno
-	case packetRxRing:
+	case linux.PACKET_RX_RING:
 		return s.setRing(value)
-	case packetVersion, packetReserve:
+	case linux.PACKET_VERSION, linux.PACKET_RESERVE:
 		return s.setRingOption(name, value)
-	case packetAuxData, packetIgnoreOutgoing:
+	case linux.PACKET_AUXDATA, linux.PACKET_IGNORE_OUTGOING:
 		n, errno := parseInt(value)
 		if errno != 0 {
 			return errno
 		}
-		if name == packetIgnoreOutgoing {
+		if name == linux.PACKET_IGNORE_OUTGOING {
 			s.conn.IgnoreOutgoing(n != 0)
 			return 0
 		}
@@ -141,10 +122,10 @@ func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
 		s.mu.Unlock()
 		return 0
 	}
-	return syscall.ENOPROTOOPT
+	return linux.ENOPROTOOPT
 }
 
-// setRingOption is for what has to be set before there is a ring. Errors: EINVAL, EBUSY.
+// setRingOption sets an option that must be set before the ring exists. Errors: EINVAL, EBUSY.
 func (s *packetSocket) setRingOption(name int, value []byte) Errno {
 	n, errno := parseInt(value)
 	if errno != 0 {
@@ -154,25 +135,25 @@ func (s *packetSocket) setRingOption(name int, value []byte) Errno {
 	defer s.mu.Unlock()
 	switch {
 	case s.ring.Load() != nil:
-		return syscall.EBUSY
-	case name == packetReserve && n >= 0:
+		return linux.EBUSY
+	case name == linux.PACKET_RESERVE && n >= 0:
 		s.reserve = n
-	case name == packetVersion && n >= packetV1 && n <= packetV3:
+	case name == linux.PACKET_VERSION && n >= linux.TPACKET_V1 && n <= linux.TPACKET_V3:
 		s.version = n
 	default:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	return 0
 }
 
-// setNumber sets an option of level SOL_SOCKET whose value is an int.
+// setNumber sets an option of level SOL_SOCKET with an int value.
 func (s *packetSocket) setNumber(name, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch name {
-	case syscall.SO_TIMESTAMP: // one kind of time at most
+	case linux.SO_TIMESTAMP: // at most one kind of timestamp
 		s.times = wantedControl{time: n != 0}
-	case soTimestampNS:
+	case linux.SO_TIMESTAMPNS:
 		s.times = wantedControl{nanoseconds: n != 0}
 	default:
 		s.buffer = max(4608, min(2*n, maxInetBuffer))
@@ -180,17 +161,17 @@ func (s *packetSocket) setNumber(name, n int) {
 	}
 }
 
-// setFilter is SO_ATTACH_FILTER and SO_DETACH_FILTER. Errors: EINVAL, ENOENT, and EPERM where
-// the filter was locked.
+// setFilter implements SO_ATTACH_FILTER and SO_DETACH_FILTER. Errors: EINVAL; ENOENT without a filter;
+// EPERM if the filter is locked.
 func (s *packetSocket) setFilter(name int, value []byte) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept(optionName{syscall.SOL_SOCKET, soLockFilter}) != 0 {
-		return syscall.EPERM
+	if s.kept(optionName{linux.SOL_SOCKET, linux.SO_LOCK_FILTER}) != 0 {
+		return linux.EPERM
 	}
-	if name == syscall.SO_DETACH_FILTER {
+	if name == linux.SO_DETACH_FILTER {
 		if !s.filter {
-			return syscall.ENOENT
+			return linux.ENOENT
 		}
 		s.filter = false
 		s.conn.SetFilter(nil)
@@ -198,7 +179,7 @@ func (s *packetSocket) setFilter(name int, value []byte) Errno {
 	}
 	p, err := bpf.New(instructions(value))
 	if err != nil {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	s.filter = true
 	s.conn.SetFilter(p.Run)

@@ -4,66 +4,51 @@ import (
 	"encoding/binary"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/stack"
 )
 
-// packetRing is a ring that a program reads frames from without a call (PACKET_RX_RING,
-// linux/if_packet.h, Documentation/networking/packet_mmap.rst). Of version 2 it is slots of a
-// frame each; of version 3 blocks, which are handed over when they are full, or a while after
-// the first frame came. A word of each says whose it is: statusKernel or statusUser and more.
+// packetRing is a ring in shared memory from which a program reads frames without system calls
+// (PACKET_RX_RING, linux/if_packet.h, Documentation/networking/packet_mmap.rst). In version 2 the ring
+// consists of slots for one frame each. In version 3 it consists of blocks. A block is handed to the
+// program when it is full, or some time after its first frame. A status word in each slot or block says
+// who owns it: linux.TP_STATUS_KERNEL, or linux.TP_STATUS_USER with further flags.
 //
-// The memory is there when the program maps it; what comes before is dropped.
+// The memory is allocated when the program maps it. Frames that arrive earlier are dropped.
 type packetRing struct {
-	version  int // packetV2 or packetV3
+	version  int // linux.TPACKET_V2 or linux.TPACKET_V3
 	request  ringRequest
-	cooked   bool
+	cooked   bool   // SOCK_DGRAM: frames without the link header
 	reserve  int    // PACKET_RESERVE
-	readable func() // something is there for the program; called without mu
+	readable func() // reports that the program has frames to read; called without mu
 	arrived  func(*stack.LinkFrame) time.Time
-	station  func(*stack.LinkFrame) Address // who sent it
+	station  func(*stack.LinkFrame) Address // returns the sender
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	bytes  []byte     // nil: not mapped
 	memory fs.Memory
-	maps   int
-	next   int // slot or block that is written next
-	losing bool
+	maps   int  // number of mappings
+	next   int  // slot or block that is written next
+	losing bool // the last frame was dropped
 
-	// Of the block that is being filled, of version 3.
-	open     bool
-	at, last int // where in it the next frame goes, and where the last one lies
-	frames   int
-	blocks   uint64 // that have been begun
-	first    time.Time
-	retire   *time.Timer
+	// The block being filled, in version 3.
+	open     bool        // a block is being filled
+	at, last int         // offsets in the block: of the next frame, and of the last one
+	frames   int         // frames in the block
+	blocks   uint64      // number of blocks begun
+	first    time.Time   // arrival of the block's first frame
+	retire   *time.Timer // hands the open block over
 }
 
-// ringRequest is struct tpacket_req3; of version 2 it ends with frames.
+// ringRequest is struct tpacket_req3. In version 2 the structure ends with frames.
 type ringRequest struct {
 	blockSize, blocks, frameSize, frames int
 	retire                               time.Duration
-	private                              int // bytes of the program's own at the beginning of each block
+	private                              int // bytes reserved for the program at the start of each block
 }
-
-// Versions of rings, as PACKET_VERSION has them.
-const (
-	packetV1 = 0
-	packetV2 = 1
-	packetV3 = 2
-)
-
-// Bits of the status of a slot, a block or a frame.
-const (
-	statusKernel           = 0
-	statusUser             = 1 << 0
-	statusLosing           = 1 << 2 // frames were dropped before this one
-	statusChecksumNotReady = 1 << 3
-	statusBlockTimeout     = 1 << 5
-)
 
 // Sizes of struct tpacket2_hdr, tpacket3_hdr and tpacket_block_desc.
 const (
@@ -75,26 +60,26 @@ const (
 	leastLinkLen = 16
 )
 
-// defaultRetire is how long a block is open at most if the program does not say.
+// defaultRetire is the time after which a block is handed over, unless the program sets one.
 const defaultRetire = 8 * time.Millisecond
 
-// maxRing bounds a ring, in bytes.
+// maxRing limits the size of a ring, in bytes.
 const maxRing = 1 << 30
 
 func alignUp(n, to int) int { return (n + to - 1) / to * to }
 
-// parseRingRequest reads what PACKET_RX_RING is given, and checks it as Linux does. Errors: EINVAL.
+// parseRingRequest parses and checks the value of PACKET_RX_RING. Errors: EINVAL.
 func parseRingRequest(version int, b []byte, reserve int) (ringRequest, Errno) {
 	size := 16
-	if version == packetV3 {
+	if version == linux.TPACKET_V3 {
 		size = 28
 	}
 	if len(b) < size {
-		return ringRequest{}, syscall.EINVAL
+		return ringRequest{}, linux.EINVAL
 	}
 	word := func(i int) int { return int(int32(binary.NativeEndian.Uint32(b[4*i:]))) }
 	r := ringRequest{blockSize: word(0), blocks: word(1), frameSize: word(2), frames: word(3)}
-	if version == packetV3 {
+	if version == linux.TPACKET_V3 {
 		r.retire, r.private = time.Duration(uint32(word(4)))*time.Millisecond, word(5)
 	}
 	if r.retire == 0 {
@@ -102,7 +87,7 @@ func parseRingRequest(version int, b []byte, reserve int) (ringRequest, Errno) {
 	}
 	if r.blocks == 0 {
 		if r.frames != 0 {
-			return ringRequest{}, syscall.EINVAL
+			return ringRequest{}, linux.EINVAL
 		}
 		return r, 0
 	}
@@ -110,22 +95,22 @@ func parseRingRequest(version int, b []byte, reserve int) (ringRequest, Errno) {
 	case r.blockSize <= 0 || r.blockSize%mapPage != 0 || r.blocks < 0 || r.blocks > maxRing/r.blockSize,
 		r.frameSize < headerRoom(version)+reserve || r.frameSize%slotAlign != 0 || r.frameSize > r.blockSize,
 		r.blockSize/r.frameSize*r.blocks != r.frames,
-		version == packetV3 && (r.private < 0 || blockHeader+alignUp(r.private, blockAlign)+r.frameSize > r.blockSize):
-		return ringRequest{}, syscall.EINVAL
+		version == linux.TPACKET_V3 && (r.private < 0 || blockHeader+alignUp(r.private, blockAlign)+r.frameSize > r.blockSize):
+		return ringRequest{}, linux.EINVAL
 	}
 	return r, 0
 }
 
-// headerRoom is what stands in front of each frame: a header, and the address of who sent it.
+// headerRoom returns the size of the headers in front of each frame: ring header and sender address.
 func headerRoom(version int) int {
-	if version == packetV3 {
-		return frameHeader + sizeLink
+	if version == linux.TPACKET_V3 {
+		return frameHeader + linux.SizeofSockaddrLl
 	}
-	return slotHeader + sizeLink
+	return slotHeader + linux.SizeofSockaddrLl
 }
 
-// offsets are where a frame's link header and what is behind it begin, behind the slot's or
-// frame's beginning.
+// offsets returns where a frame's link header and its payload begin, relative to the start of its slot
+// or frame header.
 func (r *packetRing) offsets(linkHeader int) (mac, net int) {
 	room := headerRoom(r.version)
 	if r.cooked {
@@ -136,13 +121,13 @@ func (r *packetRing) offsets(linkHeader int) (mac, net int) {
 	return net - linkHeader, net
 }
 
-// Map implements mapped: the first gives the ring its memory. Errors: EINVAL unless all of it is
-// mapped, ENOMEM.
+// Map implements mapped. The first call allocates the ring's memory. Errors: ENOMEM; EINVAL unless size
+// is the size of the whole ring.
 func (r *packetRing) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if size != int64(r.request.blockSize*r.request.blocks) {
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	if r.maps == 0 {
 		memory, err := reserve(size)
@@ -161,20 +146,21 @@ func (r *packetRing) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 	return r.memory, nil
 }
 
-// prepare writes what is the same of a block for ever: who waits for one may have read it before.
+// prepare writes the constant fields of all blocks. A program that waits for a block may read them
+// early.
 func (r *packetRing) prepare() {
-	if r.version != packetV3 {
+	if r.version != linux.TPACKET_V3 {
 		return
 	}
 	for i := range r.request.blocks {
 		b := r.block(i)
-		binary.NativeEndian.PutUint32(b[0:], packetV3)
+		binary.NativeEndian.PutUint32(b[0:], linux.TPACKET_V3)
 		binary.NativeEndian.PutUint32(b[4:], blockHeader)
 		binary.NativeEndian.PutUint32(b[16:], uint32(r.firstFrame()))
 	}
 }
 
-// firstFrame is where the first frame of a block begins.
+// firstFrame returns the offset of the first frame in a block.
 func (r *packetRing) firstFrame() int { return blockHeader + alignUp(r.request.private, blockAlign) }
 
 // Unmap implements mapped.
@@ -190,34 +176,34 @@ func (r *packetRing) Unmap() {
 // Close implements mapped.
 func (r *packetRing) Close() error { return nil }
 
-// isMapped reports whether a program has the memory.
+// isMapped reports whether the program has mapped the ring.
 func (r *packetRing) isMapped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.maps > 0
 }
 
-// waits reports whether the newest slot or block that was handed over is still the program's.
+// waits reports whether the program still owns the slot or block that was handed over last.
 func (r *packetRing) waits() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bytes == nil {
 		return false
 	}
-	if r.version == packetV3 {
-		return r.blockStatus(before(r.next, r.request.blocks)).Load() != statusKernel
+	if r.version == linux.TPACKET_V3 {
+		return r.blockStatus(before(r.next, r.request.blocks)).Load() != linux.TP_STATUS_KERNEL
 	}
-	return status(r.slot(before(r.next, r.request.frames))).Load() != statusKernel
+	return status(r.slot(before(r.next, r.request.frames))).Load() != linux.TP_STATUS_KERNEL
 }
 
 func before(i, n int) int { return (i + n - 1) % n }
 
-// put writes a frame, and reports whether there was room for it.
+// put stores a frame in the ring, and reports whether there was room.
 func (r *packetRing) put(frame []byte, info *stack.LinkFrame) bool {
 	r.mu.Lock()
 	ready, ok := false, false
 	if r.bytes != nil {
-		if r.version == packetV3 {
+		if r.version == linux.TPACKET_V3 {
 			ready, ok = r.putInBlock(frame, info)
 		} else {
 			ready, ok = r.putInSlot(frame, info)
@@ -231,7 +217,7 @@ func (r *packetRing) put(frame []byte, info *stack.LinkFrame) bool {
 	return ok
 }
 
-// slot is one of version 2. None goes beyond its block.
+// slot returns a slot of version 2. A slot does not cross the end of its block.
 func (r *packetRing) slot(i int) []byte {
 	q := &r.request
 	each := q.blockSize / q.frameSize
@@ -239,9 +225,11 @@ func (r *packetRing) slot(i int) []byte {
 	return r.bytes[at : at+q.frameSize]
 }
 
+// putInSlot stores a frame in the next slot of version 2. The status word is stored last, and passes
+// the slot to the program. The caller holds mu.
 func (r *packetRing) putInSlot(frame []byte, info *stack.LinkFrame) (ready, ok bool) {
 	b := r.slot(r.next)
-	if status(b).Load() != statusKernel {
+	if status(b).Load() != linux.TP_STATUS_KERNEL {
 		return false, false
 	}
 	mac, net := r.offsets(info.Header)
@@ -263,18 +251,18 @@ func (r *packetRing) putInSlot(frame []byte, info *stack.LinkFrame) (ready, ok b
 	return true, true
 }
 
-// frameStatus is what the status of a frame says of it.
+// frameStatus returns the status of a frame for the program.
 func frameStatus(info *stack.LinkFrame) uint32 {
 	if info.Partial {
-		return statusUser | statusChecksumNotReady
+		return linux.TP_STATUS_USER | linux.TP_STATUS_CSUMNOTREADY
 	}
-	return statusUser
+	return linux.TP_STATUS_USER
 }
 
-// statusOf is the status of a frame in the ring.
+// statusOf returns the status of a frame in the ring. It adds TP_STATUS_LOSING after a loss.
 func (r *packetRing) statusOf(info *stack.LinkFrame) uint32 {
 	if r.losing {
-		return frameStatus(info) | statusLosing
+		return frameStatus(info) | linux.TP_STATUS_LOSING
 	}
 	return frameStatus(info)
 }
@@ -285,6 +273,8 @@ func (r *packetRing) block(i int) []byte {
 
 func (r *packetRing) blockStatus(i int) *atomic.Uint32 { return status(r.block(i)[8:]) }
 
+// putInBlock appends a frame to the open block of version 3. If the frame does not fit, it hands the
+// block over (ready) and opens the next one. The caller holds mu.
 func (r *packetRing) putInBlock(frame []byte, info *stack.LinkFrame) (ready, ok bool) {
 	mac, net := r.offsets(info.Header)
 	room := r.request.blockSize - r.firstFrame()
@@ -322,9 +312,9 @@ func (r *packetRing) putInBlock(frame []byte, info *stack.LinkFrame) (ready, ok 
 	return ready, true
 }
 
-// beginBlock opens the next block, if the program has given it back.
+// beginBlock opens the next block. It returns false if the program still owns it.
 func (r *packetRing) beginBlock() bool {
-	if r.blockStatus(r.next).Load() != statusKernel {
+	if r.blockStatus(r.next).Load() != linux.TP_STATUS_KERNEL {
 		return false
 	}
 	r.open, r.at, r.frames = true, r.firstFrame(), 0
@@ -334,12 +324,12 @@ func (r *packetRing) beginBlock() bool {
 	return true
 }
 
-// retired hands a block over whose time is over.
+// retired hands over a block whose time has passed. It runs in a timer's goroutine.
 func (r *packetRing) retired(number uint64) {
 	r.mu.Lock()
 	mine := r.open && r.blocks == number
 	if mine {
-		r.handOver(statusBlockTimeout)
+		r.handOver(linux.TP_STATUS_BLK_TMO)
 	}
 	r.mu.Unlock()
 	if mine {
@@ -347,13 +337,13 @@ func (r *packetRing) retired(number uint64) {
 	}
 }
 
-// handOver gives the open block to the program.
+// handOver passes the open block to the program. The caller holds mu.
 func (r *packetRing) handOver(why uint32) {
 	r.retire.Stop()
 	b := r.block(r.next)
 	last := b[r.last:]
 	end := time.Unix(int64(binary.NativeEndian.Uint32(last[4:])), int64(binary.NativeEndian.Uint32(last[8:])))
-	binary.NativeEndian.PutUint32(last, 0) // it is the last
+	binary.NativeEndian.PutUint32(last, 0) // marks the last frame
 	binary.NativeEndian.PutUint32(b[12:], uint32(r.frames))
 	binary.NativeEndian.PutUint32(b[20:], uint32(r.at))
 	binary.NativeEndian.PutUint64(b[24:], r.blocks)
@@ -361,12 +351,12 @@ func (r *packetRing) handOver(why uint32) {
 		binary.NativeEndian.PutUint32(b[32+8*i:], uint32(t.Unix()))
 		binary.NativeEndian.PutUint32(b[36+8*i:], uint32(t.Nanosecond()))
 	}
-	r.blockStatus(r.next).Store(statusUser | why)
+	r.blockStatus(r.next).Store(linux.TP_STATUS_USER | why)
 	r.open = false
 	r.next = (r.next + 1) % r.request.blocks
 }
 
-// drop is for a ring that its socket has no more.
+// drop ends the use of a ring whose socket has been closed.
 func (r *packetRing) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -374,5 +364,5 @@ func (r *packetRing) drop() {
 		r.retire.Stop()
 		r.open = false
 	}
-	r.bytes = nil // the program may still look at its memory
+	r.bytes = nil // the program may still read its memory
 }

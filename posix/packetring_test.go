@@ -3,17 +3,17 @@ package posix
 import (
 	"bytes"
 	"encoding/binary"
-	"syscall"
 	"testing"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/stack"
 )
 
-// Rings of packet sockets as Documentation/networking/packet_mmap.rst of Linux has them.
+// Receive rings of packet sockets, as in Linux's Documentation/networking/packet_mmap.rst.
 
-// plainMemory is fs.Memory of a test.
+// plainMemory is an fs.Memory backed by a slice.
 type plainMemory struct {
 	bytes []byte
 	freed bool
@@ -26,7 +26,7 @@ func (m *plainMemory) Clear(from, to int64)             { clear(m.bytes[from:to]
 func (m *plainMemory) Free()                            { m.freed = true }
 func (m *plainMemory) reserve(int64) (fs.Memory, error) { return m, nil }
 
-// ringOf makes words of struct tpacket_req or tpacket_req3.
+// ringOf encodes the fields of struct tpacket_req or tpacket_req3.
 func ringOf(words ...uint32) (b []byte) {
 	for _, w := range words {
 		b = binary.NativeEndian.AppendUint32(b, w)
@@ -34,36 +34,37 @@ func ringOf(words ...uint32) (b []byte) {
 	return b
 }
 
-// mappedRing is a socket with a ring in memory, and the function that sends a datagram past it.
+// mappedRing returns a socket with a mapped ring, and a function that sends a datagram on its
+// interface.
 func mappedRing(t *testing.T, version int, request []byte, size int) (p *Process, s int, memory *plainMemory, send func(string)) {
 	t.Helper()
 	p = process(t)
-	s = fd(t)(p.Socket(syscall.AF_PACKET, syscall.SOCK_RAW, htons(stack.LinkAll)))
+	s = fd(t)(p.Socket(linux.AF_PACKET, linux.SOCK_RAW, htons(stack.LinkAll)))
 	ok(t, p.Bind(s, onLoopback(0)))
-	ok(t, p.SetSockOpt(s, solPacket, packetIgnoreOutgoing, intValue(1)))
-	ok(t, p.SetSockOpt(s, solPacket, packetVersion, intValue(version)))
-	ok(t, p.SetSockOpt(s, solPacket, packetRxRing, request))
-	ok(t, p.MayMap(s, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED, 0))
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_IGNORE_OUTGOING, intValue(1)))
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, intValue(version)))
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, request))
+	ok(t, p.MayMap(s, linux.PROT_READ|linux.PROT_WRITE, linux.MAP_SHARED, 0))
 	memory = &plainMemory{bytes: make([]byte, size)}
 	at, errno := p.MapShared(s, uint64(size), 0, memory.reserve)
 	if ok(t, errno); at != memory.Address() {
 		t.Errorf("it is at %#x", at)
 	}
-	udp := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
-	receiver := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	udp := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
+	receiver := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(receiver, localhost(9)))
 	return p, s, memory, func(text string) {
 		t.Helper()
 		_, errno := p.Send(udp, []byte(text), Outgoing{To: localhost(9)})
 		ok(t, errno)
 		b := make([]byte, 100)
-		if r, errno := p.Recv(receiver, b, 0); errno != 0 || string(b[:r.N]) != text { // then it has passed
+		if r, errno := p.Recv(receiver, b, 0); errno != 0 || string(b[:r.N]) != text { // the frame has passed the ring by then
 			t.Fatalf("%q, %v", b[:r.N], errno)
 		}
 	}
 }
 
-// readable reports whether poll(2) finds the socket readable.
+// ringReadable reports whether the socket is readable for poll(2).
 func ringReadable(t *testing.T, p *Process, s int) bool {
 	t.Helper()
 	_, file, errno := p.socket(s)
@@ -76,18 +77,18 @@ func u32(b []byte, at int) int { return int(binary.NativeEndian.Uint32(b[at:])) 
 
 const udpHeaders = 14 + 20 + 8
 
-// fresh is the status of a frame of the loopback interface, whose checksum nobody has made.
-const fresh = statusUser | statusChecksumNotReady
+// fresh is the status of a frame of the loopback interface, which has no checksum.
+const fresh = linux.TP_STATUS_USER | linux.TP_STATUS_CSUMNOTREADY
 
 func TestRingOfSlots(t *testing.T) {
-	p, s, memory, send := mappedRing(t, packetV2, ringOf(4096, 2, 2048, 4), 2*4096)
+	p, s, memory, send := mappedRing(t, linux.TPACKET_V2, ringOf(4096, 2, 2048, 4), 2*4096)
 	if ringReadable(t, p, s) {
 		t.Error("an empty ring is readable")
 	}
 	for i, text := range []string{"zero", "one", "two", "three", "four"} {
 		send(text)
 		if i == 4 {
-			break // no room
+			break // no room for this frame
 		}
 		b := memory.bytes[i*2048 : (i+1)*2048]
 		if u32(b, 0) != fresh || u32(b, 4) != udpHeaders+len(text) || u32(b, 8) != u32(b, 4) || u16(b, 12) != 66 || u16(b, 14) != 80 {
@@ -96,7 +97,7 @@ func TestRingOfSlots(t *testing.T) {
 		if age := time.Since(time.Unix(int64(u32(b, 16)), int64(u32(b, 20)))); age < 0 || age > time.Minute {
 			t.Errorf("it is of %v ago", age)
 		}
-		if u16(b, 32) != syscall.AF_PACKET || u32(b, 36) != 1 || u16(b, 40) != arphrdLoopback {
+		if u16(b, 32) != linux.AF_PACKET || u32(b, 36) != 1 || u16(b, 40) != linux.ARPHRD_LOOPBACK {
 			t.Errorf("from %x", b[32:52])
 		}
 		if !bytes.HasSuffix(b[66:66+u32(b, 8)], []byte(text)) {
@@ -106,25 +107,25 @@ func TestRingOfSlots(t *testing.T) {
 	if !ringReadable(t, p, s) {
 		t.Error("a full ring is not readable")
 	}
-	stats, errno := p.GetSockOpt(s, solPacket, packetStatistics)
+	stats, errno := p.GetSockOpt(s, linux.SOL_PACKET, linux.PACKET_STATISTICS)
 	if ok(t, errno); u32(stats, 0) != 5 || u32(stats, 4) != 1 {
 		t.Errorf("%d frames, %d dropped", u32(stats, 0), u32(stats, 4))
 	}
-	clear(memory.bytes[:4]) // the program gives one back
+	clear(memory.bytes[:4]) // the program releases the first slot
 	send("five")
-	if got := u32(memory.bytes, 0); got != fresh|statusLosing {
+	if got := u32(memory.bytes, 0); got != fresh|linux.TP_STATUS_LOSING {
 		t.Errorf("behind one that was dropped: %#x", got)
 	}
-	if _, errno := p.Recv(s, make([]byte, 100), syscall.MSG_DONTWAIT); errno != syscall.EAGAIN {
+	if _, errno := p.Recv(s, make([]byte, 100), linux.MSG_DONTWAIT); errno != linux.EAGAIN {
 		t.Errorf("read beside the ring: %v", errno)
 	}
 }
 
 func TestRingOfBlocks(t *testing.T) {
 	const retire = 50
-	p, s, memory, send := mappedRing(t, packetV3, ringOf(4096, 2, 2048, 4, retire, 0, 0), 2*4096)
+	p, s, memory, send := mappedRing(t, linux.TPACKET_V3, ringOf(4096, 2, 2048, 4, retire, 0, 0), 2*4096)
 	block := func(i int) []byte { return memory.bytes[i*4096 : (i+1)*4096] }
-	handed := func(i int) bool { return status(block(i)[8:]).Load()&statusUser != 0 }
+	handed := func(i int) bool { return status(block(i)[8:]).Load()&linux.TP_STATUS_USER != 0 }
 	if u32(block(1), 16) != blockHeader {
 		t.Errorf("the first frame of an empty block is at %d", u32(block(1), 16))
 	}
@@ -136,7 +137,7 @@ func TestRingOfBlocks(t *testing.T) {
 		}
 	}
 	b := block(0)
-	if u32(b, 8) != statusUser|statusBlockTimeout || !ringReadable(t, p, s) {
+	if u32(b, 8) != linux.TP_STATUS_USER|linux.TP_STATUS_BLK_TMO || !ringReadable(t, p, s) {
 		t.Errorf("status %#x", u32(b, 8))
 	}
 	at := u32(b, 16)
@@ -156,17 +157,17 @@ func TestRingOfBlocks(t *testing.T) {
 	if n := u32(b, 12); n != 2 {
 		t.Errorf("%d frames", n)
 	}
-	for range 100 { // fill the second block, and more
+	for range 100 { // fill the second block and overflow it
 		send("and more")
 	}
 	if !handed(1) {
 		t.Error("a full block is not handed over")
 	}
-	stats, errno := p.GetSockOpt(s, solPacket, packetStatistics)
+	stats, errno := p.GetSockOpt(s, linux.SOL_PACKET, linux.PACKET_STATISTICS)
 	if ok(t, errno); len(stats) != 12 || u32(stats, 0) != 102 || u32(stats, 4) != 102-2-u32(block(1), 12) {
 		t.Errorf("%x, %d frames in the second block", stats, u32(block(1), 12))
 	}
-	status(b[8:]).Store(statusKernel)
+	status(b[8:]).Store(linux.TP_STATUS_KERNEL)
 	send("in front again")
 	for end := time.Now().Add(10 * time.Second); !handed(0); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -179,24 +180,24 @@ func TestRingOfBlocks(t *testing.T) {
 }
 
 func TestRingEnds(t *testing.T) {
-	p, s, memory, send := mappedRing(t, packetV3, ringOf(4096, 1, 2048, 2, 10000, 0, 0), 4096)
+	p, s, memory, send := mappedRing(t, linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 10000, 0, 0), 4096)
 	send("before")
 	none := ringOf(0, 0, 0, 0, 0, 0, 0)
-	wantErrno(t, p.SetSockOpt(s, solPacket, packetRxRing, none), syscall.EBUSY, "it is mapped")
-	wantErrno(t, p.SetSockOpt(s, solPacket, packetVersion, intValue(packetV2)), syscall.EBUSY, "there is a ring")
+	wantErrno(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, none), linux.EBUSY, "it is mapped")
+	wantErrno(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, intValue(linux.TPACKET_V2)), linux.EBUSY, "there is a ring")
 	p.UnmapShared(memory.Address(), 4096)
 	if !memory.freed {
 		t.Error("the memory is kept")
 	}
 	send("nobody looks")
-	ok(t, p.SetSockOpt(s, solPacket, packetRxRing, none))
-	wantErrno(t, p.MayMap(s, syscall.PROT_READ, syscall.MAP_SHARED, 0), syscall.EINVAL, "no ring")
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, none))
+	wantErrno(t, p.MayMap(s, linux.PROT_READ, linux.MAP_SHARED, 0), linux.EINVAL, "no ring")
 	send("read")
 	b := make([]byte, 100)
 	if r, errno := p.Recv(s, b, 0); errno != 0 || !bytes.HasSuffix(b[:r.N], []byte("read")) {
 		t.Errorf("%x, %v", b[:r.N], errno)
 	}
-	q, other, kept, send := mappedRing(t, packetV2, ringOf(4096, 1, 2048, 2), 4096)
+	q, other, kept, send := mappedRing(t, linux.TPACKET_V2, ringOf(4096, 1, 2048, 2), 4096)
 	ok(t, q.Close(other))
 	send("closed")
 	if kept.freed || kept.bytes[0] != 0 {
@@ -212,22 +213,22 @@ func TestRingRequests(t *testing.T) {
 		request []byte
 		want    Errno
 	}{
-		{"of version 1", packetV1, ringOf(4096, 1, 2048, 2), syscall.EINVAL},
-		{"too short", packetV2, ringOf(4096, 1, 2048), syscall.EINVAL},
-		{"of version 3, and too short", packetV3, ringOf(4096, 1, 2048, 2), syscall.EINVAL},
-		{"blocks that are no pages", packetV2, ringOf(5000, 1, 2048, 2), syscall.EINVAL},
-		{"frames that are not aligned", packetV2, ringOf(4096, 1, 2050, 1), syscall.EINVAL},
-		{"frames without room for a header", packetV2, ringOf(4096, 1, 32, 128), syscall.EINVAL},
-		{"frames larger than a block", packetV2, ringOf(4096, 1, 8192, 1), syscall.EINVAL},
-		{"another number of frames", packetV2, ringOf(4096, 1, 2048, 3), syscall.EINVAL},
-		{"larger than any memory", packetV2, ringOf(1<<30, 1<<30, 2048, 1), syscall.EINVAL},
-		{"negative", packetV2, ringOf(0x80000000, 1, 2048, 2), syscall.EINVAL},
-		{"private bytes without room", packetV3, ringOf(4096, 1, 2048, 2, 0, 4000, 0), syscall.EINVAL},
-		{"right", packetV2, ringOf(4096, 1, 2048, 2), 0},
-		{"right", packetV3, ringOf(4096, 1, 2048, 2, 0, 0, 0), 0},
+		{"of version 1", linux.TPACKET_V1, ringOf(4096, 1, 2048, 2), linux.EINVAL},
+		{"too short", linux.TPACKET_V2, ringOf(4096, 1, 2048), linux.EINVAL},
+		{"of version 3, and too short", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2), linux.EINVAL},
+		{"blocks that are no pages", linux.TPACKET_V2, ringOf(5000, 1, 2048, 2), linux.EINVAL},
+		{"frames that are not aligned", linux.TPACKET_V2, ringOf(4096, 1, 2050, 1), linux.EINVAL},
+		{"frames without room for a header", linux.TPACKET_V2, ringOf(4096, 1, 32, 128), linux.EINVAL},
+		{"frames larger than a block", linux.TPACKET_V2, ringOf(4096, 1, 8192, 1), linux.EINVAL},
+		{"another number of frames", linux.TPACKET_V2, ringOf(4096, 1, 2048, 3), linux.EINVAL},
+		{"larger than any memory", linux.TPACKET_V2, ringOf(1<<30, 1<<30, 2048, 1), linux.EINVAL},
+		{"negative", linux.TPACKET_V2, ringOf(0x80000000, 1, 2048, 2), linux.EINVAL},
+		{"private bytes without room", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 4000, 0), linux.EINVAL},
+		{"right", linux.TPACKET_V2, ringOf(4096, 1, 2048, 2), 0},
+		{"right", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 0, 0), 0},
 	} {
-		s := fd(t)(p.Socket(syscall.AF_PACKET, syscall.SOCK_RAW, 0))
-		ok(t, p.SetSockOpt(s, solPacket, packetVersion, intValue(c.version)))
-		wantErrno(t, p.SetSockOpt(s, solPacket, packetRxRing, c.request), c.want, c.what)
+		s := fd(t)(p.Socket(linux.AF_PACKET, linux.SOCK_RAW, 0))
+		ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, intValue(c.version)))
+		wantErrno(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, c.request), c.want, c.what)
 	}
 }

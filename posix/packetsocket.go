@@ -3,15 +3,15 @@ package posix
 import (
 	"encoding/binary"
 	"sync/atomic"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/stack"
 	"loam/wire"
 )
 
-// packetSocket is a socket of AF_PACKET (packet(7)): of SOCK_RAW for frames with the link's
-// header, of SOCK_DGRAM for what is behind it. packetring.go has rings to receive from.
+// packetSocket is an AF_PACKET socket (packet(7)): SOCK_RAW for frames with the link header, SOCK_DGRAM
+// for frames without it. Receive rings are in packetring.go.
 type packetSocket struct {
 	socketBase
 	net  *stack.Stack
@@ -19,22 +19,22 @@ type packetSocket struct {
 
 	// Guarded by mu.
 	auxData bool          // PACKET_AUXDATA
-	times   wantedControl // of it, time and nanoseconds
+	times   wantedControl // only the fields time and nanoseconds are used
 	buffer  int           // SO_RCVBUF; 0: never set
-	filter  bool          // there is one
+	filter  bool          // a filter is attached
 	version int           // PACKET_VERSION
 	reserve int           // PACKET_RESERVE
 
 	ring atomic.Pointer[packetRing] // set under mu
 }
 
-// newPacket makes one. It hears frames of its protocol, if that is not 0, from now on.
+// newPacket returns a packet socket. It receives frames at once, unless protocol is 0.
 func (p *Process) newPacket(typ, protocol int) (socket, Errno) {
-	if typ != syscall.SOCK_RAW && typ != syscall.SOCK_DGRAM {
-		return nil, syscall.ESOCKTNOSUPPORT
+	if typ != linux.SOCK_RAW && typ != linux.SOCK_DGRAM {
+		return nil, linux.ESOCKTNOSUPPORT
 	}
-	s := &packetSocket{socketBase: socketBase{domain: syscall.AF_PACKET, typ: typ, pro: protocol}, net: p.net}
-	conn, err := p.net.ListenLink(typ == syscall.SOCK_DGRAM, fromNetworkOrder(protocol))
+	s := &packetSocket{socketBase: socketBase{domain: linux.AF_PACKET, typ: typ, pro: protocol}, net: p.net}
+	conn, err := p.net.ListenLink(typ == linux.SOCK_DGRAM, fromNetworkOrder(protocol))
 	if err != nil {
 		return nil, toErrno(err)
 	}
@@ -43,7 +43,7 @@ func (p *Process) newPacket(typ, protocol int) (socket, Errno) {
 	return s, 0
 }
 
-// fromNetworkOrder is a protocol of socket(2), which is in the order of the network there.
+// fromNetworkOrder converts the protocol argument of socket(2) from network byte order.
 func fromNetworkOrder(protocol int) wire.EtherType {
 	b := binary.NativeEndian.AppendUint16(nil, uint16(protocol))
 	return wire.EtherType(binary.BigEndian.Uint16(b))
@@ -57,10 +57,10 @@ func (s *packetSocket) events() Events {
 	return e
 }
 
-// bind chooses the interface, and the protocol if that is not 0. Errors: EINVAL, ENODEV.
+// bind sets the interface, and the protocol if it is not 0. Errors: EINVAL, ENODEV.
 func (s *packetSocket) bind(a Address) Errno {
-	if a.Family != syscall.AF_PACKET {
-		return syscall.EINVAL
+	if a.Family != linux.AF_PACKET {
+		return linux.EINVAL
 	}
 	on, errno := s.interfaceOf(a.Link.Index)
 	if errno != 0 {
@@ -74,7 +74,7 @@ func (s *packetSocket) bind(a Address) Errno {
 	return 0
 }
 
-// interfaceOf is the interface with an index, or nil for 0. Errors: ENODEV.
+// interfaceOf returns the interface with an index, or nil for index 0. Errors: ENODEV.
 func (s *packetSocket) interfaceOf(index int32) (*stack.Interface, Errno) {
 	if index == 0 {
 		return nil, 0
@@ -82,13 +82,13 @@ func (s *packetSocket) interfaceOf(index int32) (*stack.Interface, Errno) {
 	if i := interfaceByIndex(s.net, int(index)); i != nil {
 		return i, 0
 	}
-	return nil, syscall.ENODEV
+	return nil, linux.ENODEV
 }
 
-// local is what the socket hears, and the address of the interface.
+// local returns the bound protocol and interface, with the interface's address.
 func (s *packetSocket) local() Address {
 	on, kind := s.conn.Bound()
-	a := Address{Family: syscall.AF_PACKET, Link: LinkAddress{Protocol: kind}}
+	a := Address{Family: linux.AF_PACKET, Link: LinkAddress{Protocol: kind}}
 	if on != nil {
 		a.Link.Index = int32(on.Index())
 		a.Link.station(on, on.MAC())
@@ -96,19 +96,19 @@ func (s *packetSocket) local() Address {
 	return a
 }
 
-// station fills in an address of a link.
+// station fills in the hardware type and the address of an interface.
 func (a *LinkAddress) station(on *stack.Interface, mac wire.MAC) {
 	a.Hardware, _ = kindOf(on)
-	if a.Hardware != arphrdNone {
+	if a.Hardware != linux.ARPHRD_NONE {
 		a.Len = uint8(copy(a.MAC[:], mac[:]))
 	}
 }
 
-func (s *packetSocket) peer() (Address, Errno)      { return Address{}, syscall.EOPNOTSUPP }
-func (s *packetSocket) connect(Address) Errno       { return syscall.EOPNOTSUPP }
-func (s *packetSocket) listen(int) Errno            { return syscall.EOPNOTSUPP }
-func (s *packetSocket) accept() (socket, Errno)     { return nil, syscall.EOPNOTSUPP }
-func (s *packetSocket) shutdown(int) Errno          { return syscall.EOPNOTSUPP }
+func (s *packetSocket) peer() (Address, Errno)      { return Address{}, linux.EOPNOTSUPP }
+func (s *packetSocket) connect(Address) Errno       { return linux.EOPNOTSUPP }
+func (s *packetSocket) listen(int) Errno            { return linux.EOPNOTSUPP }
+func (s *packetSocket) accept() (socket, Errno)     { return nil, linux.EOPNOTSUPP }
+func (s *packetSocket) shutdown(int) Errno          { return linux.EOPNOTSUPP }
 func (s *packetSocket) takeError() Errno            { return 0 }
 func (s *packetSocket) unsent() int                 { return 0 }
 func (s *packetSocket) buffered() (first int)       { _, first = s.conn.Waiting(); return first }
@@ -128,7 +128,7 @@ func (s *packetSocket) read(b []byte) (int, Errno) {
 
 func (s *packetSocket) recv(b []byte, flags int) (Received, Errno) {
 	take := s.conn.TryRead
-	if flags&syscall.MSG_PEEK != 0 {
+	if flags&linux.MSG_PEEK != 0 {
 		take = s.conn.Peek
 	}
 	n, frame, err := take(b)
@@ -137,15 +137,15 @@ func (s *packetSocket) recv(b []byte, flags int) (Received, Errno) {
 	}
 	r := Received{N: n, Len: frame.Len, From: s.sender(&frame)}
 	if n < frame.Len {
-		r.Flags |= syscall.MSG_TRUNC
+		r.Flags |= linux.MSG_TRUNC
 	}
 	r.Control = s.messages(&frame)
 	return r, 0
 }
 
-// sender is where a frame came from.
+// sender returns the address of a frame's sender.
 func (s *packetSocket) sender(frame *stack.LinkFrame) Address {
-	a := Address{Family: syscall.AF_PACKET, Link: LinkAddress{
+	a := Address{Family: linux.AF_PACKET, Link: LinkAddress{
 		Protocol: frame.Type, Index: int32(frame.Interface), Kind: uint8(frame.Kind),
 	}}
 	if on, errno := s.interfaceOf(int32(frame.Interface)); errno == 0 && on != nil {
@@ -154,7 +154,7 @@ func (s *packetSocket) sender(frame *stack.LinkFrame) Address {
 	return a
 }
 
-// messages are what SO_TIMESTAMP and PACKET_AUXDATA ask for.
+// messages returns the control messages that SO_TIMESTAMP and PACKET_AUXDATA request.
 func (s *packetSocket) messages(frame *stack.LinkFrame) (list []Control) {
 	s.mu.Lock()
 	aux, times := s.auxData, s.times
@@ -163,55 +163,55 @@ func (s *packetSocket) messages(frame *stack.LinkFrame) (list []Control) {
 		list = times.timeMessage(s.net.ArrivedFrame(frame))
 	}
 	if aux {
-		list = append(list, Control{Level: solPacket, Type: packetAuxData, Data: auxData(frame)})
+		list = append(list, Control{Level: linux.SOL_PACKET, Type: linux.PACKET_AUXDATA, Data: auxData(frame)})
 	}
 	return list
 }
 
-// auxData is struct tpacket_auxdata (linux/if_packet.h).
+// auxData returns a struct tpacket_auxdata (linux/if_packet.h).
 func auxData(frame *stack.LinkFrame) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, frameStatus(frame))
 	b = binary.NativeEndian.AppendUint32(b, uint32(frame.WireLen))
 	b = binary.NativeEndian.AppendUint32(b, uint32(frame.Len))
-	b = append(b, 0, 0) // where the frame begins
+	b = append(b, 0, 0) // offset of the frame, unused
 	b = binary.NativeEndian.AppendUint16(b, uint16(frame.Header))
-	return append(b, 0, 0, 0, 0) // of a VLAN; tags stay in the frame
+	return append(b, 0, 0, 0, 0) // no VLAN fields: tags stay in the frame
 }
 
 // reaches reports whether an address is long enough for a link.
 func reaches(on *stack.Interface, a LinkAddress) bool {
 	hardware, _ := kindOf(on)
-	return hardware == arphrdNone || int(a.Len) >= len(wire.MAC{})
+	return hardware == linux.ARPHRD_NONE || int(a.Len) >= len(wire.MAC{})
 }
 
-// send sends a frame to where the socket is bound, if the address does not say. Errors: EINVAL,
+// send sends a frame on the bound interface, or on the one in the destination address. Errors: EINVAL,
 // ENXIO without an interface, EMSGSIZE, ENOBUFS.
 func (s *packetSocket) send(b []byte, m Outgoing) (int, Errno) {
 	on, kind := s.conn.Bound()
 	var to wire.MAC
 	switch m.To.Family {
-	case syscall.AF_UNSPEC:
-	case syscall.AF_PACKET:
+	case linux.AF_UNSPEC:
+	case linux.AF_PACKET:
 		var errno Errno
 		if on, errno = s.interfaceOf(m.To.Link.Index); errno != 0 {
-			return 0, syscall.ENXIO
+			return 0, linux.ENXIO
 		}
 		kind = m.To.Link.Protocol
-		if on != nil && s.typ == syscall.SOCK_DGRAM && !reaches(on, m.To.Link) {
-			return 0, syscall.EINVAL
+		if on != nil && s.typ == linux.SOCK_DGRAM && !reaches(on, m.To.Link) {
+			return 0, linux.EINVAL
 		}
 		copy(to[:], m.To.Link.MAC[:])
 	default:
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	if on == nil {
-		return 0, syscall.ENXIO
+		return 0, linux.ENXIO
 	}
 	n, err := s.conn.TryWrite(b, on, to, kind)
 	return n, toErrno(err)
 }
 
-// packetSocketAt is the packet socket that a descriptor leads to, if it does.
+// packetSocketAt returns the packet socket of fd, if it is one.
 func (p *Process) packetSocketAt(fd int) (*packetSocket, bool) {
 	o := p.fds.get(fd)
 	if o == nil {
@@ -221,11 +221,11 @@ func (p *Process) packetSocketAt(fd int) (*packetSocket, bool) {
 	return s, ok
 }
 
-// mayMap is MayMap for a ring, of which there are shared mappings only, of all of it. Errors: EINVAL,
-// which is also what there is without a ring.
+// mayMap implements MayMap for a ring. Only shared mappings that start at offset 0 are allowed. Errors:
+// EINVAL, also without a ring.
 func (s *packetSocket) mayMap(flags int, offset int64) Errno {
-	if s.ring.Load() == nil || offset != 0 || flags&MapSharedValidate == syscall.MAP_PRIVATE {
-		return syscall.EINVAL
+	if s.ring.Load() == nil || offset != 0 || flags&linux.MAP_SHARED_VALIDATE == linux.MAP_PRIVATE {
+		return linux.EINVAL
 	}
 	return 0
 }
@@ -234,16 +234,16 @@ func (s *packetSocket) mapRing(all *mappings, length uint64, offset int64, reser
 	if r := s.ring.Load(); r != nil {
 		return all.add(r, length, offset, reserve)
 	}
-	return 0, syscall.EINVAL
+	return 0, linux.EINVAL
 }
 
-// setRing is PACKET_RX_RING: a ring of no blocks takes it away. Errors: EINVAL, and EBUSY while there is
-// one, or a program has mapped it.
+// setRing implements PACKET_RX_RING. A request for zero blocks removes the ring. Errors: EINVAL; EBUSY
+// if the socket already has a ring, or if the ring to remove is mapped.
 func (s *packetSocket) setRing(value []byte) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.version == packetV1 {
-		return syscall.EINVAL
+	if s.version == linux.TPACKET_V1 {
+		return linux.EINVAL
 	}
 	request, errno := parseRingRequest(s.version, value, s.reserve)
 	if errno != 0 {
@@ -251,7 +251,7 @@ func (s *packetSocket) setRing(value []byte) Errno {
 	}
 	old := s.ring.Load()
 	if old != nil && (old.isMapped() || request.blocks > 0) {
-		return syscall.EBUSY
+		return linux.EBUSY
 	}
 	if request.blocks == 0 {
 		s.conn.SetSink(nil)
@@ -259,7 +259,7 @@ func (s *packetSocket) setRing(value []byte) Errno {
 		return 0
 	}
 	r := &packetRing{
-		version: s.version, request: request, cooked: s.typ == syscall.SOCK_DGRAM, reserve: s.reserve,
+		version: s.version, request: request, cooked: s.typ == linux.SOCK_DGRAM, reserve: s.reserve,
 		readable: func() { s.q.tell(PollIn) }, arrived: s.net.ArrivedFrame, station: s.sender,
 	}
 	s.ring.Store(r)

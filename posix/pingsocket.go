@@ -2,30 +2,30 @@ package posix
 
 import (
 	"net/netip"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// pingSocket is a socket for ICMP echo (icmp(7)): SOCK_DGRAM with the ICMP of its family.
-// Its port is the identifier of its requests. A program sends and gets messages of ICMP,
-// without an IP header; it sends echo requests and nothing else.
+// pingSocket is an ICMP echo socket (icmp(7)): SOCK_DGRAM with the ICMP protocol of its family. Its
+// port is the identifier of its echo requests. The program sends and receives ICMP messages without an
+// IP header. It can send echo requests only.
 type pingSocket struct{ udpSocket }
 
-// pingProtocol is the protocol of ping sockets of a family.
+// pingProtocol returns the protocol number of a family's ping sockets.
 func pingProtocol(domain int) int {
-	if domain == syscall.AF_INET6 {
-		return syscall.IPPROTO_ICMPV6
+	if domain == linux.AF_INET6 {
+		return linux.IPPROTO_ICMPV6
 	}
-	return syscall.IPPROTO_ICMP
+	return linux.IPPROTO_ICMP
 }
 
 func (p *Process) newPing(domain int) *pingSocket {
 	s := &pingSocket{udpSocket{
-		socketBase: socketBase{domain: domain, typ: syscall.SOCK_DGRAM, pro: pingProtocol(domain)},
+		socketBase: socketBase{domain: domain, typ: linux.SOCK_DGRAM, pro: pingProtocol(domain)},
 		net:        p.net,
 	}}
-	s.opts = s.begin(stack.UDPOptions{V6Only: domain == syscall.AF_INET6, ReuseAddr: true}) // as on Linux
+	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) {
 		return p.net.ListenPingBy(local, o)
 	}

@@ -2,40 +2,40 @@ package posix
 
 import (
 	"sync"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Pipes and FIFOs (pipe(7)). A write of at most pipeBuf bytes goes in one piece.
-// Writing to a pipe that nobody reads is EPIPE; no SIGPIPE comes with it.
+// Pipes and FIFOs (pipe(7)). A write of at most pipeBuf bytes is atomic. A write to a pipe without
+// readers fails with EPIPE and raises no SIGPIPE.
 
 const (
 	pipeSize = 65536
 	pipeBuf  = 4096
 )
 
-// pipe is what two ends share. A FIFO may have more than one end of each kind,
-// or none of one while it waits for it.
+// pipe is the buffer that the two ends share. A FIFO may have several ends of each kind, or only one
+// end while it waits for the other.
 type pipe struct {
 	inode uint64
-	mu    sync.Mutex // guards what follows
-	ring  []byte     // pipeSize bytes once something was written
-	start int        // of what has been written and not read
-	held  int        // bytes
-	ends  [2]int     // readers and writers that are open
-	since [2]uint64  // how many of each have been opened
-	// watched holds the queues of the ends, to be told; replaced, never changed.
+	mu    sync.Mutex // guards the fields below
+	ring  []byte     // pipeSize bytes, allocated by the first write
+	start int        // offset of the oldest unread byte
+	held  int        // unread bytes
+	ends  [2]int     // open readers and writers
+	since [2]uint64  // readers and writers ever opened
+	// watched holds the wait queues of the ends. Slices are replaced, never modified.
 	watched [2][]*waitQueue
 }
 
-// pipeEnd is one end of a pipe; of a FIFO opened with O_RDWR, both.
+// pipeEnd is one end of a pipe. A FIFO opened with O_RDWR is both ends.
 type pipeEnd struct {
 	pipe   *pipe
 	does   [2]bool // reads, writes
 	q      waitQueue
-	node   fs.Node // of a FIFO
-	closed func()
+	node   fs.Node // of the FIFO; nil for a pipe
+	closed func()  // called after close; nil for a pipe
 }
 
 const (
@@ -60,7 +60,7 @@ func (p *pipe) newEnd(does [2]bool) *pipeEnd {
 	return e
 }
 
-// tell calls the queues of one kind of ends.
+// tell reports events to all ends of one kind.
 func (p *pipe) tell(kind int, e Events) {
 	p.mu.Lock()
 	list := p.watched[kind]
@@ -71,7 +71,7 @@ func (p *pipe) tell(kind int, e Events) {
 }
 
 func (e *pipeEnd) queue() *waitQueue { return &e.q }
-func (e *pipeEnd) mode() uint32      { return syscall.S_IFIFO | 0o600 }
+func (e *pipeEnd) mode() uint32      { return linux.S_IFIFO | 0o600 }
 
 func (e *pipeEnd) stat() Stat {
 	if e.node != nil {
@@ -80,6 +80,7 @@ func (e *pipeEnd) stat() Stat {
 	return Stat{Attr: fs.Attr{Inode: e.pipe.inode, Mode: fs.Fifo | 0o600, Links: 1, BlockSize: pipeBuf}}
 }
 
+// events implements file. A FIFO without a writer reports a hangup only if it has had one before.
 func (e *pipeEnd) events() Events {
 	p := e.pipe
 	p.mu.Lock()
@@ -104,9 +105,10 @@ func (e *pipeEnd) events() Events {
 	return ev
 }
 
+// read implements file. It returns 0 at the end: no data and no writer.
 func (e *pipeEnd) read(b []byte) (int, Errno) {
 	if !e.does[reads] {
-		return 0, syscall.EBADF
+		return 0, linux.EBADF
 	}
 	if len(b) == 0 {
 		return 0, 0
@@ -119,7 +121,7 @@ func (e *pipeEnd) read(b []byte) (int, Errno) {
 		if p.ends[writes] == 0 {
 			return 0, 0
 		}
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	}
 	first := copy(b[:n], p.ring[p.start:])
 	copy(b[first:n], p.ring)
@@ -130,23 +132,25 @@ func (e *pipeEnd) read(b []byte) (int, Errno) {
 	return n, 0
 }
 
+// write implements file. It writes at most pipeBuf bytes whole or not at all, and more bytes as far as
+// there is room.
 func (e *pipeEnd) write(b []byte) (int, Errno) {
 	p := e.pipe
 	if !e.does[writes] {
-		return 0, syscall.EBADF
+		return 0, linux.EBADF
 	}
 	p.mu.Lock()
 	room := pipeSize - p.held
 	switch {
 	case p.ends[reads] == 0:
 		p.mu.Unlock()
-		return 0, syscall.EPIPE
+		return 0, linux.EPIPE
 	case len(b) == 0:
 		p.mu.Unlock()
 		return 0, 0
 	case room == 0 || len(b) <= pipeBuf && room < len(b):
 		p.mu.Unlock()
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	}
 	if p.ring == nil {
 		p.ring = make([]byte, pipeSize)
@@ -167,6 +171,7 @@ func (e *pipeEnd) buffered() int {
 	return e.pipe.held
 }
 
+// close removes the end from the pipe and notifies the ends of the other kind.
 func (e *pipeEnd) close() {
 	p := e.pipe
 	p.mu.Lock()
@@ -195,33 +200,34 @@ func (e *pipeEnd) close() {
 	}
 }
 
-// Pipe2 is pipe2(2): the reading end, then the writing one.
+// Pipe2 implements pipe2(2). It returns the read end and the write end, in this order. Errors: EINVAL,
+// EMFILE.
 func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
-	if flags&^(syscall.O_CLOEXEC|syscall.O_NONBLOCK) != 0 {
-		return fds, syscall.EINVAL
+	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK) != 0 {
+		return fds, linux.EINVAL
 	}
 	shared := &pipe{inode: uint64(p.serial.next())}
 	ends := [2]*pipeEnd{shared.newEnd([2]bool{reads: true}), shared.newEnd([2]bool{writes: true})}
-	cloexec := flags&syscall.O_CLOEXEC != 0
-	flags &= syscall.O_NONBLOCK
-	if fds[0], errno = p.installWith(ends[0], flags|syscall.O_RDONLY, cloexec); errno != 0 {
+	cloexec := flags&linux.O_CLOEXEC != 0
+	flags &= linux.O_NONBLOCK
+	if fds[0], errno = p.installWith(ends[0], flags|linux.O_RDONLY, cloexec); errno != 0 {
 		ends[1].close()
 		return fds, errno
 	}
-	if fds[1], errno = p.installWith(ends[1], flags|syscall.O_WRONLY, cloexec); errno != 0 {
+	if fds[1], errno = p.installWith(ends[1], flags|linux.O_WRONLY, cloexec); errno != 0 {
 		p.Close(fds[0])
 	}
 	return fds, errno
 }
 
-// fifos are the pipes of the FIFOs that are open.
+// fifos holds the pipes of open FIFOs.
 type fifos struct {
 	mu    sync.Mutex
 	open  map[fs.Node]*pipe
 	users map[fs.Node]int
 }
 
-// enter finds the pipe of a FIFO, or makes it, until leave.
+// enter returns the pipe of a FIFO and creates it if necessary. leave releases it.
 func (f *fifos) enter(n fs.Node, inode uint64) *pipe {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -244,11 +250,11 @@ func (f *fifos) leave(n fs.Node) {
 	}
 }
 
-// openFIFO opens a FIFO, and in blocking mode waits for an end of the other
-// kind (fifo(7)). With O_NONBLOCK a writer that nobody reads is ENXIO.
+// openFIFO opens a FIFO. In blocking mode it waits for an end of the other kind (fifo(7)). With
+// O_NONBLOCK, opening for writing without a reader fails with ENXIO.
 func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
-	mode := flags & syscall.O_ACCMODE
-	does := [2]bool{reads: mode != syscall.O_WRONLY, writes: mode != syscall.O_RDONLY}
+	mode := flags & linux.O_ACCMODE
+	does := [2]bool{reads: mode != linux.O_WRONLY, writes: mode != linux.O_RDONLY}
 	shared := p.fifos.enter(node, node.Attr().Inode)
 	e := shared.newEnd(does)
 	e.node, e.closed = node, func() { p.fifos.leave(node) }
@@ -262,16 +268,16 @@ func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
 		return shared.ends[other] == 0
 	}
 	switch {
-	case flags&syscall.O_NONBLOCK == 0:
+	case flags&linux.O_NONBLOCK == 0:
 		shared.await(e, other)
 	case does[writes] && alone():
 		e.close()
-		return -1, syscall.ENXIO
+		return -1, linux.ENXIO
 	}
-	return p.installWith(e, flags&statusFlags, flags&syscall.O_CLOEXEC != 0)
+	return p.installWith(e, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
 }
 
-// await waits until an end of a kind has been opened, even if it is closed again.
+// await waits until an end of a kind is open, or has been opened and closed in the meantime.
 func (p *pipe) await(e *pipeEnd, kind int) {
 	p.mu.Lock()
 	seen := p.since[kind]

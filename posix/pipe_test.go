@@ -3,10 +3,10 @@ package posix
 import (
 	"bytes"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
@@ -17,8 +17,8 @@ func newPipe(t testing.TB, p *Process, flags int) (r, w int) {
 	return fds[0], fds[1]
 }
 
-// A reader waits for bytes, and finds the end when the last writer has gone; a
-// writer waits for room, and without a reader gets EPIPE (pipe(7)).
+// A reader waits for data and finds the end when the last writer has closed. A writer waits for room,
+// and gets EPIPE without a reader (pipe(7)).
 func TestPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := files(t)
@@ -44,21 +44,21 @@ func TestPipe(t *testing.T) {
 		if total != len(long) {
 			t.Errorf("%d bytes came through", total)
 		}
-		r, w = newPipe(t, p, syscall.O_NONBLOCK)
+		r, w = newPipe(t, p, linux.O_NONBLOCK)
 		_, errno := p.Read(r, make([]byte, 1))
-		wantErrno(t, errno, syscall.EAGAIN, "read of an empty pipe")
+		wantErrno(t, errno, linux.EAGAIN, "read of an empty pipe")
 		ok(t, p.Close(r))
 		_, errno = p.Write(w, []byte("x"))
-		wantErrno(t, errno, syscall.EPIPE, "write without a reader")
+		wantErrno(t, errno, linux.EPIPE, "write without a reader")
 		_, errno = p.Lseek(w, 0, 0)
-		wantErrno(t, errno, syscall.ESPIPE, "lseek")
+		wantErrno(t, errno, linux.ESPIPE, "lseek")
 	})
 }
 
-// Writes of up to PIPE_BUF bytes go whole or not at all.
+// Writes of up to PIPE_BUF bytes are atomic.
 func TestPipeAtomic(t *testing.T) {
 	p := files(t)
-	r, w := newPipe(t, p, syscall.O_NONBLOCK)
+	r, w := newPipe(t, p, linux.O_NONBLOCK)
 	n, errno := p.Write(w, make([]byte, pipeSize+1))
 	if ok(t, errno); n != pipeSize {
 		t.Errorf("%d bytes fit", n)
@@ -66,31 +66,31 @@ func TestPipeAtomic(t *testing.T) {
 	read := func(n int) { p.Read(r, make([]byte, n)) }
 	read(pipeBuf - 1)
 	_, errno = p.Write(w, make([]byte, pipeBuf))
-	wantErrno(t, errno, syscall.EAGAIN, "no room for all of it")
+	wantErrno(t, errno, linux.EAGAIN, "no room for all of it")
 	if n, _ := p.Write(w, make([]byte, pipeBuf+1)); n != pipeBuf-1 {
 		t.Errorf("of more than PIPE_BUF %d bytes were written", n)
 	}
-	if n, _ := p.Ioctl(r, fioNRead, 0); n != pipeSize {
+	if n, _ := p.Ioctl(r, linux.FIONREAD, 0); n != pipeSize {
 		t.Errorf("FIONREAD says %d", n)
 	}
 }
 
-// Opening a FIFO waits for the other end, and with O_NONBLOCK a writer gets ENXIO
-// where there is no reader (fifo(7)).
+// Opening a FIFO waits for the other end. With O_NONBLOCK, a writer gets ENXIO without a reader
+// (fifo(7)).
 func TestFIFO(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := files(t)
-		ok(t, p.MknodAt(atFDCWD, "/f", uint32(fs.Fifo|0o600), 0))
-		_, errno := p.OpenAt(atFDCWD, "/f", syscall.O_WRONLY|syscall.O_NONBLOCK, 0)
-		wantErrno(t, errno, syscall.ENXIO, "a writer alone")
+		ok(t, p.MknodAt(linux.AT_FDCWD, "/f", uint32(fs.Fifo|0o600), 0))
+		_, errno := p.OpenAt(linux.AT_FDCWD, "/f", linux.O_WRONLY|linux.O_NONBLOCK, 0)
+		wantErrno(t, errno, linux.ENXIO, "a writer alone")
 		done := make(chan string)
 		go func() {
-			f := fd(t)(p.OpenAt(atFDCWD, "/f", syscall.O_RDONLY, 0))
+			f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_RDONLY, 0))
 			done <- read(t, p, f)
 			p.Close(f)
 		}()
 		synctest.Wait()
-		w := fd(t)(p.OpenAt(atFDCWD, "/f", syscall.O_WRONLY, 0))
+		w := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_WRONLY, 0))
 		write(t, p, w, "through a name")
 		if got := <-done; got != "through a name" {
 			t.Errorf("read %q", got)
@@ -99,16 +99,16 @@ func TestFIFO(t *testing.T) {
 			t.Errorf("fstat says %o", st.Mode)
 		}
 		ok(t, p.Close(w))
-		r := fd(t)(p.OpenAt(atFDCWD, "/f", syscall.O_RDONLY|syscall.O_NONBLOCK, 0))
+		r := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_RDONLY|linux.O_NONBLOCK, 0))
 		if got := read(t, p, r); got != "" {
 			t.Errorf("a FIFO that was closed still has %q", got)
 		}
 	})
 }
 
-// given is a standard stream of tests.
+// given is a standard stream for tests.
 type given struct {
-	in  chan string // sent by the test, received by Read, closed for the end
+	in  chan string // the test sends, Read receives; closed: end of input
 	out bytes.Buffer
 }
 
@@ -118,21 +118,21 @@ func (g *given) Write(b []byte) (int, Errno) {
 	n, _ := g.out.Write(b)
 	return n, 0
 }
-func (g *given) Flags() int              { return syscall.O_RDWR }
+func (g *given) Flags() int              { return linux.O_RDWR }
 func (g *given) Attr() fs.Attr           { return fs.Attr{Mode: fs.CharDevice | 0o620} }
 func (g *given) Ioctl(int, []byte) Errno { return 0 }
 
-// What is typed is there once, however often a terminal is opened: who opens it to
-// write, and has it watched, takes no key from who reads.
+// Descriptors of the same terminal share one input buffer. A descriptor opened for writing and polled
+// takes no input from the reader.
 func TestTerminalOpenedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &given{in: make(chan string)}
 		p := New(Options{Streams: [3]Stream{g, g, g}})
-		shown := fd(t)(p.OpenAt(atFDCWD, "/dev/tty", syscall.O_WRONLY, 0))
+		shown := fd(t)(p.OpenAt(linux.AT_FDCWD, "/dev/tty", linux.O_WRONLY, 0))
 		if n, errno := p.Poll([]PollFD{{FD: shown, Events: PollIn | PollOut}}, 0); n != 1 {
 			t.Fatalf("poll: %d, %v", n, errno)
 		}
-		typed := fd(t)(p.OpenAt(atFDCWD, "/dev/tty", syscall.O_RDONLY, 0))
+		typed := fd(t)(p.OpenAt(linux.AT_FDCWD, "/dev/tty", linux.O_RDONLY, 0))
 		g.in <- "a key"
 		if got := read(t, p, typed); got != "a key" {
 			t.Errorf("read %q", got)
@@ -141,17 +141,17 @@ func TestTerminalOpenedTwice(t *testing.T) {
 	})
 }
 
-// A key of several bytes is read one by one in non-blocking mode: a program takes the
-// first, and knows by EAGAIN that it was Escape.
+// In non-blocking mode, a program can read a key sequence byte by byte. EAGAIN after the first byte
+// means that the key was Escape.
 func TestStreamReadsKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &given{in: make(chan string)}
 		p := New(Options{Streams: [3]Stream{g, g, g}})
-		_, errno := p.Fcntl(0, syscall.F_SETFL, syscall.O_NONBLOCK)
+		_, errno := p.Fcntl(0, linux.F_SETFL, linux.O_NONBLOCK)
 		wantErrno(t, errno, 0, "F_SETFL")
 		b := make([]byte, 1)
 		_, errno = p.Read(0, b)
-		wantErrno(t, errno, syscall.EAGAIN, "a read before there is a key")
+		wantErrno(t, errno, linux.EAGAIN, "a read before there is a key")
 		g.in <- "\x1b[A"
 		synctest.Wait()
 		for _, want := range "\x1b[A" {
@@ -162,7 +162,7 @@ func TestStreamReadsKeys(t *testing.T) {
 	})
 }
 
-// Standard input is read when somebody asks, and poll(2) waits for it.
+// Standard input is read only on demand, and poll(2) waits for it.
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &given{in: make(chan string)}
@@ -175,7 +175,7 @@ func TestStreams(t *testing.T) {
 		if got := read(t, p, 0); got != "line\n" {
 			t.Errorf("read %q", got)
 		}
-		tty := fd(t)(p.OpenAt(atFDCWD, "/dev/tty", syscall.O_RDWR, 0))
+		tty := fd(t)(p.OpenAt(linux.AT_FDCWD, "/dev/tty", linux.O_RDWR, 0))
 		write(t, p, tty, "out")
 		if g.out.String() != "out" || tty != 3 {
 			t.Errorf("descriptor %d wrote %q", tty, g.out.String())
@@ -185,6 +185,6 @@ func TestStreams(t *testing.T) {
 			t.Errorf("behind the end %q", got)
 		}
 		_, errno := p.Lseek(0, 0, 0)
-		wantErrno(t, errno, syscall.ESPIPE, "lseek of a stream")
+		wantErrno(t, errno, linux.ESPIPE, "lseek of a stream")
 	})
 }

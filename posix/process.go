@@ -3,64 +3,65 @@ package posix
 import (
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
 	"loam/stack"
 )
 
-// Process is one program's view of Loam: its descriptors, its files, and the
-// network and the names of Unix sockets that it shares with nobody else. Its
-// methods may be called from several goroutines.
+// Process is one program's view of Loam. It owns the descriptor table, the view of the file system and
+// the namespace of Unix sockets, and uses the network stack. Its methods may be called from several
+// goroutines at once.
 type Process struct {
 	options Options
 	net     *stack.Stack
 	fds     descriptors
 	names   unixNames
-	serial  serial // of netlink ports
+	serial  serial // allocates netlink ports
 	leaving leaving
 	handed  handedPorts
-	streams [3]*stream // those that differ; what is opened once more shares what was read
+	streams [3]*stream // distinct standard streams; opening one again shares the input read ahead
 
-	view   atomic.Pointer[fs.View] // replaced, never changed
-	viewMu sync.Mutex              // held while it is replaced
+	view   atomic.Pointer[fs.View] // replaced as a whole, never modified
+	viewMu sync.Mutex              // held while view is replaced
 	fifos  fifos
 	flocks lockTable // flock(2)
 	ranges lockTable // fcntl(2)
 
 	mappings mappings
 	watchers watchers
-	keepCaps atomic.Int32 // PR_SET_KEEPCAPS, which is each thread's on Linux
+	keepCaps atomic.Int32 // PR_SET_KEEPCAPS; per thread on Linux
 }
 
-// Options says what a process stands on.
+// Options configures a Process.
 type Options struct {
-	// Network is the stack that AF_INET sockets use; nil: there is none, and
-	// making one fails with EAFNOSUPPORT.
+	// Network is the stack behind AF_INET and AF_INET6 sockets. If it is nil, creating such a socket
+	// fails with EAFNOSUPPORT.
 	Network *stack.Stack
-	// Files is what paths lead to; nil: an empty file system in memory.
+	// Kernel serves calls about memory, signals and limits. If it is nil, they fail with ENOSYS.
+	Kernel Kernel
+	// Files is the file tree that paths are resolved in; nil means an empty file system in memory.
 	Files *fs.Tree
-	// Streams are the descriptors 0, 1 and 2; nil: not open.
+	// Streams are descriptors 0, 1 and 2; a nil stream is not open.
 	Streams [3]Stream
-	// Missed, if it is there, is told each path that open(2) does not find.
+	// Missed, if not nil, is called with each path that open(2) does not find.
 	Missed func(path string)
-	// Credentials are what a peer sees of this process.
+	// Credentials are the credentials that peers of Unix sockets see.
 	Credentials Credentials
-	// Hostname is the name of the machine, and Release that of the host's kernel,
-	// such as "6.1.0": see Uname.
-	Hostname, Release string
-	// Clock reads a clock of clock_gettime(2), monotonic or boottime, to which timers
-	// (timerfd_create(2)) are set.
+	// Hostname is the host name that Uname returns.
+	Hostname string
+	// Clock reads the clock with an ID of clock_gettime(2), CLOCK_MONOTONIC or CLOCK_BOOTTIME. Timers
+	// of timerfd_create(2) are set by it.
 	Clock func(id int) time.Duration
 }
 
-// Credentials are struct ucred (unix(7)).
+// Credentials is struct ucred (unix(7)).
 type Credentials struct{ PID, UID, GID int32 }
 
-// New makes a process that has no descriptors but its streams. It begins in the
-// root folder.
+// New returns a process whose only descriptors are its standard streams. Its working directory is the
+// root directory.
 func New(o Options) *Process {
 	p := &Process{options: o, net: o.Network}
 	p.names.init()
@@ -75,7 +76,7 @@ func New(o Options) *Process {
 	return p
 }
 
-// serial numbers things that need a name of their own.
+// serial is a counter for unique numbers, starting at 1.
 type serial struct {
 	mu sync.Mutex
 	n  uint32
@@ -88,36 +89,35 @@ func (s *serial) next() uint32 {
 	return s.n
 }
 
-// get finds an open file. Errors: EBADF.
+// get returns the open file description of fd. Errors: EBADF.
 func (p *Process) get(fd int) (*open, Errno) {
 	o := p.fds.get(fd)
 	if o == nil {
-		return nil, syscall.EBADF
+		return nil, linux.EBADF
 	}
 	return o, 0
 }
 
-// socket finds an open socket. Errors: EBADF, ENOTSOCK.
+// socket returns the open file description and the socket of fd. Errors: EBADF, ENOTSOCK.
 func (p *Process) socket(fd int) (*open, socket, Errno) {
 	o := p.fds.get(fd)
 	if o == nil {
-		return nil, nil, syscall.EBADF
+		return nil, nil, linux.EBADF
 	}
 	s, ok := o.file.(socket)
 	if !ok {
-		return nil, nil, syscall.ENOTSOCK
+		return nil, nil, linux.ENOTSOCK
 	}
 	return o, s, 0
 }
 
-// install gives a new file its first descriptor. typeFlags may have
-// SOCK_NONBLOCK and SOCK_CLOEXEC, which are O_NONBLOCK and O_CLOEXEC.
+// install allocates a descriptor for a new file, opened for reading and writing. typeFlags may contain
+// SOCK_NONBLOCK and SOCK_CLOEXEC, which equal O_NONBLOCK and O_CLOEXEC.
 func (p *Process) install(f file, typeFlags int) (int, Errno) {
-	return p.installWith(f, syscall.O_RDWR|typeFlags&syscall.O_NONBLOCK, typeFlags&syscall.O_CLOEXEC != 0)
+	return p.installWith(f, linux.O_RDWR|typeFlags&linux.O_NONBLOCK, typeFlags&linux.O_CLOEXEC != 0)
 }
 
-// installWith is install for a file with an access mode; flags are those of
-// newOpen.
+// installWith is install with an access mode; flags are as for newOpen. On error, it closes the file.
 func (p *Process) installWith(f file, flags int, cloexec bool) (int, Errno) {
 	fd, errno := p.fds.insert(newOpen(f, flags), 0, cloexec)
 	if errno != 0 {
@@ -126,7 +126,7 @@ func (p *Process) installWith(f file, flags int, cloexec bool) (int, Errno) {
 	return fd, errno
 }
 
-// toErrno is the number of an error of the stack or of the tree; nil is 0.
+// toErrno returns the error number of an error of the stack or the file tree; nil becomes 0.
 func toErrno(err error) Errno {
 	if err == nil {
 		return 0
@@ -137,5 +137,5 @@ func toErrno(err error) Errno {
 	if e, ok := err.(interface{ Errno() Errno }); ok {
 		return e.Errno()
 	}
-	return syscall.EIO
+	return linux.EIO
 }

@@ -2,13 +2,13 @@ package posix
 
 import (
 	"net/netip"
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// process is a process with a network that has a loopback only.
+// process returns a process whose network has only a loopback interface.
 func process(t testing.TB) *Process {
 	t.Helper()
 	s := stack.New(stack.Config{Shards: 2})
@@ -16,10 +16,10 @@ func process(t testing.TB) *Process {
 	return New(Options{Network: s, Credentials: Credentials{PID: 7}})
 }
 
-// openFile opens a file, which it makes if there is none.
-func openFile(p *Process) (int, Errno) { return p.OpenAt(atFDCWD, "/file", create, 0o600) }
+// openFile opens a file and creates it if necessary.
+func openFile(p *Process) (int, Errno) { return p.OpenAt(linux.AT_FDCWD, "/file", create, 0o600) }
 
-// ok fails the test for an errno.
+// ok fails the test if errno is not 0.
 func ok(t testing.TB, errno Errno) {
 	t.Helper()
 	if errno != 0 {
@@ -34,7 +34,7 @@ func wantErrno(t testing.TB, got, want Errno, what string) {
 	}
 }
 
-// fd fails the test for an errno and returns a descriptor otherwise.
+// fd returns a descriptor, or fails the test if errno is not 0.
 func fd(t testing.TB) func(int, Errno) int {
 	return func(fd int, errno Errno) int {
 		t.Helper()
@@ -47,15 +47,15 @@ func localhost(port uint16) Address {
 	return inet(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
 }
 
-// tcpPair is a connection of p with itself. Flags are those of both sockets.
+// tcpPair returns the two ends of a connection of p with itself. flags apply to both sockets.
 func tcpPair(t testing.TB, p *Process, flags int) (client, server int) {
 	t.Helper()
-	l := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	l := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	ok(t, p.Bind(l, localhost(0)))
 	ok(t, p.Listen(l, 5))
 	name, errno := p.GetSockName(l)
 	ok(t, errno)
-	client = fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	client = fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	ok(t, p.Connect(client, name))
 	server, peer, errno := p.Accept4(l, flags)
 	ok(t, errno)
@@ -63,23 +63,23 @@ func tcpPair(t testing.TB, p *Process, flags int) (client, server int) {
 		t.Errorf("accept says the peer is %v, it is %v", peer, mine)
 	}
 	ok(t, p.Close(l))
-	if flags&syscall.SOCK_NONBLOCK != 0 {
-		_, errno = p.Fcntl(client, syscall.F_SETFL, syscall.O_NONBLOCK)
+	if flags&linux.SOCK_NONBLOCK != 0 {
+		_, errno = p.Fcntl(client, linux.F_SETFL, linux.O_NONBLOCK)
 		ok(t, errno)
 	}
-	ok(t, p.SetSockOpt(client, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, intValue(1)))
-	ok(t, p.SetSockOpt(server, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, intValue(1)))
+	ok(t, p.SetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_NODELAY, intValue(1)))
+	ok(t, p.SetSockOpt(server, linux.IPPROTO_TCP, linux.TCP_NODELAY, intValue(1)))
 	return client, server
 }
 
 func unixPair(t testing.TB, p *Process, typ int) (a, b int) {
 	t.Helper()
-	fds, errno := p.SocketPair(syscall.AF_UNIX, typ, 0)
+	fds, errno := p.SocketPair(linux.AF_UNIX, typ, 0)
 	ok(t, errno)
 	return fds[0], fds[1]
 }
 
-// Numbers are the lowest that are free (open(2)).
+// The lowest free descriptor is allocated (open(2)).
 func TestDescriptorsAreLowest(t *testing.T) {
 	p := process(t)
 	var fds []int
@@ -98,28 +98,28 @@ func TestDescriptorsAreLowest(t *testing.T) {
 			t.Errorf("got descriptor %d, want %d", got, i)
 		}
 	}
-	wantErrno(t, p.Close(601), syscall.EBADF, "close of what is not open")
-	wantErrno(t, p.Close(-1), syscall.EBADF, "close of -1")
+	wantErrno(t, p.Close(601), linux.EBADF, "close of what is not open")
+	wantErrno(t, p.Close(-1), linux.EBADF, "close of -1")
 }
 
-// A file lives as long as one of its descriptors (dup(2)), and FD_CLOEXEC is the
-// descriptor's own (fcntl(2)).
+// A file stays open until its last descriptor is closed (dup(2)). FD_CLOEXEC belongs to the descriptor
+// (fcntl(2)).
 func TestDup(t *testing.T) {
 	p := process(t)
-	a, b := unixPair(t, p, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC)
+	a, b := unixPair(t, p, linux.SOCK_STREAM|linux.SOCK_CLOEXEC)
 	d := fd(t)(p.Dup(a))
-	high := fd(t)(p.Fcntl(a, fDupFDCloexec, 100))
+	high := fd(t)(p.Fcntl(a, linux.F_DUPFD_CLOEXEC, 100))
 	if high != 100 {
 		t.Errorf("F_DUPFD_CLOEXEC gave %d", high)
 	}
-	for descriptor, want := range map[int]int{a: syscall.FD_CLOEXEC, d: 0, high: syscall.FD_CLOEXEC} {
-		if got, errno := p.Fcntl(descriptor, syscall.F_GETFD, 0); got != want || errno != 0 {
+	for descriptor, want := range map[int]int{a: linux.FD_CLOEXEC, d: 0, high: linux.FD_CLOEXEC} {
+		if got, errno := p.Fcntl(descriptor, linux.F_GETFD, 0); got != want || errno != 0 {
 			t.Errorf("F_GETFD of %d: %d, %v, want %d", descriptor, got, errno, want)
 		}
 	}
-	_, errno := p.Fcntl(a, syscall.F_SETFL, syscall.O_NONBLOCK)
+	_, errno := p.Fcntl(a, linux.F_SETFL, linux.O_NONBLOCK)
 	ok(t, errno)
-	if flags, _ := p.Fcntl(d, syscall.F_GETFL, 0); flags&syscall.O_NONBLOCK == 0 {
+	if flags, _ := p.Fcntl(d, linux.F_GETFL, 0); flags&linux.O_NONBLOCK == 0 {
 		t.Error("O_NONBLOCK is not shared between duplicates")
 	}
 	ok(t, p.Close(a))
@@ -139,7 +139,7 @@ func TestDup(t *testing.T) {
 
 func TestDup3(t *testing.T) {
 	p := process(t)
-	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	a, b := unixPair(t, p, linux.SOCK_STREAM)
 	sink := fd(t)(openFile(p))
 	if got := fd(t)(p.Dup3(sink, b, 0, true)); got != b {
 		t.Errorf("dup2 returned %d", got)
@@ -151,7 +151,7 @@ func TestDup3(t *testing.T) {
 		t.Errorf("dup2 to itself: %d, %v", got, errno)
 	}
 	_, errno := p.Dup3(a, a, 0, false)
-	wantErrno(t, errno, syscall.EINVAL, "dup3 to itself")
+	wantErrno(t, errno, linux.EINVAL, "dup3 to itself")
 	if got, errno := p.Dup3(a, 1000, 0, true); got != 1000 || errno != 0 {
 		t.Errorf("dup2 to a number far above: %d, %v", got, errno)
 	}
@@ -164,27 +164,27 @@ func TestUnsupportedSockets(t *testing.T) {
 		domain, typ, protocol int
 		want                  Errno
 	}{
-		{syscall.AF_BLUETOOTH, syscall.SOCK_RAW, 0, syscall.EAFNOSUPPORT},
-		{syscall.AF_INET, syscall.SOCK_STREAM, protocolMPTCP, syscall.EPROTONOSUPPORT},
-		{syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_TCP, syscall.EPROTONOSUPPORT},
-		{syscall.AF_INET, syscall.SOCK_RAW, 0, syscall.EPROTONOSUPPORT},
-		{syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMPV6, syscall.EPROTONOSUPPORT},
-		{syscall.AF_INET, 99, 0, syscall.ESOCKTNOSUPPORT},
-		{syscall.AF_UNIX, syscall.SOCK_STREAM, 5, syscall.EPROTONOSUPPORT},
-		{syscall.AF_NETLINK, syscall.SOCK_RAW, syscall.NETLINK_KOBJECT_UEVENT, syscall.EPROTONOSUPPORT},
+		{linux.AF_BLUETOOTH, linux.SOCK_RAW, 0, linux.EAFNOSUPPORT},
+		{linux.AF_INET, linux.SOCK_STREAM, protocolMPTCP, linux.EPROTONOSUPPORT},
+		{linux.AF_INET, linux.SOCK_DGRAM, linux.IPPROTO_TCP, linux.EPROTONOSUPPORT},
+		{linux.AF_INET, linux.SOCK_RAW, 0, linux.EPROTONOSUPPORT},
+		{linux.AF_INET, linux.SOCK_DGRAM, linux.IPPROTO_ICMPV6, linux.EPROTONOSUPPORT},
+		{linux.AF_INET, 99, 0, linux.ESOCKTNOSUPPORT},
+		{linux.AF_UNIX, linux.SOCK_STREAM, 5, linux.EPROTONOSUPPORT},
+		{linux.AF_NETLINK, linux.SOCK_RAW, linux.NETLINK_KOBJECT_UEVENT, linux.EPROTONOSUPPORT},
 	} {
 		_, errno := p.Socket(c.domain, c.typ, c.protocol)
 		wantErrno(t, errno, c.want, "socket")
 	}
 	without := New(Options{})
-	_, errno := without.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	wantErrno(t, errno, syscall.EAFNOSUPPORT, "socket without a network")
+	_, errno := without.Socket(linux.AF_INET, linux.SOCK_STREAM, 0)
+	wantErrno(t, errno, linux.EAFNOSUPPORT, "socket without a network")
 }
 
-// Reading and writing allocate nothing.
+// Reading and writing do not allocate.
 func TestAllocs(t *testing.T) {
 	p := process(t)
-	client, server := tcpPair(t, p, syscall.SOCK_NONBLOCK)
+	client, server := tcpPair(t, p, linux.SOCK_NONBLOCK)
 	empty := make([]byte, 64)
 	if n := testing.AllocsPerRun(100, func() { p.Read(server, empty) }); n != 0 {
 		t.Errorf("a read that finds nothing allocates %v times", n)
@@ -196,13 +196,13 @@ func TestAllocs(t *testing.T) {
 	ok(t, p.Close(client))
 }
 
-// Exit leaves no descriptor.
+// Exit closes all descriptors.
 func TestExit(t *testing.T) {
 	p := process(t)
 	client, server := tcpPair(t, p, 0)
 	p.Exit(0)
 	for _, descriptor := range []int{client, server} {
 		_, errno := p.Read(descriptor, make([]byte, 1))
-		wantErrno(t, errno, syscall.EBADF, "read after the end")
+		wantErrno(t, errno, linux.EBADF, "read after the end")
 	}
 }

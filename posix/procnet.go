@@ -13,10 +13,10 @@ import (
 	"loam/stack/neigh"
 )
 
-// The files of /proc/net, as proc(5) and the kernel's own sources have them: what
-// monitoring programs read. Fields of which Loam knows nothing are 0.
+// The files of /proc/net that monitoring programs read, in the formats of proc(5) and the kernel's
+// source. Fields without a value in Loam are 0.
 
-// ProcNet has the files by name, each made when it is read.
+// ProcNet maps file names in /proc/net to functions that generate the content.
 var ProcNet = map[string]func(*Process) string{
 	"arp": (*Process).procARP, "dev": (*Process).procDev, "igmp": (*Process).procIGMP, "igmp6": (*Process).procIGMP6,
 	"if_inet6": (*Process).procIfInet6, "ipv6_route": (*Process).procIPv6Route,
@@ -32,7 +32,7 @@ var ProcNet = map[string]func(*Process) string{
 
 func fixed(text string) func(*Process) string { return func(*Process) string { return text } }
 
-// procDev is what each interface has carried.
+// procDev lists the traffic of each interface.
 func (p *Process) procDev() string {
 	var b strings.Builder
 	b.WriteString("Inter-|   Receive                                                |  Transmit\n" +
@@ -51,10 +51,10 @@ const (
 	arpComplete                      = 2
 )
 
-// procRoute is the table of routes, with those of the addresses' own networks.
+// procRoute lists the IPv4 routes, including those to directly connected networks.
 func (p *Process) procRoute() string {
 	var b strings.Builder
-	line := func(text string) { fmt.Fprintf(&b, "%-127s\n", text) } // as long as Linux's
+	line := func(text string) { fmt.Fprintf(&b, "%-127s\n", text) } // padded as on Linux
 	line("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT")
 	add := func(name string, dst netip.Prefix, gateway netip.Addr, metric, mtu int) {
 		flags := routeUp
@@ -87,8 +87,8 @@ func (p *Process) procRoute() string {
 	return b.String()
 }
 
-// routeInterface names the interface of a route: that on whose network its gateway is,
-// if it does not say.
+// routeInterface returns the name of a route's interface. If the route has none, it is the interface
+// whose network contains the gateway.
 func (p *Process) routeInterface(r stack.Route) string {
 	if r.Interface != "" {
 		return r.Interface
@@ -101,12 +101,13 @@ func (p *Process) routeInterface(r stack.Route) string {
 	return "*"
 }
 
-// hexAddr is an address as /proc/net has it: a number of the machine's byte order.
+// hexAddr formats an IPv4 address as in /proc/net: as a number in the machine's byte order.
 func hexAddr(a netip.Addr) string {
 	four := a.As4()
 	return fmt.Sprintf("%08X", binary.NativeEndian.Uint32(four[:]))
 }
 
+// procARP lists the IPv4 neighbours.
 func (p *Process) procARP() string {
 	var b strings.Builder
 	b.WriteString("IP address       HW type     Flags       HW address            Mask     Device\n")
@@ -125,13 +126,13 @@ func (p *Process) procARP() string {
 	return b.String()
 }
 
-// field is a number of /proc/net/snmp or netstat.
+// field is a counter of /proc/net/snmp or netstat.
 type field struct {
 	name  string
 	value uint64
 }
 
-// snmpLines are the two lines of a protocol: names and numbers.
+// snmpLines returns the two lines of a protocol: names and values.
 func snmpLines(protocol string, fields []field) string {
 	names, numbers := protocol+":", protocol+":"
 	for _, f := range fields {
@@ -148,14 +149,14 @@ func (p *Process) counters() (c stack.Counters) {
 	return c
 }
 
-// procSNMP has the objects of RFC 4293, RFC 4022 and RFC 4113 that are counted.
+// procSNMP lists those objects of RFC 4293, RFC 4022 and RFC 4113 that are counted, for IPv4.
 func (p *Process) procSNMP() string {
 	six := p.countersIPv6()
 	c := p.counters()
 	for which, n := range six.All() {
 		c[which] -= n
 	}
-	const noLimit = ^uint64(0) // -1: as many connections as there may be
+	const noLimit = ^uint64(0) // -1: no limit on connections
 	return snmpLines("Ip", []field{
 		{"Forwarding", 2}, {"DefaultTTL", 64}, {"InReceives", c.Get(stack.IPReceived)},
 		{"InHdrErrors", c.Get(stack.IPMalformed) + c.Get(stack.IPChecksum)}, {"InAddrErrors", c.Get(stack.IPNotForUs) + c.Get(stack.IPMartian)},
@@ -179,7 +180,7 @@ func (p *Process) procSNMP() string {
 	})
 }
 
-// procNetstat has what Linux counts beyond these.
+// procNetstat lists Linux's extended counters.
 func (p *Process) procNetstat() string {
 	c := p.counters()
 	var in, out uint64
@@ -195,7 +196,7 @@ func (p *Process) procNetstat() string {
 	}) + snmpLines("IpExt", []field{{"InOctets", in}, {"OutOctets", out}})
 }
 
-// procSoftnet is a line for each CPU, of which Loam counts nothing.
+// procSoftnet lists one line for each CPU. All counters are 0.
 func procSoftnet(*Process) string {
 	var b strings.Builder
 	for cpu := range runtime.NumCPU() {
@@ -211,12 +212,13 @@ func (p *Process) procSockstat() string {
 		"UDPLITE: inuse 0\nRAW: inuse %d\nFRAG: inuse 0 memory 0\n", c.all, c.tcp[0], c.tcp[0]+c.tcp[1], c.udp[0], c.raw[0])
 }
 
-// socketCounts are numbers of sockets: of all kinds, and of the protocols, of IPv4 and of IPv6.
+// socketCounts counts sockets: in total, and for each protocol by family (0: IPv4, 1: IPv6).
 type socketCounts struct {
 	all           int
 	tcp, udp, raw [2]int
 }
 
+// countSockets counts the open sockets, each once, however many descriptors it has.
 func (p *Process) countSockets() (c socketCounts) {
 	for _, o := range p.opened() {
 		if _, ok := o.file.(socket); ok {
@@ -234,7 +236,7 @@ func (p *Process) countSockets() (c socketCounts) {
 	return c
 }
 
-// familyIndex is 1 for a socket of IPv6, and 0 for one of IPv4.
+// familyIndex returns 1 for an IPv6 socket and 0 for an IPv4 socket.
 func familyIndex(s interface{ isInet6() bool }) int {
 	if s.isInet6() {
 		return 1
@@ -242,8 +244,8 @@ func familyIndex(s interface{ isInet6() bool }) int {
 	return 0
 }
 
-// opened yields the open files, each once, with a descriptor of it, which is also the
-// number of a socket (/proc/self/fd).
+// opened yields each open file description once, with one of its descriptors. The descriptor also
+// serves as the inode number of a socket (/proc/self/fd).
 func (p *Process) opened() iter.Seq2[int, *open] {
 	return func(yield func(int, *open) bool) {
 		seen := map[*open]bool{}
@@ -260,7 +262,7 @@ func (p *Process) opened() iter.Seq2[int, *open] {
 	}
 }
 
-// established counts connections as CurrEstab of RFC 4022 does.
+// established counts connections for CurrEstab of RFC 4022.
 func (p *Process) established() (n int) {
 	for _, o := range p.opened() {
 		if s, ok := o.file.(tcpFile); ok {
@@ -276,7 +278,7 @@ const procSocketHeader = "  sl  local_address rem_address   st tx_queue rx_queue
 
 const procSocketHeader6 = "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 
-// socketTable is /proc/net/tcp or udp, or tcp6 or udp6, without its header.
+// socketTable is the content of /proc/net/tcp, udp, tcp6 or udp6 without the header.
 type socketTable struct {
 	uid   int32
 	six   bool
@@ -294,7 +296,7 @@ func (t *socketTable) add(local, peer Address, state uint8, inode int) {
 	t.lines++
 }
 
-// hexEndpoint is an address and its port, of which only the port is in network order.
+// hexEndpoint formats an address and port. Only the port is in network byte order.
 func hexEndpoint(a Address) string {
 	ip := a.IP.Addr().Unmap()
 	if !ip.Is4() {
@@ -303,14 +305,14 @@ func hexEndpoint(a Address) string {
 	return fmt.Sprintf("%s:%s", hexAddr(ip), strings.ToUpper(hex.EncodeToString(binary.BigEndian.AppendUint16(nil, a.IP.Port()))))
 }
 
-// tcpFile is a socket of TCP, whoever has its connection.
+// tcpFile is a TCP socket of Loam or of the host.
 type tcpFile interface {
 	socket
 	linuxState() uint8
 	isInet6() bool
 }
 
-// header names the columns, which are wider for IPv6.
+// header returns the column names. The columns are wider for IPv6.
 func (t *socketTable) header() string {
 	if t.six {
 		return procSocketHeader6
@@ -318,7 +320,7 @@ func (t *socketTable) header() string {
 	return procSocketHeader
 }
 
-// procTCP and procTCP6 list the sockets of TCP of each family that have a port.
+// procTCP and procTCP6 list the bound TCP sockets of a family.
 func (p *Process) procTCP() string { return p.procTCPOf(false) }
 
 func (p *Process) procTCP6() string { return p.procTCPOf(true) }
@@ -336,7 +338,7 @@ func (p *Process) procTCPOf(six bool) string {
 	return table.header() + table.text.String()
 }
 
-// linuxState is the state of a socket as Linux numbers it.
+// linuxState returns the state of the socket in Linux's numbering.
 func (s *tcpSocket) linuxState() uint8 {
 	if s.listener.Load() != nil {
 		return linuxListen
@@ -344,14 +346,14 @@ func (s *tcpSocket) linuxState() uint8 {
 	return linuxStates[s.info().State]
 }
 
-// datagramFile is a socket for datagrams.
+// datagramFile is a datagram socket.
 type datagramFile interface {
 	socket
 	isInet6() bool
 }
 
-// procDatagrams makes the file that lists the sockets of a type and a family that have a
-// port, or what their protocol has for one: connected ones are established, others closed.
+// procDatagrams returns a function that lists the bound sockets of a type and a family. A connected
+// socket is shown as established, any other as closed.
 func procDatagrams[T datagramFile](six bool) func(*Process) string {
 	return func(p *Process) string {
 		table := socketTable{uid: p.options.Credentials.UID, six: six}

@@ -10,7 +10,8 @@ import (
 
 // The files of /proc/net about IPv6.
 
-// Scopes of addresses in if_inet6 (net/ipv6.h), and the flag of one that stays.
+// Address scopes (net/ipv6.h) and the flag of permanent addresses in if_inet6, and values of
+// ipv6_route.
 const (
 	scopeGlobal, scopeHost, scopeLink = 0, 0x10, 0x20
 	addressPermanent                  = 0x80
@@ -18,13 +19,13 @@ const (
 	noMetric6                         = 1024
 )
 
-// hex6 is an address as 32 digits.
+// hex6 formats an address as 32 hexadecimal digits.
 func hex6(a netip.Addr) string {
 	b := a.As16()
 	return hex.EncodeToString(b[:])
 }
 
-// procIfInet6 lists the addresses of IPv6.
+// procIfInet6 lists the IPv6 addresses.
 func (p *Process) procIfInet6() string {
 	var b strings.Builder
 	if p.net == nil {
@@ -47,7 +48,7 @@ func (p *Process) procIfInet6() string {
 	return b.String()
 }
 
-// procIPv6Route lists the routes of IPv6, those of the addresses' own networks too.
+// procIPv6Route lists the IPv6 routes, including those to directly connected networks.
 func (p *Process) procIPv6Route() string {
 	var b strings.Builder
 	if p.net == nil {
@@ -81,8 +82,8 @@ const (
 	groupTimer, groupReporter, groupLoaded, groupUntold = 1, 2, 4, 8
 )
 
-// procIGMP6 says who is in which group of IPv6; every host is in that of all nodes, of
-// which nobody is told.
+// procIGMP6 lists the IPv6 multicast memberships of each interface. Every interface is a member of the
+// all-nodes group, which is never reported by MLD.
 func (p *Process) procIGMP6() string {
 	var b strings.Builder
 	for _, i := range p.interfaces() {
@@ -102,7 +103,7 @@ func (p *Process) procIGMP6() string {
 	return b.String()
 }
 
-// procMCFilter6 is procMCFilter of IPv6.
+// procMCFilter6 is procMCFilter for IPv6.
 func (p *Process) procMCFilter6() string {
 	var b strings.Builder
 	b.WriteString("Idx Device                Multicast Address                   Source Address    INC    EXC\n")
@@ -114,7 +115,7 @@ func (p *Process) procMCFilter6() string {
 	return b.String()
 }
 
-// hexEndpoint6 is an address and its port in /proc/net/tcp6 and udp6: four numbers of
+// hexEndpoint6 formats an address and port for /proc/net/tcp6 and udp6. The address is four numbers in
 // the machine's byte order.
 func hexEndpoint6(a Address) string {
 	ip := netip.IPv6Unspecified()

@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
-// What /proc/net tells of a listener, a connection to it and a socket of UDP.
+// /proc/net lists a listener, a connection to it, and a UDP socket.
 func TestProcNet(t *testing.T) {
 	p := process(t)
-	listener := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	listener := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	ok(t, p.Bind(listener, localhost(0x1f90)))
 	ok(t, p.Listen(listener, 1))
-	client := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	client := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	ok(t, p.Connect(client, localhost(0x1f90)))
 	server, _, errno := p.Accept4(listener, 0)
 	ok(t, errno)
-	datagrams := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	datagrams := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(datagrams, localhost(0x35)))
 	port := p.Opened(client).file.(*tcpSocket).local().IP.Port()
 
@@ -45,18 +46,18 @@ func TestProcNet(t *testing.T) {
 	}
 }
 
-// What is of IPv6 is told apart from what is of IPv4.
+// Counters of IPv6 are separate from those of IPv4.
 func TestProcSNMP6(t *testing.T) {
 	p := process(t)
-	a := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
-	ok(t, p.Bind(a, Address{Family: syscall.AF_INET6, IP: netip.MustParseAddrPort("[::1]:53")}))
-	b := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
-	ok(t, p.Connect(b, Address{Family: syscall.AF_INET6, IP: netip.MustParseAddrPort("[::1]:53")}))
+	a := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
+	ok(t, p.Bind(a, Address{Family: linux.AF_INET6, IP: netip.MustParseAddrPort("[::1]:53")}))
+	b := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
+	ok(t, p.Connect(b, Address{Family: linux.AF_INET6, IP: netip.MustParseAddrPort("[::1]:53")}))
 	_, errno := p.Write(b, make([]byte, 10))
 	ok(t, errno)
 	_, errno = p.Read(a, make([]byte, 10))
 	ok(t, errno)
-	const length = 40 + 8 + 10 // of headers, and what was written
+	const length = 40 + 8 + 10 // headers and payload
 	for text, want := range map[string][]string{
 		p.procSNMP6():       {"Ip6InReceives", "1", "Ip6InDelivers", "1", "Ip6OutRequests", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutOctets", fmt.Sprint(length), "Udp6InDatagrams", "1", "Udp6OutDatagrams", "1"},
 		DevSNMP6("lo")(p):   {"ifIndex", "1", "Ip6InReceives", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutRequests", "0"},
@@ -78,7 +79,7 @@ func TestProcSNMP6(t *testing.T) {
 	}
 }
 
-// numberOf reports whether a line of text says that a name has a number.
+// numberOf reports whether a line of text consists of a name and a number.
 func numberOf(text, name, number string) bool {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name); ok && strings.TrimSpace(rest) == number {
@@ -88,7 +89,7 @@ func numberOf(text, name, number string) bool {
 	return false
 }
 
-// A process without a network has the files all the same.
+// A process without a network has all files of /proc/net.
 func TestProcNetOfNone(t *testing.T) {
 	p := New(Options{})
 	for name, text := range ProcNet {

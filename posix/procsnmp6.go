@@ -7,9 +7,9 @@ import (
 	"loam/stack"
 )
 
-// What Linux counts of IPv6, in the words of its net/ipv6/proc.c. What Loam does not count is 0.
+// IPv6 counters, with the names of Linux's net/ipv6/proc.c. Counters without a value in Loam are 0.
 
-// countersIPv6 has how much of what the stack counts was of IPv6.
+// countersIPv6 returns the IPv6 part of the stack's counters.
 func (p *Process) countersIPv6() (c stack.Counters) {
 	if p.net != nil {
 		c = p.net.CountersIPv6()
@@ -17,14 +17,15 @@ func (p *Process) countersIPv6() (c stack.Counters) {
 	return c
 }
 
-// snmp6Lines writes a line for each number.
+// snmp6Lines writes one line for each counter.
 func snmp6Lines(b *strings.Builder, fields []field) {
 	for _, f := range fields {
 		fmt.Fprintf(b, "%-32s\t%d\n", f.name, f.value)
 	}
 }
 
-// ip6Fields are the objects of RFC 4293. Neighbor Discovery and MLD are counted apart in the stack.
+// ip6Fields returns the objects of RFC 4293. The stack counts Neighbor Discovery and MLD separately, so
+// they are added.
 func ip6Fields(c *stack.Counters) []field {
 	return []field{
 		{"Ip6InReceives", c.Get(stack.IPReceived)},
@@ -42,7 +43,7 @@ func ip6Fields(c *stack.Counters) []field {
 	}
 }
 
-// icmp6Fields are those of ICMPv6, which are not counted by type.
+// icmp6Fields returns the ICMPv6 counters. Counters of single message types are 0.
 func icmp6Fields(c *stack.Counters) []field {
 	fields := []field{
 		{"Icmp6InMsgs", c.Get(stack.ICMPReceived) + c.Get(stack.NDReceived)},
@@ -62,7 +63,7 @@ func icmp6Fields(c *stack.Counters) []field {
 	return fields
 }
 
-// procSNMP6 is what all interfaces have counted, and UDP.
+// procSNMP6 lists the counters of all interfaces together, and of UDP.
 func (p *Process) procSNMP6() string {
 	c := p.countersIPv6()
 	var b strings.Builder
@@ -81,8 +82,8 @@ func (p *Process) procSNMP6() string {
 	return b.String()
 }
 
-// DevSNMP6 is the file of an interface in /proc/net/dev_snmp6. There is no text where the interface is
-// not there.
+// DevSNMP6 returns the function for an interface's file in /proc/net/dev_snmp6. The content is empty if
+// the interface does not exist.
 func DevSNMP6(name string) func(*Process) string {
 	return func(p *Process) string {
 		i := interfaceNamed(p.net, name)
@@ -98,7 +99,7 @@ func DevSNMP6(name string) func(*Process) string {
 	}
 }
 
-// procSockstat6 counts sockets of IPv6.
+// procSockstat6 counts IPv6 sockets.
 func (p *Process) procSockstat6() string {
 	c := p.countSockets()
 	return fmt.Sprintf("TCP6: inuse %d\nUDP6: inuse %d\nUDPLITE6: inuse 0\nRAW6: inuse %d\nFRAG6: inuse 0 memory 0\n",

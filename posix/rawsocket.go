@@ -3,25 +3,25 @@ package posix
 import (
 	"encoding/binary"
 	"net/netip"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/stack"
 	"loam/wire"
 )
 
-// rawSocket is a raw socket (raw(7), ipv6(7)), for the packets of a protocol. It hears them
-// from the time that it is made; binding narrows that.
+// rawSocket is a raw socket (raw(7), ipv6(7)) for the packets of one protocol. It receives packets to
+// any local address from its creation on. Binding restricts it to one address.
 type rawSocket struct {
 	udpSocket
-	raw *stack.RawConn // what conn holds
+	raw *stack.RawConn // the connection in conn
 }
 
 func (p *Process) newRaw(domain, protocol int) (socket, Errno) {
 	s := &rawSocket{udpSocket: udpSocket{
-		socketBase: socketBase{domain: domain, typ: syscall.SOCK_RAW, pro: protocol},
+		socketBase: socketBase{domain: domain, typ: linux.SOCK_RAW, pro: protocol},
 		net:        p.net,
 	}}
-	s.opts = s.begin(stack.UDPOptions{V6Only: domain == syscall.AF_INET6, ReuseAddr: true}) // as on Linux
+	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux
 	s.udpSocket.open = func(local netip.AddrPort, o stack.UDPOptions) (_ datagramConn, err error) {
 		s.raw, err = p.net.ListenRaw(wire.Protocol(protocol), local.Addr(), o)
 		return s.raw, err
@@ -32,7 +32,7 @@ func (p *Process) newRaw(domain, protocol int) (socket, Errno) {
 	return s, 0
 }
 
-// bind may be done again.
+// bind may be called repeatedly.
 func (s *rawSocket) bind(a Address) Errno {
 	local, errno := s.bindName(a, s.isInet6())
 	if errno != 0 {
@@ -40,16 +40,6 @@ func (s *rawSocket) bind(a Address) Errno {
 	}
 	return toErrno(s.raw.Bind(local.Addr()))
 }
-
-// Levels and options of raw sockets (linux/socket.h, linux/icmp.h, linux/icmpv6.h,
-// linux/in6.h).
-const (
-	solRaw       = 255
-	icmpFilter   = 1
-	icmp6Filter  = 1
-	ipv6Checksum = 7
-	ipv6HdrIncl  = 36
-)
 
 func (s *rawSocket) option(level, name int) ([]byte, Errno) {
 	switch {
@@ -86,34 +76,34 @@ func (s *rawSocket) setOption(level, name int, value []byte) Errno {
 	return s.udpSocket.setOption(level, name, value)
 }
 
-// isFilter reports whether the option is ICMP_FILTER, or ICMPV6_FILTER of AF_INET6.
+// isFilter reports whether the option is ICMP_FILTER, or ICMPV6_FILTER on an AF_INET6 socket.
 func (s *rawSocket) isFilter(level, name int) bool {
 	if s.isInet6() {
-		return level == syscall.IPPROTO_ICMPV6 && name == icmp6Filter
+		return level == linux.IPPROTO_ICMPV6 && name == linux.ICMPV6_FILTER
 	}
-	return level == solRaw && name == icmpFilter
+	return level == linux.SOL_RAW && name == linux.ICMP_FILTER
 }
 
 func (s *rawSocket) isHeaderIncluded(level, name int) bool {
 	if s.isInet6() {
-		return (level == syscall.IPPROTO_IPV6 || level == solRaw) && name == ipv6HdrIncl
+		return (level == linux.IPPROTO_IPV6 || level == linux.SOL_RAW) && name == linux.IPV6_HDRINCL
 	}
-	return level == syscall.IPPROTO_IP && name == syscall.IP_HDRINCL
+	return level == linux.IPPROTO_IP && name == linux.IP_HDRINCL
 }
 
 func (s *rawSocket) isChecksum(level, name int) bool {
-	return s.isInet6() && (level == syscall.IPPROTO_IPV6 || level == solRaw) && name == ipv6Checksum
+	return s.isInet6() && (level == linux.IPPROTO_IPV6 || level == linux.SOL_RAW) && name == linux.IPV6_CHECKSUM
 }
 
-// mayFilter refuses filters of types on sockets of other protocols than ICMP.
+// mayFilter rejects ICMP type filters on sockets of other protocols.
 func (s *rawSocket) mayFilter() Errno {
 	if s.pro != pingProtocol(s.domain) {
-		return syscall.EOPNOTSUPP
+		return linux.EOPNOTSUPP
 	}
 	return 0
 }
 
-// filterValue is struct icmp_filter or icmp6_filter: the types that are not wanted.
+// filterValue returns a struct icmp_filter or icmp6_filter: the set of blocked types.
 func (s *rawSocket) filterValue() []byte {
 	types := s.raw.BlockedTypes()
 	words := types[:]
@@ -127,7 +117,7 @@ func (s *rawSocket) filterValue() []byte {
 	return b
 }
 
-// setFilter changes as much of it as is given.
+// setFilter overwrites the first len(value) bytes of the filter.
 func (s *rawSocket) setFilter(value []byte) {
 	b := s.filterValue()
 	copy(b, value)
@@ -138,15 +128,15 @@ func (s *rawSocket) setFilter(value []byte) {
 	s.raw.BlockTypes(types)
 }
 
-// setChecksum is IPV6_CHECKSUM. Errors: EINVAL for an odd offset, and on a socket of ICMPv6
-// by the level of IPv6 (RFC 3542 section 3.1).
+// setChecksum implements IPV6_CHECKSUM. Errors: EINVAL for an odd offset, and for an ICMPv6 socket at
+// level IPPROTO_IPV6 (RFC 3542 section 3.1).
 func (s *rawSocket) setChecksum(level int, value []byte) Errno {
 	n, errno := parseInt(value)
 	switch {
 	case errno != 0:
 		return errno
-	case s.pro == syscall.IPPROTO_ICMPV6 && level == syscall.IPPROTO_IPV6, n > 0 && n%2 != 0:
-		return syscall.EINVAL
+	case s.pro == linux.IPPROTO_ICMPV6 && level == linux.IPPROTO_IPV6, n > 0 && n%2 != 0:
+		return linux.EINVAL
 	}
 	s.raw.SetChecksum(max(n, -1))
 	return 0

@@ -3,18 +3,19 @@ package posix
 import (
 	"encoding/binary"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// socket(7), ip(7): when a datagram came, and where it was sent to.
+// socket(7), ip(7): control messages contain the arrival time and the destination of a datagram.
 func TestReceivedWhenAndWhere(t *testing.T) {
 	p := process(t)
 	for family, c := range map[int]struct{ level, name int }{
-		syscall.AF_INET: {syscall.IPPROTO_IP, ipOrigDstAddr}, syscall.AF_INET6: {syscall.IPPROTO_IPV6, ipv6OrigDstAddr},
+		linux.AF_INET: {linux.IPPROTO_IP, linux.IP_ORIGDSTADDR}, linux.AF_INET6: {linux.IPPROTO_IPV6, linux.IPV6_ORIGDSTADDR},
 	} {
-		s := fd(t)(p.Socket(family, syscall.SOCK_DGRAM, 0))
+		s := fd(t)(p.Socket(family, linux.SOCK_DGRAM, 0))
 		ok(t, p.Bind(s, loopbackOf(family, 0)))
 		name, _ := p.GetSockName(s)
 		receive := func() (Received, time.Time) {
@@ -29,7 +30,7 @@ func TestReceivedWhenAndWhere(t *testing.T) {
 		wantTime := func(typ int, unit time.Duration) {
 			t.Helper()
 			r, before := receive()
-			if len(r.Control) != 1 || r.Control[0].Level != syscall.SOL_SOCKET || r.Control[0].Type != typ || len(r.Control[0].Data) != 16 {
+			if len(r.Control) != 1 || r.Control[0].Level != linux.SOL_SOCKET || r.Control[0].Type != typ || len(r.Control[0].Data) != 16 {
 				t.Fatalf("%+v", r.Control)
 			}
 			data := r.Control[0].Data
@@ -38,14 +39,14 @@ func TestReceivedWhenAndWhere(t *testing.T) {
 				t.Errorf("it came at %v, and was sent at %v", at, before)
 			}
 		}
-		ok(t, p.SetSockOpt(s, syscall.SOL_SOCKET, syscall.SO_TIMESTAMP, intValue(1)))
-		wantTime(syscall.SO_TIMESTAMP, time.Microsecond)
-		ok(t, p.SetSockOpt(s, syscall.SOL_SOCKET, soTimestampNS, intValue(1)))
-		wantTime(soTimestampNS, time.Nanosecond)
-		if on, _ := p.GetSockOpt(s, syscall.SOL_SOCKET, syscall.SO_TIMESTAMP); !slices.Equal(on, intValue(0)) {
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMP, intValue(1)))
+		wantTime(linux.SO_TIMESTAMP, time.Microsecond)
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMPNS, intValue(1)))
+		wantTime(linux.SO_TIMESTAMPNS, time.Nanosecond)
+		if on, _ := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMP); !slices.Equal(on, intValue(0)) {
 			t.Errorf("SO_TIMESTAMP beside SO_TIMESTAMPNS is %v", on)
 		}
-		ok(t, p.SetSockOpt(s, syscall.SOL_SOCKET, soTimestampNS, intValue(0)))
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMPNS, intValue(0)))
 		ok(t, p.SetSockOpt(s, c.level, c.name, intValue(1)))
 		r, _ := receive()
 		if len(r.Control) != 1 || r.Control[0].Level != c.level || r.Control[0].Type != c.name || !slices.Equal(r.Control[0].Data, name.Append(nil)) {
@@ -54,22 +55,22 @@ func TestReceivedWhenAndWhere(t *testing.T) {
 	}
 }
 
-// socket(7): SO_BINDTODEVICE names an interface.
+// socket(7): SO_BINDTODEVICE restricts a socket to one interface.
 func TestBindToDevice(t *testing.T) {
 	p := process(t)
-	for _, typ := range []int{syscall.SOCK_DGRAM, syscall.SOCK_RAW} {
-		s := fd(t)(p.Socket(syscall.AF_INET, typ, pingProtocol(syscall.AF_INET)))
-		wantErrno(t, p.SetSockOpt(s, syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE, []byte("eth9")), syscall.ENODEV, "an interface that there is not")
-		ok(t, p.SetSockOpt(s, syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE, []byte("lo\x00\x00")))
-		if name, errno := p.GetSockOpt(s, syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE); string(name) != "lo\x00" || errno != 0 {
+	for _, typ := range []int{linux.SOCK_DGRAM, linux.SOCK_RAW} {
+		s := fd(t)(p.Socket(linux.AF_INET, typ, pingProtocol(linux.AF_INET)))
+		wantErrno(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_BINDTODEVICE, []byte("eth9")), linux.ENODEV, "an interface that there is not")
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_BINDTODEVICE, []byte("lo\x00\x00")))
+		if name, errno := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_BINDTODEVICE); string(name) != "lo\x00" || errno != 0 {
 			t.Errorf("bound to %q, %v", name, errno)
 		}
-		_, errno := p.Send(s, echoRequest(syscall.AF_INET, 1, ""), Outgoing{To: localhost(0)})
+		_, errno := p.Send(s, echoRequest(linux.AF_INET, 1, ""), Outgoing{To: localhost(0)})
 		ok(t, errno)
 		_, errno = p.Recv(s, make([]byte, 100), 0)
 		ok(t, errno)
-		ok(t, p.SetSockOpt(s, syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE, nil))
-		if name, _ := p.GetSockOpt(s, syscall.SOL_SOCKET, syscall.SO_BINDTODEVICE); len(name) != 0 {
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_BINDTODEVICE, nil))
+		if name, _ := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_BINDTODEVICE); len(name) != 0 {
 			t.Errorf("bound to %q", name)
 		}
 	}

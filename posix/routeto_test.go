@@ -6,11 +6,12 @@ import (
 	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	linkpipe "loam/link/pipe"
 	"loam/stack"
 )
 
-// routed is a process on a network with a router.
+// routed returns a process on a network with a router.
 func routed(t *testing.T) (p *Process, eth0 int) {
 	t.Helper()
 	p = process(t)
@@ -32,21 +33,21 @@ func routed(t *testing.T) (p *Process, eth0 int) {
 	return p, i.Index()
 }
 
-// getRoute asks for the route to dst, by a link if out is not 0 (RTM_GETROUTE without
-// NLM_F_DUMP), and returns all that is answered.
+// getRoute requests the route to dst, through interface out if that is not 0 (RTM_GETROUTE without
+// NLM_F_DUMP). It returns all answers.
 func getRoute(t *testing.T, p *Process, dst netip.Addr, out int, flags uint16) []syscall.NetlinkMessage {
 	t.Helper()
-	s := fd(t)(p.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW, syscall.NETLINK_ROUTE))
+	s := fd(t)(p.Socket(linux.AF_NETLINK, linux.SOCK_RAW, linux.NETLINK_ROUTE))
 	body := []byte{family(dst), byte(dst.BitLen()), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-	attribute(&body, syscall.RTA_DST, dst.AsSlice())
+	attribute(&body, linux.RTA_DST, dst.AsSlice())
 	if out != 0 {
-		attribute(&body, syscall.RTA_OIF, intValue(out))
+		attribute(&body, linux.RTA_OIF, intValue(out))
 	}
-	return askNetlink(t, p, s, syscall.RTM_GETROUTE, flags, body)
+	return askNetlink(t, p, s, linux.RTM_GETROUTE, flags, body)
 }
 
-// The route to one address is told as Linux tells it: what was seen there, of a host with the
-// same addresses, is what is wanted here.
+// The route to an address is described as on Linux. The expected values were observed on a Linux host
+// with the same addresses.
 func TestRouteToOne(t *testing.T) {
 	p, eth0 := routed(t)
 	const cloned, local = 0x200, 0x80000000
@@ -56,17 +57,17 @@ func TestRouteToOne(t *testing.T) {
 		kind                 byte
 		flags                uint32
 	}{
-		{"127.0.0.1", "127.0.0.1", "", 1, syscall.RT_TABLE_MAIN, syscall.RTN_LOCAL, local | cloned},
-		{"192.0.2.1", "192.0.2.2", "", eth0, syscall.RT_TABLE_MAIN, syscall.RTN_UNICAST, cloned},
-		{"198.51.100.1", "192.0.2.2", "192.0.2.1", eth0, syscall.RT_TABLE_MAIN, syscall.RTN_UNICAST, cloned},
-		{"192.0.2.2", "192.0.2.2", "", 1, syscall.RT_TABLE_MAIN, syscall.RTN_LOCAL, local | cloned},
-		{"224.0.0.1", "192.0.2.2", "", eth0, syscall.RT_TABLE_MAIN, syscall.RTN_MULTICAST, local | 0x20000000 | cloned},
-		{"::1", "::1", "", 1, syscall.RT_TABLE_LOCAL, syscall.RTN_LOCAL, 0},
-		{"2001:db8::9", "2001:db8::2", "", eth0, syscall.RT_TABLE_MAIN, syscall.RTN_UNICAST, 0},
+		{"127.0.0.1", "127.0.0.1", "", 1, linux.RT_TABLE_MAIN, linux.RTN_LOCAL, local | cloned},
+		{"192.0.2.1", "192.0.2.2", "", eth0, linux.RT_TABLE_MAIN, linux.RTN_UNICAST, cloned},
+		{"198.51.100.1", "192.0.2.2", "192.0.2.1", eth0, linux.RT_TABLE_MAIN, linux.RTN_UNICAST, cloned},
+		{"192.0.2.2", "192.0.2.2", "", 1, linux.RT_TABLE_MAIN, linux.RTN_LOCAL, local | cloned},
+		{"224.0.0.1", "192.0.2.2", "", eth0, linux.RT_TABLE_MAIN, linux.RTN_MULTICAST, local | 0x20000000 | cloned},
+		{"::1", "::1", "", 1, linux.RT_TABLE_LOCAL, linux.RTN_LOCAL, 0},
+		{"2001:db8::9", "2001:db8::2", "", eth0, linux.RT_TABLE_MAIN, linux.RTN_UNICAST, 0},
 	} {
 		dst := netip.MustParseAddr(c.dst)
 		all := getRoute(t, p, dst, 0, 0)
-		if len(all) != 1 || all[0].Header.Type != syscall.RTM_NEWROUTE || all[0].Header.Flags != 0 {
+		if len(all) != 1 || all[0].Header.Type != linux.RTM_NEWROUTE || all[0].Header.Flags != 0 {
 			t.Errorf("%s: %+v", c.dst, all)
 			continue
 		}
@@ -83,11 +84,11 @@ func TestRouteToOne(t *testing.T) {
 			got[a.Attr.Type] = string(a.Value)
 		}
 		want := map[uint16]string{
-			syscall.RTA_TABLE: string(intValue(c.table)), syscall.RTA_DST: string(dst.AsSlice()), syscall.RTA_OIF: string(intValue(c.out)),
-			syscall.RTA_PREFSRC: string(netip.MustParseAddr(c.source).AsSlice()),
+			linux.RTA_TABLE: string(intValue(c.table)), linux.RTA_DST: string(dst.AsSlice()), linux.RTA_OIF: string(intValue(c.out)),
+			linux.RTA_PREFSRC: string(netip.MustParseAddr(c.source).AsSlice()),
 		}
 		if c.gateway != "" {
-			want[syscall.RTA_GATEWAY] = string(netip.MustParseAddr(c.gateway).AsSlice())
+			want[linux.RTA_GATEWAY] = string(netip.MustParseAddr(c.gateway).AsSlice())
 		}
 		for typ, value := range want {
 			if got[typ] != value {
@@ -100,7 +101,7 @@ func TestRouteToOne(t *testing.T) {
 	}
 }
 
-// A route that there is none of is an error, and nothing else; so is a link that there is none of.
+// An unreachable address and an unknown interface return an error and no route.
 func TestNoRouteToOne(t *testing.T) {
 	p, eth0 := routed(t)
 	for _, c := range []struct {
@@ -108,14 +109,14 @@ func TestNoRouteToOne(t *testing.T) {
 		out  int
 		want Errno
 	}{
-		{"2001:db8:1::1", 0, syscall.ENETUNREACH},
-		{"198.51.100.1", 1, syscall.ENETUNREACH},
-		{"198.51.100.1", 99, syscall.ENODEV},
+		{"2001:db8:1::1", 0, linux.ENETUNREACH},
+		{"198.51.100.1", 1, linux.ENETUNREACH},
+		{"198.51.100.1", 99, linux.ENODEV},
 		{"198.51.100.1", eth0, 0},
 	} {
-		all := getRoute(t, p, netip.MustParseAddr(c.dst), c.out, syscall.NLM_F_ACK)
+		all := getRoute(t, p, netip.MustParseAddr(c.dst), c.out, linux.NLM_F_ACK)
 		last := all[len(all)-1]
-		if errno := -int32(binary.NativeEndian.Uint32(last.Data)); last.Header.Type != syscall.NLMSG_ERROR || Errno(errno) != c.want {
+		if errno := -int32(binary.NativeEndian.Uint32(last.Data)); last.Header.Type != linux.NLMSG_ERROR || Errno(errno) != c.want {
 			t.Errorf("%s by %d: %+v, want %v", c.dst, c.out, last, c.want)
 		}
 		if c.want != 0 && len(all) != 1 {
@@ -124,19 +125,19 @@ func TestNoRouteToOne(t *testing.T) {
 	}
 }
 
-// What is no request for a route is EINVAL, whatever is in it.
+// A malformed request returns EINVAL.
 func TestRouteRequest(t *testing.T) {
 	p, _ := routed(t)
 	for _, body := range [][]byte{
 		nil,
 		make([]byte, 11),
-		{syscall.AF_INET, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-		{syscall.AF_INET, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, syscall.RTA_DST, 0, 1, 2, 3, 0},
-		{syscall.AF_INET6, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, syscall.RTA_DST, 0, 1, 2, 3, 4},
-		{syscall.AF_INET, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, syscall.RTA_DST, 0, 1, 2, 3, 4, 6, 0, syscall.RTA_OIF, 0, 1, 0},
+		{linux.AF_INET, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+		{linux.AF_INET, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, linux.RTA_DST, 0, 1, 2, 3, 0},
+		{linux.AF_INET6, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, linux.RTA_DST, 0, 1, 2, 3, 4},
+		{linux.AF_INET, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, linux.RTA_DST, 0, 1, 2, 3, 4, 6, 0, linux.RTA_OIF, 0, 1, 0},
 	} {
 		var r reply
-		wantErrno(t, p.describeRouteTo(&r, body), syscall.EINVAL, "a request")
+		wantErrno(t, p.describeRouteTo(&r, body), linux.EINVAL, "a request")
 		if r.datagrams != nil {
 			t.Errorf("%v: %v", body, r.datagrams)
 		}

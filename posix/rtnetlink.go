@@ -5,23 +5,12 @@ import (
 	"net/netip"
 	"syscall"
 
+	"loam/abi/linux"
 	"loam/link"
 	"loam/stack"
 )
 
-// What NETLINK_ROUTE says about the stack (rtnetlink(7)).
-
-// hardware types (linux/if_arp.h).
-const (
-	arphrdEther    = 1
-	arphrdLoopback = 772
-	arphrdNone     = 0xfffe
-)
-
-const (
-	iffLowerUp  = 0x10000
-	iflaStats64 = 23 // IFLA_STATS64 of linux/if_link.h
-)
+// NETLINK_ROUTE: the stack's interfaces, addresses and routes (rtnetlink(7)).
 
 func (p *Process) interfaces() []*stack.Interface {
 	if p.net == nil {
@@ -30,13 +19,13 @@ func (p *Process) interfaces() []*stack.Interface {
 	return p.net.Interfaces()
 }
 
-// describeLinks answers RTM_GETLINK: all links, or the one whose index or name
-// the request gives.
+// describeLinks answers RTM_GETLINK with all interfaces, or with the one that the request names by
+// index or name.
 func (p *Process) describeLinks(r *reply, request []byte, all bool) {
 	index, name := 0, ""
-	if !all && len(request) >= syscall.SizeofIfInfomsg {
+	if !all && len(request) >= linux.SizeofIfInfomsg {
 		index = int(binary.NativeEndian.Uint32(request[4:]))
-		name = nameAttribute(request[syscall.SizeofIfInfomsg:])
+		name = nameAttribute(request[linux.SizeofIfInfomsg:])
 	}
 	r.multi = all
 	found := false
@@ -47,68 +36,69 @@ func (p *Process) describeLinks(r *reply, request []byte, all bool) {
 		}
 	}
 	if !found && !all {
-		r.fail(syscall.ENODEV, syscall.NlMsghdr{Seq: r.seq, Type: syscall.RTM_GETLINK})
+		r.fail(linux.ENODEV, syscall.NlMsghdr{Seq: r.seq, Type: linux.RTM_GETLINK})
 	}
 }
 
-// nameAttribute finds IFLA_IFNAME.
+// nameAttribute returns the value of IFLA_IFNAME, or an empty string.
 func nameAttribute(b []byte) string {
-	name, _ := attributeOf(b, syscall.IFLA_IFNAME)
+	name, _ := attributeOf(b, linux.IFLA_IFNAME)
 	for len(name) > 0 && name[len(name)-1] == 0 {
 		name = name[:len(name)-1]
 	}
 	return string(name)
 }
 
-// attributeOf finds the first struct rtattr of a type.
+// attributeOf returns the value of the first struct rtattr of a type.
 func attributeOf(b []byte, typ uint16) (value []byte, found bool) {
-	for len(b) >= syscall.SizeofRtAttr {
+	for len(b) >= linux.SizeofRtAttr {
 		n := int(binary.NativeEndian.Uint16(b))
-		if n < syscall.SizeofRtAttr || n > len(b) {
+		if n < linux.SizeofRtAttr || n > len(b) {
 			break
 		}
 		if binary.NativeEndian.Uint16(b[2:]) == typ {
-			return b[syscall.SizeofRtAttr:n], true
+			return b[linux.SizeofRtAttr:n], true
 		}
 		b = b[min((n+3)&^3, len(b)):]
 	}
 	return nil, false
 }
 
-// kindOf is the ARPHRD_* of an interface, and its IFF_*.
+// kindOf returns the hardware type ARPHRD_* and the flags IFF_* of an interface.
 func kindOf(i *stack.Interface) (kind uint16, flags uint32) {
-	const up = syscall.IFF_UP | syscall.IFF_RUNNING | iffLowerUp
+	const up = linux.IFF_UP | linux.IFF_RUNNING | linux.IFF_LOWER_UP
 	switch {
 	case i.IsLoopback():
-		return arphrdLoopback, up | syscall.IFF_LOOPBACK
+		return linux.ARPHRD_LOOPBACK, up | linux.IFF_LOOPBACK
 	case i.Device().Info().Medium == link.IP:
-		return arphrdNone, up | syscall.IFF_POINTOPOINT | syscall.IFF_MULTICAST
+		return linux.ARPHRD_NONE, up | linux.IFF_POINTOPOINT | linux.IFF_MULTICAST
 	}
-	return arphrdEther, up | syscall.IFF_BROADCAST | syscall.IFF_MULTICAST
+	return linux.ARPHRD_ETHER, up | linux.IFF_BROADCAST | linux.IFF_MULTICAST
 }
 
+// describeLink appends an RTM_NEWLINK with the attributes of an interface.
 func describeLink(r *reply, i *stack.Interface) {
-	b, end := r.message(syscall.RTM_NEWLINK)
+	b, end := r.message(linux.RTM_NEWLINK)
 	defer end()
 	kind, flags := kindOf(i)
 	mac := i.MAC()
-	*b = append(*b, syscall.AF_UNSPEC, 0)
+	*b = append(*b, linux.AF_UNSPEC, 0)
 	*b = binary.NativeEndian.AppendUint16(*b, kind)
 	*b = binary.NativeEndian.AppendUint32(*b, uint32(i.Index()))
 	*b = binary.NativeEndian.AppendUint32(*b, flags)
 	*b = binary.NativeEndian.AppendUint32(*b, 0)
-	attribute(b, syscall.IFLA_IFNAME, append([]byte(i.Name()), 0))
-	attribute(b, syscall.IFLA_MTU, intValue(i.MTU()))
-	if kind != arphrdNone {
-		attribute(b, syscall.IFLA_ADDRESS, mac[:])
+	attribute(b, linux.IFLA_IFNAME, append([]byte(i.Name()), 0))
+	attribute(b, linux.IFLA_MTU, intValue(i.MTU()))
+	if kind != linux.ARPHRD_NONE {
+		attribute(b, linux.IFLA_ADDRESS, mac[:])
 	}
 	short, long := linkStats(i.Device().Stats())
-	attribute(b, syscall.IFLA_STATS, short)
-	attribute(b, iflaStats64, long)
+	attribute(b, linux.IFLA_STATS, short)
+	attribute(b, linux.IFLA_STATS64, long)
 }
 
-// linkStats is what a link has carried, as struct rtnl_link_stats, whose numbers have 32 bits,
-// and rtnl_link_stats64 (linux/if_link.h). What is not counted is 0.
+// linkStats returns an interface's counters as struct rtnl_link_stats, with 32-bit fields, and struct
+// rtnl_link_stats64 (linux/if_link.h). Fields without a counter in Loam are 0.
 func linkStats(s link.Stats) (short, long []byte) {
 	fields := [25]uint64{s.RxFrames, s.TxFrames, s.RxBytes, s.TxBytes, s.RxErrors, s.TxErrors, s.RxDropped, s.TxDropped}
 	const inShort = 24 // without rx_otherhost_dropped
@@ -129,27 +119,27 @@ func (p *Process) describeAddresses(r *reply) {
 	}
 	for _, a := range p.net.Addresses() {
 		index := p.indexOf(a.Interface)
-		scope := byte(syscall.RT_SCOPE_UNIVERSE)
+		scope := byte(linux.RT_SCOPE_UNIVERSE)
 		switch {
 		case a.Prefix.Addr().IsLoopback():
-			scope = syscall.RT_SCOPE_HOST
+			scope = linux.RT_SCOPE_HOST
 		case a.Prefix.Addr().Is6() && a.Prefix.Addr().IsLinkLocalUnicast():
-			scope = syscall.RT_SCOPE_LINK
+			scope = linux.RT_SCOPE_LINK
 		}
-		b, end := r.message(syscall.RTM_NEWADDR)
-		*b = append(*b, family(a.Prefix.Addr()), byte(a.Prefix.Bits()), syscall.IFA_F_PERMANENT, scope)
+		b, end := r.message(linux.RTM_NEWADDR)
+		*b = append(*b, family(a.Prefix.Addr()), byte(a.Prefix.Bits()), linux.IFA_F_PERMANENT, scope)
 		*b = binary.NativeEndian.AppendUint32(*b, uint32(index))
 		ip := a.Prefix.Addr().AsSlice()
-		attribute(b, syscall.IFA_ADDRESS, ip)
+		attribute(b, linux.IFA_ADDRESS, ip)
 		if a.Prefix.Addr().Is4() {
-			attribute(b, syscall.IFA_LOCAL, ip)
-			attribute(b, syscall.IFA_LABEL, append([]byte(a.Interface), 0))
+			attribute(b, linux.IFA_LOCAL, ip)
+			attribute(b, linux.IFA_LABEL, append([]byte(a.Interface), 0))
 		}
 		end()
 	}
 }
 
-// describeRoutes answers RTM_GETROUTE.
+// describeRoutes answers RTM_GETROUTE with NLM_F_DUMP.
 func (p *Process) describeRoutes(r *reply) {
 	r.multi = true
 	if p.net == nil {
@@ -166,31 +156,32 @@ func (p *Process) describeRoutes(r *reply) {
 	}
 }
 
+// describeRoute appends an RTM_NEWROUTE for an entry of the routing table.
 func describeRoute(r *reply, index int, route stack.Route) {
-	b, end := r.message(syscall.RTM_NEWROUTE)
+	b, end := r.message(linux.RTM_NEWROUTE)
 	defer end()
-	scope, protocol := byte(syscall.RT_SCOPE_UNIVERSE), byte(syscall.RTPROT_STATIC)
+	scope, protocol := byte(linux.RT_SCOPE_UNIVERSE), byte(linux.RTPROT_STATIC)
 	if !route.Gateway.IsValid() {
-		scope, protocol = syscall.RT_SCOPE_LINK, syscall.RTPROT_KERNEL
+		scope, protocol = linux.RT_SCOPE_LINK, linux.RTPROT_KERNEL
 	}
 	*b = append(*b, family(route.Dst.Addr()), byte(route.Dst.Bits()), 0, 0,
-		syscall.RT_TABLE_MAIN, protocol, scope, syscall.RTN_UNICAST, 0, 0, 0, 0)
+		linux.RT_TABLE_MAIN, protocol, scope, linux.RTN_UNICAST, 0, 0, 0, 0)
 	if route.Dst.Bits() > 0 {
-		attribute(b, syscall.RTA_DST, route.Dst.Addr().AsSlice())
+		attribute(b, linux.RTA_DST, route.Dst.Addr().AsSlice())
 	}
 	if route.Gateway.IsValid() {
-		attribute(b, syscall.RTA_GATEWAY, route.Gateway.AsSlice())
+		attribute(b, linux.RTA_GATEWAY, route.Gateway.AsSlice())
 	}
 	if route.Source.IsValid() {
-		attribute(b, syscall.RTA_PREFSRC, route.Source.AsSlice())
+		attribute(b, linux.RTA_PREFSRC, route.Source.AsSlice())
 	}
 	if route.Metric != 0 {
-		attribute(b, syscall.RTA_PRIORITY, intValue(route.Metric))
+		attribute(b, linux.RTA_PRIORITY, intValue(route.Metric))
 	}
-	attribute(b, syscall.RTA_OIF, intValue(index))
+	attribute(b, linux.RTA_OIF, intValue(index))
 }
 
-// interfaceNamed finds an interface of a stack, which may be nil, by its name; nil: there is none.
+// interfaceNamed returns the interface with a name, or nil. net may be nil.
 func interfaceNamed(net *stack.Stack, name string) *stack.Interface {
 	if net == nil {
 		return nil
@@ -203,7 +194,7 @@ func interfaceNamed(net *stack.Stack, name string) *stack.Interface {
 	return nil
 }
 
-// interfaceByIndex finds an interface of a stack by its index; nil: there is none.
+// interfaceByIndex returns the interface with an index, or nil. net must not be nil.
 func interfaceByIndex(net *stack.Stack, index int) *stack.Interface {
 	for _, i := range net.Interfaces() {
 		if i.Index() == index {
@@ -222,7 +213,7 @@ func (p *Process) indexOf(name string) int {
 
 func family(a netip.Addr) byte {
 	if a.Is4() {
-		return syscall.AF_INET
+		return linux.AF_INET
 	}
-	return syscall.AF_INET6
+	return linux.AF_INET6
 }

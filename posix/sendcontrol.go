@@ -3,27 +3,27 @@ package posix
 import (
 	"encoding/binary"
 	"net/netip"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// Control messages of datagrams that are sent (ip(7), RFC 3542 section 6): from which
-// address, by which interface, how far, as which kind of traffic, and cut into which pieces.
+// Control messages of outgoing datagrams (ip(7), RFC 3542 section 6): source address, interface, hop
+// limit, traffic class, and segment size.
 
-// sendBy reads them. Messages of a level that is not the socket's are passed over, as by
-// Linux. Errors: EINVAL for one that is not known or not well formed, ENODEV.
+// sendBy parses control messages. It ignores messages of a level that does not belong to the socket, as
+// Linux does. Errors: EINVAL for an unknown or malformed message, ENODEV.
 func (s *udpSocket) sendBy(control []Control) (by stack.UDPSend, errno Errno) {
 	for _, c := range control {
 		switch {
-		case c.Level == syscall.IPPROTO_UDP && s.isUDP():
-			if c.Type != udpSegment || len(c.Data) != 2 {
-				return by, syscall.EINVAL
+		case c.Level == linux.IPPROTO_UDP && s.isUDP():
+			if c.Type != linux.UDP_SEGMENT || len(c.Data) != 2 {
+				return by, linux.EINVAL
 			}
 			by.Segment = int(binary.NativeEndian.Uint16(c.Data))
-		case c.Level == syscall.IPPROTO_IP:
+		case c.Level == linux.IPPROTO_IP:
 			errno = s.sendBy4(&by, c)
-		case c.Level == syscall.IPPROTO_IPV6 && s.isInet6():
+		case c.Level == linux.IPPROTO_IPV6 && s.isInet6():
 			errno = s.sendBy6(&by, c)
 		}
 		if errno != 0 {
@@ -33,43 +33,43 @@ func (s *udpSocket) sendBy(control []Control) (by stack.UDPSend, errno Errno) {
 	return by, 0
 }
 
-// sendBy4 reads a message of IPPROTO_IP.
+// sendBy4 parses a message of level IPPROTO_IP.
 func (s *udpSocket) sendBy4(by *stack.UDPSend, c Control) Errno {
 	switch c.Type {
-	case syscall.IP_PKTINFO: // struct in_pktinfo: index, source, and what is not heard
+	case linux.IP_PKTINFO: // struct in_pktinfo: index, source, destination (ignored)
 		if len(c.Data) != 12 {
-			return syscall.EINVAL
+			return linux.EINVAL
 		}
 		return s.sendFrom(by, netip.AddrFrom4([4]byte(c.Data[4:])), binary.NativeEndian.Uint32(c.Data))
-	case syscall.IP_TTL:
+	case linux.IP_TTL:
 		return setTTL(by, c, 1)
-	case syscall.IP_TOS:
+	case linux.IP_TOS:
 		if len(c.Data) == 1 {
 			by.TOS, by.HasTOS = c.Data[0], true
 			return 0
 		}
 		return setTOS(by, c, 0)
 	}
-	return syscall.EINVAL
+	return linux.EINVAL
 }
 
-// sendBy6 reads a message of IPPROTO_IPV6; -1 in one is the socket's own value.
+// sendBy6 parses a message of level IPPROTO_IPV6. The value -1 selects the socket's own setting.
 func (s *udpSocket) sendBy6(by *stack.UDPSend, c Control) Errno {
 	switch c.Type {
-	case ipv6PktInfo:
+	case linux.IPV6_PKTINFO:
 		if len(c.Data) != 20 {
-			return syscall.EINVAL
+			return linux.EINVAL
 		}
 		return s.sendFrom(by, netip.AddrFrom16([16]byte(c.Data)), binary.NativeEndian.Uint32(c.Data[16:]))
-	case ipv6HopLimit:
+	case linux.IPV6_HOPLIMIT:
 		return setTTL(by, c, -1)
-	case ipv6TClass:
+	case linux.IPV6_TCLASS:
 		return setTOS(by, c, -1)
 	}
-	return syscall.EINVAL
+	return linux.EINVAL
 }
 
-// sendFrom sets the source, if it is an address, and the interface, if it is one.
+// sendFrom sets the source unless it is unspecified, and the interface unless the index is 0.
 func (s *udpSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32) Errno {
 	if !source.Unmap().IsUnspecified() {
 		by.Source = source
@@ -79,7 +79,7 @@ func (s *udpSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32)
 	}
 	by.On = interfaceByIndex(s.net, int(index))
 	if by.On == nil {
-		return syscall.ENODEV
+		return linux.ENODEV
 	}
 	return 0
 }
@@ -100,11 +100,11 @@ func setTOS(by *stack.UDPSend, c Control, least int) Errno {
 	return errno
 }
 
-// octetFrom is the value of a control message that has to be from least to 255.
+// octetFrom returns the value of a control message. Errors: EINVAL for a value outside least to 255.
 func octetFrom(c Control, least int) (int, Errno) {
 	n, errno := parseInt(c.Data)
 	if errno == 0 && (n < least || n > 255) {
-		errno = syscall.EINVAL
+		errno = linux.EINVAL
 	}
 	return n, errno
 }

@@ -4,96 +4,96 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"slices"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
-// pktInfo is struct in_pktinfo or in6_pktinfo in a control message.
+// pktInfo returns a control message with struct in_pktinfo or in6_pktinfo.
 func pktInfo(source string, index int) Control {
 	a := netip.MustParseAddr(source)
 	number := binary.NativeEndian.AppendUint32(nil, uint32(index))
 	if a.Is6() {
-		return Control{Level: syscall.IPPROTO_IPV6, Type: ipv6PktInfo, Data: append(a.AsSlice(), number...)}
+		return Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_PKTINFO, Data: append(a.AsSlice(), number...)}
 	}
-	return Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_PKTINFO, Data: append(append(number, a.AsSlice()...), 0, 0, 0, 0)}
+	return Control{Level: linux.IPPROTO_IP, Type: linux.IP_PKTINFO, Data: append(append(number, a.AsSlice()...), 0, 0, 0, 0)}
 }
 
 func control(level, typ int, data ...byte) Control {
 	return Control{Level: level, Type: typ, Data: data}
 }
 
-// ip(7): a datagram goes from the address, as far and as the kind of traffic that its
-// control messages say; what is not known there is refused.
+// ip(7): control messages set the source, TTL and TOS of a datagram. Unknown messages are rejected.
 func TestSendControl(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(s, localhost(0)))
 	name, _ := p.GetSockName(s)
-	for _, o := range []int{syscall.IP_RECVTTL, syscall.IP_RECVTOS} {
-		ok(t, p.SetSockOpt(s, syscall.IPPROTO_IP, o, intValue(1)))
+	for _, o := range []int{linux.IP_RECVTTL, linux.IP_RECVTOS} {
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_IP, o, intValue(1)))
 	}
-	c := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	c := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	send := func(list ...Control) Errno {
 		_, errno := p.Send(c, []byte("x"), Outgoing{To: name, Control: list})
 		return errno
 	}
-	ok(t, send(pktInfo("127.0.0.2", 1), control(0, syscall.IP_TTL, intValue(9)...), control(0, syscall.IP_TOS, 2)))
+	ok(t, send(pktInfo("127.0.0.2", 1), control(0, linux.IP_TTL, intValue(9)...), control(0, linux.IP_TOS, 2)))
 	r, errno := p.Recv(s, make([]byte, 1), 0)
 	ok(t, errno)
 	if got := r.From.IP.Addr().String(); got != "127.0.0.2" || len(r.Control) != 2 || r.Control[0].Data[0] != 9 || r.Control[1].Data[0] != 2 {
 		t.Errorf("from %s with %+v, want 127.0.0.2, TTL 9, TOS 2", got, r.Control)
 	}
-	ok(t, send(pktInfo("0.0.0.0", 0), control(0, syscall.IP_TOS, intValue(4)...), control(syscall.SOL_SOCKET, 99), control(syscall.IPPROTO_IPV6, 99)))
-	wantErrno(t, send(pktInfo("192.0.2.1", 0)), syscall.EINVAL, "an address of another")
-	wantErrno(t, send(pktInfo("127.0.0.1", 77)), syscall.ENODEV, "an index of no interface")
+	ok(t, send(pktInfo("0.0.0.0", 0), control(0, linux.IP_TOS, intValue(4)...), control(linux.SOL_SOCKET, 99), control(linux.IPPROTO_IPV6, 99)))
+	wantErrno(t, send(pktInfo("192.0.2.1", 0)), linux.EINVAL, "an address of another")
+	wantErrno(t, send(pktInfo("127.0.0.1", 77)), linux.ENODEV, "an index of no interface")
 	for what, c := range map[string]Control{
-		"half an in_pktinfo": control(0, syscall.IP_PKTINFO, 1, 2, 3, 4),
-		"no number":          control(0, syscall.IP_TTL, 1),
-		"a TTL of 0":         control(0, syscall.IP_TTL, intValue(0)...),
-		"a TOS of 256":       control(0, syscall.IP_TOS, intValue(256)...),
-		"no TOS":             control(0, syscall.IP_TOS),
+		"half an in_pktinfo": control(0, linux.IP_PKTINFO, 1, 2, 3, 4),
+		"no number":          control(0, linux.IP_TTL, 1),
+		"a TTL of 0":         control(0, linux.IP_TTL, intValue(0)...),
+		"a TOS of 256":       control(0, linux.IP_TOS, intValue(256)...),
+		"no TOS":             control(0, linux.IP_TOS),
 		"another type":       control(0, 99),
-		"another of UDP":     control(syscall.IPPROTO_UDP, 99, 0, 1),
-		"no length":          control(syscall.IPPROTO_UDP, udpSegment, 1),
+		"another of UDP":     control(linux.IPPROTO_UDP, 99, 0, 1),
+		"no length":          control(linux.IPPROTO_UDP, linux.UDP_SEGMENT, 1),
 	} {
-		wantErrno(t, send(c), syscall.EINVAL, what)
+		wantErrno(t, send(c), linux.EINVAL, what)
 	}
 }
 
-// The same for IPv6 (RFC 3542 section 6), where -1 is what the socket has.
+// The same for IPv6 (RFC 3542 section 6), where -1 means the socket's own value.
 func TestSendControl6(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(s, inet6("[::]:0")))
 	name, _ := p.GetSockName(s)
-	for _, o := range []int{ipv6RecvHopLimit, ipv6RecvTClass} {
-		ok(t, p.SetSockOpt(s, syscall.IPPROTO_IPV6, o, intValue(1)))
+	for _, o := range []int{linux.IPV6_RECVHOPLIMIT, linux.IPV6_RECVTCLASS} {
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, o, intValue(1)))
 	}
-	c := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	c := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
 	send := func(list ...Control) Errno {
 		_, errno := p.Send(c, []byte("x"), Outgoing{To: inet6(netip.AddrPortFrom(netip.IPv6Loopback(), name.IP.Port()).String()), Control: list})
 		return errno
 	}
-	ok(t, send(pktInfo("::1", 1), control(syscall.IPPROTO_IPV6, ipv6HopLimit, intValue(9)...), control(syscall.IPPROTO_IPV6, ipv6TClass, intValue(-1)...)))
+	ok(t, send(pktInfo("::1", 1), control(linux.IPPROTO_IPV6, linux.IPV6_HOPLIMIT, intValue(9)...), control(linux.IPPROTO_IPV6, linux.IPV6_TCLASS, intValue(-1)...)))
 	r, errno := p.Recv(s, make([]byte, 1), 0)
 	ok(t, errno)
 	if len(r.Control) != 2 || r.Control[0].Data[0] != 9 || r.Control[1].Data[0] != 0 {
 		t.Errorf("%+v, want a hop limit of 9", r.Control)
 	}
-	wantErrno(t, send(pktInfo("2001:db8::1", 0)), syscall.EINVAL, "an address of another")
-	wantErrno(t, send(pktInfo("::ffff:127.0.0.1", 0)), syscall.EINVAL, "an address of IPv4")
-	wantErrno(t, send(control(syscall.IPPROTO_IPV6, ipv6PktInfo, 1)), syscall.EINVAL, "half an in6_pktinfo")
-	wantErrno(t, send(control(syscall.IPPROTO_IPV6, 99)), syscall.EINVAL, "another type")
+	wantErrno(t, send(pktInfo("2001:db8::1", 0)), linux.EINVAL, "an address of another")
+	wantErrno(t, send(pktInfo("::ffff:127.0.0.1", 0)), linux.EINVAL, "an address of IPv4")
+	wantErrno(t, send(control(linux.IPPROTO_IPV6, linux.IPV6_PKTINFO, 1)), linux.EINVAL, "half an in6_pktinfo")
+	wantErrno(t, send(control(linux.IPPROTO_IPV6, 99)), linux.EINVAL, "another type")
 }
 
-// udp(7): what is sent at once is cut into datagrams of the length that UDP_SEGMENT says,
-// for the socket or for one call.
+// udp(7): a send is split into datagrams of the length set by UDP_SEGMENT, for the socket or for one
+// call.
 func TestSegments(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(s, localhost(0)))
 	name, _ := p.GetSockName(s)
-	c := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	c := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	send := func(n int, list ...Control) Errno {
 		got, errno := p.Send(c, make([]byte, n), Outgoing{To: name, Control: list})
 		if errno == 0 && got != n {
@@ -111,19 +111,19 @@ func TestSegments(t *testing.T) {
 		}
 	}
 	pieces := func(n uint16) Control {
-		return control(syscall.IPPROTO_UDP, udpSegment, binary.NativeEndian.AppendUint16(nil, n)...)
+		return control(linux.IPPROTO_UDP, linux.UDP_SEGMENT, binary.NativeEndian.AppendUint16(nil, n)...)
 	}
-	set := func(n int) Errno { return p.SetSockOpt(c, syscall.IPPROTO_UDP, udpSegment, intValue(n)) }
+	set := func(n int) Errno { return p.SetSockOpt(c, linux.IPPROTO_UDP, linux.UDP_SEGMENT, intValue(n)) }
 	ok(t, send(25, pieces(10)))
 	wants(10, 10, 5)
 	ok(t, send(20, pieces(10)))
 	wants(10, 10)
 	ok(t, send(0, pieces(10)))
 	wants(0)
-	wantErrno(t, send(129, pieces(1)), syscall.EINVAL, "129 segments")
-	wantErrno(t, set(1<<16), syscall.EINVAL, "a length of more than 16 bits")
+	wantErrno(t, send(129, pieces(1)), linux.EINVAL, "129 segments")
+	wantErrno(t, set(1<<16), linux.EINVAL, "a length of more than 16 bits")
 	ok(t, set(20))
-	value, errno := p.GetSockOpt(c, syscall.IPPROTO_UDP, udpSegment)
+	value, errno := p.GetSockOpt(c, linux.IPPROTO_UDP, linux.UDP_SEGMENT)
 	if ok(t, errno); value[0] != 20 {
 		t.Errorf("the option reads %v, want 20", value)
 	}
@@ -133,7 +133,7 @@ func TestSegments(t *testing.T) {
 	wants(15, 10)
 }
 
-// groupReq is struct group_req (RFC 3678).
+// groupReq encodes a struct group_req (RFC 3678).
 func groupReq(group string, index int) []byte {
 	b := binary.NativeEndian.AppendUint64(nil, uint64(index))
 	a := netip.MustParseAddr(group)
@@ -144,7 +144,7 @@ func groupReq(group string, index int) []byte {
 	return append(address.Append(b), make([]byte, 136)...)[:136]
 }
 
-// RFC 3678 section 5.1: the same calls join groups of both families.
+// RFC 3678 section 5.1: the same options join groups of both families.
 func TestJoinGroup(t *testing.T) {
 	p := process(t)
 	for _, c := range []struct {
@@ -152,28 +152,28 @@ func TestJoinGroup(t *testing.T) {
 		group, none, other string
 		wrong              Errno
 	}{
-		{syscall.AF_INET, syscall.IPPROTO_IP, "239.1.2.3", "127.0.0.1", "ff02::114", syscall.EINVAL},
-		{syscall.AF_INET6, syscall.IPPROTO_IPV6, "ff02::114", "::1", "239.1.2.3", syscall.EADDRNOTAVAIL},
+		{linux.AF_INET, linux.IPPROTO_IP, "239.1.2.3", "127.0.0.1", "ff02::114", linux.EINVAL},
+		{linux.AF_INET6, linux.IPPROTO_IPV6, "ff02::114", "::1", "239.1.2.3", linux.EADDRNOTAVAIL},
 	} {
-		s := fd(t)(p.Socket(c.domain, syscall.SOCK_DGRAM, 0))
-		join := func(b []byte) Errno { return p.SetSockOpt(s, c.level, mcastJoinGroup, b) }
+		s := fd(t)(p.Socket(c.domain, linux.SOCK_DGRAM, 0))
+		join := func(b []byte) Errno { return p.SetSockOpt(s, c.level, linux.MCAST_JOIN_GROUP, b) }
 		ok(t, join(groupReq(c.group, 1)))
-		wantErrno(t, join(groupReq(c.group, 1)), syscall.EADDRINUSE, "joining twice")
-		wantErrno(t, join(groupReq(c.group, 77)), syscall.ENODEV, "on no interface")
-		wantErrno(t, join(groupReq(c.group, 1)[:100]), syscall.EINVAL, "half a group")
-		wantErrno(t, join(groupReq(c.none, 1)), syscall.EINVAL, "no group")
+		wantErrno(t, join(groupReq(c.group, 1)), linux.EADDRINUSE, "joining twice")
+		wantErrno(t, join(groupReq(c.group, 77)), linux.ENODEV, "on no interface")
+		wantErrno(t, join(groupReq(c.group, 1)[:100]), linux.EINVAL, "half a group")
+		wantErrno(t, join(groupReq(c.none, 1)), linux.EINVAL, "no group")
 		wantErrno(t, join(groupReq(c.other, 1)), c.wrong, "a group of the other family")
-		ok(t, p.SetSockOpt(s, c.level, mcastLeaveGroup, groupReq(c.group, 1)))
+		ok(t, p.SetSockOpt(s, c.level, linux.MCAST_LEAVE_GROUP, groupReq(c.group, 1)))
 	}
 }
 
-// UDP_GRO is taken, of UDP only, and datagrams are read one by one all the same.
+// UDP_GRO can be set on UDP sockets only, and datagrams are still read one by one.
 func TestGRO(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	for _, set := range []int{0, 5} {
-		ok(t, p.SetSockOpt(s, syscall.IPPROTO_UDP, udpGRO, intValue(set)))
-		got, errno := p.GetSockOpt(s, syscall.IPPROTO_UDP, udpGRO)
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_UDP, linux.UDP_GRO, intValue(set)))
+		got, errno := p.GetSockOpt(s, linux.IPPROTO_UDP, linux.UDP_GRO)
 		if want := boolValue(set != 0); errno != 0 || !slices.Equal(got, want) {
 			t.Errorf("set to %d it is %v, %v, want %v", set, got, errno, want)
 		}
@@ -188,6 +188,6 @@ func TestGRO(t *testing.T) {
 			t.Errorf("read %d bytes, %v", n, errno)
 		}
 	}
-	ping := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMP))
-	wantErrno(t, p.SetSockOpt(ping, syscall.IPPROTO_UDP, udpGRO, intValue(1)), syscall.ENOPROTOOPT, "of ICMP")
+	ping := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, linux.IPPROTO_ICMP))
+	wantErrno(t, p.SetSockOpt(ping, linux.IPPROTO_UDP, linux.UDP_GRO, intValue(1)), linux.ENOPROTOOPT, "of ICMP")
 }

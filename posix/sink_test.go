@@ -2,19 +2,19 @@ package posix
 
 import (
 	"sync"
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
 	"loam/fs/pseudo"
 )
 
-// devices is a process with a /dev.
+// devices returns a process with a /dev.
 func devices(t *testing.T) *Process {
 	t.Helper()
 	p := files(t)
-	v, _, errno := p.at(atFDCWD, "/")
+	v, _, errno := p.at(linux.AT_FDCWD, "/")
 	ok(t, errno)
 	ok(t, toErrno(v.Mkdir(v.Root, "/dev", 0o755)))
 	if err := pseudo.Devices(v); err != nil {
@@ -23,8 +23,7 @@ func devices(t *testing.T) *Process {
 	return p
 }
 
-// What is written to a device that is the same at every offset goes by a shorter way,
-// and comes to the same.
+// Writes to a device that is the same at every offset take a direct path, with the same results.
 func TestSink(t *testing.T) {
 	p := devices(t)
 	b := []byte("text")
@@ -33,14 +32,14 @@ func TestSink(t *testing.T) {
 		flags int
 		want  Errno
 	}{
-		{"/dev/null", syscall.O_WRONLY, 0},
-		{"/dev/null", syscall.O_RDWR | syscall.O_APPEND, 0},
-		{"/dev/zero", syscall.O_RDWR, 0},
-		{"/dev/null", syscall.O_RDONLY, syscall.EBADF},
-		{"/dev/null", syscall.O_RDWR | int(fs.PathOnly), syscall.EBADF},
-		{"/dev/full", syscall.O_WRONLY, syscall.ENOSPC},
+		{"/dev/null", linux.O_WRONLY, 0},
+		{"/dev/null", linux.O_RDWR | linux.O_APPEND, 0},
+		{"/dev/zero", linux.O_RDWR, 0},
+		{"/dev/null", linux.O_RDONLY, linux.EBADF},
+		{"/dev/null", linux.O_RDWR | int(fs.PathOnly), linux.EBADF},
+		{"/dev/full", linux.O_WRONLY, linux.ENOSPC},
 	} {
-		fd, errno := p.OpenAt(atFDCWD, c.path, c.flags, 0)
+		fd, errno := p.OpenAt(linux.AT_FDCWD, c.path, c.flags, 0)
 		if errno != 0 {
 			t.Fatalf("open %s: %v", c.path, errno)
 		}
@@ -51,7 +50,7 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// Reads likewise.
+// Reads from such a device do so, too.
 func TestSource(t *testing.T) {
 	p := devices(t)
 	for _, c := range []struct {
@@ -60,14 +59,14 @@ func TestSource(t *testing.T) {
 		n     int
 		want  Errno
 	}{
-		{"/dev/null", syscall.O_RDONLY, 0, 0},
-		{"/dev/zero", syscall.O_RDWR, 4, 0},
-		{"/dev/full", syscall.O_RDONLY, 4, 0},
-		{"/dev/urandom", syscall.O_RDONLY, 4, 0},
-		{"/dev/zero", syscall.O_WRONLY, -1, syscall.EBADF},
-		{"/dev/zero", syscall.O_RDWR | int(fs.PathOnly), -1, syscall.EBADF},
+		{"/dev/null", linux.O_RDONLY, 0, 0},
+		{"/dev/zero", linux.O_RDWR, 4, 0},
+		{"/dev/full", linux.O_RDONLY, 4, 0},
+		{"/dev/urandom", linux.O_RDONLY, 4, 0},
+		{"/dev/zero", linux.O_WRONLY, -1, linux.EBADF},
+		{"/dev/zero", linux.O_RDWR | int(fs.PathOnly), -1, linux.EBADF},
 	} {
-		fd, errno := p.OpenAt(atFDCWD, c.path, c.flags, 0)
+		fd, errno := p.OpenAt(linux.AT_FDCWD, c.path, c.flags, 0)
 		if errno != 0 {
 			t.Fatalf("open %s: %v", c.path, errno)
 		}
@@ -78,14 +77,14 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// Which files keep nobody waiting.
+// Immediate is true exactly for files that never wait.
 func TestImmediate(t *testing.T) {
 	p := devices(t)
-	regular, errno := p.OpenAt(atFDCWD, "/regular", syscall.O_CREAT|syscall.O_RDWR, 0o600)
+	regular, errno := p.OpenAt(linux.AT_FDCWD, "/regular", linux.O_CREAT|linux.O_RDWR, 0o600)
 	ok(t, errno)
-	null, errno := p.OpenAt(atFDCWD, "/dev/null", syscall.O_RDWR, 0)
+	null, errno := p.OpenAt(linux.AT_FDCWD, "/dev/null", linux.O_RDWR, 0)
 	ok(t, errno)
-	folder, errno := p.OpenAt(atFDCWD, "/dev", syscall.O_RDONLY, 0)
+	folder, errno := p.OpenAt(linux.AT_FDCWD, "/dev", linux.O_RDONLY, 0)
 	ok(t, errno)
 	pipe, errno := p.Pipe2(0)
 	ok(t, errno)
@@ -99,23 +98,23 @@ func TestImmediate(t *testing.T) {
 	}
 }
 
-// A file that is closed, and whose last name goes, while others who found it before
-// write to it: they write, or get EBADF, and its memory is given back.
+// A file may be closed and unlinked while other goroutines write to it. Their writes succeed or return
+// EBADF, and the file's memory is freed.
 func TestCloseAgainstWrite(t *testing.T) {
 	p := New(Options{Files: fs.NewTree(memfs.New(memfs.Config{Bytes: 1 << 20, Files: 10}))})
 	t.Cleanup(p.fds.removeAll)
-	v, _, errno := p.at(atFDCWD, "/")
+	v, _, errno := p.at(linux.AT_FDCWD, "/")
 	ok(t, errno)
 	before := v.Root.Usage()
 	for range 200 {
-		fd, errno := p.OpenAt(atFDCWD, "/f", syscall.O_CREAT|syscall.O_RDWR, 0o600)
+		fd, errno := p.OpenAt(linux.AT_FDCWD, "/f", linux.O_CREAT|linux.O_RDWR, 0o600)
 		ok(t, errno)
 		o := p.Opened(fd)
 		var writers sync.WaitGroup
 		for range 2 {
 			writers.Go(func() {
 				for range 20 {
-					if n, errno := o.Write([]byte("text")); errno != syscall.EBADF && (errno != 0 || n != 4) {
+					if n, errno := o.Write([]byte("text")); errno != linux.EBADF && (errno != 0 || n != 4) {
 						t.Errorf("write: %d, %v", n, errno)
 					}
 				}
@@ -132,7 +131,7 @@ func TestCloseAgainstWrite(t *testing.T) {
 
 func TestSinkAllocatesNothing(t *testing.T) {
 	p := devices(t)
-	fd, errno := p.OpenAt(atFDCWD, "/dev/null", syscall.O_WRONLY, 0)
+	fd, errno := p.OpenAt(linux.AT_FDCWD, "/dev/null", linux.O_WRONLY, 0)
 	if errno != 0 {
 		t.Fatal(errno)
 	}

@@ -2,124 +2,124 @@ package posix
 
 import (
 	"sync"
-	"syscall"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// socket is a file of the sockets API. Like those of file its methods never
-// block: what would is EAGAIN, and Process waits.
+// socket is a file of the sockets API. Like those of file, its methods never block: they return EAGAIN,
+// and Process waits.
 type socket interface {
 	file
 	base() *socketBase
 	bind(a Address) Errno
 	listen(backlog int) Errno
 	accept() (socket, Errno)
-	// connect begins to connect: EINPROGRESS, EALREADY while it goes on.
+	// connect starts to connect. Errors: EINPROGRESS; EALREADY while connecting.
 	connect(a Address) Errno
 	shutdown(how int) Errno
 	local() Address
 	peer() (Address, Errno)
 	send(b []byte, m Outgoing) (int, Errno)
 	recv(b []byte, flags int) (Received, Errno)
-	// takeError returns and clears the error that is waiting.
+	// takeError returns and clears the pending error.
 	takeError() Errno
 	option(level, name int) ([]byte, Errno)
 	setOption(level, name int, value []byte) Errno
-	// buffered and unsent are what FIONREAD and TIOCOUTQ ask for, in bytes.
+	// buffered and unsent return the results of FIONREAD and TIOCOUTQ, in bytes.
 	buffered() int
 	unsent() int
 }
 
-// Outgoing is what goes with the bytes of a message that is sent.
+// Outgoing holds what accompanies the data of a message to send.
 type Outgoing struct {
 	To      Address // AF_UNSPEC: the peer
 	Flags   int     // MSG_*
 	Control []Control
 }
 
-// Received is what came with the bytes of a message that was received.
+// Received describes a received message.
 type Received struct {
-	N       int // bytes stored
-	Len     int // of the message, which may be more than was stored
+	N       int // bytes stored in the buffer
+	Len     int // length of the message, which may exceed N
 	From    Address
 	Flags   int // MSG_TRUNC, MSG_EOR
 	Control []Control
 }
 
-// Control is one control message (cmsg(3)).
+// Control is a control message (cmsg(3)).
 type Control struct {
 	Level, Type int
 	Data        []byte
-	passed      []*open // of SCM_RIGHTS: what was passed, which Data does not say
+	passed      []*open // SCM_RIGHTS: the descriptions in transit; their numbers are not in Data
 }
 
-// socketBase is what sockets of all families have.
+// socketBase holds what sockets of all families share.
 type socketBase struct {
 	q                waitQueue
-	domain, typ, pro int
+	domain, typ, pro int // AF_*, SOCK_* without flags, and the protocol
 
-	mu          sync.Mutex // guards what follows, and what the family adds
-	recvTimeout time.Duration
-	sendTimeout time.Duration
+	mu          sync.Mutex         // guards the fields below, and those that the family adds
+	recvTimeout time.Duration      // SO_RCVTIMEO; 0: none
+	sendTimeout time.Duration      // SO_SNDTIMEO; 0: none
 	remembered  map[optionName]int // options that have no effect here
 	passCred    bool               // SO_PASSCRED
 }
 
 func (s *socketBase) base() *socketBase { return s }
 func (s *socketBase) queue() *waitQueue { return &s.q }
-func (s *socketBase) mode() uint32      { return syscall.S_IFSOCK | 0o777 }
+func (s *socketBase) mode() uint32      { return linux.S_IFSOCK | 0o777 }
 
-// timeouts returns how long receiving and sending may block; zero: for ever.
+// timeouts returns how long receiving and sending may block; 0 means forever.
 func (s *socketBase) timeouts() (recv, send time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.recvTimeout, s.sendTimeout
 }
 
-// harmless are the options of SOL_SOCKET that a program may set and read back
-// although nothing here depends on them: they tune what this system does not
-// have, or choose what it does anyway.
+// harmless are options of level SOL_SOCKET that a program can set and read but that have no effect.
+// They tune features that Loam lacks, or select what Loam does anyway.
 var harmless = map[int]bool{
-	syscall.SO_DEBUG: true, syscall.SO_DONTROUTE: true, syscall.SO_OOBINLINE: true, syscall.SO_BROADCAST: true,
-	syscall.SO_NO_CHECK: true, syscall.SO_PRIORITY: true, syscall.SO_RCVLOWAT: true,
-	syscall.SO_TIMESTAMP: true, soMark: true, soBusyPoll: true, soIncomingCPU: true,
-	soMaxPacingRate: true, soRxqOvfl: true, soPassSec: true,
+	linux.SO_DEBUG: true, linux.SO_DONTROUTE: true, linux.SO_OOBINLINE: true, linux.SO_BROADCAST: true,
+	linux.SO_NO_CHECK: true, linux.SO_PRIORITY: true, linux.SO_RCVLOWAT: true,
+	linux.SO_TIMESTAMP: true, linux.SO_MARK: true, linux.SO_BUSY_POLL: true, linux.SO_INCOMING_CPU: true,
+	linux.SO_MAX_PACING_RATE: true, linux.SO_RXQ_OVFL: true, linux.SO_PASSSEC: true,
 }
 
-// option reads an option of level SOL_SOCKET that is the same for all families.
+// option returns the value of an option of level SOL_SOCKET that all families share.
 func (s *socketBase) option(name int) ([]byte, Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch name {
-	case syscall.SO_TYPE:
+	case linux.SO_TYPE:
 		return intValue(s.typ), 0
-	case soDomain:
+	case linux.SO_DOMAIN:
 		return intValue(s.domain), 0
-	case soProtocol:
+	case linux.SO_PROTOCOL:
 		return intValue(s.pro), 0
-	case syscall.SO_PASSCRED:
+	case linux.SO_PASSCRED:
 		return boolValue(s.passCred), 0
-	case syscall.SO_RCVTIMEO:
+	case linux.SO_RCVTIMEO:
 		return timeValue(s.recvTimeout), 0
-	case syscall.SO_SNDTIMEO:
+	case linux.SO_SNDTIMEO:
 		return timeValue(s.sendTimeout), 0
 	}
 	if harmless[name] {
-		return intValue(s.remembered[optionName{syscall.SOL_SOCKET, name}]), 0
+		return intValue(s.remembered[optionName{linux.SOL_SOCKET, name}]), 0
 	}
-	return nil, syscall.ENOPROTOOPT
+	return nil, linux.ENOPROTOOPT
 }
 
-// setOption sets one.
+// setOption sets an option of level SOL_SOCKET that all families share.
 func (s *socketBase) setOption(name int, value []byte) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errno Errno
 	switch name {
-	case syscall.SO_RCVTIMEO:
+	case linux.SO_RCVTIMEO:
 		s.recvTimeout, errno = parseTime(value)
 		return errno
-	case syscall.SO_SNDTIMEO:
+	case linux.SO_SNDTIMEO:
 		s.sendTimeout, errno = parseTime(value)
 		return errno
 	}
@@ -127,13 +127,13 @@ func (s *socketBase) setOption(name int, value []byte) Errno {
 	switch {
 	case errno != 0:
 		return errno
-	case name == syscall.SO_PASSCRED:
+	case name == linux.SO_PASSCRED:
 		s.passCred = n != 0
 		return 0
 	case !harmless[name]:
-		return syscall.ENOPROTOOPT
+		return linux.ENOPROTOOPT
 	}
-	s.keep(optionName{syscall.SOL_SOCKET, name}, n)
+	s.keep(optionName{linux.SOL_SOCKET, name}, n)
 	return 0
 }
 
@@ -145,7 +145,7 @@ func (s *socketBase) keep(name optionName, n int) {
 	s.remembered[name] = n
 }
 
-// remember and recall are keep and its opposite for options of families.
+// remember stores an option without effect, and recall returns its value.
 func (s *socketBase) remember(name optionName, value []byte) Errno {
 	n, errno := parseInt(value)
 	if errno != 0 {
@@ -163,11 +163,11 @@ func (s *socketBase) recall(name optionName) []byte {
 	return intValue(s.kept(name))
 }
 
-// kept is what an option was set to, or what it is by default; the caller holds mu.
+// kept returns the stored or default value of an option. The caller holds mu.
 func (s *socketBase) kept(name optionName) int {
 	n, set := s.remembered[name]
 	if !set && (name == mtuDiscover || name == mtuDiscover6) {
-		return syscall.IP_PMTUDISC_WANT
+		return linux.IP_PMTUDISC_WANT
 	}
 	return n
 }

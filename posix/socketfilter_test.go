@@ -2,11 +2,12 @@ package posix
 
 import (
 	"encoding/binary"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
-// filterOf is an array of struct sock_filter: code, jt, jf, k of each.
+// filterOf encodes an array of struct sock_filter; each element is code, jt, jf, k.
 func filterOf(list ...[4]uint32) []byte {
 	var b []byte
 	for _, i := range list {
@@ -16,20 +17,20 @@ func filterOf(list ...[4]uint32) []byte {
 	return b
 }
 
-// socket(7): a filter sees a datagram from its UDP header on, and says how much of it the
-// program gets.
+// socket(7): a filter sees a datagram from its UDP header on, and returns how much of it the program
+// receives.
 func TestSocketFilter(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
-	set := func(name int, value []byte) Errno { return p.SetSockOpt(s, syscall.SOL_SOCKET, name, value) }
-	wantErrno(t, set(syscall.SO_DETACH_FILTER, intValue(0)), syscall.ENOENT, "taking away none")
-	wantErrno(t, set(syscall.SO_ATTACH_FILTER, nil), syscall.EINVAL, "a filter of nothing")
+	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
+	set := func(name int, value []byte) Errno { return p.SetSockOpt(s, linux.SOL_SOCKET, name, value) }
+	wantErrno(t, set(linux.SO_DETACH_FILTER, intValue(0)), linux.ENOENT, "taking away none")
+	wantErrno(t, set(linux.SO_ATTACH_FILTER, nil), linux.EINVAL, "a filter of nothing")
 	const loadByte, jumpEqual, give = 0x30, 0x15, 0x06
-	ok(t, set(syscall.SO_ATTACH_FILTER, filterOf(
+	ok(t, set(linux.SO_ATTACH_FILTER, filterOf(
 		[4]uint32{loadByte, 0, 0, 8}, [4]uint32{jumpEqual, 0, 1, 'y'}, [4]uint32{give, 0, 0, 8 + 3}, [4]uint32{give, 0, 0, 0})))
 	ok(t, p.Bind(s, localhost(0)))
 	name, _ := p.GetSockName(s)
-	c := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
+	c := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	for _, text := range []string{"no", "yes and more"} {
 		_, errno := p.Send(c, []byte(text), Outgoing{To: name})
 		ok(t, errno)
@@ -40,9 +41,9 @@ func TestSocketFilter(t *testing.T) {
 	if got := string(b[:r.N]); got != "yes" || r.Len != 3 {
 		t.Errorf("%q of %d, want %q", got, r.Len, "yes")
 	}
-	_, errno = p.Recv(s, b, syscall.MSG_DONTWAIT)
-	wantErrno(t, errno, syscall.EAGAIN, "after it")
-	ok(t, set(syscall.SO_DETACH_FILTER, intValue(0)))
+	_, errno = p.Recv(s, b, linux.MSG_DONTWAIT)
+	wantErrno(t, errno, linux.EAGAIN, "after it")
+	ok(t, set(linux.SO_DETACH_FILTER, intValue(0)))
 	_, errno = p.Send(c, []byte("no"), Outgoing{To: name})
 	ok(t, errno)
 	if r, errno := p.Recv(s, b, 0); errno != 0 || r.N != 2 {

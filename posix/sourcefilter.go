@@ -3,56 +3,38 @@ package posix
 import (
 	"encoding/binary"
 	"net/netip"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// Filters of sources of multicast groups (RFC 3678, ip(7)): options whose values name a group,
-// an interface, and sources.
+// Source filters of multicast groups (RFC 3678, ip(7)). The option values name a group, an interface,
+// and sources.
 
-// Options of RFC 3678 (linux/in.h), at the levels of IPv4 and IPv6.
+// Sizes of the structures and offsets of their fields, in bytes.
 const (
-	mcastJoinGroup        = 42
-	mcastBlockSource      = 43
-	mcastUnblockSource    = 44
-	mcastLeaveGroup       = 45
-	mcastJoinSourceGroup  = 46
-	mcastLeaveSourceGroup = 47
-	mcastFilter           = 48
-)
-
-// Sizes of their structures in bytes, and where the fields of those are.
-const (
-	sizeGroupReq       = 136 // struct group_req: an index, and the group from its eighth byte on
-	sizeSourceReq      = 264 // struct group_source_req: the same and the source
-	sizeStorage        = 128 // struct sockaddr_storage
-	sizeMreqSource     = 12  // struct ip_mreq_source: group, interface, source
 	sizeMsfilter       = 16  // struct ip_msfilter: group, interface, mode, number of sources
 	sizeGroupFilter    = 144 // struct group_filter: as group_req, then mode, number of sources
 	groupAt, sourcesAt = 8, 136
 )
 
-// modeInclude is MCAST_INCLUDE; MCAST_EXCLUDE is 0.
-const modeInclude = 1
-
-// sourceOptions are those that add one source to a filter or remove it.
+// sourceOptions are the options that add a source to a filter or remove it.
 var sourceOptions = map[optionName]func(m *stack.Memberships, group, source netip.Addr, on *stack.Interface) error{
-	{syscall.IPPROTO_IP, syscall.IP_ADD_SOURCE_MEMBERSHIP}:  (*stack.Memberships).JoinSourceSpecificGroup,
-	{syscall.IPPROTO_IP, syscall.IP_DROP_SOURCE_MEMBERSHIP}: (*stack.Memberships).LeaveSourceSpecificGroup,
-	{syscall.IPPROTO_IP, syscall.IP_BLOCK_SOURCE}:           (*stack.Memberships).ExcludeSourceSpecificGroup,
-	{syscall.IPPROTO_IP, syscall.IP_UNBLOCK_SOURCE}:         (*stack.Memberships).IncludeSourceSpecificGroup,
-	{syscall.IPPROTO_IP, mcastJoinSourceGroup}:              (*stack.Memberships).JoinSourceSpecificGroup,
-	{syscall.IPPROTO_IP, mcastLeaveSourceGroup}:             (*stack.Memberships).LeaveSourceSpecificGroup,
-	{syscall.IPPROTO_IP, mcastBlockSource}:                  (*stack.Memberships).ExcludeSourceSpecificGroup,
-	{syscall.IPPROTO_IP, mcastUnblockSource}:                (*stack.Memberships).IncludeSourceSpecificGroup,
-	{syscall.IPPROTO_IPV6, mcastJoinSourceGroup}:            (*stack.Memberships).JoinSourceSpecificGroup,
-	{syscall.IPPROTO_IPV6, mcastLeaveSourceGroup}:           (*stack.Memberships).LeaveSourceSpecificGroup,
-	{syscall.IPPROTO_IPV6, mcastBlockSource}:                (*stack.Memberships).ExcludeSourceSpecificGroup,
-	{syscall.IPPROTO_IPV6, mcastUnblockSource}:              (*stack.Memberships).IncludeSourceSpecificGroup,
+	{linux.IPPROTO_IP, linux.IP_ADD_SOURCE_MEMBERSHIP}:   (*stack.Memberships).JoinSourceSpecificGroup,
+	{linux.IPPROTO_IP, linux.IP_DROP_SOURCE_MEMBERSHIP}:  (*stack.Memberships).LeaveSourceSpecificGroup,
+	{linux.IPPROTO_IP, linux.IP_BLOCK_SOURCE}:            (*stack.Memberships).ExcludeSourceSpecificGroup,
+	{linux.IPPROTO_IP, linux.IP_UNBLOCK_SOURCE}:          (*stack.Memberships).IncludeSourceSpecificGroup,
+	{linux.IPPROTO_IP, linux.MCAST_JOIN_SOURCE_GROUP}:    (*stack.Memberships).JoinSourceSpecificGroup,
+	{linux.IPPROTO_IP, linux.MCAST_LEAVE_SOURCE_GROUP}:   (*stack.Memberships).LeaveSourceSpecificGroup,
+	{linux.IPPROTO_IP, linux.MCAST_BLOCK_SOURCE}:         (*stack.Memberships).ExcludeSourceSpecificGroup,
+	{linux.IPPROTO_IP, linux.MCAST_UNBLOCK_SOURCE}:       (*stack.Memberships).IncludeSourceSpecificGroup,
+	{linux.IPPROTO_IPV6, linux.MCAST_JOIN_SOURCE_GROUP}:  (*stack.Memberships).JoinSourceSpecificGroup,
+	{linux.IPPROTO_IPV6, linux.MCAST_LEAVE_SOURCE_GROUP}: (*stack.Memberships).LeaveSourceSpecificGroup,
+	{linux.IPPROTO_IPV6, linux.MCAST_BLOCK_SOURCE}:       (*stack.Memberships).ExcludeSourceSpecificGroup,
+	{linux.IPPROTO_IPV6, linux.MCAST_UNBLOCK_SOURCE}:     (*stack.Memberships).IncludeSourceSpecificGroup,
 }
 
-// sourceOption is one of these.
+// sourceOption sets an option of sourceOptions.
 func (s *udpSocket) sourceOption(key optionName, value []byte) Errno {
 	m, source, errno := s.sourceRequest(key, value)
 	if errno != 0 {
@@ -61,34 +43,34 @@ func (s *udpSocket) sourceOption(key optionName, value []byte) Errno {
 	return toErrno(sourceOptions[key](s.opts.Groups, m.group, source, m.on))
 }
 
-// sourceRequest reads struct ip_mreq_source or group_source_req. Errors: EINVAL,
-// EADDRNOTAVAIL for addresses of another family, ENODEV.
+// sourceRequest parses a struct ip_mreq_source or group_source_req. Errors: EINVAL, ENODEV;
+// EADDRNOTAVAIL for addresses of another family.
 func (s *udpSocket) sourceRequest(key optionName, value []byte) (m membership, source netip.Addr, errno Errno) {
-	if key.name < mcastJoinGroup {
-		if len(value) != sizeMreqSource {
-			return m, source, syscall.EINVAL
+	if key.name < linux.MCAST_JOIN_GROUP {
+		if len(value) != linux.SizeofIPMreqSource {
+			return m, source, linux.EINVAL
 		}
 		m, errno = s.memberAt([4]byte(value), [4]byte(value[4:]), 0)
 		return m, netip.AddrFrom4([4]byte(value[8:])), errno
 	}
-	if len(value) < sizeSourceReq || len(value) > sizeSourceReq && key.level == syscall.IPPROTO_IP {
-		return m, source, syscall.EINVAL
+	if len(value) < linux.SizeofGroupSourceReq || len(value) > linux.SizeofGroupSourceReq && key.level == linux.IPPROTO_IP {
+		return m, source, linux.EINVAL
 	}
 	group, source := storedAddr(key.level, value[groupAt:]), storedAddr(key.level, value[sourcesAt:])
 	if !group.IsValid() || !source.IsValid() {
-		return m, source, syscall.EADDRNOTAVAIL
+		return m, source, linux.EADDRNOTAVAIL
 	}
 	m, errno = s.memberOn(group, int(binary.NativeEndian.Uint32(value)))
 	return m, source, errno
 }
 
-// storedAddr is the address in a struct sockaddr_storage, the zero Addr if it is not of the
-// level's family.
+// storedAddr returns the address in a struct sockaddr_storage. It returns the zero Addr if the address
+// is not of the level's family.
 func storedAddr(level int, b []byte) netip.Addr {
-	a, errno := ParseAddress(b[:sizeStorage])
-	family := uint16(syscall.AF_INET)
-	if level == syscall.IPPROTO_IPV6 {
-		family = syscall.AF_INET6
+	a, errno := ParseAddress(b[:linux.SizeofSockaddrStorage])
+	family := uint16(linux.AF_INET)
+	if level == linux.IPPROTO_IPV6 {
+		family = linux.AF_INET6
 	}
 	if errno != 0 || a.Family != family {
 		return netip.Addr{}
@@ -96,54 +78,53 @@ func storedAddr(level int, b []byte) netip.Addr {
 	return a.IP.Addr().WithZone("")
 }
 
-// memberOn is a group on the interface of an index; of 0 on the one that a route leads to.
-// Errors: EINVAL, ENODEV.
+// memberOn returns a group on the interface with an index. For index 0 the routing table selects the
+// interface. Errors: EINVAL, ENODEV.
 func (s *udpSocket) memberOn(group netip.Addr, index int) (membership, Errno) {
 	m := membership{group: group}
 	if !group.IsMulticast() {
-		return m, syscall.EINVAL
+		return m, linux.EINVAL
 	}
 	if index == 0 {
 		return m, 0
 	}
 	if m.on = interfaceByIndex(s.net, index); m.on == nil {
-		return m, syscall.ENODEV
+		return m, linux.ENODEV
 	}
 	return m, 0
 }
 
-// isFilterOption reports whether an option is about a whole filter: IP_MSFILTER or
-// MCAST_MSFILTER.
+// isFilterOption reports whether an option sets a whole filter: IP_MSFILTER or MCAST_MSFILTER.
 func isFilterOption(level, name int) bool {
-	return level == syscall.IPPROTO_IP && name == syscall.IP_MSFILTER ||
-		(level == syscall.IPPROTO_IP || level == syscall.IPPROTO_IPV6) && name == mcastFilter
+	return level == linux.IPPROTO_IP && name == linux.IP_MSFILTER ||
+		(level == linux.IPPROTO_IP || level == linux.IPPROTO_IPV6) && name == linux.MCAST_MSFILTER
 }
 
-// filterRequest is struct ip_msfilter or group_filter: a group on an interface, and a filter.
+// filterRequest is a struct ip_msfilter or group_filter: a group, an interface and a filter.
 type filterRequest struct {
 	level  int
-	header []byte // in front of the sources
-	size   int    // of a source
+	header []byte // the part before the sources
+	size   int    // size of one source, in bytes
 	mode   uint32
 	count  uint32
 }
 
-// readFilterRequest reads all but the sources. Errors: EINVAL.
+// readFilterRequest parses a request without its sources. Errors: EINVAL.
 func readFilterRequest(level, name int, value []byte) (filterRequest, Errno) {
-	r := filterRequest{level: level, size: sizeStorage}
+	r := filterRequest{level: level, size: linux.SizeofSockaddrStorage}
 	most := sizeGroupFilter
-	if name == syscall.IP_MSFILTER {
+	if name == linux.IP_MSFILTER {
 		r.size, most = 4, sizeMsfilter
 	}
 	if len(value) < most {
-		return r, syscall.EINVAL
+		return r, linux.EINVAL
 	}
 	r.header = value[:most]
 	r.mode, r.count = binary.NativeEndian.Uint32(value[most-8:]), binary.NativeEndian.Uint32(value[most-4:])
 	return r, 0
 }
 
-// source reads the source at the front of b; the zero Addr if it is of another family.
+// source returns the source at the start of b, or the zero Addr if it is of another family.
 func (r *filterRequest) source(b []byte) netip.Addr {
 	if r.size == 4 {
 		return netip.AddrFrom4([4]byte(b))
@@ -151,7 +132,8 @@ func (r *filterRequest) source(b []byte) netip.Addr {
 	return storedAddr(r.level, b)
 }
 
-// member is the group. Errors: EINVAL, ENODEV, and other for a group of another family.
+// filterMember returns the group of a request. Errors: EINVAL, ENODEV; other for a group of another
+// family.
 func (s *udpSocket) filterMember(r *filterRequest, other Errno) (membership, Errno) {
 	if r.size == 4 {
 		return s.memberAt([4]byte(r.header), [4]byte(r.header[4:]), 0)
@@ -163,60 +145,60 @@ func (s *udpSocket) filterMember(r *filterRequest, other Errno) (membership, Err
 	return s.memberOn(group, int(binary.NativeEndian.Uint32(r.header)))
 }
 
-// setGroupFilter is IP_MSFILTER and MCAST_MSFILTER. Errors: EINVAL, ENOBUFS for more than 10
-// sources of IPv4 or 64 of IPv6, EADDRNOTAVAIL, ENODEV.
+// setGroupFilter implements setting IP_MSFILTER and MCAST_MSFILTER. Errors: EINVAL, EADDRNOTAVAIL,
+// ENODEV; ENOBUFS for more than 10 IPv4 sources or 64 IPv6 sources.
 func (s *udpSocket) setGroupFilter(level, name int, value []byte) Errno {
 	r, errno := readFilterRequest(level, name, value)
 	if errno != 0 {
 		return errno
 	}
-	most, other := uint32(10), syscall.EADDRNOTAVAIL
-	if level == syscall.IPPROTO_IPV6 {
-		most, other = 64, syscall.EINVAL
+	most, other := uint32(10), linux.EADDRNOTAVAIL
+	if level == linux.IPPROTO_IPV6 {
+		most, other = 64, linux.EINVAL
 	}
 	list := value[len(r.header):]
 	switch {
 	case r.count > most:
-		return syscall.ENOBUFS
+		return linux.ENOBUFS
 	case len(list) < int(r.count)*r.size:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
-	f := stack.SourceFilter{Exclude: r.mode != modeInclude}
+	f := stack.SourceFilter{Exclude: r.mode != linux.MCAST_INCLUDE}
 	for range r.count {
 		source := r.source(list)
 		if !source.IsValid() {
-			return syscall.EADDRNOTAVAIL
+			return linux.EADDRNOTAVAIL
 		}
 		f.Sources = append(f.Sources, source)
 		list = list[r.size:]
 	}
 	m, errno := s.filterMember(&r, other)
 	switch {
-	case errno != 0 && errno != syscall.ENODEV:
+	case errno != 0 && errno != linux.ENODEV:
 		return errno
-	case r.mode > modeInclude:
-		return syscall.EINVAL
+	case r.mode > linux.MCAST_INCLUDE:
+		return linux.EINVAL
 	case errno != 0:
 		return errno
 	}
 	return toErrno(s.opts.Groups.SetSourceFilter(m.group, m.on, f))
 }
 
-// groupFilter is getsockopt of IP_MSFILTER and MCAST_MSFILTER, of what the program asks with:
-// as many sources as that has room for, and how many there are. Errors: EINVAL, EADDRNOTAVAIL
-// when the group is not heard, ENODEV.
+// groupFilter implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer.
+// The result holds as many sources as the request asks for, and the number of all. Errors: EINVAL,
+// ENODEV; EADDRNOTAVAIL if the socket has not joined the group.
 func (s *udpSocket) groupFilter(level, name int, request []byte) ([]byte, Errno) {
 	r, errno := readFilterRequest(level, name, request)
 	if errno != 0 {
 		return nil, errno
 	}
-	other := syscall.EADDRNOTAVAIL
-	if level == syscall.IPPROTO_IP {
-		other = syscall.EINVAL
+	other := linux.EADDRNOTAVAIL
+	if level == linux.IPPROTO_IP {
+		other = linux.EINVAL
 	}
 	m, errno := s.filterMember(&r, other)
-	if r.size != 4 && (errno == syscall.ENODEV || errno == 0 && m.on == nil) {
-		errno = syscall.EADDRNOTAVAIL
+	if r.size != 4 && (errno == linux.ENODEV || errno == 0 && m.on == nil) {
+		errno = linux.EADDRNOTAVAIL
 	}
 	if errno != 0 {
 		return nil, errno
@@ -228,10 +210,10 @@ func (s *udpSocket) groupFilter(level, name int, request []byte) ([]byte, Errno)
 	return r.answer(f), 0
 }
 
-// answer is the request with a filter.
+// answer returns the request's header with a filter.
 func (r *filterRequest) answer(f stack.SourceFilter) []byte {
 	b := append([]byte(nil), r.header[:len(r.header)-8]...)
-	mode := uint32(modeInclude)
+	mode := uint32(linux.MCAST_INCLUDE)
 	if f.Exclude {
 		mode = 0
 	}
@@ -241,11 +223,11 @@ func (r *filterRequest) answer(f stack.SourceFilter) []byte {
 			b = append(b, source.AsSlice()...)
 			continue
 		}
-		a := Address{Family: syscall.AF_INET, IP: netip.AddrPortFrom(source, 0)}
+		a := Address{Family: linux.AF_INET, IP: netip.AddrPortFrom(source, 0)}
 		if source.Is6() {
-			a.Family = syscall.AF_INET6
+			a.Family = linux.AF_INET6
 		}
-		b = append(b, append(a.Append(nil), make([]byte, sizeStorage)...)[:sizeStorage]...)
+		b = append(b, append(a.Append(nil), make([]byte, linux.SizeofSockaddrStorage)...)[:linux.SizeofSockaddrStorage]...)
 	}
 	return b
 }

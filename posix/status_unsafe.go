@@ -5,11 +5,10 @@ import (
 	"unsafe"
 )
 
-// status is the word at the beginning of b, of memory that a program maps and looks at without
-// a call: what was written before it is stored is seen by who has seen it.
+// status returns the word at the start of b, in memory that the program maps and polls without system
+// calls. A program that sees a stored value also sees everything written before the store.
 //
-// Safety: b has four bytes at least, which begin at a multiple of four, as all that memory is
-// divided does.
+// Safety: b has at least four bytes and starts at a multiple of four. All slots and blocks do.
 func status(b []byte) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b[:4])))
 }

@@ -2,45 +2,43 @@ package posix
 
 import (
 	"sync"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Stream is a standard stream as what is below gives it: a terminal, a pipe, a
-// serial line. Its calls may block; no shard ever makes them.
+// Stream is a standard stream provided by the layer below: a terminal, a pipe or a serial line. Its
+// calls may block, so shards never make them.
 type Stream interface {
-	// Read reads at least one byte; 0 and no error is the end.
+	// Read reads at least one byte. At the end of the stream it returns 0 and no error.
 	Read(b []byte) (int, Errno)
-	// Write writes all of b unless it fails.
+	// Write writes all of b or returns an error.
 	Write(b []byte) (int, Errno)
-	// Flags are the access mode, O_APPEND and O_NONBLOCK that fcntl tells at first.
-	// In non-blocking mode the calls of this block all the same.
+	// Flags returns the initial file status flags: access mode, O_APPEND and O_NONBLOCK. The methods
+	// block even in non-blocking mode.
 	Flags() int
-	// Attr is what fstat tells. A CharDevice is a terminal.
+	// Attr returns the attributes for fstat. A CharDevice is a terminal.
 	Attr() fs.Attr
-	// Ioctl serves the requests of a terminal, with the bytes at the caller's
-	// address. Errors: ENOTTY.
+	// Ioctl handles terminal requests. arg is the memory at the caller's address. Errors: ENOTTY.
 	Ioctl(request int, arg []byte) Errno
 }
 
-// stream is the file of a Stream. Reading is done ahead, by one goroutine while
-// somebody wants to know whether there is something; what is not asked for is
-// left where it is. Writing blocks the goroutine of the program that writes.
+// stream is the file of a Stream. One goroutine reads ahead, and only while a program waits for input
+// or polls for it. All other input stays in the underlying stream. A write blocks the calling
+// goroutine.
 type stream struct {
 	host Stream
 	q    waitQueue
 
-	mu     sync.Mutex // guards what follows
-	buf    []byte     // read and not yet taken
-	errno  Errno      // of the last read, to be told once
-	end    bool       // the last read found the end, to be told once
-	asking bool       // pump runs
-	room   []byte     // pump's
+	mu     sync.Mutex // guards the fields below
+	buf    []byte     // read and not yet consumed
+	errno  Errno      // of the last read; returned once
+	end    bool       // the last read found the end; returned once
+	asking bool       // pump is running
+	room   []byte     // buffer of pump
 }
 
-// streamPiece is how much is read at once, and how much ahead for who only asks
-// whether there is something.
+// streamPiece is the size of a read, in bytes, and limits how much a poll reads ahead.
 const streamPiece = 32 << 10
 
 func (s *stream) queue() *waitQueue { return &s.q }
@@ -60,7 +58,7 @@ func (s *stream) events() Events {
 
 func (s *stream) hasSome() bool { return len(s.buf) > 0 || s.end || s.errno != 0 }
 
-// ask starts pump unless it runs, for at most n bytes. The caller holds mu.
+// ask starts pump for at most n bytes, unless it is running. The caller holds mu.
 func (s *stream) ask(n int) {
 	if s.asking {
 		return
@@ -72,7 +70,7 @@ func (s *stream) ask(n int) {
 	go s.pump(s.room[:min(n, streamPiece)])
 }
 
-// pump reads once.
+// pump reads once, in a goroutine of its own.
 func (s *stream) pump(room []byte) {
 	n, errno := s.host.Read(room)
 	s.mu.Lock()
@@ -82,6 +80,7 @@ func (s *stream) pump(room []byte) {
 	s.q.tell(PollIn)
 }
 
+// read implements file. It returns what pump has read: data, then the error or the end, once.
 func (s *stream) read(b []byte) (int, Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,13 +96,13 @@ func (s *stream) read(b []byte) (int, Errno) {
 		s.errno = 0
 		return 0, errno
 	case s.end:
-		s.end = false // a terminal may have more behind it
+		s.end = false // a terminal may deliver more input afterwards
 		return 0, 0
 	}
-	return 0, syscall.EAGAIN
+	return 0, linux.EAGAIN
 }
 
-// want has at most n bytes read, unless there are some. The queue tells when they are there.
+// want starts a read of at most n bytes unless input is available. The queue reports the result.
 func (s *stream) want(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +119,8 @@ func (s *stream) buffered() int {
 	return len(s.buf)
 }
 
-// installStreams gives the standard streams their descriptors. The same Stream
-// given twice is one open file.
+// installStreams opens the standard streams as descriptors 0 to 2. Equal Streams share one open file
+// description.
 func (p *Process) installStreams() {
 	var opens [len(p.options.Streams)]*open
 	for i, s := range p.options.Streams {

@@ -3,14 +3,14 @@ package posix
 import (
 	"encoding/binary"
 	"fmt"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// How a process looks at the tree: working directory, umask; and listing.
+// Calls that change a process's view of the tree (working directory, umask), and directory listing.
 
-// look changes the view of the process.
+// look replaces the view of the process by a changed copy.
 func (p *Process) look(change func(v *fs.View)) {
 	p.viewMu.Lock()
 	defer p.viewMu.Unlock()
@@ -19,7 +19,7 @@ func (p *Process) look(change func(v *fs.View)) {
 	p.view.Store(&v)
 }
 
-// Chdir is chdir(2).
+// Chdir implements chdir(2) for the whole process. Errors: those of fs.View.LookupDir.
 func (p *Process) Chdir(path string) Errno {
 	v := p.view.Load()
 	dir, err := v.LookupDir(v.Dir, path)
@@ -30,24 +30,24 @@ func (p *Process) Chdir(path string) Errno {
 	return 0
 }
 
-// Fchdir is fchdir(2).
+// Fchdir implements fchdir(2). Errors: EBADF, ENOTDIR, EACCES.
 func (p *Process) Fchdir(fd int) Errno {
-	_, f, errno := p.tree(fd, syscall.ENOTDIR)
+	_, f, errno := p.tree(fd, linux.ENOTDIR)
 	if errno != 0 {
 		return errno
 	}
 	a := f.Attr()
 	switch {
 	case a.Mode.Type() != fs.Dir:
-		return syscall.ENOTDIR
+		return linux.ENOTDIR
 	case !p.view.Load().Who.May(a, fs.ToExecute):
-		return syscall.EACCES
+		return linux.EACCES
 	}
 	p.look(func(v *fs.View) { v.Dir = f.Place() })
 	return 0
 }
 
-// Chroot is chroot(2), which only user 0 may call.
+// Chroot implements chroot(2). Errors: those of fs.View.LookupDir; EPERM for every user but 0.
 func (p *Process) Chroot(path string) Errno {
 	v := p.view.Load()
 	dir, err := v.LookupDir(v.Dir, path)
@@ -55,20 +55,20 @@ func (p *Process) Chroot(path string) Errno {
 	case err != nil:
 		return toErrno(err)
 	case v.Who.UID != 0:
-		return syscall.EPERM
+		return linux.EPERM
 	}
 	p.look(func(v *fs.View) { v.Root = dir })
 	return 0
 }
 
-// Getcwd is getcwd(2).
+// Getcwd implements getcwd(2). Errors: ENOENT if the directory has been removed.
 func (p *Process) Getcwd() (string, Errno) {
 	v := p.view.Load()
 	path, err := v.Path(v.Dir)
 	return path, toErrno(err)
 }
 
-// Umask is umask(2).
+// Umask implements umask(2). Only the permission bits of mask are used. It returns the previous mask.
 func (p *Process) Umask(mask uint32) (old uint32) {
 	p.look(func(v *fs.View) {
 		old = uint32(v.Umask)
@@ -80,10 +80,10 @@ func (p *Process) Umask(mask uint32) (old uint32) {
 // direntHeader is the size of struct linux_dirent64 without its name.
 const direntHeader = 19
 
-// Getdents is getdents64(2): it fills b with as many entries as fit. Errors:
-// EINVAL when the first does not.
+// Getdents implements getdents64(2). It fills b with as many entries as fit. Errors: EINVAL if the
+// first entry does not fit.
 func (p *Process) Getdents(fd int, b []byte) (int, Errno) {
-	f, errno := p.real(fd, syscall.ENOTDIR)
+	f, errno := p.real(fd, linux.ENOTDIR)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -98,7 +98,7 @@ func (p *Process) Getdents(fd int, b []byte) (int, Errno) {
 		binary.NativeEndian.PutUint64(d, e.Inode)
 		binary.NativeEndian.PutUint64(d[8:], e.Cursor)
 		binary.NativeEndian.PutUint16(d[16:], uint16(size))
-		d[18] = byte(e.Type >> 12) // DT_DIR and the others are types of stat(2), moved down
+		d[18] = byte(e.Type >> 12) // DT_DIR etc. are the file types of stat(2), shifted
 		copy(d[direntHeader:], e.Name)
 		n += size
 		return true
@@ -107,22 +107,22 @@ func (p *Process) Getdents(fd int, b []byte) (int, Errno) {
 	case err != nil:
 		return -1, toErrno(err)
 	case full && n == 0:
-		return -1, syscall.EINVAL
+		return -1, linux.EINVAL
 	}
 	return n, 0
 }
 
-// Name is the text of a link below /proc/self/fd; empty for a descriptor that is
-// not open.
+// Name returns the target of the link /proc/self/fd/fd; empty if fd is not open.
 func (p *Process) Name(fd int) string {
 	name, _ := p.nameOf(fd)
 	return name
 }
 
+// nameOf returns the target of /proc/self/fd/fd. Errors: ENOENT.
 func (p *Process) nameOf(fd int) (string, Errno) {
 	o := p.fds.get(fd)
 	if o == nil {
-		return "", syscall.ENOENT
+		return "", linux.ENOENT
 	}
 	switch f := o.file.(type) {
 	case *treeFile:
@@ -146,5 +146,5 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 	return fmt.Sprintf("/dev/fd/%d", fd), 0
 }
 
-// Descriptors lists what is open.
+// Descriptors returns the open descriptors in ascending order.
 func (p *Process) Descriptors() []int { return p.fds.list() }

@@ -1,19 +1,21 @@
 package posix
 
 import (
-	"syscall"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// EpollCreate is epoll_create1(2).
+// EpollCreate implements epoll_create1(2). Errors: EINVAL, EMFILE.
 func (p *Process) EpollCreate(flags int) (int, Errno) {
-	if flags&^syscall.EPOLL_CLOEXEC != 0 {
-		return -1, syscall.EINVAL
+	if flags&^linux.EPOLL_CLOEXEC != 0 {
+		return -1, linux.EINVAL
 	}
 	return p.install(&epoll{}, flags)
 }
 
-// EpollCtl is epoll_ctl(2).
+// EpollCtl implements epoll_ctl(2). Errors: EBADF, EEXIST, ENOENT, EINVAL, EPERM for a file that is
+// always ready, ELOOP for a cycle or too many nested sets.
 func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	e, errno := p.epoll(epfd)
 	if errno != 0 {
@@ -25,27 +27,27 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	}
 	switch inner := o.file.(type) {
 	case *treeFile:
-		return syscall.EPERM // it is always ready
+		return linux.EPERM // it is always ready
 	case *epoll:
 		switch {
 		case inner == e:
-			return syscall.EINVAL
-		case op == syscall.EPOLL_CTL_ADD && inner.reaches(e, 1):
-			return syscall.ELOOP
+			return linux.EINVAL
+		case op == linux.EPOLL_CTL_ADD && inner.reaches(e, 1):
+			return linux.ELOOP
 		}
 	}
 	switch op {
-	case syscall.EPOLL_CTL_ADD:
+	case linux.EPOLL_CTL_ADD:
 		return e.add(fd, o, ev)
-	case syscall.EPOLL_CTL_MOD:
-		if ev.Events&epollExclusive != 0 {
-			return syscall.EINVAL
+	case linux.EPOLL_CTL_MOD:
+		if ev.Events&linux.EPOLLEXCLUSIVE != 0 {
+			return linux.EINVAL
 		}
 		return e.change(fd, o, ev)
-	case syscall.EPOLL_CTL_DEL:
+	case linux.EPOLL_CTL_DEL:
 		return e.remove(fd, o)
 	}
-	return syscall.EINVAL
+	return linux.EINVAL
 }
 
 func (p *Process) epoll(fd int) (*epoll, Errno) {
@@ -55,20 +57,20 @@ func (p *Process) epoll(fd int) (*epoll, Errno) {
 	}
 	e, ok := o.file.(*epoll)
 	if !ok {
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	return e, 0
 }
 
-// EpollWait is epoll_wait(2) and its kin. A timeout below zero means for ever.
-// Signals do not interrupt it: in a Go program they go to other threads.
+// EpollWait implements epoll_wait(2) and its variants. A negative timeout waits forever. Signals do not
+// interrupt it, because in a Go program other threads receive them.
 func (p *Process) EpollWait(epfd int, events []EpollEvent, timeout time.Duration) (int, Errno) {
 	e, errno := p.epoll(epfd)
 	switch {
 	case errno != 0:
 		return -1, errno
 	case len(events) == 0:
-		return -1, syscall.EINVAL
+		return -1, linux.EINVAL
 	}
 	if n := e.collect(events); n > 0 || timeout == 0 {
 		return n, 0
@@ -83,7 +85,7 @@ func (p *Process) EpollWait(epfd int, events []EpollEvent, timeout time.Duration
 			return 0, 0
 		}
 		if e.isClosed() {
-			return -1, syscall.EBADF
+			return -1, linux.EBADF
 		}
 	}
 }

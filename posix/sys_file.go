@@ -2,14 +2,14 @@ package posix
 
 import (
 	"math"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
 // Calls that work on any descriptor: read, write, close, dup, fcntl, ioctl, stat.
 
-// Read is read(2).
+// Read implements read(2). On a blocking descriptor it blocks the calling goroutine until data is available.
 func (p *Process) Read(fd int, b []byte) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -18,10 +18,10 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 	return o.Read(b)
 }
 
-// Read is read(2) from an open file.
+// Read implements read(2) for an open file.
 func (o *open) Read(b []byte) (int, Errno) {
 	n, errno := o.read(b)
-	if errno == syscall.EAGAIN {
+	if errno == linux.EAGAIN {
 		n, errno = o.readLater(b)
 	}
 	if errno != 0 {
@@ -30,30 +30,30 @@ func (o *open) Read(b []byte) (int, Errno) {
 	return n, 0
 }
 
-// readLater is read(2) where nothing was there: it waits, or in non-blocking mode says so.
+// readLater handles a read that found no data. It waits, or returns EAGAIN in non-blocking mode.
 func (o *open) readLater(b []byte) (int, Errno) {
 	in, isStream := o.file.(*stream)
 	if o.nonblocking() {
 		if isStream {
-			in.want(streamPiece) // the next piece in one, as who asks does not wait for each byte
+			in.want(streamPiece) // a full piece: a polling reader wants more than a byte at a time
 		}
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	}
 	s := newSleeper(o.queue(), o.recvTimeout())
 	defer s.leave()
 	for {
 		n, errno := o.read(b)
-		if errno == syscall.EAGAIN && isStream {
+		if errno == linux.EAGAIN && isStream {
 			in.want(len(b))
 		}
-		if errno != syscall.EAGAIN || !s.sleep() {
+		if errno != linux.EAGAIN || !s.sleep() {
 			return n, errno
 		}
 	}
 }
 
-// Write is write(2). On a stream in blocking mode it returns when all is
-// written.
+// Write implements write(2). On a blocking stream it returns when all of b has been written, or after
+// an error. It raises no SIGPIPE.
 func (p *Process) Write(fd int, b []byte) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -62,14 +62,14 @@ func (p *Process) Write(fd int, b []byte) (int, Errno) {
 	return o.Write(b)
 }
 
-// Write is write(2) to an open file.
+// Write implements write(2) for an open file.
 func (o *open) Write(b []byte) (int, Errno) {
 	if o.sink != nil {
 		n, err := o.sink.WriteAt(b, 0)
 		return n, toErrno(err)
 	}
 	n, errno := o.write(b)
-	if (errno == syscall.EAGAIN || errno == 0 && n < len(b)) && !o.nonblocking() {
+	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.nonblocking() {
 		n, errno = o.writeWaiting(b, max(n, 0))
 	}
 	if errno != 0 {
@@ -78,8 +78,8 @@ func (o *open) Write(b []byte) (int, Errno) {
 	return n, 0
 }
 
-// writeWaiting writes what is left of b behind done bytes. An error after some
-// bytes have gone is left for the next call to find.
+// writeWaiting writes b from offset done on, and waits when necessary. An error after some bytes have
+// been written is left to the next call.
 func (o *open) writeWaiting(b []byte, done int) (int, Errno) {
 	s := newSleeper(o.queue(), o.sendTimeout())
 	defer s.leave()
@@ -91,7 +91,7 @@ func (o *open) writeWaiting(b []byte, done int) (int, Errno) {
 			}
 			continue
 		}
-		if errno == syscall.EAGAIN && s.sleep() {
+		if errno == linux.EAGAIN && s.sleep() {
 			continue
 		}
 		if done > 0 {
@@ -101,7 +101,8 @@ func (o *open) writeWaiting(b []byte, done int) (int, Errno) {
 	}
 }
 
-// Close is close(2).
+// Close implements close(2). It also releases the process's record locks on the file (fcntl(2)).
+// Errors: EBADF.
 func (p *Process) Close(fd int) Errno {
 	if p.ranges.count.Load() > 0 {
 		if _, f, errno := p.tree(fd, 0); errno == 0 && f != nil {
@@ -111,11 +112,11 @@ func (p *Process) Close(fd int) Errno {
 	return p.fds.remove(fd)
 }
 
-// CloseRange is close_range(2).
+// CloseRange implements close_range(2). CLOSE_RANGE_UNSHARE is ignored. Errors: EINVAL.
 func (p *Process) CloseRange(first, last uint32, flags int) Errno {
 	const unshare, cloexec = 2, 4
 	if flags&^(unshare|cloexec) != 0 || first > last {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	for _, fd := range p.fds.list() {
 		switch {
@@ -129,7 +130,7 @@ func (p *Process) CloseRange(first, last uint32, flags int) Errno {
 	return 0
 }
 
-// Dup is dup(2).
+// Dup implements dup(2). Errors: EBADF, EMFILE.
 func (p *Process) Dup(fd int) (int, Errno) { return p.dupAbove(fd, 0, false) }
 
 func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
@@ -140,110 +141,110 @@ func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
 	return p.fds.insert(o, from, cloexec)
 }
 
-// Dup3 is dup3(2), and dup2(2) when flags is 0, which allows fd == to.
+// Dup3 implements dup3(2). With dup2 it implements dup2(2), which allows fd == to. Errors: EBADF,
+// EINVAL.
 func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return -1, errno
 	}
 	switch {
-	case flags&^syscall.O_CLOEXEC != 0:
-		return -1, syscall.EINVAL
+	case flags&^linux.O_CLOEXEC != 0:
+		return -1, linux.EINVAL
 	case fd == to && !dup2:
-		return -1, syscall.EINVAL
+		return -1, linux.EINVAL
 	case fd == to:
 		return to, 0
 	}
-	if errno := p.fds.replace(o, to, flags&syscall.O_CLOEXEC != 0); errno != 0 {
+	if errno := p.fds.replace(o, to, flags&linux.O_CLOEXEC != 0); errno != 0 {
 		return -1, errno
 	}
 	return to, 0
 }
 
-// Fcntl is fcntl(2) but for locks, which are Lock's. Leases and signals
-// (F_SETOWN, ...) are refused with EINVAL.
+// Fcntl implements fcntl(2) except for locks: see Lock. Leases and signals (F_SETOWN, ...) fail with
+// EINVAL.
 func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return -1, errno
 	}
 	switch cmd {
-	case syscall.F_DUPFD, fDupFDCloexec:
+	case linux.F_DUPFD, linux.F_DUPFD_CLOEXEC:
 		if arg < 0 {
-			return -1, syscall.EINVAL
+			return -1, linux.EINVAL
 		}
-		return p.dupAbove(fd, arg, cmd == fDupFDCloexec)
-	case syscall.F_GETFD:
+		return p.dupAbove(fd, arg, cmd == linux.F_DUPFD_CLOEXEC)
+	case linux.F_GETFD:
 		if p.fds.cloexec(fd) {
-			return syscall.FD_CLOEXEC, 0
+			return linux.FD_CLOEXEC, 0
 		}
 		return 0, 0
-	case syscall.F_SETFD:
-		p.fds.setCloexec(fd, arg&syscall.FD_CLOEXEC != 0)
+	case linux.F_SETFD:
+		p.fds.setCloexec(fd, arg&linux.FD_CLOEXEC != 0)
 		return 0, 0
-	case syscall.F_GETFL:
+	case linux.F_GETFL:
 		return int(o.flags.Load()), 0
-	case syscall.F_SETFL:
+	case linux.F_SETFL:
 		o.setFlags(arg)
 		return 0, 0
-	case fGetPipeSize, fSetPipeSize:
+	case linux.F_GETPIPE_SZ, linux.F_SETPIPE_SZ:
 		if _, ok := o.file.(*pipeEnd); ok {
 			return pipeSize, 0
 		}
-		return -1, syscall.EBADF
-	case fAddSeals, fGetSeals:
+		return -1, linux.EBADF
+	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
 		return o.seals(cmd, arg)
 	}
-	return -1, syscall.EINVAL
+	return -1, linux.EINVAL
 }
 
-// Ioctl is ioctl(2) for requests whose argument is an int, which is passed and
-// returned by value. Errors: ENOTTY.
+// Ioctl implements ioctl(2) for requests with an int argument, which is passed and returned by value.
+// Errors: EBADF, ENOTTY.
 func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return 0, errno
 	}
 	switch request {
-	case fioNBIO:
+	case linux.FIONBIO:
 		o.setNonblocking(arg != 0)
 		return arg, 0
-	case fioClex, fioNClex:
-		p.fds.setCloexec(fd, request == fioClex)
+	case linux.FIOCLEX, linux.FIONCLEX:
+		p.fds.setCloexec(fd, request == linux.FIOCLEX)
 		return arg, 0
 	}
-	if f, ok := o.file.(interface{ buffered() int }); ok && request == fioNRead {
+	if f, ok := o.file.(interface{ buffered() int }); ok && request == linux.FIONREAD {
 		return f.buffered(), 0
 	}
 	switch f := o.file.(type) {
 	case socket:
-		if request == sioOutq {
+		if request == linux.SIOCOUTQ {
 			return f.unsent(), 0
 		}
-		if t, ok := f.(urgent); ok && request == sioAtMark {
+		if t, ok := f.(urgent); ok && request == linux.SIOCATMARK {
 			return t.atMark(), 0
 		}
 	case *treeFile:
-		if a := f.Attr(); request == fioNRead && a.Mode.Type() == fs.Regular {
+		if a := f.Attr(); request == linux.FIONREAD && a.Mode.Type() == fs.Regular {
 			at, err := f.Seek(0, fs.SeekCur)
 			return int(max(a.Size-at, 0)), toErrno(err)
 		}
 	}
-	return 0, syscall.ENOTTY
+	return 0, linux.ENOTTY
 }
 
 // TakesInt reports whether the argument of a request is the address of an int.
 func TakesInt(request int) bool {
 	switch request {
-	case fioNBIO, fioNRead, sioOutq, sioAtMark:
+	case linux.FIONBIO, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK:
 		return true
 	}
 	return false
 }
 
-// Terminal is ioctl(2) for requests whose argument is no int: those of terminals
-// (ioctl_tty(2)), which go to the stream. arg are the bytes at the caller's
-// address. Errors: ENOTTY.
+// Terminal implements ioctl(2) for requests of terminals (ioctl_tty(2)), whose argument is not an int.
+// It passes them to the stream. arg is the memory at the caller's address. Errors: EBADF, ENOTTY.
 func (p *Process) Terminal(fd, request int, arg []byte) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -251,7 +252,7 @@ func (p *Process) Terminal(fd, request int, arg []byte) Errno {
 	}
 	s, ok := o.file.(*stream)
 	if !ok {
-		return syscall.ENOTTY
+		return linux.ENOTTY
 	}
 	return s.host.Ioctl(request, arg)
 }

@@ -2,50 +2,50 @@ package posix
 
 import (
 	"slices"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// Calls by which a process becomes somebody else. On Loam it stays who it is, so they succeed
-// where they ask for what is so already, and fail otherwise as they do for a process of Linux
-// that has no right to.
+// System calls that change user and group IDs. IDs are fixed on Loam: a call succeeds if it asks for
+// the current IDs, and fails with EPERM otherwise, as for an unprivileged process on Linux.
 
-// unchanged is the argument of setreuid(2) and its like that leaves an ID as it is.
+// unchanged is the argument of setreuid(2) and its variants that leaves an ID unchanged.
 const unchanged = ^uint32(0)
 
-// stays answers a call that sets IDs of which all are own.
+// stays returns 0 if every ID is own or unchanged, and EPERM otherwise.
 func stays(own int32, ids ...uint32) Errno {
 	if slices.ContainsFunc(ids, func(id uint32) bool { return id != unchanged && id != uint32(own) }) {
-		return syscall.EPERM
+		return linux.EPERM
 	}
 	return 0
 }
 
-// SetUserIDs is setreuid(2) and setresuid(2). Errors: EPERM.
+// SetUserIDs implements setreuid(2) and setresuid(2). Errors: EPERM.
 func (p *Process) SetUserIDs(ids ...uint32) Errno { return stays(p.options.Credentials.UID, ids...) }
 
-// SetGroupIDs is setregid(2) and setresgid(2). Errors: EPERM.
+// SetGroupIDs implements setregid(2) and setresgid(2). Errors: EPERM.
 func (p *Process) SetGroupIDs(ids ...uint32) Errno { return stays(p.options.Credentials.GID, ids...) }
 
-// SetUserID is setuid(2). Errors: EPERM, EINVAL.
+// SetUserID implements setuid(2). Errors: EPERM, EINVAL.
 func (p *Process) SetUserID(id uint32) Errno { return setID(p.options.Credentials.UID, id) }
 
-// SetGroupID is setgid(2). Errors: EPERM, EINVAL.
+// SetGroupID implements setgid(2). Errors: EPERM, EINVAL.
 func (p *Process) SetGroupID(id uint32) Errno { return setID(p.options.Credentials.GID, id) }
 
 func setID(own int32, id uint32) Errno {
 	if id == unchanged {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	return stays(own, id)
 }
 
-// SetFileUserID is setfsuid(2), and SetFileGroupID setfsgid(2): they return the ID before,
-// and no error.
+// SetFileUserID implements setfsuid(2), and SetFileGroupID setfsgid(2). They return the current ID and
+// change nothing.
 func (p *Process) SetFileUserID() int  { return int(p.options.Credentials.UID) }
 func (p *Process) SetFileGroupID() int { return int(p.options.Credentials.GID) }
 
-// SetGroup is setpgid(2), where the process is in a group that is told. Errors: EPERM for
-// another, ESRCH for another process, EINVAL.
+// SetGroup implements setpgid(2) for a process in the process group group. Errors: EPERM for another
+// group, ESRCH for another process, EINVAL.
 func (p *Process) SetGroup(pid, to, group int32) Errno {
 	own := p.options.Credentials.PID
 	if to == 0 {
@@ -53,32 +53,32 @@ func (p *Process) SetGroup(pid, to, group int32) Errno {
 	}
 	switch {
 	case to < 0:
-		return syscall.EINVAL
+		return linux.EINVAL
 	case pid != 0 && pid != own:
-		return syscall.ESRCH
+		return linux.ESRCH
 	case to != group:
-		return syscall.EPERM
+		return linux.EPERM
 	}
 	return 0
 }
 
-// SetPriority is setpriority(2), where the process has a nice value that is told. A higher one
-// is heard and changes nothing. Errors: EACCES for a lower one; EINVAL; ESRCH for others.
+// SetPriority implements setpriority(2) for a process with the given nice value. A higher value is
+// accepted and has no effect. Errors: EACCES for a lower value; EINVAL; ESRCH for another process.
 func (p *Process) SetPriority(which int, who int32, to, nice int) Errno {
 	const process, user, highest = 0, 2, 19
 	switch {
 	case which < process || which > user:
-		return syscall.EINVAL
+		return linux.EINVAL
 	case which != process || who != 0 && who != p.options.Credentials.PID:
-		return syscall.ESRCH
+		return linux.ESRCH
 	case min(to, highest) < nice:
-		return syscall.EACCES
+		return linux.EACCES
 	}
 	return 0
 }
 
-// Capabilities that a process has, whoever it is, and those that user 0 has beside
-// (capabilities(7)), as bits: what Loam lets it do.
+// Capabilities (capabilities(7)), as bits: first those of every process, then those that user 0 has in
+// addition.
 const (
 	capBind, capRaw = 1 << 10, 1 << 13
 
@@ -87,8 +87,7 @@ const (
 	lastCapability = 40
 )
 
-// Capabilities are what the process may do beyond others, permitted and effective; it can
-// hand on none.
+// Capabilities returns the permitted and effective capabilities, as bits. No capability is inheritable.
 func (p *Process) Capabilities() uint64 {
 	c := uint64(capBind | capRaw)
 	if p.options.Credentials.UID == 0 {
@@ -97,43 +96,34 @@ func (p *Process) Capabilities() uint64 {
 	return c
 }
 
-// SetCapabilities is capset(2). Errors: EPERM for others than there are.
+// SetCapabilities implements capset(2). Errors: EPERM unless the sets are those that the process has.
 func (p *Process) SetCapabilities(effective, permitted, inheritable uint64) Errno {
 	if own := p.Capabilities(); effective != own || permitted != own || inheritable != 0 {
-		return syscall.EPERM
+		return linux.EPERM
 	}
 	return 0
 }
 
-// Operations of prctl(2).
+// Limits of prctl(2).
 const (
-	prSetDeathSignal = 1
-	prGetDumpable    = 3
-	prSetDumpable    = 4
-	prGetKeepCaps    = 7
-	prSetKeepCaps    = 8
-	prCapbsetRead    = 23
-	prSetNoNewPrivs  = 38
-	prGetNoNewPrivs  = 39
-
 	lastSignal = 64
 )
 
-// Prctl is prctl(2), as far as it is about rights and about the end of the parent, of which a
-// process hears nothing. Errors: EINVAL.
+// Prctl implements the operations of prctl(2) that concern privileges and PR_SET_PDEATHSIG. A process
+// is never notified of its parent's death. Errors: EINVAL.
 func (p *Process) Prctl(option int, arg uint64) (int, Errno) {
 	switch {
-	case option == prGetDumpable, option == prGetNoNewPrivs:
+	case option == linux.PR_GET_DUMPABLE, option == linux.PR_GET_NO_NEW_PRIVS:
 		return 1, 0
-	case option == prSetDumpable && arg <= 1, option == prSetNoNewPrivs && arg == 1, option == prSetDeathSignal && arg <= lastSignal:
+	case option == linux.PR_SET_DUMPABLE && arg <= 1, option == linux.PR_SET_NO_NEW_PRIVS && arg == 1, option == linux.PR_SET_PDEATHSIG && arg <= lastSignal:
 		return 0, 0
-	case option == prSetKeepCaps && arg <= 1:
+	case option == linux.PR_SET_KEEPCAPS && arg <= 1:
 		p.keepCaps.Store(int32(arg))
 		return 0, 0
-	case option == prGetKeepCaps:
+	case option == linux.PR_GET_KEEPCAPS:
 		return int(p.keepCaps.Load()), 0
-	case option == prCapbsetRead && arg <= lastCapability:
+	case option == linux.PR_CAPBSET_READ && arg <= lastCapability:
 		return int(p.Capabilities() >> arg & 1), 0
 	}
-	return -1, syscall.EINVAL
+	return -1, linux.EINVAL
 }

@@ -2,20 +2,22 @@ package posix
 
 import (
 	"encoding/binary"
-	"syscall"
 	"time"
+
+	"loam/abi/linux"
 )
 
 // Calls that send and receive messages: sendto, sendmsg, recvfrom, recvmsg.
 
-// Send is sendto(2) and sendmsg(2).
+// Send implements sendto(2) and sendmsg(2). On a blocking socket it waits for room, at most for
+// SO_SNDTIMEO, unless m.Flags has MSG_DONTWAIT. Descriptors in m.Control are passed with the first bytes.
 func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 	o, s, errno := p.socket(fd)
 	if errno != 0 {
 		return -1, errno
 	}
-	if _, ok := s.(urgent); m.Flags&syscall.MSG_OOB != 0 && !ok {
-		return -1, syscall.EOPNOTSUPP
+	if _, ok := s.(urgent); m.Flags&linux.MSG_OOB != 0 && !ok {
+		return -1, linux.EOPNOTSUPP
 	}
 	if len(m.Control) > 0 {
 		if errno = p.packControl(m.Control); errno != 0 {
@@ -24,8 +26,8 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 		defer p.dropControl(m.Control)
 	}
 	n, errno := s.send(b, m)
-	if !o.nonblocking() && m.Flags&syscall.MSG_DONTWAIT == 0 &&
-		(errno == syscall.EAGAIN || errno == 0 && n < len(b)) {
+	if !o.nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 &&
+		(errno == linux.EAGAIN || errno == 0 && n < len(b)) {
 		n, errno = sendWaiting(s, b, m, max(n, 0))
 	}
 	if errno != 0 {
@@ -34,13 +36,15 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 	return n, 0
 }
 
+// sendWaiting sends b from offset done on, and waits when necessary. An error after some bytes have
+// been sent is left to the next call.
 func sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Errno) {
 	_, timeout := s.base().timeouts()
 	w := newSleeper(s.queue(), timeout)
 	defer w.leave()
 	for {
 		if done > 0 {
-			m.Control = nil // has gone with the first bytes
+			m.Control = nil // sent with the first bytes
 		}
 		n, errno := s.send(b[done:], m)
 		if errno == 0 {
@@ -49,7 +53,7 @@ func sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Errno) {
 			}
 			continue
 		}
-		if errno == syscall.EAGAIN && w.sleep() {
+		if errno == linux.EAGAIN && w.sleep() {
 			continue
 		}
 		if done > 0 {
@@ -59,27 +63,29 @@ func sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Errno) {
 	}
 }
 
-// Recv is recvfrom(2) and recvmsg(2).
+// Recv implements recvfrom(2) and recvmsg(2). On a blocking socket it waits for data, at most for
+// SO_RCVTIMEO, unless flags has MSG_DONTWAIT. Received descriptors are installed in the process, with their
+// numbers in Control.
 func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 	o, s, errno := p.socket(fd)
 	switch {
 	case errno != 0:
 		return Received{}, errno
-	case flags&syscall.MSG_OOB != 0:
+	case flags&linux.MSG_OOB != 0:
 		return recvUrgent(s, b, flags)
-	case flags&syscall.MSG_ERRQUEUE != 0:
+	case flags&linux.MSG_ERRQUEUE != 0:
 		return recvError(s, b)
 	}
 	r, errno := s.recv(b, flags)
-	if !o.nonblocking() && flags&syscall.MSG_DONTWAIT == 0 {
-		all := flags&syscall.MSG_WAITALL != 0 && s.base().typ == syscall.SOCK_STREAM && flags&syscall.MSG_PEEK == 0
-		if errno == syscall.EAGAIN || errno == 0 && all && r.N > 0 && r.N < len(b) {
+	if !o.nonblocking() && flags&linux.MSG_DONTWAIT == 0 {
+		all := flags&linux.MSG_WAITALL != 0 && s.base().typ == linux.SOCK_STREAM && flags&linux.MSG_PEEK == 0
+		if errno == linux.EAGAIN || errno == 0 && all && r.N > 0 && r.N < len(b) {
 			r, errno = recvWaiting(s, b, flags, r, all)
 		}
 	}
-	r.Flags |= flags & syscall.MSG_CMSG_CLOEXEC // Linux says again what it was told
+	r.Flags |= flags & linux.MSG_CMSG_CLOEXEC // Linux returns the flag as well
 	if errno == 0 && len(r.Control) > 0 {
-		p.unpackControl(r.Control, flags&syscall.MSG_CMSG_CLOEXEC != 0)
+		p.unpackControl(r.Control, flags&linux.MSG_CMSG_CLOEXEC != 0)
 	}
 	return r, errno
 }
@@ -88,13 +94,13 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 func recvUrgent(s socket, b []byte, flags int) (Received, Errno) {
 	t, ok := s.(urgent)
 	if !ok {
-		return Received{}, syscall.EINVAL
+		return Received{}, linux.EINVAL
 	}
 	return t.recvUrgent(b, flags)
 }
 
-// recvWaiting waits for a message, or, when all is set, until b is full or the
-// stream ends. r is what has been received already.
+// recvWaiting waits for a message, or, if all is set, until b is full or the stream ends. r describes
+// what has been received already.
 func recvWaiting(s socket, b []byte, flags int, r Received, all bool) (Received, Errno) {
 	timeout, _ := s.base().timeouts()
 	w := newSleeper(s.queue(), timeout)
@@ -112,7 +118,7 @@ func recvWaiting(s socket, b []byte, flags int, r Received, all bool) (Received,
 			}
 			continue
 		}
-		if errno == syscall.EAGAIN && w.sleep() {
+		if errno == linux.EAGAIN && w.sleep() {
 			continue
 		}
 		if done > 0 {
@@ -125,23 +131,23 @@ func recvWaiting(s socket, b []byte, flags int, r Received, all bool) (Received,
 // maxPassed is SCM_MAX_FD.
 const maxPassed = 253
 
-// packControl turns the descriptors of SCM_RIGHTS messages into what they lead
-// to. Errors: EBADF, EINVAL.
+// packControl resolves the descriptors in SCM_RIGHTS messages and holds their descriptions. Errors:
+// EBADF, EINVAL.
 func (p *Process) packControl(control []Control) Errno {
 	for i := range control {
 		c := &control[i]
-		if c.Level != syscall.SOL_SOCKET || c.Type != syscall.SCM_RIGHTS {
+		if c.Level != linux.SOL_SOCKET || c.Type != linux.SCM_RIGHTS {
 			continue
 		}
 		if len(c.Data)%4 != 0 || len(c.Data) > maxPassed*4 {
 			p.dropControl(control[:i])
-			return syscall.EINVAL
+			return linux.EINVAL
 		}
 		for b := c.Data; len(b) > 0; b = b[4:] {
 			o := p.fds.get(int(int32(binary.NativeEndian.Uint32(b))))
 			if o == nil || !o.hold() {
 				p.dropControl(control[:i+1])
-				return syscall.EBADF
+				return linux.EBADF
 			}
 			c.passed = append(c.passed, o)
 		}
@@ -149,8 +155,8 @@ func (p *Process) packControl(control []Control) Errno {
 	return 0
 }
 
-// dropControl lets go of descriptors that are still under way. A message that
-// was taken by the receiver's queue has none left here.
+// dropControl releases the descriptions still in transit. None are left here after the receiver's queue
+// has accepted the message.
 func (p *Process) dropControl(control []Control) {
 	for i := range control {
 		dropPassed(control[i].passed)
@@ -164,11 +170,11 @@ func dropPassed(list []*open) {
 	}
 }
 
-// unpackControl gives descriptors that arrived a number, in Data.
+// unpackControl allocates descriptors for received descriptions and stores the numbers in Data.
 func (p *Process) unpackControl(control []Control, cloexec bool) {
 	for i := range control {
 		c := &control[i]
-		if c.Level != syscall.SOL_SOCKET || c.Type != syscall.SCM_RIGHTS {
+		if c.Level != linux.SOL_SOCKET || c.Type != linux.SCM_RIGHTS {
 			continue
 		}
 		c.Data = c.Data[:0]
@@ -183,7 +189,7 @@ func (p *Process) unpackControl(control []Control, cloexec bool) {
 	}
 }
 
-// recvTimeout and sendTimeout are how long the descriptor may block.
+// recvTimeout and sendTimeout return how long calls may block; 0 means forever.
 func (o *open) recvTimeout() time.Duration {
 	if s, ok := o.file.(socket); ok {
 		d, _ := s.base().timeouts()

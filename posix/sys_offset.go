@@ -1,16 +1,16 @@
 package posix
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/fs"
 )
 
 // Calls about offsets and sizes of files: lseek, pread, ftruncate, fsync.
 
-// Lseek is lseek(2).
+// Lseek implements lseek(2). It returns the new offset. Errors: EBADF, ESPIPE, EINVAL, ENXIO,
+// EOVERFLOW.
 func (p *Process) Lseek(fd int, offset int64, whence int) (int64, Errno) {
-	f, errno := p.real(fd, syscall.ESPIPE)
+	f, errno := p.real(fd, linux.ESPIPE)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -21,7 +21,8 @@ func (p *Process) Lseek(fd int, offset int64, whence int) (int64, Errno) {
 	return at, 0
 }
 
-// Pread is pread64(2).
+// Pread implements pread64(2). It returns 0 at the end of the file. Errors: EBADF, ESPIPE, EINVAL,
+// EISDIR.
 func (p *Process) Pread(fd int, b []byte, offset int64) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -30,11 +31,11 @@ func (p *Process) Pread(fd int, b []byte, offset int64) (int, Errno) {
 	return o.ReadAt(b, offset)
 }
 
-// ReadAt is pread64(2) from an open file.
+// ReadAt implements pread64(2) for an open file.
 func (o *open) ReadAt(b []byte, offset int64) (int, Errno) {
 	f, ok := o.file.(*treeFile)
 	if !ok {
-		return -1, syscall.ESPIPE
+		return -1, linux.ESPIPE
 	}
 	n, err := f.ReadAt(b, offset)
 	if err != nil {
@@ -43,7 +44,8 @@ func (o *open) ReadAt(b []byte, offset int64) (int, Errno) {
 	return n, 0
 }
 
-// Pwrite is pwrite64(2).
+// Pwrite implements pwrite64(2). With O_APPEND it writes at the end of the file, as on Linux. Errors:
+// EBADF, ESPIPE, EINVAL, and those of the file system.
 func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -52,11 +54,11 @@ func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 	return o.WriteAt(b, offset)
 }
 
-// WriteAt is pwrite64(2) to an open file.
+// WriteAt implements pwrite64(2) for an open file.
 func (o *open) WriteAt(b []byte, offset int64) (int, Errno) {
 	f, ok := o.file.(*treeFile)
 	if !ok {
-		return -1, syscall.ESPIPE
+		return -1, linux.ESPIPE
 	}
 	n, err := f.WriteAt(b, offset)
 	if err != nil && n == 0 {
@@ -65,128 +67,128 @@ func (o *open) WriteAt(b []byte, offset int64) (int, Errno) {
 	return n, 0
 }
 
-// Ftruncate is ftruncate(2).
+// Ftruncate implements ftruncate(2). Errors: EBADF, EINVAL if the file is not a regular file open for
+// writing, and those of the file system.
 func (p *Process) Ftruncate(fd int, size int64) Errno {
-	f, errno := p.real(fd, syscall.EINVAL)
+	f, errno := p.real(fd, linux.EINVAL)
 	if errno != 0 {
 		return errno
 	}
 	return toErrno(f.Truncate(size))
 }
 
-// fallocKeepSize is FALLOC_FL_KEEP_SIZE.
-const fallocKeepSize = 1
-
-// Fallocate is fallocate(2). Space is not set aside: the file only grows.
-// Errors: EOPNOTSUPP for modes that make holes or move what is there.
+// Fallocate implements fallocate(2). On a file system without fs.Allocator it reserves no space and
+// only extends the file. There it returns EOPNOTSUPP for modes that punch holes or move data.
 func (p *Process) Fallocate(fd int, mode uint32, offset, length int64) Errno {
-	f, errno := p.real(fd, syscall.ESPIPE)
+	f, errno := p.real(fd, linux.ESPIPE)
 	switch {
 	case errno != 0:
 		return errno
 	case offset < 0 || length <= 0:
-		return syscall.EINVAL
-	case mode&^fallocKeepSize != 0:
-		return syscall.EOPNOTSUPP
+		return linux.EINVAL
 	case !f.Flags().MayWrite():
-		return syscall.EBADF
+		return linux.EBADF
 	case f.Attr().Mode.Type() != fs.Regular:
-		return syscall.ENODEV
+		return linux.ENODEV
 	case offset+length < 0:
-		return syscall.EFBIG
-	case mode == fallocKeepSize || offset+length <= f.Attr().Size:
+		return linux.EFBIG
+	}
+	if a, ok := f.Handle().(fs.Allocator); ok {
+		return toErrno(a.Allocate(fs.AllocateMode(mode), offset, length))
+	}
+	switch {
+	case mode&^linux.FALLOC_FL_KEEP_SIZE != 0:
+		return linux.EOPNOTSUPP
+	case mode == linux.FALLOC_FL_KEEP_SIZE || offset+length <= f.Attr().Size:
 		return 0
 	}
 	return toErrno(f.Truncate(offset + length))
 }
 
-// Fsync is fsync(2) and fdatasync(2).
+// Fsync implements fsync(2) and fdatasync(2). Errors: EBADF, EINVAL for a file outside the tree, EIO.
 func (p *Process) Fsync(fd int) Errno {
-	f, errno := p.real(fd, syscall.EINVAL)
+	f, errno := p.real(fd, linux.EINVAL)
 	if errno != 0 {
 		return errno
 	}
 	return toErrno(f.Sync())
 }
 
-// Syncfs is syncfs(2).
+// Syncfs implements syncfs(2) for the file system of fd. Errors: EBADF.
 func (p *Process) Syncfs(fd int) Errno {
 	f, errno := p.real(fd, 0)
-	if errno != 0 || f == nil { // what is on no file system is never late
+	if errno != 0 || f == nil { // a file outside any file system has nothing to write
 		return errno
 	}
 	return toErrno(f.Place().Sync())
 }
 
-// SyncFileRange is sync_file_range(2): nothing waits to be written to what keeps nothing.
-// Errors: EINVAL for flags that there are not or a range that is none, EBADF, ESPIPE.
+// SyncFileRange implements sync_file_range(2). It checks its arguments and writes nothing. Errors:
+// EINVAL for unknown flags or an invalid range, EBADF, ESPIPE.
 func (p *Process) SyncFileRange(fd int, offset, length int64, flags int) Errno {
 	const all = 7 // SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE, _WAIT_AFTER
-	_, errno := p.real(fd, syscall.ESPIPE)
+	_, errno := p.real(fd, linux.ESPIPE)
 	switch {
-	case errno == syscall.EBADF:
+	case errno == linux.EBADF:
 		return errno
 	case flags&^all != 0 || offset < 0 || length < 0 || offset+length < 0:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	return errno
 }
 
-// Fadvise is posix_fadvise(2), which helps nothing here. Errors: EBADF, ESPIPE.
+// Fadvise implements posix_fadvise(2), without any effect. Errors: EBADF, ESPIPE.
 func (p *Process) Fadvise(fd int) Errno {
-	_, errno := p.real(fd, syscall.ESPIPE)
+	_, errno := p.real(fd, linux.ESPIPE)
 	return errno
 }
 
-// Sync is sync(2).
+// Sync implements sync(2).
 func (p *Process) Sync() { p.view.Load().Tree.Sync() }
 
-// copyPiece is how much is copied between files at once.
+// copyPiece is the size of the buffer for copies between files, in bytes.
 const copyPiece = 64 << 10
 
-// MapSharedValidate is MAP_SHARED_VALIDATE of mmap(2).
-const MapSharedValidate = 3
-
-// MayMap says whether mmap(2) may map a file. Errors: EBADF, EINVAL, EACCES, ENODEV; EPERM
-// for one that is sealed.
+// MayMap checks whether mmap(2) may map a file. Errors: EBADF, EINVAL, EACCES, ENODEV; EPERM for a
+// sealed file.
 func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
 	if s, ok := p.packetSocketAt(fd); ok {
 		return s.mayMap(flags, offset)
 	}
-	f, errno := p.real(fd, syscall.ENODEV)
+	f, errno := p.real(fd, linux.ENODEV)
 	switch {
 	case errno != 0:
 		return errno
 	case offset < 0 || offset%mapPage != 0:
-		return syscall.EINVAL
+		return linux.EINVAL
 	case f.Attr().Mode.Type() != fs.Regular:
-		return syscall.ENODEV
+		return linux.ENODEV
 	case !f.Flags().MayRead():
-		return syscall.EACCES
+		return linux.EACCES
 	}
-	switch flags & MapSharedValidate {
-	case syscall.MAP_PRIVATE:
+	switch flags & linux.MAP_SHARED_VALIDATE {
+	case linux.MAP_PRIVATE:
 		return 0
-	case syscall.MAP_SHARED, MapSharedValidate:
-		if prot&syscall.PROT_WRITE != 0 && !f.Flags().MayWrite() {
-			return syscall.EACCES
+	case linux.MAP_SHARED, linux.MAP_SHARED_VALIDATE:
+		if prot&linux.PROT_WRITE != 0 && !f.Flags().MayWrite() {
+			return linux.EACCES
 		}
-		if s, err := f.Seals(); err == nil && prot&syscall.PROT_WRITE != 0 && s&(fs.SealWrite|fs.SealFutureWrite) != 0 {
-			return syscall.EPERM
+		if s, err := f.Seals(); err == nil && prot&linux.PROT_WRITE != 0 && s&(fs.SealWrite|fs.SealFutureWrite) != 0 {
+			return linux.EPERM
 		}
 		return 0
 	}
-	return syscall.EINVAL
+	return linux.EINVAL
 }
 
 // mapPage is the unit of mmap's offsets, in bytes.
 const mapPage = 4096
 
-// Sendfile is sendfile(2): from a file of the tree to anything. Without offset
-// it reads at the file's own. Errors: EINVAL when in is of another kind, upon
-// which programs copy.
+// Sendfile implements sendfile(2) from a file of the tree to any file. If offset is nil, it reads at
+// the file's own offset. Errors: EINVAL for other kinds of input, in which case programs copy
+// themselves.
 func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
-	f, errno := p.real(in, syscall.EINVAL)
+	f, errno := p.real(in, linux.EINVAL)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -209,20 +211,20 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	return sent, f.advance(offset, at+int64(sent))
 }
 
-// position is where a call reads or writes that may be given an offset.
-// Errors: EINVAL for a file that has none.
+// position returns the offset at which a call reads or writes: *offset, or the file's own. Errors:
+// EINVAL for a file without an offset.
 func (f *treeFile) position(offset *int64) (int64, Errno) {
 	if offset != nil {
 		return *offset, 0
 	}
 	at, err := f.Seek(0, fs.SeekCur)
 	if err != nil {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	return at, 0
 }
 
-// advance moves the offset that position told.
+// advance updates the offset that position returned.
 func (f *treeFile) advance(offset *int64, to int64) Errno {
 	if offset != nil {
 		*offset = to
@@ -232,31 +234,33 @@ func (f *treeFile) advance(offset *int64, to int64) Errno {
 	return toErrno(err)
 }
 
-// CopyFileRange is copy_file_range(2), between regular files.
+// CopyFileRange implements copy_file_range(2) between regular files.
 func (p *Process) CopyFileRange(in int, inOffset *int64, out int, outOffset *int64, n int) (int, Errno) {
-	from, errno := p.real(in, syscall.EINVAL)
+	from, errno := p.real(in, linux.EINVAL)
 	if errno != 0 {
 		return -1, errno
 	}
-	to, errno := p.real(out, syscall.EINVAL)
+	to, errno := p.real(out, linux.EINVAL)
 	switch {
 	case errno != 0:
 		return -1, errno
 	case !from.Flags().MayRead() || !to.Flags().MayWrite() || to.Flags()&fs.Append != 0:
-		return -1, syscall.EBADF
+		return -1, linux.EBADF
 	}
 	for _, f := range [...]*treeFile{from, to} {
 		switch f.Attr().Mode.Type() {
 		case fs.Regular:
 		case fs.Dir:
-			return -1, syscall.EISDIR
+			return -1, linux.EISDIR
 		default:
-			return -1, syscall.EINVAL
+			return -1, linux.EINVAL
 		}
 	}
 	return copyRange(from, inOffset, to, outOffset, n)
 }
 
+// copyRange copies up to n bytes through a buffer, and advances both offsets. Errors: EINVAL if the
+// ranges overlap in one file.
 func copyRange(from *treeFile, inOffset *int64, to *treeFile, outOffset *int64, n int) (int, Errno) {
 	read, errno := from.position(inOffset)
 	if errno != 0 {
@@ -267,7 +271,7 @@ func copyRange(from *treeFile, inOffset *int64, to *treeFile, outOffset *int64, 
 		return -1, errno
 	}
 	if from.Place() == to.Place() && read < write+int64(n) && write < read+int64(n) {
-		return -1, syscall.EINVAL // the two overlap
+		return -1, linux.EINVAL // the ranges overlap
 	}
 	b := make([]byte, min(max(n, 0), copyPiece))
 	done := 0

@@ -4,56 +4,44 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Paths and what they lead to: openat, and where the *at calls begin.
+// Path lookup of the *at calls, and openat.
 
-// Values of the *at calls that package syscall lacks (fcntl(2)).
-const (
-	atFDCWD           = -100
-	atSymlinkNoFollow = 0x100
-	atRemoveDir       = 0x200
-	atEaccess         = 0x200
-	atSymlinkFollow   = 0x400
-	atNoAutomount     = 0x800
-	atEmptyPath       = 0x1000
-	atStatxSync       = 0x6000 // AT_STATX_SYNC_TYPE
-)
+// statusFlags are the flags that F_GETFL returns: access mode and status flags.
+const statusFlags = linux.O_ACCMODE | linux.O_APPEND | linux.O_NONBLOCK | linux.O_SYNC |
+	linux.O_DIRECTORY | linux.O_NOFOLLOW | linux.O_NOATIME | int(fs.PathOnly|fs.TempFile)
 
-// statusFlags are what F_GETFL tells beside the access mode.
-const statusFlags = syscall.O_ACCMODE | syscall.O_APPEND | syscall.O_NONBLOCK | syscall.O_SYNC |
-	syscall.O_DIRECTORY | syscall.O_NOFOLLOW | syscall.O_NOATIME | int(fs.PathOnly|fs.TempFile)
-
-// at is where a relative path begins. Errors: EBADF, ENOTDIR.
+// at returns the directory where a path begins. Errors: EBADF, ENOTDIR.
 func (p *Process) at(dirfd int, path string) (*fs.View, fs.Place, Errno) {
 	v := p.view.Load()
-	if dirfd == atFDCWD || strings.HasPrefix(path, "/") {
+	if dirfd == linux.AT_FDCWD || strings.HasPrefix(path, "/") {
 		return v, v.Dir, 0
 	}
-	_, f, errno := p.tree(dirfd, syscall.ENOTDIR)
+	_, f, errno := p.tree(dirfd, linux.ENOTDIR)
 	if errno != 0 {
 		return v, fs.Place{}, errno
 	}
 	return v, f.Place(), 0
 }
 
-// lookup finds a file by one of the *at calls. With AT_EMPTY_PATH and no path it
-// is the one that dirfd leads to; and a path that names a descriptor leads where
-// that leads, even if no other path does.
+// lookup finds the file of an *at call. An empty path with AT_EMPTY_PATH means the file of dirfd
+// itself. A path that names a descriptor, such as /proc/self/fd/3, leads to the descriptor's file even
+// if that file has no other path.
 func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.View, fs.Place, Errno) {
 	fd, named := p.descriptorIn(path)
 	switch {
-	case path == "" && mayBeEmpty && dirfd == atFDCWD:
+	case path == "" && mayBeEmpty && dirfd == linux.AT_FDCWD:
 		v := p.view.Load()
 		return v, v.Dir, 0
 	case path == "" && mayBeEmpty:
 		fd, named = dirfd, true
 		fallthrough
 	case named && follow:
-		_, f, errno := p.tree(fd, syscall.EINVAL)
+		_, f, errno := p.tree(fd, linux.EINVAL)
 		if errno != 0 {
 			return nil, fs.Place{}, errno
 		}
@@ -67,8 +55,8 @@ func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.V
 	return v, place, toErrno(err)
 }
 
-// descriptorIn finds the descriptor that a path of /proc/self/fd names
-// (proc(5)), or one of the links of /dev to there.
+// descriptorIn returns the descriptor that a path in /proc/self/fd names (proc(5)), or a link to it in
+// /dev.
 func (p *Process) descriptorIn(path string) (int, bool) {
 	if !strings.HasPrefix(path, "/proc/") && !strings.HasPrefix(path, "/dev/") {
 		return 0, false
@@ -88,12 +76,14 @@ func (p *Process) descriptorIn(path string) (int, bool) {
 	return 0, false
 }
 
-// terminalPath leads to the terminal of the process, if it has one (tty(4)).
+// terminalPath is the path of the process's terminal (tty(4)).
 const terminalPath = "/dev/tty"
 
-// OpenAt is openat(2).
+// OpenAt implements openat(2). It opens FIFOs, the terminal, and links to descriptors in /proc/self/fd
+// itself; fs.View.Open opens all other files. Opening a FIFO may block. Errors: those of fs.View.Open,
+// EBADF, ENXIO, EMFILE.
 func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, Errno) {
-	if fd, ok := p.descriptorIn(path); ok && flags&syscall.O_NOFOLLOW == 0 {
+	if fd, ok := p.descriptorIn(path); ok && flags&linux.O_NOFOLLOW == 0 {
 		return p.openAgain(fd, flags)
 	}
 	if path == terminalPath {
@@ -104,7 +94,7 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 		return -1, errno
 	}
 	f, err := v.Open(at, path, fs.Flags(flags), fs.Mode(mode))
-	if err == syscall.ENXIO {
+	if err == linux.ENXIO {
 		if place, err := v.Lookup(at, path, true); err == nil && place.Node.Attr().Mode.Type() == fs.Fifo {
 			return p.openFIFO(place.Node, flags)
 		}
@@ -116,7 +106,7 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(path, f, flags)}, flags)
 }
 
-// openedAs is the path of a file that was opened by a path, which with O_TMPFILE is of the directory.
+// openedAs returns the path to record for an opened file. With O_TMPFILE, path is only the directory.
 func openedAs(path string, f *fs.File, flags int) string {
 	if flags&int(fs.TempFile|fs.PathOnly) != int(fs.TempFile) {
 		return path
@@ -124,15 +114,15 @@ func openedAs(path string, f *fs.File, flags int) string {
 	return fmt.Sprintf("%s/#%d (deleted)", strings.TrimRight(path, "/"), f.Attr().Inode)
 }
 
-// missed tells whoever wants to know that a file was not there.
+// missed calls Options.Missed if a file was not found.
 func (p *Process) missed(at fs.Place, path string, errno Errno) {
-	if p.options.Missed == nil || errno != syscall.ENOENT {
+	if p.options.Missed == nil || errno != linux.ENOENT {
 		return
 	}
 	p.options.Missed(p.absolute(at, path))
 }
 
-// absolute is a path from the root, as far as that can be told.
+// absolute returns a path from the root, or path itself if the directory's path is unknown.
 func (p *Process) absolute(at fs.Place, path string) string {
 	if strings.HasPrefix(path, "/") {
 		return path
@@ -144,17 +134,17 @@ func (p *Process) absolute(at fs.Place, path string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + path
 }
 
-// installTree gives a file of the tree its first descriptor.
+// installTree allocates a descriptor for a file of the tree.
 func (p *Process) installTree(f *treeFile, flags int) (int, Errno) {
-	return p.installWith(f, flags&statusFlags, flags&syscall.O_CLOEXEC != 0)
+	return p.installWith(f, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
 }
 
-// openAgain opens what a descriptor leads to once more. A file of the tree gets
-// an offset of its own; another is shared, as by dup(2).
+// openAgain opens the file behind a descriptor again. A file of the tree gets its own offset. Other
+// files are shared, as by dup(2).
 func (p *Process) openAgain(fd, flags int) (int, Errno) {
 	o := p.fds.get(fd)
 	if o == nil {
-		return -1, syscall.ENOENT
+		return -1, linux.ENOENT
 	}
 	switch f := o.file.(type) {
 	case *treeFile:
@@ -164,21 +154,18 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 		}
 		return p.installTree(&treeFile{File: again, p: p, from: f.from, path: f.path}, flags)
 	case socket:
-		return -1, syscall.ENXIO
+		return -1, linux.ENXIO
 	}
-	return p.dupAbove(fd, 0, flags&syscall.O_CLOEXEC != 0)
+	return p.dupAbove(fd, 0, flags&linux.O_CLOEXEC != 0)
 }
 
-// termiosSize is the size of the kernel's struct termios, in bytes.
-const termiosSize = 36
-
-// openTerminal opens the terminal that one of the standard streams is. However often it is
-// opened, there is one queue of what is typed.
+// openTerminal opens the terminal among the standard streams. All its descriptors share one input
+// buffer.
 func (p *Process) openTerminal(flags int) (int, Errno) {
 	for _, s := range p.streams {
-		if s != nil && s.host.Ioctl(syscall.TCGETS, make([]byte, termiosSize)) == 0 {
-			return p.installWith(s, flags&statusFlags, flags&syscall.O_CLOEXEC != 0)
+		if s != nil && s.host.Ioctl(linux.TCGETS, make([]byte, linux.SizeofTermios)) == 0 {
+			return p.installWith(s, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
 		}
 	}
-	return -1, syscall.ENXIO
+	return -1, linux.ENXIO
 }

@@ -3,81 +3,80 @@ package posix
 import (
 	"encoding/binary"
 	"strings"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
 // OpenHow is struct open_how of openat2(2).
-type OpenHow struct{ Flags, Mode, Resolve uint64 }
+type OpenHow linux.OpenHow
 
-// Sizes of one in bytes: what the first Linux that has the call wants, and what it looks at.
+// MaxOpenHow is the maximum size of a struct open_how, in bytes.
 const (
-	sizeOpenHow = 24
-	MaxOpenHow  = 4096
+	MaxOpenHow = 4096
 )
 
-// ParseOpenHow reads one. Errors: EINVAL if it is too short; E2BIG if it says more than is
-// known here.
+// ParseOpenHow parses a struct open_how. Errors: EINVAL if it is too short; E2BIG if it is too long or
+// has unknown fields that are not zero.
 func ParseOpenHow(b []byte) (OpenHow, Errno) {
 	switch {
-	case len(b) < sizeOpenHow:
-		return OpenHow{}, syscall.EINVAL
-	case len(b) > MaxOpenHow || strings.Trim(string(b[sizeOpenHow:]), "\x00") != "":
-		return OpenHow{}, syscall.E2BIG
+	case len(b) < linux.SizeofOpenHow:
+		return OpenHow{}, linux.EINVAL
+	case len(b) > MaxOpenHow || strings.Trim(string(b[linux.SizeofOpenHow:]), "\x00") != "":
+		return OpenHow{}, linux.E2BIG
 	}
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(b[8*i:]) }
 	return OpenHow{word(0), word(1), word(2)}, 0
 }
 
 const (
-	resolveCached = 0x20
-	allResolve    = 0x3f
-	tempFile      = 0o20200000 // O_TMPFILE
-	allOpenFlags  = syscall.O_ACCMODE | syscall.O_CREAT | syscall.O_EXCL | syscall.O_NOCTTY | syscall.O_TRUNC | syscall.O_APPEND |
-		syscall.O_NONBLOCK | syscall.O_SYNC | syscall.O_ASYNC | syscall.O_DIRECT | 0o100000 | syscall.O_DIRECTORY |
-		syscall.O_NOFOLLOW | syscall.O_NOATIME | syscall.O_CLOEXEC | int(fs.PathOnly) | tempFile
+	allResolve   = 0x3f
+	tempFile     = 0o20200000 // O_TMPFILE
+	allOpenFlags = linux.O_ACCMODE | linux.O_CREAT | linux.O_EXCL | linux.O_NOCTTY | linux.O_TRUNC | linux.O_APPEND |
+		linux.O_NONBLOCK | linux.O_SYNC | linux.O_ASYNC | linux.O_DIRECT | 0o100000 | linux.O_DIRECTORY |
+		linux.O_NOFOLLOW | linux.O_NOATIME | linux.O_CLOEXEC | int(fs.PathOnly) | tempFile
 )
 
-// check refuses what openat(2) would overlook. Errors: EINVAL; EAGAIN where a file that is to
-// be made is not to be waited for.
+// check rejects arguments that openat(2) would ignore. Errors: EINVAL; EAGAIN for RESOLVE_CACHED with a
+// call that creates or truncates a file.
 func (h OpenHow) check() Errno {
 	const both = uint64(fs.Beneath | fs.InRoot)
 	flags := int(h.Flags)
-	makes := flags&syscall.O_CREAT != 0 || flags&tempFile == tempFile
+	makes := flags&linux.O_CREAT != 0 || flags&tempFile == tempFile
 	switch {
 	case h.Flags&^uint64(allOpenFlags) != 0, h.Resolve&^allResolve != 0, h.Resolve&both == both:
-		return syscall.EINVAL
+		return linux.EINVAL
 	case h.Mode != 0 && !makes, h.Mode > 0o7777:
-		return syscall.EINVAL
-	case flags&int(fs.PathOnly) != 0 && flags&^(int(fs.PathOnly)|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC) != 0:
-		return syscall.EINVAL
-	case h.Resolve&resolveCached != 0 && (makes || flags&syscall.O_TRUNC != 0):
-		return syscall.EAGAIN
+		return linux.EINVAL
+	case flags&int(fs.PathOnly) != 0 && flags&^(int(fs.PathOnly)|linux.O_DIRECTORY|linux.O_NOFOLLOW|linux.O_CLOEXEC) != 0:
+		return linux.EINVAL
+	case h.Resolve&linux.RESOLVE_CACHED != 0 && (makes || flags&linux.O_TRUNC != 0):
+		return linux.EAGAIN
 	}
 	return 0
 }
 
-// OpenAt2 is openat2(2). A link of /proc to a descriptor is followed as its text says, where
-// the walk has bounds.
+// OpenAt2 implements openat2(2). With Beneath or InRoot, a link in /proc to a descriptor is followed by
+// its text, and not to the descriptor's file. With other restrictions only, such a link fails with ELOOP
+// or EXDEV.
 func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	if errno := how.check(); errno != 0 {
 		return -1, errno
 	}
-	bounds := fs.Resolve(how.Resolve &^ resolveCached)
+	bounds := fs.Resolve(how.Resolve &^ linux.RESOLVE_CACHED)
 	if bounds == 0 {
 		return p.OpenAt(dirfd, path, int(how.Flags), uint32(how.Mode))
 	}
 	scoped := bounds&(fs.Beneath|fs.InRoot) != 0
-	if _, magic := p.descriptorIn(path); magic && !scoped && how.Flags&syscall.O_NOFOLLOW == 0 {
+	if _, magic := p.descriptorIn(path); magic && !scoped && how.Flags&linux.O_NOFOLLOW == 0 {
 		if bounds == fs.NoCrossing {
-			return -1, syscall.EXDEV
+			return -1, linux.EXDEV
 		}
-		return -1, syscall.ELOOP
+		return -1, linux.ELOOP
 	}
 	from := path
 	if scoped {
-		from = strings.TrimLeft(path, "/") // an absolute path begins there, too
+		from = strings.TrimLeft(path, "/") // an absolute path also begins at dirfd
 	}
 	v, at, errno := p.at(dirfd, from)
 	if errno != 0 {

@@ -1,30 +1,30 @@
 package posix
 
 import (
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// openat2(2): unikernel/testdata/guest/bounds asks Linux the same, and more.
+// openat2(2); unikernel/testdata/guest/bounds makes the same and further calls on Linux.
 func TestOpenAt2(t *testing.T) {
 	p := files(t)
-	ok(t, p.MkdirAt(atFDCWD, "/top", 0o700))
-	ok(t, p.MkdirAt(atFDCWD, "/top/a", 0o700))
+	ok(t, p.MkdirAt(linux.AT_FDCWD, "/top", 0o700))
+	ok(t, p.MkdirAt(linux.AT_FDCWD, "/top/a", 0o700))
 	for _, path := range []string{"/outside", "/top/file"} {
-		p.Close(fd(t)(p.OpenAt(atFDCWD, path, create, 0o600)))
+		p.Close(fd(t)(p.OpenAt(linux.AT_FDCWD, path, create, 0o600)))
 	}
-	ok(t, p.SymlinkAt("/outside", atFDCWD, "/top/out"))
-	dir := fd(t)(p.OpenAt(atFDCWD, "/top", syscall.O_RDONLY, 0))
+	ok(t, p.SymlinkAt("/outside", linux.AT_FDCWD, "/top/out"))
+	dir := fd(t)(p.OpenAt(linux.AT_FDCWD, "/top", linux.O_RDONLY, 0))
 	for _, c := range []struct {
 		path   string
 		bounds fs.Resolve
 		want   Errno
 	}{
-		{"a/../file", fs.Beneath, 0}, {"../outside", fs.Beneath, syscall.EXDEV}, {"/file", fs.Beneath, syscall.EXDEV},
-		{"out", fs.Beneath, syscall.EXDEV}, {"out", fs.NoLinks, syscall.ELOOP}, {"out", fs.InRoot, syscall.ENOENT},
-		{"/file", fs.InRoot, 0}, {"../../file", fs.InRoot, 0}, {"out", 0, 0}, {"file", fs.InRoot | fs.Beneath, syscall.EINVAL},
+		{"a/../file", fs.Beneath, 0}, {"../outside", fs.Beneath, linux.EXDEV}, {"/file", fs.Beneath, linux.EXDEV},
+		{"out", fs.Beneath, linux.EXDEV}, {"out", fs.NoLinks, linux.ELOOP}, {"out", fs.InRoot, linux.ENOENT},
+		{"/file", fs.InRoot, 0}, {"../../file", fs.InRoot, 0}, {"out", 0, 0}, {"file", fs.InRoot | fs.Beneath, linux.EINVAL},
 	} {
 		f, errno := p.OpenAt2(dir, c.path, OpenHow{Resolve: uint64(c.bounds)})
 		if errno != c.want {

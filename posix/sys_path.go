@@ -1,50 +1,50 @@
 package posix
 
 import (
-	"syscall"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Calls that take paths, and their kin that take a descriptor.
+// Calls that take a path, and their variants that take a descriptor.
 
-// StatAt is newfstatat(2), and statx(2) as far as they are the same.
+// StatAt implements newfstatat(2), and the common part of statx(2).
 func (p *Process) StatAt(dirfd int, path string, flags int) (Stat, Errno) {
-	if flags&^(atSymlinkNoFollow|atEmptyPath|atNoAutomount|atStatxSync) != 0 {
-		return Stat{}, syscall.EINVAL
+	if flags&^(linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH|linux.AT_NO_AUTOMOUNT|linux.AT_STATX_SYNC_TYPE) != 0 {
+		return Stat{}, linux.EINVAL
 	}
-	follow := flags&atSymlinkNoFollow == 0
-	if path == "" && flags&atEmptyPath != 0 && dirfd != atFDCWD {
+	follow := flags&linux.AT_SYMLINK_NOFOLLOW == 0
+	if path == "" && flags&linux.AT_EMPTY_PATH != 0 && dirfd != linux.AT_FDCWD {
 		return p.Fstat(dirfd)
 	}
 	if fd, ok := p.descriptorIn(path); ok && follow {
 		st, errno := p.Fstat(fd)
-		if errno == syscall.EBADF {
-			errno = syscall.ENOENT
+		if errno == linux.EBADF {
+			errno = linux.ENOENT
 		}
 		return st, errno
 	}
-	_, place, errno := p.lookup(dirfd, path, follow, flags&atEmptyPath != 0)
+	_, place, errno := p.lookup(dirfd, path, follow, flags&linux.AT_EMPTY_PATH != 0)
 	if errno != 0 {
 		return Stat{}, errno
 	}
 	return statOf(place), 0
 }
 
-// AccessAt is faccessat2(2). Real and effective IDs are the same here.
+// AccessAt implements faccessat2(2). Real and effective IDs are always equal here.
 func (p *Process) AccessAt(dirfd int, path string, mode uint32, flags int) Errno {
-	if mode&^7 != 0 || flags&^(atEaccess|atSymlinkNoFollow|atEmptyPath) != 0 {
-		return syscall.EINVAL
+	if mode&^7 != 0 || flags&^(linux.AT_EACCESS|linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
+		return linux.EINVAL
 	}
-	v, place, errno := p.lookup(dirfd, path, flags&atSymlinkNoFollow == 0, flags&atEmptyPath != 0)
+	v, place, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0)
 	if errno != 0 {
 		return errno
 	}
 	return toErrno(v.Access(place, fs.Wish(mode)))
 }
 
-// MkdirAt is mkdirat(2).
+// MkdirAt implements mkdirat(2).
 func (p *Process) MkdirAt(dirfd int, path string, mode uint32) Errno {
 	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
@@ -53,7 +53,7 @@ func (p *Process) MkdirAt(dirfd int, path string, mode uint32) Errno {
 	return toErrno(v.Mkdir(at, path, fs.Mode(mode)))
 }
 
-// MknodAt is mknodat(2).
+// MknodAt implements mknodat(2).
 func (p *Process) MknodAt(dirfd int, path string, mode uint32, device uint64) Errno {
 	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
@@ -62,10 +62,10 @@ func (p *Process) MknodAt(dirfd int, path string, mode uint32, device uint64) Er
 	return toErrno(v.Mknod(at, path, fs.Mode(mode), fs.DeviceOf(device)))
 }
 
-// UnlinkAt is unlinkat(2).
+// UnlinkAt implements unlinkat(2).
 func (p *Process) UnlinkAt(dirfd int, path string, flags int) Errno {
-	if flags&^atRemoveDir != 0 {
-		return syscall.EINVAL
+	if flags&^linux.AT_REMOVEDIR != 0 {
+		return linux.EINVAL
 	}
 	v, at, errno := p.at(dirfd, path)
 	switch {
@@ -77,7 +77,7 @@ func (p *Process) UnlinkAt(dirfd int, path string, flags int) Errno {
 	return toErrno(v.Unlink(at, path))
 }
 
-// RenameAt is renameat2(2).
+// RenameAt implements renameat2(2).
 func (p *Process) RenameAt(dirfd int, path string, newDirfd int, newPath string, flags uint32) Errno {
 	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
@@ -90,12 +90,12 @@ func (p *Process) RenameAt(dirfd int, path string, newDirfd int, newPath string,
 	return toErrno(v.Rename(at, path, newAt, newPath, fs.RenameFlags(flags)))
 }
 
-// LinkAt is linkat(2).
+// LinkAt implements linkat(2).
 func (p *Process) LinkAt(dirfd int, path string, newDirfd int, newPath string, flags int) Errno {
-	if flags&^(atSymlinkFollow|atEmptyPath) != 0 {
-		return syscall.EINVAL
+	if flags&^(linux.AT_SYMLINK_FOLLOW|linux.AT_EMPTY_PATH) != 0 {
+		return linux.EINVAL
 	}
-	v, old, errno := p.lookup(dirfd, path, flags&atSymlinkFollow != 0, flags&atEmptyPath != 0)
+	v, old, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_FOLLOW != 0, flags&linux.AT_EMPTY_PATH != 0)
 	if errno != 0 {
 		return errno
 	}
@@ -106,7 +106,7 @@ func (p *Process) LinkAt(dirfd int, path string, newDirfd int, newPath string, f
 	return toErrno(v.Link(old, newAt, newPath))
 }
 
-// SymlinkAt is symlinkat(2).
+// SymlinkAt implements symlinkat(2).
 func (p *Process) SymlinkAt(text string, dirfd int, path string) Errno {
 	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
@@ -115,19 +115,19 @@ func (p *Process) SymlinkAt(text string, dirfd int, path string) Errno {
 	return toErrno(v.Symlink(text, at, path))
 }
 
-// ReadlinkAt is readlinkat(2), with the whole text.
+// ReadlinkAt implements readlinkat(2). It returns the whole target.
 func (p *Process) ReadlinkAt(dirfd int, path string) (string, Errno) {
 	if fd, ok := p.descriptorIn(path); ok {
 		return p.nameOf(fd)
 	}
-	if path == "" { // the link that was opened with O_PATH | O_NOFOLLOW
-		_, f, errno := p.tree(dirfd, syscall.ENOENT)
+	if path == "" { // a symbolic link opened with O_PATH | O_NOFOLLOW
+		_, f, errno := p.tree(dirfd, linux.ENOENT)
 		if errno != 0 {
 			return "", errno
 		}
 		link, ok := f.Place().Node.(fs.Link)
 		if !ok {
-			return "", syscall.ENOENT
+			return "", linux.ENOENT
 		}
 		text, err := link.Target()
 		return text, toErrno(err)
@@ -140,12 +140,12 @@ func (p *Process) ReadlinkAt(dirfd int, path string) (string, Errno) {
 	return text, toErrno(err)
 }
 
-// ChmodAt is fchmodat2(2), and fchmodat(2) with flags 0.
+// ChmodAt implements fchmodat2(2), and fchmodat(2) with flags 0.
 func (p *Process) ChmodAt(dirfd int, path string, mode uint32, flags int) Errno {
-	if flags&^(atSymlinkNoFollow|atEmptyPath) != 0 {
-		return syscall.EINVAL
+	if flags&^(linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
+		return linux.EINVAL
 	}
-	v, place, errno := p.lookup(dirfd, path, flags&atSymlinkNoFollow == 0, flags&atEmptyPath != 0)
+	v, place, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0)
 	if errno != 0 {
 		return errno
 	}
@@ -154,33 +154,33 @@ func (p *Process) ChmodAt(dirfd int, path string, mode uint32, flags int) Errno 
 
 func chmod(v *fs.View, place fs.Place, mode uint32) Errno {
 	if place.Node.Attr().Mode.Type() == fs.Symlink {
-		return syscall.EOPNOTSUPP
+		return linux.EOPNOTSUPP
 	}
 	return toErrno(v.Change(place, fs.Change{Fields: fs.SetMode, Mode: fs.Mode(mode)}, false))
 }
 
-// Fchmod is fchmod(2).
+// Fchmod implements fchmod(2).
 func (p *Process) Fchmod(fd int, mode uint32) Errno {
 	f, errno := p.real(fd, 0)
-	if errno != 0 || f == nil { // of a socket or a pipe nobody looks at it
+	if errno != 0 || f == nil { // sockets and pipes have no effective permissions
 		return errno
 	}
 	return chmod(p.view.Load(), f.Place(), mode)
 }
 
-// ChownAt is fchownat(2). An ID of -1 stays as it is.
+// ChownAt implements fchownat(2). An ID of -1 is left unchanged.
 func (p *Process) ChownAt(dirfd int, path string, uid, gid int32, flags int) Errno {
-	if flags&^(atSymlinkNoFollow|atEmptyPath) != 0 {
-		return syscall.EINVAL
+	if flags&^(linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
+		return linux.EINVAL
 	}
-	v, place, errno := p.lookup(dirfd, path, flags&atSymlinkNoFollow == 0, flags&atEmptyPath != 0)
+	v, place, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0)
 	if errno != 0 {
 		return errno
 	}
 	return toErrno(v.Change(place, ownership(uid, gid), false))
 }
 
-// Fchown is fchown(2).
+// Fchown implements fchown(2).
 func (p *Process) Fchown(fd int, uid, gid int32) Errno {
 	f, errno := p.real(fd, 0)
 	if errno != 0 || f == nil {
@@ -200,18 +200,18 @@ func ownership(uid, gid int32) fs.Change {
 	return c
 }
 
-// Moment is a time to set by UtimensAt: a Time, or one of the two that follow.
+// Moment is a timestamp for UtimensAt: Time, unless Now or Omit is set.
 type Moment struct {
 	Time fs.Time
 	Now  bool // UTIME_NOW
 	Omit bool // UTIME_OMIT
 }
 
-// UtimensAt is utimensat(2); with an empty path it is futimens(3), whose
-// descriptor is dirfd.
+// UtimensAt implements utimensat(2). With an empty path and no AT_EMPTY_PATH it implements futimens(3)
+// for the descriptor dirfd.
 func (p *Process) UtimensAt(dirfd int, path string, access, modify Moment, flags int) Errno {
-	if flags&^(atSymlinkNoFollow|atEmptyPath) != 0 {
-		return syscall.EINVAL
+	if flags&^(linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
+		return linux.EINVAL
 	}
 	if access.Omit && modify.Omit {
 		return 0
@@ -219,18 +219,19 @@ func (p *Process) UtimensAt(dirfd int, path string, access, modify Moment, flags
 	var v *fs.View
 	var place fs.Place
 	var errno Errno
-	if path == "" && flags&atEmptyPath == 0 && dirfd != atFDCWD {
+	if path == "" && flags&linux.AT_EMPTY_PATH == 0 && dirfd != linux.AT_FDCWD {
 		f, errno := p.real(dirfd, 0)
 		if errno != 0 || f == nil {
 			return errno
 		}
 		v, place = p.view.Load(), f.Place()
-	} else if v, place, errno = p.lookup(dirfd, path, flags&atSymlinkNoFollow == 0, flags&atEmptyPath != 0); errno != 0 {
+	} else if v, place, errno = p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0); errno != 0 {
 		return errno
 	}
 	return toErrno(v.Change(place, times(access, modify), access.Now && modify.Now))
 }
 
+// times converts the arguments of utimensat(2) to a change.
 func times(access, modify Moment) fs.Change {
 	var c fs.Change
 	now := fs.Time(time.Now().UnixNano())
@@ -249,30 +250,30 @@ func times(access, modify Moment) fs.Change {
 	return c
 }
 
-// Truncate is truncate(2).
+// Truncate implements truncate(2).
 func (p *Process) Truncate(path string, size int64) Errno {
-	v, place, errno := p.lookup(atFDCWD, path, true, false)
+	v, place, errno := p.lookup(linux.AT_FDCWD, path, true, false)
 	switch {
 	case errno != 0:
 		return errno
 	case size < 0:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	return toErrno(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}, false))
 }
 
-// Statfs is statfs(2).
+// Statfs implements statfs(2).
 func (p *Process) Statfs(path string) (fs.Usage, Errno) {
-	_, place, errno := p.lookup(atFDCWD, path, true, false)
+	_, place, errno := p.lookup(linux.AT_FDCWD, path, true, false)
 	if errno != 0 {
 		return fs.Usage{}, errno
 	}
 	return place.Usage(), 0
 }
 
-// Fstatfs is fstatfs(2). Errors: EBADF; ENOSYS for what is on no file system.
+// Fstatfs implements fstatfs(2). Errors: EBADF; ENOSYS for a file outside any file system.
 func (p *Process) Fstatfs(fd int) (fs.Usage, Errno) {
-	_, f, errno := p.tree(fd, syscall.ENOSYS)
+	_, f, errno := p.tree(fd, linux.ENOSYS)
 	if errno != 0 {
 		return fs.Usage{}, errno
 	}

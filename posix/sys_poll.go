@@ -9,8 +9,9 @@ type PollFD struct {
 	Revents Events
 }
 
-// Poll is poll(2) and ppoll(2), and select(2) once its sets have been read. A
-// timeout below zero means for ever. Signals do not interrupt it.
+// Poll implements poll(2) and ppoll(2), and select(2) once its sets have been decoded. It sets Revents
+// and returns the number of entries with events. A negative timeout waits forever, and 0 does not
+// wait. Signals do not interrupt it.
 func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
 	c := polling{p: p, fds: fds, opens: make([]*open, len(fds)), bell: make(chan struct{}, 1)}
 	defer c.leave()
@@ -38,10 +39,10 @@ func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
 type polling struct {
 	p     *Process
 	fds   []PollFD
-	opens []*open // nil for what is not open
+	opens []*open // nil for a descriptor that is not open
 	watch watch
-	bell  chan struct{} // sent to by files, received by Poll, never closed; full: it will look anyway
-	fixed int           // entries whose Revents are known from the start
+	bell  chan struct{} // capacity 1; watches send, Poll receives; never closed; full: Poll will look anyway
+	fixed int           // entries for descriptors that are not open
 }
 
 func (c *polling) ring() {
@@ -51,7 +52,7 @@ func (c *polling) ring() {
 	}
 }
 
-// enter leaves a watch with every file.
+// enter registers the watch with every file.
 func (c *polling) enter() {
 	for i := range c.fds {
 		f := &c.fds[i]
@@ -68,7 +69,7 @@ func (c *polling) enter() {
 	}
 }
 
-// look fills in Revents and returns how many entries have some.
+// look sets Revents and returns the number of entries with events.
 func (c *polling) look() int {
 	n := c.fixed
 	for i, o := range c.opens {

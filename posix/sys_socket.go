@@ -1,18 +1,18 @@
 package posix
 
 import (
-	"syscall"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// Calls that make, name and connect sockets.
+// Calls that create, bind and connect sockets.
 
-// typeFlags are the flags that ride on a socket's type.
-const typeFlags = syscall.SOCK_NONBLOCK | syscall.SOCK_CLOEXEC
+// typeFlags are the flags that may be added to a socket type.
+const typeFlags = linux.SOCK_NONBLOCK | linux.SOCK_CLOEXEC
 
-// Socket is socket(2). Families: AF_INET and AF_INET6 (stream, datagram and raw), AF_UNIX,
-// AF_NETLINK (route), AF_PACKET. Errors for the rest are those of a Linux kernel without
-// them.
+// Socket implements socket(2). Supported families: AF_INET and AF_INET6 (stream, datagram and raw),
+// AF_UNIX, AF_NETLINK (route) and AF_PACKET. Other families fail as on a Linux kernel without them.
 func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 	s, errno := p.newSocket(domain, typ&^typeFlags, protocol)
 	if errno != 0 {
@@ -21,32 +21,34 @@ func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 	return p.install(s, typ&typeFlags)
 }
 
+// newSocket creates a socket of a family. Errors: EAFNOSUPPORT, and those of the family.
 func (p *Process) newSocket(domain, typ, protocol int) (socket, Errno) {
 	switch domain {
-	case syscall.AF_UNIX:
+	case linux.AF_UNIX:
 		return p.newUnix(typ, protocol)
-	case syscall.AF_NETLINK:
+	case linux.AF_NETLINK:
 		return p.newNetlink(typ, protocol)
-	case syscall.AF_PACKET:
+	case linux.AF_PACKET:
 		if p.net != nil {
 			return p.newPacket(typ, protocol)
 		}
-	case syscall.AF_INET:
+	case linux.AF_INET:
 		if p.net != nil {
 			return p.newInet(domain, typ, protocol)
 		}
-	case syscall.AF_INET6:
+	case linux.AF_INET6:
 		if p.net != nil && p.net.HasIPv6() {
 			return p.newInet(domain, typ, protocol)
 		}
 	}
-	return nil, syscall.EAFNOSUPPORT
+	return nil, linux.EAFNOSUPPORT
 }
 
-// SocketPair is socketpair(2), of AF_UNIX.
+// SocketPair implements socketpair(2) for AF_UNIX. Errors: EOPNOTSUPP for another family,
+// EPROTONOSUPPORT, ESOCKTNOSUPPORT, EMFILE.
 func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno) {
-	if domain != syscall.AF_UNIX {
-		return fds, syscall.EOPNOTSUPP
+	if domain != linux.AF_UNIX {
+		return fds, linux.EOPNOTSUPP
 	}
 	a, errno := p.newUnix(typ&^typeFlags, protocol)
 	if errno != 0 {
@@ -67,7 +69,7 @@ func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno
 	return fds, errno
 }
 
-// Bind is bind(2).
+// Bind implements bind(2). Errors: EBADF, ENOTSOCK, and those of the family.
 func (p *Process) Bind(fd int, a Address) Errno {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
@@ -76,7 +78,8 @@ func (p *Process) Bind(fd int, a Address) Errno {
 	return s.bind(a)
 }
 
-// Listen is listen(2).
+// Listen implements listen(2). Errors: EBADF, ENOTSOCK, and EOPNOTSUPP for a socket without
+// connections.
 func (p *Process) Listen(fd, backlog int) Errno {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
@@ -85,17 +88,18 @@ func (p *Process) Listen(fd, backlog int) Errno {
 	return s.listen(backlog)
 }
 
-// Accept4 is accept4(2); it returns the peer's address.
+// Accept4 implements accept4(2). It also returns the peer's address. On a blocking socket it waits for a
+// connection, at most for SO_RCVTIMEO.
 func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	o, s, errno := p.socket(fd)
 	switch {
 	case errno != 0:
 		return -1, Address{}, errno
 	case flags&^typeFlags != 0:
-		return -1, Address{}, syscall.EINVAL
+		return -1, Address{}, linux.EINVAL
 	}
 	c, errno := s.accept()
-	if errno == syscall.EAGAIN && !o.nonblocking() {
+	if errno == linux.EAGAIN && !o.nonblocking() {
 		c, errno = acceptWaiting(s)
 	}
 	if errno != 0 {
@@ -112,13 +116,13 @@ func acceptWaiting(s socket) (socket, Errno) {
 	defer w.leave()
 	for {
 		c, errno := s.accept()
-		if errno != syscall.EAGAIN || !w.sleep() {
+		if errno != linux.EAGAIN || !w.sleep() {
 			return c, errno
 		}
 	}
 }
 
-// Connect is connect(2).
+// Connect implements connect(2). On a blocking socket it waits for the connection, at most for SO_SNDTIMEO.
 func (p *Process) Connect(fd int, a Address) Errno {
 	o, s, errno := p.socket(fd)
 	if errno != 0 {
@@ -128,16 +132,15 @@ func (p *Process) Connect(fd int, a Address) Errno {
 	switch {
 	case o.nonblocking():
 		return errno
-	case errno == syscall.EINPROGRESS || errno == syscall.EALREADY:
+	case errno == linux.EINPROGRESS || errno == linux.EALREADY:
 		return connected(s, a)
-	case errno == syscall.EAGAIN: // AF_UNIX: the listener's queue is full
+	case errno == linux.EAGAIN: // AF_UNIX: the listener's backlog is full
 		return connectWaiting(s, a)
 	}
 	return errno
 }
 
-// connected waits for the end of a handshake, and connects once more to hear how
-// it ended.
+// connected waits for the end of a handshake. It then calls connect again for the result.
 func connected(s socket, a Address) Errno {
 	_, timeout := s.base().timeouts()
 	w := newSleeper(s.queue(), timeout)
@@ -150,39 +153,39 @@ func connected(s socket, a Address) Errno {
 			return s.connect(a)
 		}
 		if !w.sleep() {
-			return syscall.EINPROGRESS
+			return linux.EINPROGRESS
 		}
 	}
 }
 
-// connectRetry is how often a blocking connect looks whether a full listener of
-// a Unix socket has room again. Linux keeps a queue for these; they are rare.
+// connectRetry is the interval at which a blocking connect of a Unix socket retries while the
+// listener's backlog is full. Linux wakes the waiters instead. The case is too rare for a queue.
 const connectRetry = 5 * time.Millisecond
 
 func connectWaiting(s socket, a Address) Errno {
 	_, timeout := s.base().timeouts()
 	for waited := time.Duration(0); timeout == 0 || waited < timeout; waited += connectRetry {
-		if errno := s.connect(a); errno != syscall.EAGAIN {
+		if errno := s.connect(a); errno != linux.EAGAIN {
 			return errno
 		}
 		time.Sleep(connectRetry)
 	}
-	return syscall.EAGAIN
+	return linux.EAGAIN
 }
 
-// Shutdown is shutdown(2).
+// Shutdown implements shutdown(2). Errors: EBADF, ENOTSOCK, EINVAL, ENOTCONN.
 func (p *Process) Shutdown(fd, how int) Errno {
 	_, s, errno := p.socket(fd)
 	switch {
 	case errno != 0:
 		return errno
-	case how < syscall.SHUT_RD || how > syscall.SHUT_RDWR:
-		return syscall.EINVAL
+	case how < linux.SHUT_RD || how > linux.SHUT_RDWR:
+		return linux.EINVAL
 	}
 	return s.shutdown(how)
 }
 
-// GetSockName is getsockname(2).
+// GetSockName implements getsockname(2). Errors: EBADF, ENOTSOCK.
 func (p *Process) GetSockName(fd int) (Address, Errno) {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
@@ -191,7 +194,7 @@ func (p *Process) GetSockName(fd int) (Address, Errno) {
 	return s.local(), 0
 }
 
-// GetPeerName is getpeername(2).
+// GetPeerName implements getpeername(2). Errors: EBADF, ENOTSOCK, ENOTCONN.
 func (p *Process) GetPeerName(fd int) (Address, Errno) {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
@@ -200,20 +203,20 @@ func (p *Process) GetPeerName(fd int) (Address, Errno) {
 	return s.peer()
 }
 
-// GetSockOpt is getsockopt(2).
+// GetSockOpt implements getsockopt(2) and returns the encoded value. SO_ERROR clears the pending
+// error. Errors: EBADF, ENOTSOCK, ENOPROTOOPT.
 func (p *Process) GetSockOpt(fd, level, name int) ([]byte, Errno) {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
 		return nil, errno
 	}
-	if level == syscall.SOL_SOCKET && name == syscall.SO_ERROR {
+	if level == linux.SOL_SOCKET && name == linux.SO_ERROR {
 		return intValue(int(s.takeError())), 0
 	}
 	return s.option(level, name)
 }
 
-// GetSockOptBy is getsockopt(2) of an option that a program asks about with a value of its own:
-// see IsAsked.
+// GetSockOptBy implements getsockopt(2) for an option whose buffer contains a request: see IsAsked.
 func (p *Process) GetSockOptBy(fd, level, name int, request []byte) ([]byte, Errno) {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
@@ -227,17 +230,17 @@ func (p *Process) GetSockOptBy(fd, level, name int, request []byte) ([]byte, Err
 	return p.GetSockOpt(fd, level, name)
 }
 
-// IsAsked reports whether an option is one to ask about with a value.
+// IsAsked reports whether getsockopt(2) of an option reads a request from the buffer.
 func IsAsked(level, name int) bool { return isFilterOption(level, name) }
 
-// SetSockOpt is setsockopt(2). An option of level IPPROTO_IP whose value is an int may be given
-// as a byte.
+// SetSockOpt implements setsockopt(2). An int option of level IPPROTO_IP also accepts a value of one
+// byte.
 func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
 		return errno
 	}
-	if level == syscall.IPPROTO_IP && len(value) > 0 && len(value) < 4 {
+	if level == linux.IPPROTO_IP && len(value) > 0 && len(value) < 4 {
 		value = intValue(int(value[0]))
 	}
 	return s.setOption(level, name, value)

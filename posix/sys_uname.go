@@ -1,17 +1,21 @@
 package posix
 
-// Uname is what uname(2) says. What is not sockets is the host's work still, so
-// the system and its release are the host's, with Loam named behind: programs
-// read the release to know what they may call.
-type Uname struct {
-	Node    string // the host name; empty: the host's
-	Release string
-}
+import "loam/abi/linux"
 
-// releaseMark stands behind the host's release.
+// releaseMark is appended to the release of the underlying kernel. Programs parse the release to learn
+// which calls exist, so it must still begin with the kernel's version.
 const releaseMark = "-loam"
 
-// Uname is uname(2).
-func (p *Process) Uname() Uname {
-	return Uname{Node: p.options.Hostname, Release: p.options.Release + releaseMark}
+// Uname implements uname(2). System and release come from the underlying kernel. The node name is
+// Options.Hostname if that is set.
+func (p *Process) Uname() linux.Utsname {
+	var u linux.Utsname
+	if k := p.options.Kernel; k != nil {
+		u = k.Names()
+	}
+	u.Release += releaseMark
+	if name := p.options.Hostname; name != "" {
+		u.Nodename = name
+	}
+	return u
 }

@@ -1,31 +1,25 @@
 package posix
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Extended attributes: setxattr(2) and its kin.
+// Extended attributes: setxattr(2) and its variants.
 
-// Bounds in bytes, as on Linux.
-const (
-	MaxXattrName = 255
-	MaxXattr     = 64 << 10 // of a value, and of a list of names
-)
-
-// XattrFile says which file a call is about: that of a path, or of a descriptor.
+// XattrFile identifies the file of a call, by a path or by a descriptor.
 type XattrFile struct {
 	Path   string
-	Follow bool // of a path: symbolic links in the last place are followed
+	Follow bool // with a path: follow a symbolic link in the last component
 	ByFD   bool
 	FD     int
 }
 
-// xattrFile finds it. The place is nowhere for what is no file of the tree.
+// xattrFile resolves file. For a descriptor of another kind of file, place.Node is nil and kind is its
+// type.
 func (p *Process) xattrFile(file XattrFile) (v *fs.View, place fs.Place, kind fs.Mode, errno Errno) {
 	if !file.ByFD {
-		v, place, errno = p.lookup(atFDCWD, file.Path, file.Follow, false)
+		v, place, errno = p.lookup(linux.AT_FDCWD, file.Path, file.Follow, false)
 		return v, place, 0, errno
 	}
 	o, errno := p.get(file.FD)
@@ -35,7 +29,7 @@ func (p *Process) xattrFile(file XattrFile) (v *fs.View, place fs.Place, kind fs
 	v = p.view.Load()
 	if f, ok := o.file.(*treeFile); ok {
 		if f.Flags()&fs.PathOnly != 0 {
-			return v, place, 0, syscall.EBADF
+			return v, place, 0, linux.EBADF
 		}
 		return v, f.Place(), 0, 0
 	}
@@ -44,13 +38,13 @@ func (p *Process) xattrFile(file XattrFile) (v *fs.View, place fs.Place, kind fs
 
 // checkXattrName checks the length of a name. Errors: ERANGE.
 func checkXattrName(name string) Errno {
-	if name == "" || len(name) > MaxXattrName {
-		return syscall.ERANGE
+	if name == "" || len(name) > linux.XATTR_NAME_MAX {
+		return linux.ERANGE
 	}
 	return 0
 }
 
-// GetXattr is getxattr(2), lgetxattr(2) and fgetxattr(2). Nobody changes the value.
+// GetXattr implements getxattr(2), lgetxattr(2) and fgetxattr(2). The caller must not modify the value.
 func (p *Process) GetXattr(file XattrFile, name string) ([]byte, Errno) {
 	if errno := checkXattrName(name); errno != 0 {
 		return nil, errno
@@ -66,15 +60,15 @@ func (p *Process) GetXattr(file XattrFile, name string) ([]byte, Errno) {
 	return value, toErrno(err)
 }
 
-// noXattr is the answer for what is on no file system.
+// noXattr returns the error for a file outside any file system.
 func noXattr(kind fs.Mode, name string, w fs.Wish) Errno {
 	if err := fs.XattrName(kind, name, w); err != nil {
 		return toErrno(err)
 	}
-	return syscall.EOPNOTSUPP
+	return linux.EOPNOTSUPP
 }
 
-// ListXattr is listxattr(2), llistxattr(2) and flistxattr(2): names with a NUL behind each.
+// ListXattr implements listxattr(2), llistxattr(2) and flistxattr(2). Every name ends with a NUL.
 // Errors: E2BIG.
 func (p *Process) ListXattr(file XattrFile) ([]byte, Errno) {
 	v, place, _, errno := p.xattrFile(file)
@@ -85,30 +79,30 @@ func (p *Process) ListXattr(file XattrFile) ([]byte, Errno) {
 	for _, name := range v.Xattrs(place) {
 		list = append(append(list, name...), 0)
 	}
-	if len(list) > MaxXattr {
-		return nil, syscall.E2BIG
+	if len(list) > linux.XATTR_SIZE_MAX {
+		return nil, linux.E2BIG
 	}
 	return list, 0
 }
 
-// SetXattr is setxattr(2), lsetxattr(2) and fsetxattr(2). Errors beyond those of the tree: EINVAL for
-// flags, ERANGE for a name, E2BIG for a value.
+// SetXattr implements setxattr(2), lsetxattr(2) and fsetxattr(2). Errors: EINVAL for unknown flags,
+// ERANGE for the length of the name, E2BIG for the value, and the errors of fs.View.SetXattr.
 func (p *Process) SetXattr(file XattrFile, name string, value []byte, flags int) Errno {
 	if flags&^int(fs.XattrCreate|fs.XattrReplace) != 0 {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	if errno := checkXattrName(name); errno != 0 {
 		return errno
 	}
-	if len(value) > MaxXattr {
-		return syscall.E2BIG
+	if len(value) > linux.XATTR_SIZE_MAX {
+		return linux.E2BIG
 	}
 	return p.changeXattr(file, name, func(v *fs.View, place fs.Place) error {
 		return v.SetXattr(place, name, value, fs.XattrFlags(flags))
 	})
 }
 
-// RemoveXattr is removexattr(2), lremovexattr(2) and fremovexattr(2).
+// RemoveXattr implements removexattr(2), lremovexattr(2) and fremovexattr(2).
 func (p *Process) RemoveXattr(file XattrFile, name string) Errno {
 	if errno := checkXattrName(name); errno != 0 {
 		return errno

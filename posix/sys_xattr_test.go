@@ -2,17 +2,18 @@ package posix
 
 import (
 	"strings"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
-// Bounds of names and values (xattr(7)), and what has no attributes.
+// Names and values have a maximum length (xattr(7)), and some files have no attributes.
 func TestXattr(t *testing.T) {
 	p := process(t)
-	f := fd(t)(p.OpenAt(atFDCWD, "/f", syscall.O_CREAT|syscall.O_RDWR, 0o600))
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_CREAT|linux.O_RDWR, 0o600))
 	path, open := XattrFile{Path: "/f", Follow: true}, XattrFile{ByFD: true, FD: f}
-	long := "user." + strings.Repeat("n", MaxXattrName-5)
-	ok(t, p.SetXattr(path, "user.a", make([]byte, MaxXattr), 0))
+	long := "user." + strings.Repeat("n", linux.XATTR_NAME_MAX-5)
+	ok(t, p.SetXattr(path, "user.a", make([]byte, linux.XATTR_SIZE_MAX), 0))
 	ok(t, p.SetXattr(open, long, nil, 0))
 	for _, c := range []struct {
 		file  XattrFile
@@ -21,12 +22,12 @@ func TestXattr(t *testing.T) {
 		flags int
 		want  Errno
 	}{
-		{path, long + "n", 0, 0, syscall.ERANGE},
-		{path, "", 0, 0, syscall.ERANGE},
-		{path, "user.b", MaxXattr + 1, 0, syscall.E2BIG},
-		{path, "user.b", 0, 4, syscall.EINVAL},
-		{XattrFile{ByFD: true, FD: 99}, "user.b", 0, 0, syscall.EBADF},
-		{XattrFile{ByFD: true, FD: fd(t)(p.OpenAt(atFDCWD, "/f", 0o10000000, 0))}, "user.b", 0, 0, syscall.EBADF},
+		{path, long + "n", 0, 0, linux.ERANGE},
+		{path, "", 0, 0, linux.ERANGE},
+		{path, "user.b", linux.XATTR_SIZE_MAX + 1, 0, linux.E2BIG},
+		{path, "user.b", 0, 4, linux.EINVAL},
+		{XattrFile{ByFD: true, FD: 99}, "user.b", 0, 0, linux.EBADF},
+		{XattrFile{ByFD: true, FD: fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", 0o10000000, 0))}, "user.b", 0, 0, linux.EBADF},
 	} {
 		if got := p.SetXattr(c.file, c.name, make([]byte, c.size), c.flags); got != c.want {
 			t.Errorf("%.20q of %d bytes, flags %d: %v, want %v", c.name, c.size, c.flags, got, c.want)
@@ -34,40 +35,40 @@ func TestXattr(t *testing.T) {
 	}
 	value, errno := p.GetXattr(open, "user.a")
 	list, errno2 := p.ListXattr(open)
-	if len(value) != MaxXattr || errno != 0 || string(list) != "user.a\x00"+long+"\x00" || errno2 != 0 {
+	if len(value) != linux.XATTR_SIZE_MAX || errno != 0 || string(list) != "user.a\x00"+long+"\x00" || errno2 != 0 {
 		t.Errorf("%d bytes, %v; names %q, %v", len(value), errno, list, errno2)
 	}
 	ok(t, p.RemoveXattr(path, long))
-	if errno := p.RemoveXattr(open, long); errno != syscall.ENODATA {
+	if errno := p.RemoveXattr(open, long); errno != linux.ENODATA {
 		t.Errorf("removed twice: %v", errno)
 	}
 }
 
-// A list of names has a bound, and so has the memory of attributes.
+// The list of names has a maximum size, and so does the memory for attributes.
 func TestXattrList(t *testing.T) {
 	p := process(t)
-	file := XattrFile{ByFD: true, FD: fd(t)(p.OpenAt(atFDCWD, "/f", syscall.O_CREAT|syscall.O_RDWR, 0o600))}
-	for i := range MaxXattr/MaxXattrName + 1 {
-		name := strings.Repeat("n", MaxXattrName-8) + string(rune('a'+i/26)) + string(rune('a'+i%26))
+	file := XattrFile{ByFD: true, FD: fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_CREAT|linux.O_RDWR, 0o600))}
+	for i := range linux.XATTR_SIZE_MAX/linux.XATTR_NAME_MAX + 1 {
+		name := strings.Repeat("n", linux.XATTR_NAME_MAX-8) + string(rune('a'+i/26)) + string(rune('a'+i%26))
 		ok(t, p.SetXattr(file, "user."+name, nil, 0))
 	}
-	if _, errno := p.ListXattr(file); errno != syscall.E2BIG {
+	if _, errno := p.ListXattr(file); errno != linux.E2BIG {
 		t.Errorf("a list that is too long: %v", errno)
 	}
 }
 
-// Sockets have none, and can be asked.
+// Sockets have no attributes. Calls on them return the errors of Linux.
 func TestXattrOfSocket(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	file := XattrFile{ByFD: true, FD: s}
-	if _, errno := p.GetXattr(file, "user.a"); errno != syscall.ENODATA {
+	if _, errno := p.GetXattr(file, "user.a"); errno != linux.ENODATA {
 		t.Errorf("get: %v", errno)
 	}
-	if errno := p.SetXattr(file, "user.a", nil, 0); errno != syscall.EPERM {
+	if errno := p.SetXattr(file, "user.a", nil, 0); errno != linux.EPERM {
 		t.Errorf("set: %v", errno)
 	}
-	if errno := p.RemoveXattr(file, "n"); errno != syscall.EOPNOTSUPP {
+	if errno := p.RemoveXattr(file, "n"); errno != linux.EOPNOTSUPP {
 		t.Errorf("remove: %v", errno)
 	}
 	if list, errno := p.ListXattr(file); len(list) != 0 || errno != 0 {

@@ -2,19 +2,19 @@ package posix
 
 import (
 	"fmt"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/link"
 	"loam/stack"
 	"loam/wire"
 )
 
-// The files of an interface in /sys/class/net, as Linux's Documentation/ABI/testing/
-// sysfs-class-net and sysfs-class-net-statistics have them. What of an interface has no meaning
-// here is 0, and there is nothing that Linux refuses to read.
+// The files of an interface in /sys/class/net, as described in Linux's Documentation/ABI/testing/
+// sysfs-class-net and sysfs-class-net-statistics. Properties without a meaning in Loam are 0. Files
+// that Linux refuses to read are missing.
 
-// SysNet is the files of an interface by their paths below its folder. There is no text where
-// the interface is not there.
+// SysNet returns the files of an interface, as a map from the path below the interface's directory to a
+// function that generates the content. The content is empty if the interface does not exist.
 func SysNet(name string) map[string]func(*Process) string {
 	files := map[string]func(*Process) string{}
 	for path, text := range interfaceFiles {
@@ -49,7 +49,7 @@ var interfaceFiles = map[string]func(*stack.Interface) string{
 	},
 	"flags": func(i *stack.Interface) string {
 		_, flags := kindOf(i)
-		return fmt.Sprintf("%#x", flags&^(syscall.IFF_RUNNING|iffLowerUp))
+		return fmt.Sprintf("%#x", flags&^(linux.IFF_RUNNING|linux.IFF_LOWER_UP))
 	},
 	"operstate": func(i *stack.Interface) string {
 		if i.IsLoopback() {
@@ -91,9 +91,9 @@ func always(text string) func(*stack.Interface) string {
 	return func(*stack.Interface) string { return text }
 }
 
-// station is an address where an interface has such.
+// station formats a link-layer address. It returns "" if the interface has none.
 func station(i *stack.Interface, mac wire.MAC) string {
-	if kind, _ := kindOf(i); kind == arphrdNone {
+	if kind, _ := kindOf(i); kind == linux.ARPHRD_NONE {
 		return ""
 	}
 	return mac.String()

@@ -2,8 +2,7 @@ package posix
 
 import "testing"
 
-// /sys/class/net says of an interface what Linux says of its own: of the loopback the same
-// here.
+// The files in /sys/class/net have the values of Linux. For the loopback interface they are equal.
 func TestSysNet(t *testing.T) {
 	p := process(t)
 	files := SysNet("lo")

@@ -2,13 +2,12 @@ package posix
 
 import (
 	"encoding/binary"
-	"math"
 	"time"
 
 	"loam/stack/tcp"
 )
 
-// States of TCP as Linux numbers them (include/net/tcp_states.h).
+// TCP states in Linux's numbering (include/net/tcp_states.h).
 const (
 	linuxEstablished = 1
 	linuxClose       = 7
@@ -30,7 +29,7 @@ const (
 	infoECN        = 8
 )
 
-// infoValue is the struct tcp_info of linux/tcp.h, in its order.
+// infoValue encodes a struct tcp_info (linux/tcp.h).
 func infoValue(i tcp.Info, listening bool) []byte {
 	state := linuxStates[i.State]
 	if listening {
@@ -42,7 +41,7 @@ func infoValue(i tcp.Info, listening bool) []byte {
 			options |= bit
 		}
 	}
-	if i.AppLimited {
+	if i.DeliveryRate != 0 && i.RateLimited || i.DeliveryRate == 0 && i.AppLimited {
 		limited = 1
 	}
 	v := infoWriter{state, uint8(i.CAState), clip8(i.Retransmits), clip8(i.Probes), clip8(i.Backoff),
@@ -51,18 +50,18 @@ func infoValue(i tcp.Info, listening bool) []byte {
 	v.times(i.RTO, i.ATO)
 	v.words(i.SndMSS, i.RcvMSS)
 	v.words(i.Unacked, i.Sacked, i.Lost, i.Retrans, 0)
-	v.millis(i.LastDataSent, 0, i.LastDataRecv, i.LastAckRecv) // Linux leaves the second out, too
+	v.millis(i.LastDataSent, 0, i.LastDataRecv, i.LastAckRecv) // Linux does not fill in the second field either
 	v.words(i.PathMSS+40, i.RcvWnd)
 	v.times(i.RTT, i.RTTVar)
 	v.words(i.SndSsthresh, i.SndCwnd, i.AdvMSS, i.Reordering)
 	v.times(i.RcvRTT)
 	v.words(i.RcvSpace, int(i.TotalRetrans))
-	v.longs(0, math.MaxUint64) // pacing: none
+	v.longs(i.PacingRate, maxPacingOf(i))
 	v.longs(i.BytesAcked, i.BytesReceived)
 	v.words(int(i.SegmentsOut), int(i.SegmentsIn), i.NotSent)
 	v.times(i.MinRTT)
 	v.words(int(i.DataSegmentsIn), int(i.DataSegmentsOut))
-	v.longs(0)       // delivery rate: not measured
+	v.longs(i.DeliveryRate)
 	v.longs(0, 0, 0) // time spent busy and limited: not measured
 	v.words(int(i.Delivered), int(i.DeliveredCE))
 	v.longs(i.BytesSent, i.BytesRetrans)
@@ -70,7 +69,28 @@ func infoValue(i tcp.Info, listening bool) []byte {
 	return v
 }
 
-// infoWriter appends fields.
+// maxPacingOf returns tcpi_max_pacing_rate.
+func maxPacingOf(i tcp.Info) uint64 {
+	if i.MaxPacingRate == 0 {
+		return noPacing
+	}
+	return i.MaxPacingRate
+}
+
+// congestionInfoValue encodes the struct tcp_bbr_info of linux/inet_diag.h, with gains in units of
+// 1/256. Other algorithms have no information, so the value is empty.
+func congestionInfoValue(i tcp.Info) []byte {
+	if i.Congestion != "bbr" {
+		return nil
+	}
+	var v infoWriter
+	v.longs(i.BBR.Bandwidth) // bbr_bw_lo, bbr_bw_hi
+	v.times(i.BBR.MinRTT)
+	v.words(i.BBR.PacingGain*256/100, i.BBR.WindowGain*256/100)
+	return v
+}
+
+// infoWriter appends fields in native byte order.
 type infoWriter []byte
 
 func (w *infoWriter) words(values ...int) {
@@ -85,7 +105,7 @@ func (w *infoWriter) longs(values ...uint64) {
 	}
 }
 
-// times are in microseconds.
+// times appends times in microseconds.
 func (w *infoWriter) times(values ...tcp.Time) {
 	for _, v := range values {
 		w.words(int(v / time.Microsecond))

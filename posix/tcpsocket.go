@@ -3,26 +3,26 @@ package posix
 import (
 	"io"
 	"sync/atomic"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// tcpSocket is a TCP socket (tcp(7)). It becomes one of three things of the
-// stack: bound, it is a TCPBinding; then a TCPListener or a TCPConn.
+// tcpSocket is a TCP socket (tcp(7)). It owns at most one object of the stack at a time: a TCPBinding
+// once it is bound, and then a TCPListener or a TCPConn.
 //
 //	fresh ─ bind ─▶ bound ─ listen ─▶ listening
 //	  └──────┴─ connect ─▶ connection
 //
-// Options set before go along.
+// Options are kept across these transitions.
 type tcpSocket struct {
 	socketBase
 	net     *stack.Stack
-	leaving *leaving // of the process
-	ports   *handedPorts
-	queued  handedQueue // of the listener
+	leaving *leaving     // of the process
+	ports   *handedPorts // the process's listening sockets; see Hand
+	queued  handedQueue  // connections from the host, if this is a listener
 
-	conn     atomic.Pointer[stack.TCPConn]     // set once, under mu, but by connect after a failed one
+	conn     atomic.Pointer[stack.TCPConn]     // set under mu; replaced only when connect retries after a failure
 	listener atomic.Pointer[stack.TCPListener] // set once, under mu
 
 	// Guarded by mu.
@@ -30,19 +30,19 @@ type tcpSocket struct {
 	opts        stack.TCPOptions // until there is a listener or a connection
 	told        bool             // connect has reported success
 	closed      bool
-	nanoseconds bool          // SO_TIMESTAMPNS, and not SO_TIMESTAMP
-	given       []givenOption // for connections to be accepted; replaced, never changed
+	nanoseconds bool          // timestamps are SO_TIMESTAMPNS, not SO_TIMESTAMP
+	given       []givenOption // inherited by accepted connections; replaced, never modified
 }
 
 func (p *Process) newTCP(domain int) *tcpSocket {
 	return &tcpSocket{
-		socketBase: socketBase{domain: domain, typ: syscall.SOCK_STREAM, pro: syscall.IPPROTO_TCP},
+		socketBase: socketBase{domain: domain, typ: linux.SOCK_STREAM, pro: linux.IPPROTO_TCP},
 		net:        p.net, leaving: &p.leaving, ports: &p.handed,
-		opts: stack.TCPOptions{Delay: true}, // until TCP_NODELAY says otherwise
+		opts: stack.TCPOptions{Delay: true}, // Nagle's algorithm is on unless TCP_NODELAY is set
 	}
 }
 
-// adopt makes a socket of a connection that was accepted.
+// adopt returns the socket for an accepted connection.
 func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 	a := &tcpSocket{
 		socketBase: socketBase{domain: s.domain, typ: s.typ, pro: s.pro},
@@ -54,6 +54,7 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 	return a
 }
 
+// events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
 func (s *tcpSocket) events() Events {
 	if c := s.conn.Load(); c != nil {
 		if s.q.edge.Load() {
@@ -71,6 +72,8 @@ func (s *tcpSocket) events() Events {
 	return PollOut | PollHup
 }
 
+// bind reserves a local address. Errors: EINVAL if the socket is bound or connected, EADDRINUSE,
+// EADDRNOTAVAIL.
 func (s *tcpSocket) bind(a Address) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +82,7 @@ func (s *tcpSocket) bind(a Address) Errno {
 		return errno
 	}
 	if s.binding != nil || s.conn.Load() != nil {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	b, err := s.net.BindTCP(local, s.opts)
 	if err == nil {
@@ -88,14 +91,16 @@ func (s *tcpSocket) bind(a Address) Errno {
 	return toErrno(err)
 }
 
+// listen binds the socket if necessary and opens a listener for connections from the network and from
+// the host.
 func (s *tcpSocket) listen(backlog int) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.listener.Load() != nil:
-		return 0 // the backlog stays
+		return 0 // the backlog does not change
 	case s.conn.Load() != nil:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	if s.binding == nil {
 		b, err := s.net.BindTCP(s.any(), s.opts)
@@ -113,23 +118,24 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	s.listener.Store(l)
 	s.queued.begin(backlog)
 	if on := s.opts.Device; on != nil && on.IsLoopback() {
-		return 0 // what comes from the host does not come there
+		return 0 // connections from the host never arrive on the loopback interface
 	}
 	s.ports.add(s, l.LocalAddrPort().Port())
 	return 0
 }
 
+// accept implements socket. Connections from the host come first.
 func (s *tcpSocket) accept() (socket, Errno) {
 	l := s.listener.Load()
 	if l == nil {
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	if c, ok := s.acceptHanded(); ok {
 		return c, 0
 	}
 	c, err := l.TryAccept()
 	if err == stack.ErrClosed {
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	if err != nil {
 		return nil, toErrno(err)
@@ -137,6 +143,8 @@ func (s *tcpSocket) accept() (socket, Errno) {
 	return s.adopt(c), 0
 }
 
+// connect starts a handshake and returns EINPROGRESS. Later calls return its state: EALREADY, then once
+// 0 or the error, then EISCONN.
 func (s *tcpSocket) connect(a Address) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,12 +155,12 @@ func (s *tcpSocket) connect(a Address) Errno {
 	}
 	remote, errno := s.inetName(a)
 	switch {
-	case a.Family == syscall.AF_UNSPEC:
+	case a.Family == linux.AF_UNSPEC:
 		return 0
 	case errno != 0:
 		return errno
 	case s.listener.Load() != nil:
-		return syscall.EISCONN
+		return linux.EISCONN
 	}
 	var c *stack.TCPConn
 	var err error
@@ -170,22 +178,22 @@ func (s *tcpSocket) connect(a Address) Errno {
 	s.conn.Store(c)
 	s.told = false
 	c.Watch(s.relay)
-	return syscall.EINPROGRESS
+	return linux.EINPROGRESS
 }
 
-// reconnect is connect on a socket that has a connection. It has not decided
-// when the connection has failed or is to be dissolved: then another may be made.
+// reconnect handles connect on a socket that has a connection. decided is false if that connection has
+// failed or is dissolved (AF_UNSPEC); then a new one may be opened. The caller holds mu.
 func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
 	switch {
-	case a.Family == syscall.AF_UNSPEC:
+	case a.Family == linux.AF_UNSPEC:
 		c.Abort()
 	case c.Connected() && !s.told:
 		s.told = true
 		return 0, true
 	case c.Connected():
-		return syscall.EISCONN, true
+		return linux.EISCONN, true
 	case c.Events()&stack.Hangup == 0:
-		return syscall.EALREADY, true
+		return linux.EALREADY, true
 	default:
 		if errno := toErrno(c.Err()); errno != 0 {
 			return errno, true
@@ -197,22 +205,23 @@ func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
 	return 0, false
 }
 
+// shutdown implements shutdown(2). Shutting down a listener for reading closes it.
 func (s *tcpSocket) shutdown(how int) Errno {
 	if l := s.listener.Load(); l != nil {
-		if how != syscall.SHUT_WR {
+		if how != linux.SHUT_WR {
 			s.stopListening(l)
 		}
 		return 0
 	}
 	c := s.conn.Load()
 	if c == nil {
-		return syscall.ENOTCONN
+		return linux.ENOTCONN
 	}
 	var err error
-	if how != syscall.SHUT_RD {
+	if how != linux.SHUT_RD {
 		err = c.CloseWrite()
 	}
-	if how != syscall.SHUT_WR {
+	if how != linux.SHUT_WR {
 		if rerr := c.CloseRead(); err == nil {
 			err = rerr
 		}
@@ -220,19 +229,20 @@ func (s *tcpSocket) shutdown(how int) Errno {
 	return toErrno(err)
 }
 
-// stopListening closes the listener and resets what it has not accepted.
+// stopListening closes the listener and resets the connections in its queues.
 func (s *tcpSocket) stopListening(l *stack.TCPListener) {
 	s.ports.remove(s, l.LocalAddrPort().Port())
 	l.Close()
 	s.queued.end()
 }
 
+// close closes the connection in the background: the stack sends the remaining data. See leaving.
 func (s *tcpSocket) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
 	if l := s.listener.Load(); l != nil {
-		s.stopListening(l) // and the binding with it
+		s.stopListening(l) // closes the binding as well
 		return
 	}
 	if c := s.conn.Load(); c != nil {
@@ -259,7 +269,7 @@ func (s *tcpSocket) local() Address {
 func (s *tcpSocket) peer() (Address, Errno) {
 	c := s.conn.Load()
 	if c == nil || !c.Connected() {
-		return Address{}, syscall.ENOTCONN
+		return Address{}, linux.ENOTCONN
 	}
 	return s.inet(s.net, c.RemoteAddrPort()), 0
 }
@@ -267,7 +277,7 @@ func (s *tcpSocket) peer() (Address, Errno) {
 func (s *tcpSocket) read(b []byte) (int, Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return 0, syscall.ENOTCONN
+		return 0, linux.ENOTCONN
 	}
 	n, err := c.TryRead(b)
 	switch err {
@@ -282,18 +292,19 @@ func (s *tcpSocket) read(b []byte) (int, Errno) {
 func (s *tcpSocket) write(b []byte) (int, Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return 0, syscall.EPIPE
+		return 0, linux.EPIPE
 	}
 	n, err := c.TryWrite(b)
 	return n, toErrno(err)
 }
 
+// recv implements socket. TCP supports MSG_PEEK; MSG_OOB is handled by recvUrgent.
 func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return Received{}, syscall.ENOTCONN
+		return Received{}, linux.ENOTCONN
 	}
-	if flags&syscall.MSG_PEEK == 0 {
+	if flags&linux.MSG_PEEK == 0 {
 		n, errno := s.read(b)
 		r := Received{N: n, Len: n}
 		if n > 0 {
@@ -314,56 +325,56 @@ func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
 
 // send ignores the address, as Linux does on a connection.
 func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
-	if m.Flags&msgFastOpen != 0 {
-		return 0, syscall.EOPNOTSUPP
+	if m.Flags&linux.MSG_FASTOPEN != 0 {
+		return 0, linux.EOPNOTSUPP
 	}
-	if m.Flags&syscall.MSG_OOB != 0 {
+	if m.Flags&linux.MSG_OOB != 0 {
 		return s.sendUrgent(b)
 	}
-	if m.Flags&syscall.MSG_MORE != 0 {
+	if m.Flags&linux.MSG_MORE != 0 {
 		return s.writeMore(b)
 	}
 	return s.write(b)
 }
 
-// writeMore writes bytes that more is to follow.
+// writeMore writes bytes without pushing them, because more will follow.
 func (s *tcpSocket) writeMore(b []byte) (int, Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return 0, syscall.EPIPE
+		return 0, linux.EPIPE
 	}
 	n, err := c.TryWriteMore(b)
 	return n, toErrno(err)
 }
 
-// sendUrgent sends bytes of which the last is urgent.
+// sendUrgent sends b. The last byte is urgent.
 func (s *tcpSocket) sendUrgent(b []byte) (int, Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return 0, syscall.EPIPE
+		return 0, linux.EPIPE
 	}
 	n, err := c.TryWriteUrgent(b)
 	return n, toErrno(err)
 }
 
-// recvUrgent receives the urgent byte, which a buffer without room takes as well.
+// recvUrgent receives the urgent byte. It consumes the byte even if b is empty.
 func (s *tcpSocket) recvUrgent(b []byte, flags int) (Received, Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return Received{}, syscall.ENOTCONN
+		return Received{}, linux.ENOTCONN
 	}
-	x, err := c.TryReadUrgent(flags&syscall.MSG_PEEK != 0)
+	x, err := c.TryReadUrgent(flags&linux.MSG_PEEK != 0)
 	if err != nil {
 		return Received{}, toErrno(err)
 	}
-	r := Received{N: copy(b, []byte{x}), Flags: syscall.MSG_OOB}
+	r := Received{N: copy(b, []byte{x}), Flags: linux.MSG_OOB}
 	if r.Len = r.N; r.N == 0 {
-		r.Flags |= syscall.MSG_TRUNC
+		r.Flags |= linux.MSG_TRUNC
 	}
 	return r, 0
 }
 
-// atMark is 1 if the next byte is the urgent one.
+// atMark returns 1 if the next byte is the urgent one, and 0 otherwise.
 func (s *tcpSocket) atMark() int {
 	if c := s.conn.Load(); c != nil && c.AtMark() {
 		return 1
@@ -387,12 +398,12 @@ func (s *tcpSocket) buffered() int {
 
 func (s *tcpSocket) unsent() int {
 	if c := s.conn.Load(); c != nil {
-		return c.Unsent()
+		return c.Unacknowledged()
 	}
 	return 0
 }
 
-// setOptions changes the options wherever they are now.
+// setOptions changes the options of the socket and of its listener or connection.
 func (s *tcpSocket) setOptions(f func(*stack.TCPOptions)) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -406,7 +417,7 @@ func (s *tcpSocket) setOptions(f func(*stack.TCPOptions)) Errno {
 	return 0
 }
 
-// options are the options as they are now.
+// options returns the current options.
 func (s *tcpSocket) options() stack.TCPOptions {
 	if c := s.conn.Load(); c != nil {
 		return c.Options()

@@ -1,17 +1,16 @@
 package posix
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// SO_TIMESTAMP and SO_TIMESTAMPNS of TCP: with what is received comes when its last byte
-// arrived. One of them is on at most.
+// SO_TIMESTAMP and SO_TIMESTAMPNS of TCP sockets. A control message contains the arrival time of the
+// last byte received. At most one of the two options is on.
 
 var (
-	timestamp   = optionName{syscall.SOL_SOCKET, syscall.SO_TIMESTAMP}
-	timestampNS = optionName{syscall.SOL_SOCKET, soTimestampNS}
+	timestamp   = optionName{linux.SOL_SOCKET, linux.SO_TIMESTAMP}
+	timestampNS = optionName{linux.SOL_SOCKET, linux.SO_TIMESTAMPNS}
 )
 
 func (s *tcpSocket) isStamped(key optionName) bool {
@@ -31,7 +30,7 @@ func (s *tcpSocket) setStamped(key optionName, value []byte) Errno {
 	return s.setOptions(func(o *stack.TCPOptions) { o.Stamps = n != 0 })
 }
 
-// arrival is the control message about bytes that were read, or that are peek bytes ahead.
+// arrival returns the control message for the bytes just read, or for the next peek bytes.
 func (s *tcpSocket) arrival(c *stack.TCPConn, peek int) []Control {
 	s.mu.Lock()
 	on, w := s.opts.Stamps, wantedControl{time: !s.nanoseconds, nanoseconds: s.nanoseconds}

@@ -4,44 +4,36 @@ import (
 	"encoding/binary"
 	"math"
 	"sync"
-	"syscall"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// timerFD is a timer that is read: timerfd_create(2). What it counts is made of the time that
-// has passed, whenever somebody asks; a timer of Go's is there for who waits.
+// timerFD is a timer file (timerfd_create(2)). The number of expirations is computed from the current
+// time when it is needed. A Go timer runs only to wake waiters.
 type timerFD struct {
 	id    int // of its clock
 	clock func(id int) time.Duration
 	q     waitQueue
 
-	mu       sync.Mutex    // guards what follows
-	at       time.Time     // when it expires, or did first since it was read; zero: never
-	interval time.Duration // 0: it expires once
-	bell     *time.Timer
+	mu       sync.Mutex    // guards the fields below
+	at       time.Time     // first expiration that has not been read; zero: disarmed
+	interval time.Duration // 0: the timer expires once
+	bell     *time.Timer   // calls ring; nil until the timer is first armed
 }
 
-// Clocks and flags of timerfd_create(2) that package syscall lacks.
+// Size of a read, in bytes.
 const (
-	ClockRealtime  = 0
-	ClockMonotonic = 1
-	ClockBoottime  = 7
-
-	clockRealtimeAlarm = 8
-	clockBoottimeAlarm = 9
-
-	tfdAbsolute    = 1
-	tfdCancelOnSet = 2
-	timerSize      = 8 // what is read is a uint64
+	timerSize = 8 // a uint64
 )
 
-// TimerSetting is struct itimerspec: when a timer expires, and after what time again. Value
-// 0 means never, Interval 0 once.
-type TimerSetting struct{ Interval, Value syscall.Timespec }
+// TimerSetting is struct itimerspec: the time until the timer expires, and the interval after that.
+// Value 0 disarms the timer. Interval 0 means that it expires once.
+type TimerSetting = linux.Itimerspec
 
-// valid reports whether Linux takes it.
-func (s TimerSetting) valid() bool {
-	for _, t := range [...]syscall.Timespec{s.Interval, s.Value} {
+// valid reports whether Linux accepts the setting.
+func valid(s TimerSetting) bool {
+	for _, t := range [...]linux.Timespec{s.Interval, s.Value} {
 		if t.Sec < 0 || t.Nsec < 0 || t.Nsec >= int64(time.Second) {
 			return false
 		}
@@ -49,42 +41,43 @@ func (s TimerSetting) valid() bool {
 	return true
 }
 
-// spanOf is the length of a valid time, as much as a Duration holds.
-func spanOf(t syscall.Timespec) time.Duration {
+// spanOf converts a valid time to a Duration. It returns the maximum if the time does not fit.
+func spanOf(t linux.Timespec) time.Duration {
 	if t.Sec >= math.MaxInt64/int64(time.Second) {
 		return math.MaxInt64
 	}
 	return time.Duration(t.Nano())
 }
 
-// TimerFDCreate is timerfd_create(2). Errors: EINVAL; EPERM for clocks that wake a machine.
+// TimerFDCreate implements timerfd_create(2). Errors: EINVAL; EPERM for alarm clocks, which wake a
+// machine.
 func (p *Process) TimerFDCreate(clock, flags int) (int, Errno) {
-	if flags&^(syscall.O_CLOEXEC|syscall.O_NONBLOCK) != 0 {
-		return -1, syscall.EINVAL
+	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK) != 0 {
+		return -1, linux.EINVAL
 	}
 	switch clock {
-	case ClockRealtime, ClockMonotonic, ClockBoottime:
-	case clockRealtimeAlarm, clockBoottimeAlarm:
-		return -1, syscall.EPERM
+	case linux.CLOCK_REALTIME, linux.CLOCK_MONOTONIC, linux.CLOCK_BOOTTIME:
+	case linux.CLOCK_REALTIME_ALARM, linux.CLOCK_BOOTTIME_ALARM:
+		return -1, linux.EPERM
 	default:
-		return -1, syscall.EINVAL
+		return -1, linux.EINVAL
 	}
 	return p.install(&timerFD{id: clock, clock: p.options.Clock}, flags)
 }
 
-// TimerFDSet is timerfd_settime(2), and returns what was set before. Errors: EBADF, EINVAL.
+// TimerFDSet implements timerfd_settime(2). It returns the previous setting. Errors: EBADF, EINVAL.
 func (p *Process) TimerFDSet(fd, flags int, s TimerSetting) (TimerSetting, Errno) {
-	if flags&^(tfdAbsolute|tfdCancelOnSet) != 0 || !s.valid() {
-		return TimerSetting{}, syscall.EINVAL
+	if flags&^(linux.TFD_TIMER_ABSTIME|linux.TFD_TIMER_CANCEL_ON_SET) != 0 || !valid(s) {
+		return TimerSetting{}, linux.EINVAL
 	}
 	t, errno := p.timerFD(fd)
 	if errno != 0 {
 		return TimerSetting{}, errno
 	}
-	return t.set(s, flags&tfdAbsolute != 0), 0
+	return t.set(s, flags&linux.TFD_TIMER_ABSTIME != 0), 0
 }
 
-// TimerFDGet is timerfd_gettime(2). Errors: EBADF, EINVAL.
+// TimerFDGet implements timerfd_gettime(2). Errors: EBADF, EINVAL.
 func (p *Process) TimerFDGet(fd int) (TimerSetting, Errno) {
 	t, errno := p.timerFD(fd)
 	if errno != 0 {
@@ -102,7 +95,7 @@ func (p *Process) timerFD(fd int) (*timerFD, Errno) {
 	}
 	t, ok := o.file.(*timerFD)
 	if !ok {
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	return t, 0
 }
@@ -110,7 +103,7 @@ func (p *Process) timerFD(fd int) (*timerFD, Errno) {
 func (t *timerFD) queue() *waitQueue { return &t.q }
 func (t *timerFD) mode() uint32      { return 0o600 }
 
-func (t *timerFD) write([]byte) (int, Errno) { return 0, syscall.EINVAL }
+func (t *timerFD) write([]byte) (int, Errno) { return 0, linux.EINVAL }
 
 func (t *timerFD) events() Events {
 	t.mu.Lock()
@@ -121,16 +114,18 @@ func (t *timerFD) events() Events {
 	return 0
 }
 
+// read returns the number of expirations since the last read. Errors: EAGAIN if there were none, EINVAL
+// for a short buffer.
 func (t *timerFD) read(b []byte) (int, Errno) {
 	if len(b) < timerSize {
-		return 0, syscall.EINVAL
+		return 0, linux.EINVAL
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.expired(time.Now())
 	switch {
 	case n == 0:
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	case t.interval == 0:
 		t.at = time.Time{}
 	default:
@@ -147,7 +142,7 @@ func (t *timerFD) close() {
 	t.disarm()
 }
 
-// expired is how often the timer has expired and nobody has read of it.
+// expired returns the number of expirations that have not been read. The caller holds mu.
 func (t *timerFD) expired(now time.Time) uint64 {
 	switch {
 	case t.at.IsZero() || now.Before(t.at):
@@ -158,9 +153,9 @@ func (t *timerFD) expired(now time.Time) uint64 {
 	return 1 + uint64(now.Sub(t.at)/t.interval)
 }
 
-// left is what is set, with the time until it expires next.
+// left returns the setting with the time until the next expiration. The caller holds mu.
 func (t *timerFD) left(now time.Time) TimerSetting {
-	s := TimerSetting{Interval: syscall.NsecToTimespec(int64(t.interval))}
+	s := TimerSetting{Interval: linux.NanoTimespec(int64(t.interval))}
 	if t.at.IsZero() {
 		return s
 	}
@@ -168,10 +163,12 @@ func (t *timerFD) left(now time.Time) TimerSetting {
 	if t.interval > 0 {
 		next = next.Add(time.Duration(t.expired(now)) * t.interval)
 	}
-	s.Value = syscall.NsecToTimespec(max(0, int64(next.Sub(now))))
+	s.Value = linux.NanoTimespec(max(0, int64(next.Sub(now))))
 	return s
 }
 
+// set arms or disarms the timer and returns the previous setting. With absolute, Value is a time of the
+// timer's clock.
 func (t *timerFD) set(s TimerSetting, absolute bool) (old TimerSetting) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,8 +182,8 @@ func (t *timerFD) set(s TimerSetting, absolute bool) (old TimerSetting) {
 		return old
 	case !absolute:
 		t.at = now.Add(value)
-	case t.id == ClockRealtime:
-		t.at = time.Unix(0, int64(value)) // which is compared with the wall clock
+	case t.id == linux.CLOCK_REALTIME:
+		t.at = time.Unix(0, int64(value)) // no monotonic reading: compared with the wall clock
 	default:
 		t.at = now.Add(value - t.clock(t.id))
 	}
@@ -194,7 +191,7 @@ func (t *timerFD) set(s TimerSetting, absolute bool) (old TimerSetting) {
 	return old
 }
 
-// arm has ring called when the timer expires.
+// arm starts the Go timer that calls ring at the next expiration. The caller holds mu.
 func (t *timerFD) arm(now time.Time) {
 	if wait := t.at.Sub(now); t.bell == nil {
 		t.bell = time.AfterFunc(wait, t.ring)
@@ -209,8 +206,8 @@ func (t *timerFD) disarm() {
 	}
 }
 
-// ring tells who waits. It is called too early if the timer was set anew just before, or the
-// wall clock set back.
+// ring wakes the waiters. It runs too early if the timer was just set again or the wall clock was set
+// back; then it arms the Go timer again.
 func (t *timerFD) ring() {
 	t.mu.Lock()
 	now := time.Now()

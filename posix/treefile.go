@@ -2,19 +2,19 @@ package posix
 
 import (
 	"math"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// treeFile is a file of the tree (package fs): a regular file, a directory, a
-// device. It is always ready, as epoll(7) has it of such files.
+// treeFile is a file of the tree (package fs): a regular file, a directory or a device. It is always
+// ready, and cannot be added to an epoll set (epoll(7)).
 type treeFile struct {
 	*fs.File
 	p    *Process
 	q    waitQueue
-	from fs.Place // where path begins
-	path string   // as it was opened, for proc(5)
+	from fs.Place // the directory where path begins
+	path string   // as passed to open, for proc(5)
 }
 
 func (f *treeFile) events() Events    { return PollIn | PollOut }
@@ -41,12 +41,11 @@ func (f *treeFile) write(b []byte) (int, Errno) {
 // stat implements described.
 func (f *treeFile) stat() Stat { return statOf(f.Place()) }
 
-// tree finds an open file of the tree. Errors: EBADF, and other for a file of
-// another kind.
+// tree returns the file of the tree behind fd. Errors: EBADF; other for another kind of file.
 func (p *Process) tree(fd int, other Errno) (*open, *treeFile, Errno) {
 	o := p.fds.get(fd)
 	if o == nil {
-		return nil, nil, syscall.EBADF
+		return nil, nil, linux.EBADF
 	}
 	f, ok := o.file.(*treeFile)
 	if !ok {
@@ -55,28 +54,29 @@ func (p *Process) tree(fd int, other Errno) (*open, *treeFile, Errno) {
 	return o, f, 0
 }
 
-// real is tree for calls that O_PATH forbids; nil is a file of another kind, where other is no error.
+// real is tree for calls that reject O_PATH descriptors with EBADF. If other is 0, it returns nil for
+// another kind of file.
 func (p *Process) real(fd int, other Errno) (*treeFile, Errno) {
 	_, f, errno := p.tree(fd, other)
 	if errno == 0 && f != nil && f.Flags()&fs.PathOnly != 0 {
-		return nil, syscall.EBADF
+		return nil, linux.EBADF
 	}
 	return f, errno
 }
 
-// Stat is what stat(2) and statx(2) tell of a file.
+// Stat is the result of stat(2) and statx(2).
 type Stat struct {
 	fs.Attr
-	On fs.Device // the file system
+	On fs.Device // the device of the file system
 }
 
 func statOf(p fs.Place) Stat { return Stat{p.Node.Attr(), p.Device()} }
 
-// described is a file that has more to tell than a type.
+// described is a file that has attributes of its own.
 type described interface{ stat() Stat }
 
-// Fstat is fstat(2). Of what is no file of the tree it tells the type, and a
-// number.
+// Fstat implements fstat(2). For a file without attributes it returns only the type, the permissions
+// and a number.
 func (p *Process) Fstat(fd int) (Stat, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {

@@ -7,25 +7,25 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
 // Multicast groups of UDP sockets: ip(7), proc(5).
 
-// membership is what options about a group name.
+// membership is a multicast group on an interface.
 type membership struct {
 	group netip.Addr
-	on    *stack.Interface // nil: the program leaves it to us
+	on    *stack.Interface // nil: selected by the routing table
 }
 
-// membership reads struct ip_mreq, which names an interface by an address, or
-// struct ip_mreqn, which may do so by an index. Errors: EINVAL, ENODEV.
+// membership parses a struct ip_mreq, which identifies the interface by an address, or a struct
+// ip_mreqn, which may use an index instead. Errors: EINVAL, ENODEV.
 func (s *udpSocket) membership(value []byte) (membership, Errno) {
 	if len(value) < 8 {
-		return membership{}, syscall.EINVAL
+		return membership{}, linux.EINVAL
 	}
 	index := 0
 	if len(value) >= 12 {
@@ -34,12 +34,12 @@ func (s *udpSocket) membership(value []byte) (membership, Errno) {
 	return s.memberAt([4]byte(value), [4]byte(value[4:]), index)
 }
 
-// memberAt is a group of IPv4 on the interface of an index, or else on that of an address.
+// memberAt returns an IPv4 group on the interface with an index, or if that is 0 with an address.
 // Errors: EINVAL, ENODEV.
 func (s *udpSocket) memberAt(group, at [4]byte, index int) (membership, Errno) {
 	m, addr := membership{group: netip.AddrFrom4(group)}, netip.AddrFrom4(at)
 	if !m.group.IsMulticast() {
-		return m, syscall.EINVAL
+		return m, linux.EINVAL
 	}
 	if index == 0 && addr.IsUnspecified() {
 		return m, 0
@@ -50,26 +50,26 @@ func (s *udpSocket) memberAt(group, at [4]byte, index int) (membership, Errno) {
 		m.on = s.interfaceAt(addr)
 	}
 	if m.on == nil {
-		return m, syscall.ENODEV
+		return m, linux.ENODEV
 	}
 	return m, 0
 }
 
-// groupInterface is by which interface, and from which address, datagrams to groups of IPv4 go that
-// do not say themselves: IP_MULTICAST_IF of ip(7). The zero value leaves it to the routes.
+// groupInterface is the default interface and source address of IPv4 multicast datagrams
+// (IP_MULTICAST_IF, ip(7)). The zero value leaves both to the routing table.
 type groupInterface struct {
 	on     *stack.Interface
 	source netip.Addr
 }
 
-// setMulticastInterface4 reads struct in_addr, ip_mreq or ip_mreqn: of the last two the group does not
-// matter. Errors: EINVAL, EADDRNOTAVAIL.
+// setMulticastInterface4 parses a struct in_addr, ip_mreq or ip_mreqn. It ignores the group. Errors:
+// EINVAL, EADDRNOTAVAIL.
 func (s *udpSocket) setMulticastInterface4(value []byte) Errno {
 	var by groupInterface
 	index := 0
 	switch {
 	case len(value) < 4:
-		return syscall.EINVAL
+		return linux.EINVAL
 	case len(value) < 8:
 		by.source = netip.AddrFrom4([4]byte(value))
 	default:
@@ -85,7 +85,7 @@ func (s *udpSocket) setMulticastInterface4(value []byte) Errno {
 		by.on = s.interfaceAt(by.source)
 	}
 	if by.on == nil && (index != 0 || !by.source.IsUnspecified()) {
-		return syscall.EADDRNOTAVAIL
+		return linux.EADDRNOTAVAIL
 	}
 	s.mu.Lock()
 	s.groupsBy = by
@@ -93,7 +93,7 @@ func (s *udpSocket) setMulticastInterface4(value []byte) Errno {
 	return 0
 }
 
-// address is what the option reads as: struct in_addr.
+// address returns the value of the option: a struct in_addr.
 func (g *groupInterface) address() []byte {
 	if !g.source.IsValid() {
 		return make([]byte, 4)
@@ -101,7 +101,8 @@ func (g *groupInterface) address() []byte {
 	return g.source.AsSlice()
 }
 
-// apply says how a datagram goes, from c to to or its peer, if that is a group.
+// apply sets the interface and source of a datagram to an IPv4 group, unless by sets them. An invalid
+// to means the peer of c.
 func (g *groupInterface) apply(by *stack.UDPSend, c datagramConn, to netip.AddrPort) {
 	if g.on == nil {
 		return
@@ -120,7 +121,7 @@ func (g *groupInterface) apply(by *stack.UDPSend, c datagramConn, to netip.AddrP
 	}
 }
 
-// interfaceAt finds the interface that has an address, or nil.
+// interfaceAt returns the interface that has an address, or nil.
 func (s *udpSocket) interfaceAt(addr netip.Addr) *stack.Interface {
 	for _, a := range s.net.Addresses() {
 		if a.Prefix.Addr() == addr {
@@ -130,7 +131,7 @@ func (s *udpSocket) interfaceAt(addr netip.Addr) *stack.Interface {
 	return nil
 }
 
-// member joins a group or leaves it, unless it could not be read.
+// member joins or leaves a group. It returns errno if that is not 0.
 func (s *udpSocket) member(m membership, errno Errno, join bool) Errno {
 	switch {
 	case errno != 0:
@@ -141,11 +142,11 @@ func (s *udpSocket) member(m membership, errno Errno, join bool) Errno {
 	return toErrno(s.opts.Groups.LeaveGroup(m.group, m.on))
 }
 
-// allHosts is the group that every host is in (RFC 1112 section 4).
+// allHosts is the group of all hosts (RFC 1112 section 4).
 var allHosts = netip.AddrFrom4([4]byte{224, 0, 0, 1})
 
-// members lists the groups of an interface of one version of IP, in order, with the one that
-// every host is in.
+// members returns the sorted groups of one IP version, including everybody, the group that every host
+// belongs to.
 func members(list []stack.Membership, everybody netip.Addr) []stack.Membership {
 	list = slices.DeleteFunc(list, func(m stack.Membership) bool { return m.Group.Is4() != everybody.Is4() })
 	if i := slices.IndexFunc(list, func(m stack.Membership) bool { return m.Group == everybody }); i >= 0 {
@@ -157,8 +158,8 @@ func members(list []stack.Membership, everybody netip.Addr) []stack.Membership {
 	return list
 }
 
-// timer is when a query about a group is answered, as the files of /proc/net have it:
-// whether it is to be, and in how many hundredths of a second.
+// timer returns a group's report timer as shown in /proc/net: whether it is running, and the remaining
+// time in hundredths of a second.
 func timer(m *stack.Membership) (running int, left int64) {
 	if m.Answer < 0 {
 		return 0, 0
@@ -166,8 +167,8 @@ func timer(m *stack.Membership) (running int, left int64) {
 	return 1, int64(m.Answer / (10 * time.Millisecond))
 }
 
-// procIGMP is what /proc/net/igmp says: who is in which group. Groups are
-// numbers of the machine's byte order.
+// procIGMP generates /proc/net/igmp: the memberships of each interface. Groups are numbers in the
+// machine's byte order.
 func (p *Process) procIGMP() string {
 	var b strings.Builder
 	b.WriteString("Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n")
@@ -187,8 +188,7 @@ func (p *Process) procIGMP() string {
 	return b.String()
 }
 
-// mentions lists the sources that filters on an interface name, of one version of IP, in
-// order.
+// mentions returns the sorted sources named by filters on an interface, for one IP version.
 func mentions(i *stack.Interface, four bool) []stack.SourceMention {
 	list := slices.DeleteFunc(i.SourceMentions(), func(m stack.SourceMention) bool { return m.Group.Is4() != four })
 	slices.SortFunc(list, func(a, b stack.SourceMention) int {
@@ -197,8 +197,8 @@ func mentions(i *stack.Interface, four bool) []stack.SourceMention {
 	return list
 }
 
-// procMCFilter is what /proc/net/mcfilter says: which sources the filters of sockets name, and
-// how many of these include and exclude it.
+// procMCFilter generates /proc/net/mcfilter: the sources named by filters of sockets, with the number
+// of filters that include and exclude each.
 func (p *Process) procMCFilter() string {
 	var b strings.Builder
 	b.WriteString("Idx Device        MCA        SRC    INC    EXC\n")

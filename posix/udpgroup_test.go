@@ -4,14 +4,14 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// mreqn is struct ip_mreqn (ip(7)); without an index it is cut to struct ip_mreq.
+// mreqn encodes a struct ip_mreqn (ip(7)), or without an index a struct ip_mreq.
 func mreqn(group, addr string, index int) []byte {
 	b := append(netip.MustParseAddr(group).AsSlice(), netip.MustParseAddr(addr).AsSlice()...)
 	if index != 0 {
@@ -20,23 +20,23 @@ func mreqn(group, addr string, index int) []byte {
 	return b
 }
 
-// A group is joined on the interface that an index or an address names, before
-// the socket is bound or after it; /proc/net/igmp says who is a member.
+// A group can be joined on the interface given by an index or an address, before or after bind;
+// /proc/net/igmp lists the members.
 func TestMembership(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
-	join := func(b []byte) Errno { return p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_ADD_MEMBERSHIP, b) }
-	leave := func(b []byte) Errno { return p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_DROP_MEMBERSHIP, b) }
+	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
+	join := func(b []byte) Errno { return p.SetSockOpt(s, linux.IPPROTO_IP, linux.IP_ADD_MEMBERSHIP, b) }
+	leave := func(b []byte) Errno { return p.SetSockOpt(s, linux.IPPROTO_IP, linux.IP_DROP_MEMBERSHIP, b) }
 	byAddress, byIndex := mreqn("224.0.0.254", "127.0.0.1", 0), mreqn("239.1.2.3", "0.0.0.0", 1)
 	refuses := func(when string) {
 		t.Helper()
-		wantErrno(t, join(byAddress[:7]), syscall.EINVAL, "half a group "+when)
-		wantErrno(t, join(mreqn("10.0.0.1", "127.0.0.1", 0)), syscall.EINVAL, "no group "+when)
-		wantErrno(t, join(mreqn("224.0.0.254", "192.0.2.1", 0)), syscall.ENODEV, "another's address "+when)
-		wantErrno(t, join(mreqn("224.0.0.254", "0.0.0.0", 77)), syscall.ENODEV, "an index of no interface "+when)
-		wantErrno(t, leave(byAddress), syscall.EADDRNOTAVAIL, "leaving before joining "+when)
+		wantErrno(t, join(byAddress[:7]), linux.EINVAL, "half a group "+when)
+		wantErrno(t, join(mreqn("10.0.0.1", "127.0.0.1", 0)), linux.EINVAL, "no group "+when)
+		wantErrno(t, join(mreqn("224.0.0.254", "192.0.2.1", 0)), linux.ENODEV, "another's address "+when)
+		wantErrno(t, join(mreqn("224.0.0.254", "0.0.0.0", 77)), linux.ENODEV, "an index of no interface "+when)
+		wantErrno(t, leave(byAddress), linux.EADDRNOTAVAIL, "leaving before joining "+when)
 		ok(t, join(byAddress))
-		wantErrno(t, join(byAddress), syscall.EADDRINUSE, "joining twice "+when)
+		wantErrno(t, join(byAddress), linux.EADDRINUSE, "joining twice "+when)
 		ok(t, leave(byAddress))
 	}
 	refuses("before it is bound")
@@ -59,8 +59,8 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// /proc/net/igmp6 has the groups that addresses go with, too; nobody is told of that of all
-// nodes (the flag 8). The timer of an answer is in hundredths of a second.
+// /proc/net/igmp6 also lists the groups that belong to addresses. The all-nodes group is never reported
+// (flag 8). The timer is in hundredths of a second.
 func TestIGMP6(t *testing.T) {
 	p := process(t)
 	const want = "1    lo              ff020000000000000000000000000001     1 0000000C 0\n" +
@@ -73,28 +73,28 @@ func TestIGMP6(t *testing.T) {
 	}
 }
 
-// IP_MULTICAST_IF says by which interface, and from which address, groups are sent to that no
-// route leads to; what it takes and tells is as on Linux.
+// IP_MULTICAST_IF sets the interface and source address for groups without a route. Values and errors
+// are those of Linux.
 func TestMulticastInterface(t *testing.T) {
 	p := process(t)
-	s, member := fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)), fd(t)(p.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0))
-	set := func(b []byte) Errno { return p.SetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF, b) }
+	s, member := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0)), fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
+	set := func(b []byte) Errno { return p.SetSockOpt(s, linux.IPPROTO_IP, linux.IP_MULTICAST_IF, b) }
 	want := func(addr string) {
 		t.Helper()
-		got, errno := p.GetSockOpt(s, syscall.IPPROTO_IP, syscall.IP_MULTICAST_IF)
+		got, errno := p.GetSockOpt(s, linux.IPPROTO_IP, linux.IP_MULTICAST_IF)
 		if errno != 0 || netip.AddrFrom4([4]byte(got)) != netip.MustParseAddr(addr) {
 			t.Errorf("IP_MULTICAST_IF is %v, %v, want %s", got, errno, addr)
 		}
 	}
 	want("0.0.0.0")
-	wantErrno(t, set([]byte{192, 0, 2, 1}), syscall.EADDRNOTAVAIL, "an address of nobody")
-	wantErrno(t, set(mreqn("239.1.2.3", "0.0.0.0", 77)), syscall.EADDRNOTAVAIL, "an index of no interface")
+	wantErrno(t, set([]byte{192, 0, 2, 1}), linux.EADDRNOTAVAIL, "an address of nobody")
+	wantErrno(t, set(mreqn("239.1.2.3", "0.0.0.0", 77)), linux.EADDRNOTAVAIL, "an index of no interface")
 
-	group := Address{Family: syscall.AF_INET, IP: netip.MustParseAddrPort("239.1.2.3:5353")}
-	ok(t, p.Bind(member, Address{Family: syscall.AF_INET, IP: netip.MustParseAddrPort("0.0.0.0:5353")}))
-	ok(t, p.SetSockOpt(member, syscall.IPPROTO_IP, syscall.IP_ADD_MEMBERSHIP, mreqn("239.1.2.3", "127.0.0.1", 0)))
+	group := Address{Family: linux.AF_INET, IP: netip.MustParseAddrPort("239.1.2.3:5353")}
+	ok(t, p.Bind(member, Address{Family: linux.AF_INET, IP: netip.MustParseAddrPort("0.0.0.0:5353")}))
+	ok(t, p.SetSockOpt(member, linux.IPPROTO_IP, linux.IP_ADD_MEMBERSHIP, mreqn("239.1.2.3", "127.0.0.1", 0)))
 	_, errno := p.Send(s, []byte("x"), Outgoing{To: group})
-	wantErrno(t, errno, syscall.ENETUNREACH, "no route")
+	wantErrno(t, errno, linux.ENETUNREACH, "no route")
 	for _, value := range [][]byte{{127, 0, 0, 1}, mreqn("0.0.0.0", "127.0.0.1", 0), mreqn("239.1.2.3", "0.0.0.0", 1)} {
 		ok(t, set(value))
 		if _, errno := p.Send(s, []byte("x"), Outgoing{To: group}); errno != 0 {
@@ -110,17 +110,17 @@ func TestMulticastInterface(t *testing.T) {
 	want("127.0.0.1")
 	ok(t, set(make([]byte, 4)))
 	_, errno = p.Send(s, []byte("x"), Outgoing{To: group})
-	wantErrno(t, errno, syscall.ENETUNREACH, "no route again")
+	wantErrno(t, errno, linux.ENETUNREACH, "no route again")
 }
 
-// What is sent to groups is heard on this host unless the sender says otherwise.
+// Datagrams to a group are also delivered on the sending host, unless the sender disables it.
 func TestMulticastLoop(t *testing.T) {
 	p := process(t)
-	s := fd(t)(p.Socket(syscall.AF_INET6, syscall.SOCK_DGRAM, 0))
+	s := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
 	for _, o := range []struct {
 		level, name int
-		two         Errno // of the value 2
-	}{{syscall.IPPROTO_IP, syscall.IP_MULTICAST_LOOP, 0}, {syscall.IPPROTO_IPV6, syscall.IPV6_MULTICAST_LOOP, syscall.EINVAL}} {
+		two         Errno // returned for the value 2
+	}{{linux.IPPROTO_IP, linux.IP_MULTICAST_LOOP, 0}, {linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_LOOP, linux.EINVAL}} {
 		for _, want := range []byte{1, 0, 1} {
 			ok(t, p.SetSockOpt(s, o.level, o.name, []byte{want, 0, 0, 0}))
 			got, errno := p.GetSockOpt(s, o.level, o.name)

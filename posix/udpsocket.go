@@ -4,32 +4,31 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"loam/abi/linux"
 	"loam/stack"
 )
 
-// udpSocket is a UDP socket (udp(7)), and what other sockets for datagrams are made of. It
-// becomes a socket of the stack when it is bound: by bind, or to a port of the stack's
-// choice when it first sends or connects.
+// udpSocket is a UDP socket (udp(7)), and the base of the other datagram sockets. It opens a socket of
+// the stack when it is bound: by bind, or to a port chosen by the stack on the first send or connect.
 type udpSocket struct {
 	socketBase
 	net  *stack.Stack
-	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error)
-	conn atomic.Pointer[datagramBox] // set once, under mu
+	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error) // opens the socket of the stack
+	conn atomic.Pointer[datagramBox]                                  // set once, under mu
 
 	// Guarded by mu.
-	opts     stack.UDPOptions // until there is conn; Groups always, without mu
-	shutRead bool
-	shutSend bool
+	opts     stack.UDPOptions // until conn is set; Groups is always valid, without mu
+	shutRead bool             // shut down for reading
+	shutSend bool             // shut down for writing
 	wants    wantedControl
-	filter   stack.Filter
-	segment  int // UDP_SEGMENT
+	filter   stack.Filter // SO_ATTACH_FILTER; nil: none
+	segment  int          // UDP_SEGMENT
 
 	groupsBy   groupInterface // IP_MULTICAST_IF
 	groupIndex int            // IPV6_MULTICAST_IF
-	groupZone  string         // the same by name
+	groupZone  string         // the interface name of groupIndex
 }
 
 // datagramConn is a socket of the stack: stack.UDPConn, stack.Pinger or stack.RawConn.
@@ -53,10 +52,10 @@ type datagramConn interface {
 	Close() error
 }
 
-// datagramBox holds one.
+// datagramBox holds a datagramConn, so that an atomic.Pointer can refer to it.
 type datagramBox struct{ datagramConn }
 
-// wantedControl is which control messages come with a datagram: of IPv4, and of IPv6.
+// wantedControl is the set of control messages that a program requests with datagrams of IPv4 and IPv6.
 type wantedControl struct {
 	packetInfo, ttl, tos, to                 bool
 	packetInfo6, hopLimit, trafficClass, to6 bool
@@ -65,7 +64,7 @@ type wantedControl struct {
 
 func (p *Process) newUDP(domain int) *udpSocket {
 	s := &udpSocket{
-		socketBase: socketBase{domain: domain, typ: syscall.SOCK_DGRAM, pro: syscall.IPPROTO_UDP},
+		socketBase: socketBase{domain: domain, typ: linux.SOCK_DGRAM, pro: linux.IPPROTO_UDP},
 		net:        p.net,
 	}
 	s.opts = s.begin(stack.UDPOptions{})
@@ -73,14 +72,15 @@ func (p *Process) newUDP(domain int) *udpSocket {
 	return s
 }
 
-// begin is the options of a new socket, beside its own: with groups, and hearing those that
-// others join, as on Linux, where a socket of AF_INET6 does not for IPv4.
+// begin adds the initial options of every datagram socket to o. As on Linux, the socket also receives
+// datagrams to groups that other sockets have joined, except that an AF_INET6 socket does not for IPv4
+// groups.
 func (s *udpSocket) begin(o stack.UDPOptions) stack.UDPOptions {
 	o.Groups, o.AllGroups, o.AllGroups6 = s.net.NewMemberships(), !s.isInet6(), true
 	return o
 }
 
-// bindTo binds the socket if it is not bound. The caller holds mu.
+// bindTo binds the socket unless it is bound. The caller holds mu.
 func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
@@ -96,7 +96,7 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 	return c, 0
 }
 
-// bound is the stack's socket, which it makes if need be.
+// bound returns the stack's socket, and opens it if necessary.
 func (s *udpSocket) bound() (*datagramBox, Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
@@ -130,17 +130,18 @@ func (s *udpSocket) bind(a Address) Errno {
 		return errno
 	}
 	if s.conn.Load() != nil {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	_, errno = s.bindTo(local)
 	return errno
 }
 
-func (s *udpSocket) listen(int) Errno        { return syscall.EOPNOTSUPP }
-func (s *udpSocket) accept() (socket, Errno) { return nil, syscall.EOPNOTSUPP }
+func (s *udpSocket) listen(int) Errno        { return linux.EOPNOTSUPP }
+func (s *udpSocket) accept() (socket, Errno) { return nil, linux.EOPNOTSUPP }
 
+// connect sets the peer. AF_UNSPEC removes it.
 func (s *udpSocket) connect(a Address) Errno {
-	if a.Family == syscall.AF_UNSPEC {
+	if a.Family == linux.AF_UNSPEC {
 		if c := s.conn.Load(); c != nil {
 			return toErrno(c.Connect(netip.AddrPort{}))
 		}
@@ -157,11 +158,11 @@ func (s *udpSocket) connect(a Address) Errno {
 	return toErrno(c.Connect(remote))
 }
 
-// shutdown needs a peer, and still does its work without one (Linux).
+// shutdown takes effect even without a peer, but then returns ENOTCONN, as on Linux.
 func (s *udpSocket) shutdown(how int) Errno {
 	s.mu.Lock()
-	s.shutRead = s.shutRead || how != syscall.SHUT_WR
-	s.shutSend = s.shutSend || how != syscall.SHUT_RD
+	s.shutRead = s.shutRead || how != linux.SHUT_WR
+	s.shutSend = s.shutSend || how != linux.SHUT_RD
 	s.mu.Unlock()
 	s.q.tell(PollIn | PollOut | PollRdHup | PollHup)
 	if _, errno := s.peer(); errno != 0 {
@@ -191,10 +192,10 @@ func (s *udpSocket) peer() (Address, Errno) {
 	if p := s.remote(); p.IsValid() {
 		return s.inet(s.net, p), 0
 	}
-	return Address{}, syscall.ENOTCONN
+	return Address{}, linux.ENOTCONN
 }
 
-// remote is the peer of a connected socket, else the zero AddrPort.
+// remote returns the peer of a connected socket, or the zero AddrPort.
 func (s *udpSocket) remote() netip.AddrPort {
 	if c := s.conn.Load(); c != nil {
 		return c.RemoteAddrPort()
@@ -211,6 +212,7 @@ func (s *udpSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) 
 
 func (s *udpSocket) recv(b []byte, flags int) (Received, Errno) { return s.receive(b, flags) }
 
+// receive receives one datagram. After a shutdown for reading, it returns 0 bytes instead of EAGAIN.
 func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 	c := s.conn.Load()
 	s.mu.Lock()
@@ -220,13 +222,13 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 		if shut {
 			return Received{}, 0
 		}
-		return Received{}, syscall.EAGAIN
+		return Received{}, linux.EAGAIN
 	}
 	if r, ok := s.recvPathMTU(c); ok {
 		return r, 0
 	}
 	take := c.TryReadFrom
-	if flags&syscall.MSG_PEEK != 0 {
+	if flags&linux.MSG_PEEK != 0 {
 		take = c.PeekFrom
 	}
 	n, d, err := take(b)
@@ -238,7 +240,7 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 	}
 	r := Received{N: n, Len: d.Len, From: s.inet(s.net, d.From)}
 	if n < d.Len {
-		r.Flags |= syscall.MSG_TRUNC
+		r.Flags |= linux.MSG_TRUNC
 	}
 	if wants != (wantedControl{}) {
 		r.Control = wants.messages(s.net, d)
@@ -246,32 +248,32 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 	return r, 0
 }
 
-// messages are what IP_PKTINFO, IP_RECVTTL, IP_RECVTOS and IP_RECVORIGDSTADDR ask for
-// (ip(7)), and their like of IPv6.
+// messages returns the control messages that IP_PKTINFO, IP_RECVTTL, IP_RECVTOS, IP_RECVORIGDSTADDR
+// (ip(7)) and their IPv6 counterparts request.
 func (w wantedControl) messages(net *stack.Stack, d stack.Datagram) []Control {
 	list := append(w.timestamp(net, &d), w.messages6(net, d)...)
 	if d.To.Addr().Is6() {
 		return list
 	}
-	if w.packetInfo { // struct in_pktinfo: index, address of ours, destination
+	if w.packetInfo { // struct in_pktinfo: index, local address, destination
 		to := d.To.Addr().As4()
 		data := binary.NativeEndian.AppendUint32(nil, uint32(d.Interface))
 		data = append(append(data, to[:]...), to[:]...)
-		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_PKTINFO, Data: data})
+		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_PKTINFO, Data: data})
 	}
 	if w.ttl {
-		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_TTL, Data: intValue(int(d.TTL))})
+		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_TTL, Data: intValue(int(d.TTL))})
 	}
 	if w.tos {
-		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: syscall.IP_TOS, Data: []byte{d.TOS}})
+		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_TOS, Data: []byte{d.TOS}})
 	}
 	if w.to {
-		list = append(list, Control{Level: syscall.IPPROTO_IP, Type: ipOrigDstAddr, Data: inet(d.To).Append(nil)})
+		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_ORIGDSTADDR, Data: inet(d.To).Append(nil)})
 	}
 	return list
 }
 
-// timestamp is when the datagram came (socket(7)): a struct timeval or timespec.
+// timestamp returns the arrival time (socket(7)) as a struct timeval or timespec.
 func (w wantedControl) timestamp(net *stack.Stack, d *stack.Datagram) []Control {
 	if !w.time && !w.nanoseconds {
 		return nil
@@ -280,18 +282,19 @@ func (w wantedControl) timestamp(net *stack.Stack, d *stack.Datagram) []Control 
 }
 
 func (w wantedControl) timeMessage(t time.Time) []Control {
-	kind, fraction := syscall.SO_TIMESTAMP, t.Nanosecond()/1000
+	kind, fraction := linux.SO_TIMESTAMP, t.Nanosecond()/1000
 	if w.nanoseconds {
-		kind, fraction = soTimestampNS, t.Nanosecond()
+		kind, fraction = linux.SO_TIMESTAMPNS, t.Nanosecond()
 	}
 	data := binary.NativeEndian.AppendUint64(nil, uint64(t.Unix()))
 	data = binary.NativeEndian.AppendUint64(data, uint64(fraction))
-	return []Control{{Level: syscall.SOL_SOCKET, Type: kind, Data: data}}
+	return []Control{{Level: linux.SOL_SOCKET, Type: kind, Data: data}}
 }
 
+// send sends one datagram, or several with UDP_SEGMENT. It binds the socket if necessary.
 func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	var to netip.AddrPort
-	if m.To.Family != syscall.AF_UNSPEC {
+	if m.To.Family != linux.AF_UNSPEC {
 		var errno Errno
 		if to, errno = s.sendName(m.To); errno != 0 {
 			return 0, errno
@@ -312,7 +315,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	}
 	s.mu.Unlock()
 	if shut {
-		return 0, syscall.EPIPE
+		return 0, linux.EPIPE
 	}
 	c, errno := s.bound()
 	if errno != 0 {
@@ -323,17 +326,17 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	return n, toErrno(err)
 }
 
-// sendName is inetName for a destination: a UDP socket of AF_INET6 takes one of AF_INET,
-// too, as on Linux.
+// sendName is inetName for a destination. A UDP socket of AF_INET6 also accepts an AF_INET address, as
+// on Linux.
 func (s *udpSocket) sendName(a Address) (netip.AddrPort, Errno) {
-	if s.isUDP() && s.isInet6() && a.Family == syscall.AF_INET {
+	if s.isUDP() && s.isInet6() && a.Family == linux.AF_INET {
 		return a.IP, 0
 	}
 	return s.inetName(a)
 }
 
-// isUDP reports whether the socket is one of UDP itself.
-func (s *udpSocket) isUDP() bool { return s.pro == syscall.IPPROTO_UDP && s.typ == syscall.SOCK_DGRAM }
+// isUDP reports whether this is a UDP socket, rather than a ping or raw socket.
+func (s *udpSocket) isUDP() bool { return s.pro == linux.IPPROTO_UDP && s.typ == linux.SOCK_DGRAM }
 
 func (s *udpSocket) takeError() Errno {
 	if c := s.conn.Load(); c != nil {
@@ -342,7 +345,7 @@ func (s *udpSocket) takeError() Errno {
 	return 0
 }
 
-// buffered is the size of the first datagram.
+// buffered returns the size of the first datagram in bytes.
 func (s *udpSocket) buffered() int {
 	if c := s.conn.Load(); c != nil {
 		_, first := c.Waiting()
@@ -353,7 +356,7 @@ func (s *udpSocket) buffered() int {
 
 func (s *udpSocket) unsent() int { return 0 }
 
-// setOptions changes the options wherever they are now.
+// setOptions changes the options of the socket and of its stack socket.
 func (s *udpSocket) setOptions(f func(*stack.UDPOptions)) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()

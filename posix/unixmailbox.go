@@ -2,56 +2,55 @@ package posix
 
 import (
 	"sync"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// mailbox holds what has been sent to a Unix socket and not been received. Of a
-// connected pair each end has one; a datagram socket has one that everybody may
-// put into.
+// mailbox is a queue of data sent to a Unix socket and not yet received. In a connected pair each end
+// has one. A datagram socket has one mailbox for all senders.
 //
-// It is a leaf: nothing is called with its lock held but the functions that wait
-// for it.
+// Its lock is a leaf: no function is called with it held.
 type mailbox struct {
 	mu      sync.Mutex
-	letters []letter
-	size    int   // bytes that letters take, overhead included
-	ended   bool  // no more will come
-	refused bool  // nobody reads any more
-	failure Errno // for the reader, once everything has been read
+	letters []letter // oldest first
+	size    int      // bytes of the letters, overhead included
+	ended   bool     // the sender has closed: no more letters will arrive
+	refused bool     // the reader has closed
+	failure Errno    // returned to the reader after the last letter
 
-	reader  *waitQueue              // told when there is something to read
-	writers map[*waitQueue]struct{} // those that found no room, told when there is
+	reader  *waitQueue              // notified when a letter arrives
+	writers map[*waitQueue]struct{} // senders that found no room; notified when there is
 }
 
-// letter is one write or message. A stream joins the bytes of successive letters
-// but never reads beyond one that carries control messages.
+// letter is one write or message. A stream read joins the data of successive letters, but does not
+// continue past a letter with control messages.
 type letter struct {
 	data    []byte
-	from    Address
-	control []Control
+	from    Address   // the sender, if it is a bound datagram socket
+	control []Control // only messages with descriptors
 }
 
-// letterOverhead is counted for each letter beside its bytes.
+// letterOverhead is the size accounted for each letter in addition to its data, in bytes.
 const letterOverhead = 256
 
 func (l *letter) size() int { return len(l.data) + letterOverhead }
 
-// put adds a letter, and takes over what it carries. A stream letter may be cut
-// to the room there is: put returns how many bytes it took. Errors: EAGAIN, EPIPE
-// when the reader has gone, EMSGSIZE.
+// put queues a letter, with a copy of its data, and takes over its descriptors. With stream, the data
+// may be truncated to the available room. It returns the number of bytes accepted. Errors: EAGAIN;
+// EPIPE if the reader has closed; EMSGSIZE.
 func (m *mailbox) put(l letter, limit int, stream bool, writer *waitQueue) (int, Errno) {
 	m.mu.Lock()
 	switch room := limit - m.size; {
 	case m.refused || m.ended:
 		m.mu.Unlock()
-		return 0, syscall.EPIPE
+		return 0, linux.EPIPE
 	case !stream && len(l.data) > limit:
 		m.mu.Unlock()
-		return 0, syscall.EMSGSIZE
-	case room <= letterOverhead: // as hasRoom says; a message may exceed the limit by itself
+		return 0, linux.EMSGSIZE
+	case room <= letterOverhead: // same condition as in hasRoom; one message may exceed the limit
 		m.wantRoom(writer)
 		m.mu.Unlock()
-		return 0, syscall.EAGAIN
+		return 0, linux.EAGAIN
 	case stream && l.size() > room:
 		l.data = l.data[:room-letterOverhead]
 	}
@@ -70,8 +69,7 @@ func (m *mailbox) wantRoom(writer *waitQueue) {
 	m.writers[writer] = struct{}{}
 }
 
-// hasRoom reports whether put would take something, and otherwise has the
-// writer told when it would.
+// hasRoom reports whether put would accept a letter. Otherwise it registers the writer to be notified.
 func (m *mailbox) hasRoom(limit int, writer *waitQueue) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,8 +80,8 @@ func (m *mailbox) hasRoom(limit int, writer *waitQueue) bool {
 	return false
 }
 
-// takeMessage receives one letter. Errors: EAGAIN; at the end the zero Received,
-// or failure once.
+// takeMessage receives one letter. At the end of the data it returns the zero Received. Errors: EAGAIN;
+// failure, once.
 func (m *mailbox) takeMessage(b []byte, peek bool) (Received, Errno) {
 	m.mu.Lock()
 	if len(m.letters) == 0 {
@@ -104,7 +102,7 @@ func (m *mailbox) takeMessage(b []byte, peek bool) (Received, Errno) {
 	return r, 0
 }
 
-// takeStream receives bytes. Errors are takeMessage's.
+// takeStream receives bytes. Errors: those of takeMessage.
 func (m *mailbox) takeStream(b []byte, peek bool) (Received, Errno) {
 	m.mu.Lock()
 	if len(m.letters) == 0 {
@@ -144,7 +142,7 @@ func (m *mailbox) takeStream(b []byte, peek bool) (Received, Errno) {
 	return r, 0
 }
 
-// shift removes the first letter.
+// shift removes the first letter. The caller holds mu.
 func (m *mailbox) shift() {
 	m.size -= m.letters[0].size()
 	m.letters[0] = letter{}
@@ -153,14 +151,15 @@ func (m *mailbox) shift() {
 	}
 }
 
-// waitingWriters takes out those who are to be told of room.
+// waitingWriters returns the writers to notify and clears the set. The caller holds mu.
 func (m *mailbox) waitingWriters() map[*waitQueue]struct{} {
 	writers := m.writers
 	m.writers = nil
 	return writers
 }
 
-// empty is what reading finds when there are no letters.
+// empty returns the result of a read without letters: failure (once), 0 at the end of the data, or
+// EAGAIN. The caller holds mu.
 func (m *mailbox) empty() Errno {
 	switch {
 	case m.failure != 0:
@@ -170,11 +169,10 @@ func (m *mailbox) empty() Errno {
 	case m.ended || m.refused:
 		return 0
 	}
-	return syscall.EAGAIN
+	return linux.EAGAIN
 }
 
-// end says that no more will come: failure, if any, is for the reader, and so is
-// the loss of what it has not read.
+// end marks the end of the data. failure, if not 0, is returned to the reader after the last letter.
 func (m *mailbox) end(failure Errno) {
 	m.mu.Lock()
 	m.ended = true
@@ -187,8 +185,7 @@ func (m *mailbox) end(failure Errno) {
 	m.reader.tell(e)
 }
 
-// refuse says that nobody reads any more. It reports whether something was left
-// unread.
+// refuse marks that the reader has closed, and discards the letters. It reports whether there were any.
 func (m *mailbox) refuse() (unread bool) {
 	m.mu.Lock()
 	m.refused = true
@@ -204,15 +201,15 @@ func (m *mailbox) refuse() (unread bool) {
 	return len(letters) > 0
 }
 
-// state is what poll needs to know.
+// state returns what poll needs.
 func (m *mailbox) state() (readable, ended, refused bool, failure Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.letters) > 0, m.ended, m.refused, m.failure
 }
 
-// waiting is how many bytes could be read: all of a stream, the first message of
-// others.
+// waiting returns the number of readable bytes: all bytes of a stream, otherwise those of the first
+// message.
 func (m *mailbox) waiting(stream bool) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,7 +223,7 @@ func (m *mailbox) waiting(stream bool) int {
 	return n
 }
 
-// queued is how many bytes of letters are held, overhead included.
+// queued returns the size of all letters in bytes, overhead included.
 func (m *mailbox) queued() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -3,20 +3,19 @@ package posix
 import (
 	"fmt"
 	"sync"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// unixNames knows which Unix socket is bound to which name. An abstract name is
-// a name and no more. A path is a file of the tree, which can be renamed, linked
-// and removed there, so such a socket is known by the file that its path leads
-// to.
+// unixNames maps names to bound Unix sockets. An abstract name is only a string. A path refers to a
+// file of the tree, which can be renamed, linked or removed, so a socket bound to a path is identified
+// by its node.
 type unixNames struct {
 	mu     sync.Mutex
-	byName map[string]*unixSocket
-	byNode map[fs.Node]*unixSocket
-	auto   int
+	byName map[string]*unixSocket  // abstract names
+	byNode map[fs.Node]*unixSocket // paths
+	auto   int                     // next number for a generated name
 }
 
 func (u *unixNames) init() {
@@ -26,8 +25,8 @@ func (u *unixNames) init() {
 
 func isAbstract(name string) bool { return name != "" && name[0] == 0 }
 
-// bindUnix gives s a name; the empty name means any abstract one (autobind).
-// Errors: EADDRINUSE and what creating a file gives.
+// bindUnix binds s to a name. The empty name means a generated abstract name (autobind). Errors:
+// EADDRINUSE, and the errors of creating a file.
 func (p *Process) bindUnix(s *unixSocket, name string) (bound string, node fs.Node, errno Errno) {
 	if name == "" || isAbstract(name) {
 		bound, errno = p.names.bindAbstract(s, name)
@@ -35,8 +34,8 @@ func (p *Process) bindUnix(s *unixSocket, name string) (bound string, node fs.No
 	}
 	v := p.view.Load()
 	err := v.Mknod(v.Dir, name, fs.Socket|0o777, fs.Device{})
-	if err == syscall.EEXIST {
-		return "", nil, syscall.EADDRINUSE
+	if err == linux.EEXIST {
+		return "", nil, linux.EADDRINUSE
 	}
 	var place fs.Place
 	if err == nil {
@@ -51,6 +50,8 @@ func (p *Process) bindUnix(s *unixSocket, name string) (bound string, node fs.No
 	return name, place.Node, 0
 }
 
+// bindAbstract binds s to an abstract name. For the empty name it generates one of five hexadecimal
+// digits.
 func (u *unixNames) bindAbstract(s *unixSocket, name string) (string, Errno) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -62,13 +63,13 @@ func (u *unixNames) bindAbstract(s *unixSocket, name string) (string, Errno) {
 		}
 	}
 	if u.byName[name] != nil {
-		return "", syscall.EADDRINUSE
+		return "", linux.EADDRINUSE
 	}
 	u.byName[name] = s
 	return name, 0
 }
 
-// release forgets the name of a socket that is being closed.
+// release removes the name of a socket that is being closed.
 func (u *unixNames) release(s *unixSocket, name string, node fs.Node) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -80,11 +81,11 @@ func (u *unixNames) release(s *unixSocket, name string, node fs.Node) {
 	}
 }
 
-// findUnix returns the socket that a name leads to. Errors: ECONNREFUSED, EACCES,
-// ENOENT and what looking for a file gives.
+// findUnix returns the socket bound to a name. Errors: ECONNREFUSED, EACCES, ENOENT, EINVAL for the
+// empty name, and the errors of path lookup.
 func (p *Process) findUnix(name string) (*unixSocket, Errno) {
 	if name == "" {
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	}
 	var node fs.Node
 	if !isAbstract(name) {
@@ -105,7 +106,7 @@ func (p *Process) findUnix(name string) (*unixSocket, Errno) {
 	}
 	p.names.mu.Unlock()
 	if s == nil {
-		return nil, syscall.ECONNREFUSED
+		return nil, linux.ECONNREFUSED
 	}
 	return s, 0
 }

@@ -2,59 +2,60 @@ package posix
 
 import (
 	"encoding/binary"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// unixSocket is a socket of AF_UNIX (unix(7)): stream, datagram or sequenced
-// packets. Everything stays in this process; nothing goes through the stack.
+// unixSocket is an AF_UNIX socket (unix(7)): stream, datagram or sequenced packets. All its data stays
+// in the process and bypasses the stack.
 //
-// A connection is two mailboxes, one for each direction, between two sockets. A
-// datagram socket has one mailbox, and connecting it names where it sends.
+// A connection consists of two sockets and two mailboxes, one for each direction. A datagram socket has
+// one mailbox; connecting it only sets the destination.
 type unixSocket struct {
 	socketBase
 	p *Process
 
 	// Guarded by mu.
-	name      string      // bound to; empty: unnamed
-	node      fs.Node     // of the file that it is bound to; nil: none
-	inbox     *mailbox    // what arrives; nil: a stream that is not connected
-	outbox    *mailbox    // where it sends; nil: nowhere yet
-	other     *unixSocket // the peer of a connection, the destination of datagrams
-	peerName  string
-	peerCreds Credentials
-	listening bool
-	backlog   int
-	pending   []*unixSocket // connections that wait to be accepted, oldest first
-	shutWrite bool
+	name      string        // bound name; empty: unnamed
+	node      fs.Node       // the file it is bound to; nil: none
+	inbox     *mailbox      // received data; nil: a stream that is not connected
+	outbox    *mailbox      // the peer's inbox; nil: none yet
+	other     *unixSocket   // the peer of a connection, or the destination of datagrams
+	peerName  string        // bound name of other when it was connected
+	peerCreds Credentials   // SO_PEERCRED; of a listener: those passed to its peers
+	listening bool          // listen has been called
+	backlog   int           // as passed to listen
+	pending   []*unixSocket // connections waiting for accept, oldest first
+	shutWrite bool          // shut down for writing
 	closed    bool
 	sendLimit int // SO_SNDBUF
-	recvLimit int // SO_RCVBUF, remembered
+	recvLimit int // SO_RCVBUF; stored, without effect
 }
 
 // defaultUnixBuffer is net.core.wmem_default.
 const defaultUnixBuffer = 212992
 
-// maxUnixBuffer bounds SO_SNDBUF (net.core.wmem_max).
+// maxUnixBuffer limits SO_SNDBUF, in bytes (net.core.wmem_max).
 const maxUnixBuffer = 4 << 20
 
+// newUnix returns an unconnected socket. SOCK_RAW means SOCK_DGRAM, as on Linux.
 func (p *Process) newUnix(typ, protocol int) (*unixSocket, Errno) {
-	if protocol != 0 && protocol != syscall.AF_UNIX {
-		return nil, syscall.EPROTONOSUPPORT
+	if protocol != 0 && protocol != linux.AF_UNIX {
+		return nil, linux.EPROTONOSUPPORT
 	}
 	switch typ {
-	case syscall.SOCK_STREAM, syscall.SOCK_DGRAM, syscall.SOCK_SEQPACKET:
-	case syscall.SOCK_RAW:
-		typ = syscall.SOCK_DGRAM
+	case linux.SOCK_STREAM, linux.SOCK_DGRAM, linux.SOCK_SEQPACKET:
+	case linux.SOCK_RAW:
+		typ = linux.SOCK_DGRAM
 	default:
-		return nil, syscall.ESOCKTNOSUPPORT
+		return nil, linux.ESOCKTNOSUPPORT
 	}
 	s := &unixSocket{
-		socketBase: socketBase{domain: syscall.AF_UNIX, typ: typ},
+		socketBase: socketBase{domain: linux.AF_UNIX, typ: typ},
 		p:          p, sendLimit: defaultUnixBuffer, recvLimit: defaultUnixBuffer,
 	}
-	if typ == syscall.SOCK_DGRAM {
+	if typ == linux.SOCK_DGRAM {
 		s.inbox = s.newMailbox()
 	}
 	return s, 0
@@ -66,7 +67,7 @@ func (s *unixSocket) newMailbox() *mailbox {
 
 // pair connects two new sockets (socketpair(2)).
 func pair(a, b *unixSocket) {
-	if a.typ != syscall.SOCK_DGRAM {
+	if a.typ != linux.SOCK_DGRAM {
 		a.inbox, b.inbox = a.newMailbox(), b.newMailbox()
 	}
 	a.outbox, b.outbox = b.inbox, a.inbox
@@ -74,15 +75,17 @@ func pair(a, b *unixSocket) {
 	a.peerCreds, b.peerCreds = b.p.options.Credentials, a.p.options.Credentials
 }
 
-func (s *unixSocket) stream() bool { return s.typ == syscall.SOCK_STREAM }
+func (s *unixSocket) stream() bool { return s.typ == linux.SOCK_STREAM }
 
-// boxes are the two mailboxes.
+// boxes returns the two mailboxes.
 func (s *unixSocket) boxes() (in, out *mailbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inbox, s.outbox
 }
 
+// events implements file. A listener is readable while connections are pending. PollHup means that both
+// directions are shut.
 func (s *unixSocket) events() Events {
 	s.mu.Lock()
 	in, out, limit := s.inbox, s.outbox, s.sendLimit
@@ -120,13 +123,13 @@ func (s *unixSocket) events() Events {
 }
 
 func (s *unixSocket) bind(a Address) Errno {
-	if a.Family != syscall.AF_UNIX {
-		return syscall.EINVAL
+	if a.Family != linux.AF_UNIX {
+		return linux.EINVAL
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.name != "" {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	name, node, errno := s.p.bindUnix(s, a.Name)
 	if errno == 0 {
@@ -139,10 +142,10 @@ func (s *unixSocket) listen(backlog int) Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.typ == syscall.SOCK_DGRAM:
-		return syscall.EOPNOTSUPP
+	case s.typ == linux.SOCK_DGRAM:
+		return linux.EOPNOTSUPP
 	case s.name == "" || s.inbox != nil:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	s.listening = true
 	s.backlog = max(backlog, 0)
@@ -154,35 +157,37 @@ func (s *unixSocket) accept() (socket, Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.typ == syscall.SOCK_DGRAM:
-		return nil, syscall.EOPNOTSUPP
+	case s.typ == linux.SOCK_DGRAM:
+		return nil, linux.EOPNOTSUPP
 	case !s.listening || s.closed:
-		return nil, syscall.EINVAL
+		return nil, linux.EINVAL
 	case len(s.pending) == 0:
-		return nil, syscall.EAGAIN
+		return nil, linux.EAGAIN
 	}
 	c := s.pending[0]
 	s.pending = append([]*unixSocket(nil), s.pending[1:]...)
 	return c, 0
 }
 
+// connect connects to the socket bound to a name. Errors: EAGAIN if the listener's backlog is full,
+// EPROTOTYPE for a socket of another type, and those of findUnix.
 func (s *unixSocket) connect(a Address) Errno {
-	if a.Family == syscall.AF_UNSPEC && s.typ == syscall.SOCK_DGRAM {
+	if a.Family == linux.AF_UNSPEC && s.typ == linux.SOCK_DGRAM {
 		s.mu.Lock()
 		s.other, s.outbox, s.peerName = nil, nil, ""
 		s.mu.Unlock()
 		return 0
 	}
-	if a.Family != syscall.AF_UNIX {
-		return syscall.EINVAL
+	if a.Family != linux.AF_UNIX {
+		return linux.EINVAL
 	}
 	to, errno := s.p.findUnix(a.Name)
 	switch {
 	case errno != 0:
 		return errno
 	case to.typ != s.typ:
-		return syscall.EPROTOTYPE
-	case s.typ == syscall.SOCK_DGRAM:
+		return linux.EPROTOTYPE
+	case s.typ == linux.SOCK_DGRAM:
 		s.mu.Lock()
 		s.other, s.outbox, s.peerName = to, to.inbox, a.Name
 		s.mu.Unlock()
@@ -192,8 +197,7 @@ func (s *unixSocket) connect(a Address) Errno {
 	return s.connectStream(to)
 }
 
-// connectStream makes the server's end of a connection and leaves it with the
-// listener.
+// connectStream creates the server's end of a connection and queues it at the listener.
 func (s *unixSocket) connectStream(to *unixSocket) Errno {
 	s.mu.Lock()
 	state, name := s.inbox != nil, s.name
@@ -201,9 +205,9 @@ func (s *unixSocket) connectStream(to *unixSocket) Errno {
 	s.mu.Unlock()
 	switch {
 	case state:
-		return syscall.EISCONN
+		return linux.EISCONN
 	case listening:
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	server, _ := s.p.newUnix(s.typ, 0)
 	server.inbox = server.newMailbox()
@@ -214,15 +218,15 @@ func (s *unixSocket) connectStream(to *unixSocket) Errno {
 	to.mu.Lock()
 	if !to.listening || to.closed {
 		to.mu.Unlock()
-		return syscall.ECONNREFUSED
+		return linux.ECONNREFUSED
 	}
 	if len(to.pending) > to.backlog {
 		to.mu.Unlock()
-		return syscall.EAGAIN
+		return linux.EAGAIN
 	}
 	server.name = to.name
 	creds, peerName := to.peerCreds, to.name
-	s.mu.Lock() // two sockets: a listener before one that connects
+	s.mu.Lock() // lock order of two sockets: the listener first
 	s.inbox, s.outbox, s.other = in, server.inbox, server
 	s.peerCreds, s.peerName = creds, peerName
 	s.mu.Unlock()
@@ -233,26 +237,29 @@ func (s *unixSocket) connectStream(to *unixSocket) Errno {
 	return 0
 }
 
+// shutdown implements shutdown(2) through the mailboxes, so the peer notices it.
 func (s *unixSocket) shutdown(how int) Errno {
 	in, out := s.boxes()
-	if s.typ != syscall.SOCK_DGRAM && out == nil {
-		return syscall.ENOTCONN
+	if s.typ != linux.SOCK_DGRAM && out == nil {
+		return linux.ENOTCONN
 	}
-	if how != syscall.SHUT_RD {
+	if how != linux.SHUT_RD {
 		s.mu.Lock()
 		s.shutWrite = true
 		s.mu.Unlock()
-		if out != nil && s.typ != syscall.SOCK_DGRAM {
+		if out != nil && s.typ != linux.SOCK_DGRAM {
 			out.end(0)
 		}
 	}
-	if how != syscall.SHUT_WR && in != nil {
+	if how != linux.SHUT_WR && in != nil {
 		in.refuse()
 	}
 	s.q.tell(PollIn | PollOut | PollRdHup)
 	return 0
 }
 
+// close releases the name, closes pending connections, and ends the peer's input: with ECONNRESET if
+// data was left unread.
 func (s *unixSocket) close() {
 	s.mu.Lock()
 	s.closed = true
@@ -265,18 +272,18 @@ func (s *unixSocket) close() {
 		c.close()
 	}
 	unread := in != nil && in.refuse()
-	if out == nil || s.typ == syscall.SOCK_DGRAM {
+	if out == nil || s.typ == linux.SOCK_DGRAM {
 		return
 	}
 	if unread {
-		out.end(syscall.ECONNRESET)
+		out.end(linux.ECONNRESET)
 	} else {
 		out.end(0)
 	}
 }
 
 func (s *unixSocket) unixAddress(name string) Address {
-	return Address{Family: syscall.AF_UNIX, Name: name}
+	return Address{Family: linux.AF_UNIX, Name: name}
 }
 
 func (s *unixSocket) local() Address {
@@ -289,14 +296,14 @@ func (s *unixSocket) peer() (Address, Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.other == nil {
-		return Address{}, syscall.ENOTCONN
+		return Address{}, linux.ENOTCONN
 	}
 	return s.unixAddress(s.peerName), 0
 }
 
 func (s *unixSocket) read(b []byte) (int, Errno) {
 	r, errno := s.recv(b, 0)
-	for _, c := range r.Control { // read(2) has no place for them
+	for _, c := range r.Control { // read(2) cannot return descriptors
 		dropPassed(c.passed)
 	}
 	return r.N, errno
@@ -304,12 +311,13 @@ func (s *unixSocket) read(b []byte) (int, Errno) {
 
 func (s *unixSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
 
+// recv implements socket. With SO_PASSCRED it adds a message with the sender's credentials.
 func (s *unixSocket) recv(b []byte, flags int) (Received, Errno) {
 	in, _ := s.boxes()
 	if in == nil {
-		return Received{}, syscall.EINVAL
+		return Received{}, linux.EINVAL
 	}
-	peek := flags&syscall.MSG_PEEK != 0
+	peek := flags&linux.MSG_PEEK != 0
 	var r Received
 	var errno Errno
 	if s.stream() {
@@ -321,7 +329,7 @@ func (s *unixSocket) recv(b []byte, flags int) (Received, Errno) {
 		r, errno = in.takeMessage(b, peek)
 	}
 	if r.N < r.Len {
-		r.Flags |= syscall.MSG_TRUNC
+		r.Flags |= linux.MSG_TRUNC
 	}
 	if s.wantsCredentials() && errno == 0 {
 		r.Control = append(r.Control, s.credentials())
@@ -335,38 +343,40 @@ func (s *unixSocket) wantsCredentials() bool {
 	return s.passCred
 }
 
-// credentials is the SCM_CREDENTIALS message: every sender is this process.
+// credentials returns an SCM_CREDENTIALS message. The sender is always this process.
 func (s *unixSocket) credentials() Control {
-	return Control{Level: syscall.SOL_SOCKET, Type: syscall.SCM_CREDENTIALS, Data: s.p.options.Credentials.value()}
+	return Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: s.p.options.Credentials.value()}
 }
 
-// value is the struct ucred.
+// value encodes a struct ucred.
 func (c Credentials) value() []byte {
 	b := binary.NativeEndian.AppendUint32(nil, uint32(c.PID))
 	b = binary.NativeEndian.AppendUint32(b, uint32(c.UID))
 	return binary.NativeEndian.AppendUint32(b, uint32(c.GID))
 }
 
+// send implements socket. Once the receiver's mailbox accepts a message, it owns the passed
+// descriptors.
 func (s *unixSocket) send(b []byte, m Outgoing) (int, Errno) {
 	s.mu.Lock()
 	out, limit, shut, from := s.outbox, s.sendLimit, s.shutWrite, s.name
 	s.mu.Unlock()
 	switch {
 	case shut:
-		return 0, syscall.EPIPE
-	case m.To.Family != syscall.AF_UNSPEC:
+		return 0, linux.EPIPE
+	case m.To.Family != linux.AF_UNSPEC:
 		var errno Errno
 		if out, errno = s.destination(m.To); errno != 0 {
 			return 0, errno
 		}
 	case out == nil:
-		return 0, syscall.ENOTCONN
+		return 0, linux.ENOTCONN
 	}
 	if s.stream() && len(b) == 0 {
 		return 0, 0
 	}
 	l := letter{data: b}
-	if s.typ == syscall.SOCK_DGRAM && from != "" { // an unnamed sender has no address at all
+	if s.typ == linux.SOCK_DGRAM && from != "" { // an unnamed sender has no address
 		l.from = s.unixAddress(from)
 	}
 	for _, c := range m.Control {
@@ -375,39 +385,39 @@ func (s *unixSocket) send(b []byte, m Outgoing) (int, Errno) {
 		}
 	}
 	n, errno := out.put(l, limit, s.stream(), &s.q)
-	if errno == syscall.EPIPE && s.typ == syscall.SOCK_DGRAM {
-		errno = syscall.ECONNREFUSED
+	if errno == linux.EPIPE && s.typ == linux.SOCK_DGRAM {
+		errno = linux.ECONNREFUSED
 	}
 	if errno == 0 {
 		for i := range m.Control {
-			m.Control[i].passed = nil // the receiver's now
+			m.Control[i].passed = nil // now owned by the receiver
 		}
 	}
 	return n, errno
 }
 
-// destination is where a datagram with an address goes.
+// destination returns the mailbox for a datagram with an address.
 func (s *unixSocket) destination(a Address) (*mailbox, Errno) {
-	if s.typ != syscall.SOCK_DGRAM {
+	if s.typ != linux.SOCK_DGRAM {
 		if in, _ := s.boxes(); in != nil {
-			return nil, syscall.EISCONN
+			return nil, linux.EISCONN
 		}
-		return nil, syscall.EOPNOTSUPP
+		return nil, linux.EOPNOTSUPP
 	}
-	if a.Family != syscall.AF_UNIX {
-		return nil, syscall.EINVAL
+	if a.Family != linux.AF_UNIX {
+		return nil, linux.EINVAL
 	}
 	to, errno := s.p.findUnix(a.Name)
 	switch {
 	case errno != 0:
 		return nil, errno
-	case to.typ != syscall.SOCK_DGRAM:
-		return nil, syscall.EPROTOTYPE
+	case to.typ != linux.SOCK_DGRAM:
+		return nil, linux.EPROTOTYPE
 	}
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	if to.other != nil && to.other != s {
-		return nil, syscall.EPERM
+		return nil, linux.EPERM
 	}
 	return to.inbox, 0
 }
@@ -425,35 +435,35 @@ func (s *unixSocket) takeError() Errno {
 }
 
 func (s *unixSocket) option(level, name int) ([]byte, Errno) {
-	if level != syscall.SOL_SOCKET {
-		return nil, syscall.EOPNOTSUPP
+	if level != linux.SOL_SOCKET {
+		return nil, linux.EOPNOTSUPP
 	}
 	s.mu.Lock()
 	send, recv, listening, creds := s.sendLimit, s.recvLimit, s.listening, s.peerCreds
 	s.mu.Unlock()
 	switch name {
-	case syscall.SO_SNDBUF:
+	case linux.SO_SNDBUF:
 		return intValue(send), 0
-	case syscall.SO_RCVBUF:
+	case linux.SO_RCVBUF:
 		return intValue(recv), 0
-	case syscall.SO_ACCEPTCONN:
+	case linux.SO_ACCEPTCONN:
 		return boolValue(listening), 0
-	case syscall.SO_PEERCRED:
+	case linux.SO_PEERCRED:
 		return creds.value(), 0
-	case syscall.SO_REUSEADDR, soReusePort, syscall.SO_KEEPALIVE, syscall.SO_BROADCAST:
+	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST:
 		return intValue(0), 0
-	case syscall.SO_LINGER:
+	case linux.SO_LINGER:
 		return make([]byte, 8), 0
 	}
 	return s.socketBase.option(name)
 }
 
 func (s *unixSocket) setOption(level, name int, value []byte) Errno {
-	if level != syscall.SOL_SOCKET {
-		return syscall.EOPNOTSUPP
+	if level != linux.SOL_SOCKET {
+		return linux.EOPNOTSUPP
 	}
 	switch name {
-	case syscall.SO_SNDBUF, syscall.SO_RCVBUF, soSndBufForce, soRcvBufForce:
+	case linux.SO_SNDBUF, linux.SO_RCVBUF, linux.SO_SNDBUFFORCE, linux.SO_RCVBUFFORCE:
 		n, errno := parseInt(value)
 		if errno != 0 {
 			return errno
@@ -461,20 +471,20 @@ func (s *unixSocket) setOption(level, name int, value []byte) Errno {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		n = bufferSize(n)
-		if name == syscall.SO_SNDBUF || name == soSndBufForce {
+		if name == linux.SO_SNDBUF || name == linux.SO_SNDBUFFORCE {
 			s.sendLimit = n
 		} else {
 			s.recvLimit = n
 		}
 		return 0
-	case syscall.SO_REUSEADDR, soReusePort, syscall.SO_KEEPALIVE, syscall.SO_BROADCAST, syscall.SO_LINGER:
-		return 0 // nothing to change: names are not reused, and nothing lingers
+	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST, linux.SO_LINGER:
+		return 0 // no effect: names are not reused, and close does not linger
 	}
 	return s.socketBase.setOption(name, value)
 }
 
-// bufferSize is what SO_SNDBUF and SO_RCVBUF set: twice what is asked, within
-// bounds (socket(7)).
+// bufferSize returns the size set by SO_SNDBUF and SO_RCVBUF: twice the given value, within limits
+// (socket(7)).
 func bufferSize(n int) int {
 	return max(4608, min(2*n, maxUnixBuffer))
 }

@@ -3,29 +3,30 @@ package posix
 import (
 	"bytes"
 	"encoding/binary"
-	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
-func abstract(name string) Address { return Address{Family: syscall.AF_UNIX, Name: "\x00" + name} }
+func abstract(name string) Address { return Address{Family: linux.AF_UNIX, Name: "\x00" + name} }
 
-// A stream joins writes; messages keep their boundaries, and what does not fit
-// is lost (unix(7), recvmsg(2)).
+// A stream joins writes. Messages keep their boundaries, and the part that does not fit is lost
+// (unix(7), recvmsg(2)).
 func TestUnixBoundaries(t *testing.T) {
 	p := process(t)
 	for _, c := range []struct {
 		typ         int
 		first, rest string
 	}{
-		{syscall.SOCK_STREAM, "one", "two"},
-		{syscall.SOCK_SEQPACKET, "one", "t"},
-		{syscall.SOCK_DGRAM, "one", "t"},
+		{linux.SOCK_STREAM, "one", "two"},
+		{linux.SOCK_SEQPACKET, "one", "t"},
+		{linux.SOCK_DGRAM, "one", "t"},
 	} {
-		a, b := unixPair(t, p, c.typ|syscall.SOCK_NONBLOCK)
+		a, b := unixPair(t, p, c.typ|linux.SOCK_NONBLOCK)
 		p.Write(a, []byte("one"))
 		p.Write(a, []byte("two"))
 		buf := make([]byte, 3)
-		r, errno := p.Recv(b, buf, syscall.MSG_PEEK)
+		r, errno := p.Recv(b, buf, linux.MSG_PEEK)
 		ok(t, errno)
 		if string(buf[:r.N]) != c.first {
 			t.Errorf("type %d: peek %q", c.typ, buf[:r.N])
@@ -35,19 +36,19 @@ func TestUnixBoundaries(t *testing.T) {
 			t.Errorf("type %d: first %q", c.typ, buf[:r.N])
 		}
 		r, _ = p.Recv(b, buf[:len(c.rest)], 0)
-		if string(buf[:r.N]) != c.rest || r.Len != 3 || (r.Flags&syscall.MSG_TRUNC != 0) != (len(c.rest) < 3) {
+		if string(buf[:r.N]) != c.rest || r.Len != 3 || (r.Flags&linux.MSG_TRUNC != 0) != (len(c.rest) < 3) {
 			t.Errorf("type %d: rest %q, %+v", c.typ, buf[:r.N], r)
 		}
 		_, errno = p.Recv(b, buf, 0)
-		wantErrno(t, errno, syscall.EAGAIN, "nothing left")
+		wantErrno(t, errno, linux.EAGAIN, "nothing left")
 	}
 }
 
-// A full socket takes no more and tells when there is room.
+// A full socket rejects data and notifies the writer when there is room.
 func TestUnixRoom(t *testing.T) {
 	p := process(t)
-	for _, typ := range []int{syscall.SOCK_STREAM, syscall.SOCK_DGRAM} {
-		a, b := unixPair(t, p, typ|syscall.SOCK_NONBLOCK)
+	for _, typ := range []int{linux.SOCK_STREAM, linux.SOCK_DGRAM} {
+		a, b := unixPair(t, p, typ|linux.SOCK_NONBLOCK)
 		block := make([]byte, 10_000)
 		total := 0
 		var errno Errno
@@ -57,7 +58,7 @@ func TestUnixRoom(t *testing.T) {
 				total += n
 			}
 		}
-		wantErrno(t, errno, syscall.EAGAIN, "full")
+		wantErrno(t, errno, linux.EAGAIN, "full")
 		if total < 100_000 || total > defaultUnixBuffer+len(block) {
 			t.Errorf("%d bytes fit", total)
 		}
@@ -71,25 +72,25 @@ func TestUnixRoom(t *testing.T) {
 			t.Errorf("told %x when there is room", e)
 		}
 		ok(t, p.Close(b))
-		if typ == syscall.SOCK_STREAM { // a datagram socket may have other senders
+		if typ == linux.SOCK_STREAM { // a datagram socket may have other senders
 			if e := <-told; e&(PollHup|PollOut|PollIn) == 0 {
 				t.Errorf("told %x when the peer closes", e)
 			}
 		}
 	}
 	_, errno := p.Write(0, make([]byte, 1<<20))
-	wantErrno(t, errno, syscall.EPIPE, "write to nobody")
+	wantErrno(t, errno, linux.EPIPE, "write to nobody")
 }
 
-// The end of a stream is 0; after data that nobody read it is ECONNRESET; writing
-// to it is EPIPE.
+// The end of a stream reads as 0 bytes, or as ECONNRESET if the peer left data unread. Writing to a
+// closed peer returns EPIPE.
 func TestUnixEnds(t *testing.T) {
 	p := process(t)
-	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	a, b := unixPair(t, p, linux.SOCK_STREAM)
 	p.Write(a, []byte("x"))
-	ok(t, p.Shutdown(a, syscall.SHUT_WR))
+	ok(t, p.Shutdown(a, linux.SHUT_WR))
 	_, errno := p.Write(a, []byte("y"))
-	wantErrno(t, errno, syscall.EPIPE, "write after shutdown")
+	wantErrno(t, errno, linux.EPIPE, "write after shutdown")
 	buf := make([]byte, 4)
 	if n, errno := p.Read(b, buf); n != 1 || errno != 0 {
 		t.Errorf("read: %d, %v", n, errno)
@@ -100,53 +101,53 @@ func TestUnixEnds(t *testing.T) {
 	p.Write(b, []byte("unread"))
 	ok(t, p.Close(a))
 	_, errno = p.Read(b, buf)
-	wantErrno(t, errno, syscall.ECONNRESET, "the peer did not read")
+	wantErrno(t, errno, linux.ECONNRESET, "the peer did not read")
 	_, errno = p.Write(b, buf)
-	wantErrno(t, errno, syscall.EPIPE, "the peer has gone")
+	wantErrno(t, errno, linux.EPIPE, "the peer has gone")
 }
 
 func TestUnixNamesAreUnique(t *testing.T) {
 	p := process(t)
-	for _, name := range []Address{abstract("x"), {Family: syscall.AF_UNIX, Name: "/x"}} {
-		l := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))
+	for _, name := range []Address{abstract("x"), {Family: linux.AF_UNIX, Name: "/x"}} {
+		l := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_STREAM, 0))
 		ok(t, p.Bind(l, name))
-		other := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))
-		wantErrno(t, p.Bind(other, name), syscall.EADDRINUSE, "second bind")
-		wantErrno(t, p.Connect(other, name), syscall.ECONNREFUSED, "nobody listens yet")
+		other := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_STREAM, 0))
+		wantErrno(t, p.Bind(other, name), linux.EADDRINUSE, "second bind")
+		wantErrno(t, p.Connect(other, name), linux.ECONNREFUSED, "nobody listens yet")
 		ok(t, p.Listen(l, 0))
 		ok(t, p.Connect(other, name))
-		wantErrno(t, p.Connect(other, name), syscall.EISCONN, "connect twice")
+		wantErrno(t, p.Connect(other, name), linux.EISCONN, "connect twice")
 		if peer, errno := p.GetPeerName(other); peer != name || errno != 0 {
 			t.Errorf("peer %+v, %v", peer, errno)
 		}
 		// One connection more than the backlog waits; then there is no room.
-		third := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0))
-		wantErrno(t, p.Connect(third, name), syscall.EAGAIN, "backlog")
-		dgram := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0))
-		wantErrno(t, p.Connect(dgram, name), syscall.EPROTOTYPE, "another type")
+		third := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0))
+		wantErrno(t, p.Connect(third, name), linux.EAGAIN, "backlog")
+		dgram := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_DGRAM, 0))
+		wantErrno(t, p.Connect(dgram, name), linux.EPROTOTYPE, "another type")
 		ok(t, p.Close(l))
-		if !isAbstract(name.Name) { // the file stays
-			wantErrno(t, p.Bind(third, name), syscall.EADDRINUSE, "the file of a socket that was closed")
-			ok(t, p.RenameAt(atFDCWD, name.Name, atFDCWD, "/old", 0))
-			wantErrno(t, p.Connect(third, Address{Family: syscall.AF_UNIX, Name: "/old"}), syscall.ECONNREFUSED, "nobody is there")
+		if !isAbstract(name.Name) { // the file is not removed
+			wantErrno(t, p.Bind(third, name), linux.EADDRINUSE, "the file of a socket that was closed")
+			ok(t, p.RenameAt(linux.AT_FDCWD, name.Name, linux.AT_FDCWD, "/old", 0))
+			wantErrno(t, p.Connect(third, Address{Family: linux.AF_UNIX, Name: "/old"}), linux.ECONNREFUSED, "nobody is there")
 		}
 		ok(t, p.Bind(third, name))
 	}
-	auto := fd(t)(p.Socket(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0))
-	ok(t, p.Bind(auto, Address{Family: syscall.AF_UNIX}))
+	auto := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_DGRAM, 0))
+	ok(t, p.Bind(auto, Address{Family: linux.AF_UNIX}))
 	if a, _ := p.GetSockName(auto); len(a.Name) != 6 || a.Name[0] != 0 {
 		t.Errorf("autobind gave %q", a.Name)
 	}
 }
 
-// Descriptors that are passed arrive as new descriptors of the same file, and
-// those that nobody receives are closed.
+// Passed descriptors arrive as new descriptors of the same file. Descriptors that are never received
+// are closed.
 func TestPassDescriptors(t *testing.T) {
 	p := process(t)
-	a, b := unixPair(t, p, syscall.SOCK_STREAM)
-	x, y := unixPair(t, p, syscall.SOCK_STREAM)
+	a, b := unixPair(t, p, linux.SOCK_STREAM)
+	x, y := unixPair(t, p, linux.SOCK_STREAM)
 	rights := func(fds ...int) []Control {
-		c := Control{Level: syscall.SOL_SOCKET, Type: syscall.SCM_RIGHTS}
+		c := Control{Level: linux.SOL_SOCKET, Type: linux.SCM_RIGHTS}
 		for _, n := range fds {
 			c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(n))
 		}
@@ -155,13 +156,13 @@ func TestPassDescriptors(t *testing.T) {
 	_, errno := p.Send(a, []byte("m"), Outgoing{Control: rights(x)})
 	ok(t, errno)
 	ok(t, p.Close(x))
-	r, errno := p.Recv(b, make([]byte, 10), syscall.MSG_CMSG_CLOEXEC)
+	r, errno := p.Recv(b, make([]byte, 10), linux.MSG_CMSG_CLOEXEC)
 	ok(t, errno)
 	if len(r.Control) != 1 || len(r.Control[0].Data) != 4 {
 		t.Fatalf("control %+v", r.Control)
 	}
 	got := int(binary.NativeEndian.Uint32(r.Control[0].Data))
-	if flags, _ := p.Fcntl(got, syscall.F_GETFD, 0); flags != syscall.FD_CLOEXEC {
+	if flags, _ := p.Fcntl(got, linux.F_GETFD, 0); flags != linux.FD_CLOEXEC {
 		t.Error("MSG_CMSG_CLOEXEC was not heard")
 	}
 	p.Write(got, []byte("passed"))
@@ -177,17 +178,17 @@ func TestPassDescriptors(t *testing.T) {
 		t.Errorf("a descriptor that nobody received is still open: %d, %v", n, errno)
 	}
 	_, errno = p.Send(y, []byte("m"), Outgoing{Control: rights(99)})
-	wantErrno(t, errno, syscall.EBADF, "passing what is not open")
+	wantErrno(t, errno, linux.EBADF, "passing what is not open")
 }
 
 func TestCredentials(t *testing.T) {
 	p := New(Options{Credentials: Credentials{PID: 7, UID: 8, GID: 9}})
-	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	a, b := unixPair(t, p, linux.SOCK_STREAM)
 	want := []byte{7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0}
-	if got, errno := p.GetSockOpt(a, syscall.SOL_SOCKET, syscall.SO_PEERCRED); !bytes.Equal(got, want) || errno != 0 {
+	if got, errno := p.GetSockOpt(a, linux.SOL_SOCKET, linux.SO_PEERCRED); !bytes.Equal(got, want) || errno != 0 {
 		t.Errorf("SO_PEERCRED % x, %v", got, errno)
 	}
-	ok(t, p.SetSockOpt(b, syscall.SOL_SOCKET, syscall.SO_PASSCRED, intValue(1)))
+	ok(t, p.SetSockOpt(b, linux.SOL_SOCKET, linux.SO_PASSCRED, intValue(1)))
 	p.Write(a, []byte("x"))
 	r, errno := p.Recv(b, make([]byte, 1), 0)
 	if errno != 0 || len(r.Control) != 1 || !bytes.Equal(r.Control[0].Data, want) {

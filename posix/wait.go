@@ -7,21 +7,31 @@ import (
 	"time"
 )
 
-// watch is one entry of a waitQueue.
+// Waiting without lost wakeups. A waiter first adds its watch to the queue of the file, and only then tries
+// the call or asks for events. An event before the try is found by the try, and an event after it is
+// reported to the watch. A report may be spurious, so a waiter always tries again.
+//
+// A file reports an event after the change is visible. A watch runs on the goroutine that caused the
+// event, which is often a shard of the stack. So a watch must neither block nor take the lock of a file.
+//
+// Rejected: a condition variable for each file, because epoll and the runtime's poller need a callback, and
+// one mechanism serves all waiters.
+
+// watch is an entry of a waitQueue.
 type watch struct {
-	// f is told which events have begun. It must not block and not call the
-	// file. An event may have passed already.
+	// f is called with the events that have occurred. It must not block and must not call the file. An
+	// event may have passed already.
 	f func(Events)
 }
 
-// waitQueue holds those who want to know when a file becomes ready. Telling
-// them takes no lock: the list is replaced, never changed.
+// waitQueue holds the watches of the waiters on a file. Notifying them takes no lock: the list is
+// replaced, never modified.
 type waitQueue struct {
 	mu   sync.Mutex // guards replacing the list
 	list atomic.Pointer[[]*watch]
-	edge atomic.Bool // somebody expects to be told at every arrival, not just the first
+	edge atomic.Bool // a waiter wants a notification for every arrival (edge-triggered), not only the first
 
-	wanted func() // if it is there, called after each add: there is somebody to tell
+	wanted func() // if not nil, called after each add: the file now needs to report events
 }
 
 func (q *waitQueue) add(w *watch) {
@@ -54,7 +64,7 @@ func (q *waitQueue) remove(w *watch) {
 	q.list.Store(&list)
 }
 
-// tell calls everybody.
+// tell notifies all watches.
 func (q *waitQueue) tell(e Events) {
 	list := q.list.Load()
 	if list == nil {
@@ -65,17 +75,16 @@ func (q *waitQueue) tell(e Events) {
 	}
 }
 
-// sleeper is a goroutine that waits for a file because the program asked to be
-// blocked. It enters the queue once, then tries and sleeps in turns, so no event
-// is lost between a try and a sleep.
+// sleeper is a goroutine blocked in a call on a file. It registers once, and then alternates between
+// trying and sleeping. So no event is lost between a try and a sleep.
 type sleeper struct {
 	q     *waitQueue
 	w     watch
-	bell  chan struct{} // sent to by whoever tells the queue, received by the sleeper, never closed; full: it will look anyway
-	timer *time.Timer   // nil: sleep for ever
+	bell  chan struct{} // capacity 1; the watch sends, the sleeper receives; never closed; full: it will look anyway
+	timer *time.Timer   // nil: no timeout
 }
 
-// newSleeper enters q. A timeout of zero means for ever.
+// newSleeper registers with q. A timeout of 0 means forever.
 func newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
 	s := &sleeper{q: q, bell: make(chan struct{}, 1)}
 	s.w.f = func(Events) {
@@ -91,7 +100,7 @@ func newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
 	return s
 }
 
-// sleep returns true when something may have happened, false when time is up.
+// sleep returns true when an event may have occurred, and false when the time is up.
 func (s *sleeper) sleep() bool {
 	if s.timer == nil {
 		<-s.bell

@@ -1,12 +1,13 @@
 package posix
 
 import (
-	"syscall"
 	"testing"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// wait collects events, for at most as long as a test should take.
+// epollWait collects events, and fails the test if it takes too long.
 func epollWait(t testing.TB, p *Process, ep int, timeout time.Duration) []EpollEvent {
 	t.Helper()
 	events := make([]EpollEvent, 8)
@@ -17,22 +18,22 @@ func epollWait(t testing.TB, p *Process, ep int, timeout time.Duration) []EpollE
 
 const long = 10 * time.Second
 
-// Level-triggered, an event is told as long as it holds; edge-triggered, when it
-// begins; one-shot, once (epoll(7)).
+// A level-triggered event is reported as long as it holds, an edge-triggered one when it begins, a
+// one-shot event once (epoll(7)).
 func TestEpollTriggers(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags        uint32
-		again, later int // events on asking again, and after more has arrived
+		again, later int // number of events in a second wait, and after more data
 	}{
 		"level":    {0, 1, 1},
-		"edge":     {epollET, 0, 1},
-		"one shot": {epollOneShot, 0, 0},
+		"edge":     {linux.EPOLLET, 0, 1},
+		"one shot": {linux.EPOLLONESHOT, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := process(t)
-			client, server := tcpPair(t, p, syscall.SOCK_NONBLOCK)
+			client, server := tcpPair(t, p, linux.SOCK_NONBLOCK)
 			ep := fd(t)(p.EpollCreate(0))
-			ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, server, EpollEvent{uint32(PollIn) | c.flags, 99}))
+			ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, server, EpollEvent{uint32(PollIn) | c.flags, 99}))
 			if got := epollWait(t, p, ep, 0); len(got) != 0 {
 				t.Errorf("before data: %v", got)
 			}
@@ -59,54 +60,54 @@ func TestEpollTriggers(t *testing.T) {
 
 func TestEpollControl(t *testing.T) {
 	p := process(t)
-	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	a, b := unixPair(t, p, linux.SOCK_STREAM)
 	ep := fd(t)(p.EpollCreate(0))
 	in := EpollEvent{Events: uint32(PollIn)}
-	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_MOD, a, in), syscall.ENOENT, "change of what is not there")
-	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_DEL, a, in), syscall.ENOENT, "removal of what is not there")
-	ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, a, in))
-	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, a, in), syscall.EEXIST, "adding twice")
-	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, ep, in), syscall.EINVAL, "adding itself")
-	wantErrno(t, p.EpollCtl(a, syscall.EPOLL_CTL_ADD, b, in), syscall.EINVAL, "a socket as a set")
-	wantErrno(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, 63, in), syscall.EBADF, "a descriptor that is not open")
-	wantErrno(t, p.EpollCtl(ep, 77, a, in), syscall.EINVAL, "another operation")
+	wantErrno(t, p.EpollCtl(ep, linux.EPOLL_CTL_MOD, a, in), linux.ENOENT, "change of what is not there")
+	wantErrno(t, p.EpollCtl(ep, linux.EPOLL_CTL_DEL, a, in), linux.ENOENT, "removal of what is not there")
+	ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, a, in))
+	wantErrno(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, a, in), linux.EEXIST, "adding twice")
+	wantErrno(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, ep, in), linux.EINVAL, "adding itself")
+	wantErrno(t, p.EpollCtl(a, linux.EPOLL_CTL_ADD, b, in), linux.EINVAL, "a socket as a set")
+	wantErrno(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, 63, in), linux.EBADF, "a descriptor that is not open")
+	wantErrno(t, p.EpollCtl(ep, 77, a, in), linux.EINVAL, "another operation")
 	p.Write(b, []byte("x"))
 	if got := epollWait(t, p, ep, 0); len(got) != 1 {
 		t.Errorf("readable: %v", got)
 	}
-	ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_MOD, a, EpollEvent{Events: uint32(PollOut)}))
+	ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_MOD, a, EpollEvent{Events: uint32(PollOut)}))
 	if got := epollWait(t, p, ep, 0); len(got) != 1 || got[0].Events != uint32(PollOut) {
 		t.Errorf("writable: %v", got)
 	}
-	ok(t, p.Close(a)) // takes it out of the set
+	ok(t, p.Close(a)) // removes it from the set
 	if got := epollWait(t, p, ep, 0); len(got) != 0 {
 		t.Errorf("after close: %v", got)
 	}
 }
 
-// A set lies in another, and not in a circle.
+// Sets can be nested, but not in a cycle.
 func TestEpollNesting(t *testing.T) {
 	p := process(t)
-	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	a, b := unixPair(t, p, linux.SOCK_STREAM)
 	inner, outer := fd(t)(p.EpollCreate(0)), fd(t)(p.EpollCreate(0))
 	in := EpollEvent{Events: uint32(PollIn)}
-	ok(t, p.EpollCtl(outer, syscall.EPOLL_CTL_ADD, inner, in))
-	wantErrno(t, p.EpollCtl(inner, syscall.EPOLL_CTL_ADD, outer, in), syscall.ELOOP, "a circle")
-	ok(t, p.EpollCtl(inner, syscall.EPOLL_CTL_ADD, a, in))
+	ok(t, p.EpollCtl(outer, linux.EPOLL_CTL_ADD, inner, in))
+	wantErrno(t, p.EpollCtl(inner, linux.EPOLL_CTL_ADD, outer, in), linux.ELOOP, "a circle")
+	ok(t, p.EpollCtl(inner, linux.EPOLL_CTL_ADD, a, in))
 	p.Write(b, []byte("x"))
 	if got := epollWait(t, p, outer, long); len(got) != 1 {
 		t.Errorf("events: %v", got)
 	}
 }
 
-// More events than asked for come in turns.
+// If more events are ready than fit, all are reported in turn.
 func TestEpollFair(t *testing.T) {
 	p := process(t)
 	ep := fd(t)(p.EpollCreate(0))
 	for i := range 5 {
-		a, b := unixPair(t, p, syscall.SOCK_STREAM)
+		a, b := unixPair(t, p, linux.SOCK_STREAM)
 		p.Write(b, []byte("x"))
-		ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, a, EpollEvent{uint32(PollIn), uint64(i)}))
+		ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, a, EpollEvent{uint32(PollIn), uint64(i)}))
 	}
 	seen := map[uint64]int{}
 	for range 10 {
@@ -127,7 +128,7 @@ func TestEpollFair(t *testing.T) {
 
 func TestPoll(t *testing.T) {
 	p := process(t)
-	a, b := unixPair(t, p, syscall.SOCK_STREAM)
+	a, b := unixPair(t, p, linux.SOCK_STREAM)
 	fds := []PollFD{{FD: a, Events: PollIn}, {FD: -1, Events: PollIn, Revents: 1}, {FD: 50, Events: PollIn}, {FD: 63}}
 	if n, errno := p.Poll(fds, 0); n != 2 || errno != 0 || fds[0].Revents != 0 || fds[1].Revents != 0 || fds[2].Revents != PollNval || fds[3].Revents != PollNval {
 		t.Errorf("%d, %v, %v", n, errno, fds)
@@ -148,12 +149,11 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// Edge-triggered, each arrival is an event, whether what came before has been read or not
-// (epoll(7)).
+// With EPOLLET, each arrival is an event, even if earlier data has not been read (epoll(7)).
 func TestEpollEdgeTellsOfMore(t *testing.T) {
 	for name, pair := range map[string]func(p *Process) (from, to int){
-		"tcp":  func(p *Process) (int, int) { return tcpPair(t, p, syscall.SOCK_NONBLOCK) },
-		"unix": func(p *Process) (int, int) { return unixPair(t, p, syscall.SOCK_STREAM) },
+		"tcp":  func(p *Process) (int, int) { return tcpPair(t, p, linux.SOCK_NONBLOCK) },
+		"unix": func(p *Process) (int, int) { return unixPair(t, p, linux.SOCK_STREAM) },
 		"pipe": func(p *Process) (int, int) {
 			fds, errno := p.Pipe2(0)
 			ok(t, errno)
@@ -164,7 +164,7 @@ func TestEpollEdgeTellsOfMore(t *testing.T) {
 			p := process(t)
 			from, to := pair(p)
 			ep := fd(t)(p.EpollCreate(0))
-			ok(t, p.EpollCtl(ep, syscall.EPOLL_CTL_ADD, to, EpollEvent{uint32(PollIn) | epollET, 99}))
+			ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, to, EpollEvent{uint32(PollIn) | linux.EPOLLET, 99}))
 			for i, data := range []string{"one", "two", "three"} {
 				p.Write(from, []byte(data))
 				if got := epollWait(t, p, ep, long); len(got) != 1 {

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// TCP_DEFER_ACCEPT of listeners that connections of the host's are handed to: a connection that
-// brings no data is kept back for so long, as one of Loam's own is (stack.TCPConn). The host has
-// accepted it all the same: who connects sees no difference.
+// TCP_DEFER_ACCEPT for connections of the host: a connection without data is withheld from the listener
+// for a limited time, as Loam's own connections are (stack.TCPConn). The host has completed the
+// handshake anyway, so the client sees no difference.
 
-// withheld is such a connection. It is watched from the beginning, and whoever watches it later hears of
-// what happens by the same way, since HostTCP.Watch is called once.
+// withheld is a connection that is withheld. HostTCP.Watch can be called only once and is needed from
+// the start, so withheld forwards later events to the function passed to its own Watch.
 type withheld struct {
 	HostTCP
-	offer func() // gives it to the program
+	offer func() // hands the connection to the program
 	timer *time.Timer
 
-	mu      sync.Mutex // guards what follows
-	offered bool       // offer has been called, or is: the connection may be closed from then on
+	mu      sync.Mutex // guards the fields below
+	offered bool       // offer has been or is being called; the connection may be closed from then on
 	look    func(of Events) bool
 }
 
-// withhold has offer called with c, or what stands for it, when something has come or the time is over.
+// withhold calls offer with c, or a wrapper of it, when data has arrived or after wait.
 func withhold(c HostTCP, wait time.Duration, offer func(HostTCP)) {
 	if wait <= 0 || c.Events()&^PollOut != 0 {
 		offer(c)
@@ -35,7 +35,7 @@ func withhold(c HostTCP, wait time.Duration, offer func(HostTCP)) {
 	}
 }
 
-// hear is told of events by the host. It returns true when nobody wants to know any more.
+// hear receives events from the host. It returns true when no more events are needed.
 func (w *withheld) hear(of Events) bool {
 	w.mu.Lock()
 	if w.offered {
@@ -53,7 +53,7 @@ func (w *withheld) hear(of Events) bool {
 	return false
 }
 
-// expire is for a connection that has waited long enough.
+// expire offers the connection when the time is up.
 func (w *withheld) expire() {
 	w.mu.Lock()
 	late := w.offered

@@ -1,27 +1,28 @@
 package posix
 
 import (
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// deferring is a process that listens with TCP_DEFER_ACCEPT of three seconds.
+// deferring returns a process that listens with a TCP_DEFER_ACCEPT of three seconds.
 func deferring(t *testing.T) (p *Process, listener int) {
 	p, l := handedProcess(t, anyPort80, 5)
-	ok(t, p.SetSockOpt(l, syscall.IPPROTO_TCP, syscall.TCP_DEFER_ACCEPT, intValue(3)))
+	ok(t, p.SetSockOpt(l, linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT, intValue(3)))
 	return p, l
 }
 
 func wantNobody(t *testing.T, sentence string, p *Process, listener int) {
 	t.Helper()
-	if _, _, errno := p.Accept4(listener, 0); errno != syscall.EAGAIN {
+	if _, _, errno := p.Accept4(listener, 0); errno != linux.EAGAIN {
 		t.Errorf("%s: accept says %v", sentence, errno)
 	}
 }
 
-// A connection is given to the program with what it brings.
+// A connection is offered to the program when data arrives.
 func TestHandedIsDeferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, l := deferring(t)
@@ -36,7 +37,7 @@ func TestHandedIsDeferred(t *testing.T) {
 		if told&PollIn == 0 {
 			t.Error("who waits is not told of a connection that brings something")
 		}
-		fd, _, errno := p.Accept4(l, syscall.SOCK_NONBLOCK)
+		fd, _, errno := p.Accept4(l, linux.SOCK_NONBLOCK)
 		ok(t, errno)
 		b := make([]byte, 9)
 		if n, errno := p.Read(fd, b); n != 5 || errno != 0 {
@@ -55,8 +56,8 @@ func TestHandedIsDeferred(t *testing.T) {
 	})
 }
 
-// One that brings nothing is given all the same when the time is over, as Linux does; and one that has
-// brought something before is at once.
+// A connection without data is offered when the time is over, as on Linux. One that has data already is
+// offered at once.
 func TestHandedIsDeferredNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, l := deferring(t)

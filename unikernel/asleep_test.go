@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// A program whose goroutines all wait for one another ends as it does on Linux, with a
-// network, with an open socket, and after it has used the standard streams: what the
-// kernel's goroutines and timers do is not its business. One that something else can wake
-// goes on.
+// A program whose goroutines all wait for one another ends with Go's deadlock error, as on Linux. That
+// holds with a network, with an open socket, and after the program has used its standard streams:
+// goroutines and timers of Loam do not count. A program that an outside event can wake continues.
 func TestAsleep(t *testing.T) {
 	linux := filepath.Join(t.TempDir(), "asleep")
 	build := exec.Command("go", "build", "-o", linux, "./asleep")
@@ -41,7 +40,7 @@ func TestAsleep(t *testing.T) {
 	}
 }
 
-// checkAsleep runs a command to its end.
+// checkAsleep runs a command, which must end with the deadlock error.
 func checkAsleep(t *testing.T, cmd *exec.Cmd, end string) {
 	t.Helper()
 	out, _ := cmd.CombinedOutput()
@@ -55,7 +54,7 @@ func checkAsleep(t *testing.T, cmd *exec.Cmd, end string) {
 	}
 }
 
-// checkAwake runs a command that says ok once it has input, which comes late.
+// checkAwake runs a command that prints ok once it has input, which arrives after a second.
 func checkAwake(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	r, w := io.Pipe()

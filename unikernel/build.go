@@ -13,9 +13,8 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Build builds the program; it takes a moment when nothing has changed. Two
-// builds of one plan at a time wait for one another. A program that does not
-// build leaves none behind.
+// Build builds the program; it is fast when nothing has changed. Builds of the same plan are serialised by
+// a file lock, also between processes. If the build fails, no executable is left.
 func (p *Plan) Build(ctx context.Context) error {
 	unlock, err := lock(p.dir)
 	if err != nil {
@@ -31,7 +30,7 @@ func (p *Plan) Build(ctx context.Context) error {
 	args = append(args, p.target.Platform.flags(p.target.Flags)...)
 	_, err = p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
 	if err == nil {
-		err = withoutLibraries(p.Program, p.what())
+		err = p.check(ctx)
 	} else {
 		err = p.explain(ctx, err)
 	}
@@ -41,8 +40,8 @@ func (p *Plan) Build(ctx context.Context) error {
 	return err
 }
 
-// BuildImage builds a program for a virtual machine and writes a file that monitors
-// boot: QEMU by -kernel. Volumes are in the file.
+// BuildImage builds a program for a virtual machine and writes a file that monitors can boot (QEMU with
+// -kernel). The volumes are packed into the file.
 func BuildImage(ctx context.Context, t Target, volumes []Volume, out string) error {
 	files, err := imageFiles(volumes)
 	if err != nil {
@@ -66,7 +65,7 @@ func BuildImage(ctx context.Context, t Target, volumes []Volume, out string) err
 	return nil
 }
 
-// imageFiles packs volumes, with the configuration that mounts them.
+// imageFiles packs volumes together with the configuration that mounts them.
 func imageFiles(volumes []Volume) ([]byte, error) {
 	if len(volumes) == 0 {
 		return nil, nil
@@ -89,10 +88,10 @@ func imageFiles(volumes []Volume) ([]byte, error) {
 	return boot.EncodeArchives(archives), err
 }
 
-// what names the target for people.
+// what returns the target as the user wrote it, for messages.
 func (p *Plan) what() string { return strings.Join(p.target.Args, " ") }
 
-// explain makes one line of why a build failed.
+// explain adds to a build error what the user can do about it.
 func (p *Plan) explain(ctx context.Context, err error) error {
 	var b *Error
 	if !errors.As(err, &b) || b.Output == "" {
@@ -102,7 +101,7 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 	if lerr == nil && pkg.Name != "main" {
 		return errorf("name a main package", "%s is package %s, not a program", p.what(), pkg.Name)
 	}
-	if alone, ok := withoutFiles(lerr); ok { // the build has found one: mainFile
+	if alone, ok := withoutFiles(lerr); ok { // the build does not report this itself, because it found mainFile
 		b = alone
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)

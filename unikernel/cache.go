@@ -15,17 +15,17 @@ import (
 // The cache, below os.UserCacheDir:
 //
 //	std/HASH/       the overlay of the standard library for one toolchain, with
-//	                Loam's packages; never changed once it is there
+//	                Loam's packages; never changed once it exists
 //	goroot/NAME/    a GOROOT of links, for a toolchain that lies in the module cache
 //	module/HASH/    modules that programs were built from without a checkout
 //	build/HASH/     one program: its overlay.json, the executable, a lock
 //
 // Everything can be deleted at any time when no build is running.
 
-// cache is the root of the cache.
+// cache is the root folder of the cache.
 type cache string
 
-// openCache finds the cache and makes it.
+// openCache returns the cache and creates its folder if needed.
 func openCache() (cache, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -35,14 +35,35 @@ func openCache() (cache, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", errorf("set XDG_CACHE_HOME to a folder that can be written", "%v", err)
 	}
-	return cache(dir), nil
+	return cache(dir), checkOwner(dir)
 }
 
+// checkOwner rejects a cache in which another user could place programs: the user must own the folder, and
+// nobody else may write to it.
+func checkOwner(dir string) error {
+	const next = "set XDG_CACHE_HOME to a folder of your own, or remove this one"
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	switch {
+	case !st.IsDir():
+		return errorf(next, "the cache %s is no folder", dir)
+	case ok && int(sys.Uid) != os.Geteuid():
+		return errorf(next, "the cache %s belongs to user %d", dir, sys.Uid)
+	case st.Mode()&0o022 != 0:
+		return errorf("make it your own (chmod go-w), or remove it", "others may write to the cache %s", dir)
+	}
+	return nil
+}
+
+// path returns the path of a file or folder in the cache.
 func (c cache) path(parts ...string) string {
 	return filepath.Join(append([]string{string(c)}, parts...)...)
 }
 
-// digest is a name made from what parts contain.
+// digest returns a name derived from parts: 32 hexadecimal digits.
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -51,8 +72,8 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// fill makes the folder dir, once: f writes into a folder beside it, which is
-// then renamed. Two processes may do this at the same time; both find the same.
+// fill creates the folder dir unless it exists. f fills a temporary folder beside it, which is then renamed
+// to dir. If two processes do this at the same time, both use the folder that was renamed first.
 func (c cache) fill(dir string, f func(dir string) error) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -77,8 +98,8 @@ func (c cache) fill(dir string, f func(dir string) error) error {
 	return nil
 }
 
-// lock takes the lock of a folder, waiting for other processes, and returns what
-// gives it back. It is also what prune looks at.
+// lock takes the lock of a folder, waiting for other processes, and returns the function that releases it.
+// It sets the lock file's modification time to now, which records the folder's last use.
 func lock(dir string) (func(), error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -102,8 +123,8 @@ func lock(dir string) (func(), error) {
 	return func() { f.Close() }, nil
 }
 
-// writeFile writes a file that others may be reading, whole or not at all, and
-// leaves one alone that has the same contents.
+// writeFile replaces a file atomically, since others may be reading it. It leaves a file with the same
+// content untouched.
 func writeFile(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(data) {
 		return nil

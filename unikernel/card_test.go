@@ -18,8 +18,7 @@ import (
 	"loam/usernet"
 )
 
-// A program in a virtual machine is reached through its network card: over PCI, and
-// over MMIO where firmware says that it is.
+// A program in a virtual machine is reachable through its network card: over PCI, and over MMIO on microvm.
 func TestMachineCards(t *testing.T) {
 	for _, model := range []string{"q35", "pc", "microvm"} {
 		t.Run(model, func(t *testing.T) {
@@ -61,8 +60,7 @@ func TestMachineCards(t *testing.T) {
 	}
 }
 
-// The power button ends the program as SIGTERM does, for as long as it does not want
-// otherwise.
+// The power button ends a program that does not handle SIGTERM.
 func TestMachineButton(t *testing.T) {
 	e, err := FindEmulator(t.Context())
 	if err != nil {
@@ -111,7 +109,7 @@ func testButton(t *testing.T, machine MachineConfig) {
 	}
 }
 
-// The least memory is enough for a web server, under some load, and 8 GiB are not too much.
+// A web server runs under some load in the minimum of memory and in 8 GiB.
 func TestMachineServes(t *testing.T) {
 	for _, memory := range []uint64{minMemory, 8 << 30} {
 		t.Run(strconv.FormatUint(memory>>20, 10)+"M", func(t *testing.T) { testServes(t, memory) })
@@ -130,7 +128,7 @@ func testServes(t *testing.T, memory uint64) {
 				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 8080)},
 			}},
 		})
-		// The button is pressed until the program has ended, which it may not await any more.
+		// The button is pressed until the program has ended, which may be before it handles SIGTERM.
 		if err == nil && status != 0 && status != 128+int(syscall.SIGTERM) {
 			err = fmt.Errorf("status %d", status)
 		}
@@ -169,8 +167,7 @@ func testServes(t *testing.T, memory uint64) {
 	}
 }
 
-// order gives a command of QEMU's machine protocol, and reports whether the machine is
-// there to take it.
+// order runs a command of QEMU's machine protocol, and reports whether QEMU answered.
 func order(monitor, command string) bool {
 	c, err := net.Dial("unix", monitor)
 	if err != nil {
@@ -187,7 +184,7 @@ func order(monitor, command string) bool {
 	return true
 }
 
-// freePort is one of the loopback's.
+// freePort returns a free port on the loopback interface.
 func freePort(t testing.TB) netip.AddrPort {
 	t.Helper()
 	at, err := freeport.Next()
@@ -197,7 +194,7 @@ func freePort(t testing.TB) netip.AddrPort {
 	return at
 }
 
-// throughEcho sends and returns what comes back; nothing if nobody listens yet.
+// throughEcho sends bytes to an echo server and returns its answer, or nil if nobody listens yet.
 func throughEcho(to netip.AddrPort, sent []byte) []byte {
 	c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(to))
 	if err != nil {

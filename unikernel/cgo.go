@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// Packages that need cgo are built without it: of their files those that import "C"
-// are left out. What the go command then complains about is what is missing, and not why.
+// Packages that need cgo are built without it: the go command excludes files that import "C". It then
+// reports what is missing, but not why.
 
-// excludesAll is what the go command says, in front of its folder, of a package whose files are
-// all left out.
+// excludesAll is the go command's message, without the folder, for a package whose files are all excluded.
 const excludesAll = "build constraints exclude all Go files in "
 
-// lacksCgo reports whether a build, of a main package in a folder, failed for want of
-// cgo: output is what the go command said.
+// lacksCgo reports whether the build of the main package in folder failed for lack of cgo. output is what
+// the go command printed.
 func lacksCgo(output, folder string) bool {
 	for line := range strings.Lines(output) {
 		if _, excluded, ok := strings.Cut(line, excludesAll); ok && usesCgo(strings.TrimSpace(excluded)) {
@@ -28,11 +27,11 @@ func lacksCgo(output, folder string) bool {
 	return missing && usesCgo(folder)
 }
 
-// undefinedName is what the compiler says where a package lacks a name.
+// undefinedName matches the compiler's message for a name that a package does not define.
 var undefinedName = regexp.MustCompile(`undefined: (\w+)\.\w+`)
 
-// needsCgo reports whether a build failed for want of cgo, in the main package or in one that
-// it imports: what a file that was left out defines is missing where that is imported.
+// needsCgo reports whether a build failed for lack of cgo, in the main package or in one that it imports.
+// Names that an excluded file defines are reported missing where they are used.
 func (l *located) needsCgo(ctx context.Context, output string, flags []string) bool {
 	if lacksCgo(output, l.pkg) {
 		return true
@@ -55,9 +54,9 @@ func (l *located) needsCgo(ctx context.Context, output string, flags []string) b
 	return false
 }
 
-// usesCgo reports whether there is a Go file in a folder that imports "C".
+// usesCgo reports whether a Go file in a folder imports "C".
 func usesCgo(folder string) bool {
-	names, _ := filepath.Glob(filepath.Join(folder, "*.go")) // the pattern is right
+	names, _ := filepath.Glob(filepath.Join(folder, "*.go")) // fails only for a malformed pattern
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// That a program needs cgo is said where a package that it imports is left with no file,
-// and not where constraints of other kinds leave it none.
+// The error says that a program needs cgo if cgo is why an imported package has no files left. It does not
+// if other build constraints exclude them.
 func TestCgoIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -43,8 +43,8 @@ func TestCgoIsNamed(t *testing.T) {
 	}
 }
 
-// That a program needs cgo is said, too, where a package that it imports has other files
-// and lacks what one that needs cgo defines.
+// The error also says so if an imported package has other files, and lacks a name that a file with cgo
+// defines.
 func TestCgoBesideOtherFiles(t *testing.T) {
 	for file, named := range map[string]bool{"import \"C\"\n\nconst V = 1\n": true, "const W = 1\n": false} {
 		dir := t.TempDir()

@@ -13,12 +13,11 @@ import (
 	"loam/usernet"
 )
 
-// clockTime is how long the clocks of machines are watched.
+// clockTime is how long each machine's clock is observed.
 const clockTime = 32 * time.Second
 
-// The clock of a machine is right from the start, and stays so. Each question to it
-// has a beginning and an end by the host's clock, and what it answers was true between
-// them: so a machine that is slow to answer fails nothing.
+// A machine's clock is right from the start and stays right. Each reading lies between two readings of the
+// host's clock, so a machine that answers slowly does not fail the test.
 func TestMachineClock(t *testing.T) {
 	for name, m := range map[string]MachineConfig{
 		"q35, HPET":               {Model: "q35", CPUs: 2},
@@ -27,15 +26,15 @@ func TestMachineClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if race.Enabled && m.Model != "microvm" {
-				return // it would be the same
+				return // no difference under the race detector
 			}
 			testClock(t, m)
 		})
 	}
 }
 
-// A machine that was paused finds out what time it is, which its other clocks do not
-// know. The loam command tells it to the millisecond.
+// After a pause, a machine corrects its time of day, which its own clocks cannot know. The loam command
+// reports the time to the millisecond.
 func TestMachinePaused(t *testing.T) {
 	const pause, wrong = 5 * time.Second, 50 * time.Millisecond
 	for _, model := range []string{"q35", "microvm"} {
@@ -52,7 +51,7 @@ func TestMachinePaused(t *testing.T) {
 			tick := time.NewTicker(time.Second / 4)
 			defer tick.Stop()
 			for at := askClock(t, c); at.least > wrong || at.most < -wrong; at = askClock(t, c) {
-				<-tick.C // the test's time bounds this
+				<-tick.C // bounded by the test's time limit
 			}
 		})
 	}
@@ -78,14 +77,13 @@ func testClock(t *testing.T, m MachineConfig) {
 	}
 }
 
-// ahead is by how much a clock is ahead of the host's: something between the two.
+// ahead bounds by how much a clock is ahead of the host's: at least least, at most most.
 type ahead struct{ least, most time.Duration }
 
-// narrow is what holds of a clock of which both hold: least is above most if it has
-// changed.
+// narrow combines two bounds on the same clock. If the clock has changed in between, least may exceed most.
 func (a ahead) narrow(b ahead) ahead { return ahead{max(a.least, b.least), min(a.most, b.most)} }
 
-// askClock asks once.
+// askClock reads the program's clock once.
 func askClock(t *testing.T, c net.Conn) ahead {
 	t.Helper()
 	var b [8]byte
@@ -102,13 +100,13 @@ func askClock(t *testing.T, c net.Conn) ahead {
 	return ahead{at.Sub(after.Round(0)), at.Sub(before.Round(0))}
 }
 
-// dialClock starts the program that tells the time, and connects to it.
+// dialClock starts the clock program and connects to it.
 func dialClock(t *testing.T, m MachineConfig) net.Conn {
 	return dialProgram(t, Options{Target: Target{Platform: Machine}, Machine: m}, "clock")
 }
 
-// dialProgram starts a program of testdata that answers a byte on port 7 with eight, and
-// ends with its connection, and connects to it.
+// dialProgram starts a program of testdata and connects to it. The program listens on port 7, answers each
+// byte with eight bytes, and ends with its connection.
 func dialProgram(t *testing.T, o Options, program string) net.Conn {
 	host := freePort(t)
 	o.Target.Args = []string{"./testdata/guest/" + program}
@@ -128,8 +126,7 @@ func dialProgram(t *testing.T, o Options, program string) net.Conn {
 	return connect(t, host, ended)
 }
 
-// connect connects to such a program, as soon as it answers. ended
-// hears when it has ended instead.
+// connect connects to such a program as soon as it answers. ended receives the program's end.
 func connect(t testing.TB, host netip.AddrPort, ended chan error) net.Conn {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

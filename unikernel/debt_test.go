@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A goroutine that is made by one which then computes, and calls nothing, starts before the
-// runtime's monitor would see to it, which takes it 10 ms: most of them do.
+// A goroutine that is started by a computing goroutine runs on another thread. In most cases it starts
+// before the runtime's monitor would wake a thread for it, which takes 10 ms.
 func TestOwedWake(t *testing.T) {
 	forBothNetworks(t, func(t *testing.T, n Network) {
 		late := lateness(t, n, "GOMAXPROCS=2", 300, 0)
@@ -20,15 +20,15 @@ func TestOwedWake(t *testing.T) {
 	})
 }
 
-// forBothNetworks runs f with connections that pass Loam's stack, whose loops ready
-// goroutines, and with connections that are handed over, for which the runtime's poller does.
+// forBothNetworks runs f with relayed connections, for which loops of Loam's stack ready goroutines, and
+// with handed-over connections, for which the runtime's poller does.
 func forBothNetworks(t *testing.T, f func(t *testing.T, n Network)) {
 	t.Run("relayed", func(t *testing.T) { f(t, Network{Relay: true}) })
 	t.Run("handed", func(t *testing.T) { f(t, Network{}) })
 }
 
-// It starts, too, where there is one thread only, and the program was at rest, so that the
-// monitor sleeps: it would look only after seconds.
+// The goroutine also starts if there is only one thread and the program was idle. The monitor sleeps then,
+// and would look only after seconds.
 func TestSleepingMonitor(t *testing.T) {
 	forBothNetworks(t, func(t *testing.T, n Network) {
 		late := lateness(t, n, "GOMAXPROCS=1", 10, 200*time.Millisecond)
@@ -38,8 +38,7 @@ func TestSleepingMonitor(t *testing.T) {
 	})
 }
 
-// lateness has the program late start goroutines, each after a rest, and returns how late
-// they were, in order.
+// lateness makes the program late start goroutines, each after a rest, and returns their delays, sorted.
 func lateness(t *testing.T, n Network, procs string, times int, rest time.Duration) (late []time.Duration) {
 	c := dialProgram(t, Options{Env: []string{procs}, Network: n}, "late")
 	defer c.Close() // the program ends

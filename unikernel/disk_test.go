@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A program reads and writes images as block devices.
+// A program reads and writes disk images as block devices.
 func TestMachineDisks(t *testing.T) {
 	dir := t.TempDir()
 	var images [3]string
@@ -40,7 +40,37 @@ func TestMachineDisks(t *testing.T) {
 	}
 }
 
-// What is no image is refused before anything is built.
+// NVMe and AHCI disks are read and written too, on machines with a PCI bus.
+func TestMachineDiskKinds(t *testing.T) {
+	dir := t.TempDir()
+	for _, model := range []string{"q35", "pc"} {
+		for kind, device := range map[string]string{"nvme": "/dev/nvme1n1", "ahci": "/dev/sdb"} {
+			var names, images [3]string
+			for i := range images {
+				images[i] = filepath.Join(dir, kind+string(rune('0'+i)))
+				content := make([]byte, (i+1)<<20)
+				copy(content, "...of the host")
+				if err := os.WriteFile(images[i], content, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				names[i] = kind + "@" + images[i]
+			}
+			names[0] = images[0] // virtio
+			cmd := machineCommand(NoNetwork, "disk", device)
+			cmd.Env = append(cmd.Env, withDisks+"="+strings.Join(names[:], ":"), onModel+"="+model)
+			want := fmt.Sprintf("%d bytes, \"of the host\"\n", 3<<20)
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+				t.Errorf("%s of %s: %v: %s", device, model, err, out)
+			}
+			got, err := os.ReadFile(images[2])
+			if err != nil || string(got[700:713]) != "in the middle" || !bytes.Equal(got[4096:24576], bytes.Repeat([]byte("block"), 4096)) {
+				t.Errorf("%s of %s: the image has other bytes, %v", device, model, err)
+			}
+		}
+	}
+}
+
+// A file that is not a disk image is rejected before anything is built.
 func TestMachineDiskRefuses(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "odd")
 	if err := os.WriteFile(odd, []byte("x"), 0o600); err != nil {
@@ -62,7 +92,11 @@ func TestMachineDiskRefuses(t *testing.T) {
 			t.Errorf("%s: %v", disks, err)
 		}
 	}
-	_, err := Run(t.Context(), Options{Target: Target{Args: []string{"./nothing"}}, Machine: MachineConfig{Disks: []string{odd}}})
+	_, err := Run(t.Context(), Options{Target: Target{Args: []string{"./nothing"}, Platform: Machine}, Machine: MachineConfig{Model: "microvm", Disks: []string{"nvme:" + good}}})
+	if err == nil || !strings.Contains(err.Error(), "microvm has no bus") {
+		t.Errorf("nvme in microvm: %v", err)
+	}
+	_, err = Run(t.Context(), Options{Target: Target{Args: []string{"./nothing"}}, Machine: MachineConfig{Disks: []string{odd}}})
 	if err == nil || !strings.Contains(err.Error(), "--platform vm") {
 		t.Errorf("a process: %v", err)
 	}

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Error is what a user can do something about: one line that says what is wrong
-// and what to do next.
+// Error is an error that the user can act on. Its text is one line: what is wrong, and what to do.
 type Error struct {
+	// What is the problem, and Next what the user can do; Next may be empty.
 	What   string
 	Next   string
-	Output string // all that the go command printed, if it failed: What is of that
+	Output string // full output of the go command if it failed; What is derived from it
 }
 
+// Error implements error.
 func (e *Error) Error() string {
 	if e.Next == "" {
 		return e.What
@@ -21,12 +22,13 @@ func (e *Error) Error() string {
 	return e.What + ": " + e.Next
 }
 
+// errorf returns an *Error. The formatted text is What, and next is Next.
 func errorf(next, format string, args ...any) error {
 	return &Error{What: fmt.Sprintf(format, args...), Next: next}
 }
 
-// withoutFiles returns the error of go list about a package without files to build: there are
-// none, or all are left out by their names or build tags.
+// withoutFiles returns the error of go list for a package without Go files to build. Either there are none,
+// or file names and build tags exclude all of them.
 func withoutFiles(err error) (*Error, bool) {
 	var e *Error
 	if !errors.As(err, &e) {

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// A program that runs as a process has the connections of its published TCP ports handed
-// over by the gateway (usernet/hand), unless all that passes is to be seen (--pcap), or to
-// pass Loam's own TCP (--relay).
+// For a program that runs as a process, the gateway hands over connections to its published TCP ports
+// (usernet/hand). It does not if all packets are traced (--pcap), or if connections are to use Loam's own
+// TCP (--relay).
 
 // hands reports whether connections are handed over.
 func (o *Network) hands(platform Platform) bool {
@@ -19,8 +19,8 @@ func (o *Network) hands(platform Platform) bool {
 	return tcp && platform == Process && o.Trace == "" && !o.Relay
 }
 
-// openHanding makes the sockets over which connections are handed, and returns the
-// gateway's; nil: none are handed over.
+// openHanding creates the socket pair for handing over connections, and returns the gateway's end. It
+// returns nil if none are handed over.
 func (n *network) openHanding(o *Network, platform Platform) (*net.UnixConn, error) {
 	if !o.hands(platform) {
 		return nil, nil

@@ -21,14 +21,14 @@ import (
 	"loam/usernet"
 )
 
-// Names of variables for programs with published ports: a list of HOST:GUEST, and whether
+// Names of environment variables for programs with published ports: a list of HOST:GUEST, and whether
 // connections are relayed.
 const (
 	withPorts = "LOAM_TEST_PORTS"
 	withRelay = "LOAM_TEST_RELAY"
 )
 
-// testForwards are the forwards that withPorts names.
+// testForwards returns the forwards that withPorts lists.
 func testForwards() (list []usernet.Forward) {
 	for _, word := range strings.Fields(os.Getenv(withPorts)) {
 		host, guest, _ := strings.Cut(word, ":")
@@ -41,21 +41,20 @@ func testForwards() (list []usernet.Forward) {
 	return list
 }
 
-// handPatience bounds what has to happen; it decides nothing.
+// handPatience bounds waiting for events that must happen; no result depends on its length.
 const handPatience = 30 * time.Second
 
-// served is the program "published" while it runs: on Loam, its connections handed over or
-// relayed, or on Linux.
+// served is the running program "published": on Loam with connections handed over or relayed, or on Linux.
 type served struct {
 	t     *testing.T
 	where string
 	cmd   *exec.Cmd
-	lines *bufio.Scanner // what it prints
-	ports [4]string      // of the host
-	guest [4]string      // what these are to the program
+	lines *bufio.Scanner // its output
+	ports [4]string      // on the host
+	guest [4]string      // the same ports as the program sees them
 }
 
-// Where the program is served.
+// Where the program runs.
 const (
 	handedOver = "handed over"
 	relayed    = "relayed"
@@ -82,7 +81,8 @@ func serve(t *testing.T, where string) *served {
 		for i := range s.ports {
 			ports = append(ports, s.ports[i]+":"+s.guest[i])
 		}
-		s.cmd.Env = append(s.cmd.Env, withPorts+"="+strings.Join(ports, " "))
+		// With files from the host there are more descriptors below those of connections.
+		s.cmd.Env = append(s.cmd.Env, withPorts+"="+strings.Join(ports, " "), withVolume+"="+t.TempDir())
 		if where == relayed {
 			s.cmd.Env = append(s.cmd.Env, withRelay+"=1")
 		}
@@ -104,7 +104,7 @@ func serve(t *testing.T, where string) *served {
 	return s
 }
 
-// onThisHost is a program as Go builds it for Linux.
+// onThisHost builds a program of testdata for Linux and returns its path.
 func onThisHost(t *testing.T, program string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), program)
@@ -123,7 +123,7 @@ func (s *served) wantLine(want string) {
 	}
 }
 
-// dial connects to a port and asks for a deed.
+// dial connects to a port and asks the program for an action.
 func (s *served) dial(port int, ask string) *net.TCPConn {
 	s.t.Helper()
 	c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[port])
@@ -145,7 +145,7 @@ func (s *served) write(c net.Conn, text string) {
 	}
 }
 
-// want reads so much, and no end before it.
+// want reads text from a connection, and fails on anything else.
 func (s *served) want(c net.Conn, text string) {
 	s.t.Helper()
 	b := make([]byte, len(text))
@@ -155,7 +155,7 @@ func (s *served) want(c net.Conn, text string) {
 	}
 }
 
-// wantAll reads to the end.
+// wantAll reads a connection to its end, and compares.
 func (s *served) wantAll(c net.Conn, text string) {
 	s.t.Helper()
 	b, err := io.ReadAll(c)
@@ -171,8 +171,7 @@ func (s *served) wantReset(c net.Conn) {
 	}
 }
 
-// A program does the same with a connection that was handed over, with one that was
-// relayed, and on Linux.
+// A program behaves the same with a handed-over connection, with a relayed one, and on Linux.
 func TestPublished(t *testing.T) {
 	for _, where := range []string{handedOver, relayed, onLinux} {
 		t.Run(where, func(t *testing.T) {
@@ -282,7 +281,7 @@ var publishedTests = map[string]func(*served){
 	},
 	"urgent": func(s *served) {
 		if s.where == relayed {
-			return // a relay does not know of urgent data
+			return // a relay does not support urgent data
 		}
 		c := s.dial(0, "urgent")
 		s.shout(c, "!")
@@ -330,7 +329,7 @@ var publishedTests = map[string]func(*served){
 			want = "127.0.0.1 " + s.ports[2] + " 127.0.0.1"
 		}
 		s.wantAll(s.dial(2, ""), want)
-		s.wantAll(asked, "") // it listens no more
+		s.wantAll(asked, "") // it no longer listens
 	},
 	"alone": func(s *served) {
 		if s.where == onLinux {
@@ -354,7 +353,7 @@ var publishedTests = map[string]func(*served){
 		s.wantAll(asked, "")
 	},
 	"nobody": func(s *served) {
-		for _, port := range []int{2, 3} { // nobody listens; on the loopback only
+		for _, port := range []int{2, 3} { // nobody listens; listens on the loopback only
 			c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[port])
 			if s.where == onLinux {
 				if port == 2 && !errors.Is(err, syscall.ECONNREFUSED) {
@@ -373,7 +372,7 @@ var publishedTests = map[string]func(*served){
 	},
 }
 
-// shout sends urgent data, and has what is answered so come with the rest.
+// shout sends urgent data. Urgent data of the peer arrives in line.
 func (s *served) shout(c *net.TCPConn, text string) {
 	s.t.Helper()
 	raw, err := c.SyscallConn()
@@ -389,7 +388,7 @@ func (s *served) shout(c *net.TCPConn, text string) {
 	}
 }
 
-// rounds is the client of what waits by an epoll set.
+// rounds is the client for the programs that wait with an epoll set.
 func (s *served) rounds(c *net.TCPConn) {
 	s.t.Helper()
 	for range 3 {
@@ -401,20 +400,20 @@ func (s *served) rounds(c *net.TCPConn) {
 	s.wantAll(c, "")
 }
 
-// second has the program listen on the second port, too.
+// second makes the program listen on the second port too.
 func (s *served) second() {
 	asked := s.dial(0, "second")
 	s.want(asked, "listens\n")
 	s.wantAll(s.dial(1, ""), "accepted")
 	s.want(asked, "accepted\n")
 	waiting := s.dial(1, "")
-	time.Sleep(50 * time.Millisecond) // it is in the queue, as a rule
+	time.Sleep(50 * time.Millisecond) // usually in the accept queue by then
 	s.write(asked, "close\n")
 	s.want(asked, "closed\n")
 	s.wantReset(waiting)
 }
 
-// A connection that has ended does not become another, to the host.
+// A connection that has ended cannot be turned into a connection to the host.
 func TestPublishedReachesNothing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -442,7 +441,7 @@ func TestPublishedEnds(t *testing.T) {
 			kept := s.dial(0, "never")
 			s.want(kept, "kept")
 			s.write(kept, "this is not read")
-			guest := childOf(t, s.cmd.Process.Pid)
+			guest := childOf(t, childOf(t, s.cmd.Process.Pid))
 			switch how {
 			case "exit":
 				s.wantAll(s.dial(0, "exit"), string(make([]byte, 1<<20)))
@@ -471,16 +470,15 @@ func TestPublishedEnds(t *testing.T) {
 	}
 }
 
-// Connections that have come and gone leave no descriptor, of the program or of the
-// command.
+// Ended connections leave no descriptor open, in the program or in the command.
 func TestPublishedDescriptors(t *testing.T) {
 	s := serve(t, handedOver)
-	guest := childOf(t, s.cmd.Process.Pid)
+	guest := childOf(t, childOf(t, s.cmd.Process.Pid))
 	round := func() {
 		for _, deed := range []string{"addresses", "info", "linger", "pass", "closing"} {
 			io.ReadAll(s.dial(0, deed))
 		}
-		c := s.dial(0, "poll") // has a second descriptor
+		c := s.dial(0, "poll") // uses a second descriptor
 		s.want(c, "go\n")
 		s.write(c, "x")
 		s.want(c, "ready")

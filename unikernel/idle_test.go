@@ -13,10 +13,10 @@ import (
 	"loam/usernet"
 )
 
-// BenchmarkIdle measures how much of a host's CPU a machine takes whose program waits
-// for a connection, as QEMU's share of one CPU's time; the aim is less than 2 %. With
-// LOAM_IDLE_SECONDS, which says for how long each is watched, behind as many for
-// settling down, it does so for every kind: make idle.
+// BenchmarkIdle measures how much CPU time of the host a machine takes while its program waits for a
+// connection, as QEMU's share of one CPU. The target is below 2 %. With LOAM_IDLE_SECONDS it measures every
+// kind of machine (make idle). The variable is the time of each measurement, and of the settling time
+// before it.
 func BenchmarkIdle(b *testing.B) {
 	models, counts := []string{"q35", "microvm"}, []int{1, 2, 4}
 	seconds, err := strconv.Atoi(os.Getenv("LOAM_IDLE_SECONDS"))
@@ -35,14 +35,14 @@ func BenchmarkIdle(b *testing.B) {
 				}
 				share := float64(cpuTime(b, qemu)-before) / float64(time.Since(begin))
 				b.ReportMetric(100*share, "%CPU")
-				b.ReportMetric(0, "ns/op") // it says nothing
+				b.ReportMetric(0, "ns/op") // not meaningful here
 			})
 		}
 	}
 }
 
-// idleMachine starts a machine, has it end with the benchmark, and returns the number
-// of its process, once it listens.
+// idleMachine starts a machine that ends with the benchmark. It returns the process ID of QEMU once the
+// program listens.
 func idleMachine(b *testing.B, m MachineConfig) (qemu string) {
 	host := freePort(b)
 	ended := make(chan error, 1) // the goroutine sends once
@@ -77,9 +77,9 @@ func idleMachine(b *testing.B, m MachineConfig) (qemu string) {
 	return ""
 }
 
-// cpuTime is how much time a process has had on all CPUs: proc(5), /proc/PID/stat.
+// cpuTime returns the CPU time of a process on all CPUs: proc(5), /proc/PID/stat.
 func cpuTime(b *testing.B, pid string) time.Duration {
-	const user, system, tick = 11, 12, 10 * time.Millisecond // fields behind the name
+	const user, system, tick = 11, 12, 10 * time.Millisecond // fields after the name
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	_, behind, ok := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(behind)

@@ -12,18 +12,18 @@ import (
 	"loam/internal/race"
 )
 
-// kill -9 of the command at any moment leaves no process and no file: not while it builds,
-// not while QEMU starts, not while the program runs.
+// kill -9 of the command at any moment leaves no process and no file: during the build, during QEMU's
+// start, and while the program runs.
 func TestKilledAnyTime(t *testing.T) {
 	rounds := 12
 	if race.Enabled {
 		rounds = 2
 	}
-	const longest = 1500 * time.Millisecond // the program runs by then, on a machine that has time
+	const longest = 1500 * time.Millisecond // by then the program usually runs
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	if out, err := machineCommand(UserNetwork, "early").CombinedOutput(); err != nil { // what can be built once is
+	if out, err := machineCommand(UserNetwork, "early").CombinedOutput(); err != nil { // build what needs to be built only once
 		t.Fatalf("%v: %s", err, out)
 	}
 	for round := range rounds {
@@ -38,7 +38,7 @@ func TestKilledAnyTime(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 		tick := time.NewTicker(10 * time.Millisecond)
-		for processesWith(mark) > 0 { // the test's time bounds this
+		for processesWith(mark) > 0 { // bounded by the test's time limit
 			<-tick.C
 		}
 		tick.Stop()
@@ -48,7 +48,7 @@ func TestKilledAnyTime(t *testing.T) {
 	}
 }
 
-// processesWith counts the processes that have a variable in their environment.
+// processesWith returns the number of processes with a variable in their environment.
 func processesWith(variable string) int {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	n := 0

@@ -1,75 +1,153 @@
 package unikernel
 
 import (
+	"debug/elf"
 	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"loam/unikernel/guest"
+	"loam/unikernel/linked"
+	"loam/unikernel/sandbox"
+	"loam/unikernel/seal"
 )
 
-// A guest of platform process is a child of the loam command. It has the
-// command's standard streams, folder and environment. Whatever ends the command
-// ends the guest, kill -9 included; how the guest ends is how the command ends.
+// A guest of platform Process is a child of package sandbox's stage, which is a child of the loam command.
+// It shares the command's standard streams and environment. Whatever ends the command also ends the guest,
+// kill -9 included. The command exits with the guest's status.
 
 // launch starts program and waits for its end.
 func launch(program string, o *Options, n *network) (status int, err error) {
-	cmd := exec.Command(program, o.Args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = environment(o.Env, n.config)
-	cmd.ExtraFiles = n.files
 	shared := sharesTerminal()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: !shared}
+	command, err := n.command(program, o)
+	if err != nil {
+		return 0, err
+	}
+	command.Group = !shared
 
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded...)
 	defer signal.Stop(signals)
 
-	// The guest dies with the thread that started it, so this one must live as
-	// long (prctl(2), PR_SET_PDEATHSIG).
-	runtime.LockOSThread()
+	runtime.LockOSThread() // see sandbox.Start
 	defer runtime.UnlockOSThread()
-	if err := cmd.Start(); err != nil {
-		return 0, errorf("try again", "%s cannot be started: %v", program, err)
+	p, err := sandbox.Start(*command)
+	switch {
+	case errors.Is(err, sandbox.ErrKernel):
+		return 0, errorf("use --platform vm", "%v", err)
+	case err != nil:
+		return 0, errorf("try again, or use --platform vm", "%s cannot be started: %v", program, err)
 	}
 	n.handedOver()
 	done := make(chan struct{})
-	go forward(cmd.Process, signals, shared, done)
-	err = cmd.Wait()
+	go forward(p, signals, shared, done)
+	ws, err := p.Wait()
 	close(done)
-	return exitStatus(cmd.ProcessState, err)
+	return statusOf(ws), err
 }
 
-// dieWithParent has this process killed when its parent ends.
+// command describes the program's process, and sets what the guest cannot find out by itself in n.config.
+func (n *network) command(program string, o *Options) (*sandbox.Command, error) {
+	places, err := placesOf(program)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(program)
+	if err != nil {
+		return nil, err
+	}
+	c := &sandbox.Command{
+		Program: program, Args: append([]string{program}, o.Args...), Files: n.files,
+		Calls: seal.Calls, Places: places, Handed: -1, KeepRoot: o.KeepRoot,
+	}
+	for _, l := range n.config.Links {
+		c.Nonblock = append(c.Nonblock, l.FDs...)
+	}
+	if n.config.Handed != 0 {
+		c.Handed = n.config.Handed
+		c.Nonblock = append(c.Nonblock, c.Handed)
+	}
+	n.config.Program, n.config.ProgramFD = path, c.ProgramFile()
+	n.config.HandedFirst = n.config.ProgramFD + 1
+	if source, err := os.ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource"); err == nil {
+		n.config.ClockSource = strings.TrimSpace(string(source))
+	}
+	changes := o.Env
+	if limit := processors(changes); limit != "" {
+		n.config.Limited = true
+		changes = append(slices.Clip(changes), "GOMAXPROCS="+limit)
+	}
+	c.Env = environment(changes, n.config)
+	return c, nil
+}
+
+// processors returns the number of processors that the control group allows. It is empty if the control
+// group does not reduce the number, or if the user has set GOMAXPROCS. This command's own runtime has
+// computed the number.
+func processors(changes []string) string {
+	const variable = "GOMAXPROCS"
+	set := slices.ContainsFunc(changes, func(kv string) bool { return strings.HasPrefix(kv, variable+"=") })
+	if _, inherited := os.LookupEnv(variable); inherited || set || runtime.GOMAXPROCS(0) >= runtime.NumCPU() {
+		return ""
+	}
+	return strconv.Itoa(runtime.GOMAXPROCS(0))
+}
+
+// placesOf returns the addresses in a program from which the seal allows system calls.
+func placesOf(program string) ([]seal.Place, error) {
+	f, err := elf.Open(program)
+	if err != nil {
+		return nil, errorf("build it again", "%v", err)
+	}
+	defer f.Close()
+	found, err := linked.Places(f, seal.Functions())
+	if err != nil {
+		return nil, errorf("build it with loam run or loam test", "%s: %v", program, err)
+	}
+	places := make([]seal.Place, len(found))
+	for i, p := range found {
+		places[i] = seal.Place(p)
+	}
+	return places, nil
+}
+
+// dieWithParent makes the kernel kill this process when its parent ends.
 func dieWithParent() error {
 	parent := os.Getppid()
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
 		return errno
 	}
-	if os.Getppid() != parent { // it was quicker
+	if os.Getppid() != parent { // the parent ended before prctl took effect
 		return errors.New("the parent has ended")
 	}
 	return nil
 }
 
-// exitStatus is how the guest ended, as a shell tells it.
+// exitStatus returns the status of a finished command as a shell reports it: see statusOf.
 func exitStatus(state *os.ProcessState, err error) (int, error) {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return 0, err
 	}
-	ws := state.Sys().(syscall.WaitStatus)
-	if ws.Signaled() {
-		return 128 + int(ws.Signal()), nil
-	}
-	return ws.ExitStatus(), nil
+	return statusOf(state.Sys().(syscall.WaitStatus)), nil
 }
 
-// environment is the program's: ours, with changes, and what the guest is told.
+// statusOf returns a process's exit status, or 128 plus the number of the signal that ended it.
+func statusOf(ws syscall.WaitStatus) int {
+	if ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
+
+// environment returns the program's environment: this process's, changes, and the guest's configuration.
 func environment(changes []string, c guest.Config) []string {
 	env := make(map[string]string)
 	var order []string
@@ -87,33 +165,34 @@ func environment(changes []string, c guest.Config) []string {
 	return list
 }
 
-// forwarded are the signals that are meant for the program. Those that stop a
-// process are not among them: the terminal sends them to both.
+// forwarded are the signals that are forwarded to the program. Signals that stop a process are not among
+// them: the terminal sends them to both processes.
 var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1,
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH,
 }
 
-// forward passes signals on until done is closed.
+// forward forwards signals to the program until done is closed.
 //
-// A program must get each signal once. Without a terminal it is in a process
-// group of its own, so that what is sent to ours reaches it through us only. At
-// a terminal, which lets only its foreground group read, it must be in ours, and
-// then has from the terminal itself what the terminal sends.
-func forward(p *os.Process, signals <-chan os.Signal, shared bool, done <-chan struct{}) {
+// The program must receive each signal once. Without a terminal it runs in a process group of its own, so a
+// signal to this process group reaches it only through forward. With a terminal it must be in this process
+// group, because only the foreground group may read the terminal. The terminal then sends its signals to
+// both, and forward drops them.
+func forward(p *sandbox.Process, signals <-chan os.Signal, shared bool, done <-chan struct{}) {
 	for {
 		select {
 		case s := <-signals:
 			if shared && fromTerminal(s) && (s == syscall.SIGHUP || sharesTerminal()) {
 				continue
 			}
-			p.Signal(s) // an error means that it has ended
+			p.Signal(s.(syscall.Signal)) // fails only if the process has ended
 		case <-done:
 			return
 		}
 	}
 }
 
+// fromTerminal reports whether the terminal itself sends a signal to its foreground group.
 func fromTerminal(s os.Signal) bool {
 	return s == syscall.SIGINT || s == syscall.SIGQUIT || s == syscall.SIGHUP || s == syscall.SIGWINCH
 }

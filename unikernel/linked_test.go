@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A program that is named by way of a symbolic link is built, and on Loam: its folder, and its
-// files, from that folder and from another.
+// A program named through a symbolic link is built for Loam. That holds for its folder and for its files,
+// from that folder and from another one.
 func TestLinkedFolder(t *testing.T) {
 	at := t.TempDir()
 	real, linked := filepath.Join(at, "real"), filepath.Join(at, "linked")

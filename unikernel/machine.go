@@ -12,30 +12,31 @@ import (
 	"loam/unikernel/image"
 )
 
-// A guest of platform machine is the kernel of a virtual machine, which QEMU makes.
-// QEMU is a child of the loam command and ends with it, kill -9 included. Nothing of
-// it is left anywhere: image and configuration are memory that it inherits, and what
-// it says comes by pipes.
+// A guest of platform Machine is the kernel of a virtual machine in QEMU. QEMU is a child of the loam
+// command and ends with it, kill -9 included. It leaves no files behind: image and configuration are memory
+// files that it inherits, and its output arrives through pipes.
 //
-// What the program writes, its exit status and the signals that it is sent go by
-// three ports and the serial port: see kernel/control.go.
+// The program's standard streams use package channel. What the Go runtime and the kernel write, the exit
+// status, the time and signals use I/O ports and the serial port: see kernel/control.go.
 //
-// Reading order: machine.go, monitor.go; probe.go for what QEMU is to be had.
+// Reading order: machine.go, monitor.go; probe.go for finding a usable QEMU.
 
-// MachineConfig is what a virtual machine is made of.
+// MachineConfig describes a virtual machine.
 type MachineConfig struct {
 	Memory uint64 // in bytes; 0: DefaultMemory
-	CPUs   int    // 0: one
-	Model  string // of QEMU's -machine; empty: q35
-	// Emulator should be that of FindEmulator; of the zero value the firmware is QEMU's own.
+	CPUs   int    // 0: 1
+	Model  string // type for QEMU's -machine; empty: q35
+	// Emulator should be the result of FindEmulator. The zero value runs with TCG and QEMU's own firmware.
 	Emulator Emulator
-	Disks    []string // files, images of disks as they are
-	// Monitor is where QEMU makes a socket for its machine protocol (QMP); empty: it
-	// makes none.
+	Disks    []string // raw disk images; FILE, nvme:FILE or ahci:FILE, where FILE alone is a virtio disk
+	// Monitor is the path of a socket for QEMU's machine protocol (QMP); empty: none.
 	Monitor string
+	// KeepRoot keeps QEMU running as root if this process is root. Without it, QEMU runs as sandbox.Nobody
+	// in that case.
+	KeepRoot bool
 }
 
-// What a machine may have.
+// The default memory and the limits of a machine. Memory is in bytes.
 const (
 	DefaultMemory = 256 << 20
 	minMemory     = 32 << 20
@@ -44,10 +45,10 @@ const (
 	maxDisks      = 16
 )
 
-// qemu is the monitor.
+// qemu is the name of the monitor program.
 const qemu = "qemu-system-x86_64"
 
-// check refuses what cannot be.
+// check sets defaults, and returns an error for a machine that is not possible.
 func (m *MachineConfig) check() error {
 	if m.Memory == 0 {
 		m.Memory = DefaultMemory
@@ -68,7 +69,7 @@ func (m *MachineConfig) check() error {
 	case m.Model != "q35" && m.Model != "pc" && m.Model != "microvm":
 		return errorf("use q35, pc or microvm", "there is no machine %q", m.Model)
 	}
-	return checkDisks(m.Disks)
+	return checkDisks(m.Model, m.Disks)
 }
 
 // launchMachine boots program and waits for its end.
@@ -78,14 +79,15 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 		return 0, err
 	}
 	n.config.Streams, n.config.Ordered = standardStreams()
-	n.config.Disks = len(o.Machine.Disks)
+	n.config.Disks = diskKinds(o.Machine.Disks)
 	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
 	if err != nil {
 		return 0, errorf("leave it out", "%v", err)
 	}
+	o.Machine.KeepRoot = o.KeepRoot
 	m := newMonitor(&o.Machine, n)
 	defer m.close()
-	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words)); err != nil {
+	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words), m.addQMP(o.Machine.Monitor)); err != nil {
 		return 0, err
 	}
 	if err := m.addDisks(o.Machine.Model, o.Machine.Disks); err != nil {
@@ -93,6 +95,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	}
 	status, err = m.run(context.Background(), streams{
 		in: os.Stdin, out: os.Stdout, errors: os.Stderr, results: n.results, together: n.config.Ordered, signals: true,
+		keys: terminalOf(os.Stdin, os.Stdout, os.Stderr),
 	})
 	if err != nil {
 		return 0, errorf("try --platform process", "%v", err)
@@ -100,7 +103,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	return status, nil
 }
 
-// prepared reads a program and makes it bootable, with files.
+// prepared reads a program, makes it bootable, and appends files.
 func prepared(program string, files []byte) ([]byte, error) {
 	data, err := os.ReadFile(program)
 	if err == nil {
@@ -115,8 +118,8 @@ func prepared(program string, files []byte) ([]byte, error) {
 	return data, err
 }
 
-// fill reads what the machine is loaded with. It refuses what its memory cannot
-// hold.
+// fill returns the image that the machine boots. It returns an error if the image does not fit into its
+// memory.
 func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([]byte, error) {
 	files, err := archives()
 	if err != nil {
@@ -126,7 +129,7 @@ func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([
 	if err != nil {
 		return nil, err
 	}
-	const spare = 8 << 20 // for firmware, and for the kernel to come up
+	const spare = 8 << 20 // for firmware, and for the kernel's start
 	if need := image.End(data) + spare; need > m.Memory {
 		return nil, errorf(fmt.Sprintf("give it more (-m %dM)", (need+minMemory)>>20),
 			"the program and its files do not fit into %d MiB of memory", m.Memory>>20)
@@ -134,7 +137,7 @@ func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([
 	return data, nil
 }
 
-// standardStreams describes ours for guest.Config.
+// standardStreams describes this process's standard streams for guest.Config.
 func standardStreams() (modes [3]uint32, ordered bool) {
 	for fd := range modes {
 		var st syscall.Stat_t

@@ -21,8 +21,8 @@ func machineCommand(kind NetworkKind, program string, args ...string) *exec.Cmd 
 	return cmd
 }
 
-// On a small machine garbage is collected in time, and a stack that grows for ever
-// ends as Go ends it.
+// On a small machine, garbage is collected in time, and infinite recursion ends with Go's stack overflow
+// error.
 func TestMachineMemory(t *testing.T) {
 	cmd := machineCommand(NoNetwork, "memory")
 	cmd.Env = append(cmd.Env, onMachine+"=128")
@@ -39,7 +39,7 @@ func TestMachineMemory(t *testing.T) {
 	}
 }
 
-// Programs that test the personality from within say ok in ring 0 too.
+// Programs that test the personality from within also print ok in ring 0.
 func TestMachinePrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{"early": NoNetwork, "bubble": NoNetwork, "goroutines": UserNetwork, "calls": NoNetwork} {
 		if out, err := machineCommand(kind, program).CombinedOutput(); err != nil || string(out) != "ok\n" {
@@ -51,7 +51,7 @@ func TestMachinePrograms(t *testing.T) {
 	}
 }
 
-// The program's end is the command's, whatever QEMU makes of it.
+// The command's exit status is the program's, not QEMU's.
 func TestMachineExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -70,7 +70,7 @@ func TestMachineExitStatus(t *testing.T) {
 	}
 }
 
-// kill -9 of the command leaves no QEMU behind.
+// kill -9 of the command leaves no QEMU process.
 func TestMachineParentDies(t *testing.T) {
 	cmd, _ := running(t, Machine)
 	var monitors []string
@@ -86,18 +86,18 @@ func TestMachineParentDies(t *testing.T) {
 	cmd.Wait()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for isQEMU(monitors[0]) { // the test's time bounds this
+	for isQEMU(monitors[0]) { // bounded by the test's time limit
 		<-tick.C
 	}
 }
 
-// isQEMU reports whether a process is a QEMU that has not ended.
+// isQEMU reports whether a process is a running QEMU.
 func isQEMU(pid string) bool {
-	name, err := os.ReadFile("/proc/" + pid + "/cmdline") // empty when it has ended
+	name, err := os.ReadFile("/proc/" + pid + "/cmdline") // empty after its end
 	return err == nil && strings.HasPrefix(string(name), qemu)
 }
 
-// What cannot be is refused before anything is built.
+// An impossible machine is rejected before anything is built.
 func TestMachineRefuses(t *testing.T) {
 	for _, c := range []struct {
 		machine MachineConfig
@@ -121,8 +121,7 @@ func TestMachineRefuses(t *testing.T) {
 	}
 }
 
-// The configuration of a machine that nobody configures is one that package guest
-// reads.
+// Package guest can decode the default configuration of a machine (boot.DefaultConfig).
 func TestDefaultConfig(t *testing.T) {
 	_, rest, ok := strings.Cut(boot.DefaultConfig, "e"+guest.Variable+"=")
 	value, after, end := strings.Cut(rest, "\x00")

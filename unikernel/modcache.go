@@ -12,18 +12,17 @@ import (
 	"strings"
 )
 
-// Programs whose source lies in the module cache. The go command does not
-// overlay files there, so the module is copied and the copy takes its place
-// (replace): the build is the same but for the one file that is added to the
-// main package.
+// Programs whose source lies in the module cache. The go command does not overlay files there, so the
+// module is copied and a replace line substitutes the copy. The build is the same, except for the file
+// added to the main package.
 
-// listed is what go list says about a package.
+// listed is the output of go list for a package.
 type listed struct {
 	Dir, ImportPath, Name string
 	Module                *struct{ Path, Version, Dir, Sum string }
 }
 
-// listPackage asks for the package of an import path, or of one that flags of go build choose files of.
+// listPackage returns the package that arg names. flags are the build flags that select its files.
 func listPackage(ctx context.Context, t *toolchain, dir, arg string, flags []string) (listed, error) {
 	var p listed
 	args := append([]string{"list", "-find", "-json=Dir,ImportPath,Name,Module"}, flags...)
@@ -41,8 +40,8 @@ func listPackage(ctx context.Context, t *toolchain, dir, arg string, flags []str
 	return p, nil
 }
 
-// locateVersion finds path@version, in a module made for it, as `go install
-// path@version` does; but see replacement.go.
+// locateVersion resolves path@version in a module created for it, as `go install path@version` does, but
+// with replace lines: see replacement.go.
 func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*located, error) {
 	dir := c.path("module", digest(arg, "with replacements"))
 	unlock, err := lock(dir)
@@ -65,7 +64,7 @@ func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*l
 			}
 			return nil, errorf(cmp.Or(e.Next, nextFor(e.What, pkg)), "%s", e.What)
 		}
-		if tools, err = findToolchain(ctx, c, dir); err != nil { // the module may want another
+		if tools, err = findToolchain(ctx, c, dir); err != nil { // the module may require another toolchain
 			return nil, err
 		}
 	}
@@ -74,14 +73,14 @@ func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*l
 		return nil, err
 	}
 	l := &located{dir: dir, args: []string{pkg}, pkg: p.Dir, name: programName(pkg), tools: tools}
-	if !tools.inModuleCache(p.Dir) { // replaced already, by the copy
+	if !tools.inModuleCache(p.Dir) { // already replaced by the copy
 		return l, nil
 	}
 	return l, l.borrow(ctx, c, p)
 }
 
-// nextFor is what to do about a complaint of the go command's about a package, or about a
-// module that its own requires.
+// nextFor returns advice for an error of the go command about a package, or about a module that its own
+// module requires.
 func nextFor(complaint, pkg string) string {
 	for p := pkg; strings.Contains(p, "/"); p = path.Dir(p) {
 		if strings.Contains(complaint, p) {
@@ -91,13 +90,13 @@ func nextFor(complaint, pkg string) string {
 	return "its module requires that, and cannot be built without: try another version of it"
 }
 
-// isExact reports whether a version never means anything else.
+// isExact reports whether a version always denotes the same commit.
 func isExact(version string) bool {
 	return strings.HasPrefix(version, "v") && strings.Count(version, ".") == 2
 }
 
-// getModule makes a module in dir that requires arg. Other processes may be building
-// in dir: what it has stays until there is better.
+// getModule creates a module in dir that requires arg. Other processes may be building in dir, so existing
+// files are replaced only when the new ones are complete.
 func getModule(ctx context.Context, t *toolchain, dir, arg string) error {
 	fresh, err := os.MkdirTemp(dir, ".new-")
 	if err != nil {
@@ -122,10 +121,10 @@ func getModule(ctx context.Context, t *toolchain, dir, arg string) error {
 	return nil
 }
 
-// moduleFiles are those by which the go command knows a module.
+// moduleFiles are the files that describe a module.
 var moduleFiles = []string{"go.mod", "go.sum"}
 
-// copyFile copies a file, if there is one, as writeFile does.
+// copyFile copies a file atomically, as writeFile does. A missing file is not an error.
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +136,8 @@ func copyFile(from, to string) error {
 	return writeFile(to, data)
 }
 
-// borrow has l built from a copy of the module that p is in. The go.mod in force
-// is not touched: a changed copy of it takes its place too.
+// borrow makes l build from a copy of the module that contains p. The go.mod in effect is not changed: a
+// changed copy of it is used as well.
 func (l *located) borrow(ctx context.Context, c cache, p listed) error {
 	if p.Module == nil || p.Module.Dir == "" {
 		return errorf("give it as path@version", "%s is in no module", p.ImportPath)
@@ -162,9 +161,9 @@ func (l *located) borrow(ctx context.Context, c cache, p listed) error {
 	return err
 }
 
-// replaceModule makes the copy of the go.mod in force that has a folder in place of a
-// module, and returns its name. There is one for each content of that go.mod, and it
-// is there whole or not at all: others may be building by it.
+// replaceModule creates a copy of the go.mod in effect with a replace line from a module to a folder, and
+// returns its path. There is one copy for each content of that go.mod. It appears atomically, since others
+// may be building with it.
 func (l *located) replaceModule(ctx context.Context, c cache, path, folder string) (string, error) {
 	from := filepath.Dir(l.tools.GOMOD)
 	key := []string{l.tools.GOMOD, path, folder}
@@ -187,8 +186,8 @@ func (l *located) replaceModule(ctx context.Context, c cache, path, folder strin
 	})
 }
 
-// leavesOutReplacements reports whether the module that l is built from a copy of has
-// replace lines that name a folder.
+// leavesOutReplacements reports whether l is built from a copy of a module with replace lines that name a
+// folder.
 func (l *located) leavesOutReplacements(ctx context.Context) bool {
 	if l.copied == "" {
 		return false
@@ -197,8 +196,8 @@ func (l *located) leavesOutReplacements(ctx context.Context) bool {
 	return err == nil && folders > 0
 }
 
-// copyModule copies the source of a module, which in the cache is read-only, and
-// gives it a go.mod if it is older than these.
+// copyModule copies a module's source, which is read-only in the cache. It adds a go.mod to modules that
+// have none.
 func copyModule(from, to, path string) error {
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

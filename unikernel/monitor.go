@@ -1,11 +1,11 @@
 package unikernel
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,28 +20,31 @@ import (
 	"loam/unikernel/channel"
 )
 
-// monitor is a QEMU: what it is started with, and our ends of what connects us.
+// monitor is a QEMU process: its arguments, and this process's ends of the connections to it.
 type monitor struct {
+	// args are QEMU's arguments.
 	args  []string
-	files []*os.File // that it inherits, from descriptor 3 on
-	ours  []*os.File // the other ends, which close closes
+	user  *syscall.Credential // user that QEMU runs as; nil: this process's
+	files []*os.File          // inherited by QEMU, from descriptor 3 on
+	ours  []*os.File          // the other ends; close closes them
 
-	output, errors, control, time *os.File // where the ports of package boot lead
+	output, errors, control, time *os.File // read ends of the ports of package boot
 	signals                       *os.File
-	channel                       *os.File // package channel; nil: the program has ports only
+	channel                       *os.File // connection of package channel; nil: the program has only ports
 
-	said      bytes.Buffer // what QEMU complained of
-	complaint io.Writer    // where it complains; said, if not set otherwise
+	said      complaints // the beginning of QEMU's standard error
+	complaint io.Writer  // receives QEMU's output; &said unless set otherwise
 }
 
-// sandbox has QEMU refuse itself what no machine of ours needs: to start programs, to
-// become another user, and to change its priority. Who breaks out of a machine is in QEMU.
-const sandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+// qemuSandbox is the value of QEMU's -sandbox. QEMU denies itself what Loam's machines do not need:
+// starting programs, changing its user, and changing its priority. Code that breaks out of a machine runs
+// in QEMU.
+const qemuSandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
-// newMonitor prepares a QEMU for a machine on a network, which hands its files over;
-// nil: on none.
+// newMonitor prepares a QEMU process for a machine. n is its network, which passes its files to QEMU; nil:
+// no network.
 func newMonitor(c *MachineConfig, n *network) *monitor {
-	m := &monitor{}
+	m := &monitor{user: nobody(c.KeepRoot || c.Emulator.RootOnly)}
 	m.complaint = &m.said
 	cpu := "max"
 	if c.Emulator.Accelerator == KVM {
@@ -49,7 +52,7 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 	}
 	model := c.Model
 	if model == "q35" {
-		model += ",sata=off" // its disks are virtio's; firmware would look for others at each start
+		model += ",sata=off" // Loam's disks are virtio by default; firmware would search SATA at each start
 	}
 	m.args = []string{
 		"-machine", model, "-accel", c.Emulator.Accelerator.String(), "-cpu", cpu,
@@ -57,28 +60,26 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-device", "isa-debug-exit",
 	}
 	if c.Emulator.Sandbox {
-		m.args = append(m.args, "-sandbox", sandbox)
+		m.args = append(m.args, "-sandbox", qemuSandbox)
 	}
 	if n != nil && len(n.files) > 0 {
 		m.files, n.files = n.files, nil
 		m.addCard(c.Model, n.cable)
 	}
-	if c.Emulator.Accelerator == KVM { // an emulator's processor has its random numbers from where the device has them
+	if c.Emulator.Accelerator == KVM { // with TCG, the processor and the device have the same source of random numbers
 		m.args = append(m.args, "-device", virtio("rng", c.Model))
 	}
 	if c.Model != "microvm" && c.Emulator.Firmware != "" {
 		m.args = append(m.args, "-bios", c.Emulator.Firmware)
 	}
 	if c.Model == "microvm" {
-		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // its devices speak virtio 1.0 then
-	}
-	if c.Monitor != "" {
-		m.args = append(m.args, "-qmp", "unix:"+c.Monitor+",server=on,wait=off")
+		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // its devices then implement virtio 1.0
 	}
 	return m
 }
 
-// load gives QEMU the program, its configuration, and what else connects them to us.
+// load passes the program and its configuration to QEMU, and creates the ports that connect them to this
+// process.
 func (m *monitor) load(program, config []byte) error {
 	kernel, err1 := m.memory("image", program)
 	words, err2 := m.memory("config", config)
@@ -95,13 +96,13 @@ func (m *monitor) load(program, config []byte) error {
 	return nil
 }
 
-// inherit gives QEMU a file, and returns the name under which it can be opened there.
+// inherit makes QEMU inherit a file, and returns a path under which QEMU can open it.
 func (m *monitor) inherit(f *os.File) string {
 	m.files = append(m.files, f)
 	return "/dev/fd/" + strconv.Itoa(2+len(m.files))
 }
 
-// memory gives QEMU a file of memory.
+// memory creates a memory file with data for QEMU, and returns its path there.
 func (m *monitor) memory(name string, data []byte) (string, error) {
 	f, err := memoryFile(name)
 	if err != nil {
@@ -114,24 +115,29 @@ func (m *monitor) memory(name string, data []byte) (string, error) {
 	return m.inherit(f), nil
 }
 
-// port has QEMU make a port, and returns where what is written to it arrives.
+// port adds an output port to the machine, and returns the read end of what is written to it.
 func (m *monitor) port(name string, number int) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	m.ours = append(m.ours, r)
+	if m.user != nil { // QEMU opens it by its name in /dev/fd, which checks the file's owner
+		if err := w.Chown(int(m.user.Uid), int(m.user.Gid)); err != nil {
+			return nil, err
+		}
+	}
 	m.args = append(m.args,
 		"-chardev", "file,id="+name+",path="+m.inherit(w),
 		"-device", fmt.Sprintf("isa-debugcon,iobase=%#x,chardev=%s", number, name))
 	return r, nil
 }
 
-// addCard has QEMU make a network card whose cable are the descriptors from 3 on.
+// addCard adds a network card that is connected to the inherited descriptors from 3 on.
 func (m *monitor) addCard(model string, c cable) {
 	card := virtio("net", model) + ",netdev=cable"
 	if model != "microvm" {
-		card += ",romfile=" // nobody boots from the network: a fifth of the time until a program begins
+		card += ",romfile=" // no boot from the network; its ROM takes a fifth of the start time
 	}
 	if !c.tap {
 		m.args = append(m.args, "-netdev", "stream,id=cable,server=off,addr.type=fd,addr.str=3", "-device", card)
@@ -147,13 +153,13 @@ func (m *monitor) addCard(model string, c cable) {
 		tap = "tap,id=cable,vhost=off,fds=" + strings.Join(fds, ":")
 		card += ",mq=on"
 		if model != "microvm" {
-			card += fmt.Sprintf(",vectors=%d", 2*c.queues+2) // one each, and those of changes and of control
+			card += fmt.Sprintf(",vectors=%d", 2*c.queues+2) // two per queue pair, one for configuration changes, one for the control queue
 		}
 	}
 	m.args = append(m.args, "-netdev", tap, "-device", card)
 }
 
-// virtio is the name of a virtio device in a machine.
+// virtio returns QEMU's name for a virtio device in a machine model.
 func virtio(kind, model string) string {
 	if model == "microvm" {
 		return "virtio-" + kind + "-device"
@@ -161,19 +167,47 @@ func virtio(kind, model string) string {
 	return "virtio-" + kind + "-pci"
 }
 
-// addChannel has QEMU make a console, for package channel.
+// addChannel adds a console for package channel.
 func (m *monitor) addChannel(model string) (err error) {
 	m.channel, err = m.socket("channel", "-device", virtio("serial", model), "-device", "virtconsole,chardev=channel")
 	return err
 }
 
-// signalPort has QEMU make the serial port, and returns where to write signals to.
+// addQMP makes QEMU serve its machine protocol on a Unix socket at path, unless path is empty.
+func (m *monitor) addQMP(path string) error {
+	if path == "" {
+		return nil
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	l.SetUnlinkOnClose(false)
+	f, err := l.File()
+	if err != nil {
+		return err
+	}
+	m.inherit(f)
+	m.args = append(m.args, "-chardev", fmt.Sprintf("socket,id=qmp,fd=%d,server=on,wait=off", 2+len(m.files)), "-mon", "chardev=qmp,mode=control")
+	return nil
+}
+
+// share makes QEMU inherit a file, and returns a path that refers to the same open file description. QEMU
+// can open it with the access mode of f, whoever owns the file.
+func (m *monitor) share(f *os.File) string {
+	m.files = append(m.files, f)
+	fd := 2 + len(m.files)
+	m.args = append(m.args, "-add-fd", fmt.Sprintf("fd=%d,set=%d", fd, fd))
+	return "/dev/fdset/" + strconv.Itoa(fd)
+}
+
+// signalPort adds the serial port, and returns the connection to write signals to.
 func (m *monitor) signalPort() (*os.File, error) {
 	return m.socket("signals", "-serial", "chardev:signals")
 }
 
-// socket has QEMU make a character device of a socket, and what uses it, and returns
-// the other end.
+// socket adds a socket character device and the device that uses it, and returns this process's end.
 func (m *monitor) socket(name string, user ...string) (*os.File, error) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -186,7 +220,7 @@ func (m *monitor) socket(name string, user ...string) (*os.File, error) {
 	return ours, nil
 }
 
-// started closes our copies of what QEMU has inherited.
+// started closes this process's copies of the files that QEMU has inherited.
 func (m *monitor) started() {
 	for _, f := range m.files {
 		f.Close()
@@ -194,6 +228,7 @@ func (m *monitor) started() {
 	m.files = nil
 }
 
+// close closes all files of the monitor.
 func (m *monitor) close() {
 	m.started()
 	for _, f := range m.ours {
@@ -201,48 +236,50 @@ func (m *monitor) close() {
 	}
 }
 
-// streams are the program's standard streams, and whether it has our signals.
+// streams are the program's standard streams, and whether it receives this process's signals.
 type streams struct {
 	in          io.Reader
 	out, errors io.Writer
-	results     *os.File // nil: none are taken
-	together    bool     // out and errors are the same place
+	results     *os.File // nil: no results are expected
+	together    bool     // out and errors are the same file
 	signals     bool
+	keys        io.Reader // the terminal; nil: the program has none
 }
 
-// run runs QEMU to its end, or that of ctx, and returns the program's exit status.
+// run runs QEMU until it ends or ctx ends, and returns the program's exit status.
 func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	cmd := exec.CommandContext(ctx, qemu, m.args...)
 	cmd.Stdout, cmd.Stderr = m.complaint, m.complaint
 	cmd.ExtraFiles = m.files
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, Credential: m.user}
 
 	incoming := make(chan os.Signal, 16) // sent by package signal, received by sendSignals; full: a signal is lost, as signals are
 	if s.signals {
 		signal.Notify(incoming, forwarded...)
 		defer signal.Stop(incoming)
 	}
-	runtime.LockOSThread() // as in launch
+	runtime.LockOSThread() // Pdeathsig is sent when the thread that started the process ends
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("%s cannot be started: %w", qemu, err)
 	}
 	m.started()
 	done := make(chan struct{})
-	go sendSignals(m.signals, incoming, done)
+	times := make(chan struct{}, 1) // sent by takeQuestions, received by serial.loop; full: a question waits already
+	go serial{m.signals, cmd.Process.Kill, serialTime}.loop(incoming, times, done)
 	var last lastByte
 	var copying sync.WaitGroup
 	copying.Go(func() { io.Copy(s.out, m.output) })
 	kernel := newPort(m.errors, s.errors)
 	copying.Go(kernel.copy)
 	copying.Go(func() { io.Copy(&last, m.control) })
-	copying.Go(func() { answerTime(m.signals, m.time) })
+	copying.Go(func() { takeQuestions(m.time, times) })
 	if m.channel != nil {
 		terminals := &terminals{}
 		defer terminals.restore()
 		c := channel.Command{
 			In: s.in, Out: s.out, Errors: s.errors, Together: s.together,
-			Before: kernel.take, Terminal: terminals.control, Keys: new(keyboard),
+			Before: kernel.take, Terminal: terminals.control, Keys: s.keys,
 		}
 		if s.results != nil {
 			c.Results = s.results
@@ -258,11 +295,10 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	if err == nil {
 		err = errors.New("it ended")
 	}
-	return 0, fmt.Errorf("the machine did not say how the program ended: %w: %s", err, strings.TrimSpace(m.said.String()))
+	return 0, fmt.Errorf("the machine did not say how the program ended: %w: %s", err, m.said.text())
 }
 
-// lastByte keeps the last byte that is written to it: a kernel that writes for ever is
-// not remembered.
+// lastByte keeps the last byte written to it, so that a kernel that writes forever uses no memory here.
 type lastByte struct {
 	value byte
 	there bool
@@ -276,25 +312,78 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// answerTime tells the kernel what time it is whenever it asks, until it has ended.
-func answerTime(to io.Writer, questions io.Reader) {
-	var question [1]byte
+// complaints keeps the beginning of what is written to it, because QEMU reports the cause first.
+type complaints struct {
+	mu   sync.Mutex
+	kept []byte // guarded by mu
+}
+
+// mostComplaints is the number of bytes kept.
+const mostComplaints = 16 << 10
+
+// Write implements io.Writer.
+func (c *complaints) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = append(c.kept, p[:min(len(p), mostComplaints-len(c.kept))]...)
+	return len(p), nil
+}
+
+// text returns what was kept.
+func (c *complaints) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.TrimSpace(string(c.kept))
+}
+
+// takeQuestions reads the kernel's requests for the current time until the kernel ends. Requests that
+// arrive before an answer share one answer.
+func takeQuestions(questions io.Reader, times chan<- struct{}) {
+	room := make([]byte, 4096)
 	for {
-		if _, err := questions.Read(question[:]); err != nil {
+		if _, err := questions.Read(room); err != nil {
 			return
 		}
-		to.Write(boot.AppendTime(nil, time.Now().UnixNano())) // an error means that it has ended
+		select {
+		case times <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// sendSignals tells the program of signals until done is closed.
-func sendSignals(to *os.File, incoming <-chan os.Signal, done <-chan struct{}) {
+// serial is the only writer of the serial port, through which the kernel receives signals and the time.
+type serial struct {
+	to       *os.File
+	kill     func() error  // kills the machine
+	patience time.Duration // how long a kernel may leave the port unread
+}
+
+// serialTime is the default patience.
+const serialTime = 2 * time.Second
+
+// loop serves the port until done is closed. If the kernel does not read, an answer is lost. If it does not
+// read a signal that ends programs, the machine is killed, because nothing else would end it.
+func (s serial) loop(incoming <-chan os.Signal, times <-chan struct{}, done <-chan struct{}) {
 	for {
 		select {
-		case s := <-incoming:
-			to.Write([]byte{byte(s.(syscall.Signal))}) // an error means that it has ended
+		case sig := <-incoming:
+			if s.write([]byte{byte(sig.(syscall.Signal))}) == nil {
+				continue
+			}
+			if sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGHUP {
+				s.kill() // fails only if it has ended
+			}
+		case <-times:
+			s.write(boot.AppendTime(nil, time.Now().UnixNano()))
 		case <-done:
 			return
 		}
 	}
+}
+
+// write writes b within s.patience. It fails if the kernel does not read or has ended.
+func (s serial) write(b []byte) error {
+	s.to.SetWriteDeadline(time.Now().Add(s.patience))
+	_, err := s.to.Write(b)
+	return err
 }

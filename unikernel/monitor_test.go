@@ -3,10 +3,13 @@ package unikernel
 import (
 	"bytes"
 	"io"
+	"os"
+	"syscall"
 	"testing"
+	"time"
 )
 
-// Of what a kernel writes to the control port the last byte counts, and no more is kept.
+// Of the kernel's output on the control port, only the last byte is kept.
 func TestLastByte(t *testing.T) {
 	var last lastByte
 	if io.Copy(&last, bytes.NewReader(nil)); last.there {
@@ -18,10 +21,71 @@ func TestLastByte(t *testing.T) {
 	}
 }
 
-// zeros is a reader without an end.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
+}
+
+// Only a bounded part of QEMU's output is kept, from its beginning.
+func TestComplaintsAreBounded(t *testing.T) {
+	var c complaints
+	if n, err := io.Copy(&c, io.LimitReader(io.MultiReader(bytes.NewReader([]byte("first")), zeros{}), 1<<24)); n != 1<<24 || err != nil {
+		t.Errorf("%d bytes are taken, %v", n, err)
+	}
+	if text := c.text(); len(text) > mostComplaints || text[:5] != "first" {
+		t.Errorf("%d bytes are kept, of which the first are %q", len(text), text[:5])
+	}
+}
+
+// SIGTERM ends a machine whose kernel asks for the time endlessly and never reads its serial port.
+func TestFloodAndSIGTERM(t *testing.T) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "serial"), os.NewFile(uintptr(pair[1]), "serial")
+	defer ours.Close()
+	defer theirs.Close()
+	killed := make(chan struct{}, 8)
+	incoming, times, done, ended := make(chan os.Signal, 1), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	s := serial{ours, func() error { killed <- struct{}{}; return nil }, 10 * time.Millisecond}
+	go func() { s.loop(incoming, times, done); close(ended) }()
+	go takeQuestions(&endless{until: done}, times)
+	for s.write(make([]byte, 4096)) == nil { // until the port is full
+	}
+	incoming <- syscall.SIGTERM
+	<-killed
+	close(done)
+	<-ended
+}
+
+// endless reads bytes until a channel is closed.
+type endless struct{ until <-chan struct{} }
+
+func (e *endless) Read(p []byte) (int, error) {
+	select {
+	case <-e.until:
+		return 0, io.EOF
+	default:
+		return len(p), nil
+	}
+}
+
+// A program without a terminal among its standard streams cannot read the terminal.
+func TestNoTerminal(t *testing.T) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if terminalOf(null, null, null) != nil {
+		t.Error("redirected streams come with a terminal")
+	}
+	_, terminal := openTerminal(t)
+	if terminalOf(null, terminal, null) == nil {
+		t.Error("there is no terminal beside a redirected standard input")
+	}
 }

@@ -18,7 +18,7 @@ import (
 	"loam/wire"
 )
 
-// NetworkKind is what a guest is connected to.
+// NetworkKind is the kind of network that a guest is connected to.
 type NetworkKind int
 
 // Kinds of networks.
@@ -28,55 +28,59 @@ const (
 	NoNetwork                      // only the guest's own loopback
 )
 
-// Network says what a guest is connected to.
+// Network describes the network that a guest is connected to.
 type Network struct {
 	Kind     NetworkKind
-	Forwards []usernet.Forward // UserNetwork: ports of the host that lead to the guest
-	Relay    bool              // UserNetwork: no connection is handed to the program (hand.go)
-	// HostLoopback is that of usernet.Config, for UserNetwork.
+	Forwards []usernet.Forward // UserNetwork: ports of the host to forward to the guest
+	Relay    bool              // UserNetwork: no connection is handed over to the program (hand.go)
+	// HostLoopback (UserNetwork) lets the guest reach services on the host's loopback addresses, through the
+	// gateway's addresses: see usernet.Config.
 	HostLoopback bool
-	Tap          string            // TapNetwork: the name of the device, which is made if it is not there
-	Address      netip.Prefix      // TapNetwork: of the guest, of IPv4
-	Gateway      netip.Addr        // TapNetwork: of the guest; not valid: none
-	Address6     netip.Prefix      // TapNetwork: likewise of IPv6; if neither is valid: by DHCP, and by what routers say
-	Gateway6     netip.Addr        // TapNetwork: likewise; may be link-local
-	Refused      func(port uint16) // UserNetwork: as in usernet.Config; nil: nobody is told
-	Trace        string            // a file for what passes, in pcapng; empty: none
+	Tap          string            // TapNetwork: name of the device, which is created if it does not exist
+	Address      netip.Prefix      // TapNetwork: the guest's IPv4 address
+	Gateway      netip.Addr        // TapNetwork: the guest's default gateway; not valid: none
+	Address6     netip.Prefix      // TapNetwork: the guest's IPv6 address; if neither address is valid: DHCP and IPv6 autoconfiguration
+	Gateway6     netip.Addr        // TapNetwork: the guest's IPv6 gateway; may be link-local
+	Refused      func(port uint16) // UserNetwork: as in usernet.Config; may be nil
+	Trace        string            // pcapng file for all packets; empty: none
 }
 
-// network is the outside of a guest's network: what the loam command holds.
+// network is the loam command's side of a guest's network.
 type network struct {
 	config guest.Config
-	files  []*os.File // for the guest, descriptors firstGuestFD and up
-	end    func()     // takes down what is left
+	files  []*os.File // files that the guest inherits, numbered from firstGuestFD
+	end    func()     // releases what the network uses
 
-	// Of a virtual machine: what files are, and the archives that it is loaded with.
+	// For a virtual machine: what files are connected to, and the archives to load.
 	cable    cable
 	archives []*os.File
-	results  *os.File // where the archive of results goes
+	results  *os.File // the write end for the archive of results
 }
 
-// cable is what connects the card of a virtual machine.
+// cable describes what a virtual machine's network card is connected to.
 type cable struct {
-	tap    bool // files are queues of a TAP device; else a socket that frames pass as a stream
+	tap    bool // files are queues of a TAP device; otherwise a stream socket that carries frames
 	queues int
 	mtu    int
-	mac    wire.MAC // of the card; zero: QEMU's
+	mac    wire.MAC // of the card; zero: chosen by QEMU
 }
 
+// firstGuestFD is the number of the first inherited descriptor in the guest. firstArchive is the number of
+// the first archive in a virtual machine. guestLink is the name of the guest's network interface.
 const (
 	firstGuestFD = 3
 	firstArchive = boot.ConfigArchive + 1
 	guestLink    = "eth0"
 )
 
-// Of the network that the gateway makes (usernet.Config). A frame carries as much
-// as IPv4 allows: between two processes nothing is gained by less.
+// userMTU is the MTU of the gateway's network (usernet.Config). It is the largest IPv4 packet: between two
+// processes a smaller one has no advantage.
 const userMTU = 65535
 
-// cardMTU is that of a virtual machine's network card.
+// cardMTU is the MTU of a virtual machine's network card.
 const cardMTU = 1500
 
+// Addresses of the gateway's network.
 var (
 	userAddress = netip.MustParsePrefix("10.0.2.15/24")
 	userGateway = netip.MustParseAddr("10.0.2.2")
@@ -86,7 +90,7 @@ var (
 	userGateway6 = netip.MustParseAddr("fd6c:6f61:6d00::2")
 )
 
-// openNetwork makes the network's outside, for a guest that can use so many queues.
+// openNetwork opens the command's side of a network, for a guest that can use up to queues device queues.
 func openNetwork(o *Network, hostname string, platform Platform, queues int) (*network, error) {
 	n := &network{config: guest.Config{Hostname: hostname, Machine: platform == Machine}, end: func() {}}
 	var err error
@@ -109,13 +113,13 @@ func openNetwork(o *Network, hostname string, platform Platform, queues int) (*n
 	return n, nil
 }
 
-// give has the guest inherit a file and returns its descriptor there.
+// give makes the guest inherit a file, and returns its descriptor in the guest.
 func (n *network) give(f *os.File) int {
 	n.files = append(n.files, f)
 	return firstGuestFD + len(n.files) - 1
 }
 
-// addFiles gives the guest its files, and has it begin in our folder.
+// addFiles gives the guest its volumes, and sets the guest's working folder to the current one.
 func (n *network) addFiles(o *Options) (err error) {
 	if n.config.Folder, err = os.Getwd(); err != nil {
 		return err
@@ -128,14 +132,13 @@ func (n *network) addFiles(o *Options) (err error) {
 	return err
 }
 
-// load has a virtual machine be loaded with an archive and returns its number there.
+// load adds an archive to those loaded into a virtual machine, and returns its number.
 func (n *network) load(f *os.File) int {
 	n.archives = append(n.archives, f)
 	return firstArchive + len(n.archives) - 1
 }
 
-// readArchives reads the archives that a virtual machine is loaded with, as
-// boot.Archive numbers them.
+// readArchives returns the encoded archives for a virtual machine, numbered as boot.Archive expects.
 func (n *network) readArchives() ([]byte, error) {
 	all := make([][]byte, firstArchive)
 	for _, f := range n.archives {
@@ -152,7 +155,7 @@ func (n *network) readArchives() ([]byte, error) {
 	return boot.EncodeArchives(all), nil
 }
 
-// handedOver closes the command's copies of what the guest has inherited.
+// handedOver closes the command's copies of the files that the guest has inherited.
 func (n *network) handedOver() {
 	for _, f := range append(n.files, n.archives...) {
 		f.Close()
@@ -160,14 +163,13 @@ func (n *network) handedOver() {
 	n.files, n.archives = nil, nil
 }
 
-// close takes the network down.
+// close releases the network.
 func (n *network) close() {
 	n.handedOver()
 	n.end()
 }
 
-// finishTime is how long the gateway may take to hand over what a program that
-// has ended had sent.
+// finishTime is how long the gateway may continue to deliver data that the program sent before it ended.
 const finishTime = 5 * time.Second
 
 // openUser starts a gateway and connects the guest to it.
@@ -182,10 +184,10 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 		Kind: guest.Socket, Name: guestLink, FDs: []int{n.give(theirs)}, MTU: mtu,
 		Address: userAddress, Gateway: userGateway, Address6: userAddress6, Alone: true,
 	}}
-	if usernet.HostHasIPv6() { // else it leads nowhere, which the program is told at once
+	if usernet.HostHasIPv6() { // without a route, the program's connections fail at once
 		n.config.Links[0].Gateway6 = userGateway6
 	}
-	if platform == Machine { // the other end is QEMU, and its other end a card
+	if platform == Machine { // the other end is QEMU, which connects it to a card
 		mtu = cardMTU
 		n.config.Links[0].Kind, n.config.Links[0].FDs, n.config.Links[0].MTU = guest.Card, nil, mtu
 	}

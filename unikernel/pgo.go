@@ -8,35 +8,27 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Loam's own packages are compiled for a guest by a profile of guests at work (go.dev/doc/pgo):
-// what is called often is inlined more. The program's packages, and those of the standard
-// library, are compiled as the user says, and as they would be without Loam. Decision 37 says
-// what that brings.
+// Loam's own packages are compiled for guests with a profile of running guests (go.dev/doc/pgo): frequent
+// calls are inlined more. The program's packages and the standard library are compiled as without Loam.
+// Decision 37 has the measurements.
 
-// guestProfile is that profile, as go tool preprofile writes it: after its first line, three
-// lines for each call that was seen: who calls, whom, and from which line of its own with
-// which weight. Only calls by Loam's packages are in it. `make pgo` makes it.
+// guestProfile is the profile in the format of go tool preprofile. After its first line, it has three lines
+// per call: the caller, the callee, and the line in the caller with the weight. It contains only calls made
+// by Loam's packages. `make pgo` generates it.
 //
 //go:embed guest.pgo
 var guestProfile []byte
 
-// profileFile is its name in the folder of a std.
+// profileFile is the profile's name in the folder of a std.
 const profileFile = "loam.pgo"
 
-// profileOf is the profile with the names that Loam's packages have in a guest.
-func profileOf(checkout string) []byte {
-	if checkout != "" {
-		return guestProfile
-	}
+// profileInGuest returns the profile with the import paths that Loam's packages have in a guest.
+func profileInGuest() []byte {
 	return []byte(strings.ReplaceAll(string(guestProfile), module+"/", guestModule+"/"))
 }
 
-// profileFlags have the go command compile Loam's packages by the profile. Flags of the
-// user's that follow count for more: with -gcflags=all=-N nothing is optimised.
-func profileFlags(dir, checkout string) []string {
-	pattern := guest.ProfiledPackages
-	if checkout != "" {
-		pattern = module + "/..."
-	}
-	return []string{"-gcflags=" + pattern + "=" + quote([]string{guest.ProfileFlag + filepath.Join(dir, profileFile)})}
+// profileFlags returns the flags that make the go command compile Loam's packages with the profile. Later
+// flags of the user override them: -gcflags=all=-N disables all optimisation.
+func profileFlags(dir string) []string {
+	return []string{"-gcflags=" + guest.ProfiledPackages + "=" + quote([]string{guest.ProfileFlag + filepath.Join(dir, profileFile)})}
 }

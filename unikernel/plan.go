@@ -9,34 +9,29 @@ import (
 	"strings"
 )
 
-// Plan is how a program is built for Loam: with the stock go command, and an
-// overlay that gives the standard library its edits, Loam's packages, and the
-// main package one more file.
+// Plan describes how a program is built for Loam: with the stock go command and an overlay. The overlay
+// edits the standard library, adds Loam's packages, and adds one file to the main package.
 type Plan struct {
-	// Program is where the executable is put.
+	// Program is the path of the executable.
 	Program string
 
 	target  Target
 	at      *located
-	dir     string            // of the plan, in the cache
-	replace map[string]string // the overlay
-	flags   []string          // for Loam's own packages
+	dir     string            // folder of the plan, in the cache
+	replace map[string]string // the overlay: path to replace -> file
+	flags   []string          // flags for compiling Loam's own packages
 }
 
-// mainFile is the file that is added to the main package.
+// mainFile is the file that the overlay adds to the main package.
 const mainFile = "loam_guest_main.go"
 
-// importRoot is all that a file that is added to a package does. checkout is as for
-// prepareStd.
-func importRoot(pkg string, platform Platform, checkout string) []byte {
-	from := guestModule
-	if checkout != "" {
-		from = module
-	}
-	return []byte("package " + pkg + "\n\nimport _ \"" + from + platform.root() + "\"\n")
+// importRoot returns the source of a file of package pkg that imports the platform's root package.
+func importRoot(pkg string, platform Platform) []byte {
+	return []byte("package " + pkg + "\n\nimport _ \"" + guestModule + platform.root() + "\"\n")
 }
 
-// NewPlan finds the target and prepares everything but the build itself.
+// NewPlan locates the target and prepares everything except the build itself. The error is an *Error if the
+// user can act on it. It runs the go command, which may download modules.
 func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	c, err := openCache()
 	if err != nil {
@@ -46,8 +41,7 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	checkout := checkoutOf(at.tools, at.dir)
-	s, err := prepareStd(ctx, c, at.tools, checkout, t.Platform)
+	s, err := prepareStd(ctx, c, at.tools, t.Source, t.Platform)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +51,11 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	p.Program = filepath.Join(p.dir, at.name)
 	added := filepath.Join(p.dir, mainFile)
 	p.replace[filepath.Join(at.pkg, mainFile)] = added
-	return p, writeFile(added, append(importRoot("main", t.Platform, checkout), nameBorrowed(at.borrowed)...))
+	return p, writeFile(added, append(importRoot("main", t.Platform), nameBorrowed(at.borrowed)...))
 }
 
-// nameBorrowed tells the runtime package of the guest of what the main package is a
-// copy: see rt/buildinfo.go.
+// nameBorrowed returns source that sets loamBorrowed in the guest's runtime, so that rt/buildinfo.go can
+// restore the original module.
 func nameBorrowed(borrowed string) string {
 	if borrowed == "" {
 		return ""
@@ -69,20 +63,7 @@ func nameBorrowed(borrowed string) string {
 	return fmt.Sprintf("\nimport _ \"unsafe\"\n\n//go:linkname loamBorrowed runtime.loamBorrowed\nvar loamBorrowed = %q\n", borrowed)
 }
 
-// checkoutOf returns dir if it is of Loam's own module, and else nothing. In a checkout
-// Loam's packages are those of that module, and not added to the standard library. Others
-// may have given their module the same name: it has not got these packages.
-func checkoutOf(t *toolchain, dir string) string {
-	if moduleOf(t.GOMOD) != module {
-		return ""
-	}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(t.GOMOD), filepath.FromSlash(processPackage))); err != nil {
-		return ""
-	}
-	return dir
-}
-
-// moduleOf reads the module line of a go.mod; empty if there is none.
+// moduleOf returns the module path in a go.mod, or an empty string.
 func moduleOf(gomod string) string {
 	f, err := os.Open(gomod)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"loam/unikernel/image"
 )
 
-// Platform is what a program runs on.
+// Platform is the environment that a program runs in.
 type Platform int
 
 // Platforms.
 const (
-	Process Platform = iota // a process of Linux
+	Process Platform = iota // a Linux process
 	Machine                 // a virtual machine, in ring 0
 )
 
-// String is the name that users give it.
+// String returns the name that users write (--platform).
 func (p Platform) String() string {
 	if p == Machine {
 		return "vm"
@@ -24,15 +24,15 @@ func (p Platform) String() string {
 	return "process"
 }
 
-// Choice is the best platform that this machine has.
+// Choice is the platform chosen for a program, with the reason.
 type Choice struct {
 	Platform Platform
-	Emulator Emulator // of platform Machine
-	Why      string   // a sentence for people, without its full stop
+	Emulator Emulator // for platform Machine
+	Why      string   // a sentence for users, without its full stop
 }
 
-// Choose takes a virtual machine where there is a QEMU to make it, and a process
-// where there is none. Only ctx can make it fail.
+// Choose chooses a virtual machine if a usable QEMU is installed, and a process otherwise. It fails only if
+// ctx ends.
 func Choose(ctx context.Context) (Choice, error) {
 	e, err := FindEmulator(ctx)
 	switch {
@@ -46,7 +46,7 @@ func Choose(ctx context.Context) (Choice, error) {
 	return Choice{Machine, e, "in a virtual machine that QEMU emulates: " + e.Why}, nil
 }
 
-// ChooseMachine is for who wants a virtual machine and nothing else.
+// ChooseMachine chooses a virtual machine, and fails if no usable QEMU is installed.
 func ChooseMachine(ctx context.Context) (Choice, error) {
 	e, err := FindEmulator(ctx)
 	if err == nil && e.Version == "" {
@@ -55,7 +55,7 @@ func ChooseMachine(ctx context.Context) (Choice, error) {
 	return Choice{Platform: Machine, Emulator: e}, err
 }
 
-// flags are those of the go command with what the linker must be told for the platform.
+// flags returns given with the linker flags that the platform needs.
 func (p Platform) flags(given []string) []string {
 	if p != Machine {
 		return given

@@ -7,37 +7,37 @@ import (
 	"syscall"
 )
 
-// port copies what the kernel writes to a port of its own (package boot). It is not
-// io.Copy because what comes by a port and what comes by package channel have one
-// order: before a frame of the channel is written, take copies what the port had
-// before that.
+// port copies what the kernel writes to one of its own ports (package boot). The output of ports and of
+// package channel must keep its order, so port does not use io.Copy. Before a frame of the channel is
+// written, take copies what arrived at the port before it.
 type port struct {
 	from *os.File // a pipe
 	to   io.Writer
 
 	mu   sync.Mutex
-	room []byte // under mu
+	room []byte // read buffer; guarded by mu
 }
 
+// newPort returns a port that copies from a non-blocking pipe.
 func newPort(from *os.File, to io.Writer) *port {
 	return &port{from: from, to: to, room: make([]byte, 16<<10)}
 }
 
-// copy copies until the end.
+// copy copies until the end of the pipe.
 func (p *port) copy() {
 	if conn, err := p.from.SyscallConn(); err == nil {
 		conn.Read(p.takeFrom)
 	}
 }
 
-// take copies what is there now.
+// take copies what is in the pipe now.
 func (p *port) take() {
 	if conn, err := p.from.SyscallConn(); err == nil {
 		conn.Control(func(fd uintptr) { p.takeFrom(fd) })
 	}
 }
 
-// takeFrom copies what is there and reports whether that was the end.
+// takeFrom copies what is in the pipe, and reports whether the pipe has ended.
 func (p *port) takeFrom(fd uintptr) (end bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

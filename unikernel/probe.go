@@ -20,16 +20,14 @@ import (
 	"loam/unikernel/image"
 )
 
-// What this machine offers to virtual machines: whether there is a QEMU that is new
-// enough, and whether KVM runs a guest. The device file of KVM proves nothing: there
-// are machines that have it and cannot run an ordinary guest, and some of these run
-// a small one. So a Go program is booted there once, and the answer is remembered
-// for as long as neither the kernel, nor QEMU, nor the machine has begun anew.
+// Finding out what this machine offers: whether QEMU is new enough, and whether KVM runs a guest. The
+// existence of /dev/kvm is not sufficient. Some machines have it and cannot run an ordinary guest, and some
+// of these run a small one. So a Go program is booted with KVM once. The result is cached until the kernel,
+// QEMU or loam changes, or the machine reboots.
 //
-// Rejected: a guest of a few instructions, which needs no build. It ran where no
-// kernel did.
+// Rejected: a guest of a few instructions, which needs no build. It ran on machines where no kernel did.
 
-// Accelerator is how QEMU runs the instructions of a guest.
+// Accelerator is the way in which QEMU runs a guest's instructions.
 type Accelerator int
 
 // Accelerators.
@@ -38,7 +36,7 @@ const (
 	KVM                    // the processor runs them
 )
 
-// String is QEMU's name for it.
+// String returns QEMU's name for the accelerator.
 func (a Accelerator) String() string {
 	if a == KVM {
 		return "kvm"
@@ -46,27 +44,28 @@ func (a Accelerator) String() string {
 	return "tcg"
 }
 
-// Emulator is what was found out about QEMU on this machine.
+// Emulator describes QEMU on this machine.
 type Emulator struct {
-	Version     string // "7.2.22"; empty: there is no QEMU, or none that Loam can use
+	Version     string // such as "7.2.22"; empty: no usable QEMU
 	Accelerator Accelerator
-	Why         string // why there is none, or no KVM; one sentence without its full stop
-	// Firmware is the file of a firmware that starts q35 and pc sooner than QEMU's own
-	// does; empty: QEMU has none with it.
+	Why         string // why there is no QEMU, or no KVM; one sentence without its full stop
+	// Firmware is the path of firmware that starts q35 and pc faster than QEMU's default; empty: none is
+	// installed.
 	Firmware string
-	// Sandbox says that QEMU can give up what it does not need of the host: see monitor.go.
+	// Sandbox is set if QEMU supports -sandbox: see qemuSandbox.
 	Sandbox bool
+	// RootOnly is set if QEMU cannot run as another user. It then stays root when the loam command runs as
+	// root.
+	RootOnly bool
 }
 
-// The oldest QEMU that has -netdev stream.
+// The oldest supported version of QEMU, the first with -netdev stream.
 const oldestMajor, oldestMinor = 7, 2
 
-// probeTime bounds the boot of the guest that KVM is tried with. It takes a tenth of
-// a second where it runs.
+// probeTime bounds the boot of the test guest. A successful boot takes about a tenth of a second.
 const probeTime = 10 * time.Second
 
-// FindEmulator finds out what this machine offers, or remembers it. Only ctx can make
-// it fail.
+// FindEmulator returns what this machine offers, from the cache if possible. It fails only if ctx ends.
 func FindEmulator(ctx context.Context) (Emulator, error) {
 	path, err := exec.LookPath(qemu)
 	if err != nil {
@@ -74,7 +73,7 @@ func FindEmulator(ctx context.Context) (Emulator, error) {
 	}
 	c, err := openCache()
 	if err != nil {
-		c = "" // what cannot be remembered is found out each time
+		c = "" // without a cache the probe runs each time
 	}
 	record := c.path("emulator", digest(recordKey(path)...))
 	if e, ok := readRecord(c, record); ok {
@@ -90,7 +89,7 @@ func FindEmulator(ctx context.Context) (Emulator, error) {
 	return e, nil
 }
 
-// recordKey is what an answer depends on.
+// recordKey returns the facts that a cached result depends on.
 func recordKey(path string) []string {
 	key := []string{path}
 	for _, file := range []string{"/proc/sys/kernel/osrelease", "/proc/sys/kernel/random/boot_id"} {
@@ -98,17 +97,18 @@ func recordKey(path string) []string {
 		key = append(key, string(text))
 	}
 	own, _ := os.Executable()
-	for _, program := range []string{path, own} { // this is another kernel when it was built anew
+	for _, program := range []string{path, own} { // this command contains the kernel
 		if st, err := os.Stat(program); err == nil {
 			key = append(key, fmt.Sprint(st.Size(), st.ModTime().UnixNano()))
 		}
 	}
-	if err := openKVM(); err != nil { // a user who may open it from now on
+	if err := openKVM(); err != nil { // the user may be permitted to open it later
 		key = append(key, err.Error())
 	}
 	return key
 }
 
+// readRecord returns the cached result, if there is one.
 func readRecord(c cache, path string) (e Emulator, ok bool) {
 	if c == "" {
 		return e, false
@@ -117,14 +117,14 @@ func readRecord(c cache, path string) (e Emulator, ok bool) {
 	return e, err == nil && json.Unmarshal(data, &e) == nil
 }
 
-// writeRecord remembers an answer. A cache that cannot be written costs time only.
+// writeRecord caches a result. A failure is ignored: it only costs time.
 func writeRecord(path string, e Emulator) {
 	if data, err := json.Marshal(e); err == nil {
 		writeFile(path, data)
 	}
 }
 
-// probeEmulator finds out. lasting is whether the answer would be the same again.
+// probeEmulator examines QEMU and KVM. lasting reports whether the result may be cached.
 func probeEmulator(ctx context.Context, path string) (e Emulator, lasting bool) {
 	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
 	if err != nil {
@@ -134,7 +134,7 @@ func probeEmulator(ctx context.Context, path string) (e Emulator, lasting bool) 
 	if !ok {
 		return Emulator{Why: fmt.Sprintf("QEMU %s is older than %d.%d", version, oldestMajor, oldestMinor)}, true
 	}
-	e = Emulator{Version: version, Firmware: findFirmware(ctx, path), Sandbox: hasSandbox(ctx, path)}
+	e = Emulator{Version: version, Firmware: findFirmware(ctx, path), Sandbox: hasSandbox(ctx, path), RootOnly: !runsAsNobody(ctx, path)}
 	if err := openKVM(); err != nil {
 		e.Why = "KVM cannot be used: " + err.Error()
 		return e, true
@@ -144,7 +144,7 @@ func probeEmulator(ctx context.Context, path string) (e Emulator, lasting bool) 
 		e.Why = "KVM was not tried, since the guest to try it with does not build: " + err.Error()
 		return e, false
 	}
-	tried := Emulator{Accelerator: KVM, Firmware: e.Firmware, Sandbox: e.Sandbox}
+	tried := Emulator{Accelerator: KVM, Firmware: e.Firmware, Sandbox: e.Sandbox, RootOnly: e.RootOnly}
 	if err := bootProbe(ctx, program, tried); err != nil {
 		e.Why = "KVM does not run a guest: " + firstLine(err.Error())
 		return e, true
@@ -153,7 +153,7 @@ func probeEmulator(ctx context.Context, path string) (e Emulator, lasting bool) 
 	return e, true
 }
 
-// parseVersion finds the version in what QEMU says, and whether it is new enough.
+// parseVersion returns the version in QEMU's output, and whether it is new enough.
 func parseVersion(out string) (version string, ok bool) {
 	_, rest, _ := strings.Cut(out, "version ")
 	version, _, _ = strings.Cut(rest, " ")
@@ -168,15 +168,14 @@ func parseVersion(out string) (version string, ok bool) {
 	return version, err1 == nil && err2 == nil && new
 }
 
-// firstLine is what QEMU said first, which is why the rest went wrong.
+// firstLine returns the first line, which in QEMU's output is the cause of the others.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
 }
 
-// findFirmware finds qboot, which comes with QEMU for microvm: it leaves the devices of
-// the PCI bus to who drives them, and looks for nothing to boot from. SeaBIOS takes a
-// third of the time until a program begins under TCG.
+// findFirmware returns the path of qboot, which QEMU installs for microvm. qboot leaves the PCI devices to
+// the operating system and searches for nothing to boot. SeaBIOS takes a third of the start time under TCG.
 func findFirmware(ctx context.Context, path string) string {
 	folders, err := exec.CommandContext(ctx, path, "-L", "help").Output()
 	if err != nil {
@@ -191,11 +190,12 @@ func findFirmware(ctx context.Context, path string) string {
 	return ""
 }
 
-// hasSandbox reports whether QEMU was built with its filter of system calls.
+// hasSandbox reports whether QEMU was built with its system call filter.
 func hasSandbox(ctx context.Context, path string) bool {
-	return exec.CommandContext(ctx, path, "-sandbox", sandbox, "-machine", "help").Run() == nil
+	return exec.CommandContext(ctx, path, "-sandbox", qemuSandbox, "-machine", "help").Run() == nil
 }
 
+// openKVM reports whether this process may open /dev/kvm.
 func openKVM() error {
 	fd, err := syscall.Open("/dev/kvm", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -204,8 +204,8 @@ func openKVM() error {
 	return syscall.Close(fd)
 }
 
-// probeProgram is the guest that KVM is tried with: memory, threads on two CPUs,
-// timers, interrupts, and what it says.
+// probeProgram is the guest that tests KVM. It uses memory, threads on two CPUs, timers, interrupts and
+// output.
 const probeProgram = `package main
 
 import (
@@ -234,9 +234,10 @@ func main() {
 }
 `
 
+// probeAnswer is the line that the test guest prints.
 const probeAnswer = "a guest runs"
 
-// buildProbe builds that guest and returns its file.
+// buildProbe builds the test guest and returns its path.
 func buildProbe(ctx context.Context) (string, error) {
 	c, err := openCache()
 	if err != nil {
@@ -253,7 +254,7 @@ func buildProbe(ctx context.Context) (string, error) {
 	return p.Program, p.Build(ctx)
 }
 
-// bootProbe boots it. The error says in a few words what went wrong.
+// bootProbe boots the test guest. The error is a short phrase.
 func bootProbe(ctx context.Context, program string, by Emulator) error {
 	data, err := os.ReadFile(program)
 	if err == nil {
@@ -291,7 +292,7 @@ func bootProbe(ctx context.Context, program string, by Emulator) error {
 	return nil
 }
 
-// alarm rings once when a word has been written to it.
+// alarm calls ring once when a word has been written to it.
 type alarm struct {
 	word string
 	ring func()

@@ -25,7 +25,7 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-// fakeQEMU puts a program in the place of QEMU.
+// fakeQEMU puts a shell script in place of QEMU.
 func fakeQEMU(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,8 +35,8 @@ func fakeQEMU(t *testing.T, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// Without QEMU, or with one that is too old, a program runs as a process, and why is
-// said; who wants a virtual machine is told what to do.
+// Without QEMU, or with one that is too old, Choose chooses a process and says why. ChooseMachine fails
+// with advice.
 func TestChooseProcess(t *testing.T) {
 	for why, prepare := range map[string]func(t *testing.T){
 		"there is no " + qemu:           func(t *testing.T) { t.Setenv("PATH", t.TempDir()) },
@@ -56,8 +56,7 @@ func TestChooseProcess(t *testing.T) {
 	}
 }
 
-// The answer is remembered where there is a cache, and found out again where it
-// cannot be written.
+// The result of the probe is cached. Without a writable cache, the probe runs each time.
 func TestEmulatorIsRemembered(t *testing.T) {
 	for name, cache := range map[string]string{"cache": t.TempDir(), "none": "/proc/nowhere"} {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +76,7 @@ func TestEmulatorIsRemembered(t *testing.T) {
 	}
 }
 
-// KVM is tried by booting a guest, if it can be opened: whatever comes out is an
-// answer with its reason, and within a bound.
+// The probe always ends within its time limit, either with KVM or with a one-line reason.
 func TestProbe(t *testing.T) {
 	e, err := FindEmulator(t.Context())
 	if err != nil || e.Version == "" || (e.Accelerator == KVM) != (e.Why == "") || strings.Contains(e.Why, "\n") {
@@ -87,20 +85,20 @@ func TestProbe(t *testing.T) {
 	t.Logf("%+v", e)
 }
 
-// A QEMU without its filter of system calls is found out, and is not asked for it.
+// A QEMU without a system call filter is detected, and the filter is not requested then.
 func TestSandbox(t *testing.T) {
 	for has, path := range map[bool]string{true: "true", false: "false"} {
 		if hasSandbox(t.Context(), path) != has {
 			t.Errorf("%s: %v", path, !has)
 		}
 		m := newMonitor(&MachineConfig{CPUs: 1, Model: "q35", Emulator: Emulator{Sandbox: has}}, nil)
-		if slices.Contains(m.args, sandbox) != has {
+		if slices.Contains(m.args, qemuSandbox) != has {
 			t.Errorf("with a sandbox %v: %q", has, m.args)
 		}
 	}
 }
 
-// The guest that KVM is tried with runs where guests run, by either firmware.
+// The test guest for KVM runs under TCG with either firmware.
 func TestProbeGuest(t *testing.T) {
 	e, err := FindEmulator(t.Context())
 	if err != nil || e.Firmware == "" {

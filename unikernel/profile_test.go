@@ -18,8 +18,8 @@ import (
 	"loam/usernet"
 )
 
-// Profiles of a running program, which it serves itself by net/http/pprof, show
-// what it does: on every platform as on Linux.
+// Profiles that a running program serves with net/http/pprof show what it does, on every platform as on
+// Linux.
 func TestProfiles(t *testing.T) {
 	for name, o := range map[string]Options{
 		"process":         {},
@@ -39,7 +39,7 @@ func testProfiles(t *testing.T, o Options) {
 	if share(cpu, "main.hot") < 60 {
 		t.Errorf("a busy function has less than 60 %% of the samples:\n%s", cpu)
 	}
-	heap := pprof(t, url+"heap?gc=1") // without it the profile is of the last collection, whenever that was
+	heap := pprof(t, url+"heap?gc=1") // gc=1: otherwise the profile is that of the last collection
 	if share(heap, "main.hoard") < 60 {
 		t.Errorf("who keeps the memory has less than 60 %% of it:\n%s", heap)
 	}
@@ -53,11 +53,11 @@ func testProfiles(t *testing.T, o Options) {
 	}
 }
 
-// cpuProfile is a profile with so many samples that chance does not decide what they show:
-// on a busy machine a program may get a small part of the time.
+// cpuProfile returns a profile with enough samples for a stable result. On a busy machine a program may get
+// little CPU time.
 func cpuProfile(t *testing.T, url string) string {
 	t.Helper()
-	const enough, longest = 500 * time.Millisecond, 64 // of the CPU; seconds
+	const enough, longest = 500 * time.Millisecond, 64 // CPU time; seconds
 	for seconds := 2; ; seconds *= 2 {
 		top := pprof(t, fmt.Sprint(url, "profile?seconds=", seconds))
 		if sampled(top) >= enough || seconds >= longest {
@@ -66,7 +66,7 @@ func cpuProfile(t *testing.T, url string) string {
 	}
 }
 
-// sampled is how much time of a CPU a profile has seen.
+// sampled returns the CPU time that a profile covers.
 func sampled(top string) time.Duration {
 	m := regexp.MustCompile(`Total samples = (\S+)`).FindStringSubmatch(top)
 	if m == nil {
@@ -76,8 +76,8 @@ func sampled(top string) time.Duration {
 	return d
 }
 
-// serving starts a program of testdata that serves HTTP at port 80, has it end with
-// the test, and returns where its profiles are.
+// serving starts a program of testdata that serves HTTP on port 80 and ends with the test. It returns the
+// URL of its profiles.
 func serving(t *testing.T, o Options, program string) (url string) {
 	host := freePort(t)
 	o.Target.Args = []string{"./testdata/guest/" + program}
@@ -105,7 +105,7 @@ func serving(t *testing.T, o Options, program string) (url string) {
 		}
 	}
 	t.Cleanup(func() {
-		http.Get(root + "quit") // its connection breaks: the program ends
+		http.Get(root + "quit") // the program ends, which breaks the connection
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
@@ -113,7 +113,7 @@ func serving(t *testing.T, o Options, program string) (url string) {
 	return root + "debug/pprof/"
 }
 
-// get fetches a page.
+// get returns a page.
 func get(t *testing.T, url string) []byte {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -128,7 +128,7 @@ func get(t *testing.T, url string) []byte {
 	return b
 }
 
-// file puts data into a file.
+// file writes data to a temporary file and returns its path.
 func file(t *testing.T, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data")
@@ -138,7 +138,7 @@ func file(t *testing.T, data []byte) string {
 	return path
 }
 
-// pprof is what go tool pprof makes of a profile.
+// pprof returns the output of go tool pprof for a profile.
 func pprof(t *testing.T, url string) string {
 	t.Helper()
 	out, err := exec.Command("go", "tool", "pprof", "-top", file(t, get(t, url))).CombinedOutput()
@@ -148,7 +148,7 @@ func pprof(t *testing.T, url string) string {
 	return string(out)
 }
 
-// share is what a function has of all samples by itself, in per cent.
+// share returns a function's own share of all samples, in per cent.
 func share(top, function string) float64 {
 	m := regexp.MustCompile(`(?m)^\s*\S+\s+([\d.]+)%\s.*\s` + regexp.QuoteMeta(function) + `$`).FindStringSubmatch(top)
 	if m == nil {

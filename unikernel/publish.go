@@ -8,7 +8,7 @@ import (
 	"loam/usernet"
 )
 
-// publishError says what to do about a port of the host that cannot be published.
+// publishError returns an error with advice for a host port that cannot be published.
 func publishError(e *usernet.ForwardError) error {
 	next := "use another address or port"
 	switch {

@@ -8,7 +8,7 @@ import (
 	"loam/usernet"
 )
 
-// What is said of a port that cannot be published names the address, and what to do.
+// The error for a port that cannot be published contains the address and advice.
 func TestPublishError(t *testing.T) {
 	at := netip.MustParseAddrPort
 	for _, c := range []struct {

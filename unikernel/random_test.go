@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Random numbers of a machine are its processor's, or those of its entropy device, or
-// nobody gets any.
+// A machine's random numbers come from its processor or from its entropy device. Without either, the
+// machine does not start.
 func TestMachineRandom(t *testing.T) {
 	const none = "loam: the machine has no random numbers: "
 	for _, model := range []string{"q35", "microvm"} {
@@ -22,7 +22,8 @@ func TestMachineRandom(t *testing.T) {
 			{"max,rdrand=off", "", none},
 		} {
 			cmd := machineCommand(NoNetwork, "random")
-			cmd.Env = append(cmd.Env, onModel+"="+model, qemuWith(t, "-cpu "+c.processor+" "+c.device))
+			cmd.Env = append(cmd.Env, onModel+"="+model)
+			cmd.Env = append(cmd.Env, qemuWith(t, "-cpu "+c.processor+" "+c.device)...)
 			out, err := cmd.CombinedOutput()
 			if (err == nil) != (c.want == "ok\n") || !strings.HasPrefix(string(out), c.want) {
 				t.Errorf("%s with %s %s: %v: %s", model, c.processor, c.device, err, out)
@@ -31,12 +32,12 @@ func TestMachineRandom(t *testing.T) {
 	}
 }
 
-// The device of a machine whose processor has some is asked when the program runs.
+// If the processor has a random source, the entropy device is read only after the program has started.
 func TestMachineRandomLater(t *testing.T) {
-	const asked = "virtio_rng_pushed" // as QEMU calls it
+	const asked = "virtio_rng_pushed" // QEMU's trace event
 	log := filepath.Join(t.TempDir(), "log")
 	cmd := machineCommand(UserNetwork, "random", "wait")
-	cmd.Env = append(cmd.Env, qemuWith(t, "-device "+virtio("rng", "q35")+" -trace "+asked+" -D "+log))
+	cmd.Env = append(cmd.Env, qemuWith(t, "-device "+virtio("rng", "q35")+" -trace "+asked+" -D "+log)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +47,7 @@ func TestMachineRandomLater(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for tick := time.Tick(100 * time.Millisecond); ; <-tick { // the test's time bounds this
+	for tick := time.Tick(100 * time.Millisecond); ; <-tick { // bounded by the test's time limit
 		if text, _ := os.ReadFile(log); strings.Contains(string(text), asked) {
 			break
 		}
@@ -57,9 +58,9 @@ func TestMachineRandomLater(t *testing.T) {
 	}
 }
 
-// qemuWith is a variable of the environment by which commands find a QEMU that has more
-// options.
-func qemuWith(t *testing.T, options string) string {
+// qemuWith returns variables with which commands run QEMU with additional options. QEMU keeps the test's user, who
+// owns the folders of the script and of what it writes.
+func qemuWith(t *testing.T, options string) []string {
 	t.Helper()
 	path, err := exec.LookPath(qemu)
 	if err != nil {
@@ -70,5 +71,5 @@ func qemuWith(t *testing.T, options string) string {
 	if err := os.WriteFile(filepath.Join(dir, qemu), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return "PATH=" + dir + ":" + os.Getenv("PATH")
+	return []string{"PATH=" + dir + ":" + os.Getenv("PATH"), withRoot + "=1"}
 }

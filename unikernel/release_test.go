@@ -13,11 +13,10 @@ import (
 	"loam/unikernel/overlay"
 )
 
-// The other tests build with the Go that is installed. Here it is a release that
-// the go command fetches for the purpose, about 70 MB each: the oldest and the newest
-// that Loam knows or, with LOAM_TEST_RELEASES, those named there (go1.26.3,go1.26.8), or
-// all: every patch release that there is. Each boots a program; those that are named,
-// and the newest, run more.
+// The other tests build with the installed Go. These use releases that the go command downloads, about 70
+// MB each. By default they are the oldest and the newest supported one. LOAM_TEST_RELEASES lists others
+// (go1.26.3,go1.26.8), or is all for every patch release. Each boots a program; listed releases and the
+// newest one run more.
 
 func TestReleases(t *testing.T) {
 	if race.Enabled && os.Getenv("LOAM_TEST_RELEASES") == "" {
@@ -48,7 +47,7 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// releases are the releases of Go to test with.
+// releases returns the releases of Go to test with.
 func releases(t *testing.T) []string {
 	tried := overlay.Tried()
 	ends := tried[0] + "," + tried[len(tried)-1]

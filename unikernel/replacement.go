@@ -7,18 +7,17 @@ import (
 	"path"
 )
 
-// Replace lines of a go.mod hold for the module's own developers only, and `go install
-// path@version` refuses a module that has some. Here those that name another module are
-// taken over into the module that a program is built in, since without them it is not the
-// program that its authors build, or none at all. Those that name a folder are not: the
-// folder is not in the module cache.
+// Replace lines of a go.mod apply only in the main module, and `go install path@version` rejects a module
+// that has any. Loam instead copies replace lines that name another module into the module in which it
+// builds the program. Without them it would build another program than its authors do, or none. Replace
+// lines that name a folder are ignored: the folder is not in the module cache.
 
-// replacement is what a go.mod says of a module: Old, of one version or of all, is New.
+// replacement is a replace line of a go.mod: Old, at one version or at all versions, becomes New.
 type replacement struct {
 	Old, New struct{ Path, Version string }
 }
 
-// flag is the replacement as `go mod edit` takes it.
+// flag returns the replacement as a flag of `go mod edit`.
 func (r replacement) flag() string {
 	old := r.Old.Path
 	if r.Old.Version != "" {
@@ -27,8 +26,8 @@ func (r replacement) flag() string {
 	return "-replace=" + old + "=" + r.New.Path + "@" + r.New.Version
 }
 
-// replacements reads a go.mod: the replacements by other modules, and how many there are by
-// folders.
+// replacements reads a go.mod. It returns the replacements by other modules, and the number of replacements
+// by folders.
 func replacements(ctx context.Context, t *toolchain, dir, gomod string) (by []replacement, folders int, err error) {
 	out, err := t.run(ctx, dir, "mod", "edit", "-json", gomod)
 	var mod struct{ Replace []replacement }
@@ -45,9 +44,9 @@ func replacements(ctx context.Context, t *toolchain, dir, gomod string) (by []re
 	return by, folders, err
 }
 
-// takeReplacements has the go.mod of dir replace what that of the module of a package
-// does. There may be no such module: the go command says so better when it is asked for
-// the package.
+// takeReplacements copies the replacements of the module that contains a package to the go.mod in dir. If
+// no such module exists it does nothing: the go command reports that better when it is asked for the
+// package.
 func takeReplacements(ctx context.Context, t *toolchain, dir, pkg, version string) error {
 	gomod, err := moduleFile(ctx, t, dir, pkg, version)
 	if err != nil || gomod == "" {
@@ -65,8 +64,8 @@ func takeReplacements(ctx context.Context, t *toolchain, dir, pkg, version strin
 	return err
 }
 
-// moduleFile finds the go.mod of the module that a package of this version is in, that of
-// the longest path; empty: there is none.
+// moduleFile returns the go.mod of the module that contains a package at a version, or an empty string. Of
+// several modules, that with the longest path is used.
 func moduleFile(ctx context.Context, t *toolchain, dir, pkg, version string) (string, error) {
 	for p := pkg; p != "."; p = path.Dir(p) {
 		out, err := t.run(ctx, dir, "list", "-m", "-json", p+"@"+version)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A module that has another in place of one that it requires is built with that, as its
-// authors build it; `go install path@version` would refuse it.
+// A module with a replace line for a required module is built with the replacement, as its authors build
+// it. `go install path@version` would reject it.
 func TestReplacedModule(t *testing.T) {
 	proxies := "file://" + publish(t, "example.org/m", "v1.0.0", map[string]string{
 		"go.mod": "module example.org/m\n\ngo 1.24\n\nrequire example.org/old v1.0.0\n\n" +
@@ -36,7 +36,7 @@ func TestReplacedModule(t *testing.T) {
 	}
 }
 
-// A module that is required and cannot be had is told from a mistyped one.
+// A required module that is missing and a mistyped path give different errors.
 func TestRequiredModuleIsMissing(t *testing.T) {
 	proxy := publish(t, "example.org/m", "v1.0.0", map[string]string{
 		"go.mod":  "module example.org/m\n\ngo 1.24\n\nrequire example.com/other v1.0.0\n",

@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// Results are files that a test binary writes because go test was asked for them:
-// coverage and profiles. It writes them into its own files, sends them when it ends
-// (rt/results.go), and we put them where go test looks.
+// Results are files that a test binary writes on behalf of go test: coverage and profiles. The binary
+// writes them to its own file system and sends them when it ends (rt/results.go). The loam command then
+// writes them where go test expects them.
 
-// resultFlags are the flags of a test binary (package testing) that name a file below
+// resultFlags are the flags of a test binary (package testing) whose value is a file name relative to
 // -test.outputdir.
 var resultFlags = []string{"blockprofile", "coverprofile", "cpuprofile", "memprofile", "mutexprofile", "trace"}
 
-// results are files that a program is to leave to us, and folders that it finds.
+// results lists the files that a program will send, and folders that must exist for it.
 type results struct{ files, folders []string }
 
-// findResults lists what a test binary with these arguments will write, which begins
-// in folder.
+// findResults returns the files that a test binary with these arguments will write. folder is its working
+// folder.
 func findResults(args []string, folder string) (r results) {
 	dir := folder
 	var below []string
@@ -45,7 +45,7 @@ func findResults(args []string, folder string) (r results) {
 	return r
 }
 
-// under is a path as it is meant by who is in dir.
+// under returns the absolute path of name, relative to dir.
 func under(dir, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -53,20 +53,21 @@ func under(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// mostResults is how much a program may leave to us, in bytes: an archive of a few bytes
-// can say that it has files of any size.
+// mostResults is the most that a program may send, in bytes. Sparse files make it necessary: a small
+// archive can declare files of any size.
 const mostResults = 4 << 30
 
+// errResults is returned if a program sends more than mostResults.
 var errResults = errors.New("the program leaves files of more than 4 GiB")
 
-// receiveResults writes the files of an archive, of those that are wanted.
+// receiveResults reads an archive and writes those files in it that are wanted.
 func receiveResults(from io.Reader, wanted []string) error {
 	var failed error
 	var size int64
 	archive := tar.NewReader(from)
 	for {
 		h, err := archive.Next()
-		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) { // it was killed
+		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) { // the program was killed
 			return failed
 		}
 		if err != nil {
@@ -83,7 +84,7 @@ func receiveResults(from io.Reader, wanted []string) error {
 	}
 }
 
-// writeResult writes a file, without holding it in memory.
+// writeResult writes a file without holding it in memory.
 func writeResult(name string, from io.Reader) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -93,8 +94,8 @@ func writeResult(name string, from io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// takeResults has the guest send us results. wait waits for what is under way once
-// the guest has ended, and must be called.
+// takeResults prepares the guest to send results. wait waits for the transfer after the guest has ended; it
+// must be called.
 func (n *network) takeResults(r results, platform Platform) (wait func() error, err error) {
 	n.config.Results, n.config.ResultFolders = r.files, r.folders
 	if len(r.files) == 0 {
@@ -112,7 +113,7 @@ func (n *network) takeResults(r results, platform Platform) (wait func() error, 
 	done := make(chan error, 1) // the goroutine sends once
 	go func() {
 		err := receiveResults(from, r.files)
-		io.Copy(io.Discard, from) // the program is not held up
+		io.Copy(io.Discard, from) // so that the program does not block on the pipe
 		done <- err
 	}()
 	return func() error {

@@ -25,7 +25,7 @@ func TestFindResults(t *testing.T) {
 	}
 }
 
-// Only what is wanted is written; an archive that was cut off is no error.
+// Only expected files are written. A truncated archive is not an error.
 func TestReceiveResults(t *testing.T) {
 	dir := t.TempDir()
 	wanted, other := filepath.Join(dir, "wanted"), filepath.Join(dir, "other")
@@ -47,16 +47,16 @@ func TestReceiveResults(t *testing.T) {
 	}
 }
 
-// A program cannot have more written than there is room for by saying that its file is one
-// large hole, which takes no bytes of an archive.
+// A program cannot exceed the limit with a file that is one large hole, which takes no bytes in the
+// archive.
 func TestReceiveHoles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "wanted")
-	block := make([]byte, 512) // a header of GNU's tar, of a sparse file
+	block := make([]byte, 512) // header of a sparse file, GNU tar format
 	copy(block, name)
 	copy(block[100:], "0000644\x000000000\x000000000\x0000000000000\x0000000000000\x00")
 	block[156] = 'S'
 	copy(block[257:], "ustar  \x00")
-	copy(block[386:], "00000000000\x0000000000000\x00") // one piece, of no bytes
+	copy(block[386:], "00000000000\x0000000000000\x00") // one region without bytes
 	copy(block[483:], "77777777777\x00")                // 8 GiB
 	sum := 8 * int(' ')
 	for _, b := range block {

@@ -1,21 +1,18 @@
 // Package unikernel builds unmodified Go programs for Loam and runs them.
 //
-// A Plan says how one program is built: with the stock go command, whose
-// -overlay puts edited files in the place of a few files of the standard library
-// (package overlay) and adds Loam's own packages to it. The user's module is not
-// touched, and need not know of Loam.
+// A Plan describes how one program is built: with the stock go command, whose -overlay flag substitutes
+// edited files of the standard library (package overlay) and adds Loam's own packages to it. The user's
+// module is not changed, and does not depend on Loam.
 //
-// Platform process: the program is a process of Linux whose sockets are Loam's.
-// What is outside of its network (a gateway, a TAP device) is held by the loam
-// command and reaches it as inherited descriptors; package guest says how, and
-// package rt is the receiving end.
+// Platform Process runs the program as a Linux process whose sockets are Loam's. The loam command holds the
+// outside of its network (a gateway, a TAP device), and passes it to the process as inherited descriptors.
+// Package guest defines how they are described; package rt receives them.
 //
-// Platform machine: the same program is the kernel of a virtual machine, in ring 0
-// (machine.go). It is linked with package kernel, and package image makes a file of
-// it that QEMU boots.
+// Platform Machine runs the same program as the kernel of a virtual machine, in ring 0 (machine.go). The
+// program is linked with package kernel, and package image turns it into a file that QEMU boots.
 //
-// Reading order: run.go, plan.go, target.go, toolchain.go, std.go, build.go;
-// then network.go, launch.go and machine.go; gotest.go for tests.
+// Reading order: run.go, plan.go, target.go, toolchain.go, std.go, build.go; then network.go, launch.go and
+// machine.go; gotest.go for tests.
 package unikernel
 
 import (
@@ -24,31 +21,35 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"loam/unikernel/linked"
 )
 
-// Options says how a program is run.
+// Options describes how a program is run.
 type Options struct {
 	Target  Target
-	Args    []string // of the program
-	Env     []string // "KEY=VALUE", beside or instead of what is in the environment
+	Args    []string // arguments of the program
+	Env     []string // "KEY=VALUE", added to the environment or overriding it
 	Network Network
-	Volumes []Volume      // files of the host that the program has
-	Machine MachineConfig // of platform Machine
+	Volumes []Volume      // files of the host that are copied into the guest
+	Machine MachineConfig // for platform Machine
 
-	// Slow is called, if it is there, when finding and building the program takes long
-	// enough for somebody who waits to wonder.
+	// KeepRoot keeps the program, or QEMU, running as root if the caller is root. Otherwise it runs as the
+	// user sandbox.Nobody. It has no effect if the caller is not root.
+	KeepRoot bool
+
+	// Slow is called, if not nil, when finding and building the program takes longer than slowBuild.
 	Slow func()
 
 	results results
 }
 
-// slowBuild is how long that is; where nothing has changed it takes a tenth.
+// slowBuild is the delay before Options.Slow is called. A build with nothing to do takes a tenth of it.
 const slowBuild = 3 * time.Second
 
-// Run builds a program and runs it to its end. It returns the program's exit
-// status, or 128 and the number of the signal that ended it. An *Error is what a
-// user can do something about. ctx bounds the time until the program starts;
-// after that signals go to the program, which decides when it is over.
+// Run builds a program and runs it to its end. It returns the program's exit status, or 128 plus the number
+// of the signal that ended it. The error is an *Error if the user can act on it. ctx bounds only the time
+// until the program starts. After that, signals are forwarded to the program, which decides when to end.
 func Run(ctx context.Context, o Options) (status int, err error) {
 	return onNetwork(&o, func() (string, error) {
 		if o.Slow != nil {
@@ -65,9 +66,9 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 	})
 }
 
-// RunProgram is Run for a program that has been built for Loam, such as a test
-// binary of Test. The process that calls it ends when its parent does, and so
-// does the program, which has a copy of the folder that it begins in.
+// RunProgram runs a program that has already been built for Loam, such as a test binary of Test. The
+// calling process is killed when its parent ends, and so is the program. The program gets a copy of the
+// current folder.
 func RunProgram(program string, o Options) (status int, err error) {
 	if err := dieWithParent(); err != nil {
 		return 0, err
@@ -79,12 +80,22 @@ func RunProgram(program string, o Options) (status int, err error) {
 	o.Volumes = append(testVolumes(program, folder, o.Target.Platform), o.Volumes...)
 	o.results = findResults(o.Args, folder)
 	return onNetwork(&o, func() (string, error) {
-		return program, withoutLibraries(program, filepath.Base(program))
+		return program, checkTest(program)
 	})
 }
 
-// queues is how many queues of a device the guest has a use for: a process leaves
-// them to the kernel's scheduler, a virtual machine has one for each CPU.
+// checkTest checks a program that go test has linked.
+func checkTest(program string) error {
+	err := checkLinked(program, filepath.Base(program))
+	var c *linked.Complaint
+	if errors.As(err, &c) {
+		return errorf("leave out what defines it", "%s is not started: %v", filepath.Base(program), c)
+	}
+	return err
+}
+
+// queues returns the number of device queues that the guest uses. A process uses one and leaves scheduling
+// to the host's kernel; a virtual machine uses one per CPU.
 func (o *Options) queues() int {
 	if o.Target.Platform == Machine {
 		return o.Machine.CPUs
@@ -92,8 +103,8 @@ func (o *Options) queues() int {
 	return 1
 }
 
-// onNetwork runs the program that build returns. The network comes first: what
-// is wrong with it is told at once.
+// onNetwork runs the program that build returns. It opens the network before it builds, so that errors in
+// the network's configuration are reported at once.
 func onNetwork(o *Options, build func() (program string, err error)) (status int, err error) {
 	hostname, err := os.Hostname()
 	if err != nil {

@@ -18,23 +18,23 @@ import (
 	"loam/internal/netns"
 )
 
-// The tests run programs of testdata/guest: this binary is started again as a
-// command that calls Run, since a guest has its parent's streams.
+// The tests run programs of testdata/guest. This binary starts itself again as a command that calls Run,
+// because a guest uses its parent's streams.
 
-// helper names the variable that makes this binary that command.
+// helper is the environment variable that makes this binary that command.
 const helper = "LOAM_TEST_RUN"
 
-// onMachine names the variable that makes it run programs in a virtual machine, of so
-// many MiB.
+// onMachine is the variable that makes it run programs in a virtual machine; its value is the memory in
+// MiB.
 const onMachine = "LOAM_TEST_MACHINE"
 
-// withDisks, a list of files, and onModel name variables that say more of the machine: see MachineConfig.
+// withDisks (a list of files) and onModel are variables that set fields of MachineConfig.
 const (
 	withDisks = "LOAM_TEST_DISKS"
 	onModel   = "LOAM_TEST_MODEL"
 )
 
-// machineCPUs names the variable with how many CPUs that has, if it is not one.
+// machineCPUs is the variable with the machine's number of CPUs; the default is 1.
 const machineCPUs = "LOAM_TEST_CPUS"
 
 func TestMain(m *testing.M) {
@@ -58,11 +58,17 @@ func TestMain(m *testing.M) {
 	}
 	cpus, _ := strconv.Atoi(os.Getenv(machineCPUs))
 	disks := strings.FieldsFunc(os.Getenv(withDisks), func(r rune) bool { return r == ':' })
+	for i := range disks {
+		disks[i] = strings.Replace(disks[i], "@", ":", 1) // KIND@FILE
+	}
 	status, err := Run(context.Background(), Options{
 		Target:  Target{Args: os.Args[1:2], Platform: platform},
 		Machine: MachineConfig{Memory: memory << 20, Disks: disks, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
-		Network: Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
+		Volumes: testVolume(),
+
+		KeepRoot: os.Getenv(withRoot) != "",
+		Network:  Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
 	})
 	if err != nil {
 		fmt.Println("loam:", err)
@@ -71,8 +77,22 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// withCache runs the tests with a cache of their own for Loam, and the user's
-// for the go command, which makes builds quick.
+// withRoot names the variable that keeps a program, and QEMU, root.
+const withRoot = "LOAM_TEST_ROOT"
+
+// withVolume names the variable with a folder that the program has.
+const withVolume = "LOAM_TEST_VOLUME"
+
+// testVolume is that folder.
+func testVolume() []Volume {
+	if dir := os.Getenv(withVolume); dir != "" {
+		return []Volume{{Host: dir, Guest: dir}}
+	}
+	return nil
+}
+
+// withCache runs the tests with an empty cache for Loam, and with the user's cache for the go command,
+// which speeds up builds.
 func withCache(m *testing.M) int {
 	gocache, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -90,14 +110,14 @@ func withCache(m *testing.M) int {
 	return m.Run()
 }
 
-// guestCommand is a command that runs a program of testdata/guest.
+// guestCommand returns a command that runs a program of testdata/guest.
 func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], append([]string{"./testdata/guest/" + program}, args...)...)
 	cmd.Env = append(os.Environ(), helper+"="+strconv.Itoa(int(kind)))
 	return cmd
 }
 
-// Each program tests the personality from within, and says ok.
+// Each program tests the personality from within, and prints ok.
 func TestPrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
@@ -112,7 +132,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// What the program finds of ICMP on Loam it finds on Linux.
+// The program icmp gets the same results on Linux as on Loam.
 func TestICMPOnLinux(t *testing.T) {
 	if os.Geteuid() != 0 || !netns.Can() {
 		t.Skip("needs a network namespace, and root: a user cannot open raw sockets")
@@ -125,14 +145,14 @@ func TestICMPOnLinux(t *testing.T) {
 	}
 }
 
-// What openat2 finds on Loam it finds on Linux.
+// The program bounds, which tests openat2, gets the same results on Linux as on Loam.
 func TestBoundsOnLinux(t *testing.T) {
 	if out, err := exec.Command(onThisHost(t, "bounds")).CombinedOutput(); err != nil || string(out) != "ok\n" {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
-// The program's end is the command's.
+// The command's exit status is the program's.
 func TestExitStatus(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -156,8 +176,8 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// running starts the program signals, with files that the command inherits, and returns
-// what it prints, line by line, once it is ready.
+// running starts the program signals with files that the command inherits. It returns the lines that the
+// program prints, once it is ready.
 func running(t *testing.T, p Platform, inherited ...*os.File) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := guestCommand(NoNetwork, "signals")
@@ -180,8 +200,7 @@ func running(t *testing.T, p Platform, inherited ...*os.File) (*exec.Cmd, *bufio
 	return cmd, lines
 }
 
-// Each signal reaches the program, once, also when it is sent to the whole group
-// of the command.
+// Each signal reaches the program exactly once, also when it is sent to the command's whole process group.
 func TestSignals(t *testing.T) {
 	for _, p := range []Platform{Process, Machine} {
 		t.Run(p.String(), func(t *testing.T) { testSignals(t, p) })
@@ -209,14 +228,14 @@ func testSignals(t *testing.T, p Platform) {
 func TestParentDies(t *testing.T) {
 	cmd, lines := running(t, Process)
 	cmd.Process.Kill()
-	if lines.Scan() { // its end of the pipe is closed when the guest has gone
+	if lines.Scan() { // the guest's end of the pipe closes when it has ended
 		t.Errorf("the guest still says %q", lines.Text())
 	}
 	cmd.Wait()
 }
 
-// A build of what has not changed takes well under a second; the bound here is
-// only against building again.
+// A build without changes takes well under a second. The test only checks that the program is not built
+// again.
 func TestRebuild(t *testing.T) {
 	plan := func() *Plan {
 		p, err := NewPlan(context.Background(), Target{Args: []string{"./testdata/guest/early"}})
@@ -238,7 +257,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// What cannot be built is one line that says what to do, and leaves nothing.
+// A target that cannot be built gives a one-line error with advice, and leaves no files.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -286,7 +305,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A build that is interrupted ends at once and leaves no program.
+// An interrupted build ends at once and leaves no executable.
 func TestInterruptedBuild(t *testing.T) {
 	p, err := NewPlan(context.Background(), Target{Args: []string{"./testdata/guest/web"}, Flags: []string{"-ldflags=-X=main.stamp=" + time.Now().String()[:10]}})
 	if err != nil {
@@ -302,8 +321,7 @@ func TestInterruptedBuild(t *testing.T) {
 	}
 }
 
-// Nothing is written to the module of the program, and vendored modules,
-// workspaces and single files build.
+// Vendored modules, workspaces and single files build, and nothing is written to the program's module.
 func TestTargetForms(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

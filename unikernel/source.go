@@ -5,39 +5,57 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 
+	"loam"
 	"loam/unikernel/overlay"
 )
 
-// Loam's own packages join a program as packages of the standard library: the
-// overlay puts them below GOROOT/src/loam. So they need no entry in anybody's
-// go.mod, no vendor folder, no network, and cannot disagree with what the
-// program requires. They have a name of their own there (guestModule): a program may
-// require a module loam, of any version, for its stack, say, and has that beside what
-// it runs on.
+// Loam's packages are added to a program as packages of the standard library: the overlay places them below
+// GOROOT/src/loamguest (guestModule). So they need no entry in the program's go.mod, no vendor folder and
+// no network, and they cannot conflict with the program's requirements. Their import paths differ from
+// Loam's own. A program may therefore require module loam at any version, for its stack for example, beside
+// the copy that it runs on.
 //
-// Rejected: a copy of go.mod with a require and a replace (-modfile). It fails
-// in workspaces and vendored modules, and has nothing to stand on where a single
-// file is run outside a module.
+// Rejected: a copy of go.mod with a require and a replace line (-modfile). It fails in workspaces and
+// vendored modules, and there is no go.mod to copy when a single file outside a module is run.
 
-// module is the path of this module, and the prefix of its packages.
+// module is the path of Loam's module, and the prefix of its packages.
 const module = "loam"
 
-// guestModule takes the place of module in the standard library. It has no dot, as paths
-// there have none.
+// guestModule replaces module in the standard library. It has no dot, like all import paths there.
 const guestModule = "loamguest"
 
-// What a guest imports, below module or guestModule: as a process, and in a virtual
-// machine.
+// Packages that a guest imports, below module or guestModule: as a process, and in a virtual machine.
 const (
 	processPackage = "/unikernel/rt/process"
 	machinePackage = "/unikernel/rt/machine"
 )
 
-// root is the package that joins Loam to a program, below module or guestModule.
+// errSource returns the error for a folder that is not a checkout of Loam.
+func errSource(dir string) error {
+	return errorf("name the root of a checkout of Loam, or leave --source out", "--source: %s is no checkout of Loam", dir)
+}
+
+// openSource returns the source of Loam's packages: the embedded source or, if dir is not empty, a
+// checkout. Only a checkout that the user names is used. A program's folder may belong to anybody, so its
+// content must not decide what confines the program.
+func openSource(dir string) (fs.FS, error) {
+	if dir == "" {
+		return loam.Source, nil
+	}
+	root := filepath.FromSlash(processPackage)
+	if _, err := os.Stat(filepath.Join(dir, root)); err != nil || moduleOf(filepath.Join(dir, "go.mod")) != module {
+		return nil, errSource(dir)
+	}
+	return os.DirFS(dir), nil
+}
+
+// root returns the package that connects a program to Loam on this platform, below module or guestModule.
 func (p Platform) root() string {
 	if p == Machine {
 		return machinePackage
@@ -45,16 +63,15 @@ func (p Platform) root() string {
 	return processPackage
 }
 
-// rename gives Loam's packages the names that they have in the standard library: where
-// they are imported, in go:linkname, and in assembly, which writes paths with another
-// slash.
+// rename changes the paths of Loam's packages to their paths in the standard library: in imports, in
+// directives of the compiler (linkname), and in assembly, which writes the slash as U+2215.
 var rename = strings.NewReplacer(
 	`"`+module+"/", `"`+guestModule+"/",
 	" "+module+"/", " "+guestModule+"/",
 	module+"∕", guestModule+"∕",
 )
 
-// inStd are files with these names.
+// inStd returns files with these paths changed, in their names and in their content.
 func inStd(files overlay.Files) overlay.Files {
 	renamed := make(overlay.Files, len(files))
 	for name, src := range files {
@@ -66,8 +83,8 @@ func inStd(files overlay.Files) overlay.Files {
 	return renamed
 }
 
-// guestSource returns the files of the packages that a guest takes: its root, and
-// those that it imports. Names are import path and file.
+// guestSource returns the files of the platform's root package and of the Loam packages that it imports,
+// directly or indirectly. Keys are import path and file name.
 func guestSource(source fs.FS, platform Platform) (overlay.Files, error) {
 	files := overlay.Files{}
 	seen := map[string]bool{}
@@ -88,8 +105,7 @@ func guestSource(source fs.FS, platform Platform) (overlay.Files, error) {
 	return files, nil
 }
 
-// addPackage adds the files of one package and returns which of Loam's packages
-// it imports.
+// addPackage adds the files of one package, and returns the Loam packages that it imports.
 func addPackage(files overlay.Files, source fs.FS, pkg string) ([]string, error) {
 	dir := strings.TrimPrefix(pkg, module+"/")
 	entries, err := fs.ReadDir(source, dir)

@@ -12,43 +12,43 @@ import (
 	"strings"
 	"time"
 
-	"loam"
 	"loam/unikernel/overlay"
 )
 
-// std is the overlay of the standard library for one toolchain, on disk.
+// std is the overlay of the standard library for one toolchain, in the cache.
 type std struct {
 	hash    string
 	replace map[string]string // path below GOROOT -> file in the cache
-	flags   []string          // of the go command
+	flags   []string          // flags of the go command
 }
 
-// prepareStd makes the overlay for a toolchain, or finds it in the cache.
-// checkout is a folder of Loam's own module if the program is of that: Loam's
-// packages are then those of that module.
-func prepareStd(ctx context.Context, c cache, t *toolchain, checkout string, platform Platform) (*std, error) {
+// prepareStd returns the overlay for a toolchain, from the cache if possible. source is a checkout of Loam,
+// or empty for the embedded packages.
+func prepareStd(ctx context.Context, c cache, t *toolchain, source string, platform Platform) (*std, error) {
 	files, err := generate(t, platform)
 	if err != nil {
 		return nil, err
 	}
-	own, err := guestSource(loam.Source, platform)
+	from, err := openSource(source)
 	if err != nil {
 		return nil, err
 	}
-	if checkout == "" {
-		files, own = inStd(files), inStd(own)
-		maps.Copy(files, own)
+	own, err := guestSource(from, platform)
+	if err != nil {
+		return nil, err
 	}
-	profile := overlay.Files{profileFile: profileOf(checkout)}
+	files, own = inStd(files), inStd(own)
+	maps.Copy(files, own)
+	profile := overlay.Files{profileFile: profileInGuest()}
 	hash := hashFiles(t.GOROOT, files, own, profile)
 	dir := c.path("std", hash)
-	s := &std{hash: hash, replace: map[string]string{}, flags: profileFlags(dir, checkout)}
+	s := &std{hash: hash, replace: map[string]string{}, flags: profileFlags(dir)}
 	for name := range files {
 		s.add(t, dir, name)
 	}
 	s.add(t, dir, overlay.InitOrderFile)
 	return s, c.fill(dir, func(tmp string) error {
-		first, err := goesFirst(ctx, t, own, checkout)
+		first, err := goesFirst(ctx, t, own)
 		if err != nil {
 			return err
 		}
@@ -58,10 +58,9 @@ func prepareStd(ctx context.Context, c cache, t *toolchain, checkout string, pla
 	})
 }
 
-// writeOld writes files that seem to have been there for a while: up to Go 1.26.4
-// the go command did not find, in an overlay of the standard library, the packages
-// whose files were less than two seconds old. The time is not the same for any two
-// overlays, since the go command tells files by it.
+// writeOld writes files with a modification time in the past. Up to Go 1.26.4, the go command did not find
+// packages in an overlay of the standard library whose files were less than two seconds old. No two
+// overlays get the same time, because the go command distinguishes files by it.
 func writeOld(dir string, files overlay.Files) error {
 	past := time.Now().Add(-time.Minute)
 	for name, src := range files {
@@ -76,7 +75,7 @@ func writeOld(dir string, files overlay.Files) error {
 	return nil
 }
 
-// generate makes the edited files of the standard library.
+// generate returns the edited files of the standard library.
 func generate(t *toolchain, platform Platform) (overlay.Files, error) {
 	parts := overlay.Personality
 	if platform == Machine {
@@ -89,36 +88,30 @@ func generate(t *toolchain, platform Platform) (overlay.Files, error) {
 	return files, err
 }
 
-// goesFirst lists the packages that are initialised before the program's. These
-// must be closed under imports, and be the same for all programs, or each would
-// have a runtime package of its own and build everything anew. So they are the
-// whole standard library and Loam, whatever of them a program has: package net,
-// which Loam imports, itself imports more when it is tested. What they import is not looked
-// for, nor is the checkout's module asked for by its name: either would want the modules that
-// Loam's commands are linked with, which programs in the checkout need not have.
-func goesFirst(ctx context.Context, t *toolchain, own overlay.Files, checkout string) ([]string, error) {
-	dir, patterns := "/", []string{"std"} // in the root folder no module is in the way
+// goesFirst lists the packages that are initialised before the program's. The list must be closed under
+// imports. It must also be the same for all programs, or each program would have its own runtime package
+// and rebuild everything. So it consists of the whole standard library and Loam, whether or not a program
+// uses them. Package net, which Loam imports, has more imports when it is under test.
+func goesFirst(ctx context.Context, t *toolchain, own overlay.Files) ([]string, error) {
 	var all []string
 	for name := range own {
 		all = append(all, path.Dir(name))
 	}
-	if checkout != "" {
-		dir, patterns = filepath.Dir(t.GOMOD), append(patterns, "./...")
-	}
-	out, err := t.run(ctx, dir, append([]string{"list", "-find"}, patterns...)...)
+	out, err := t.run(ctx, "/", "list", "-find", "std") // the root folder is in no module
 	all = append(all, strings.Fields(string(out))...)
 	slices.Sort(all)
 	return slices.Compact(all), err
 }
 
+// add makes the overlay replace a file below GOROOT/src by the file of the same name in dir.
 func (s *std) add(t *toolchain, dir, name string) {
 	s.replace[filepath.Join(t.GOROOT, "src", name)] = filepath.Join(dir, name)
 }
 
-// layout changes when the folder of a std is made otherwise than before.
+// layout changes when the layout of a std folder changes, so that old folders are not used.
 const layout = "all of std goes first"
 
-// hashFiles names what the overlay is made from.
+// hashFiles returns a name for the inputs of an overlay.
 func hashFiles(goroot string, sets ...overlay.Files) string {
 	parts := []string{goroot, layout}
 	for _, files := range sets {
@@ -130,6 +123,7 @@ func hashFiles(goroot string, sets ...overlay.Files) string {
 	return digest(parts...)
 }
 
+// sortedKeys returns the keys of m, sorted.
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
@@ -139,7 +133,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// writeOverlay writes the file for go build -overlay.
+// writeOverlay writes the file for go build -overlay. replace maps paths to their replacements.
 func writeOverlay(path string, replace map[string]string) error {
 	data, err := json.MarshalIndent(struct{ Replace map[string]string }{replace}, "", "\t")
 	if err != nil {

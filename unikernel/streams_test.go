@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Standard streams of a program, on both platforms, are the command's.
+// On both platforms, a program's standard streams are the command's.
 
 func onBoth(t *testing.T, test func(t *testing.T, command func(args ...string) *exec.Cmd)) {
 	for _, p := range []Platform{Process, Machine} {
@@ -28,7 +28,7 @@ func onBoth(t *testing.T, test func(t *testing.T, command func(args ...string) *
 	}
 }
 
-// Bytes pass as they are, in both directions, and much of them.
+// Large amounts of any bytes pass unchanged in both directions.
 func TestStreamsAreClean(t *testing.T) {
 	data := make([]byte, 10<<20)
 	rand.NewChaCha8([32]byte{7}).Read(data)
@@ -49,7 +49,7 @@ func TestStreamsAreClean(t *testing.T) {
 	})
 }
 
-// What is read from a file is read; the end of it passes, and so does no input at all.
+// Input from a file arrives, and so do its end and an empty input.
 func TestStreamsInput(t *testing.T) {
 	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
 		for _, text := range []string{"", "hi\n"} {
@@ -62,7 +62,7 @@ func TestStreamsInput(t *testing.T) {
 	})
 }
 
-// What a program does not read is left to others.
+// Input that a program does not read stays for the next reader.
 func TestStreamsReadNoFurther(t *testing.T) {
 	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
 		r, w, err := os.Pipe()
@@ -83,7 +83,7 @@ func TestStreamsReadNoFurther(t *testing.T) {
 	})
 }
 
-// A reader who comes late holds the program up, and loses nothing.
+// A slow reader blocks the program, and no output is lost.
 func TestStreamsBackPressure(t *testing.T) {
 	const size = 4 << 20
 	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
@@ -110,8 +110,7 @@ func TestStreamsBackPressure(t *testing.T) {
 	})
 }
 
-// Where both outputs are one file, what is written to them keeps its order, and so
-// does what the runtime says.
+// If both outputs are the same file, output keeps its order, including output of the runtime.
 func TestStreamsKeepOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
 		out, _ := command("order").CombinedOutput()
@@ -126,7 +125,7 @@ func TestStreamsKeepOrder(t *testing.T) {
 	})
 }
 
-// A program goes on while one of its goroutines waits for input.
+// A program continues to run while one of its goroutines waits for input.
 func TestStreamsWaiting(t *testing.T) {
 	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
 		cmd := command("idle")

@@ -10,17 +10,17 @@ import (
 	"loam/unikernel/guest"
 )
 
-// openTap opens the device and hands its queues to the guest: what passes it
-// does not come through the loam command.
+// openTap opens the TAP device and gives its queues to the guest. Its packets do not pass through the loam
+// command.
 //
-// A device that is not there is made, and vanishes with the guest. The host's
-// side of it then gets the guest's gateways as its addresses, since otherwise
-// nobody could answer there. A device that is there is left as it is.
+// A device that does not exist is created, and disappears with the guest. The host's side then gets the
+// guest's gateways as its addresses, since otherwise the host could not answer. An existing device is left
+// as it is.
 func (n *network) openTap(o *Network, queues int) error {
 	_, err := net.InterfaceByName(o.Tap)
 	made := err != nil
 	files, info, err := tap.OpenFiles(tap.Config{Name: o.Tap, Queues: queues})
-	if err != nil && !made && queues > 1 { // it was made for one queue
+	if err != nil && !made && queues > 1 { // the device was created with a single queue
 		files, info, err = tap.OpenFiles(tap.Config{Name: o.Tap})
 	}
 	if errors.Is(err, os.ErrPermission) {
@@ -55,9 +55,8 @@ func (n *network) openTap(o *Network, queues int) error {
 	return nil
 }
 
-// giveTap has the device be the cable of a virtual machine's card, instead of one of
-// the guest's own. What passes is written down by nobody then: it passes neither the
-// guest as a file nor the loam command.
+// giveTap connects the device to a virtual machine's network card. Tracing is not possible then: packets
+// pass neither the guest's file nor the loam command.
 func (n *network) giveTap(o *Network) error {
 	if o.Trace != "" {
 		return errorf("use tcpdump -i "+o.Tap+" -w "+o.Trace+", or --platform process", "a virtual machine on a tap device writes no packets down")

@@ -14,13 +14,12 @@ import (
 	"loam/internal/netns"
 )
 
-// onTap names the variable that makes this binary the host of a tap device: it runs
-// the program once on one, and talks to it. The value is a machine and its CPUs.
+// onTap is the variable that makes this binary the host of a TAP device: it runs the program once on the
+// device, and talks to it. Its value is a machine model and the number of CPUs.
 const onTap = "LOAM_TEST_TAP"
 
-// A program in a virtual machine has a tap device for a cable: with all offloads, and
-// a queue for each CPU where the device can have them. The other end is Linux, which the
-// command gives addresses of both versions of IP.
+// A virtual machine is connected to a TAP device with all offloads, and with a queue per CPU if the device
+// supports that. The other end is Linux, and the command assigns it addresses of both IP versions.
 func TestMachineTap(t *testing.T) {
 	if !netns.Can() {
 		t.Skip("needs a network namespace: run as root, or allow unprivileged user namespaces")
@@ -37,7 +36,7 @@ func TestMachineTap(t *testing.T) {
 	}
 }
 
-// hostTap is that host.
+// hostTap is the host's side of TestMachineTap.
 func hostTap(machine string) error {
 	var model string
 	var cpus int
@@ -90,7 +89,7 @@ func hostTap(machine string) error {
 	return nil
 }
 
-// A trace of a tap device is refused, and what does it is said.
+// A trace of a TAP device is rejected, and the error names a command that makes one.
 func TestMachineTapTrace(t *testing.T) {
 	n := &network{}
 	err := n.giveTap(&Network{Tap: "tap7", Trace: "x.pcapng"})

@@ -14,8 +14,7 @@ type ifreq struct {
 	data [24]byte
 }
 
-// setUp gives the host's side of an interface addresses of both versions of IP, if there
-// are any, and brings it up.
+// setUp assigns the valid ones of the two addresses to the host's side of an interface, and brings it up.
 func setUp(name string, address, address6 netip.Prefix) error {
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -44,7 +43,7 @@ type in6Ifreq struct {
 	index   int32
 }
 
-// setAddress6 adds an address of IPv6 to an interface.
+// setAddress6 adds an IPv6 address to an interface.
 func setAddress6(name string, address netip.Prefix) error {
 	ifc, err := net.InterfaceByName(name)
 	if err != nil {
@@ -63,17 +62,18 @@ func setAddress6(name string, address netip.Prefix) error {
 	return nil
 }
 
-// netmask is the mask of an IPv4 prefix, as an address.
+// netmask returns the mask of an IPv4 prefix as an address.
 func netmask(bits int) netip.Addr {
 	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-bits))))
 }
 
-// sockaddr is a struct sockaddr_in.
+// sockaddr returns the start of a struct sockaddr_in.
 func sockaddr(a netip.Addr) []byte {
 	ip := a.As4()
 	return append(binary.NativeEndian.AppendUint16(nil, syscall.AF_INET), 0, 0, ip[0], ip[1], ip[2], ip[3])
 }
 
+// control makes an ioctl on an interface. data is the request's part of struct ifreq, up to 24 bytes.
 func control(s int, request uintptr, name string, data []byte) error {
 	var r ifreq
 	copy(r.name[:len(r.name)-1], name)

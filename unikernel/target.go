@@ -7,21 +7,23 @@ import (
 	"strings"
 )
 
-// Target names what is to run.
+// Target names the program to run.
 type Target struct {
-	// Args name a main package as `go run` does: an import path, an import path
-	// with @version, a folder, or the Go files of one package.
+	// Args name a main package as `go run` does: an import path, an import path with @version, a folder, or
+	// the Go files of one package.
 	Args []string
-	// Dir is where Args are looked up; empty: the current folder.
+	// Dir is the folder that relative Args refer to; empty: the current folder.
 	Dir string
 	// Flags are added to go build, each as -name=value.
 	Flags []string
-	// Platform is what it is built for.
+	// Platform is the platform to build for.
 	Platform Platform
+	// Source is a checkout of Loam whose packages are linked into the program; empty: the packages embedded
+	// in this command.
+	Source string
 }
 
-// choosing are the flags that say which files and modules a program is made of: go list is
-// to know them too.
+// choosing returns those flags that select a program's files and modules. go list needs them too.
 func (t *Target) choosing() (flags []string) {
 	for _, f := range t.Flags {
 		switch name, _, _ := strings.Cut(f, "="); name {
@@ -35,18 +37,18 @@ func (t *Target) choosing() (flags []string) {
 // located is a target that has been found.
 type located struct {
 	dir   string   // where the go command runs
-	args  []string // what it is told to build
-	pkg   string   // the folder of the package
-	name  string   // of the program
+	args  []string // arguments that name the package to go build
+	pkg   string   // folder of the package
+	name  string   // name of the program
 	flags []string
 	tools *toolchain
 
-	// borrowed is the path of the module that a copy takes the place of, a space,
-	// and its sum; or empty. copied is the folder of the copy.
+	// borrowed is "PATH SUM" of the module that is replaced by a copy, or empty. copied is the folder of
+	// the copy.
 	borrowed, copied string
 }
 
-// locate finds a target.
+// locate resolves a target.
 func locate(ctx context.Context, c cache, t Target) (*located, error) {
 	if len(t.Args) == 0 {
 		return nil, errorf("name a package, a folder or Go files, such as . or main.go", "nothing to run")
@@ -71,8 +73,8 @@ func locate(ctx context.Context, c cache, t Target) (*located, error) {
 	return locatePackage(ctx, c, base, first, t.choosing())
 }
 
-// folder reports whether an argument is a folder: it says so by how it begins,
-// or there is one of this name.
+// folder reports whether an argument names a folder: it starts like a path, or a folder of this name
+// exists. It also returns the folder's path.
 func folder(base, arg string) (string, bool) {
 	dir := arg
 	if !filepath.IsAbs(arg) {
@@ -85,6 +87,7 @@ func folder(base, arg string) (string, bool) {
 	return dir, err == nil && st.IsDir()
 }
 
+// locateFolder resolves a folder, which must be inside a module.
 func locateFolder(ctx context.Context, c cache, dir string) (*located, error) {
 	if st, err := os.Stat(dir); err != nil {
 		return nil, errorf("name a package, a folder or Go files", "there is no %s", dir)
@@ -101,6 +104,8 @@ func locateFolder(ctx context.Context, c cache, dir string) (*located, error) {
 	return &located{dir: dir, args: []string{"."}, pkg: dir, name: filepath.Base(dir), tools: tools}, nil
 }
 
+// locateFiles resolves Go files, which must lie in one folder. The package then consists of these files and
+// mainFile.
 func locateFiles(ctx context.Context, c cache, base string, args []string) (*located, error) {
 	l := &located{}
 	for _, arg := range args {
@@ -128,7 +133,7 @@ func locateFiles(ctx context.Context, c cache, base string, args []string) (*loc
 	return l, err
 }
 
-// locatePackage finds an import path as the module in force at base sees it.
+// locatePackage resolves an import path in the module that contains base.
 func locatePackage(ctx context.Context, c cache, base, arg string, flags []string) (*located, error) {
 	tools, err := findToolchain(ctx, c, base)
 	if err != nil {
@@ -148,8 +153,8 @@ func locatePackage(ctx context.Context, c cache, base, arg string, flags []strin
 	return l, err
 }
 
-// programName is what go build would call the program: the last element of its
-// import path that is not a major version.
+// programName returns the name that go build gives the program: the last element of the import path that is
+// not a major version.
 func programName(importPath string) string {
 	importPath, _, _ = strings.Cut(importPath, "@")
 	base := filepath.Base(importPath)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// openTerminal makes a terminal of 77 by 33 characters: who types, and where programs
-// run (pty(7)).
+// openTerminal creates a terminal of 77 by 33 characters. It returns the end of the user who types and the
+// end of the programs (pty(7)).
 func openTerminal(t *testing.T) (typist, terminal *os.File) {
 	t.Helper()
 	typist, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -40,16 +40,16 @@ func openTerminal(t *testing.T) (typist, terminal *os.File) {
 	return typist, terminal
 }
 
-// A terminal is one for a program on both platforms: its size, lines and single keys,
-// Ctrl-C. A virtual machine leaves it as it was, although the program has changed it.
+// A terminal works for a program on both platforms: its size, lines and single keys, Ctrl-C. A virtual
+// machine restores the settings that the program has changed.
 func TestTerminal(t *testing.T) {
 	for _, p := range []Platform{Process, Machine} {
 		t.Run(p.String(), func(t *testing.T) { testTerminal(t, p) })
 	}
 }
 
-// A program whose standard input is a pipe reads its keys from /dev/tty, as in
-// `ls | loam run fzf`: it is in the terminal's foreground, with the pipe's other end.
+// A program whose standard input is a pipe reads keys from /dev/tty, as in `ls | loam run fzf`. It is in
+// the terminal's foreground, together with the process that writes to the pipe.
 func TestTerminalBesidePipe(t *testing.T) {
 	for p, command := range map[Platform]func(NetworkKind, string, ...string) *exec.Cmd{Process: guestCommand, Machine: machineCommand} {
 		t.Run(p.String(), func(t *testing.T) { testBesidePipe(t, command(NoNetwork, "terminal", "/dev/tty")) })
@@ -81,7 +81,7 @@ func testTerminal(t *testing.T, p Platform) {
 	}
 }
 
-// useTerminal runs the program terminal and types what it wants: line, a key, Ctrl-C.
+// useTerminal runs the program terminal and types what it asks for: a line, a key, Ctrl-C.
 func useTerminal(t *testing.T, cmd *exec.Cmd, typist *os.File, line string) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -92,7 +92,7 @@ func useTerminal(t *testing.T, cmd *exec.Cmd, typist *os.File, line string) {
 	for _, step := range []struct{ shows, types string }{
 		{"77 by 33", line}, {`"a line\n" <nil>`, ""}, {"press a key", "x"}, {`"x"`, "\x03"},
 	} {
-		for strings.TrimRight(shown.Text(), "\r") != step.shows { // there is the echo besides
+		for strings.TrimRight(shown.Text(), "\r") != step.shows { // the echo is shown too
 			if !shown.Scan() {
 				t.Fatalf("the terminal never shows %s: %v", step.shows, shown.Err())
 			}

@@ -1,16 +1,17 @@
 package unikernel
 
 import (
+	"io"
 	"os"
 	"sync"
 	"syscall"
 	"unsafe"
 )
 
-// sharesTerminal reports whether the program may read the terminal of this process: this
-// process group is in its foreground, and the terminal is standard input, or what is
-// shown on while standard input comes from elsewhere, as in `ls | fzf`. Standard input
-// that is another device, such as /dev/null of who runs in the background, asks for no terminal.
+// sharesTerminal reports whether the program may read this process's terminal. This process group must be
+// in the terminal's foreground. The terminal must be standard input, or must be standard output or error
+// while standard input is a pipe or a file, as in `ls | fzf`. Another device as standard input, such as
+// /dev/null for a background program, means that no terminal is wanted.
 func sharesTerminal() bool {
 	if inForeground(0) {
 		return true
@@ -22,8 +23,8 @@ func sharesTerminal() bool {
 	return inForeground(1) || inForeground(2)
 }
 
-// inForeground reports whether a descriptor is the terminal of this process and this
-// process group is in its foreground.
+// inForeground reports whether a descriptor is this process's controlling terminal with this process group
+// in its foreground.
 func inForeground(fd uintptr) bool {
 	var group int32
 	// Safety: TIOCGPGRP writes one pid_t (tcgetpgrp(3)); it fails on anything
@@ -32,30 +33,29 @@ func inForeground(fd uintptr) bool {
 	return errno == 0 && int(group) == syscall.Getpgrp()
 }
 
-// Requests of a terminal that package syscall lacks (ioctl_tty(2)).
+// Terminal requests that package syscall lacks (ioctl_tty(2)).
 const (
 	tcgets2  = 0x802c542a
 	tcsets2  = 0x402c542b
 	tcsetsf2 = 0x402c542d
 )
 
-// termiosLen is that of the kernel's struct termios, termios2Len that of struct
-// termios2, winsizeLen that of struct winsize.
+// Sizes of the kernel's struct termios, struct termios2 and struct winsize, in bytes.
 const (
 	termiosLen  = 36
 	termios2Len = 44
 	winsizeLen  = 8
 )
 
-// terminals serves requests of a program in a virtual machine about terminals that
-// are our standard streams, and puts them back as they were.
+// terminals serves terminal requests of a program in a virtual machine on this process's standard streams,
+// and restores the terminals' settings at the end.
 type terminals struct {
 	mu     sync.Mutex
-	before map[int][]byte // struct termios, of those that were changed
+	before map[int][]byte // original struct termios of each changed descriptor; guarded by mu
 }
 
-// control is an ioctl(2). It serves what concerns the terminal alone: how it behaves
-// and how large it is.
+// control is ioctl(2) on a terminal. It serves only requests about the terminal's settings and size. Others
+// return ENOTTY.
 func (t *terminals) control(fd, request int, arg []byte) syscall.Errno {
 	size, sets := 0, false
 	switch {
@@ -79,7 +79,7 @@ func (t *terminals) control(fd, request int, arg []byte) syscall.Errno {
 	return terminalControl(fd, request, arg)
 }
 
-// remember notes how a terminal is before it is changed for the first time.
+// remember saves a terminal's settings before their first change.
 func (t *terminals) remember(fd int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *terminals) remember(fd int) {
 	}
 }
 
-// restore puts all terminals back.
+// restore restores the settings of all changed terminals.
 func (t *terminals) restore() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,21 +101,32 @@ func (t *terminals) restore() {
 	}
 }
 
+// terminalControl makes an ioctl on a terminal. arg must be as large as the request needs.
 func terminalControl(fd, request int, arg []byte) syscall.Errno {
-	// Safety: control has checked that arg is as long as what the request reads or
-	// writes.
+	// Safety: control has checked that arg is as long as what the request reads or writes.
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), uintptr(request), uintptr(unsafe.Pointer(unsafe.SliceData(arg))))
 	return errno
 }
 
-// keyboard is the terminal of this process, which is opened when it is first read.
+// keyboard reads this process's terminal. It opens the terminal on first use.
 type keyboard struct {
 	opening sync.Once
 	file    *os.File
 	err     error
 }
 
-// Read implements io.Reader. Errors: those of open(2), ENXIO where there is no terminal.
+// terminalOf returns a reader of this process's terminal, or nil if none of the program's standard streams
+// is a terminal: a program with all streams redirected has no terminal.
+func terminalOf(streams ...*os.File) io.Reader {
+	for _, f := range streams {
+		if terminalControl(int(f.Fd()), syscall.TCGETS, make([]byte, termiosLen)) == 0 {
+			return new(keyboard)
+		}
+	}
+	return nil
+}
+
+// Read implements io.Reader. Errors: those of open(2), such as ENXIO without a terminal.
 func (k *keyboard) Read(b []byte) (int, error) {
 	k.opening.Do(func() { k.file, k.err = os.OpenFile("/dev/tty", os.O_RDWR, 0) })
 	if k.err != nil {
@@ -124,7 +135,7 @@ func (k *keyboard) Read(b []byte) (int, error) {
 	return k.file.Read(b)
 }
 
-// sameFile reports whether two files are one.
+// sameFile reports whether two open files are the same file.
 func sameFile(a, b *os.File) (bool, error) {
 	sa, err := a.Stat()
 	if err != nil {

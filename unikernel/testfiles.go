@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 )
 
-// A test begins in the folder of its package, and finds more of the host there than
-// other programs do: what tests are known to read, the files of the folder above among
-// it. What it writes stays in its own memory.
+// A test starts in the folder of its package. It gets more files of the host than other programs: the files
+// that tests are known to read, including those of the parent folder. What it writes stays in its own
+// memory.
 
-// testVolumes lists that for a test binary that begins in folder.
+// testVolumes returns the volumes for a test binary that starts in folder.
 func testVolumes(program, folder string, platform Platform) (all []Volume) {
 	if !isModule(folder) && inModule(folder) {
 		above := filepath.Dir(folder)
@@ -19,15 +19,15 @@ func testVolumes(program, folder string, platform Platform) (all []Volume) {
 	for _, name := range sharedFolders(folder) {
 		all = append(all, Volume{Host: name, Guest: name})
 	}
-	if path, err := filepath.Abs(program); err == nil && platform == Machine { // a process has its file
+	if path, err := filepath.Abs(program); err == nil && platform == Machine { // a process already has its own file
 		all = append(all, Volume{Host: path, Guest: path})
 	}
 	return all
 }
 
-// sharedFolders are those that packages of a module share with their neighbours: the
-// folders testdata beside the packages above, up to the module's own. Packages of the
-// standard library share the time zones of the Go distribution besides.
+// sharedFolders returns folders that packages of a module share: the testdata folders of the parent
+// folders, up to the module's root. For packages of the standard library it adds the time zones of the Go
+// distribution.
 func sharedFolders(folder string) (list []string) {
 	add := func(name string) {
 		if st, err := os.Stat(name); err == nil && st.IsDir() {
@@ -47,7 +47,7 @@ func sharedFolders(folder string) (list []string) {
 	}
 }
 
-// inModule reports whether a folder is of a module.
+// inModule reports whether a folder belongs to a module.
 func inModule(dir string) bool {
 	for dir != filepath.Dir(dir) && !isModule(dir) {
 		dir = filepath.Dir(dir)
@@ -55,7 +55,7 @@ func inModule(dir string) bool {
 	return isModule(dir)
 }
 
-// isModule reports whether a folder is that of a whole module.
+// isModule reports whether a folder is the root of a module.
 func isModule(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A test finds the folders testdata above it, no further than its module goes.
+// A test gets the testdata folders of its parent folders, up to the module's root.
 func TestSharedFolders(t *testing.T) {
 	top := t.TempDir()
 	for _, name := range []string{"testdata", "m/testdata", "m/a/testdata", "m/a/b/testdata", "m/c/testdata", "src/time", "lib/time"} {
@@ -30,7 +30,7 @@ func TestSharedFolders(t *testing.T) {
 	if want := []string{filepath.Join(top, "src"), filepath.Join(top, "src/time"), filepath.Join(top, "lib/time"), "/bin/x.test"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	for _, name := range []string{"src", "testdata"} { // a module's folder, and one of no module
+	for _, name := range []string{"src", "testdata"} { // the root of a module, and a folder outside any module
 		alone := filepath.Join(top, name)
 		if got := testVolumeNames(testVolumes("x.test", alone, Process)); len(got) == 0 || got[0] != alone {
 			t.Errorf("%s: %q", name, got)

@@ -16,25 +16,24 @@ import (
 	"time"
 )
 
-// toolchain is the Go installation that builds a program, as the go command
-// chooses it in the folder of the program: a go.mod may ask for another release
-// than the one in PATH.
+// toolchain is the Go installation that builds a program. The go command selects it in the program's
+// folder: a go.mod may require another release than the one in PATH.
 type toolchain struct {
 	GOROOT     string
 	GOVERSION  string
 	GOMODCACHE string
-	GOMOD      string // the go.mod that is in force, or empty, or os.DevNull
-	GOWORK     string // the go.work that is in force, or empty, or "off"
+	GOMOD      string // the go.mod in effect, empty, or os.DevNull
+	GOWORK     string // the go.work in effect, empty, or "off"
 	GOFLAGS    string
 
-	command string   // the go command
-	env     []string // of its processes
+	command string   // path of the go command
+	env     []string // environment of go commands
 }
 
-// guestEnv is what a build for a guest needs beside the user's own environment.
+// guestEnv is what builds for a guest add to the user's environment.
 var guestEnv = []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}
 
-// findToolchain asks the go command in dir.
+// findToolchain queries the go command in dir.
 func findToolchain(ctx context.Context, c cache, dir string) (*toolchain, error) {
 	command, err := exec.LookPath("go")
 	if err != nil {
@@ -56,16 +55,15 @@ func findToolchain(ctx context.Context, c cache, dir string) (*toolchain, error)
 	return t, nil
 }
 
-// inModuleCache reports whether the go command refuses to overlay a path.
+// inModuleCache reports whether path is in the module cache. The go command does not overlay files there.
 func (t *toolchain) inModuleCache(path string) bool {
 	rel, err := filepath.Rel(t.GOMODCACHE, path)
 	return t.GOMODCACHE != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
-// moveOut gives a toolchain that was downloaded, and so lies in the module
-// cache, a GOROOT elsewhere, made of links to it. Its source has real folders and
-// hard links, or copies: the go command lists no packages (std) in folders that
-// are symbolic links, and embeds no such files.
+// moveOut gives a downloaded toolchain, which lies in the module cache, a GOROOT outside it. The new GOROOT
+// consists of symbolic links, except for its source: real folders with hard links or copies. The go command
+// lists no packages (std) in folders that are symbolic links, and embeds no files that are.
 func (t *toolchain) moveOut(c cache) error {
 	root := c.path("goroot", digest(t.GOROOT, t.GOVERSION, "real files"))
 	real := t.GOROOT
@@ -84,7 +82,7 @@ func (t *toolchain) moveOut(c cache) error {
 	return nil
 }
 
-// linkAll links everything in from, but for one name, into to.
+// linkAll creates symbolic links in to for all entries of from except one.
 func linkAll(from, to, except string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -101,8 +99,8 @@ func linkAll(from, to, except string) error {
 	return nil
 }
 
-// linkTree makes the folders of from anew in to, with hard links to its files, or
-// copies where the two are on different devices.
+// linkTree recreates the folders of from in to, with hard links to its files, or with copies if the two are
+// on different devices.
 func linkTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
@@ -126,9 +124,9 @@ func linkTree(from, to string) error {
 	})
 }
 
-// environ is the environment of a go command that runs in dir. It tells the command the name
-// of that folder: where a symbolic link leads to it, the command would find another, and take
-// what the overlay puts there for files of somewhere else.
+// environ returns the environment of a go command that runs in dir. It sets PWD: if dir is reached through
+// a symbolic link, the command would otherwise use the resolved path and not find the overlay's files for
+// dir.
 func (t *toolchain) environ(dir string) []string {
 	if !filepath.IsAbs(dir) {
 		return t.env
@@ -136,14 +134,14 @@ func (t *toolchain) environ(dir string) []string {
 	return append(slices.Clip(t.env), "PWD="+dir)
 }
 
-// stopDelay is how long a go command that was interrupted may tidy up.
+// stopDelay is how long an interrupted go command may take to clean up.
 const stopDelay = 5 * time.Second
 
-// signalDelay is for how long a signal to several processes may have reached one of them only.
+// signalDelay is the longest time between the arrivals of one signal at several processes.
 const signalDelay = time.Second
 
-// run runs the go command in dir and returns what it prints. The error has the
-// first line of what it complains about.
+// run runs the go command in dir and returns its standard output. A failure of the command is an *Error
+// with the first relevant line of its messages.
 func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, t.command, args...)
 	cmd.Dir, cmd.Env = dir, t.environ(dir)
@@ -173,8 +171,8 @@ func (t *toolchain) run(ctx context.Context, dir string, args ...string) ([]byte
 	return nil, e
 }
 
-// awaitSignal waits a moment for ctx to end. By Ctrl-C the go command has a signal of its own,
-// and may have ended by it before ours has come to ctx.
+// awaitSignal waits up to signalDelay for ctx to end. Ctrl-C sends a signal to the go command and to this
+// process; the command may end before ctx does.
 func awaitSignal(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -182,11 +180,11 @@ func awaitSignal(ctx context.Context) {
 	}
 }
 
-// relativePlace is how a line begins that is about a place in a file of a relative name.
+// relativePlace matches the start of a line that reports a position in a file with a relative name.
 var relativePlace = regexp.MustCompile(`(?m)^[^\s/:#][^\s:]*\.go:\d`)
 
-// fromHere has the names of files that the go command printed in dir begin at our folder, where
-// who reads them is, as they would if it had run there: the shorter of the relative and the full.
+// fromHere rewrites file names that the go command printed relative to dir. They become relative to the
+// current folder, or absolute if that is shorter.
 func fromHere(output, dir string) string {
 	here, err := os.Getwd()
 	if err != nil || here == dir {
@@ -201,12 +199,11 @@ func fromHere(output, dir string) string {
 	})
 }
 
-// firstComplaint is the line of the go command's output that says what is wrong,
-// or, if there is none, what is said instead. Lines that only say by whom a package is
-// imported, or a module required, stand before it. A line that ends with a colon goes on in
-// those behind it that are further in.
+// firstComplaint returns the line of the go command's output that states the problem, or instead if there
+// is none. Lines that only say which package imports, or which module requires, another are skipped. A line
+// that ends with a colon is joined with the indented lines after it.
 func firstComplaint(output, instead string) string {
-	begun := "" // a line with a colon, and what has been added to it
+	begun := "" // a line that ends with a colon, and the lines joined to it
 	for line := range strings.Lines(output) {
 		further := strings.HasPrefix(line, "\t")
 		line = strings.TrimSpace(line)

@@ -23,7 +23,7 @@ func TestFirstComplaint(t *testing.T) {
 	}
 }
 
-// Places in files are named from where the user is, and the rest is left as it is.
+// Positions in files are rewritten relative to the user's folder. Other text is unchanged.
 func TestFromHere(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {

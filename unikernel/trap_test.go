@@ -8,9 +8,8 @@ import (
 	"loam/internal/race"
 )
 
-// SYSCALL instructions of a program's own are served like calls: by the kernel or by
-// Loam above it, on stacks that move, beside a loop that never gives way and the
-// collector.
+// SYSCALL instructions in a program's own code are served like calls, by the kernel or by Loam above it.
+// That holds on stacks that move, beside a loop that never yields, and during garbage collection.
 func TestMachineTraps(t *testing.T) {
 	for _, cpus := range []string{"1", "2"} {
 		if race.Enabled && cpus == "1" {
@@ -24,8 +23,8 @@ func TestMachineTraps(t *testing.T) {
 	}
 }
 
-// An image says which functions have such instructions: none of the standard
-// library's and Loam's.
+// Traps returns the functions of an image with such instructions, and none of the standard library or of
+// Loam.
 func TestTraps(t *testing.T) {
 	for program, want := range map[string][]string{
 		"assembly": {"main.call", "main.keeps", "main.send"},

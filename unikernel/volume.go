@@ -13,21 +13,20 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Files of the host that a guest has. They are packed when it starts (fs/tarfs), and
-// it inherits the archives: nothing that it does to them reaches the host.
+// Files of the host in a guest. They are packed when the guest starts (fs/tarfs), and the guest inherits
+// the archives. Its changes to them do not reach the host.
 
-// Volume is a folder or a file of the host.
+// Volume is a folder or a file of the host that is copied into the guest.
 type Volume struct {
-	Host     string // what is packed
-	Guest    string // its absolute path in the guest
-	Writable bool   // what the guest writes there stays in its memory; else it is EROFS
-	own      bool   // of a folder only the files that lie in it, if they are not large
+	Host     string // path on the host
+	Guest    string // absolute path in the guest
+	Writable bool   // writes succeed and stay in the guest's memory; otherwise they fail with EROFS
+	own      bool   // only files directly in the folder, up to mostOwn bytes each
 }
 
-// systemFiles are those that programs expect of a system, whatever they do: who is
-// who, names of services and protocols, the time zone, and whose certificates are
-// trusted (crypto/x509, root_linux.go). What the network says of these is written
-// over them in the guest.
+// systemFiles are files that programs expect on any system: users and groups, names of services and
+// protocols, the time zone, and trusted certificates (crypto/x509, root_linux.go). The guest overwrites
+// those that describe its network.
 var systemFiles = []string{
 	"/etc/passwd", "/etc/group", "/etc/services", "/etc/protocols", "/etc/nsswitch.conf", "/etc/hosts", "/etc/mime.types",
 	"/etc/localtime", "/etc/timezone", "/etc/os-release",
@@ -35,18 +34,18 @@ var systemFiles = []string{
 	"/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// zones is where time zones are. They are many, and few programs look at them, so they
-// are in an archive of their own, which a guest loads when one does.
+// zones is the folder of time zones. They are many files, and few programs use them. So they are in an
+// archive of their own, which a guest loads on first access.
 const zones = "/usr/share/zoneinfo"
 
-// Names of these archives in their folder of the cache.
+// Names of the two archives in their folder of the cache.
 const (
 	filesArchive = "files.tar"
-	zonesArchive = "zones.tar" // not there if the host has no zones
+	zonesArchive = "zones.tar" // missing if the host has no zones
 )
 
-// openSystem gives the guest the archives of systemFiles and of zones, which are made
-// when one of them has changed.
+// openSystem gives the guest the archives of systemFiles and of zones. The archives are packed again when a
+// system file or the folder of zones has changed.
 func openSystem(c cache, give func(*os.File) int) ([]guest.Mount, error) {
 	parts := []string{"system files, and zones"}
 	for _, name := range append([]string{zones}, systemFiles...) {
@@ -72,7 +71,7 @@ func openSystem(c cache, give func(*os.File) int) ([]guest.Mount, error) {
 	return mounts, nil
 }
 
-// packSystem makes the archives in a folder.
+// packSystem packs the two archives into a folder.
 func packSystem(dir string) error {
 	err := packTo(filepath.Join(dir, filesArchive), func(w io.Writer) (tarfs.Packed, error) { return tarfs.PackPaths(w, systemFiles) })
 	if st, serr := os.Stat(zones); err != nil || serr != nil || !st.IsDir() {
@@ -81,7 +80,7 @@ func packSystem(dir string) error {
 	return packTo(filepath.Join(dir, zonesArchive), func(w io.Writer) (tarfs.Packed, error) { return tarfs.Pack(w, zones) })
 }
 
-// packTo writes an archive to a file.
+// packTo packs an archive into a file.
 func packTo(name string, pack func(io.Writer) (tarfs.Packed, error)) error {
 	f, err := os.Create(name)
 	if err != nil {
@@ -91,10 +90,10 @@ func packTo(name string, pack func(io.Writer) (tarfs.Packed, error)) error {
 	return errors.Join(err, f.Close())
 }
 
-// mostOwn is the size of the largest file that is not large, in bytes.
+// mostOwn is the size limit of files in an own volume, in bytes.
 const mostOwn = 1 << 20
 
-// check refuses what cannot be packed, in one line.
+// check returns an error for a volume that cannot be packed.
 func (v *Volume) check() error {
 	_, err := os.Stat(v.Host)
 	switch {
@@ -108,8 +107,7 @@ func (v *Volume) check() error {
 	return nil
 }
 
-// pack writes the archive of a volume, which will have a number, and returns how it
-// is mounted.
+// pack writes the archive of a volume to w, and returns how the guest mounts it under the archive's number.
 func (v *Volume) pack(w io.Writer, number int) (guest.Mount, error) {
 	if err := v.check(); err != nil {
 		return guest.Mount{}, err
@@ -128,8 +126,8 @@ func (v *Volume) pack(w io.Writer, number int) (guest.Mount, error) {
 	return guest.Mount{Archive: number, Path: path.Clean(v.Guest), File: !st.IsDir(), Writable: v.Writable}, nil
 }
 
-// openVolumes gives the guest its files: give has it inherit a file, and returns
-// the archive's number there.
+// openVolumes packs the volumes and the system files. give passes an archive to the guest and returns its
+// number there.
 func openVolumes(volumes []Volume, give func(*os.File) int) ([]guest.Mount, error) {
 	c, err := openCache()
 	if err != nil {

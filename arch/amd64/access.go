@@ -1,9 +1,8 @@
 package amd64
 
-// load32 and store32 reach a register in memory, by one instruction each: the
-// compiler neither splits, nor joins, nor leaves out what a function does that it
-// does not inline. The store is not that of sync/atomic, an exchange, for which
-// emulators stop all CPUs.
+// load32 and store32 access a memory-mapped register by exactly one instruction. They are not inlined, so the
+// compiler neither splits nor merges nor removes an access. store32 does not use sync/atomic, whose store is an
+// exchange: emulators stop all CPUs for an exchange with a device.
 
 //go:noinline
 func load32(p *uint32) uint32 { return *p }

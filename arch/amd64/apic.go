@@ -4,19 +4,17 @@ import (
 	"unsafe"
 )
 
-// The local APIC: SDM volume 3, chapter 11. In xAPIC mode its registers are words in
-// a page of memory, at the same address for each CPU, which sees its own. In x2APIC
-// mode they are model-specific registers (11.12), in the same order, and numbers of
-// CPUs have 32 bits and not 8.
+// The local APIC: SDM volume 3, chapter 11. In xAPIC mode its registers are 32-bit words in a page of memory; the
+// page has the same address on each CPU, and each CPU accesses its own APIC there. In x2APIC mode they are
+// model-specific registers (11.12), in the same order, and APIC IDs have 32 bits instead of 8.
 
-// APIC is where the registers are seen in xAPIC mode; 0 means x2APIC mode.
+// APIC is the address at which the registers are mapped in xAPIC mode; 0 means x2APIC mode.
 type APIC uintptr
 
 // X2APIC is the APIC in x2APIC mode.
 const X2APIC APIC = 0
 
-// APICAddress is the physical address of the registers, unless MSRAPICBase says
-// otherwise.
+// APICAddress is the default physical address of the registers. MSRAPICBase holds the actual one.
 const APICAddress = 0xfee0_0000
 
 // Offsets of registers: SDM volume 3, table 11-1.
@@ -24,7 +22,7 @@ const (
 	apicID       = 0x020
 	apicEOI      = 0x0b0
 	apicSpurious = 0x0f0
-	apicCommand  = 0x300 // and its upper half at 0x310
+	apicCommand  = 0x300 // the upper half is at 0x310
 	apicTimer    = 0x320
 	apicInitial  = 0x380
 	apicCurrent  = 0x390
@@ -33,7 +31,7 @@ const (
 
 const (
 	apicEnable     = 1 << 8  // in apicSpurious
-	apicDeadline   = 2 << 17 // in apicTimer: TSC-deadline mode, else one shot
+	apicDeadline   = 2 << 17 // in apicTimer: TSC-deadline mode; without it, one-shot
 	apicDivideBy16 = 0b0011
 	apicPending    = 1 << 12 // in apicCommand: not delivered yet
 	apicAssert     = 1 << 14
@@ -47,8 +45,7 @@ func (a APIC) register(offset uintptr) *uint32 {
 	return *(**uint32)(unsafe.Pointer(&addr))
 }
 
-// register2 is the model-specific register that takes the place of an offset: SDM
-// volume 3, table 11-6.
+// register2 returns the model-specific register for an offset: SDM volume 3, table 11-6.
 func register2(offset uintptr) uint32 { return 0x800 + uint32(offset>>4) }
 
 func (a APIC) read(offset uintptr) uint32 {
@@ -66,7 +63,8 @@ func (a APIC) write(offset uintptr, v uint32) {
 	store32(a.register(offset), v)
 }
 
-// Enable switches the APIC of this CPU on, in its mode, with its timer at rest.
+// Enable enables this CPU's APIC in mode a, with its timer stopped. deadline selects TSC-deadline mode for the
+// timer.
 func (a APIC) Enable(deadline bool) {
 	if a == X2APIC {
 		WriteMSR(MSRAPICBase, ReadMSR(MSRAPICBase)|APICBaseEnable|APICBaseX2)
@@ -80,7 +78,7 @@ func (a APIC) Enable(deadline bool) {
 	a.write(apicTimer, mode)
 }
 
-// ID is the number by which other CPUs reach this one.
+// ID returns the APIC ID of this CPU, by which other CPUs send it interrupts.
 func (a APIC) ID() uint32 {
 	if a == X2APIC {
 		return a.read(apicID)
@@ -88,7 +86,7 @@ func (a APIC) ID() uint32 {
 	return a.read(apicID) >> 24
 }
 
-// MaxID is the greatest number that a CPU can have; the one behind it means all.
+// MaxID returns the largest APIC ID of a CPU. The next larger number addresses all CPUs.
 func (a APIC) MaxID() uint32 {
 	if a == X2APIC {
 		return 1<<32 - 2
@@ -96,20 +94,20 @@ func (a APIC) MaxID() uint32 {
 	return 0xfe
 }
 
-// Done ends the interrupt that is being served.
+// Done signals the end of the interrupt that is being served (EOI).
 func (a APIC) Done() { a.write(apicEOI, 0) }
 
-// StartTimer has VectorTimer come once, after so many ticks; 0 stops it.
+// StartTimer raises VectorTimer once, after a number of ticks; 0 stops the timer.
 func (a APIC) StartTimer(ticks uint32) { a.write(apicInitial, ticks) }
 
-// Timer is how many ticks are left.
+// Timer returns the number of ticks left.
 func (a APIC) Timer() uint32 { return a.read(apicCurrent) }
 
-// send writes the command register and waits until the APIC has taken it, which
-// takes some cycles; if it has not after many tries it never will.
+// send writes the command register and waits until the interrupt is delivered, which takes some cycles. It gives up
+// after a million polls.
 func (a APIC) send(id, command uint32) {
 	if a == X2APIC {
-		Fence() // what was written before is seen by who is interrupted: 11.12.3
+		Fence() // the target must see all earlier writes: 11.12.3
 		WriteMSR(register2(apicCommand), uint64(id)<<32|uint64(command))
 		return
 	}
@@ -120,13 +118,13 @@ func (a APIC) send(id, command uint32) {
 	}
 }
 
-// Kick interrupts another CPU.
+// Kick sends VectorKick to another CPU.
 func (a APIC) Kick(id uint32) { a.send(id, apicAssert|VectorKick) }
 
-// Reset has another CPU wait for Start: SDM volume 3, 9.4.4.
+// Reset sends INIT to another CPU, which then waits for Start: SDM volume 3, 9.4.4.
 func (a APIC) Reset(id uint32) { a.send(id, apicAssert|apicInit) }
 
-// Start has a CPU that was reset begin in real mode at a page below 1 MiB.
+// Start makes a CPU that was reset start in real mode, at the first byte of a page below 1 MiB.
 func (a APIC) Start(id uint32, page uint64) {
 	a.send(id, apicAssert|apicStartup|uint32(page>>pageShift))
 }

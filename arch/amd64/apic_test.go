@@ -2,7 +2,7 @@ package amd64
 
 import "testing"
 
-// The registers of x2APIC mode are where the manual has them: SDM volume 3, table 11-6.
+// Registers in x2APIC mode have the numbers of SDM volume 3, table 11-6.
 func TestX2APICRegisters(t *testing.T) {
 	for offset, want := range map[uintptr]uint32{
 		apicID: 0x802, apicEOI: 0x80b, apicSpurious: 0x80f, apicCommand: 0x830,

@@ -1,24 +1,23 @@
 package amd64
 
-// Frame is what is saved of a thread when it enters the kernel, by a trap or by
-// a call; the order is that of the pushes in the entry code. Everything else
-// (the floating point and vector registers) goes to another place by XSAVE.
+// Frame is a trap frame: the registers of a thread that has entered the kernel by a trap or a call. The fields are
+// in the order in which the entry code pushes them. The x87 and vector registers are saved separately by XSAVE.
 type Frame struct {
 	R15, R14, R13, R12, R11, R10, R9, R8 uint64
 	DI, SI, BP, BX, DX, CX, AX           uint64
 
 	Vector uint64 // of the trap, or VectorCall
-	Code   uint64 // the error code, 0 for traps without
+	Code   uint64 // the error code; 0 for traps without one
 
-	// What the processor pushes: SDM volume 3, 6.14.2.
+	// Pushed by the processor: SDM volume 3, 6.14.2.
 	IP, CS, Flags, SP, SS uint64
 }
 
-// FrameSize is the size of a Frame; a multiple of 16, as the processor aligns it.
+// FrameSize is the size of a Frame in bytes. It is a multiple of 16, the alignment that the processor uses.
 const FrameSize = 22 * 8
 
-// VectorCall marks a frame of a thread that entered by a call: it has lost its
-// vector registers, but for X15, which is zero.
+// VectorCall marks the frame of a thread that has entered by a call. Its vector registers are not saved; on return
+// X15 is zero and the others are undefined.
 const VectorCall = 0x100
 
 // Vectors: SDM volume 3, table 6-1.
@@ -37,37 +36,42 @@ const (
 	VectorMachine    = 18
 	VectorSIMD       = 19
 
-	VectorException = 32 // those below are exceptions
+	VectorException = 32 // vectors below are exceptions
 
-	// Interrupts of the two 8259s, which are all masked; what still arrives is
+	// VectorLegacy is the first vector of the two 8259s. All their interrupts are masked, so one that arrives is
 	// spurious.
 	VectorLegacy = 32
 
-	// Interrupts of devices.
+	// VectorDevice is the first of VectorDeviceCount vectors for devices.
 	VectorDevice      = 64
 	VectorDeviceCount = 48
 
-	// What comes although a device's interrupt is being served, by its higher priority, the
-	// upper four bits: SDM volume 3, 11.8.3.1.
+	// VectorTimer and VectorKick can interrupt the service of a device interrupt. Their priority, the upper four
+	// bits of the vector, is higher: SDM volume 3, 11.8.3.1.
 	VectorTimer = 112
-	VectorKick  = 113 // another CPU wants this one to look for work
+	VectorKick  = 113 // from another CPU: enter the kernel and look for work
 
-	VectorSpurious = 127 // of the local APIC, whose low four bits have to be set
+	VectorSpurious = 127 // of the local APIC; its low four bits have to be set
 
 	VectorCount = 128
 )
 
 // Bits of the error code of a page fault: SDM volume 3, 4.7.
 const (
-	FaultPresent = 1 << 0 // the page is there and does not allow this
+	FaultPresent = 1 << 0 // the page is mapped but does not allow the access
 	FaultWrite   = 1 << 1
+	FaultUser    = 1 << 2
 	FaultFetch   = 1 << 4
 )
 
-// VectorSyscall marks a frame of a thread that entered by a SYSCALL instruction; it
-// has vector registers.
+// VectorSyscall marks the frame of a thread that has entered by a SYSCALL instruction. Its vector registers are
+// saved.
 const VectorSyscall = 0x102
 
-// VectorSignal marks a frame that was put together when a signal handler
-// returned; it has vector registers.
+// CodeUser is the error code in the frame of an interrupt that arrived in ring 3. The entry code has returned the
+// thread to the end of the function that entered ring 3, so its vector registers are not saved. Interrupts in ring
+// 0 have code 0.
+const CodeUser = 1
+
+// VectorSignal marks a frame that rt_sigreturn(2) has built from a signal frame. Its vector registers are saved.
 const VectorSignal = 0x101

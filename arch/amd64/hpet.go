@@ -2,9 +2,9 @@ package amd64
 
 import "unsafe"
 
-// HPET is where the registers of the High Precision Event Timer are seen: IA-PC HPET
-// specification 1.0a, section 2.3. Only the lower half of its main counter is used:
-// not every machine lets both be read at a time.
+// HPET is the address at which the registers of the High Precision Event Timer are mapped: IA-PC HPET specification
+// 1.0a, section 2.3. Only the lower half of the main counter is used, since not every machine supports 64-bit
+// reads.
 type HPET uintptr
 
 // Offsets of registers.
@@ -14,8 +14,7 @@ const (
 	hpetCounter = 0x0f0
 )
 
-// HPETMostPeriod is the longest period that the specification allows, in
-// femtoseconds: 10 MHz.
+// HPETMostPeriod is the longest period that the specification allows, in femtoseconds; it corresponds to 10 MHz.
 const HPETMostPeriod = 0x05f5_e100
 
 func (h HPET) register(offset uintptr) *uint32 {
@@ -24,7 +23,7 @@ func (h HPET) register(offset uintptr) *uint32 {
 	return *(**uint32)(unsafe.Pointer(&addr))
 }
 
-// Start has the counter run, and returns the femtoseconds of each tick.
+// Start starts the counter and returns the period of a tick in femtoseconds.
 func (h HPET) Start() (period uint32) {
 	const enable = 1 << 0
 	config := h.register(hpetConfig)
@@ -32,5 +31,5 @@ func (h HPET) Start() (period uint32) {
 	return load32(h.register(hpetPeriod))
 }
 
-// Counter is the lower half of the counter.
+// Counter returns the lower half of the counter.
 func (h HPET) Counter() uint32 { return load32(h.register(hpetCounter)) }

@@ -1,7 +1,7 @@
 package amd64
 
-// What hypervisors say of themselves by CPUID: Linux, Documentation/virt/kvm/x86/
-// cpuid.rst; the leaf of frequencies is VMware's, which others have taken over.
+// Information that hypervisors provide by CPUID: Linux, Documentation/virt/kvm/x86/cpuid.rst. VMware defined the
+// leaf of frequencies; other hypervisors have adopted it.
 
 const (
 	hypervisorLeaf  = 0x4000_0000
@@ -9,8 +9,8 @@ const (
 	frequenciesLeaf = 0x4000_0010
 )
 
-// hypervisorMost is the greatest leaf of a hypervisor, or 0 if there is none; kvm is
-// whether it is KVM.
+// hypervisorMost returns the largest CPUID leaf of the hypervisor, or 0 without a hypervisor, and whether it is
+// KVM.
 func hypervisorMost() (most uint32, kvm bool) {
 	const present = 1 << 31
 	if _, _, c, _ := CPUID(1, 0); c&present == 0 {
@@ -20,7 +20,7 @@ func hypervisorMost() (most uint32, kvm bool) {
 	return most, b == 0x4b4d564b && c == 0x564b4d56 && d == 0x4d // "KVMKVMKVM"
 }
 
-// Emulated reports whether QEMU emulates the processor, instruction by instruction.
+// Emulated reports whether QEMU emulates the processor in software (TCG).
 func Emulated() bool {
 	const present = 1 << 31
 	if _, _, c, _ := CPUID(1, 0); c&present == 0 {
@@ -30,7 +30,7 @@ func Emulated() bool {
 	return b == 0x54474354 && c == 0x43544743 && d == 0x47435447 // "TCGTCGTCGTCG"
 }
 
-// HypervisorFeatures are those of KVM; 0 elsewhere.
+// HypervisorFeatures returns the feature bits of KVM; 0 under any other hypervisor.
 func HypervisorFeatures() uint32 {
 	if most, kvm := hypervisorMost(); kvm && most >= featuresLeaf {
 		features, _, _, _ := CPUID(featuresLeaf, 0)
@@ -39,8 +39,8 @@ func HypervisorFeatures() uint32 {
 	return 0
 }
 
-// CounterFrequency is what the processor or the hypervisor says of the speed of the
-// time stamp counter, in Hz; 0: nothing. SDM volume 2, CPUID, leaf 15H.
+// CounterFrequency returns the frequency of the time stamp counter in Hz, as the hypervisor or the processor
+// reports it; 0 if neither does. SDM volume 2, CPUID, leaf 15H.
 func CounterFrequency() uint64 {
 	if most, _ := hypervisorMost(); most >= frequenciesLeaf && most < hypervisorLeaf+0x100 {
 		if khz, _, _, _ := CPUID(frequenciesLeaf, 0); khz != 0 {
@@ -55,8 +55,8 @@ func CounterFrequency() uint64 {
 	return crystalFrequency(den, num, crystal)
 }
 
-// crystalFrequency is that of a counter which runs num/den as fast as a crystal; 0
-// if one of them is not known.
+// crystalFrequency returns the frequency of a counter that runs at num/den times the frequency of a crystal; 0 if
+// one of them is unknown.
 func crystalFrequency(den, num, crystal uint32) uint64 {
 	if den == 0 {
 		return 0

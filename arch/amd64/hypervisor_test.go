@@ -2,7 +2,7 @@ package amd64
 
 import "testing"
 
-// A counter of 2.9 GHz, as processors describe it; one of which too little is known.
+// Frequencies of typical processors; 0 if a parameter is unknown.
 func TestCrystalFrequency(t *testing.T) {
 	for _, c := range []struct {
 		den, num, crystal uint32

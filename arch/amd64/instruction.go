@@ -2,9 +2,13 @@ package amd64
 
 import _ "unsafe" // for go:linkname
 
-// One function an instruction. They are ordinary calls, cost a few nanoseconds,
-// and none of them touches memory that Go knows of, but where it says so. Those
-// that are privileged fault outside of ring 0.
+// Each function executes one instruction. It is an ordinary call and costs a few nanoseconds. None accesses Go's
+// memory unless its comment says so. Privileged instructions cause a fault outside of ring 0.
+//
+// In8, In16 and In32 read an I/O port, and Out8, Out16 and Out32 write one; the number is the width in bits.
+// ReadMSR and WriteMSR access a model-specific register; the Read and Write functions of CR0, CR2, CR3, CR4 and
+// XCR0 access control registers. LoadIDT loads the interrupt descriptor table at base; limit is the size of the
+// table in bytes minus one.
 
 //go:linkname In8
 func In8(port uint16) uint8
@@ -24,12 +28,12 @@ func Out16(port uint16, v uint16)
 //go:linkname Out32
 func Out32(port uint16, v uint32)
 
-// CPUID is the instruction with EAX = leaf and ECX = sub.
+// CPUID executes CPUID with EAX = leaf and ECX = sub.
 //
 //go:linkname CPUID
 func CPUID(leaf, sub uint32) (eax, ebx, ecx, edx uint32)
 
-// ReadMSR reads a model-specific register; one that is not there faults.
+// ReadMSR reads a model-specific register. A register that does not exist causes a general-protection fault.
 //
 //go:linkname ReadMSR
 func ReadMSR(msr uint32) uint64
@@ -43,13 +47,17 @@ func ReadCR0() uint64
 //go:linkname WriteCR0
 func WriteCR0(v uint64)
 
-// ReadCR2 is the address of the last page fault.
+// ReadCR2 returns the address of the last page fault.
 //
 //go:linkname ReadCR2
 func ReadCR2() uint64
 
-// WriteCR3 sets the physical address of the page tables, and drops all
-// translations that are not global.
+// ReadCR3 returns the physical address of the root page table.
+//
+//go:linkname ReadCR3
+func ReadCR3() uint64
+
+// WriteCR3 sets the physical address of the root page table and flushes all translations that are not global.
 //
 //go:linkname WriteCR3
 func WriteCR3(v uint64)
@@ -60,18 +68,18 @@ func ReadCR4() uint64
 //go:linkname WriteCR4
 func WriteCR4(v uint64)
 
-// WriteXCR0 says which parts of the register state XSAVE saves.
+// WriteXCR0 sets the components of the register state that XSAVE saves.
 //
 //go:linkname WriteXCR0
 func WriteXCR0(v uint64)
 
-// InvalidatePage drops the translation of the page that va lies in, on this CPU.
+// InvalidatePage flushes the translation of the page that contains va, on this CPU.
 //
 //go:linkname InvalidatePage
 func InvalidatePage(va uint64)
 
-// LoadGDT loads the descriptor table at base and reloads all segment registers
-// from it, with the selectors that NewGDT uses.
+// LoadGDT loads the global descriptor table at base and reloads all segment registers, with the selectors of
+// NewGDT. limit is the size of the table in bytes minus one.
 //
 //go:linkname LoadGDT
 func LoadGDT(base uintptr, limit uint16)
@@ -79,38 +87,47 @@ func LoadGDT(base uintptr, limit uint16)
 //go:linkname LoadIDT
 func LoadIDT(base uintptr, limit uint16)
 
-// LoadTask loads the task register.
+// LoadTask loads the task register with a selector.
 //
 //go:linkname LoadTask
 func LoadTask(selector uint16)
 
-// Timestamp reads the time stamp counter, after everything before it.
+// LoadLocal loads the local descriptor table register with a selector; 0 means that there is no table.
+//
+//go:linkname LoadLocal
+func LoadLocal(selector uint16)
+
+// Timestamp reads the time stamp counter after all earlier instructions have completed.
 //
 //go:linkname Timestamp
 func Timestamp() uint64
 
-// Random is RDRAND, which may fail.
+// XSave stores components of the vector state (bits of XCR0) at an address, which must be a multiple of 64.
+//
+//go:linkname XSave
+func XSave(addr uintptr, components uint32)
+
+// Random executes RDRAND; false if it returns no number.
 //
 //go:linkname Random
 func Random() (v uint64, ok bool)
 
-// Fence has all that was read and written before happen before all that follows, writes
-// of model-specific registers too.
+// Fence orders all earlier reads and writes before all later ones, including writes of model-specific registers.
 //
 //go:linkname Fence
 func Fence()
 
-// Pause tells the CPU that this is a loop that waits.
+// Pause executes PAUSE, for the body of a spin loop.
 //
 //go:linkname Pause
 func Pause()
 
-// Doze waits for an interrupt with interrupts on, which are off before and after.
+// Doze enables interrupts, waits for one, and disables them again.
 //
 //go:linkname Doze
 func Doze()
 
-// Halt stops the CPU for good: interrupts are off.
+// Halt stops the CPU for good, with interrupts disabled. It does not return.
 //
 //go:linkname Halt
 func Halt()

@@ -4,11 +4,10 @@ import (
 	"unsafe"
 )
 
-// The I/O APIC, to whose inputs the interrupt lines of devices lead: Intel 82093AA
-// data sheet. One register holds the number of another, which a second register
-// then shows, so whoever uses it must be alone.
+// The I/O APIC, which receives the interrupt lines of devices: Intel 82093AA data sheet. Its registers are accessed
+// indirectly, through an index and a data register, so the caller must prevent concurrent access.
 
-// IOAPIC is where the registers are seen.
+// IOAPIC is the address at which the registers are mapped.
 type IOAPIC uintptr
 
 const (
@@ -16,13 +15,13 @@ const (
 	ioapicWindow = 0x10
 
 	ioapicVersion = 0x01
-	ioapicTable   = 0x10 // two registers of 32 bits for each input
+	ioapicTable   = 0x10 // two 32-bit registers for each input
 )
 
 // Bits of an entry of the table.
 const (
-	IOAPICLow    = 1 << 13 // the line asks for attention while it is low
-	IOAPICLevel  = 1 << 15 // and for as long as it does
+	IOAPICLow    = 1 << 13 // the line is active low
+	IOAPICLevel  = 1 << 15 // the line is level-triggered
 	IOAPICMasked = 1 << 16
 
 	ioapicCPUShift = 24 // in the upper half
@@ -44,28 +43,29 @@ func (a IOAPIC) write(register, v uint32) {
 	store32(a.at(ioapicWindow), v)
 }
 
-// Inputs is how many there are.
+// Inputs returns the number of inputs.
 func (a IOAPIC) Inputs() uint32 { return a.read(ioapicVersion)>>16&0xff + 1 }
 
-// Route has an input interrupt a CPU with a vector. The flags are those above.
+// Route connects an input to a vector of a CPU and unmasks it, unless flags contains IOAPICMasked. flags are the
+// bits above; cpu is an APIC ID.
 func (a IOAPIC) Route(input, vector, cpu, flags uint32) {
 	for _, w := range routing(input, vector, cpu, flags) {
 		a.write(w.register, w.value)
 	}
 }
 
-// Change gives an input that has been routed other flags: masks it, or lets it interrupt again.
+// Change sets other flags of an input that has been routed: it masks or unmasks the input.
 func (a IOAPIC) Change(input, vector, flags uint32) {
 	w := changing(input, vector, flags)
 	a.write(w.register, w.value)
 }
 
-// ioapicWrite is one of a register of 32 bits.
+// ioapicWrite is a write to a 32-bit register.
 type ioapicWrite struct {
 	register, value uint32
 }
 
-// routing is what Route writes: both halves of an entry, the first while it is masked.
+// routing returns the writes that Route makes: both halves of an entry, which is masked until both are written.
 func routing(input, vector, cpu, flags uint32) [3]ioapicWrite {
 	return [...]ioapicWrite{
 		changing(input, vector, flags|IOAPICMasked),
@@ -74,9 +74,9 @@ func routing(input, vector, cpu, flags uint32) [3]ioapicWrite {
 	}
 }
 
-// changing is what Change writes. The trigger is in it each time: while it is not that of a level,
-// if only from one write to the next, a line that rises at a masked input is forgotten ("Interrupt
-// Mask" in section 3.2.4 of the data sheet): who waits for it sees what it was about at the next.
+// changing returns the register write that Change makes. It always includes the trigger mode: if an input is
+// edge-triggered even briefly, an interrupt raised while it is masked is lost (82093AA data sheet, section 3.2.4,
+// "Interrupt Mask"). A driver then notices the event only at the next interrupt.
 func changing(input, vector, flags uint32) ioapicWrite {
 	return ioapicWrite{ioapicTable + 2*input, vector | flags}
 }

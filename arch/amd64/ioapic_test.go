@@ -2,11 +2,11 @@ package amd64
 
 import "testing"
 
-// ioapicInput is one input as the data sheet of the 82093AA has it.
+// ioapicInput models one input according to the data sheet of the 82093AA.
 type ioapicInput struct {
 	entry uint64
-	high  bool // the line
-	asks  bool // what the chip remembers of it
+	high  bool // level of the line
+	asks  bool // an interrupt is latched
 }
 
 const testInput = 5
@@ -20,7 +20,7 @@ func (i *ioapicInput) write(w ioapicWrite) {
 	}
 }
 
-// rise is what happens when the line does. The edge of one at a masked input is ignored.
+// rise raises the line. A rising edge at a masked edge-triggered input is ignored.
 func (i *ioapicInput) rise() {
 	i.high = true
 	if i.entry&IOAPICLevel != 0 || i.entry&IOAPICMasked == 0 {
@@ -28,17 +28,17 @@ func (i *ioapicInput) rise() {
 	}
 }
 
-// interrupts reports whether the processor hears of it.
+// interrupts reports whether the processor receives an interrupt.
 func (i *ioapicInput) interrupts() bool { return i.asks && i.entry&IOAPICMasked == 0 }
 
-// A line that rises while its input is masked and let go again interrupts, whenever in
-// between it rises.
+// A line that rises while its input is masked interrupts after the unmasking, at whatever time between the writes
+// it rises.
 func TestIOAPICLine(t *testing.T) {
 	const vector, cpu = 0x41, 3
 	route := routing(testInput, vector, cpu, IOAPICLevel)
 	writes := append(route[:],
 		changing(testInput, vector, IOAPICLevel|IOAPICMasked), changing(testInput, vector, IOAPICLevel))
-	for at := 1; at <= len(writes); at++ { // before the first the entry is firmware's
+	for at := 1; at <= len(writes); at++ { // before the first write the entry has firmware's value
 		var input ioapicInput
 		for n, w := range writes {
 			if n == at {
@@ -58,7 +58,7 @@ func TestIOAPICLine(t *testing.T) {
 	}
 }
 
-// Between the halves of an entry, of which the second names the processor, it is masked.
+// An entry is masked between the writes of its two halves. The upper half selects the processor.
 func TestIOAPICRouting(t *testing.T) {
 	writes := routing(testInput, 0x41, 3, 0)
 	var input ioapicInput

@@ -2,13 +2,11 @@ package amd64
 
 import "unsafe"
 
-// Page tables of four levels: SDM volume 3, 4.5. Tables reads and writes them
-// through a window in which all of physical memory can be seen, so nothing has
-// to be mapped in order to be changed.
+// Page tables of four levels: SDM volume 3, 4.5. Tables accesses them through a window that maps all of physical
+// memory, so a table needs no mapping of its own to be changed.
 //
-// Tables does not lock and does not flush. Who takes a right away or a page out
-// flushes translations before the page is used for something else; who only adds
-// need not: a CPU that remembers an absent page asks again.
+// Tables neither locks nor flushes translations. A caller that removes a right or a page flushes before the page is
+// reused. A caller that only adds need not: processors do not cache absent entries.
 
 // Sizes of pages.
 const (
@@ -21,10 +19,13 @@ const (
 const (
 	PagePresent   = 1 << 0
 	PageWrite     = 1 << 1
+	PageUser      = 1 << 2
+	PageAccessed  = 1 << 5
+	PageDirty     = 1 << 6
 	PageUncached  = 1<<3 | 1<<4 // write-through and cache disable: for device registers
 	PageBig       = 1 << 7      // in the upper levels: this is a page, not a table
 	PageGlobal    = 1 << 8
-	PageKept      = 1 << 9 // without PagePresent: the page is there, and out of reach; the CPU does not look
+	PageKept      = 1 << 9 // without PagePresent: a page exists but is not accessible; the processor ignores this bit
 	PageNoExecute = 1 << 63
 
 	pageAddress = 0x000f_ffff_ffff_f000
@@ -37,31 +38,32 @@ const (
 	levelBits = 9
 )
 
-// Tables is one tree of page tables.
+// Tables is a tree of page tables.
 type Tables struct {
-	Root   uint64  // physical address of the uppermost table
-	Window uintptr // where physical address 0 is seen
+	Root   uint64  // physical address of the root table
+	Window uintptr // address at which physical address 0 is mapped
+
+	// Pinned prevents Prune from removing entries of the root table, because other roots contain copies of them.
+	Pinned bool
 }
 
-// table is one of the tables.
+// table returns the table at a physical address.
 func (t *Tables) table(pa uint64) *[entries]uint64 {
-	// Safety: pa comes from Root or from an entry; both are whole pages that were
-	// allocated for tables, and the window shows all memory. The detour by
-	// &addr is for vet, which cannot know that addr holds a pointer.
+	// Safety: pa comes from Root or from an entry; both are whole pages that were allocated for tables, and the
+	// window maps all memory. The detour by &addr is for vet, which cannot know that addr holds a pointer.
 	addr := t.Window + uintptr(pa)
 	return *(**[entries]uint64)(unsafe.Pointer(&addr))
 }
 
-// span is how many bytes an entry of a level covers; level 0 has pages.
+// span returns the number of bytes that an entry of a level covers; entries of level 0 are pages of 4 KiB.
 func span(level int) uint64 { return 1 << (pageShift + levelBits*level) }
 
 func index(va uint64, level int) int {
 	return int(va >> (pageShift + levelBits*level) & (entries - 1))
 }
 
-// Map maps one page of a size to pa. It takes pages for tables from alloc, which
-// returns them zeroed, and reports false if there are none left. What was mapped
-// there before is forgotten.
+// Map maps one page of a size to pa and replaces an existing mapping. It allocates tables by alloc, which returns
+// zeroed pages, and reports false if alloc fails.
 func (t *Tables) Map(va, pa, size, flags uint64, alloc func() (uint64, bool)) bool {
 	table := t.table(t.Root)
 	level := levels - 1
@@ -72,7 +74,7 @@ func (t *Tables) Map(va, pa, size, flags uint64, alloc func() (uint64, bool)) bo
 			if !ok {
 				return false
 			}
-			*e = page | PagePresent | PageWrite // the rights are those of the last level
+			*e = page | PagePresent | PageWrite | flags&PageUser // the entry of the page itself restricts the rights
 		}
 		table = t.table(*e & pageAddress)
 	}
@@ -83,7 +85,55 @@ func (t *Tables) Map(va, pa, size, flags uint64, alloc func() (uint64, bool)) bo
 	return true
 }
 
-// Lookup returns the entry for va and the size of its page; 0 if there is none.
+// Reserve allocates the table that the root's entry for va refers to, if it does not exist yet. It reports false if
+// alloc fails.
+func (t *Tables) Reserve(va uint64, alloc func() (uint64, bool)) bool {
+	e := &t.table(t.Root)[index(va, levels-1)]
+	if *e&PagePresent == 0 {
+		page, ok := alloc()
+		if !ok {
+			return false
+		}
+		*e = page | PagePresent | PageWrite
+	}
+	return true
+}
+
+// Remove removes all pages from va to end, which must be in the lower half, and the tables that are empty
+// afterwards. It calls gone with the address of each such table; processors may still have cached it. A big page
+// that lies only partly in the range is removed as a whole. Remove reports whether there was a page.
+func (t *Tables) Remove(va, end uint64, gone func(pa uint64)) bool {
+	if va >= end {
+		return false
+	}
+	return t.remove(t.table(t.Root), levels-1, va, end-1, gone)
+}
+
+// remove implements Remove for one table and all below it. last is the last byte of the range.
+func (t *Tables) remove(table *[entries]uint64, level int, va, last uint64, gone func(pa uint64)) (found bool) {
+	for i := index(va, level); i <= index(last, level); i++ {
+		e := &table[i]
+		first := va
+		va = va&^(span(level)-1) + span(level)
+		switch {
+		case *e == 0:
+			continue
+		case level == 0 || *e&PageBig != 0:
+			found = true
+		default:
+			below := t.table(*e & pageAddress)
+			found = t.remove(below, level-1, first, min(last, va-1), gone) || found
+			if *below != [entries]uint64{} {
+				continue
+			}
+			gone(*e & pageAddress)
+		}
+		*e = 0
+	}
+	return found
+}
+
+// Lookup returns the entry for va and the size of its page; zeros if there is none.
 func (t *Tables) Lookup(va uint64) (entry, size uint64) {
 	table := t.table(t.Root)
 	for level := levels - 1; ; level-- {
@@ -98,11 +148,10 @@ func (t *Tables) Lookup(va uint64) (entry, size uint64) {
 	}
 }
 
-// Physical returns what address an entry leads to.
+// Physical returns the physical address in an entry.
 func Physical(entry uint64) uint64 { return entry & pageAddress }
 
-// Entry returns the entry that covers size bytes around va, which is a page or a
-// table; 0 if there is neither.
+// Entry returns the entry that covers size bytes around va, of a page or a table; 0 if there is none.
 func (t *Tables) Entry(va, size uint64) uint64 {
 	table := t.table(t.Root)
 	for level := levels - 1; ; level-- {
@@ -114,9 +163,8 @@ func (t *Tables) Entry(va, size uint64) uint64 {
 	}
 }
 
-// Each calls f for the entry of each page that there is from va to end, with its
-// size, and stores what it returns; 0 takes the page out. It passes over what is
-// absent in big steps. Big pages of 2 MiB must lie in the range as a whole.
+// Each calls f for the entry of each page from va to end, with its size, and stores the result of f as the new
+// entry; 0 removes the page. Absent ranges are skipped quickly. Big pages of 2 MiB must lie wholly in the range.
 func (t *Tables) Each(va, end uint64, f func(va, entry, size uint64) uint64) {
 	for va < end {
 		table := t.table(t.Root)
@@ -133,7 +181,7 @@ func (t *Tables) Each(va, end uint64, f func(va, entry, size uint64) uint64) {
 			table = t.table(e & pageAddress)
 		}
 		if level > 0 {
-			if va = va&^(span(level)-1) + span(level); va == 0 { // past the end of all
+			if va = va&^(span(level)-1) + span(level); va == 0 { // the end of the address space
 				return
 			}
 			continue
@@ -150,10 +198,9 @@ func (t *Tables) Each(va, end uint64, f func(va, entry, size uint64) uint64) {
 	}
 }
 
-// Split makes small pages of the big page of 2 MiB around va; page is for their
-// table. A processor must not know the same address by pages of two sizes (SDM volume
-// 3, 4.10.2.3), so flush, which has all of them forget the address, is called while
-// there is neither.
+// Split replaces the big page of 2 MiB that contains va by small pages. page is a free page for their table. A
+// processor must not have translations of one address by pages of two sizes (SDM volume 3, 4.10.2.3). So the entry
+// is cleared first, and flush must flush the address on all CPUs before the table is installed.
 func (t *Tables) Split(va, page uint64, flush func()) {
 	table := t.table(t.Root)
 	for level := levels - 1; level > 1; level-- {
@@ -170,11 +217,11 @@ func (t *Tables) Split(va, page uint64, flush func()) {
 	*e = page | PagePresent | PageWrite
 }
 
-// MaxPrune is how many tables lie above a page, without the root.
+// MaxPrune is the number of tables above a page, not counting the root.
 const MaxPrune = levels - 1
 
-// Prune takes out the tables on the way to va that are empty, and returns how many and
-// which they were. They are no tables any more when all processors have forgotten them.
+// Prune removes the tables on the path to va that are empty, and returns their addresses and number. Their pages
+// may be reused when no processor has cached them any more.
 func (t *Tables) Prune(va uint64) (pages [MaxPrune]uint64, n int) {
 	var way [levels]*[entries]uint64
 	way[levels-1] = t.table(t.Root)
@@ -186,7 +233,11 @@ func (t *Tables) Prune(va uint64) (pages [MaxPrune]uint64, n int) {
 		}
 		way[low-1] = t.table(e & pageAddress)
 	}
-	for level := low; level < levels-1 && *way[level] == [entries]uint64{}; level++ {
+	top := levels - 1
+	if t.Pinned {
+		top--
+	}
+	for level := low; level < top && *way[level] == [entries]uint64{}; level++ {
 		above := &way[level+1][index(va, level+1)]
 		pages[n] = *above & pageAddress
 		n++

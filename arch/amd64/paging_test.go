@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// memory is physical memory that begins at 0: page 0 is the root.
+// memory is simulated physical memory that starts at address 0. Page 0 is the root table.
 type memory struct {
 	words  []uint64
 	next   uint64
@@ -30,7 +30,7 @@ func (m *memory) alloc() (uint64, bool) {
 
 const high = 0xffff_c000_0000_0000
 
-// Pages are found where they were mapped, and nowhere else: against a map.
+// Pages are found where they were mapped, and nowhere else. The reference is a map.
 func TestMapAgainstReference(t *testing.T) {
 	m := newMemory(400)
 	want := map[uint64]uint64{}
@@ -69,7 +69,7 @@ func TestMapAgainstReference(t *testing.T) {
 	}
 }
 
-// Each keeps to its range, to the page.
+// Each visits exactly the pages in its range.
 func TestEachKeepsToRange(t *testing.T) {
 	m := newMemory(10)
 	for i := range uint64(6) {
@@ -97,7 +97,7 @@ func TestBigPages(t *testing.T) {
 	}
 }
 
-// Without memory for a table nothing is mapped, and nothing breaks.
+// Map fails without memory for a table, and leaves the tables consistent.
 func TestMapWithoutMemory(t *testing.T) {
 	m := newMemory(2)
 	if m.tables.Map(high, 0, PageSize, 0, m.alloc) {
@@ -108,7 +108,7 @@ func TestMapWithoutMemory(t *testing.T) {
 	}
 }
 
-// A big page becomes small ones that lead to the same place; meanwhile there is none.
+// Split replaces a big page by small pages with the same addresses. Nothing is mapped while it flushes.
 func TestSplit(t *testing.T) {
 	m := newMemory(10)
 	const flags = PageWrite | PageNoExecute
@@ -132,7 +132,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Each finds big pages, those that are kept out of reach too.
+// Each finds big pages, including kept pages that are not present.
 func TestEachBig(t *testing.T) {
 	m := newMemory(10)
 	m.tables.Map(high, BigPageSize, BigPageSize, 0, m.alloc)
@@ -155,7 +155,7 @@ func TestEachBig(t *testing.T) {
 	}
 }
 
-// Tables go when they are empty, and not before.
+// Prune removes a table when it is empty, and not before.
 func TestPrune(t *testing.T) {
 	m := newMemory(10)
 	out := func(va uint64) { m.tables.Each(va, va+PageSize, func(_, _, _ uint64) uint64 { return 0 }) }
@@ -178,5 +178,47 @@ func TestPrune(t *testing.T) {
 	}
 	if _, n := m.tables.Prune(a); n != 0 {
 		t.Errorf("%d more", n)
+	}
+}
+
+// Prune keeps the entries of a pinned root; Reserve creates them.
+func TestPinned(t *testing.T) {
+	m := newMemory(10)
+	if !m.tables.Reserve(high, m.alloc) || !m.tables.Reserve(high+BigPageSize, m.alloc) || m.next != 2*PageSize {
+		t.Errorf("%#x bytes were taken for one entry", m.next-PageSize)
+	}
+	m.tables.Pinned = true
+	m.tables.Map(high, 0, PageSize, 0, m.alloc)
+	m.tables.Each(high, high+PageSize, func(_, _, _ uint64) uint64 { return 0 })
+	if pages, n := m.tables.Prune(high); n != 2 {
+		t.Errorf("%#x went", pages[:n])
+	}
+	if m.tables.table(0)[index(high, levels-1)] == 0 {
+		t.Error("an entry of the root is gone")
+	}
+	m.next = 1 << 40
+	if m.tables.Reserve(high+1<<39, m.alloc) {
+		t.Error("an entry without memory")
+	}
+}
+
+// A page is accessible in ring 3 only if the entries of all levels allow it: SDM volume 3, 4.6.
+func TestUserPages(t *testing.T) {
+	m := newMemory(10)
+	m.tables.Map(PageSize, PageSize, PageSize, PageUser, m.alloc)
+	table := m.tables.table(0)
+	for level := levels - 1; level >= 0; level-- {
+		e := table[index(PageSize, level)]
+		if e&PageUser == 0 {
+			t.Errorf("level %d: %#x", level, e)
+		}
+		table = m.tables.table(e & pageAddress)
+	}
+	gone := 0
+	if !m.tables.Remove(0, 1<<47, func(uint64) { gone++ }) || gone != levels-1 {
+		t.Errorf("%d tables went with the only page", gone)
+	}
+	if m.tables.Remove(0, 1<<47, nil) {
+		t.Error("a page is left")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// bcd is how clocks write numbers unless they are told otherwise.
+// bcd returns n as two binary-coded decimal digits, the default format of the clock.
 func bcd(n int) uint8 { return uint8(n/10<<4 | n%10) }
 
 func TestDecodeRTC(t *testing.T) {
@@ -25,7 +25,7 @@ func TestDecodeRTC(t *testing.T) {
 	}
 }
 
-// A clock whose battery is empty says anything.
+// DecodeRTC rejects invalid dates, such as those of a clock with an empty battery.
 func TestDecodeRTCNonsense(t *testing.T) {
 	for _, r := range [][8]uint8{{}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, {0, 0, 0, 0x31, 0x13}} {
 		if got := DecodeRTC(r); got != 0 {

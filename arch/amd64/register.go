@@ -2,9 +2,9 @@ package amd64
 
 // Control registers, SDM volume 3, 2.5.
 const (
-	CR0WriteProtect = 1 << 16 // read-only pages bind ring 0 too
+	CR0WriteProtect = 1 << 16 // read-only pages are read-only in ring 0 too
 
-	CR4Machine    = 1 << 6 // machine checks are exceptions, and no shutdown
+	CR4Machine    = 1 << 6 // a machine check is an exception, not a shutdown
 	CR4PageGlobal = 1 << 7
 	CR4UMIP       = 1 << 11
 	CR4FSGSBase   = 1 << 16
@@ -23,6 +23,7 @@ const (
 	MSRFlagMask    = 0xc000_0084
 	MSRFSBase      = 0xc000_0100
 	MSRGSBase      = 0xc000_0101
+	MSRKernelGS    = 0xc000_0102 // exchanged with the base of GS by SWAPGS
 )
 
 // Bits of MSRAPICBase, SDM volume 3, 11.12.1.
@@ -44,21 +45,27 @@ const (
 	FlagTrap      = 1 << 8
 	FlagInterrupt = 1 << 9
 	FlagDirection = 1 << 10
+	FlagIOPL      = 3 << 12
+	FlagNested    = 1 << 14
 	FlagAlign     = 1 << 18
+
+	// FlagsUser are the flags that a program in ring 3 may set: carry, parity, adjust, zero, sign, trap, direction,
+	// overflow, nested task, resume, alignment check, identification.
+	FlagsUser = 0x25_4dd5
 )
 
-// Parts of the register state that XSAVE saves, as bits of XCR0: x87, SSE, AVX,
-// and the three of AVX-512 (SDM volume 1, 13.3). What is not among them is not
-// offered to programs, so that the state fits the page of a thread.
+// XCR0Wanted are the components of the register state that XSAVE saves, as bits of XCR0: x87, SSE, AVX, and the
+// three of AVX-512 (SDM volume 1, 13.3). Other components are not available to programs, so that the state fits
+// into a thread's page.
 const XCR0Wanted = 0b1110_0111
 
-// Features are those that the kernel asks about.
+// Features are the processor features that the kernel uses.
 type Features struct {
 	XSave       bool
 	TSCDeadline bool
 	X2APIC      bool
 	NoExecute   bool
-	HugePages   bool // of 1 GiB
+	HugePages   bool // pages of 1 GiB
 	SMEP, SMAP  bool
 	UMIP        bool
 	Machine     bool // machine-check exceptions
@@ -67,7 +74,7 @@ type Features struct {
 	Hypervisor  bool
 }
 
-// ReadFeatures asks CPUID: SDM volume 2, table 3-8.
+// ReadFeatures reads the features by CPUID: SDM volume 2, table 3-8.
 func ReadFeatures() Features {
 	var f Features
 	_, _, c, d := CPUID(1, 0)

@@ -2,16 +2,15 @@ package amd64
 
 import "encoding/binary"
 
-// StartupSize is at least as much as StartupCode writes.
+// StartupSize is an upper bound of the bytes that StartupCode writes.
 const StartupSize = 128
 
-// StartupCode writes into b, the contents of a page below 1 MiB, the code that a
-// CPU begins with when it is started by another (SDM volume 3, 9.4.4): in real
-// mode, at the page's first byte. It goes straight to 64-bit mode, with the page
-// tables at root, which must show the page at its physical address, and jumps to
-// entry with argument in RBX. noExecute has it know such pages, as other tables may have
-// them. It is written out, as the assembler has no 16-bit
-// mode; each line is an instruction.
+// StartupCode writes the code at which a CPU starts into b, the contents of a page below 1 MiB at physical address
+// page (SDM volume 3, 9.4.4). The CPU starts in real mode at the first byte. The code switches directly to 64-bit
+// mode with the page tables at root, and jumps to entry with argument in RBX. The tables at root must map the page
+// at its physical address. noExecute enables no-execute pages, which the tables may contain.
+//
+// The code is written as bytes, since the assembler has no 16-bit mode. Each line is an instruction.
 func StartupCode(b []byte, page, root uint32, noExecute bool, entry, argument uint64) {
 	le := binary.LittleEndian
 	n := 0
@@ -21,7 +20,7 @@ func StartupCode(b []byte, page, root uint32, noExecute bool, entry, argument ui
 		le.PutUint32(b[n:], v)
 		n += 4
 	}
-	const gdt, pointer = 96, 120 // offsets of the descriptors and of what LGDT reads
+	const gdt, pointer = 96, 120 // offsets of the descriptors and of the operand of LGDT
 	table := NewGDT(0)
 	for i, d := range table[:3] {
 		le.PutUint64(b[gdt+8*i:], d)

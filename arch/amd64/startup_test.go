@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The bytes are those that the manual's tables give for the instructions (SDM
-// volume 2), and end before the descriptors begin.
+// The bytes encode the intended instructions (SDM volume 2) and end before the descriptors.
 func TestStartupCode(t *testing.T) {
 	var b [StartupSize]byte
 	StartupCode(b[:], 0x8000, 0x123000, true, 0xffffffff80201000, 0x1122334455667788)

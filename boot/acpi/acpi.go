@@ -1,15 +1,13 @@
-// Package acpi reads the tables in which firmware describes the machine:
-// Advanced Configuration and Power Interface Specification ("ACPI") 6.5, and the
-// PCI Firmware Specification 3.3 for MCFG, the HPET specification 1.0a for HPET.
+// Package acpi reads the tables in which firmware describes the machine: Advanced Configuration and Power Interface
+// Specification ("ACPI") 6.5, the PCI Firmware Specification 3.3 for MCFG, and the HPET specification 1.0a for
+// HPET.
 //
-// Read in this order: acpi.go (finding a table), madt.go (processors and interrupt
-// controllers), mcfg.go, hpet.go, fadt.go (power), aml.go (the little that can be
-// had of the DSDT without an interpreter).
+// Reading order: acpi.go (finding a table), madt.go (processors and interrupt controllers), mcfg.go, hpet.go,
+// fadt.go (power), aml.go (the parts of the DSDT that can be read without an interpreter).
 //
-// The kernel calls this before there is a heap: nothing here allocates, panics or
-// needs package initialisation, and what is wrong is a boot.Problem. Firmware is
-// not believed: lengths are checked where a table comes in, checksums too, and
-// every loop ends with the table that it goes through.
+// The kernel uses this package before there is a heap. So nothing here allocates, panics or needs package
+// initialisation, and errors are values of boot.Problem. Firmware is not trusted: the lengths and checksums of
+// tables are verified where they are read, and every loop is bounded by its table.
 package acpi
 
 import (
@@ -18,11 +16,11 @@ import (
 	"loam/boot"
 )
 
-// Memory shows size bytes of physical memory at an address, or nil if they are
-// not all there. What it returns is read for as long as a Tables is used.
+// Memory returns size bytes of physical memory at an address, or nil if not all of them are accessible. The memory
+// must stay valid while a Tables is used.
 type Memory func(address, size uint64) []byte
 
-// Problems.
+// Errors of Open.
 const (
 	NoRSDP    boot.Problem = "firmware has no ACPI tables (no RSDP)"
 	BadRoot   boot.Problem = "the root of the ACPI tables is damaged"
@@ -33,19 +31,19 @@ var le = binary.LittleEndian
 
 const (
 	headerLen = 36      // of every table: section 5.2.6
-	maxTable  = 4 << 20 // bytes; a DSDT of a large server has less than 1 MiB
+	maxTable  = 4 << 20 // bytes; the DSDT of a large server is below 1 MiB
 	maxRoot   = 64 << 10
 )
 
-// Tables is the root of the tables, which lists the others.
+// Tables is the root table (RSDT or XSDT), which lists all other tables.
 type Tables struct {
 	memory Memory
-	list   []byte // addresses
+	list   []byte // addresses of the tables
 	width  int    // of each, in bytes: 4 (RSDT) or 8 (XSDT)
 }
 
-// FindRSDP looks for the root pointer where firmware of PCs leaves it (section
-// 5.2.5.1): for monitors that do not say where it is. 0: it is not there.
+// FindRSDP searches for the root pointer in the memory where PC firmware puts it (section 5.2.5.1). It is for
+// monitors that do not pass the address. It returns 0 if there is none.
 func FindRSDP(memory Memory) uint64 {
 	for _, area := range [...]boot.Range{{Start: 0x9_fc00, End: 0xa_0000}, {Start: 0xe_0000, End: 0x10_0000}} {
 		b := memory(area.Start, area.Size())
@@ -65,8 +63,8 @@ const (
 
 func isRSDP(b []byte) bool { return string(b[:8]) == "RSD PTR " && sum(b[:rsdpLen]) == 0 }
 
-// Open reads the root pointer at an address and the table that it points to. The
-// XSDT, of 64-bit addresses, goes before the RSDT.
+// Open reads the root pointer at address rsdp and the root table that it refers to. It prefers the XSDT, with
+// 64-bit addresses, to the RSDT. It returns NoRSDP or BadRoot on failure.
 func Open(memory Memory, rsdp uint64) (Tables, boot.Problem) {
 	b := memory(rsdp, rsdpLen)
 	if rsdp == 0 || b == nil || !isRSDP(b) {
@@ -89,7 +87,7 @@ func Open(memory Memory, rsdp uint64) (Tables, boot.Problem) {
 	return t, noProblem
 }
 
-// Len is how many tables the root lists.
+// Len returns the number of tables that the root lists.
 func (t *Tables) Len() int {
 	if t.width == 0 {
 		return 0
@@ -97,7 +95,7 @@ func (t *Tables) Len() int {
 	return len(t.list) / t.width
 }
 
-// At is the i-th table with its header; nil if it is damaged or i is too large.
+// At returns the i-th table with its header; nil if the table is damaged or i is out of range.
 func (t *Tables) At(i int) []byte {
 	if i < 0 || i >= t.Len() {
 		return nil
@@ -108,7 +106,7 @@ func (t *Tables) At(i int) []byte {
 	return t.table(uint64(le.Uint32(t.list[i*4:])), maxTable)
 }
 
-// Find is the first table of a signature, with its header; nil if there is none.
+// Find returns the first table with a signature, including its header; nil if there is none.
 func (t *Tables) Find(signature string) []byte {
 	for i := range t.Len() {
 		if b := t.At(i); b != nil && string(b[:4]) == signature {
@@ -118,8 +116,7 @@ func (t *Tables) Find(signature string) []byte {
 	return nil
 }
 
-// table is the whole table at an address, if it is no longer than most and its
-// checksum is right.
+// table returns the whole table at an address; nil if it is longer than most bytes or its checksum is wrong.
 func (t *Tables) table(address uint64, most uint32) []byte {
 	if address == 0 {
 		return nil
@@ -139,7 +136,7 @@ func (t *Tables) table(address uint64, most uint32) []byte {
 	return b
 }
 
-// sum of all bytes, which is 0 for a table that is intact.
+// sum returns the sum of all bytes modulo 256; it is 0 for an intact table.
 func sum(b []byte) (s uint8) {
 	for _, v := range b {
 		s += v

@@ -8,10 +8,10 @@ import (
 	"loam/boot"
 )
 
-// firmware lays tables out in a piece of memory, as firmware would.
+// firmware builds tables in a piece of memory.
 type firmware struct {
 	memory []byte
-	end    int // of what is used
+	end    int // of the used part
 }
 
 func newFirmware() *firmware { return &firmware{memory: make([]byte, 64<<10), end: 0x1000} }
@@ -23,7 +23,7 @@ func (f *firmware) read(address, size uint64) []byte {
 	return f.memory[address : address+size]
 }
 
-// table adds one with a right checksum and returns its address.
+// table adds a table with a correct checksum and returns its address.
 func (f *firmware) table(signature string, body []byte) uint64 {
 	b := make([]byte, headerLen, headerLen+len(body))
 	copy(b, signature)
@@ -40,7 +40,7 @@ func (f *firmware) put(b []byte) uint64 {
 	return uint64(at)
 }
 
-// root adds the tables that lead to the others, and returns the RSDP's address.
+// root adds the root tables and returns the address of the RSDP.
 func (f *firmware) root(revision uint8, tables ...uint64) uint64 {
 	var narrow, wide []byte
 	for _, t := range tables {
@@ -94,7 +94,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// A damaged XSDT leaves the RSDT.
+// If the XSDT is damaged, the RSDT is used.
 func TestRootFallback(t *testing.T) {
 	f := newFirmware()
 	rsdp := f.root(2, f.table("AAAA", nil))
@@ -142,12 +142,12 @@ func TestFindRSDP(t *testing.T) {
 	if got := FindRSDP(memory); got != 0xf5ad0 {
 		t.Errorf("found at %#x, want %#x", got, 0xf5ad0)
 	}
-	if got := FindRSDP(f.read); got != 0 { // a machine with less memory than that
+	if got := FindRSDP(f.read); got != 0 { // a machine with less memory than 0xf5ad0
 		t.Errorf("found at %#x where there is no memory", got)
 	}
 }
 
-// madt is a table with the entries of a PC with two processors.
+// madt returns the body of a MADT of a PC with two processors.
 func madt() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, 0xfee00000)
 	b = binary.LittleEndian.AppendUint32(b, 1)
@@ -156,9 +156,9 @@ func madt() []byte {
 	b = append(b, 1, 12, 0, 0, 0, 0, 0xc0, 0xfe, 0, 0, 0, 0)                        // IOAPIC
 	b = append(b, 2, 10, 0, 0, 2, 0, 0, 0, 0, 0)                                    // IRQ 0 is interrupt 2
 	b = append(b, 2, 10, 0, 5, 5, 0, 0, 0, 0x0d, 0)                                 // IRQ 5: level, high
-	b = append(b, 4, 6, 255, 0, 0, 1)                                               // an NMI
+	b = append(b, 4, 6, 255, 0, 0, 1)                                               // an NMI entry, which is skipped
 	b = append(b, 9, 16, 0, 0, 0x2c, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0)               // x2APIC 300
-	return append(b, 5, 12, 0, 0, 0, 0x10, 0xe0, 0xfe, 0, 0, 0, 0, 1, 2, 3, 9, 255) // the address again, and a ruin
+	return append(b, 5, 12, 0, 0, 0, 0x10, 0xe0, 0xfe, 0, 0, 0, 0, 1, 2, 3, 9, 255) // the address in 64 bits, and a truncated entry
 }
 
 func TestMADT(t *testing.T) {
@@ -202,7 +202,7 @@ func TestECAM(t *testing.T) {
 	body := make([]byte, mcfgLen-headerLen)
 	body = le.AppendUint64(body, 0xb0000000)
 	body = append(body, 0, 0, 0, 255, 0, 0, 0, 0)
-	body = le.AppendUint64(body, 0xb0000001) // is not at the begin of a bus
+	body = le.AppendUint64(body, 0xb0000001) // not a multiple of the size of a bus
 	body = append(body, 0, 0, 0, 255, 0, 0, 0, 0)
 	f := newFirmware()
 	tables := f.open(t, f.root(2, f.table("MCFG", body)))
@@ -227,7 +227,7 @@ func TestHPET(t *testing.T) {
 	}
 }
 
-// The tables are read before there is a heap.
+// Reading the tables does not allocate, since the kernel reads them before there is a heap.
 func TestAllocations(t *testing.T) {
 	f := newFirmware()
 	rsdp := f.root(2, f.table("APIC", madt()), f.table("FACP", fadt(f)))
@@ -271,7 +271,7 @@ func FuzzTables(f *testing.F) {
 	})
 }
 
-// Entries of any kind and length are read to their end, checksum or not.
+// Entries of any kind and length are read to the end of the table.
 func FuzzMADT(f *testing.F) {
 	f.Add(madt())
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 1})

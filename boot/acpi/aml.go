@@ -2,12 +2,11 @@ package acpi
 
 import "bytes"
 
-// The DSDT is a program in ACPI Machine Language (ACPI 6.5 chapter 20). What is
-// wanted of it are a few constants, which compilers of AML write in one form each,
-// so they are looked for where they stand and nothing is interpreted. A machine
-// that computes them is not understood: what is asked for is then missing.
+// The DSDT is a program in ACPI Machine Language, AML (ACPI 6.5 chapter 20). The kernel needs only a few constants
+// of it. AML compilers emit each of them in a single form, so they are found by a search for that form, without an
+// interpreter. On a machine that computes these values they are reported as missing.
 
-// Opcodes of section 20.2.
+// Opcodes: section 20.2.
 const (
 	amlName    = 0x08
 	amlByte    = 0x0a
@@ -18,36 +17,35 @@ const (
 	amlPackage = 0x12
 
 	amlExtended = 0x5b
-	amlRegion   = 0x80 // behind amlExtended
+	amlRegion   = 0x80 // after amlExtended
 	amlLocal0   = 0x60
 	amlAnd      = 0x7b
 	amlNotify   = 0x86
 	amlEqual    = 0x93
 )
 
-// SleepTypes are the two numbers that switch the machine off when they are
-// written to its two control registers: the first elements of package \_S5
-// (section 7.4.2.6). ok is false if the DSDT has no such constant.
+// SleepTypes returns the two values of SLP_TYP that switch the machine off when they are written to its two control
+// registers: the first elements of package \_S5 (section 7.4.2.6). ok is false if the DSDT has no such constant.
 func SleepTypes(dsdt []byte) (a, b uint8, ok bool) {
 	body := findName(dsdt, "_S5_", amlPackage)
 	if len(body) < 1 {
 		return 0, 0, false
 	}
-	body = body[1:] // how many elements
+	body = body[1:] // number of elements
 	first, body, ok := amlInteger(body)
 	if !ok {
 		return 0, 0, false
 	}
 	second, _, ok := amlInteger(body)
 	if !ok {
-		second = 0 // a machine with one control register may say no more
+		second = 0 // a machine with one control register may omit the second
 	}
 	const widest = 7 // SLP_TYP has three bits
 	return uint8(first), uint8(second), first <= widest && second <= widest
 }
 
-// VirtioMMIO is a virtio device that the DSDT describes, as QEMU's microvm and
-// Firecracker do: _HID "LNRO0005" and a _CRS with its registers and its line.
+// VirtioMMIO is a virtio device that the DSDT describes, as in QEMU's microvm and Firecracker: _HID "LNRO0005" and
+// a _CRS with its registers and its interrupt line.
 type VirtioMMIO struct {
 	Address uint64
 	Size    uint32
@@ -56,8 +54,7 @@ type VirtioMMIO struct {
 	Low     bool
 }
 
-// NextVirtioMMIO returns the first one at or behind a place in the DSDT: begin
-// with 0, go on with next.
+// NextVirtioMMIO returns the first device at or after offset at in the DSDT. Start with 0 and continue with next.
 func NextVirtioMMIO(dsdt []byte, at int) (d VirtioMMIO, next int, ok bool) {
 	const id = "LNRO0005\x00"
 	for at >= 0 && at < len(dsdt) {
@@ -77,9 +74,9 @@ func NextVirtioMMIO(dsdt []byte, at int) (d VirtioMMIO, next int, ok bool) {
 	return d, len(dsdt), false
 }
 
-// resources reads the first memory and the first line of a device (section 6.4).
+// resources reads the first memory range and the first interrupt line of a device (section 6.4).
 func resources(buffer []byte) (d VirtioMMIO, memory, line bool) {
-	_, b, ok := amlInteger(buffer) // its size again
+	_, b, ok := amlInteger(buffer) // the size of the buffer
 	const (
 		large         = 0x80
 		memoryFixed32 = large | 6 // section 6.4.3.4
@@ -103,19 +100,19 @@ func resources(buffer []byte) (d VirtioMMIO, memory, line bool) {
 	return d, memory, line
 }
 
-// Button is the power button of a machine with reduced hardware, as QEMU's microvm has
-// it: a Generic Event Device (section 5.6.9) that interrupts when something has happened,
-// and a register of 32 bits that says what, until it is read.
+// Button is the power button of a hardware-reduced machine such as QEMU's microvm. It is a Generic Event Device
+// (section 5.6.9), which raises an interrupt for an event, and a 32-bit register with the events, which reading
+// clears.
 type Button struct {
 	Register Register
-	Mask     uint32 // the bit of it that means the button
+	Mask     uint32 // the bit of Register that stands for the button
 	GSI      uint32
 	Level    bool
 	Low      bool
 }
 
-// FindButton finds it. Its code has to be what QEMU writes: notify the button if a bit of
-// the register was set.
+// FindButton finds the power button. The device's code must have the form that QEMU emits: notify the button if a
+// bit of the register was set.
 func FindButton(dsdt []byte) (b Button, ok bool) {
 	_, device, ok := bytes.Cut(dsdt, []byte("ACPI0013\x00"))
 	if !ok {
@@ -136,9 +133,8 @@ func FindButton(dsdt []byte) (b Button, ok bool) {
 	return Button{Register{uint64(address), SpaceMemory}, uint32(mask), d.GSI, d.Level, d.Low}, true
 }
 
-// findName finds Name(name, X) where X is of the form op length ..., a package or
-// a buffer, and returns what follows the length, up to the end of X. The name may
-// begin at the root.
+// findName finds Name(name, X), where X is a package or a buffer with opcode op, and returns the content of X after
+// its length. The name may start with a root prefix. It returns nil if there is none.
 func findName(aml []byte, name string, op uint8) []byte {
 	for {
 		n := bytes.Index(aml, []byte(name))
@@ -156,8 +152,8 @@ func findName(aml []byte, name string, op uint8) []byte {
 	}
 }
 
-// packageBody reads a PkgLength (section 20.2.4), which counts itself, and returns
-// what it encloses.
+// packageBody reads a PkgLength (section 20.2.4), which includes its own size, and returns the bytes that it
+// encloses; nil if it is invalid.
 func packageBody(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
@@ -179,7 +175,7 @@ func packageBody(b []byte) []byte {
 	return b[1+more : length]
 }
 
-// amlInteger reads a constant, and returns what follows it.
+// amlInteger reads an integer constant and returns the bytes after it.
 func amlInteger(b []byte) (v uint32, rest []byte, ok bool) {
 	if len(b) == 0 {
 		return 0, nil, false

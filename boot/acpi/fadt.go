@@ -1,19 +1,18 @@
 package acpi
 
-// The Fixed ACPI Description Table (ACPI 6.5 section 5.2.9): the registers by
-// which the machine is switched off and the power button is heard.
+// The Fixed ACPI Description Table (ACPI 6.5 section 5.2.9): the registers that switch the machine off and report
+// the power button.
 
-// Space is where a register is.
+// Space is the address space of a register.
 type Space uint8
 
-// Spaces that are used here, with the numbers of table 5.1.
+// Supported address spaces, with the numbers of table 5.1.
 const (
 	SpaceMemory Space = 0
 	SpacePort   Space = 1
 )
 
-// Register is the Generic Address Structure of section 5.2.3.2. The zero value
-// is no register.
+// Register is the Generic Address Structure (section 5.2.3.2). The zero value is no register.
 type Register struct {
 	Address uint64
 	Space   Space
@@ -21,7 +20,7 @@ type Register struct {
 
 const gasLen = 12
 
-// parseGAS reads one. One in a space that nobody can address is none.
+// parseGAS reads a register. It returns the zero value for an unsupported space or an address out of range.
 func parseGAS(b []byte) Register {
 	r := Register{Space: Space(b[0]), Address: le.Uint64(b[4:])}
 	const ports, physical = 1 << 16, 1 << 52
@@ -31,35 +30,33 @@ func parseGAS(b []byte) Register {
 	return r
 }
 
-// Power is what the table says about switching the machine off.
+// Power holds the registers for power control from the FADT.
 type Power struct {
 	Interrupt uint32 // GSI of the system control interrupt
 
-	// The registers of ordinary hardware (section 4.8.3). Event1A has a status
-	// half and an enable half, of EventLen/2 bytes each.
+	// Registers of ordinary hardware (section 4.8.3). Event1A has a status half and an enable half of EventLen/2
+	// bytes each.
 	Event1A, Control1A, Control1B Register
 	EventLen                      int
 
-	// How the hardware is told that an operating system listens: Enable is
-	// written to the port Command. 0: it knows.
+	// To enter ACPI mode, write Enable to port Command. Command 0: the machine is always in ACPI mode.
 	Command uint16
 	Enable  uint8
 
-	// A machine with reduced hardware (flag HW_REDUCED_ACPI) has these instead,
-	// of one byte (section 4.8.3.7).
+	// Registers of a hardware-reduced machine (flag HW_REDUCED_ACPI), which has these one-byte registers instead
+	// (section 4.8.3.7).
 	Reduced       bool
 	Sleep, Status Register
 
-	Reset      Register // writing ResetValue starts the machine again; none if it cannot
+	Reset      Register // writing ResetValue resets the machine; the zero value if that is not supported
 	ResetValue uint8
 
-	// ButtonIsFixed: the power button shows in Event1A, and not as a device of its
-	// own.
+	// ButtonIsFixed reports that the power button appears in Event1A, not as a separate device.
 	ButtonIsFixed bool
 }
 
-// Timer is the power management timer (section 4.8.3.3): a counter of 3.579545 MHz
-// and 24 bits. ok is false if there is none.
+// Timer returns the register of the power management timer (section 4.8.3.3), a 24-bit counter of TimerFrequency.
+// ok is false if there is none.
 func (t *Tables) Timer() (r Register, ok bool) {
 	b := t.Find("FACP")
 	if len(b) < fadtLen || le.Uint32(b[112:])&flagReduced != 0 {
@@ -76,19 +73,19 @@ func (t *Tables) Timer() (r Register, ok bool) {
 	return r, r != Register{}
 }
 
-// TimerFrequency is that of the power management timer, in Hz.
+// TimerFrequency is the frequency of the power management timer, in Hz.
 const TimerFrequency = 3579545
 
 // Flags of the table: section 5.2.9, table 5.10.
 const (
-	flagPowerButton = 1 << 4 // there is none among the fixed registers
+	flagPowerButton = 1 << 4 // the power button is not in the fixed registers
 	flagReset       = 1 << 10
 	flagReduced     = 1 << 20
 )
 
-const fadtLen = 116 // of revision 1, the shortest
+const fadtLen = 116 // length in revision 1, the shortest
 
-// Power reads the table; ok is false if there is none.
+// Power reads the FADT; ok is false if there is none.
 func (t *Tables) Power() (p Power, ok bool) {
 	b := t.Find("FACP")
 	if len(b) < fadtLen {
@@ -113,14 +110,14 @@ func (t *Tables) Power() (p Power, ok bool) {
 		p.Reset, p.ResetValue = parseGAS(b[116:]), b[128]
 	}
 	p.extended(b)
-	if p.EventLen != 4 { // the two halves are 16 bits each in all hardware that there is
+	if p.EventLen != 4 { // in all real hardware each half has 16 bits
 		p.Event1A, p.ButtonIsFixed = Register{}, false
 	}
 	return p, true
 }
 
-// extended reads the 64-bit forms of the registers, which go before the others,
-// from a table that is long enough to have them.
+// extended reads the 64-bit forms of the registers, which take precedence, as far as the table is long enough to
+// contain them.
 func (p *Power) extended(b []byte) {
 	for _, f := range [...]struct {
 		at int
@@ -135,7 +132,7 @@ func (p *Power) extended(b []byte) {
 	}
 }
 
-// portRegister reads a 32-bit port address.
+// portRegister reads a 32-bit port address; the zero value if it is out of range.
 func portRegister(b []byte) Register {
 	if port := le.Uint32(b); port > 0 && port < 1<<16 {
 		return Register{Address: uint64(port), Space: SpacePort}
@@ -143,8 +140,8 @@ func portRegister(b []byte) Register {
 	return Register{}
 }
 
-// DSDT is the code of the Differentiated System Description Table, which the FADT
-// points to, without its header; nil if there is none.
+// DSDT returns the code of the Differentiated System Description Table, to which the FADT points, without its
+// header; nil if there is none.
 func (t *Tables) DSDT() []byte {
 	b := t.Find("FACP")
 	if len(b) < fadtLen {

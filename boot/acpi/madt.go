@@ -1,14 +1,13 @@
 package acpi
 
-// The Multiple APIC Description Table (ACPI 6.5 section 5.2.12): which processors
-// there are, and how interrupts reach them.
+// The Multiple APIC Description Table (ACPI 6.5 section 5.2.12): the processors and the interrupt controllers.
 
-// MADT is that table, checked to be long enough for its fixed part.
+// MADT is the table. Its fixed part is complete.
 type MADT []byte
 
 const madtLen = 44
 
-// MADT is the table, or nil.
+// MADT returns the MADT, or nil if there is none.
 func (t *Tables) MADT() MADT {
 	if b := t.Find("APIC"); len(b) >= madtLen {
 		return b
@@ -16,8 +15,7 @@ func (t *Tables) MADT() MADT {
 	return nil
 }
 
-// LocalAPIC is the physical address of the registers of every processor's local
-// interrupt controller.
+// LocalAPIC returns the physical address of the registers of every processor's local APIC.
 func (m MADT) LocalAPIC() uint64 {
 	for at := 0; ; {
 		e, next, ok := m.Next(at)
@@ -31,14 +29,14 @@ func (m MADT) LocalAPIC() uint64 {
 	}
 }
 
-// HasPIC reports whether the machine has a pair of 8259 controllers, which have
-// to be masked before the others are used.
+// HasPIC reports whether the machine has a pair of 8259 controllers, which have to be masked before the APICs are
+// used.
 func (m MADT) HasPIC() bool { return m[40]&1 != 0 }
 
-// Kind says what an Entry is: the numbers of table 5.21.
+// Kind is the type of an Entry: the numbers of table 5.21.
 type Kind uint8
 
-// Kinds of entries that Next returns; it leaves out all others.
+// Kinds of entries that Next returns, with the fields that are set. Next skips all other entries.
 const (
 	Processor        Kind = 0 // APIC, Enabled
 	IOAPIC           Kind = 1 // Address, GSI
@@ -47,34 +45,34 @@ const (
 	ProcessorX2      Kind = 9 // APIC, Enabled
 )
 
-// Entry is one of the things that the table lists. Kind says which fields count.
+// Entry is an entry of the table. Kind determines which fields are set.
 type Entry struct {
 	Kind    Kind
 	Enabled bool   // the processor may be started
-	APIC    uint32 // number of the processor's interrupt controller
-	GSI     uint32 // IOAPIC: the number of its first input. Override: where Source arrives
+	APIC    uint32 // ID of the processor's local APIC
+	GSI     uint32 // IOAPIC: global number of its first input. Override: where Source arrives
 	Source  uint8  // IRQ of the ISA bus
-	Flags   uint16 // section 5.2.12.5: bits 0 and 1 polarity, bits 2 and 3 trigger mode; 0: as the bus has it
+	Flags   uint16 // section 5.2.12.5: bits 0 and 1 polarity, bits 2 and 3 trigger mode; 0: the default of the bus
 	Address uint64
 }
 
-// Level and low say how an Override's line is driven. An ISA line is neither.
+// Level reports whether an Override's line is level-triggered. ISA lines are edge-triggered by default.
 func (e *Entry) Level() bool { return e.Flags>>2&3 == 3 }
 
-// Low reports whether the line asks for attention while it is low.
+// Low reports whether the line is active low.
 func (e *Entry) Low() bool { return e.Flags&3 == 3 }
 
-// madtLengths are the lengths of the kinds that are read, by kind.
+// madtLengths holds the lengths of the supported kinds of entries in bytes; 0: the kind is skipped.
 var madtLengths = [...]uint8{Processor: 8, IOAPIC: 12, Override: 10, LocalAPICAddress: 12, ProcessorX2: 16}
 
-// Next returns the first entry at or behind a place: begin with 0, go on with
-// next. ok is false behind the last.
+// Next returns the first entry at or after offset at. Start with 0 and continue with next. ok is false after the
+// last entry.
 func (m MADT) Next(at int) (e Entry, next int, ok bool) {
 	at = max(at, madtLen)
 	for at+2 <= len(m) {
 		length := int(m[at+1])
 		if length < 2 || length > len(m)-at {
-			break // the rest makes no sense
+			break // the rest of the table is invalid
 		}
 		b, kind := m[at:at+length], m[at]
 		at += length
@@ -86,9 +84,9 @@ func (m MADT) Next(at int) (e Entry, next int, ok bool) {
 	return Entry{}, len(m), false
 }
 
+// madtEntry decodes an entry, which has at least the length in madtLengths.
 func madtEntry(kind Kind, b []byte) Entry {
-	// Bit 0: enabled. Bit 1, online capable, is about processors that are plugged
-	// in later.
+	// Bit 0 is "enabled". Bit 1, "online capable", is for processors that are added later.
 	const enabled = 1
 	switch kind {
 	case Processor:
@@ -103,9 +101,8 @@ func madtEntry(kind Kind, b []byte) Entry {
 	return Entry{Kind: kind, Address: le.Uint64(b[4:])} // LocalAPICAddress
 }
 
-// Route is where an IRQ of the ISA bus arrives: its global system interrupt, and
-// whether the line is level-triggered and active low. Without an override IRQ n is
-// interrupt n, rising.
+// Route returns where an ISA IRQ arrives: its global system interrupt, and whether the line is level-triggered and
+// active low. Without an override, IRQ n is interrupt n, edge-triggered and active high.
 func (m MADT) Route(irq uint8) (gsi uint32, level, low bool) {
 	for at := 0; ; {
 		e, next, ok := m.Next(at)

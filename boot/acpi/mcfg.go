@@ -1,23 +1,22 @@
 package acpi
 
-// MCFG (PCI Firmware Specification 3.3 section 4.1.2): where the configuration
-// space of PCI Express devices is in memory.
+// MCFG (PCI Firmware Specification 3.3 section 4.1.2): where the configuration space of PCI Express devices is
+// mapped in memory.
 
 const (
 	mcfgLen      = 44
 	mcfgEntryLen = 16
 )
 
-// ECAM is the configuration space of some buses: 4 KiB a function, 1 MiB a bus.
-// Address is where bus 0 would be, whether First is 0 or not.
+// ECAM is the configuration space of a range of buses: 4 KiB for each function, 1 MiB for each bus. Address is
+// where bus 0 would be, even if First is not 0.
 type ECAM struct {
 	Address     uint64
 	Segment     uint16
 	First, Last uint8 // buses
 }
 
-// ECAM is the i-th that firmware lists; ok is false behind the last, and for one
-// that makes no sense.
+// ECAM returns the i-th range that firmware lists; ok is false after the last, and for an invalid range.
 func (t *Tables) ECAM(i int) (e ECAM, ok bool) {
 	b := t.Find("MCFG")
 	at := mcfgLen + i*mcfgEntryLen
@@ -26,6 +25,6 @@ func (t *Tables) ECAM(i int) (e ECAM, ok bool) {
 	}
 	b = b[at:]
 	e = ECAM{Address: le.Uint64(b), Segment: le.Uint16(b[8:]), First: b[10], Last: b[11]}
-	const most = 1 << 52 // see boot
+	const most = 1 << 52 // the largest physical address, as in package boot
 	return e, e.Address != 0 && e.Address < most && e.Address%(1<<20) == 0 && e.First <= e.Last
 }

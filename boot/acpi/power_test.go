@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// dsdt has what is looked for in it, in the forms that compilers write.
+// dsdt contains the constants that the package searches for, in the form that compilers emit.
 var dsdt = bytes.Join([][]byte{
 	[]byte("noise _S5_ noise"),
 	{amlName}, []byte("_S5_"), {amlPackage, 6, 4, amlByte, 5, 0, 0},
@@ -22,7 +22,7 @@ var dsdt = bytes.Join([][]byte{
 		0x89, 6, 0, 1, 1, 17, 0, 0, 0}, // level
 }, nil)
 
-// fadt is the body of a table as a PC has it.
+// fadt returns the body of a typical PC's FADT.
 func fadt(f *firmware) []byte {
 	b := make([]byte, 268-headerLen)
 	put32 := func(at int, v uint32) { le.PutUint32(b[at-headerLen:], v) }
@@ -57,8 +57,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// The 64-bit registers go before the others, and a machine of reduced hardware
-// has no button among them.
+// The 64-bit registers take precedence, and a hardware-reduced machine has no button in the fixed registers.
 func TestPowerReduced(t *testing.T) {
 	f := newFirmware()
 	body := fadt(f)
@@ -76,8 +75,7 @@ func TestPowerReduced(t *testing.T) {
 	}
 }
 
-// The timer of a PC, its 64-bit register before the other; machines of reduced hardware
-// have none.
+// Timer prefers the 64-bit register; hardware-reduced machines have no timer.
 func TestTimer(t *testing.T) {
 	const port, port64 = 0x608, 0xb008
 	for _, c := range []struct {
@@ -148,12 +146,12 @@ func TestPackageBody(t *testing.T) {
 	}
 }
 
-// event is the device of a microvm.
+// event is the AML of the event device of a QEMU microvm.
 const event = "ACPI0013\x00\x08_UID\x0dGED\x00\x08_CRS\x11\x0e\x0a\x0b\x89\x06\x00\x03\x01\x09\x00\x00\x00\x79\x00" +
 	"\x5b\x80EREG\x00\x0c\x00\x00\xa0\xfe\x0a\x04\x5b\x81\x0bEREGCESEL\x20\x14\x1d_EVT\x09pESEL\x60" +
 	"\xa0\x10\x93\x7b\x60\x0a\x02\x00\x0a\x02\x86PWRB\x0a\x80"
 
-// A button is taken for one only if all that it needs is there.
+// FindButton finds a button only if all its parts are there.
 func TestFindButton(t *testing.T) {
 	want := Button{Register: Register{0xfea00000, SpaceMemory}, Mask: 2, GSI: 9}
 	if got, ok := FindButton([]byte(event)); !ok || got != want {
@@ -166,7 +164,7 @@ func TestFindButton(t *testing.T) {
 	}
 }
 
-// walkAML asks for everything that is looked for in a DSDT.
+// walkAML calls all functions that search a DSDT.
 func walkAML(aml []byte) {
 	SleepTypes(aml)
 	FindButton(aml)

@@ -1,10 +1,8 @@
-// Package console is the driver of virtio consoles (virtio 1.2 section 5.3): one
-// port, bytes in and bytes out.
+// Package console is the driver of virtio consoles (virtio 1.2 section 5.3) with one port.
 //
-// Input is read ahead into buffers that the device fills; output is copied, and
-// Write returns when the copy is on its way. A terminal that does not take output
-// holds Write up, as a slow terminal does anywhere; Close ends that. A device that
-// answers nonsense is given up, and every call says why.
+// Input is received in advance into buffers that the device fills. Output is copied, and Write returns when the
+// copy is in the queue. Write blocks if the terminal does not accept output, as on any slow terminal; Close
+// unblocks it. After an invalid response from the device, every call returns the error.
 package console
 
 import (
@@ -19,8 +17,7 @@ import (
 	"loam/internal/crew"
 )
 
-// featureSize is VIRTIO_CONSOLE_F_SIZE; the queues and the configuration are those
-// of a device without F_MULTIPORT.
+// featureSize is VIRTIO_CONSOLE_F_SIZE. The queues and the configuration are those of a device without F_MULTIPORT.
 const (
 	featureSize virtio.Features = 1 << 0
 
@@ -35,45 +32,45 @@ const (
 	buffers    = 8    // in each direction
 	bufferSize = 4096 // bytes
 
-	// drainBound is how long Close waits for output to be taken.
+	// drainBound limits how long Close waits for output to be accepted.
 	drainBound = 2 * time.Second
-	// nudgeTime is how often a device that does not take output is told of it again.
+	// nudgeTime is how often a device that does not accept output is notified again.
 	nudgeTime = 5 * time.Second
 )
 
-// Device is an open console. Its methods may be called from several goroutines.
+// Device is an open console. Its methods may be called from several goroutines. It implements io.ReadWriteCloser.
 type Device struct {
 	device *virtio.Device
 	memory driver.Buffer
 	in     direction
 	out    direction
 
-	pending []byte // what was received and not yet read; under in.turn
+	pending []byte // input received and not yet read; guarded by in.turn
 
-	size     atomic.Uint32 // columns, and rows in the upper half
-	resized  chan struct{} // has one place: see Resized
+	size     atomic.Uint32 // columns in the lower half, rows in the upper half
+	resized  chan struct{} // capacity 1: see Resized
 	received atomic.Uint64
 	sent     atomic.Uint64
 
-	done    chan struct{} // closed when the console is closed, or given up
+	done    chan struct{} // closed when the console is closed or has failed
 	stopped sync.Once     // closes done
 	closing sync.Once
 	crew    crew.Crew
-	err     error // of closing
+	err     error // result of Close
 }
 
-// direction is a queue with its buffers.
+// direction is a queue with its buffers, for input or output.
 type direction struct {
 	queue *virtio.Queue
-	// turn has one place, whose token is whoever may use the rest: callers take it and
-	// put it back.
+	// turn has capacity 1 and contains a token. The goroutine that has received the token may use the other fields;
+	// it then sends the token back.
 	turn  chan struct{}
-	slots [buffers]uint16 // by head
+	slots [buffers]uint16 // buffer of each chain, by head
 	spare []uint16        // buffers that the device does not have
-	held  uint16          // in: the buffer that pending lies in
+	held  uint16          // in only: the buffer that pending is in
 }
 
-// Open starts a console.
+// Open initialises and starts a console. On error it closes v.
 func Open(v *virtio.Device) (*Device, error) {
 	if v.Kind() != virtio.Console {
 		return nil, fmt.Errorf("%v: %w of consoles", v, virtio.ErrNotVirtio)
@@ -105,6 +102,7 @@ func Open(v *virtio.Device) (*Device, error) {
 	return d, nil
 }
 
+// init puts all buffers, from number first on, into spare. The turn is not available yet.
 func (x *direction) init(q *virtio.Queue, first int) {
 	x.queue, x.turn = q, make(chan struct{}, 1)
 	for i := range q.Size() {
@@ -112,8 +110,8 @@ func (x *direction) init(q *virtio.Queue, first int) {
 	}
 }
 
-// take and give are for the turn of a direction. take fails when the console has
-// ended.
+// take and give acquire and release the turn of a direction. take returns an error when the console is closed or
+// has failed.
 func (d *Device) take(x *direction) error {
 	select {
 	case <-x.turn:
@@ -129,14 +127,14 @@ func (d *Device) take(x *direction) error {
 
 func (x *direction) give() { x.turn <- struct{}{} }
 
-// slot is buffer i.
+// slot returns buffer i.
 func (d *Device) slot(i uint16) []byte { return d.memory.Bytes[int(i)*bufferSize:][:bufferSize] }
 
 func (d *Device) segment(i uint16, n int) []driver.Segment {
 	return []driver.Segment{{Address: d.memory.Address + uint64(i)*bufferSize, Size: n}}
 }
 
-// post gives the device all buffers for input that it does not have.
+// post gives the device all spare input buffers.
 func (d *Device) post() {
 	for _, i := range d.in.spare {
 		d.in.slots[d.in.queue.Add(nil, d.segment(i, bufferSize))] = i
@@ -145,7 +143,7 @@ func (d *Device) post() {
 	d.in.queue.Kick()
 }
 
-// Read waits for input and returns what is there, at most as much as fits into p.
+// Read waits for input and returns what is available, at most len(p) bytes.
 func (d *Device) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -193,8 +191,7 @@ func (d *Device) receive() error {
 	return nil
 }
 
-// Write sends p, and returns when all of it has been copied to where the device
-// takes it from.
+// Write sends p. It returns when all of p has been copied into buffers for the device.
 func (d *Device) Write(p []byte) (n int, err error) {
 	if err := d.take(&d.out); err != nil {
 		return 0, err
@@ -215,7 +212,7 @@ func (d *Device) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Flush waits until the device has taken all that was written.
+// Flush waits until the device has accepted all output that was written.
 func (d *Device) Flush() error {
 	if err := d.take(&d.out); err != nil {
 		return err
@@ -231,7 +228,7 @@ func (d *Device) Flush() error {
 	}
 }
 
-// room waits for a spare buffer.
+// room waits for a spare output buffer.
 func (d *Device) room() error {
 	for {
 		if err := d.reclaim(); err != nil || len(d.out.spare) > 0 {
@@ -243,7 +240,7 @@ func (d *Device) room() error {
 	}
 }
 
-// await waits until the device has taken something, or is told again of what it has.
+// await waits until the device has accepted some output. After nudgeTime it notifies the device again and returns.
 func (d *Device) await() error {
 	switch err := d.out.queue.Wait(nudgeTime, d.done); {
 	case errors.Is(err, virtio.ErrTimeout):
@@ -254,7 +251,7 @@ func (d *Device) await() error {
 	return nil
 }
 
-// reclaim takes back the buffers that the device has sent.
+// reclaim recovers the output buffers that the device has sent.
 func (d *Device) reclaim() error {
 	for {
 		head, _, ok, err := d.out.queue.Take()
@@ -268,17 +265,17 @@ func (d *Device) reclaim() error {
 	}
 }
 
-// Size is that of the terminal in characters; 0 if the device does not say.
+// Size returns the size of the terminal in characters; zeros if the device does not report it.
 func (d *Device) Size() (columns, rows int) {
 	v := d.size.Load()
 	return int(v & 0xffff), int(v >> 16)
 }
 
-// Resized rings when Size has changed. It has one place; the console sends, without
-// blocking, whoever cares receives, and it is never closed.
+// Resized returns a channel that receives when Size has changed. It has capacity 1; the console sends without
+// blocking, and never closes it.
 func (d *Device) Resized() <-chan struct{} { return d.resized }
 
-// Counters are how many bytes were read and written.
+// Counters returns the numbers of bytes that were read and written.
 func (d *Device) Counters() (received, sent uint64) { return d.received.Load(), d.sent.Load() }
 
 // readSize reads the size of the terminal, and reports whether it has changed.
@@ -291,7 +288,7 @@ func (d *Device) readSize() bool {
 	return err == nil && d.size.Swap(v) != v
 }
 
-// loop hears of changes.
+// loop handles changes of the configuration until the console is closed or fails.
 func (d *Device) loop() {
 	for {
 		select {
@@ -312,14 +309,14 @@ func (d *Device) loop() {
 	}
 }
 
-// fail gives the device up.
+// fail marks the device as failed and unblocks all calls.
 func (d *Device) fail(err error) error {
 	d.device.Fail(err)
 	d.stopped.Do(func() { close(d.done) })
 	return d.state()
 }
 
-// state is why the console has ended.
+// state returns the error with which the console failed, or ErrClosed.
 func (d *Device) state() error {
 	if err := d.device.Err(); err != nil {
 		return err
@@ -327,13 +324,14 @@ func (d *Device) state() error {
 	return virtio.ErrClosed
 }
 
-// Close stops the console, once what was written has been taken, or after a bound.
+// Close waits up to drainBound until all output has been accepted, and closes the device. Calls in progress return
+// an error.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.drain()
 		d.stopped.Do(func() { close(d.done) })
 		d.crew.Wait()
-		<-d.in.turn // whoever had it has left
+		<-d.in.turn // the last user has left
 		<-d.out.turn
 		if d.err = d.device.Close(); d.err == nil {
 			d.device.Machine().Free(d.memory)
@@ -342,7 +340,7 @@ func (d *Device) Close() error {
 	return d.err
 }
 
-// drain waits until the device has taken all output, if nobody else writes.
+// drain waits until the device has accepted all output, unless another goroutine is writing.
 func (d *Device) drain() {
 	select {
 	case <-d.out.turn:

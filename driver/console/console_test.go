@@ -15,12 +15,12 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// echo is a console whose user types what is shown to them.
+// echo returns a console that sends all output back as input.
 func echo() *model.Device {
 	return &model.Device{Kind: 3, Features: 1, Config: []byte{80, 0, 25, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Work: work}
 }
 
-// work moves output to input, while there is room for it.
+// work copies output to input while there are buffers.
 func work(d *model.Device) {
 	in, out := d.Queues[0], d.Queues[1]
 	for {
@@ -66,7 +66,7 @@ func each(t *testing.T, test func(t *testing.T, way string)) {
 	}
 }
 
-// What is written comes back, in order, while both go on.
+// Written bytes are read back in order, while reading and writing run concurrently.
 func TestEcho(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		c := open(t, echo(), way)
@@ -106,8 +106,7 @@ func TestSize(t *testing.T) {
 	})
 }
 
-// Close ends who waits for input, and who waits for room; before that it waits a
-// while for output to be taken.
+// Close unblocks Read and Write. Before that, it waits up to drainBound for output to be accepted.
 func TestClose(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		d := echo()
@@ -124,7 +123,7 @@ func TestClose(t *testing.T) {
 				t.Errorf("Write: %d, %v", n, err)
 			}
 		})
-		time.Sleep(time.Hour) // a slow terminal is no fault
+		time.Sleep(time.Hour) // a slow terminal is not an error
 		c.Close()
 		waiting.Wait()
 
@@ -138,7 +137,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// Flush returns when the device has taken everything, and not before.
+// Flush returns when the device has accepted all output, and not before.
 func TestFlush(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		var taken atomic.Int64
@@ -172,7 +171,7 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// Nonsense ends the console, for everybody and for good.
+// An invalid completion makes all later calls fail.
 func TestHostile(t *testing.T) {
 	type lie = struct {
 		Lie    model.Lie

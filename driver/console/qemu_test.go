@@ -12,7 +12,7 @@ import (
 	"loam/driver/qtest"
 )
 
-// Bytes go through QEMU's console both ways.
+// Bytes are transferred over QEMU's console in both directions.
 func TestQEMU(t *testing.T) {
 	for _, w := range qtest.Ways {
 		t.Run(w.Name, func(t *testing.T) {

@@ -9,16 +9,16 @@ import (
 	"loam/driver"
 )
 
-// BAR says where one piece of a function's registers is (PCI 3.0 section 6.2.5).
-// The zero value is none.
+// BAR is a base address register: the location of a range of a function's registers (PCI 3.0 section 6.2.5). The
+// zero value means none.
 type BAR struct {
-	Address uint64 // physical address, or port; 0: nobody has given it one
-	Size    uint64 // a power of two; 0: there is no such BAR
-	Ports   bool   // it is of the I/O space
-	wide    bool   // it is of 64 bits
+	Address uint64 // physical address or port; 0: not assigned
+	Size    uint64 // a power of two, in bytes; 0: the BAR does not exist
+	Ports   bool   // it is in I/O space
+	wide    bool   // it is a 64-bit BAR
 }
 
-// Bits of the registers.
+// Bits of a BAR.
 const (
 	barPorts      = 1
 	barTypeMask   = 6
@@ -28,7 +28,7 @@ const (
 	upperHalf     = 0xffff_ffff << 32
 )
 
-// BAR is the i-th, of six.
+// BAR returns BAR i, 0 to 5; the zero value for any other i.
 func (f *Function) BAR(i int) BAR {
 	if i < 0 || i >= len(f.bars) {
 		return BAR{}
@@ -36,27 +36,28 @@ func (f *Function) BAR(i int) BAR {
 	return f.bars[i]
 }
 
-// findBARs finds the size of every BAR by writing ones, which shows the bits that
-// are wired to zero. The device must not answer meanwhile.
+// findBARs determines the size of every BAR: after ones are written, the bits that read as zero are fixed. The
+// device's decoding is disabled meanwhile.
 func (f *Function) findBARs() {
 	enabled := f.read(regCommand) & (commandMemory | commandPorts)
 	f.command(0, commandMemory|commandPorts)
 	for i := 0; i < len(f.bars); i++ {
 		f.bars[i] = f.sizeBAR(i)
 		if f.bars[i].wide {
-			i++ // the next register is the upper half
+			i++ // the next register is the upper half of this one
 		}
 	}
 	f.command(enabled, 0)
 }
 
+// sizeBAR determines the type, address and size of BAR i. The device's decoding must be disabled.
 func (f *Function) sizeBAR(i int) BAR {
 	old, mask := f.probe(regBAR + 4*i)
 	switch {
 	case mask == 0:
 		return BAR{}
 	case old&barPorts != 0:
-		mask |= 0xffff_0000 // many devices have only 16 bits
+		mask |= 0xffff_0000 // many devices implement only 16 bits
 		return BAR{Address: uint64(old &^ barPortMask), Size: sizeOf(uint64(mask&^barPortMask) | upperHalf), Ports: true}
 	}
 	b := BAR{Address: uint64(old &^ barMemoryMask), wide: old&barTypeMask == barWide && i+1 < len(f.bars)}
@@ -70,7 +71,7 @@ func (f *Function) sizeBAR(i int) BAR {
 	return b
 }
 
-// probe reads a register, and which of its bits can be written.
+// probe returns the value of a register and a mask of its writable bits. It restores the value.
 func (f *Function) probe(register int) (old, mask uint32) {
 	old = f.read(register)
 	f.write(register, ^uint32(0))
@@ -79,20 +80,20 @@ func (f *Function) probe(register int) (old, mask uint32) {
 	return old, mask
 }
 
-// sizeOf is the size that a mask of writable bits stands for; 0 if the mask is not
-// one.
+// sizeOf returns the size for a mask of writable bits; 0 if the mask is invalid.
 func sizeOf(mask uint64) uint64 {
-	size := mask & -mask // the lowest bit
+	size := mask & -mask // the lowest set bit
 	if size == 0 || mask != -size {
 		return 0
 	}
 	return size
 }
 
-// Registers gives access to size bytes at an offset of a BAR in memory.
+// Registers gives access to size bytes at an offset of a memory BAR. It returns ErrNoBAR if the range is not in the
+// BAR.
 func (f *Function) Registers(bar int, offset, size uint64) (driver.Registers, error) {
 	b := f.BAR(bar)
-	const most = 1 << 30 // of registers that a driver wants at once
+	const most = 1 << 30 // maximum size of a range of registers
 	if b.Ports || b.Address == 0 || size == 0 || size > most || offset > b.Size || size > b.Size-offset {
 		return nil, fmt.Errorf("%v: BAR %d, %d bytes at %#x: %w", f, bar, size, offset, ErrNoBAR)
 	}
@@ -103,22 +104,22 @@ func (f *Function) Registers(bar int, offset, size uint64) (driver.Registers, er
 	return r, nil
 }
 
-// Placed reports whether any BAR in memory has an address: firmware has seen to them then.
+// Placed reports whether any memory BAR has an address, that is, whether firmware has assigned addresses.
 func (b *Bus) Placed() bool {
 	return slices.ContainsFunc(b.functions, func(f *Function) bool {
 		return slices.ContainsFunc(f.bars[:], func(r BAR) bool { return r.Size > 0 && r.Address != 0 && !r.Ports })
 	})
 }
 
-// Assign gives an address to every BAR in memory that has none, and opens the
-// bridges in front, from a range of physical addresses that nobody uses. It is for
-// machines whose firmware has not done that: see Placed.
+// Assign assigns an address from start to end to every memory BAR that has none, and configures the bridges in
+// front of them. The range must be unused. Assign is for machines whose firmware does not assign addresses: see
+// Placed.
 func (b *Bus) Assign(start, end uint64) error {
 	s := &space{next: start, end: end}
 	return b.assign(0, s)
 }
 
-// space is handed out from the front.
+// space is a range of free addresses, allocated from the start.
 type space struct{ next, end uint64 }
 
 // take returns size bytes at a multiple of align, a power of two.
@@ -131,6 +132,7 @@ func (s *space) take(size, align uint64) (uint64, bool) {
 	return at, true
 }
 
+// assign assigns addresses on one bus, and on all buses behind its bridges.
 func (b *Bus) assign(bus uint8, s *space) error {
 	type want struct {
 		f   *Function
@@ -144,7 +146,7 @@ func (b *Bus) assign(bus uint8, s *space) error {
 			}
 		}
 	}
-	// The largest first: so nothing is lost between them.
+	// The largest first, so that alignment leaves no gaps.
 	slices.SortStableFunc(wants, func(x, y want) int { return cmp.Compare(y.f.bars[y.bar].Size, x.f.bars[x.bar].Size) })
 	for _, w := range wants {
 		at, ok := s.take(w.f.bars[w.bar].Size, max(w.f.bars[w.bar].Size, 4096))
@@ -163,7 +165,7 @@ func (b *Bus) assign(bus uint8, s *space) error {
 	return nil
 }
 
-// place gives a BAR an address.
+// place assigns an address to a BAR.
 func (f *Function) place(i int, at uint64) {
 	f.bars[i].Address = at
 	f.write(regBAR+4*i, uint32(at))
@@ -172,8 +174,8 @@ func (f *Function) place(i int, at uint64) {
 	}
 }
 
-// open assigns what is behind a bridge, and has the bridge pass accesses on. Its
-// range is of whole MiB below 4 GiB (bridge 1.2 section 3.2.5.8).
+// open assigns addresses to all devices behind a bridge, and makes the bridge forward accesses to them. A bridge
+// forwards whole MiB below 4 GiB (bridge 1.2 section 3.2.5.8).
 func (b *Bus) open(br *bridge, s *space) error {
 	const grain = 1 << 20
 	start, ok := s.take(0, grain)
@@ -184,7 +186,7 @@ func (b *Bus) open(br *bridge, s *space) error {
 		return err
 	}
 	if s.next == start {
-		return nil // nobody wanted anything
+		return nil // no device behind it needs addresses
 	}
 	end, ok := s.take(0, grain)
 	if !ok || end > 1<<32 {

@@ -1,25 +1,24 @@
 package pci
 
-// Numbers of capabilities (PCI Code and ID Assignment Specification 1.11).
+// IDs of capabilities (PCI Code and ID Assignment Specification 1.11).
 const (
 	CapabilityVendor = 0x09
 	CapabilityMSIX   = 0x11
 )
 
-// Capability is an entry of the list of what a function can do besides (PCI 3.0
-// section 6.7). At is a multiple of 4, and inside of the first 256 bytes.
+// Capability is an entry of a function's list of capabilities (PCI 3.0 section 6.7). At is its offset in
+// configuration space: a multiple of 4 below 256.
 type Capability struct {
 	ID uint8
 	At int
 }
 
-// Capabilities returns the list. A list that leads outside or in a circle ends
-// there.
+// Capabilities returns the list. It ends at a pointer that is invalid or leads back to an earlier entry.
 func (f *Function) Capabilities() []Capability {
 	if f.read(regCommand)&statusCapabilities == 0 {
 		return nil
 	}
-	const first = 0x40 // behind what every function has
+	const first = 0x40 // after the standard header
 	var list []Capability
 	var seen [configSize / 4]bool
 	at := int(f.read(regCapability)) & 0xfc
@@ -27,7 +26,7 @@ func (f *Function) Capabilities() []Capability {
 		seen[at/4] = true
 		v := f.read(at)
 		if v == ^uint32(0) {
-			break // the device has gone
+			break // the device was removed
 		}
 		list = append(list, Capability{ID: uint8(v), At: at})
 		at = int(v>>8) & 0xfc

@@ -8,28 +8,28 @@ import (
 	"loam/driver"
 )
 
-// Address is where a function is. The zero value is bus 0, device 0, function 0:
-// the host bridge.
+// Address is the location of a function. The zero value is bus 0, device 0, function 0, the host bridge.
 type Address struct {
-	Bus, Device, Function uint8 // 256 buses of 32 devices of 8 functions
+	Bus, Device, Function uint8 // 256 buses with 32 devices with 8 functions each
 }
 
+// String returns the address in the form bus:device.function, as lspci prints it.
 func (a Address) String() string {
 	return fmt.Sprintf("%02x:%02x.%x", a.Bus, a.Device, a.Function)
 }
 
-// config is configuration space. Registers are multiples of 4. What is not there
-// reads as ones.
+// config is an access method for configuration space. register is a multiple of 4. A register that does not exist
+// reads as all ones.
 type config interface {
 	read(a Address, register int) uint32
 	write(a Address, register int, v uint32)
-	size() int // of each function's space, in bytes
+	size() int // size of each function's space in bytes
 }
 
-// portConfig is mechanism #1 (PCI 3.0 section 3.2.2.3.2): the address goes to one
-// port, the data through another.
+// portConfig is access mechanism #1 (PCI 3.0 section 3.2.2.3.2): one port selects the register, another transfers
+// the data.
 type portConfig struct {
-	mu    sync.Mutex // keeps the two accesses together
+	mu    sync.Mutex // makes the two port accesses atomic
 	ports driver.Ports
 }
 
@@ -60,9 +60,8 @@ func (c *portConfig) write(a Address, register int, v uint32) {
 
 func (c *portConfig) size() int { return configSize }
 
-// memoryConfig is the enhanced mechanism of PCI Express (section 7.2.2 there). Each
-// bus is a window of its own, opened when it is first looked at: 256 buses would be
-// 65,536 pages, and most machines have one.
+// memoryConfig is the enhanced mechanism of PCI Express (Base Specification section 7.2.2). Each bus is mapped
+// separately at the first access: all 256 buses would need 65,536 pages, and most machines have one bus.
 type memoryConfig struct {
 	machine driver.Machine
 	where   acpi.ECAM
@@ -72,11 +71,11 @@ type memoryConfig struct {
 }
 
 const (
-	ecamSize = 4096 // of a function
+	ecamSize = 4096 // bytes for each function
 	ecamBus  = 32 * 8 * ecamSize
 )
 
-// newMemoryConfig fails if not even the first bus can be reached.
+// newMemoryConfig returns an error if the first bus cannot be accessed.
 func newMemoryConfig(m driver.Machine, e acpi.ECAM) (*memoryConfig, error) {
 	c := &memoryConfig{machine: m, where: e}
 	var err error
@@ -86,12 +85,12 @@ func newMemoryConfig(m driver.Machine, e acpi.ECAM) (*memoryConfig, error) {
 	return c, nil
 }
 
-// bus is the window of a bus; nil for one that is not there.
+// bus returns the registers of a bus; nil if it does not exist.
 func (c *memoryConfig) bus(n uint8) driver.Registers {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.buses[n] == nil && n >= c.where.First && n <= c.where.Last {
-		// One that cannot be reached stays nil, and is as if it were not there.
+		// A bus that cannot be accessed stays nil, as if it did not exist.
 		if r, err := c.machine.Registers(c.where.Address+uint64(n)*ecamBus, ecamBus); err == nil {
 			c.buses[n] = r
 		}

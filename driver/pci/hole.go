@@ -7,15 +7,15 @@ import (
 	"loam/boot"
 )
 
-// Where a PC has the registers of its devices: above them are those of the chipset (the I/O
-// APIC is at 0xfec00000), of the processors, and the firmware.
+// The range in which a PC has the registers of its devices. Above it are the chipset's registers (the I/O APIC is
+// at 0xfec00000), the processors' and the firmware.
 const (
 	deviceStart = 0xc000_0000
 	deviceEnd   = 0xfe00_0000
 )
 
-// Hole is a place for Assign: the largest piece of where a PC has the registers of its
-// devices in which nothing lies that is used. It sorts used.
+// Hole returns a range for Assign: the largest part of a PC's range for device registers that overlaps no range in
+// used. It sorts used.
 func Hole(used []boot.Range) (hole boot.Range) {
 	slices.SortFunc(used, func(a, b boot.Range) int { return cmp.Compare(a.Start, b.Start) })
 	at := uint64(deviceStart)

@@ -6,7 +6,7 @@ import (
 	"loam/boot"
 )
 
-// Registers of devices lie where neither memory is nor the configuration space of the bus.
+// Hole returns the largest range without memory and without the configuration space of the bus.
 func TestHole(t *testing.T) {
 	const end4G, ecam = 4 << 30, 256 << 20
 	for name, c := range map[string]struct {

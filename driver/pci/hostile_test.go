@@ -8,10 +8,10 @@ import (
 	"loam/driver"
 )
 
-// fake is a machine with one function, whose configuration space is an array. Bits
-// that are set in fixed cannot be written.
+// fake is a machine with one function, whose configuration space is an array. Bits that are set in fixed are
+// read-only.
 type fake struct {
-	driver.Machine // nothing else is asked for
+	driver.Machine // no other methods are called
 	address        uint32
 	space, fixed   [64]uint32
 }
@@ -61,17 +61,16 @@ func scanFake(t *testing.T, f *fake) *Function {
 	return bus.Functions()[0]
 }
 
-// The size of a BAR is that of the bits that can be written; a mask with holes is
-// no BAR.
+// The size of a BAR follows from its writable bits; a mask with gaps is not a valid BAR.
 func TestBARs(t *testing.T) {
 	f := newFake()
-	f.fixed[regBAR/4] = 0x3ff // 1 KiB, 32 bits
+	f.fixed[regBAR/4] = 0x3ff // 1 KiB, 32-bit address
 	f.space[regBAR/4] = 0xfe00_0000
-	f.fixed[regBAR/4+1] = 0xffff_003f // 64 ports, 16 bits of address
+	f.fixed[regBAR/4+1] = 0xffff_003f // 64 ports, 16-bit address
 	f.space[regBAR/4+1] = 0x41
-	f.fixed[regBAR/4+2], f.space[regBAR/4+2] = 0x3fff, 0x400c // 16 KiB, 64 bits
+	f.fixed[regBAR/4+2], f.space[regBAR/4+2] = 0x3fff, 0x400c // 16 KiB, 64-bit address
 	f.fixed[regBAR/4+3] = 0
-	f.fixed[regBAR/4+4] = 0x0ff0_000f // holes
+	f.fixed[regBAR/4+4] = 0x0ff0_000f // a mask with gaps
 	fn := scanFake(t, f)
 	for i, want := range []BAR{
 		{Address: 0xfe00_0000, Size: 1 << 10},
@@ -93,7 +92,7 @@ func TestBARs(t *testing.T) {
 	}
 }
 
-// A list of capabilities that goes in a circle, or into the header, ends.
+// A list of capabilities that contains a cycle or points into the header terminates.
 func TestCapabilities(t *testing.T) {
 	for name, test := range map[string]struct {
 		first uint32
@@ -122,7 +121,7 @@ func TestCapabilities(t *testing.T) {
 
 func TestNoLine(t *testing.T) {
 	f := newFake()
-	for _, v := range []uint32{0, 0x1ff, 0x0b} { // no pin; a pin that is not routed; a number without a pin
+	for _, v := range []uint32{0, 0x1ff, 0x0b} { // no pin; a pin that is not routed; a line number without a pin
 		f.space[regInterrupt/4] = v
 		if _, err := scanFake(t, f).Line(); err == nil {
 			t.Errorf("register %#x: a line is found", v)
@@ -130,7 +129,7 @@ func TestNoLine(t *testing.T) {
 	}
 }
 
-// liar answers every read with the next words of an input, over and over.
+// liar returns the words of an input for reads, cyclically.
 type liar struct {
 	fake
 	words []byte
@@ -145,7 +144,7 @@ func (l *liar) In32(uint16) uint32 {
 	return v
 }
 
-// Whatever is read, a scan ends, and so does all that is done with what it found.
+// With arbitrary reads, a scan and all operations on its result terminate.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte{0xf4, 0x1a, 0x44, 0x10, 0, 0, 0x81, 0})
 	f.Add([]byte{0xf4, 0x1a, 0x44, 0x10, 0, 0, 0x01, 0, 0, 2, 0, 0})

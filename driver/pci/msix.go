@@ -6,20 +6,20 @@ import (
 	"loam/driver"
 )
 
-// MSIX is the table of interrupt vectors of a function (PCI 3.0 section 6.8.2).
+// MSIX is the MSI-X vector table of a function (PCI 3.0 section 6.8.2).
 type MSIX struct {
 	f     *Function
-	at    int // of the capability
-	size  int // vectors
+	at    int // offset of the capability
+	size  int // number of vectors
 	table driver.Registers
 }
 
-// Bits of the capability and the table.
+// Bits of the capability, and offsets in a table entry.
 const (
 	msixEnable      = 1 << 31
 	msixMaskAll     = 1 << 30
-	msixSizeMask    = 0x7ff // one less than there are, in bits 16 to 26
-	msixIndexMask   = 7     // the BAR; the rest is the offset
+	msixSizeMask    = 0x7ff // in bits 16 to 26: number of vectors minus one
+	msixIndexMask   = 7     // the BAR; the other bits are the offset in it
 	vectorLen       = 16
 	vectorData      = 8
 	vectorControl   = 12
@@ -27,7 +27,8 @@ const (
 	vectorAddressHi = 4
 )
 
-// MSIX masks all vectors and switches the function to interrupts by message.
+// MSIX masks all vectors and switches the function to MSI-X. It returns ErrNoMSIX if the function lacks the
+// capability.
 func (f *Function) MSIX() (*MSIX, error) {
 	for _, c := range f.Capabilities() {
 		if c.ID != CapabilityMSIX || c.At+8 >= configSize {
@@ -50,10 +51,10 @@ func (f *Function) MSIX() (*MSIX, error) {
 	return nil, fmt.Errorf("%v: %w", f, ErrNoMSIX)
 }
 
-// Len is how many vectors there are.
+// Len returns the number of vectors.
 func (x *MSIX) Len() int { return x.size }
 
-// Set gives vector i its message and unmasks it.
+// Set sets the message of vector i and unmasks it. It returns ErrVector if i is out of range.
 func (x *MSIX) Set(i int, m driver.Message) error {
 	if i < 0 || i >= x.size {
 		return fmt.Errorf("%v: vector %d of %d: %w", x.f, i, x.size, ErrVector)
@@ -66,7 +67,7 @@ func (x *MSIX) Set(i int, m driver.Message) error {
 	return nil
 }
 
-// Close masks all vectors and ends interrupts by message.
+// Close masks all vectors and disables MSI-X.
 func (x *MSIX) Close() {
 	for i := range x.size {
 		x.table.Write32(i*vectorLen+vectorControl, vectorMasked)

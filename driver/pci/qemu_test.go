@@ -10,10 +10,10 @@ import (
 	"loam/driver/qtest"
 )
 
-// Where the machine has room for registers.
+// The range of addresses for Assign.
 const holeStart, holeEnd = 0xe000_0000, 0xfe00_0000
 
-const redHat = 0x1af4 // the vendor of virtio devices
+const redHat = 0x1af4 // vendor ID of virtio devices
 
 func scan(t *testing.T, m *qtest.Machine) *pci.Bus {
 	t.Helper()
@@ -38,8 +38,7 @@ func find(t *testing.T, bus *pci.Bus, vendor, device uint16) *pci.Function {
 	return nil
 }
 
-// A device of QEMU is found on bus 0, and behind two bridges, and answers at the
-// addresses that it was given.
+// A device of QEMU is found on bus 0 and behind two bridges, and responds at its assigned addresses.
 func TestQEMU(t *testing.T) {
 	for name, args := range map[string][]string{
 		"bus 0":        {"-device", "virtio-rng-pci-non-transitional,bus=pcie.0"},
@@ -55,7 +54,7 @@ func TestQEMU(t *testing.T) {
 	}
 }
 
-// checkMSIX has the registers of the table keep what is written to them.
+// checkMSIX checks that the MSI-X table can be used.
 func checkMSIX(t *testing.T, m *qtest.Machine, f *pci.Function) {
 	t.Helper()
 	f.Enable()
@@ -83,8 +82,8 @@ func checkMSIX(t *testing.T, m *qtest.Machine, f *pci.Function) {
 	}
 }
 
-// The configuration space in memory shows what the ports show. Firmware would have
-// said where it is; here the test puts it there.
+// Memory-mapped configuration space works as the ports do. Firmware would configure its address; here the test
+// does.
 func TestQEMUMemoryConfig(t *testing.T) {
 	m := qtest.Start(t, "q35", "-device", "virtio-rng-pci-non-transitional,bus=pcie.0")
 	const where = 0xb000_0000
@@ -102,7 +101,7 @@ func TestQEMUMemoryConfig(t *testing.T) {
 	checkMSIX(t, m, find(t, bus, redHat, 0x1044))
 }
 
-// Once the machine has ended nothing is found, and nothing hangs.
+// After QEMU has exited, a scan finds nothing and does not hang.
 func TestQEMUGone(t *testing.T) {
 	m := qtest.Start(t, "q35", "-device", "virtio-rng-pci-non-transitional,bus=pcie.0")
 	f := find(t, scan(t, m), redHat, 0x1044)

@@ -16,7 +16,7 @@ const (
 	regHeader     = 0x0c
 	regBAR        = 0x10
 	regBuses      = 0x18 // of a bridge
-	regMemory     = 0x20 // of a bridge: base and limit of what it passes on
+	regMemory     = 0x20 // of a bridge: base and limit of the memory that it forwards
 	regSubsystem  = 0x2c
 	regCapability = 0x34
 	regInterrupt  = 0x3c
@@ -24,8 +24,8 @@ const (
 	commandPorts  = 1 << 0
 	commandMemory = 1 << 1
 	commandMaster = 1 << 2
-	commandNoLine = 1 << 10 // no interrupts by line
-	commandMask   = 0xffff  // leaves the status alone
+	commandNoLine = 1 << 10 // disables the interrupt line
+	commandMask   = 0xffff  // mask that leaves the status bits unchanged
 
 	statusCapabilities = 1 << 20 // in the upper half of regCommand
 
@@ -33,18 +33,18 @@ const (
 	headerDevice  = 0
 	headerBridge  = 1
 
-	none = 0xffff // the vendor that nobody is
+	none = 0xffff // vendor ID that means no device
 )
 
-// Bus is everything behind the host bridge.
+// Bus is the PCI hierarchy behind the host bridge.
 type Bus struct {
 	machine   driver.Machine
 	config    config
-	functions []*Function // that are not bridges, in the order of the scan
+	functions []*Function // all except bridges, in the order of the scan
 	bridges   []*bridge   // parents before children
 }
 
-// bridge leads to another bus.
+// bridge is a PCI-to-PCI bridge, which leads to another bus.
 type bridge struct {
 	at        Address
 	secondary uint8
@@ -54,21 +54,22 @@ type bridge struct {
 type Function struct {
 	Address            Address
 	Vendor, Device     uint16
-	Subsystem          uint16 // its number; the vendor of the subsystem is not of use
+	Subsystem          uint16 // subsystem ID, without the subsystem vendor
 	Class              uint32 // class, subclass, interface: 24 bits
 	Revision           uint8
 	bus                *Bus
 	bars               [6]BAR
-	Interrupt          uint8 // the line that firmware has written down; 0xff: none
-	InterruptConnected bool  // it has a pin at all
+	Interrupt          uint8 // interrupt line that firmware has recorded; 0xff: none
+	InterruptConnected bool  // the function has an interrupt pin
 }
 
+// String returns the function's address and IDs for messages.
 func (f *Function) String() string {
 	return fmt.Sprintf("pci %v (%04x:%04x)", f.Address, f.Vendor, f.Device)
 }
 
-// Scan finds all functions. It uses the configuration space in memory if firmware
-// describes one, and ports otherwise.
+// Scan finds all functions. It uses memory-mapped configuration space if firmware describes it, and I/O ports
+// otherwise. tables may be nil.
 func Scan(m driver.Machine, tables *acpi.Tables) (*Bus, error) {
 	var c config = &portConfig{ports: m}
 	if tables != nil {
@@ -85,11 +86,10 @@ func Scan(m driver.Machine, tables *acpi.Tables) (*Bus, error) {
 	return b, nil
 }
 
-// Functions are those that were found, bridges left out.
+// Functions returns all functions except bridges, in the order of the scan.
 func (b *Bus) Functions() []*Function { return b.functions }
 
-// scan goes through the buses in the order in which they are found. Every bus is
-// visited once, whatever the bridges say.
+// scan visits the buses breadth first. It visits every bus once, even if bridges are misconfigured.
 func (b *Bus) scan() {
 	var seen [256]bool
 	seen[0] = true
@@ -100,6 +100,7 @@ func (b *Bus) scan() {
 	}
 }
 
+// scanDevice records all functions of a device. It adds buses behind bridges to pending.
 func (b *Bus) scanDevice(a Address, seen *[256]bool, pending *[]uint8) {
 	functions := uint8(1)
 	for ; a.Function < functions; a.Function++ {
@@ -123,8 +124,8 @@ func (b *Bus) scanDevice(a Address, seen *[256]bool, pending *[]uint8) {
 	}
 }
 
-// cross finds the bus behind a bridge, and numbers it if firmware did not. A
-// number that is taken is a bridge that lies, and nothing is looked for behind it.
+// cross returns the bus behind a bridge, and numbers it if firmware has not. It returns false for a bus number that
+// is already in use; that bridge is ignored.
 func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
 	buses := b.config.read(a, regBuses)
 	bus = uint8(buses >> 8)
@@ -143,9 +144,8 @@ func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
 	return bus, true
 }
 
-// number gives the bus behind the bridge at a its number, and has all bridges on
-// the way there pass on what is for it (bridge 1.2 section 3.2.5.4): the limit of
-// each is raised.
+// number sets the bus number behind the bridge at a. It raises the limits of all bridges on the path, so that they
+// forward accesses to that bus (bridge 1.2 section 3.2.5.4).
 func (b *Bus) number(a Address, bus uint8) {
 	v := b.config.read(a, regBuses)&0xff00_0000 | uint32(bus)<<16 | uint32(bus)<<8 | uint32(a.Bus)
 	b.config.write(a, regBuses, v)
@@ -176,18 +176,18 @@ func (b *Bus) newFunction(a Address, id uint32) *Function {
 	return f
 }
 
-// read and write access one register, which lies inside of the space.
+// read and write access a register, whose offset must be in range.
 func (f *Function) read(register int) uint32     { return f.bus.config.read(f.Address, register) }
 func (f *Function) write(register int, v uint32) { f.bus.config.write(f.Address, register, v) }
 
-// command sets and clears bits of the command register. The status beside it is
-// written as zeros, which leave it as it is.
+// command sets and clears bits of the command register. It writes zeros to the status bits in the same word, which
+// leaves them unchanged.
 func (f *Function) command(set, clear uint32) {
 	f.write(regCommand, f.read(regCommand)&commandMask&^clear|set)
 }
 
-// Read32 reads a register of the configuration space, for capabilities that a
-// driver knows and this package does not. What lies outside reads as ones.
+// Read32 reads a register of configuration space, for capabilities that this package does not support. Registers
+// out of range read as all ones.
 func (f *Function) Read32(register int) uint32 {
 	if register < 0 || register%4 != 0 || register >= f.bus.config.size() {
 		return ^uint32(0)
@@ -195,18 +195,18 @@ func (f *Function) Read32(register int) uint32 {
 	return f.read(register)
 }
 
-// Enable lets the device answer at its registers and use memory by itself.
+// Enable makes the device respond to accesses to its registers, and allows it to access memory (bus master).
 func (f *Function) Enable() { f.command(commandMemory|commandPorts|commandMaster, 0) }
 
-// Disable ends that. The device cannot write to memory any more.
+// Disable reverses Enable. Afterwards the device can neither access memory nor raise its interrupt line.
 func (f *Function) Disable() { f.command(commandNoLine, commandMemory|commandPorts|commandMaster) }
 
-// Gone reports whether the device does not answer any more: it was pulled out.
+// Gone reports whether the device no longer responds because it was removed.
 func (f *Function) Gone() bool { return f.read(regID)&0xffff == none }
 
-// Line connects to the function's interrupt line, for a device without MSI-X. The
-// number is the one that firmware has routed the line to, which on PCs is also an
-// input of the I/O APIC; where it goes otherwise only AML could say.
+// Line connects to the function's interrupt line, for a device without MSI-X. It uses the number that firmware has
+// recorded, which on PCs is also an input of the I/O APIC. Other routings are described only in AML and are not
+// supported.
 func (f *Function) Line() (driver.Interrupt, error) {
 	const unknown = 0xff // PCI 3.0 section 6.2.4
 	if !f.InterruptConnected || f.Interrupt == unknown {

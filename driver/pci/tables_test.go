@@ -6,7 +6,7 @@ import (
 	"loam/boot/acpi"
 )
 
-// tablesWith are tables of firmware that describe one configuration space.
+// tablesWith returns firmware tables that describe one range of configuration space.
 func tablesWith(e acpi.ECAM) acpi.Tables {
 	le := binary.LittleEndian
 	memory := make([]byte, 4096)

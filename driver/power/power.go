@@ -1,6 +1,6 @@
-// Package power switches the machine off, and hears its power button: the fixed
-// hardware of ACPI ("ACPI" 6.5 chapter 4), the control registers and the event device of
-// machines with reduced hardware, and the device by which QEMU ends with an exit status.
+// Package power switches the machine off and receives presses of its power button. It supports the fixed hardware
+// of ACPI ("ACPI" 6.5 chapter 4), and the control registers and the event device of hardware-reduced machines. It
+// also supports QEMU's device that ends QEMU with an exit status.
 package power
 
 import (
@@ -14,7 +14,7 @@ import (
 	"loam/internal/crew"
 )
 
-// Errors.
+// Errors of this package.
 var (
 	ErrNone    = errors.New("power: firmware describes no way to do that")
 	ErrRefused = errors.New("power: the machine did not do it")
@@ -24,44 +24,43 @@ var (
 // register of reduced hardware (section 4.8.3.7).
 const (
 	eventButton  = 1 << 8
-	controlSCI   = 1 << 0 // the machine is in ACPI mode
-	controlType  = 10     // SLP_TYP is from here on
+	controlSCI   = 1 << 0 // the machine is in ACPI mode (SCI_EN)
+	controlType  = 10     // bit number of the field SLP_TYP
 	controlSleep = 1 << 13
 
 	sleepType   = 2
 	sleepEnable = 1 << 5
-	sleepWake   = 1 << 7 // of the status register
+	sleepWake   = 1 << 7 // in the status register
 )
 
-// bound is how long the machine may take: to change its mode, or to end.
+// bound is how long the machine may take to enter ACPI mode or to power off.
 const bound = 3 * time.Second
 
-// tick is how often it is looked at meanwhile.
+// tick is the polling interval meanwhile.
 const tick = 5 * time.Millisecond
 
-// Control is the machine's power. Its methods may be called from several goroutines.
+// Control controls the machine's power. Its methods may be called from several goroutines.
 type Control struct {
 	machine driver.Machine
 	power   acpi.Power
-	types   [2]uint8 // what switches it off: see acpi.SleepTypes
+	types   [2]uint8 // values that switch the machine off: see acpi.SleepTypes
 	canOff  bool
 
 	mu sync.Mutex // guards the registers
 
-	// pressed has one place. The loop sends, without blocking, when the button was
-	// pressed (full: nobody has looked at the last time); the owner receives. It is
-	// never closed.
+	// pressed has capacity 1. The loop sends without blocking when the button was pressed (full: an earlier press
+	// has not been received yet); the owner receives. It is never closed.
 	pressed chan struct{}
 	irq     driver.Interrupt // nil: there is no button
-	button  driver.Registers // what says that it was pressed; nil: the fixed registers
-	mask    uint32           // of it
+	button  driver.Registers // event register of the button; nil: the fixed registers are used
+	mask    uint32           // bit of the button in that register
 	done    chan struct{}    // closed by Close
 	closing sync.Once
 	crew    crew.Crew
 }
 
-// Open reads what firmware says about power. dsdt may be nil: see acpi.Tables.DSDT.
-// trigger is how the system control interrupt is wired: see acpi.MADT.Route.
+// Open reads firmware's description of power control, enters ACPI mode and enables the power button. dsdt may be
+// nil: see acpi.Tables.DSDT. trigger is the trigger mode of the system control interrupt: see acpi.MADT.Route.
 func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (*Control, error) {
 	c := &Control{machine: m, power: p, pressed: make(chan struct{}, 1), done: make(chan struct{})}
 	c.types[0], c.types[1], c.canOff = acpi.SleepTypes(dsdt)
@@ -88,13 +87,13 @@ func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (
 	}
 	c.irq = irq
 	port := uint16(p.Event1A.Address)
-	m.Out16(port, eventButton) // what was before
+	m.Out16(port, eventButton) // clears an earlier press
 	m.Out16(port+uint16(p.EventLen/2), eventButton)
 	c.crew.Start(c.loop)
 	return c, nil
 }
 
-// openButton has the button heard that is a device of its own.
+// openButton enables a button that is a separate device.
 func (c *Control) openButton(b acpi.Button) (err error) {
 	trigger := driver.EdgeHigh
 	switch {
@@ -108,7 +107,7 @@ func (c *Control) openButton(b acpi.Button) (err error) {
 		return fmt.Errorf("power: the button: %w", err)
 	}
 	c.mask = b.Mask
-	c.button.Read32(0) // what was before
+	c.button.Read32(0) // clears earlier events
 	if c.irq, err = c.machine.Line(b.GSI, trigger); err != nil {
 		return fmt.Errorf("power: the button's interrupt: %w", err)
 	}
@@ -116,8 +115,8 @@ func (c *Control) openButton(b acpi.Button) (err error) {
 	return nil
 }
 
-// wasPressed reports whether it was since the last time. The line is shared with other
-// events, which nobody has enabled.
+// wasPressed reports whether the button was pressed since the last call. The interrupt is shared with other events,
+// none of which is enabled.
 func (c *Control) wasPressed() bool {
 	if c.button != nil {
 		events := c.button.Read32(0)
@@ -128,11 +127,11 @@ func (c *Control) wasPressed() bool {
 	if events == 0xffff || events&eventButton == 0 {
 		return false
 	}
-	c.machine.Out16(port, eventButton) // clears it
+	c.machine.Out16(port, eventButton) // writing 1 clears the bit
 	return true
 }
 
-// enterACPI tells firmware, once, that the registers are ours (section 5.2.9.1).
+// enterACPI switches the machine to ACPI mode if it is not in it yet (section 5.2.9.1).
 func (c *Control) enterACPI() error {
 	p := &c.power
 	if p.Command == 0 || p.Enable == 0 || p.Control1A.Address == 0 || c.read16(p.Control1A)&controlSCI != 0 {
@@ -147,13 +146,13 @@ func (c *Control) enterACPI() error {
 	return nil
 }
 
-// Pressed rings when the power button was pressed.
+// Pressed returns a channel that receives when the power button was pressed. Presses may be merged.
 func (c *Control) Pressed() <-chan struct{} { return c.pressed }
 
-// HasButton reports whether Pressed can ever ring.
+// HasButton reports whether the machine has a power button that Pressed reports.
 func (c *Control) HasButton() bool { return c.irq != nil }
 
-// loop hears the button.
+// loop handles interrupts of the button until Close.
 func (c *Control) loop() {
 	for {
 		select {
@@ -171,7 +170,8 @@ func (c *Control) loop() {
 	}
 }
 
-// Off switches the machine off, and so returns only an error.
+// Off switches the machine off. It returns only on failure: ErrNone if firmware describes no way, ErrRefused if the
+// machine still runs after bound.
 func (c *Control) Off() error {
 	if !c.canOff {
 		return ErrNone
@@ -180,7 +180,7 @@ func (c *Control) Off() error {
 	defer c.mu.Unlock()
 	p := &c.power
 	if p.Reduced {
-		c.write8(p.Status, sleepWake) // clears it
+		c.write8(p.Status, sleepWake) // writing 1 clears the bit
 		c.write8(p.Sleep, c.types[0]<<sleepType|sleepEnable)
 	} else {
 		c.sleep(p.Control1A, c.types[0])
@@ -190,7 +190,7 @@ func (c *Control) Off() error {
 	return ErrRefused
 }
 
-// sleep writes to a control register, if it is there.
+// sleep writes a sleep type to a control register, if the register exists.
 func (c *Control) sleep(r acpi.Register, kind uint8) {
 	if r.Address == 0 {
 		return
@@ -201,7 +201,7 @@ func (c *Control) sleep(r acpi.Register, kind uint8) {
 	c.write16(r, v|controlSleep)
 }
 
-// Reset starts the machine again, and so returns only an error.
+// Reset resets the machine. It returns only on failure: ErrNone or ErrRefused, as for Off.
 func (c *Control) Reset() error {
 	if c.power.Reset.Address == 0 {
 		return ErrNone
@@ -213,7 +213,7 @@ func (c *Control) Reset() error {
 	return ErrRefused
 }
 
-// Close ends the hearing of the button.
+// Close stops the handling of the power button. It may be called more than once.
 func (c *Control) Close() {
 	c.closing.Do(func() {
 		close(c.done)
@@ -228,6 +228,6 @@ func (c *Control) Close() {
 	})
 }
 
-// Exit ends QEMU by its device isa-debug-exit at a port: the status is 2*code + 1.
-// Where there is no such device it returns.
+// Exit ends QEMU through its device isa-debug-exit at a port, with the exit status 2*code + 1. Without such a
+// device it returns.
 func Exit(m driver.Machine, port uint16, code uint8) { m.Out8(port, code) }

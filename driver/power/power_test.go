@@ -12,7 +12,7 @@ import (
 	"loam/driver/qtest"
 )
 
-// fixed is what firmware says about QEMU's q35.
+// fixed is firmware's description of QEMU's q35.
 var fixed = acpi.Power{
 	Interrupt: 9, EventLen: 4, ButtonIsFixed: true,
 	Event1A:   acpi.Register{Address: 0x600, Space: acpi.SpacePort},
@@ -20,11 +20,11 @@ var fixed = acpi.Power{
 	Reset:     acpi.Register{Address: 0xcf9, Space: acpi.SpacePort}, ResetValue: 6,
 }
 
-// dsdt has \_S5 with type 0, as QEMU's.
+// dsdt contains \_S5 with type 0, as QEMU's does.
 var dsdt = []byte("\x08_S5_\x12\x06\x04\x00\x00\x00\x00")
 
-// start starts a q35 and does what firmware would have done: the registers of power
-// management are at port 0x600 (ICH9 data sheet, 13.1.13 and 13.1.14).
+// start starts a q35 and configures it as firmware would: the power management registers are at port 0x600 (ICH9
+// data sheet, 13.1.13 and 13.1.14).
 func start(t *testing.T, args ...string) (*qtest.Machine, *power.Control) {
 	t.Helper()
 	m := qtest.Start(t, "q35", args...)
@@ -42,7 +42,7 @@ func start(t *testing.T, args ...string) (*qtest.Machine, *power.Control) {
 	return m, c
 }
 
-// QEMU's power button is heard, each time.
+// Every press of QEMU's power button is reported.
 func TestQEMUButton(t *testing.T) {
 	m, c := start(t)
 	if !c.HasButton() {
@@ -58,7 +58,7 @@ func TestQEMUButton(t *testing.T) {
 	}
 }
 
-// The device is a microvm's, and so is what firmware says of it.
+// The power button of a microvm, as the machine's firmware describes it, is reported.
 func TestQEMUButtonDevice(t *testing.T) {
 	const said = "ACPI0013\x00\x08_UID\x0dGED\x00\x08_CRS\x11\x0e\x0a\x0b\x89\x06\x00\x03\x01\x09\x00\x00\x00\x79\x00" +
 		"\x5b\x80EREG\x00\x0c\x00\x00\xa0\xfe\x0a\x04\x5b\x81\x0bEREGCESEL\x20\x14\x1d_EVT\x09pESEL\x60" +
@@ -103,7 +103,7 @@ func TestQEMUExit(t *testing.T) {
 	}
 }
 
-// idle is a machine whose ports keep what is written, and do nothing.
+// idle is a machine whose ports store what is written and do nothing.
 type idle struct {
 	driver.Machine
 	ports   map[uint16]uint16
@@ -130,8 +130,8 @@ type window struct {
 
 func (w *window) Write8(_ int, v uint8) { w.v = v }
 
-// What the machine does not do is an error after a bound, and what it cannot do is
-// one at once.
+// An operation that the machine ignores returns ErrRefused after a timeout; one that it does not support returns
+// ErrNone at once.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := fixed
@@ -170,7 +170,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// Reduced hardware has other registers.
+// A hardware-reduced machine is switched off by its own registers.
 func TestReduced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &idle{ports: map[uint16]uint16{}, windows: map[uint64]*window{}}

@@ -2,7 +2,7 @@ package power
 
 import "loam/boot/acpi"
 
-// Registers of ACPI are ports or memory.
+// ACPI registers are in I/O space or in memory.
 
 func (c *Control) read16(r acpi.Register) uint16 {
 	if r.Space == acpi.SpacePort {

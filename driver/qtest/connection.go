@@ -13,33 +13,31 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// connection is the socket to QEMU: a line asks, a line answers, and lines about
-// interrupts come in between. Nothing is allocated for a question: tests count what
-// drivers allocate.
+// connection is the socket to QEMU. Each request line is answered by a response line; lines about interrupts arrive
+// in between. Requests do not allocate, because tests count the allocations of drivers.
 type connection struct {
-	model.Lines // what QEMU says of the I/O APIC's inputs
+	model.Lines // state of the I/O APIC's inputs, as QEMU reports it
 
 	c net.Conn
 
-	mu   sync.Mutex // one question at a time; guards line
+	mu   sync.Mutex // serialises requests; guards line
 	line []byte
-	// answers has one place. loop sends what answers, and closes it when QEMU has
-	// ended; ask receives.
+	// answers has capacity 1. loop sends the responses, and closes it when QEMU has exited; question receives.
 	answers chan answer
 }
 
-// answer is what QEMU says.
+// answer is a response of QEMU.
 type answer struct {
 	ok    bool
 	value uint64
-	bytes []byte // of a value that is longer
+	bytes []byte // set instead of value if the response is longer than 8 bytes
 }
 
 func newConnection(c net.Conn) *connection {
 	return &connection{c: c, answers: make(chan answer, 1)}
 }
 
-// loop reads what QEMU says.
+// loop reads responses and interrupts from QEMU until the connection is closed.
 func (c *connection) loop() {
 	defer close(c.answers)
 	in := bufio.NewReaderSize(c.c, 1<<20) // the longest line
@@ -69,7 +67,7 @@ func (c *connection) loop() {
 	}
 }
 
-// parse reads a number without its prefix.
+// parse parses a number without a prefix.
 func parse(digits []byte, base uint64) (v uint64, ok bool) {
 	for _, d := range digits {
 		n := uint64(d - '0')
@@ -86,8 +84,8 @@ func parse(digits []byte, base uint64) (v uint64, ok bool) {
 
 func (c *connection) close() { c.c.Close() }
 
-// ask sends a command with its numbers, and returns the answer; ok is false if it
-// is not OK, or if QEMU has ended.
+// ask sends a command with numeric arguments and returns the response. ok is false if the response is not OK, or if
+// QEMU has exited.
 func (c *connection) ask(command string, numbers ...uint64) (v uint64, ok bool) {
 	a := c.question(command, numbers...)
 	return a.value, a.ok
@@ -107,7 +105,7 @@ func (c *connection) question(command string, numbers ...uint64) answer {
 	return <-c.answers
 }
 
-// read asks for a number; ones if there is no answer.
+// read requests a number; it returns all ones if there is no response.
 func (c *connection) read(command string, at uint64) uint64 {
 	if v, ok := c.ask(command, at); ok {
 		return v
@@ -117,7 +115,7 @@ func (c *connection) read(command string, at uint64) uint64 {
 
 func (c *connection) write(command string, at, v uint64) { c.ask(command, at, v) }
 
-// Ports.
+// I/O ports.
 
 func (c *connection) In8(port uint16) uint8       { return uint8(c.read("inb", uint64(port))) }
 func (c *connection) In16(port uint16) uint16     { return uint16(c.read("inw", uint64(port))) }
@@ -126,7 +124,7 @@ func (c *connection) Out8(port uint16, v uint8)   { c.write("outb", uint64(port)
 func (c *connection) Out16(port uint16, v uint16) { c.write("outw", uint64(port), uint64(v)) }
 func (c *connection) Out32(port uint16, v uint32) { c.write("outl", uint64(port), uint64(v)) }
 
-// registers are those at a physical address.
+// registers is a range of registers at a physical address.
 type registers struct {
 	c       *connection
 	address uint64
@@ -141,7 +139,7 @@ func (c *connection) Registers(address uint64, size int) (driver.Registers, erro
 	return &registers{c, address, size}, nil
 }
 
-// at checks the promise of the contract.
+// at checks that an access is aligned and in range, and returns its physical address.
 func (r *registers) at(at, width int) uint64 {
 	if at < 0 || at%width != 0 || at > r.size-width {
 		panic(fmt.Sprintf("qtest: access of %d bytes at %#x of %#x", width, at, r.size))

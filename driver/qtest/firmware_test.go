@@ -14,10 +14,9 @@ import (
 	"loam/driver/virtio"
 )
 
-// What firmware of QEMU leaves behind is read: tables of ACPI, and addresses that it
-// gave to devices.
+// Tests with QEMU's firmware: the package reads the ACPI tables and the device addresses that the firmware sets.
 
-// boot starts a machine and waits for its tables, until they have what is wanted.
+// boot starts a machine and waits until its ACPI tables are complete.
 func boot(t *testing.T, kind string, args ...string) (*qtest.Machine, acpi.Tables) {
 	t.Helper()
 	m := qtest.Boot(t, kind, args...)
@@ -78,8 +77,7 @@ func TestQ35(t *testing.T) {
 	checkRandom(t, m, virtio.Places{Bus: bus, DSDT: tables.DSDT()})
 }
 
-// checkRandom has the only virtio device of a machine, which gives random bytes,
-// found and used.
+// checkRandom checks that the machine's only virtio device is found, and that it returns random bytes.
 func checkRandom(t *testing.T, m *qtest.Machine, p virtio.Places) {
 	t.Helper()
 	devices, refused := virtio.Find(m, p)
@@ -97,8 +95,7 @@ func checkRandom(t *testing.T, m *qtest.Machine, p virtio.Places) {
 	}
 }
 
-// A device that has gone since the bus was looked at is not one that speaks another
-// interface.
+// A device that was removed after the scan is reported as gone, not as a legacy device.
 func TestGone(t *testing.T) {
 	m := qtest.Start(t, "q35", "-device", "virtio-rng-pci,addr=5")
 	bus, err := pci.Scan(m, nil)

@@ -9,18 +9,18 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// lowMemory is where a PC has other things besides memory.
+// lowMemory is the end of the memory that a PC uses for other purposes.
 const lowMemory = 1 << 20
 
-// allocator hands out the machine's memory above lowMemory. It takes the first piece that fits.
+// allocator allocates the machine's memory above lowMemory, first fit.
 type allocator struct {
 	mu       sync.Mutex // guards free
 	all      []byte     // the machine's memory
-	free     []piece    // in order, none touching the next
+	free     []piece    // sorted, and not adjacent to each other
 	messages messages
 }
 
-// piece is a part of the memory.
+// piece is a range of the memory.
 type piece struct{ start, end uint64 }
 
 func newAllocator(memory []byte) allocator {
@@ -63,7 +63,7 @@ func (a *allocator) Free(b driver.Buffer) {
 	a.merge()
 }
 
-// merge joins pieces that touch.
+// merge joins adjacent pieces.
 func (a *allocator) merge() {
 	joined := a.free[:1]
 	for _, p := range a.free[1:] {
@@ -76,7 +76,7 @@ func (a *allocator) merge() {
 	a.free = joined
 }
 
-// Held is how many bytes are allocated: drivers that have been closed hold none.
+// Held returns the number of bytes that are allocated. It is 0 when all drivers are closed.
 func (a *allocator) Held() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,12 +87,12 @@ func (a *allocator) Held() int {
 	return held
 }
 
-// Segments implements driver.Machine: the devices of another process cannot reach
-// the heap of this one.
+// Segments implements driver.Machine. It always fails: devices in another process cannot access this process's
+// heap.
 func (a *allocator) Segments([]byte, []driver.Segment) (int, bool) { return 0, false }
 
-// Physical is the machine's memory by address, for package boot/acpi. Below 1 MiB
-// there may be other memory in front of it, so that is asked for, and a copy.
+// Physical returns the machine's memory by address, for package boot/acpi. Below 1 MiB other memory may be mapped
+// over it, so Physical reads it through QEMU and returns a copy.
 func (m *Machine) Physical(address, size uint64) []byte {
 	if address > memorySize || size > memorySize-address {
 		return nil
@@ -103,5 +103,5 @@ func (m *Machine) Physical(address, size uint64) []byte {
 	if b := m.question("read", address, max(size, 16)).bytes; uint64(len(b)) >= size {
 		return b[:size]
 	}
-	return nil // QEMU has ended
+	return nil // QEMU has exited
 }

@@ -10,16 +10,15 @@ import (
 	"time"
 )
 
-// Monitor gives commands of QEMU's machine protocol (docs/interop/qmp-spec.txt of
-// QEMU) that take no arguments, such as system_powerdown.
+// Monitor executes a command of QEMU's machine protocol (QEMU's docs/interop/qmp-spec.txt) without arguments, such
+// as system_powerdown.
 func (m *Machine) Monitor(t testing.TB, command string) {
 	t.Helper()
 	m.converse(t, fmt.Sprintf(`{"execute": %q}`, command))
 }
 
-// Connected waits until QEMU knows that the socket of its -netdev stream is
-// connected. It learns that some time after the other end has accepted it, and drops
-// what a card sends until then.
+// Connected waits until QEMU has noticed that the socket of its -netdev stream is connected. QEMU notices some time
+// after the other end has accepted the connection, and drops frames of the card until then.
 func (m *Machine) Connected(t testing.TB, cable string) {
 	t.Helper()
 	const question = `{"execute": "human-monitor-command", "arguments": {"command-line": "info network"}}`
@@ -31,7 +30,7 @@ func (m *Machine) Connected(t testing.TB, cable string) {
 	t.Fatalf("QEMU does not connect %s", cable)
 }
 
-// converse gives one command, and returns the answer.
+// converse executes one command and returns the response.
 func (m *Machine) converse(t testing.TB, command string) (answer string) {
 	t.Helper()
 	c, err := net.Dial("unix", filepath.Join(m.dir, "monitor"))
@@ -53,7 +52,7 @@ func (m *Machine) converse(t testing.TB, command string) (answer string) {
 	return answer
 }
 
-// Wait waits until QEMU has ended by itself, and returns its exit status.
+// Wait waits until QEMU has exited by itself, and returns its exit status.
 func (m *Machine) Wait(t testing.TB) int {
 	t.Helper()
 	m.mayEnd.Store(true)

@@ -1,17 +1,14 @@
-// Package qtest is a machine made of QEMU's devices and an idle processor: the
-// contract of drivers (loam/driver) over the qtest protocol (docs/devel/qtest.rst
-// of QEMU), for tests. A driver that works here works with the device as QEMU has
-// it, from an ordinary Go test, without a kernel.
+// Package qtest provides a machine that consists of QEMU's devices and an idle processor. It implements the
+// interface for drivers (loam/driver) over the qtest protocol (QEMU's docs/devel/qtest.rst), for tests. So an
+// ordinary Go test, without a kernel, shows that a driver works with QEMU's implementation of a device.
 //
-// The processor halts at its first instruction, which stands where firmware would,
-// so nothing has been set up. (QEMU's accelerator "qtest", which has no processor
-// at all, is left out of Debian's QEMU.) Ports and registers are lines of text over a socket. The machine's memory
-// is a file that both processes map, so rings and buffers are real shared memory.
-// Messages of interrupts are written to that memory, where a goroutine looks for
-// them; lines are reported by the I/O APIC's input, which QEMU intercepts.
+// The processor halts at its first instruction, which is in place of the firmware, so no device is configured.
+// (QEMU's accelerator "qtest", which has no processor, is not in Debian's QEMU.) Accesses to ports and registers
+// are lines of text over a socket. The machine's memory is a file that both processes map, so rings and buffers are
+// real shared memory. Message-signalled interrupts are written to that memory, and a goroutine polls for them.
+// Interrupt lines are inputs of the I/O APIC, which QEMU intercepts and reports.
 //
-// Once QEMU has ended all ports and registers read as ones, as those of a device
-// do that was pulled out.
+// After QEMU has exited, all ports and registers read as all ones, as those of a removed device do.
 package qtest
 
 import (
@@ -27,45 +24,47 @@ import (
 	"testing"
 	"time"
 
+	"loam/abi/linux"
 	"loam/driver"
 )
 
-// memorySize is that of the machine, in bytes.
+// memorySize is the size of the machine's memory, in bytes.
 const memorySize = 64 << 20
 
-// Machine is a QEMU. It implements driver.Machine.
+// Machine is a QEMU process. It implements driver.Machine.
 type Machine struct {
 	*connection
 	allocator
-	dir     string // with its sockets
-	memory  []byte // of the machine, from physical address 0
+	dir     string // directory of its sockets
+	memory  []byte // the machine's memory, from physical address 0
 	command *exec.Cmd
-	exited  <-chan struct{} // closed when the process has ended
+	exited  <-chan struct{} // closed when the process has exited
 	stopped sync.Once
-	mayEnd  atomic.Bool // the test ends it, or waits for its end
+	mayEnd  atomic.Bool // the test stops QEMU or waits for its exit
 	ended   sync.WaitGroup
-	done    chan struct{} // closed by Stop: the goroutine that looks for messages ends
+	done    chan struct{} // closed by Stop; ends lookForMessages
 }
 
 var _ driver.Machine = (*Machine)(nil)
 
-// Start starts a QEMU, for as long as the test runs. kind is what -machine takes
-// first ("q35", "microvm"); args are for devices.
+// Start starts QEMU and stops it at the end of the test. kind is the machine type ("q35", "microvm"); args are
+// further arguments, which add devices. A failure fails the test.
 func Start(t testing.TB, kind string, args ...string) *Machine {
 	t.Helper()
 	return startIn(t, kind, args, false)
 }
 
-// Boot is Start for a machine whose own firmware runs, and ends where it finds
-// nothing to boot. If it begins again instead, QEMU ends.
+// Boot is like Start, but runs the machine's own firmware, which stops when it finds nothing to boot. If the
+// firmware resets the machine, QEMU exits.
 func Boot(t testing.TB, kind string, args ...string) *Machine {
 	t.Helper()
 	return startIn(t, kind, args, true)
 }
 
+// startIn starts QEMU with the test's cleanup. boot selects the machine's own firmware.
 func startIn(t testing.TB, kind string, args []string, boot bool) *Machine {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "qtest") // a short name: socket paths are bounded
+	dir, err := os.MkdirTemp("", "qtest") // a short path: the length of socket paths is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,8 +89,7 @@ func startIn(t testing.TB, kind string, args []string, boot bool) *Machine {
 	return m
 }
 
-// checkRuns fails the test if QEMU has ended and nobody asked it to: the devices were
-// gone from then on.
+// checkRuns fails the test if QEMU has exited unexpectedly, since the devices were gone from then on.
 func (m *Machine) checkRuns(t testing.TB) {
 	select {
 	case <-m.exited:
@@ -102,6 +100,7 @@ func (m *Machine) checkRuns(t testing.TB) {
 	}
 }
 
+// start creates the shared memory and the sockets in dir, starts QEMU and waits until it has connected.
 func start(dir, kind string, args []string) (*Machine, error) {
 	memory, err := shareMemory(filepath.Join(dir, "memory"))
 	if err != nil {
@@ -130,7 +129,7 @@ func start(dir, kind string, args []string) (*Machine, error) {
 	go func() {
 		m.command.Wait()
 		close(exited)
-		l.Close() // nobody will connect
+		l.Close() // ends Accept
 	}()
 	m.exited = exited
 	l.(*net.UnixListener).SetDeadline(time.Now().Add(startBound))
@@ -150,8 +149,8 @@ func start(dir, kind string, args []string) (*Machine, error) {
 	return m, nil
 }
 
-// halt is firmware that halts the processor where it starts, 16 bytes below the
-// end: SDM volume 3, 10.1.4.
+// halt returns firmware that halts the processor at its first instruction, 16 bytes before the end: SDM volume 3,
+// 10.1.4.
 func halt() []byte {
 	const size, start = 64 << 10, 64<<10 - 16
 	b := make([]byte, size)
@@ -159,9 +158,9 @@ func halt() []byte {
 	return b
 }
 
-const startBound = time.Minute // on a machine with much to do
+const startBound = time.Minute // generous, for a busy machine
 
-// shareMemory makes the file that is the machine's memory, and maps it.
+// shareMemory creates and maps the file with the machine's memory.
 func shareMemory(path string) ([]byte, error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -171,11 +170,11 @@ func shareMemory(path string) ([]byte, error) {
 	if err := f.Truncate(memorySize); err != nil {
 		return nil, err
 	}
-	return syscall.Mmap(int(f.Fd()), 0, memorySize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	return syscall.Mmap(int(f.Fd()), 0, memorySize, linux.PROT_READ|linux.PROT_WRITE, linux.MAP_SHARED)
 }
 
-// Stop ends QEMU, as if the machine were switched off. It may be called more than
-// once, and while drivers run. The memory stays mapped: they may look at it still.
+// Stop ends QEMU, as a power failure would. It may be called more than once, and while drivers run. The memory
+// stays mapped, since drivers may still access it.
 func (m *Machine) Stop() {
 	m.mayEnd.Store(true)
 	m.stopped.Do(func() {

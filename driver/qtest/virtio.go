@@ -9,13 +9,13 @@ import (
 	"loam/driver/virtio"
 )
 
-// Way is one of the ways in which a virtio device can be part of a machine.
+// Way is a way to attach a virtio device to a machine.
 type Way struct {
 	Name  string
 	start func(t testing.TB, device, options string, args []string) (*Machine, *virtio.Device)
 }
 
-// Ways are all of them.
+// Ways are all ways to attach a virtio device.
 var Ways = []Way{
 	{"PCI with MSI-X", func(t testing.TB, device, options string, args []string) (*Machine, *virtio.Device) {
 		return startPCI(t, device+"-pci", options, args)
@@ -29,25 +29,38 @@ var Ways = []Way{
 	{"MMIO", startMMIO},
 }
 
-// Start starts a machine with a device ("virtio-rng") and its options, and finds it.
-// args are more arguments of QEMU, behind those.
+// Start starts a machine with a device ("virtio-rng") and its options, and probes the device. args are further
+// arguments of QEMU.
 func (w Way) Start(t testing.TB, device, options string, args ...string) (*Machine, *virtio.Device) {
 	t.Helper()
 	return w.start(t, device, options, args)
 }
 
-// slot is where startPCI plugs the device in, and slotGSI where its line arrives:
-// without a table of firmware, what is known of QEMU's q35 (PIRQ E to H are
-// interrupts 20 to 23, and pin A of slot n is PIRQ E+n%4).
+// slot is the slot in which startPCI puts the device, and slotGSI the number of its interrupt line. There are no
+// firmware tables, so slotGSI is derived from QEMU's q35: PIRQ E to H are interrupts 20 to 23, and pin A of slot n
+// is PIRQ E+n%4.
 const (
 	slot    = 4
 	slotGSI = 20 + slot%4
 )
 
+// startPCI starts a machine with a virtio device on the PCI bus, and probes the device.
 func startPCI(t testing.TB, device, options string, args []string) (*Machine, *virtio.Device) {
 	t.Helper()
+	m, f := StartPCI(t, device, options, args...)
+	d, err := virtio.ProbePCI(m, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, d
+}
+
+// StartPCI starts a machine with a PCI device ("nvme") and its options, and finds its function. args are further
+// arguments of QEMU.
+func StartPCI(t testing.TB, device, options string, args ...string) (*Machine, *pci.Function) {
+	t.Helper()
 	m := Start(t, "q35", append([]string{"-device", fmt.Sprintf("%s,bus=pcie.0,addr=%d,%s", device, slot, options)}, args...)...)
-	const line = 0x3c // a register that only firmware and drivers use
+	const line = 0x3c // interrupt line register, which only firmware and drivers use
 	m.Out32(0xcf8, 1<<31|slot<<11|line)
 	m.Out32(0xcfc, m.In32(0xcfc)&^0xff|slotGSI)
 	bus, err := pci.Scan(m, nil)
@@ -59,19 +72,14 @@ func startPCI(t testing.TB, device, options string, args []string) (*Machine, *v
 	}
 	for _, f := range bus.Functions() {
 		if f.Address.Device == slot {
-			d, err := virtio.ProbePCI(m, f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return m, d
+			return m, f
 		}
 	}
 	t.Fatalf("no device in slot %d of %v", slot, bus.Functions())
 	return nil, nil
 }
 
-// Where QEMU's microvm has its devices: hw/i386/microvm.c there. The last place is
-// filled first.
+// Layout of the devices in QEMU's microvm: QEMU's hw/i386/microvm.c. The last slot is used first.
 const (
 	mmioBase   = 0xfeb0_0000
 	mmioSize   = 512
@@ -79,6 +87,7 @@ const (
 	mmioGSI    = 16
 )
 
+// startMMIO starts a microvm with a virtio device over MMIO, and probes the device.
 func startMMIO(t testing.TB, device, options string, args []string) (*Machine, *virtio.Device) {
 	t.Helper()
 	m := Start(t, "microvm,ioapic2=off", append([]string{"-global", "virtio-mmio.force-legacy=false", "-device", device + "-device," + options}, args...)...)

@@ -12,7 +12,7 @@ import (
 	"loam/driver/virtio"
 )
 
-// The device gives what the monitor gives, over every way to be woken.
+// The device returns the bytes of QEMU's source, with every kind of interrupt.
 func TestQEMU(t *testing.T) {
 	for _, w := range qtest.Ways {
 		t.Run(w.Name, func(t *testing.T) {

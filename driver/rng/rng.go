@@ -1,5 +1,5 @@
-// Package rng is the driver of virtio entropy devices (virtio 1.2 section 5.4):
-// random bytes that the monitor gives.
+// Package rng is the driver of virtio entropy devices (virtio 1.2 section 5.4), which provide random bytes of the
+// host.
 package rng
 
 import (
@@ -11,27 +11,26 @@ import (
 	"loam/driver/virtio"
 )
 
-// chunk is how many bytes are asked for at once.
+// chunk is the size of a request in bytes.
 const chunk = 512
 
-// bound is how long the device may take for an answer: it may wait for entropy of
-// its own.
+// bound is the timeout of a request. The device may have to wait for entropy itself.
 const bound = 10 * time.Second
 
-// Device is an open device. Its methods may be called from several goroutines.
+// Device is an open entropy device. Its methods may be called from several goroutines.
 type Device struct {
 	device *virtio.Device
 	queue  *virtio.Queue
 	buffer driver.Buffer
-	// turn has one place, whose token is whoever may use the queue: Read takes it and
-	// puts it back.
+	// turn has capacity 1 and contains a token. Read receives the token before it uses the queue and sends it back
+	// afterwards.
 	turn    chan struct{}
-	done    chan struct{} // closed by Close: whoever waits ends
+	done    chan struct{} // closed by Close; unblocks Read
 	closing sync.Once
-	err     error // of closing
+	err     error // result of Close
 }
 
-// Open starts a device.
+// Open initialises and starts a device. On error it closes d.
 func Open(d *virtio.Device) (*Device, error) {
 	if d.Kind() != virtio.Entropy {
 		return nil, fmt.Errorf("%v: %w of entropy", d, virtio.ErrNotVirtio)
@@ -57,8 +56,8 @@ func Open(d *virtio.Device) (*Device, error) {
 	return r, nil
 }
 
-// Read fills p with random bytes. If the device does not answer, or answers
-// nonsense, that is the error of this Read and of all later ones.
+// Read fills p with random bytes. If the device does not respond or its response is invalid, this Read and all
+// later ones return an error.
 func (r *Device) Read(p []byte) (n int, err error) {
 	select {
 	case <-r.turn:
@@ -76,7 +75,7 @@ func (r *Device) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// ask has the device fill the front of p once.
+// ask requests random bytes once and copies them to p. It returns the number of bytes, at most chunk.
 func (r *Device) ask(p []byte) (int, error) {
 	if err := r.device.Err(); err != nil {
 		return 0, err
@@ -93,7 +92,7 @@ func (r *Device) ask(p []byte) (int, error) {
 	return copy(p[:want], r.buffer.Bytes[:written]), nil
 }
 
-// answer waits for what was asked for.
+// answer waits for the response and returns its length in bytes.
 func (r *Device) answer() (uint32, error) {
 	if err := r.queue.Wait(bound, r.done); err != nil {
 		return 0, err
@@ -102,17 +101,17 @@ func (r *Device) answer() (uint32, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case !ok || written == 0: // section 5.4.6.1: at least one byte
+	case !ok || written == 0: // section 5.4.6.1: a response has at least one byte
 		return 0, fmt.Errorf("%v: %w: no random bytes", r.device, virtio.ErrNonsense)
 	}
 	return written, nil
 }
 
-// Close stops the device. A Read that waits ends.
+// Close stops the device. A Read in progress returns ErrClosed.
 func (r *Device) Close() error {
 	r.closing.Do(func() {
 		close(r.done)
-		<-r.turn // whoever had it has ended
+		<-r.turn // the last Read has returned
 		if r.err = r.device.Close(); r.err == nil {
 			r.device.Machine().Free(r.buffer)
 		}

@@ -13,7 +13,7 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// source is a device that gives 1, 2, 3 and so on, up to 100 bytes at once.
+// source returns a device that returns the bytes 1, 2, 3 and so on, up to 100 at a time.
 func source() *model.Device {
 	next := byte(0)
 	return &model.Device{Kind: 4, Work: func(d *model.Device) {
@@ -47,7 +47,7 @@ func openModel(t *testing.T, d *model.Device, way string) *rng.Device {
 	return r
 }
 
-// Read fills what it is given, however little comes at once.
+// Read fills its buffer even if the device returns few bytes at a time.
 func TestRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := openModel(t, source(), "MMIO")
@@ -61,8 +61,8 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// A device that does not answer, or answers nonsense, is an error, in bounded time
-// and for good.
+// If a device does not respond or responds incorrectly, this Read and all later ones return an error within a
+// limited time.
 func TestHostile(t *testing.T) {
 	type lie = struct {
 		Lie    model.Lie
@@ -99,7 +99,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// Close ends who waits.
+// Close unblocks Read.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := source()

@@ -13,7 +13,7 @@ import (
 	"loam/driver/uart"
 )
 
-// Bytes go through QEMU's serial port both ways.
+// Bytes are transferred over QEMU's serial port in both directions.
 func TestQEMU(t *testing.T) {
 	for _, machine := range []string{"q35", "microvm"} {
 		t.Run(machine, func(t *testing.T) {

@@ -1,10 +1,9 @@
-// Package uart is the driver of 16550 serial ports (National Semiconductor PC16550D
-// data sheet, June 1995), woken by interrupts in both directions.
+// Package uart is the driver of 16550 serial ports (National Semiconductor PC16550D data sheet, June 1995). It uses
+// interrupts in both directions.
 //
-// One goroutine owns the registers. Between it and callers are two buffers, of what
-// was received and of what is to be sent. When the first is full the port is left
-// alone until somebody reads, so that a sender which can wait (a monitor with a
-// pipe) loses nothing.
+// One goroutine, loop, owns the registers. Two buffers connect it to callers, for received bytes and for bytes to
+// send. While the receive buffer is full, the driver does not read from the port. So a sender with flow control,
+// such as a monitor that reads a pipe, loses no data.
 package uart
 
 import (
@@ -17,25 +16,25 @@ import (
 	"loam/internal/crew"
 )
 
-// Errors.
+// Errors of Open and of Port's methods.
 var (
 	ErrAbsent = errors.New("uart: there is no serial port")
 	ErrGone   = errors.New("uart: the serial port does not answer any more")
 	ErrClosed = errors.New("uart: the serial port is closed")
 )
 
-// The first serial port of a PC: its ports begin here, and this is its IRQ.
+// I/O address and IRQ of the first serial port of a PC.
 const (
 	COM1    = 0x3f8
 	COM1IRQ = 4
 )
 
-// Registers, from the first port on (data sheet, table II), and their bits.
+// Registers, as offsets from the first port (data sheet, table II), and their bits.
 const (
-	data        = 0 // to read: what was received; to write: to send
-	enable      = 1 // of interrupts
-	identify    = 2 // to read
-	queues      = 2 // to write
+	data        = 0 // read: a received byte; write: a byte to send
+	enable      = 1 // interrupt enable
+	identify    = 2 // read: interrupt identification
+	queues      = 2 // write: FIFO control
 	lineControl = 3
 	modem       = 4
 	lineStatus  = 5
@@ -44,69 +43,67 @@ const (
 	enableReceived = 1 << 0
 	enableEmpty    = 1 << 1
 
-	identifyQueues = 3 << 6 // both set: the queues work
-	queuesReset    = 7      // switches them on, too
+	identifyQueues = 3 << 6 // both set: the FIFOs are enabled and work
+	queuesReset    = 7      // enables and clears the FIFOs
 
-	bits8   = 3      // and no parity, and one stop bit
-	divisor = 1 << 7 // shows the divisor in the first two registers
+	bits8   = 3      // 8 data bits, no parity, 1 stop bit
+	divisor = 1 << 7 // maps the divisor to the first two registers
 
-	modemOn = 1<<0 | 1<<1 | 1<<3 // DTR, RTS, and OUT2, which lets interrupts through
+	modemOn = 1<<0 | 1<<1 | 1<<3 // DTR, RTS, and OUT2, which enables the interrupt output
 
 	statusReceived = 1 << 0
 	statusOverrun  = 1 << 1
 	statusEmpty    = 1 << 5
-	statusNothing  = 0xff // no device answers
+	statusNothing  = 0xff // no device responds
 )
 
 const (
 	queueDepth = 16
 	bufferSize = 4096
 
-	// burst bounds how long the port is attended to without looking elsewhere: it may
-	// say for ever that there is more.
+	// burst limits the steps of one attend, since the port may report more data without end.
 	burst = 256
-	// retry is how often a port that does not become empty is looked at: an interrupt
-	// may be lost.
+	// retry is the polling interval while there is data to send, in case an interrupt is lost.
 	retry = 100 * time.Millisecond
-	// drainBound is how long Close waits for what is to be sent.
+	// drainBound limits how long Close waits for the send buffer to become empty.
 	drainBound = 2 * time.Second
 )
 
-// Port is an open serial port. Its methods may be called from several goroutines.
+// Port is an open serial port. Its methods may be called from several goroutines. It implements io.ReadWriteCloser.
 type Port struct {
 	ports driver.Ports
 	base  uint16
 	irq   driver.Interrupt
-	depth int // of the queue for sending
+	depth int // of the transmit FIFO
 
 	mu      sync.Mutex // guards all below
 	in, out buffer
 	failure error // ErrGone
 
-	// Each has one place and is sent to without blocking (full: it rings already).
-	kick    chan struct{} // Read and Write send when the loop has something to do
-	arrived chan struct{} // the loop sends when in is not empty
-	room    chan struct{} // the loop sends when out is not full, and when it is empty
+	// Each has capacity 1 and is sent to without blocking (full: a notification is already pending).
+	kick    chan struct{} // Read and Write send when loop has work
+	arrived chan struct{} // loop sends when in is not empty
+	room    chan struct{} // loop sends when out is not full
 
-	// Only one reads and one writes at a time: the token of each has one place.
+	// Locks for Read and Write, each with capacity 1: the caller that has sent to the channel holds the lock.
 	reading, writing chan struct{}
 
 	received, sent, overruns atomic.Uint64
 
-	done    chan struct{} // closed when the port is closed, or has gone
+	done    chan struct{} // closed when the port is closed or has failed
 	stopped sync.Once     // closes done
 	closing sync.Once
 	crew    crew.Crew
 }
 
-// Counters count since the port was opened.
+// Counters counts events since the port was opened.
 type Counters struct {
 	Received, Sent uint64 // bytes
-	Overruns       uint64 // times that the port itself had no room for what came
+	Overruns       uint64 // times that the port's receive FIFO overflowed
 }
 
-// Open takes over the serial port at a base, with the line that it interrupts by,
-// and sets 115200 bits a second, 8 data bits, no parity, 1 stop bit.
+// Open opens the serial port at I/O address base, which interrupts by the line gsi. It sets 115200 bits a second, 8
+// data bits, no parity, 1 stop bit. It returns ErrAbsent if there is no port.
 func Open(m driver.Machine, base uint16, gsi uint32, t driver.Trigger) (*Port, error) {
 	for _, v := range []uint8{0x5a, 0xa5} {
 		m.Out8(base+scratch, v)
@@ -128,6 +125,7 @@ func Open(m driver.Machine, base uint16, gsi uint32, t driver.Trigger) (*Port, e
 	return p, nil
 }
 
+// setUp configures the line and detects whether the FIFOs work.
 func (p *Port) setUp() {
 	p.put(enable, 0)
 	p.put(lineControl, divisor)
@@ -145,6 +143,7 @@ func (p *Port) setUp() {
 func (p *Port) get(register uint16) uint8    { return p.ports.In8(p.base + register) }
 func (p *Port) put(register uint16, v uint8) { p.ports.Out8(p.base+register, v) }
 
+// ring sends a notification without blocking.
 func ring(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -152,7 +151,7 @@ func ring(c chan struct{}) {
 	}
 }
 
-// loop owns the registers.
+// loop serves the port until it is closed or fails. Only loop accesses the registers after Open.
 func (p *Port) loop() {
 	timer := time.NewTimer(retry)
 	defer timer.Stop()
@@ -178,8 +177,8 @@ func (p *Port) loop() {
 	}
 }
 
-// attend moves bytes in both directions. more says that the port has not come to
-// an end; pending that it has still to send.
+// attend moves bytes in both directions. more reports that the port has more to do; pending that the send buffer is
+// not empty.
 func (p *Port) attend() (more, pending bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,14 +207,14 @@ func (p *Port) attend() (more, pending bool) {
 	if pending {
 		wanted |= enableEmpty
 	}
-	// To be written even if it is as it was: that has the port look at its reasons to
-	// interrupt again, and a line that rises is seen once only.
+	// Write the register even if it does not change: the write makes the port evaluate its interrupt conditions
+	// again. An edge-triggered line may otherwise stay asserted without a new edge.
 	p.put(enable, 0)
 	p.put(enable, wanted)
 	return more, pending
 }
 
-// step moves what can be moved at once, and reports whether that was anything.
+// step moves the bytes that can be moved without waiting, and reports whether there were any.
 func (p *Port) step() bool {
 	s := p.get(lineStatus)
 	if s == statusNothing {
@@ -241,7 +240,7 @@ func (p *Port) step() bool {
 	return moved
 }
 
-// enter takes the only place of a direction, and fails once the port has ended.
+// enter locks a direction. It returns an error when the port is closed or has failed.
 func (p *Port) enter(direction chan struct{}) error {
 	select {
 	case direction <- struct{}{}:
@@ -257,7 +256,7 @@ func (p *Port) enter(direction chan struct{}) error {
 	}
 }
 
-// Read waits for input and returns what is there, at most as much as fits into b.
+// Read waits for input and returns what is available, at most len(b) bytes.
 func (p *Port) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -275,7 +274,7 @@ func (p *Port) Read(b []byte) (int, error) {
 		}
 		p.mu.Unlock()
 		if n > 0 {
-			ring(p.kick) // there may be more in the port
+			ring(p.kick) // the port may have more bytes
 			return n, nil
 		}
 		select {
@@ -286,7 +285,7 @@ func (p *Port) Read(b []byte) (int, error) {
 	}
 }
 
-// Write returns when all of b is in the buffer for what is to be sent.
+// Write returns when all of b is in the send buffer.
 func (p *Port) Write(b []byte) (n int, err error) {
 	if err := p.enter(p.writing); err != nil {
 		return 0, err
@@ -312,7 +311,7 @@ func (p *Port) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Counters are those of the port.
+// Counters returns the counters of the port.
 func (p *Port) Counters() Counters {
 	return Counters{Received: p.received.Load(), Sent: p.sent.Load(), Overruns: p.overruns.Load()}
 }
@@ -326,8 +325,8 @@ func (p *Port) state() error {
 	return ErrClosed
 }
 
-// Close sends what is to be sent, for no longer than a bound, and leaves the port
-// without interrupts.
+// Close waits up to drainBound until the send buffer is empty, and disables the port's interrupts. It may be called
+// more than once.
 func (p *Port) Close() error {
 	p.closing.Do(func() {
 		p.drain()
@@ -338,7 +337,7 @@ func (p *Port) Close() error {
 	return nil
 }
 
-// drain waits until the buffer for what is to be sent is empty.
+// drain waits until the send buffer is empty, at most drainBound.
 func (p *Port) drain() {
 	timer := time.NewTimer(drainBound)
 	defer timer.Stop()
@@ -359,10 +358,10 @@ func (p *Port) drain() {
 	}
 }
 
-// buffer is a queue of bytes.
+// buffer is a circular buffer of bytes.
 type buffer struct {
 	bytes      [bufferSize]byte
-	head, tail uint32 // they wrap around
+	head, tail uint32 // total bytes taken and put; they wrap around
 }
 
 func (b *buffer) len() int  { return int(b.tail - b.head) }

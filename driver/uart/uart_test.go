@@ -13,7 +13,7 @@ import (
 	"loam/driver/uart"
 )
 
-// chip is a 16550 and the machine around it.
+// chip is a model of a 16550 and its machine.
 type chip struct {
 	driver.Machine
 	c chan struct{} // its line
@@ -22,10 +22,10 @@ type chip struct {
 	scratch uint8
 	control uint8
 	enabled uint8
-	input   []byte // what comes from outside
+	input   []byte // bytes that were received from outside
 	output  []byte
-	stuck   bool                        // it never becomes empty
-	read    func(register uint16) uint8 // lies; there are no interrupts then
+	stuck   bool                        // the transmitter never becomes empty
+	read    func(register uint16) uint8 // replaces register reads; disables interrupts
 }
 
 func newChip() *chip { return &chip{c: make(chan struct{}, 1)} }
@@ -87,7 +87,7 @@ func (c *chip) Out8(port uint16, v uint8) {
 	c.interrupt()
 }
 
-// interrupt raises the line if there is a reason. The lock is held.
+// interrupt raises the line if an interrupt condition holds. The caller holds the lock.
 func (c *chip) interrupt() {
 	if c.read != nil {
 		return
@@ -100,7 +100,7 @@ func (c *chip) interrupt() {
 	}
 }
 
-// typed is input from outside.
+// typed adds input from outside.
 func (c *chip) typed(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,14 +118,14 @@ func open(t *testing.T, c *chip) *uart.Port {
 	return p
 }
 
-// Bytes go both ways, in order, more than any buffer holds.
+// More bytes than any buffer holds are transferred in both directions, in order.
 func TestTransfer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChip()
 		p := open(t, c)
 		text := bytes.Repeat([]byte("serial text. "), 2000)
 		c.typed(text)
-		synctest.Wait() // the buffer is full, and the rest waits in the chip
+		synctest.Wait() // the buffer is full, and the rest is in the chip
 		got := make([]byte, len(text))
 		if _, err := io.ReadFull(p, got); err != nil || !bytes.Equal(got, text) {
 			t.Errorf("in: %v, equal: %v", err, bytes.Equal(got, text))
@@ -154,7 +154,7 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// Close ends who waits, after a bound if the port does not send.
+// Close unblocks Read and Write, after drainBound if the port does not send.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChip()
@@ -181,7 +181,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A port that is pulled out is an error, for whoever waits too.
+// The removal of a port is an error, also for calls in progress.
 func TestGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChip()
@@ -204,7 +204,7 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// An interrupt that is lost delays output, and does not stop it.
+// A lost interrupt delays output but does not stop it.
 func TestLostInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChip()
@@ -213,7 +213,7 @@ func TestLostInterrupt(t *testing.T) {
 		p.Write([]byte("late"))
 		synctest.Wait()
 		c.mu.Lock()
-		c.stuck = false // and nobody is told
+		c.stuck = false // without an interrupt
 		c.mu.Unlock()
 		time.Sleep(time.Second)
 		c.mu.Lock()
@@ -224,7 +224,7 @@ func TestLostInterrupt(t *testing.T) {
 	})
 }
 
-// A port that says anything, for ever, does not keep Close from ending.
+// Close returns even if the port reads as arbitrary values.
 func FuzzPort(f *testing.F) {
 	f.Add([]byte{0x61, 0x41})
 	f.Add([]byte{0xff})

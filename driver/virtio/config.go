@@ -2,12 +2,11 @@ package virtio
 
 import "fmt"
 
-// generationTries bounds how often the configuration is read again because it
-// changed meanwhile (section 2.5.1).
+// generationTries limits the attempts to read a configuration that changes meanwhile (section 2.5.1).
 const generationTries = 16
 
-// ReadConfig has read called until the configuration was the same from its begin to
-// its end. size is how many bytes of it read looks at.
+// ReadConfig calls read until the configuration has not changed during a call. size is the number of bytes that
+// read accesses. It returns ErrLayout if the configuration is shorter, or if it changes during every attempt.
 func (d *Device) ReadConfig(size int, read func(c Config)) error {
 	r := d.t.config()
 	if r == nil || r.Size() < size {
@@ -23,17 +22,17 @@ func (d *Device) ReadConfig(size int, read func(c Config)) error {
 	return d.wrap(fmt.Errorf("%w: its configuration does not stay", ErrLayout))
 }
 
-// Config reads fields of the configuration, each by its width (section 4.1.3.1).
+// Config reads fields of the configuration, with accesses of the field's width (section 4.1.3.1).
 type Config struct{ d *Device }
 
-// U8 is the field of one byte at a place.
+// U8 returns the one-byte field at an offset.
 func (c Config) U8(at int) uint8 { return c.d.t.config().Read8(at) }
 
-// U16 is a field of two bytes.
+// U16 returns a two-byte field.
 func (c Config) U16(at int) uint16 { return c.d.t.config().Read16(at) }
 
-// U32 is a field of four bytes.
+// U32 returns a four-byte field.
 func (c Config) U32(at int) uint32 { return c.d.t.config().Read32(at) }
 
-// U64 is a field of eight bytes, which is read in two halves.
+// U64 returns an eight-byte field, which is read in two halves.
 func (c Config) U64(at int) uint64 { return uint64(c.U32(at)) | uint64(c.U32(at+4))<<32 }

@@ -8,9 +8,13 @@ import (
 	"loam/driver"
 )
 
-// Device is a virtio device on its way through the steps of section 3.1.1. It
-// belongs to one driver, which opens it from one goroutine; Close, Err, Notify and
-// the queues may then be used from others. A step that fails closes the device.
+// Device is a virtio device during and after its initialisation (section 3.1.1). It belongs to one driver, which
+// initialises it from one goroutine. Afterwards Check, Close, Err, Fail and the queues may be used from other
+// goroutines. A step that fails closes the device.
+//
+// The states of a device are: probed; negotiated (Negotiate); set up (SetUp); started (Start), in which its queues
+// work; failed (Check or Fail), from which only Close leads; and closed. Err returns the error of the last two
+// states.
 type Device struct {
 	machine driver.Machine
 	t       transport
@@ -21,12 +25,12 @@ type Device struct {
 
 	mu      sync.Mutex // guards all below
 	closed  bool
-	failure error // why the device is of no use any more
-	last    error // what Close returned
+	failure error // why the device failed; nil while it works
+	last    error // result of Close
 }
 
-// resetBound is how long a device may take to reset, and resetTick how often it is
-// asked. Devices of monitors do it at once; section 2.4.2 has no bound.
+// resetBound is the timeout of a reset and resetTick the polling interval. Devices of monitors reset at once;
+// section 2.4.2 defines no timeout.
 const (
 	resetBound = 2 * time.Second
 	resetTick  = time.Millisecond
@@ -36,26 +40,25 @@ func newDevice(m driver.Machine, t transport) *Device {
 	return &Device{machine: m, t: t}
 }
 
-// String names the device for people.
+// String returns a name of the device for messages.
 func (d *Device) String() string { return fmt.Sprintf("virtio-%v, %s", d.t.kind(), d.t.name()) }
 
-// Kind is what the device is.
+// Kind returns the type of the device.
 func (d *Device) Kind() Kind { return d.t.kind() }
 
-// Machine is what the device is part of.
+// Machine returns the machine that the device belongs to.
 func (d *Device) Machine() driver.Machine { return d.machine }
 
 func (d *Device) wrap(err error) error { return fmt.Errorf("%v: %w", d, err) }
 
-// Negotiate resets the device and agrees on features: all of need, and of want what
-// the device has. VERSION_1 is always needed, and ACCESS_PLATFORM taken where it is
-// offered: the addresses that drivers give are those that machine.Memory says.
+// Negotiate resets the device and negotiates features: all of need, and those of want that the device offers.
+// VERSION_1 is always required. ACCESS_PLATFORM is accepted if it is offered, since drivers use only addresses from
+// driver.Memory. It returns ErrLegacy, ErrFeatures or ErrReset on failure.
 func (d *Device) Negotiate(need, want Features) error {
 	return d.NegotiateBy(need, func(Features) Features { return want })
 }
 
-// NegotiateBy is Negotiate for a driver that wants something only if the device
-// offers something else.
+// NegotiateBy is like Negotiate, for a driver whose optional features depend on what the device offers.
 func (d *Device) NegotiateBy(need Features, want func(offers Features) Features) error {
 	if err := d.reset(); err != nil {
 		d.closed = true
@@ -82,18 +85,17 @@ func (d *Device) NegotiateBy(need Features, want func(offers Features) Features)
 	return nil
 }
 
-// Has reports whether a feature was agreed on.
+// Has reports whether features were negotiated.
 func (d *Device) Has(f Features) bool { return d.accepts.Has(f) }
 
-// give gives the device up while it is being opened (section 3.1.1: FAILED), and
-// closes it.
+// give aborts the initialisation of the device with the status FAILED (section 3.1.1), and closes it.
 func (d *Device) give(err error) error {
 	d.t.setStatus(d.t.status() | statusFailed)
 	d.Close()
 	return d.wrap(err)
 }
 
-// reset waits until the device has stopped what it did.
+// reset resets the device and waits until it has stopped.
 func (d *Device) reset() error {
 	d.t.setStatus(0)
 	for start := time.Now(); d.t.status() != 0; time.Sleep(resetTick) {
@@ -104,14 +106,15 @@ func (d *Device) reset() error {
 	return nil
 }
 
-// QueueSpec is what a driver wants of a queue.
+// QueueSpec describes a queue that a driver needs.
 type QueueSpec struct {
 	Index    int
-	Size     int  // most descriptors: a power of two
-	Indirect bool // chains of several segments go into tables of their own, if the device can
+	Size     int  // maximum number of descriptors, a power of two
+	Indirect bool // chains of several segments use indirect tables, if the device supports them
+	Segments int  // maximum number of segments in a chain, at least MaxSegments
 }
 
-// SetUp makes queues, and their interrupts.
+// SetUp creates queues and their interrupts, after Negotiate and before Start. On error it closes the device.
 func (d *Device) SetUp(specs ...QueueSpec) ([]*Queue, error) {
 	for _, s := range specs {
 		if s.Index >= d.t.queues() {
@@ -134,7 +137,7 @@ func (d *Device) SetUp(specs ...QueueSpec) ([]*Queue, error) {
 	return d.queues, nil
 }
 
-// Start lets the device work.
+// Start completes the initialisation; the device may now use its queues.
 func (d *Device) Start() error {
 	d.t.setStatus(statusAcknowledge | statusDriver | statusFeaturesOK | statusDriverOK)
 	if d.t.status()&statusDriverOK == 0 {
@@ -143,11 +146,12 @@ func (d *Device) Start() error {
 	return nil
 }
 
-// Changed rings when the configuration has changed, or the device has broken: see
-// Check.
+// Changed returns a channel that receives when the configuration has changed or the device has failed. The driver
+// then calls Check.
 func (d *Device) Changed() <-chan struct{} { return d.interrupts.config }
 
-// Check asks the device whether it still works (section 2.1.2). The error is final.
+// Check reads the device's status and returns an error if the device has failed (section 2.1.2). The error is
+// permanent.
 func (d *Device) Check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -159,8 +163,8 @@ func (d *Device) Check() error {
 	return d.failure
 }
 
-// Fail says that the driver gives the device up, for the first reason that it finds.
-// The device is told.
+// Fail marks the device as failed with an error, and reports the failure to the device. Only the first call has an
+// effect.
 func (d *Device) Fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -170,7 +174,7 @@ func (d *Device) Fail(err error) {
 	}
 }
 
-// Err is why the device is of no use any more; nil while it is.
+// Err returns why the device failed, ErrClosed after Close, and nil while the device works.
 func (d *Device) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -180,10 +184,10 @@ func (d *Device) Err() error {
 	return d.failure
 }
 
-// Close resets the device and gives back its interrupts and queues. The driver has
-// stopped using them. After ErrReset the device may still write to memory that it
-// was given: that of the queues is kept from further use, and the driver must do so
-// with its own. Close may be called more than once, and returns the same.
+// Close resets the device and releases its interrupts and queues. The driver must not use them any more. If Close
+// returns ErrReset, the device may still write to memory that it was given. In this case the memory of the queues
+// is not reused, and the driver must not reuse its own buffers either. Further calls of Close return the same
+// result.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,7 +197,7 @@ func (d *Device) Close() error {
 	d.closed = true
 	d.last = d.reset()
 	if d.t.stop() {
-		d.last = nil // the bus keeps it from memory
+		d.last = nil // the bus prevents accesses to memory
 	}
 	d.interrupts.close()
 	if d.last != nil {

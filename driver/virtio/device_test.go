@@ -12,7 +12,7 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// echo is a device that fills what it may write with what it reads.
+// echo returns a device that copies the bytes it reads to those it may write.
 func echo() *model.Device {
 	return &model.Device{Kind: 4, Config: make([]byte, 16), Work: func(d *model.Device) {
 		for _, q := range d.Queues {
@@ -25,7 +25,7 @@ func echo() *model.Device {
 	}}
 }
 
-// each runs a test for every way in which the device can be there, in fake time.
+// each runs a test with every way to attach a device, in fake time.
 func each(t *testing.T, test func(t *testing.T, way string)) {
 	for way := range model.Ways {
 		t.Run(way, func(t *testing.T) {
@@ -38,8 +38,7 @@ func spec(i, size int) virtio.QueueSpec {
 	return virtio.QueueSpec{Index: i, Size: size, Indirect: true}
 }
 
-// A chain goes to the device and comes back, on every queue; afterwards nothing is
-// kept.
+// A chain is completed on every queue, and after Close no memory is in use.
 func TestDevice(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		for _, plain := range []bool{false, true} {
@@ -97,7 +96,7 @@ func TestDevice(t *testing.T) {
 	})
 }
 
-// The configuration is read again when it changes meanwhile, and not for ever.
+// A configuration that changes while it is read is read again, a limited number of times.
 func TestConfig(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		m, d := model.New(), echo()
@@ -119,8 +118,7 @@ func TestConfig(t *testing.T) {
 	})
 }
 
-// The driver learns that the configuration has changed, and that the device is
-// broken.
+// The driver is notified when the configuration changes and when the device fails.
 func TestChanged(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		m, d := model.New(), echo()
@@ -157,8 +155,7 @@ func open(t *testing.T, m *model.Machine, way string, d *model.Device) *virtio.D
 	return v
 }
 
-// A device that cannot be used is refused with a reason, in bounded time, and
-// nothing of it is kept.
+// A device that cannot be used is rejected with the right error within a limited time, and no memory stays in use.
 func TestRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(d *model.Device)
@@ -194,8 +191,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A device that does not reset is not waited for longer than the bound, and what it
-// may still write to is not used again, unless the bus keeps it from there.
+// Close of a device that does not reset returns after resetBound. The memory of its queues is not reused, unless
+// the bus blocks the device's accesses.
 func TestNeverResets(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		m, d := model.New(), echo()
@@ -215,7 +212,7 @@ func TestNeverResets(t *testing.T) {
 	})
 }
 
-// A device that does not answer is waited for until the bound.
+// Wait for a device that does not respond returns after its bound.
 func TestWaitBound(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		m, d := model.New(), echo()
@@ -242,7 +239,7 @@ func TestWaitBound(t *testing.T) {
 	})
 }
 
-// Registers that read as anything lead to an error or a device, never to a panic.
+// Arbitrary register values lead to an error or a working device, never to a panic.
 func FuzzProbe(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3}, false)
 	f.Add([]byte{0xff}, true)

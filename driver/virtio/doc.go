@@ -1,27 +1,24 @@
-// Package virtio speaks to virtio devices: Virtual I/O Device (VIRTIO) Version 1.2,
-// whose sections are cited everywhere here. Devices that only know the interface
-// before version 1.0 ("legacy") are refused.
+// Package virtio implements the driver's side of virtio devices: Virtual I/O Device (VIRTIO) Version 1.2, to which
+// all section numbers refer. Devices that support only the interface before version 1.0 ("legacy") are rejected.
 //
-// Read in this order: ring.go (the split virtqueue, which is pure), queue.go (one
-// with its device), device.go (the life of a device), transport.go, pci.go and
-// mmio.go (where its registers are), interrupt.go (who is woken).
+// Reading order: ring.go (the split virtqueue, without I/O), queue.go (a ring and its device), device.go (the life
+// cycle of a device), transport.go, pci.go and mmio.go (registers), interrupt.go.
 //
-// A driver probes a device, negotiates features, sets up queues, and starts:
+// A driver probes a device, negotiates features, sets up queues, and starts it:
 //
 //	d, err := virtio.ProbePCI(machine, function)
 //	err = d.Negotiate(need, want)
 //	queues, err := d.SetUp(virtio.QueueSpec{Size: 256})
 //	err = d.Start()
 //
-// What a device writes is not believed. A ring checks every completion against
-// what it has asked for; the first that makes no sense is ErrNonsense, and the ring
-// is over: who cannot count cannot be trusted with memory. What a device must do by
-// itself (reset, answer a request) is waited for with a bound.
+// Devices are not trusted. A ring checks every completion against its outstanding requests. The first invalid one
+// returns ErrNonsense and disables the ring: a device that makes such an error cannot be trusted with memory. Every
+// wait for a device (a reset, a response) has a timeout.
 package virtio
 
 import "errors"
 
-// Errors. They are wrapped with the device that they are about.
+// Errors, wrapped with the name of the device.
 var (
 	ErrNotVirtio = errors.New("virtio: not a virtio device")
 	ErrGone      = errors.New("virtio: the device does not answer any more")

@@ -1,10 +1,10 @@
 package virtio
 
-// Features is a set of things that a device offers or a driver accepts (section
-// 2.2). Bits 0 to 23 and 50 to 63 belong to the kind of device.
+// Features is a set of features that a device offers or a driver accepts (section 2.2). Bits 0 to 23 and 50 to 63
+// depend on the type of device.
 type Features uint64
 
-// Features of every kind of device (section 6).
+// Features of all types of device (section 6).
 const (
 	Indirect       Features = 1 << 28 // VIRTIO_F_INDIRECT_DESC
 	EventIndex     Features = 1 << 29 // VIRTIO_F_EVENT_IDX
@@ -12,13 +12,13 @@ const (
 	AccessPlatform Features = 1 << 33 // VIRTIO_F_ACCESS_PLATFORM
 )
 
-// Has reports whether all of want are in the set.
+// Has reports whether the set contains all of want.
 func (f Features) Has(want Features) bool { return f&want == want }
 
-// Kind says what a device is (section 5).
+// Kind is the type of a device (section 5).
 type Kind uint16
 
-// Kinds that Loam has drivers for.
+// Types of device that Loam has drivers for.
 const (
 	Net     Kind = 1
 	Block   Kind = 2
@@ -26,6 +26,7 @@ const (
 	Entropy Kind = 4
 )
 
+// String returns the name that QEMU uses for the type of device.
 func (k Kind) String() string {
 	switch k {
 	case Net:

@@ -8,16 +8,15 @@ import (
 	"loam/driver/pci"
 )
 
-// Places are where a machine may have devices; each may be empty.
+// Places are the places to search for devices; each may be empty.
 type Places struct {
 	Bus         *pci.Bus
-	DSDT        []byte // of firmware: see acpi.Tables.DSDT
+	DSDT        []byte // of the firmware: see acpi.Tables.DSDT
 	CommandLine string // see ParseCommandLine
 }
 
-// Find probes all places and returns the devices there, those on the PCI bus first,
-// and why devices that are there were refused. Two places that are the same count
-// once.
+// Find probes all places. It returns the virtio devices, those on the PCI bus first, and an error for each virtio
+// device that was rejected. An address that is listed twice is probed once.
 func Find(m driver.Machine, p Places) (devices []*Device, refused []error) {
 	probed := func(d *Device, err error) {
 		switch {
@@ -42,7 +41,7 @@ func Find(m driver.Machine, p Places) (devices []*Device, refused []error) {
 	return devices, refused
 }
 
-// fromDSDT lists the devices that firmware describes.
+// fromDSDT returns the devices that firmware describes in the DSDT.
 func fromDSDT(dsdt []byte) (all []MMIO) {
 	for at := 0; ; {
 		d, next, ok := acpi.NextVirtioMMIO(dsdt, at)

@@ -5,22 +5,22 @@ import (
 	"loam/internal/crew"
 )
 
-// interrupts are those of a device. There are three ways:
+// interrupts are the interrupts of a device. There are three configurations:
 //
-//	a message for every queue and one for the configuration: each wakes its owner
-//	one message for all: a goroutine wakes everybody
-//	a line: a goroutine asks the device why, and wakes everybody whom it may concern
+//	a message for every queue and one for the configuration: each notifies its user
+//	one message for all: a goroutine notifies all users
+//	a line: a goroutine reads the reason from the device and notifies the users concerned
 type interrupts struct {
 	config <-chan struct{} // see Device.Changed
 	all    []driver.Interrupt
-	shared chan struct{} // config, where one interrupt serves all
+	shared chan struct{} // used as config if one interrupt serves all
 
-	stop chan struct{} // closed by close: the goroutine ends
+	stop chan struct{} // closed by close; ends the goroutine
 	crew crew.Crew
 }
 
-// connect connects the interrupts of the device. What was connected before an error
-// is given back by close.
+// connect allocates the interrupts of the device. After an error, close releases the interrupts that were
+// allocated.
 func (d *Device) connect() error {
 	d.interrupts.stop = make(chan struct{})
 	wanted := len(d.queues) + 1
@@ -37,7 +37,7 @@ func (d *Device) connect() error {
 	return nil
 }
 
-// message allots an interrupt and has vector number v raise it.
+// message allocates a message-signalled interrupt.
 func (d *Device) message() (driver.Interrupt, driver.Message, error) {
 	i, m, err := d.machine.Message()
 	if err == nil {
@@ -46,6 +46,7 @@ func (d *Device) message() (driver.Interrupt, driver.Message, error) {
 	return i, m, err
 }
 
+// connectEach assigns a message to the configuration and to each queue.
 func (d *Device) connectEach() error {
 	i, m, err := d.message()
 	if err != nil {
@@ -66,6 +67,7 @@ func (d *Device) connectEach() error {
 	return nil
 }
 
+// connectShared assigns a single message to the configuration and all queues.
 func (d *Device) connectShared() error {
 	i, m, err := d.message()
 	if err != nil {
@@ -79,13 +81,13 @@ func (d *Device) connectShared() error {
 			return err
 		}
 	}
-	d.interrupts.all = nil // dispatch puts it in
+	d.interrupts.all = nil // dispatch adds it
 	d.dispatch(i, func() uint32 { return interruptQueue | interruptConfig })
 	return nil
 }
 
-// dispatch starts the goroutine for one interrupt that serves all. reason says whom
-// it is for.
+// dispatch starts the goroutine for an interrupt that serves all queues. reason returns bits of interruptQueue and
+// interruptConfig.
 func (d *Device) dispatch(i driver.Interrupt, reason func() uint32) {
 	x := &d.interrupts
 	x.all = append(x.all, i)
@@ -94,7 +96,7 @@ func (d *Device) dispatch(i driver.Interrupt, reason func() uint32) {
 	x.crew.Start(func() { d.distribute(i, reason) })
 }
 
-// distribute wakes whom an interrupt is for, until close.
+// distribute forwards notifications of an interrupt until close.
 func (d *Device) distribute(i driver.Interrupt, reason func() uint32) {
 	x := &d.interrupts
 	for {
@@ -119,7 +121,7 @@ func (d *Device) distribute(i driver.Interrupt, reason func() uint32) {
 	}
 }
 
-// close ends the goroutine and gives the interrupts back. The device is stopped.
+// close ends the goroutine and releases the interrupts. The device must be stopped.
 func (x *interrupts) close() {
 	if x.stop == nil {
 		return

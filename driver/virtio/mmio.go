@@ -9,13 +9,13 @@ import (
 	"loam/driver"
 )
 
-// Virtio over MMIO (section 4.2), of version 2.
+// Virtio over MMIO (section 4.2), version 2.
 
-// MMIO is a device whose registers are at a fixed place, as firmware (acpi.VirtioMMIO)
-// or the command line says.
+// MMIO is the location of a device with memory-mapped registers, from firmware (acpi.VirtioMMIO) or the command
+// line.
 type MMIO struct {
 	Address uint64
-	Size    int // bytes of registers
+	Size    int // size of the registers in bytes
 	GSI     uint32
 	Trigger driver.Trigger
 }
@@ -45,10 +45,10 @@ const (
 
 	magic = 0x74726976 // "virt"
 
-	mostMMIO = 1 << 20 // bytes of registers; more than any device has
+	mostMMIO = 1 << 20 // limit for the size of the registers in bytes; larger than any device needs
 )
 
-// mmioTransport is such a device.
+// mmioTransport is a device over MMIO.
 type mmioTransport struct {
 	machine    driver.Machine
 	where      MMIO
@@ -57,8 +57,8 @@ type mmioTransport struct {
 	deviceKind Kind
 }
 
-// ProbeMMIO makes a device of registers at a place. A place where nothing was
-// plugged in has kind 0, and is ErrNotVirtio.
+// ProbeMMIO returns the device at a location. It returns ErrNotVirtio if there is none, or only an empty slot
+// (device ID 0), and ErrLegacy for a legacy device.
 func ProbeMMIO(m driver.Machine, where MMIO) (*Device, error) {
 	t := &mmioTransport{machine: m, where: where}
 	if where.Size < mmioConfig {
@@ -109,7 +109,7 @@ func (t *mmioTransport) setFeatures(f Features) {
 func (t *mmioTransport) config() driver.Registers { return t.device }
 func (t *mmioTransport) generation() uint32       { return t.registers.Read32(mmioGeneration) }
 
-// queues: the transport does not say; maxQueue does.
+// queues returns the maximum: the transport does not report a number. maxQueue reports whether a queue exists.
 func (t *mmioTransport) queues() int { return 1 << 16 }
 
 func (t *mmioTransport) maxQueue(i int) int {
@@ -151,13 +151,12 @@ func (t *mmioTransport) acknowledge() uint32 {
 	return v
 }
 
-// stop: there is no bus that could keep the device from memory.
+// stop returns false: there is no bus that could block the device's accesses to memory.
 func (t *mmioTransport) stop() bool { return false }
 
-// ParseCommandLine finds the devices that a kernel's command line names, as QEMU's
-// microvm and Firecracker tell of them where there is no ACPI (section 4.2.2.3.1 has
-// the form): virtio_mmio.device=<size>@<address>:<interrupt>[:<id>]. What does not
-// have that form is passed over.
+// ParseCommandLine returns the devices on a kernel command line. QEMU's microvm and Firecracker describe their
+// devices there without ACPI, in the form of section 4.2.2.3.1:
+// virtio_mmio.device=<size>@<address>:<interrupt>[:<id>]. Anything else is ignored.
 func ParseCommandLine(text string) []MMIO {
 	var devices []MMIO
 	for word := range strings.FieldsSeq(text) {
@@ -170,6 +169,7 @@ func ParseCommandLine(text string) []MMIO {
 	return devices
 }
 
+// parseMMIO parses the value of one virtio_mmio.device argument.
 func parseMMIO(text string) (d MMIO, ok bool) {
 	size, rest, ok := strings.Cut(text, "@")
 	if !ok {
@@ -195,7 +195,7 @@ func parseMMIO(text string) (d MMIO, ok bool) {
 	return MMIO{Address: at, Size: int(n), GSI: uint32(gsi), Trigger: driver.EdgeHigh}, true
 }
 
-// parseSize reads a number that may end in K, M or G.
+// parseSize parses a number with an optional suffix K, M or G.
 func parseSize(text string) (uint64, error) {
 	shift := 0
 	if n := len(text); n > 0 {

@@ -8,24 +8,25 @@ import (
 	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/driver"
 )
 
-// The driver shows a chain and then asks whether the device wants to hear of it; the
-// device says that it wants to, and then looks for chains. One of the two must see
-// the other (section 2.7.13.4.1), or both wait for ever. The ring is where a device's
-// is, outside Go's heap: there the race detector's own atomic stores are plain ones.
+// The driver publishes a chain and then checks whether the device wants a notification. The device requests a
+// notification and then checks for chains. At least one of them must see the other's write (section 2.7.13.4.1), or
+// both wait for ever. The ring is outside of Go's heap, as in a guest: there the race detector's atomic stores are
+// ordinary stores.
 func TestPublishIsOrdered(t *testing.T) {
 	const size, rounds = 64, 20000
-	memory, err := syscall.Mmap(-1, 0, ringBytes(size), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	memory, err := syscall.Mmap(-1, 0, ringBytes(size), linux.PROT_READ|linux.PROT_WRITE, linux.MAP_ANON|linux.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Munmap(memory)
-	r := newRing(size, memory, driver.Buffer{}, true)
+	r := newRing(size, MaxSegments, memory, driver.Buffer{}, true)
 
-	// Each side counts its rounds in one word, and begins one when the other's
-	// word has come as far.
+	// Each side counts its steps in one word, and starts a step when the other side's word has reached the same
+	// count.
 	var driverAt, deviceAt atomic.Uint32
 	seen := make([]bool, rounds) // by the device
 	done := make(chan struct{})  // closed by the device after its last round
@@ -40,7 +41,7 @@ func TestPublishIsOrdered(t *testing.T) {
 	}()
 	wanted := make([]bool, rounds)
 	for i := range uint32(rounds) {
-		r.availEvent.Swap(i - 1 - size) // long ago
+		r.availEvent.Swap(i - 1 - size) // an event index that has passed long ago
 		r.added++
 		meet(&driverAt, &deviceAt)
 		wanted[i] = r.Publish()
@@ -54,7 +55,7 @@ func TestPublishIsOrdered(t *testing.T) {
 	}
 }
 
-// meet waits until the other side has come to the same point.
+// meet waits until the other side has reached the same step.
 func meet(mine, other *atomic.Uint32) {
 	n := mine.Add(1)
 	for spins := 1; other.Load() < n; spins++ {

@@ -9,9 +9,8 @@ import (
 
 // Virtio over PCI (section 4.1).
 
-// pciVendor is the vendor of all virtio devices; their kind is in the device
-// number. Numbers below pciModern are of devices that speak the legacy interface
-// too, whose kind is in the subsystem.
+// pciVendor is the vendor ID of all virtio devices. From pciModern on, the device ID contains the type of device.
+// Smaller device IDs are of devices that support the legacy interface too; the subsystem ID is their type.
 const (
 	pciVendor = 0x1af4
 	pciOldest = 0x1000
@@ -19,7 +18,7 @@ const (
 	pciNewest = 0x107f
 )
 
-// Types of the capabilities that say where registers are (section 4.1.4).
+// Types of the capabilities that locate registers (section 4.1.4).
 const (
 	capCommon = 1
 	capNotify = 2
@@ -55,13 +54,14 @@ type pciTransport struct {
 	common     driver.Registers
 	notifies   driver.Registers
 	isr        driver.Registers
-	device     driver.Registers // nil: there is no configuration
+	device     driver.Registers // nil: the device has no configuration
 	multiplier int              // bytes between the notify registers of queues
-	notifyAt   []int            // of each queue
-	msix       *pci.MSIX        // nil: interrupts by line
+	notifyAt   []int            // offset of each queue's notify register
+	msix       *pci.MSIX        // nil: it uses its interrupt line
 }
 
-// ProbePCI makes a device of a PCI function.
+// ProbePCI returns the virtio device of a PCI function. It enables the function. It returns ErrNotVirtio for other
+// devices, and ErrLegacy for a legacy device.
 func ProbePCI(m driver.Machine, f *pci.Function) (*Device, error) {
 	if f.Vendor != pciVendor || f.Device < pciOldest || f.Device > pciNewest {
 		return nil, fmt.Errorf("%v: %w", f, ErrNotVirtio)
@@ -84,8 +84,8 @@ func ProbePCI(m driver.Machine, f *pci.Function) (*Device, error) {
 	return newDevice(m, t), nil
 }
 
-// findRegisters finds the four windows. Of several of a type the first that can be
-// used counts (section 4.1.4.1).
+// findRegisters locates the four kinds of registers. If there are several capabilities of a type, the first usable
+// one applies (section 4.1.4.1).
 func (t *pciTransport) findRegisters() error {
 	any := false
 	for _, c := range t.f.Capabilities() {
@@ -95,7 +95,7 @@ func (t *pciTransport) findRegisters() error {
 		any = true
 		head, bar := t.f.Read32(c.At), t.f.Read32(c.At+4)
 		offset, length := t.f.Read32(c.At+8), t.f.Read32(c.At+12)
-		const typed = 16 // bytes of the capability
+		const typed = 16 // size of the capability in bytes
 		if head>>16&0xff < typed {
 			continue
 		}
@@ -110,13 +110,14 @@ func (t *pciTransport) findRegisters() error {
 	return nil
 }
 
-// mostConfig is more than the configuration of any kind of device, and mostNotify
-// than the notify registers of all queues a page apart, in bytes.
+// mostConfig and mostNotify limit the sizes of registers, in bytes. No type of device has a larger configuration,
+// and mostNotify suffices for the notify registers of all queues, a page apart.
 const (
 	mostConfig = 4096
 	mostNotify = 65536 * 4096
 )
 
+// window maps the registers that a capability describes, if they are valid and the first of their type.
 func (t *pciTransport) window(kind uint32, at, bar int, offset, length uint64) {
 	place := map[uint32]struct {
 		to   *driver.Registers
@@ -170,6 +171,7 @@ func (t *pciTransport) maxQueue(i int) int {
 	return int(t.common.Read16(commonQueueSize))
 }
 
+// setQueue implements transport. It checks that the queue's notify register is in range.
 func (t *pciTransport) setQueue(i int, q queueMemory) error {
 	t.common.Write16(commonQueueSelect, uint16(i))
 	at := int(t.common.Read16(commonQueueNotifyOff)) * t.multiplier
@@ -188,7 +190,7 @@ func (t *pciTransport) setQueue(i int, q queueMemory) error {
 	return nil
 }
 
-// write64 writes the halves one by one (section 4.1.3.1).
+// write64 writes the two halves separately (section 4.1.3.1).
 func (t *pciTransport) write64(at int, v uint64) {
 	t.common.Write32(at, uint32(v))
 	t.common.Write32(at+4, uint32(v>>32))
@@ -203,6 +205,7 @@ func (t *pciTransport) vectors() int {
 	return t.msix.Len()
 }
 
+// setVector implements transport. Both the MSI-X table and the device's own register are set.
 func (t *pciTransport) setVector(i, vector int, m driver.Message) error {
 	if err := t.msix.Set(vector, m); err != nil {
 		return err

@@ -8,40 +8,41 @@ import (
 	"loam/driver"
 )
 
-// Queue is a ring with its device. One goroutine uses it at a time.
+// Queue is a ring together with its device. Only one goroutine may use it at a time.
 type Queue struct {
 	*Ring
 	device   *Device
 	index    int
-	buffer   driver.Buffer // of the ring
-	indirect driver.Buffer // of its indirect tables
-	c        chan struct{} // see C, where one interrupt serves several queues
+	buffer   driver.Buffer // memory of the ring
+	indirect driver.Buffer // memory of its indirect tables
+	c        chan struct{} // see C; used if one interrupt serves several queues
 	own      driver.Interrupt
 }
 
-// newQueue allocates a queue.
+// newQueue allocates a queue. It returns ErrQueue if the device does not have it.
 func (d *Device) newQueue(s QueueSpec) (*Queue, error) {
 	most := d.t.maxQueue(s.Index)
 	if most < MinRing {
 		return nil, fmt.Errorf("%w: queue %d has room for %d descriptors", ErrQueue, s.Index, most)
 	}
-	size := min(s.Size, 1<<(bits.Len(uint(min(most, MaxRing)))-1)) // down to a power of two
+	size := min(s.Size, 1<<(bits.Len(uint(min(most, MaxRing)))-1)) // rounded down to a power of two
+	segments := max(s.Segments, MaxSegments)
 	q := &Queue{device: d, index: s.Index, c: make(chan struct{}, 1)}
 	var err error
 	if q.buffer, err = d.machine.Allocate(ringBytes(size), RingAlign); err != nil {
 		return nil, err
 	}
 	if d.Has(Indirect) && s.Indirect {
-		if q.indirect, err = d.machine.Allocate(indirectBytes(size), RingAlign); err != nil {
+		if q.indirect, err = d.machine.Allocate(indirectBytes(size, segments), RingAlign); err != nil {
 			d.machine.Free(q.buffer)
 			return nil, err
 		}
 	}
-	q.Ring = newRing(size, q.buffer.Bytes, q.indirect, d.Has(EventIndex))
+	q.Ring = newRing(size, segments, q.buffer.Bytes, q.indirect, d.Has(EventIndex))
 	return q, nil
 }
 
-// memory is where the ring is for the device.
+// memory returns the device addresses of the ring.
 func (q *Queue) memory() queueMemory {
 	at := q.buffer.Address
 	return queueMemory{size: q.size, descriptors: at, avail: at + uint64(availAt(q.size)), used: at + uint64(usedAt(q.size))}
@@ -54,8 +55,8 @@ func (q *Queue) free() {
 	}
 }
 
-// C rings when the queue's interrupt has come: see driver.Interrupt. A ring may be
-// meant for another queue of the device.
+// C returns a channel that receives after the queue's interrupt: see driver.Interrupt. A notification may be for
+// another queue of the device.
 func (q *Queue) C() <-chan struct{} {
 	if q.own != nil {
 		return q.own.C()
@@ -63,18 +64,17 @@ func (q *Queue) C() <-chan struct{} {
 	return q.c
 }
 
-// Kick publishes what was added, and notifies the device if it wants that.
+// Kick publishes the chains that were added, and notifies the device if it has requested that.
 func (q *Queue) Kick() {
 	if q.Publish() {
 		q.device.t.notify(q.index)
 	}
 }
 
-// Nudge notifies the device whether it wants that or not: for a device that has not
-// answered for long.
+// Nudge notifies the device unconditionally, for a device that has not responded for a long time.
 func (q *Queue) Nudge() { q.device.t.notify(q.index) }
 
-// ring wakes whoever waits at C, where the queue shares its interrupt with others.
+// ring notifies the receiver of C if the queue shares its interrupt.
 func (q *Queue) ring() {
 	select {
 	case q.c <- struct{}{}:
@@ -82,8 +82,8 @@ func (q *Queue) ring() {
 	}
 }
 
-// Wait waits until Take has something to return, for no longer than bound. It
-// returns ErrTimeout after that, and ErrClosed when done is closed.
+// Wait waits until Take has a chain to return. It returns ErrTimeout after bound, and ErrClosed when done is
+// closed.
 func (q *Queue) Wait(bound time.Duration, done <-chan struct{}) error {
 	if q.Arm(1) {
 		return nil
@@ -96,7 +96,7 @@ func (q *Queue) Wait(bound time.Duration, done <-chan struct{}) error {
 		case <-done:
 			return ErrClosed
 		case <-timer.C:
-			// The last look: the interrupt may have been lost.
+			// A last check: the interrupt may have been lost.
 			if q.Arm(1) {
 				return nil
 			}

@@ -8,81 +8,78 @@ import (
 	"loam/driver"
 )
 
-// A Ring is the driver's side of a split virtqueue (section 2.7), over a piece of
-// memory that the device sees too. It is pure: no goroutine, clock or register.
+// Ring is the driver's side of a split virtqueue (section 2.7), in memory that is shared with the device. It uses
+// no goroutines, clocks or registers.
 //
-//	descriptor table   the driver writes: where a piece of memory is
-//	available ring     the driver writes: which chains of descriptors to work on
-//	used ring          the device writes: which chains it is done with
+//	descriptor table   written by the driver: addresses of memory
+//	available ring     written by the driver: chains of descriptors for the device
+//	used ring          written by the device: chains that it has completed
 //
-// A chain is named by its head, the index of its first descriptor. What the ring
-// must remember of a chain is kept in memory of its own, never read back from the
-// table: a device may scribble over that. So whatever the device writes, no index
-// leaves its array, and no chain is returned that was not given to the device or
-// was returned already.
+// A chain is identified by its head, the index of its first descriptor. The state of a chain is kept in private
+// memory and never read back from the table, which a device could overwrite. So whatever the device writes, no
+// index is out of range, and a chain is returned only if the device has it.
 //
-// Both sides look at the other's index while it changes. Each index shares four
-// aligned bytes with a flags field of the same writer, and is read and written with
-// them, atomically: whoever sees the index sees what was written before it. Where a
-// load of the other side's word follows, as in section 2.7.13.4.1, the word is
-// swapped, not stored: under the race detector, a store to memory outside Go's heap
-// is a plain one, which the load may overtake.
+// Each side reads the other's index while it may change. An index is in one aligned 32-bit word together with a
+// flags field of the same writer. The word is read and written atomically, so a reader that sees an index also sees
+// all earlier writes. Where a load of the other side's word must follow a store (section 2.7.13.4.1), the word is
+// swapped instead of stored: under the race detector, an atomic store to memory outside of Go's heap is an ordinary
+// store, and the load could be reordered before it.
 type Ring struct {
 	size       int
 	memory     []byte
-	indirect   []byte // one table of indirectLen descriptors for every head; nil: none
-	indirectAt uint64 // its device address
+	indirect   []byte // one table of most descriptors for each head; nil: none
+	most       int    // maximum number of segments in a chain
+	indirectAt uint64 // device address of indirect
 	eventIndex bool
 
-	availIndex *atomic.Uint32 // flags, index
-	usedEvent  *atomic.Uint32 // interrupt when the used index passes it
-	usedIndex  *atomic.Uint32 // flags, index
-	availEvent *atomic.Uint32 // notify when the available index passes it
+	availIndex *atomic.Uint32 // flags in the lower half, index in the upper half
+	usedEvent  *atomic.Uint32 // the device interrupts when the used index passes it
+	usedIndex  *atomic.Uint32 // flags in the lower half, index in the upper half
+	availEvent *atomic.Uint32 // the driver notifies when the available index passes it
 	availRing  []byte
 	usedRing   []byte
 
-	next     []uint16 // of each descriptor, the one behind it in its chain or in the free list
+	next     []uint16 // for each descriptor, the next one in its chain or in the free list
 	chains   []chain  // by head
 	freeHead uint16
-	free     int // descriptors
-	held     int // chains that the device has
+	free     int // number of free descriptors
+	held     int // number of chains that the device has
 
-	added     uint16 // available index, with chains that are not published yet
+	added     uint16 // available index, including chains that are not published yet
 	published uint16
-	taken     uint16 // used index up to which completions were returned
-	err       error  // ErrNonsense: the ring is over
+	taken     uint16 // used index up to which completions have been returned
+	err       error  // ErrNonsense: the ring is disabled
 
 	counters RingCounters
 }
 
-// chain is what the ring knows of a chain that the device has. descriptors is 0 if
-// it has none of that head.
+// chain is the state of a chain that the device has. descriptors is 0 if the device has no chain with that head.
 type chain struct {
 	descriptors uint16
-	writable    uint32 // bytes that the device may write
+	writable    uint32 // number of bytes that the device may write
 }
 
-// RingCounters count since the ring was made.
+// RingCounters counts events since the ring was created.
 type RingCounters struct {
-	Added     uint64 // chains given to the device
-	Completed uint64 // chains that came back
-	Published uint64 // times that the device was shown new chains
-	Notified  uint64 // times that it wanted to be told
-	Nonsense  uint64 // completions that made no sense; the first ends the ring
+	Added     uint64 // chains passed to the device
+	Completed uint64 // chains that the device has completed
+	Published uint64 // times that new chains were published
+	Notified  uint64 // times that the device had to be notified
+	Nonsense  uint64 // invalid completions; the first disables the ring
 }
 
-// Sizes of the parts (section 2.7).
+// Sizes of the parts in bytes (section 2.7).
 const (
 	descriptorLen = 16
 	usedLen       = 8
-	indirectLen   = 20 // descriptors of an indirect table: a GSO frame in pages
+	indirectLen   = 20 // descriptors of an indirect table: enough for a GSO frame in pages
 
-	// MinRing and MaxRing bound the number of descriptors, a power of two. A queue
-	// of one has no room for words where its event would be.
+	// MinRing and MaxRing are the bounds of the number of descriptors, a power of two. A ring of one descriptor has
+	// no room for the event words.
 	MinRing = 2
 	MaxRing = 32768
 
-	// MaxSegments is the most that Add takes.
+	// MaxSegments is the maximum number of segments of Add, unless QueueSpec.Segments is larger.
 	MaxSegments = indirectLen
 )
 
@@ -98,49 +95,48 @@ const (
 
 var le = binary.LittleEndian
 
-// Places of the parts in the memory of a ring of size descriptors. Behind each
-// ring is its event word.
-func availAt(size int) int       { return size * descriptorLen }
-func usedAt(size int) int        { return availAt(size) + 4 + 2*size + 4 }
-func ringBytes(size int) int     { return usedAt(size) + 4 + usedLen*size + 4 }
-func indirectBytes(size int) int { return size * indirectLen * descriptorLen }
+// Offsets of the parts in the memory of a ring of size descriptors. Each ring is followed by its event word.
+func availAt(size int) int             { return size * descriptorLen }
+func usedAt(size int) int              { return availAt(size) + 4 + 2*size + 4 }
+func ringBytes(size int) int           { return usedAt(size) + 4 + usedLen*size + 4 }
+func indirectBytes(size, most int) int { return size * most * descriptorLen }
 
-// RingAlign is what the device address of a ring is a multiple of.
+// RingAlign is the alignment of a ring's device address.
 const RingAlign = 16
 
-// newRing makes a ring of size descriptors in memory of ringBytes(size) zeros.
-// indirect is empty or of indirectBytes(size).
-func newRing(size int, memory []byte, indirect driver.Buffer, eventIndex bool) *Ring {
+// newRing creates a ring of size descriptors in memory, which is zeroed and has ringBytes(size) bytes. indirect is
+// empty or has indirectBytes(size, most) bytes. most is the maximum number of segments of a chain.
+func newRing(size, most int, memory []byte, indirect driver.Buffer, eventIndex bool) *Ring {
 	avail, used := availAt(size), usedAt(size)
 	r := &Ring{
-		size: size, memory: memory, indirect: indirect.Bytes, indirectAt: indirect.Address, eventIndex: eventIndex,
+		size: size, memory: memory, indirect: indirect.Bytes, indirectAt: indirect.Address, most: most, eventIndex: eventIndex,
 		availIndex: word(memory, avail), usedEvent: word(memory, avail+4+2*size), availRing: memory[avail+4:][:2*size],
 		usedIndex: word(memory, used), availEvent: word(memory, used+4+usedLen*size), usedRing: memory[used+4:][:usedLen*size],
 		next: make([]uint16, size), chains: make([]chain, size), free: size,
 	}
 	for i := range r.next {
-		r.next[i] = uint16(i + 1) // the last is never followed: free counts
+		r.next[i] = uint16(i + 1) // the last link is never followed: free counts the descriptors
 	}
 	return r
 }
 
-// Size is how many descriptors there are: heads are below it.
+// Size returns the number of descriptors. Heads are smaller.
 func (r *Ring) Size() int { return r.size }
 
-// Held is how many chains the device has.
+// Held returns the number of chains that the device has.
 func (r *Ring) Held() int { return r.held }
 
-// Counters are those of the ring.
+// Counters returns the counters of the ring.
 func (r *Ring) Counters() RingCounters { return r.counters }
 
 // Fits reports whether there is room for a chain of n segments.
 func (r *Ring) Fits(n int) bool {
-	return r.err == nil && n <= MaxSegments && (n <= r.free || r.indirect != nil && r.free > 0)
+	return r.err == nil && n <= r.most && (n <= r.free || r.indirect != nil && r.free > 0)
 }
 
-// Add makes a chain of what the device reads and then what it writes, one segment
-// at least. There is room: see Fits. The device learns of it by Publish. The memory
-// is the device's until the chain comes back.
+// Add adds a chain: first the segments that the device reads, then those that it writes, at least one in all. It
+// panics if there is no room: see Fits. The device sees the chain after Publish. The memory belongs to the device
+// until the chain is completed.
 func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	n := len(out) + len(in)
 	if n == 0 || !r.Fits(n) {
@@ -149,7 +145,7 @@ func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	head = r.freeHead
 	c := &r.chains[head]
 	if n > 1 && r.indirect != nil {
-		table := int(head) * indirectLen * descriptorLen
+		table := int(head) * r.most * descriptorLen
 		c.writable = r.fill(r.indirect[table:], out, in, nil)
 		r.put(r.memory[int(head)*descriptorLen:], driver.Segment{Address: r.indirectAt + uint64(table), Size: n * descriptorLen}, descriptorIndirect, 0)
 		c.descriptors = 1
@@ -166,8 +162,8 @@ func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	return head
 }
 
-// fill writes descriptors into a table: one behind the other or, if next is given,
-// from the free list. It returns how many bytes can be written.
+// fill writes descriptors into a table: consecutively or, if next is not nil, in descriptors from the free list. It
+// returns the number of bytes that the device may write.
 func (r *Ring) fill(table []byte, out, in []driver.Segment, next []uint16) (writable uint32) {
 	at, left := uint16(0), len(out)+len(in)
 	if next != nil {
@@ -198,6 +194,7 @@ func (r *Ring) fill(table []byte, out, in []driver.Segment, next []uint16) (writ
 	return writable
 }
 
+// put writes one descriptor.
 func (r *Ring) put(b []byte, s driver.Segment, flags, next uint16) {
 	le.PutUint64(b, s.Address)
 	le.PutUint32(b[8:], uint32(s.Size))
@@ -205,8 +202,8 @@ func (r *Ring) put(b []byte, s driver.Segment, flags, next uint16) {
 	le.PutUint16(b[14:], next)
 }
 
-// Publish shows the device the chains that were added, and reports whether it
-// wants to be notified of them (sections 2.7.13.3 and 2.7.10.1).
+// Publish makes the added chains visible to the device. It reports whether the device has to be notified of them
+// (sections 2.7.13.3 and 2.7.10.1).
 func (r *Ring) Publish() (notify bool) {
 	from, to := r.published, r.added
 	if from == to {
@@ -227,12 +224,12 @@ func (r *Ring) Publish() (notify bool) {
 	return notify
 }
 
-// Ready reports whether Take has something to return.
+// Ready reports whether Take has a chain or an error to return.
 func (r *Ring) Ready() bool { return r.err != nil || uint16(r.usedIndex.Load()>>16) != r.taken }
 
-// Take returns a chain that the device is done with: its head, and how many bytes
-// the device has written from the front of what it may write. ok is false if there
-// is none. After an error, which is ErrNonsense, there will be none.
+// Take returns a chain that the device has completed: its head, and the number of bytes that the device has
+// written, from the start of the writable segments. ok is false if there is none. After an ErrNonsense, every call
+// returns that error.
 func (r *Ring) Take() (head uint16, written uint32, ok bool, err error) {
 	if r.err != nil {
 		return 0, 0, false, r.err
@@ -244,7 +241,7 @@ func (r *Ring) Take() (head uint16, written uint32, ok bool, err error) {
 	if int(waiting) > r.held {
 		return 0, 0, false, r.nonsense("%d completions of %d chains", waiting, r.held)
 	}
-	// The element is read once: the device may change it still.
+	// The element is read only once: the device may still change it.
 	e := r.usedRing[usedLen*(int(r.taken)&(r.size-1)):]
 	id, written := le.Uint32(e), le.Uint32(e[4:])
 	if id >= uint32(r.size) {
@@ -262,7 +259,7 @@ func (r *Ring) Take() (head uint16, written uint32, ok bool, err error) {
 	return uint16(id), written, true, nil
 }
 
-// release puts the descriptors of a chain into the free list.
+// release adds the descriptors of a chain to the free list.
 func (r *Ring) release(head uint16, c *chain) {
 	last := head
 	for range c.descriptors - 1 {
@@ -276,14 +273,15 @@ func (r *Ring) release(head uint16, c *chain) {
 	r.counters.Completed++
 }
 
+// nonsense disables the ring and returns its error.
 func (r *Ring) nonsense(format string, args ...any) error {
 	r.counters.Nonsense++
 	r.err = fmt.Errorf("%w: %s", ErrNonsense, fmt.Sprintf(format, args...))
 	return r.err
 }
 
-// Arm asks for an interrupt when n more chains have come back, and reports whether
-// they have already: then none may come.
+// Arm requests an interrupt after n more completions. It reports whether they have already occurred; then the
+// interrupt may not arrive.
 func (r *Ring) Arm(n int) (already bool) {
 	n = max(1, min(n, r.held))
 	if r.eventIndex {
@@ -294,10 +292,10 @@ func (r *Ring) Arm(n int) (already bool) {
 	return r.err != nil || uint16(r.usedIndex.Load()>>16)-r.taken >= uint16(n)
 }
 
-// Disarm says that interrupts are of no use now. Some may still come.
+// Disarm suppresses interrupts as far as possible. Some may still arrive.
 func (r *Ring) Disarm() {
 	if r.eventIndex {
-		r.usedEvent.Store(uint32(r.taken - 1)) // it has passed already
+		r.usedEvent.Store(uint32(r.taken - 1)) // the used index has already passed it
 	} else {
 		r.availIndex.Store(r.availIndex.Load() | noInterrupt)
 	}

@@ -21,14 +21,13 @@ type peer struct {
 func newPair(size int, eventIndex, indirect bool) (*Ring, *peer) {
 	var tables driver.Buffer
 	if indirect {
-		tables = driver.Buffer{Bytes: make([]byte, indirectBytes(size)), Address: 1 << 20}
+		tables = driver.Buffer{Bytes: make([]byte, indirectBytes(size, indirectLen)), Address: 1 << 20}
 	}
-	r := newRing(size, make([]byte, ringBytes(size)), tables, eventIndex)
+	r := newRing(size, MaxSegments, make([]byte, ringBytes(size)), tables, eventIndex)
 	return r, &peer{r: r, size: size, eventIndex: eventIndex}
 }
 
-// take returns the head of the next chain and its segments; ok is false if there is
-// none.
+// take returns the head and the segments of the next chain; ok is false if there is none.
 func (p *peer) take() (head uint16, out, in []driver.Segment, ok bool) {
 	avail := p.r.memory[16*p.size:]
 	if le.Uint16(avail[2:]) == p.taken {
@@ -55,7 +54,7 @@ func (p *peer) take() (head uint16, out, in []driver.Segment, ok bool) {
 	}
 }
 
-// put gives a chain back.
+// put completes a chain.
 func (p *peer) put(id, written uint32) {
 	used := p.r.memory[usedAt(p.size):]
 	e := used[4+8*(int(p.used)%p.size):]
@@ -64,13 +63,13 @@ func (p *peer) put(id, written uint32) {
 	p.jump(1)
 }
 
-// jump moves the used index.
+// jump advances the used index.
 func (p *peer) jump(n int) {
 	p.used += uint16(n)
 	le.PutUint16(p.r.memory[usedAt(p.size)+2:], p.used)
 }
 
-// wantsInterrupt is what the device would do after moving the index by n.
+// wantsInterrupt reports whether a device would interrupt after it has advanced the index by n.
 func (p *peer) wantsInterrupt(n int) bool {
 	avail := p.r.memory[16*p.size:]
 	if !p.eventIndex {
@@ -87,8 +86,8 @@ func segments(n int, from uint64) (s []driver.Segment) {
 	return s
 }
 
-// Chains of every shape reach the device as they were added, and come back in the
-// order in which it is done with them.
+// Chains of every shape reach the device as they were added, and are returned in the order in which the device
+// completes them.
 func TestRing(t *testing.T) {
 	for _, eventIndex := range []bool{false, true} {
 		for _, indirect := range []bool{false, true} {
@@ -100,7 +99,7 @@ func TestRing(t *testing.T) {
 				writeIn []driver.Segment
 			}
 			var there []flight
-			for range 100_000 { // the index wraps around
+			for range 100_000 { // long enough for the index to wrap around
 				n, m := rng.IntN(4), rng.IntN(4)
 				if n+m > 0 && r.Fits(n+m) {
 					f := flight{out: segments(n, 1<<30), writeIn: segments(m, 1<<31)}
@@ -136,7 +135,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// What makes no sense ends the ring, and nothing is taken for it.
+// An invalid completion disables the ring, and Take returns no chain for it.
 func TestRingNonsense(t *testing.T) {
 	for name, lie := range map[string]func(p *peer, head uint16){
 		"an id out of range":          func(p *peer, head uint16) { p.put(8, 0) },
@@ -169,7 +168,7 @@ func TestRingNonsense(t *testing.T) {
 	}
 }
 
-// A device that writes into the descriptor table harms nobody: the ring remembers.
+// A device that overwrites the descriptor table does not affect the ring's state.
 func TestRingScribble(t *testing.T) {
 	r, p := newPair(8, true, false)
 	head := r.Add(segments(3, 1), nil)
@@ -186,8 +185,7 @@ func TestRingScribble(t *testing.T) {
 	}
 }
 
-// Notifications and interrupts come when they were asked for, and not otherwise
-// (section 2.7.7 and 2.7.10).
+// Notifications and interrupts occur only when they were requested (sections 2.7.7 and 2.7.10).
 func TestRingEvents(t *testing.T) {
 	for _, eventIndex := range []bool{false, true} {
 		r, p := newPair(8, eventIndex, false)
@@ -214,7 +212,7 @@ func TestRingEvents(t *testing.T) {
 				t.Errorf("event index %v: notify = %v, want %v", eventIndex, got, wanted)
 			}
 		}
-		r.usedIndex.Store(0) // the flags off again
+		r.usedIndex.Store(0) // clears the flags
 		r.Disarm()
 		p.put(0, 0)
 		if p.wantsInterrupt(1) {
@@ -253,8 +251,7 @@ func TestRingAllocs(t *testing.T) {
 	}
 }
 
-// Whatever the device writes, no chain comes back that it does not have, and no
-// index leaves its array.
+// Whatever the device writes, Take returns only chains that the device has, and no index is out of range.
 func FuzzRing(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 2, 1, 0, 1, 1, 2, 3, 3, 9})
 	f.Add([]byte{0x80, 3, 0, 3, 1, 0})

@@ -2,8 +2,8 @@ package virtio
 
 import "loam/driver"
 
-// transport is where a device's registers are: pci.go, mmio.go. Its methods are
-// called by one goroutine at a time, but for notify and acknowledge.
+// transport is the access to a device's registers: pci.go, mmio.go. Its methods are called by one goroutine at a
+// time, except for notify and acknowledge.
 type transport interface {
 	name() string
 	kind() Kind
@@ -11,40 +11,38 @@ type transport interface {
 	setStatus(v uint8)
 	features() Features
 	setFeatures(f Features)
-	// config is the configuration that the kind of device has; nil if there is
-	// none. generation changes when the configuration does (section 2.5.1).
+	// config returns the type-specific configuration; nil if there is none. generation changes whenever the
+	// configuration changes (section 2.5.1).
 	config() driver.Registers
 	generation() uint32
-	// queues is how many queues there can be.
+	// queues returns the maximum number of queues.
 	queues() int
-	// maxQueue is the most descriptors that queue i can have; 0: it is not there.
+	// maxQueue returns the maximum number of descriptors of queue i; 0: the queue does not exist.
 	maxQueue(i int) int
-	// setQueue says where a queue is, and enables it.
+	// setQueue sets the addresses of a queue and enables it.
 	setQueue(i int, q queueMemory) error
-	// notify tells the device that queue i has new chains.
+	// notify notifies the device of new chains in queue i.
 	notify(i int)
 
-	// vectors is how many interrupts by message the device can have; 0: it has a
-	// line. setVector has it use message m for its configuration (i = -1) or queue i.
+	// vectors returns the number of MSI-X vectors of the device; 0: it has a line. setVector assigns message m to
+	// the configuration (i = -1) or queue i, by way of a vector.
 	vectors() int
 	setVector(i, vector int, m driver.Message) error
-	// line connects to the line.
+	// line connects to the interrupt line.
 	line() (driver.Interrupt, error)
-	// acknowledge reads why the line was asserted, and ends that: bits of
-	// interruptQueue and interruptConfig.
+	// acknowledge reads and clears the reasons of a line interrupt: bits of interruptQueue and interruptConfig.
 	acknowledge() uint32
-	// stop keeps the device from memory, where a bus can do that, and reports
-	// whether it did.
+	// stop blocks the device's accesses to memory, if the bus supports that, and reports whether it did.
 	stop() bool
 }
 
-// queueMemory is where the parts of a queue are for the device.
+// queueMemory is the device addresses of the parts of a queue.
 type queueMemory struct {
 	size                     int
 	descriptors, avail, used uint64
 }
 
-// Bits of acknowledge (section 4.1.4.5).
+// Bits that acknowledge returns (section 4.1.4.5).
 const (
 	interruptQueue  = 1
 	interruptConfig = 2

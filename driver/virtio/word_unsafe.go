@@ -5,11 +5,10 @@ import (
 	"unsafe"
 )
 
-// word is the four bytes of b at a multiple of 4 as one number: a flags field and
-// the index behind it, which both sides read and write while the other does. In
-// memory it is little-endian, as amd64 is.
+// word returns the four bytes of b at offset at, a multiple of 4, as one number: a flags field and the index after
+// it. Both sides access it concurrently. In memory it is little-endian, as on amd64.
 func word(b []byte, at int) *atomic.Uint32 {
-	// Safety: the four bytes lie inside b, since the slice expression checks that;
-	// rings are allocated at a multiple of 4, and at is one.
+	// Safety: the four bytes lie inside b, since the slice expression checks that; rings are allocated at a
+	// multiple of 4, and at is one.
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b[at : at+4])))
 }

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// machine runs scripts.
+// machine runs a script.
 type machine struct {
 	*testing.T
 	view  *fs.View
-	files map[string]*fs.File // open ones, by the name that open gave them
-	where string              // the script's line, for messages
+	files map[string]*fs.File // open files, by the name given in open
+	where string              // the current line, for messages
 }
 
 func (m *machine) fail(format string, args ...any) {
@@ -23,7 +23,7 @@ func (m *machine) fail(format string, args ...any) {
 	m.Fatalf("%s: %s", m.where, fmt.Sprintf(format, args...))
 }
 
-// run runs a script.
+// run executes a script, and fails the test at the first unexpected result.
 func (m *machine) run(script string) {
 	m.Helper()
 	for i, line := range strings.Split(script, "\n") {
@@ -50,13 +50,13 @@ func (m *machine) run(script string) {
 	}
 }
 
-// errnos are the errors that scripts name.
-var errnos = map[string]syscall.Errno{
-	"EACCES": syscall.EACCES, "EBADF": syscall.EBADF, "EBUSY": syscall.EBUSY, "EEXIST": syscall.EEXIST,
-	"EFBIG": syscall.EFBIG, "EINVAL": syscall.EINVAL, "EISDIR": syscall.EISDIR, "ELOOP": syscall.ELOOP,
-	"ENAMETOOLONG": syscall.ENAMETOOLONG, "ENOENT": syscall.ENOENT, "ENOSPC": syscall.ENOSPC,
-	"ENOTDIR": syscall.ENOTDIR, "ENOTEMPTY": syscall.ENOTEMPTY, "ENXIO": syscall.ENXIO, "EPERM": syscall.EPERM,
-	"ENODATA": syscall.ENODATA, "EROFS": syscall.EROFS, "ESPIPE": syscall.ESPIPE, "EXDEV": syscall.EXDEV, "EOPNOTSUPP": syscall.EOPNOTSUPP,
+// errnos are the errors that scripts can name.
+var errnos = map[string]linux.Errno{
+	"EACCES": linux.EACCES, "EBADF": linux.EBADF, "EBUSY": linux.EBUSY, "EEXIST": linux.EEXIST,
+	"EFBIG": linux.EFBIG, "EINVAL": linux.EINVAL, "EISDIR": linux.EISDIR, "ELOOP": linux.ELOOP,
+	"ENAMETOOLONG": linux.ENAMETOOLONG, "ENOENT": linux.ENOENT, "ENOSPC": linux.ENOSPC,
+	"ENOTDIR": linux.ENOTDIR, "ENOTEMPTY": linux.ENOTEMPTY, "ENXIO": linux.ENXIO, "EPERM": linux.EPERM,
+	"ENODATA": linux.ENODATA, "EROFS": linux.EROFS, "ESPIPE": linux.ESPIPE, "EXDEV": linux.EXDEV, "EOPNOTSUPP": linux.EOPNOTSUPP,
 }
 
 func errnoName(err error) string {
@@ -71,13 +71,13 @@ func errnoName(err error) string {
 	return err.Error()
 }
 
-// command is one word of the scripts' language.
+// command is a command of the script language.
 type command struct {
-	args int
-	do   func(m *machine, w []string) error // w has the arguments and, behind them, empty words
+	args int                                // minimum number of arguments
+	do   func(m *machine, w []string) error // w holds the arguments, followed by empty strings
 }
 
-// commands is filled by init, because run refers to it.
+// commands is set in init, because run refers to it.
 var commands map[string]command
 
 func init() {
@@ -144,7 +144,7 @@ func (m *machine) mode(word string, otherwise fs.Mode) fs.Mode {
 
 func (m *machine) lookup(path string) (fs.Place, error) { return m.view.Lookup(m.view.Dir, path, true) }
 
-// text writes "-" for no content.
+// text returns a word of a script as content; "-" means no content.
 func text(b string) string {
 	if b == "-" {
 		return ""

@@ -1,17 +1,14 @@
-// Package fstest judges a file system: every fs.FileSystem that can be written
-// passes it.
+// Package fstest is a test suite for file systems. Every writable fs.FileSystem passes it.
 //
-// Most of it is scripts (scripts.go): a line is a call and what it must lead
-// to. They are run through an fs.View, so that they hold for the file system and
-// the tree together, as a program sees them.
+// Most tests are scripts (scripts.go). A line is a call and its expected result. Scripts run through an
+// fs.View, so they test the file system together with the tree, as a program sees them.
 //
 //	mkdir a 0755
-//	write a/b hello         make or cut the file and write; a word is the content
+//	write a/b hello         create or truncate the file and write; a word is the content
 //	read a/b hello          the whole content, - when it is empty
-//	rm a -> EISDIR          an error that must come
+//	rm a -> EISDIR          an expected error
 //	rm @256 -> ENAMETOOLONG a name of 256 bytes
 //
-// The commands are in command.go. What is told in numbers (many names, holes,
-// concurrent writers) is ordinary tests in numbers.go, and random.go compares long
-// random runs of calls with the same calls on Linux.
+// The commands are in command.go and files.go. Tests that need many names, holes or concurrency are Go
+// code in numbers.go. random.go compares long random sequences of calls with the same calls on Linux.
 package fstest

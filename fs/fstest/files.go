@@ -8,7 +8,7 @@ import (
 	"loam/fs"
 )
 
-// Commands that look at files: what they hold, what stat tells, who may.
+// Commands that inspect files: content, attributes, permissions.
 
 func (m *machine) get(w []string) error {
 	f, err := m.view.Open(m.view.Dir, w[0], fs.ReadOnly, 0)
@@ -24,7 +24,7 @@ func (m *machine) get(w []string) error {
 	return err
 }
 
-// list compares a listing with the names wanted, separated by commas.
+// list compares a listing with the expected names, separated by commas.
 func (m *machine) list(w []string) error {
 	f, err := m.view.Open(m.view.Dir, w[0], fs.ReadOnly|fs.MustBeDir, 0)
 	if err != nil {
@@ -47,8 +47,8 @@ func (m *machine) list(w []string) error {
 	return nil
 }
 
-// stat compares attributes: words such as mode=0644, type=dir, links=2, size=5,
-// uid=1, gid=1, blocks=0.
+// stat compares attributes with words such as mode=0644, type=dir, links=2, size=5, uid=1, gid=1,
+// blocks=0.
 func (m *machine) stat(w []string, follow bool) error {
 	p, err := m.view.Lookup(m.view.Dir, w[0], follow)
 	if err != nil {
@@ -129,7 +129,7 @@ func (m *machine) pwd(w []string) error {
 	return err
 }
 
-// as changes who asks: UID, or UID:GID, or UID:GID:GROUP.
+// as sets the credentials: UID, or UID:GID, or UID:GID:GROUP.
 func (m *machine) as(w []string) error {
 	ids := append(strings.Split(w[0], ":"), "", "")
 	m.view.Who = fs.Credentials{UID: uint32(m.number(ids[0], 0)), GID: uint32(m.number(ids[1], 0))}
@@ -145,7 +145,7 @@ var openFlags = map[string]fs.Flags{
 	"tmp": fs.TempFile,
 }
 
-// open NAME PATH FLAG,FLAG [MODE] opens a file that later lines call NAME.
+// open NAME PATH FLAG,FLAG [MODE] opens a file. Later lines refer to it as NAME.
 func (m *machine) open(w []string) error {
 	var flags fs.Flags
 	for _, word := range strings.Split(w[2], ",") {
@@ -174,7 +174,7 @@ func (m *machine) fread(w []string) error {
 	return err
 }
 
-// fseek NAME OFFSET [WHENCE]
+// fseek NAME OFFSET [WHENCE] sets the offset of an open file.
 func (m *machine) fseek(w []string) error {
 	_, err := m.files[w[0]].Seek(m.number(w[1], 0), int(m.number(w[2], 0)))
 	return err

@@ -6,8 +6,8 @@ import (
 	"loam/fs"
 )
 
-// Test judges the file systems that make returns, each new and empty, with a
-// root directory of user 0 and mode 0755.
+// Test runs the suite. make returns a new, empty file system whose root directory belongs to user 0 and
+// has mode 0755.
 func Test(t *testing.T, make func(t *testing.T) fs.FileSystem) {
 	for _, s := range scripts {
 		t.Run(s.name, func(t *testing.T) {

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// What scripts cannot say: tests of many, of time and of several at once.
+// Tests that cannot be written as scripts: many names, times, and concurrency.
 
-// must stops the test when a call that prepares it fails.
+// must fails the test if a preparatory call fails.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -32,7 +32,7 @@ func open(t *testing.T, v *fs.View, path string, flags fs.Flags) *fs.File {
 	return f
 }
 
-// manyNames: a directory takes 100,000 names, finds each and lists each once.
+// manyNames checks that a directory holds 100,000 names, finds each, and lists each exactly once.
 func manyNames(t *testing.T, v *fs.View) {
 	const count = 100_000
 	must(t, v.Mkdir(v.Dir, "d", 0o755))
@@ -48,7 +48,7 @@ func manyNames(t *testing.T, v *fs.View) {
 	dir := open(t, v, "d", fs.MustBeDir)
 	defer dir.Close()
 	for more := true; more; {
-		room := 100 // as a buffer of getdents64 has
+		room := 100 // like a buffer of getdents64
 		more = false
 		must(t, dir.ReadDir(func(e fs.Entry) bool {
 			if room--; room < 0 {
@@ -70,8 +70,8 @@ func manyNames(t *testing.T, v *fs.View) {
 	must(t, v.Rmdir(v.Dir, "d"))
 }
 
-// listingInMotion: names that are there all the while come exactly once, while
-// others are made and removed between two parts of the listing.
+// listingInMotion checks that names that always exist are listed exactly once, while other names are
+// created and removed between parts of the listing.
 func listingInMotion(t *testing.T, v *fs.View) {
 	for i := range 500 {
 		must(t, v.Mknod(v.Dir, fmt.Sprint("stays", i), fs.Regular, fs.Device{}))
@@ -106,7 +106,7 @@ func listingInMotion(t *testing.T, v *fs.View) {
 	}
 }
 
-// holes: what was never written reads as zeros and takes no room.
+// holes checks that unwritten parts of a file read as zeros and use no space.
 func holes(t *testing.T, v *fs.View) {
 	f := open(t, v, "f", fs.ReadWrite|fs.Create)
 	defer f.Close()
@@ -132,12 +132,12 @@ func holes(t *testing.T, v *fs.View) {
 	if n != len(b) || !bytes.Equal(b[:8], []byte{0, 0, 0, 0, 0, 'x', 0, 0}) {
 		t.Errorf("cut and grown again: %v", b[:8])
 	}
-	if _, err := f.WriteAt([]byte("x"), 1<<62); err != syscall.EFBIG {
+	if _, err := f.WriteAt([]byte("x"), 1<<62); err != linux.EFBIG {
 		t.Errorf("write at 2^62: %v", err)
 	}
 }
 
-// concurrentAppends: records that several append never mix.
+// concurrentAppends checks that records appended by several writers are never mixed.
 func concurrentAppends(t *testing.T, v *fs.View) {
 	const writers, each = 8, 200
 	var group sync.WaitGroup
@@ -172,8 +172,8 @@ func concurrentAppends(t *testing.T, v *fs.View) {
 	}
 }
 
-// concurrentRenames: while directories move into one another, the tree stays a
-// tree and nothing is lost.
+// concurrentRenames checks that the tree stays a tree and loses no directory while directories are
+// moved into one another.
 func concurrentRenames(t *testing.T, v *fs.View) {
 	for _, d := range []string{"a", "b", "c", "d"} {
 		must(t, v.Mkdir(v.Dir, d, 0o755))
@@ -208,8 +208,8 @@ func countDirs(t *testing.T, v *fs.View, path string) int {
 	return n
 }
 
-// unlinkedButOpen: a file without a name lives as long as it is open, and gives
-// back what it held.
+// unlinkedButOpen checks that a file without a name lives as long as it is open, and then frees its
+// space.
 func unlinkedButOpen(t *testing.T, v *fs.View) {
 	before := v.Root.Usage()
 	f := open(t, v, "f", fs.ReadWrite|fs.Create)
@@ -224,7 +224,7 @@ func unlinkedButOpen(t *testing.T, v *fs.View) {
 	must(t, v.Mkdir(v.Dir, "d", 0o700))
 	d := open(t, v, "d", fs.ReadOnly)
 	must(t, v.Rmdir(v.Dir, "d"))
-	if err := d.ReadDir(func(fs.Entry) bool { return true }); err != syscall.ENOENT {
+	if err := d.ReadDir(func(fs.Entry) bool { return true }); err != linux.ENOENT {
 		t.Errorf("listing of a directory that was removed: %v", err)
 	}
 	must(t, d.Close())
@@ -233,7 +233,7 @@ func unlinkedButOpen(t *testing.T, v *fs.View) {
 	}
 }
 
-// times: what is written has a later time, and times that are set stay.
+// times checks that a write updates the times, and that explicitly set times are kept.
 func times(t *testing.T, v *fs.View) {
 	f := open(t, v, "f", fs.ReadWrite|fs.Create)
 	defer f.Close()
@@ -254,7 +254,7 @@ func times(t *testing.T, v *fs.View) {
 	}
 }
 
-// ioFS: it passes the suite of testing/fstest.
+// ioFS checks that View.IO passes the suite of testing/fstest.
 func ioFS(t *testing.T, v *fs.View) {
 	for _, dir := range []string{"a", "a/b"} {
 		must(t, v.Mkdir(v.Dir, dir, 0o755))

@@ -8,12 +8,13 @@ import (
 	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// asLinux runs random calls on the file system and the same calls on Linux, in
-// a temporary directory, and wants the same errors and in the end the same tree.
-// A few names, used over and over, meet every rule of the calls.
+// asLinux makes random calls on the file system and the same calls on Linux in a temporary directory.
+// Every call must return the same error, and the final trees must be equal. The calls use only a few
+// names, so they exercise every rule.
 func asLinux(t *testing.T, v *fs.View) {
 	for seed := range uint64(20) {
 		r := &twin{T: t, view: v, rand: rand.New(rand.NewPCG(seed, 0)), host: t.TempDir(), guest: fmt.Sprint("run", seed)}
@@ -27,23 +28,23 @@ func asLinux(t *testing.T, v *fs.View) {
 	}
 }
 
-func name(e syscall.Errno) string {
+func name(e linux.Errno) string {
 	if e == 0 {
 		return "no error"
 	}
 	return e.Error()
 }
 
-// twin makes each call twice.
+// twin makes each call on both systems.
 type twin struct {
 	*testing.T
 	rand  *rand.Rand
 	view  *fs.View
-	guest string // directory of the file system
-	host  string // directory of Linux
+	guest string // directory in the tested file system
+	host  string // directory on Linux
 }
 
-// path is a random path of a few names, at most four deep.
+// path returns a random path of a few names, at most about four levels deep.
 func (r *twin) path() string {
 	path := ""
 	for {
@@ -59,7 +60,7 @@ func (r *twin) path() string {
 	return filepathKeep(path)
 }
 
-// filepathKeep keeps a path from leaving the directory: it never begins with "..".
+// filepathKeep replaces a path that would leave the directory through "..".
 func filepathKeep(path string) string {
 	depth := 0
 	for i := 0; i+1 < len(path); i++ {
@@ -77,13 +78,13 @@ func filepathKeep(path string) string {
 	return path
 }
 
-func errno(err error) syscall.Errno {
-	e, _ := err.(syscall.Errno)
+func errno(err error) linux.Errno {
+	e, _ := err.(linux.Errno)
 	return e
 }
 
 // call makes one random call.
-func (r *twin) call() (text string, here, there syscall.Errno) {
+func (r *twin) call() (text string, here, there linux.Errno) {
 	a, b := r.path(), r.path()
 	v, dir := r.view, r.view.Dir
 	ga, gb, ha, hb := r.guest+"/"+a, r.guest+"/"+b, r.host+"/"+a, r.host+"/"+b
@@ -105,7 +106,7 @@ func (r *twin) call() (text string, here, there syscall.Errno) {
 	for i := range content {
 		content[i] = byte(r.rand.Uint32())
 	}
-	flags := []int{0, syscall.O_CREAT, syscall.O_CREAT | syscall.O_EXCL, syscall.O_TRUNC, syscall.O_NOFOLLOW}[r.rand.IntN(5)]
+	flags := []int{0, linux.O_CREAT, linux.O_CREAT | linux.O_EXCL, linux.O_TRUNC, linux.O_NOFOLLOW}[r.rand.IntN(5)]
 	return fmt.Sprintf("write %s %#x", a, flags), errno(r.write(ga, flags, content, offset)), errno(writeHost(ha, flags, content, offset))
 }
 
@@ -128,7 +129,7 @@ func (r *twin) write(path string, flags int, content []byte, offset int64) error
 }
 
 func writeHost(path string, flags int, content []byte, offset int64) error {
-	fd, err := syscall.Open(path, syscall.O_RDWR|flags, 0o644)
+	fd, err := syscall.Open(path, linux.O_RDWR|flags, 0o644)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func writeHost(path string, flags int, content []byte, offset int64) error {
 	return err
 }
 
-// compare compares a directory and what is below it.
+// compare compares a directory and everything below it.
 func (r *twin) compare(dir string) {
 	entries, err := os.ReadDir(filepath.Join(r.host, dir))
 	must(r.T, err)
@@ -167,7 +168,7 @@ func (r *twin) compareFile(path string, p fs.Place) {
 	must(r.T, syscall.Lstat(filepath.Join(r.host, path), &st))
 	a := p.Node.Attr()
 	isDir := a.Mode.Type() == fs.Dir
-	if uint32(a.Mode.Type()) != st.Mode&syscall.S_IFMT || !isDir && (uint64(a.Links) != st.Nlink || a.Size != st.Size) {
+	if uint32(a.Mode.Type()) != st.Mode&linux.S_IFMT || !isDir && (uint64(a.Links) != st.Nlink || a.Size != st.Size) {
 		r.Errorf("%s: mode %o, %d links, size %d; on Linux %o, %d, %d", path, a.Mode, a.Links, a.Size, st.Mode, st.Nlink, st.Size)
 	}
 	if a.Mode.Type() != fs.Regular {

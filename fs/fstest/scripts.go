@@ -1,6 +1,6 @@
 package fstest
 
-// scripts say what POSIX and Linux say, in the words of command.go.
+// scripts are tests in the language of command.go. They encode the rules of POSIX and Linux.
 var scripts = []struct{ name, script string }{
 	{"files hold what is written", `
 		write a hello

@@ -6,7 +6,7 @@ import (
 	"loam/fs"
 )
 
-// Commands about extended attributes. A path that ends in "!" is that of a symbolic link itself.
+// Commands for extended attributes. A path that ends in "!" means a symbolic link itself.
 
 func (m *machine) xattrPlace(path string) (fs.Place, error) {
 	bare, link := strings.CutSuffix(path, "!")
@@ -15,7 +15,7 @@ func (m *machine) xattrPlace(path string) (fs.Place, error) {
 
 var xattrFlags = map[string]fs.XattrFlags{"": 0, "create": fs.XattrCreate, "replace": fs.XattrReplace}
 
-// setXattr PATH NAME VALUE [create|replace]
+// setXattr PATH NAME VALUE [create|replace] sets an attribute.
 func (m *machine) setXattr(w []string) error {
 	p, err := m.xattrPlace(w[0])
 	if err != nil {
@@ -36,7 +36,7 @@ func (m *machine) getXattr(w []string) error {
 	return err
 }
 
-// listXattrs PATH [NAME,NAME]
+// listXattrs PATH [NAME,NAME] compares the names of the attributes.
 func (m *machine) listXattrs(w []string) error {
 	p, err := m.xattrPlace(w[0])
 	if err != nil {

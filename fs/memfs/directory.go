@@ -3,20 +3,20 @@ package memfs
 import (
 	"slices"
 	"sort"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// directory holds names. Everything but the embedded node's attributes is
-// guarded by system.names.
+// directory contains names. Everything except the attributes of the embedded node is guarded by
+// system.names.
 type directory struct {
 	node
 	parent *directory
 	name   string // in parent, for NameOf
-	gone   bool   // removed: nothing is made here any more
+	gone   bool   // removed: no name can be added
 	index  map[string]*entry
-	list   []*entry // by rising cursor
+	list   []*entry // by ascending cursor
 	holes  int      // entries of list whose file is nil
 	cursor uint64   // of the newest entry
 }
@@ -35,8 +35,8 @@ func newDirectory(m *FileSystem, mode fs.Mode, owner fs.Owner) *directory {
 	return d
 }
 
-// Open implements fs.Node. A directory is listed, never read.
-func (d *directory) Open(fs.Flags) (fs.Handle, error) { return nil, syscall.EISDIR }
+// Open implements fs.Node. A directory can be listed, but not read.
+func (d *directory) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EISDIR }
 
 // Lookup implements fs.Directory.
 func (d *directory) Lookup(name string) (fs.Node, error) {
@@ -45,7 +45,7 @@ func (d *directory) Lookup(name string) (fs.Node, error) {
 	if e, ok := d.index[name]; ok {
 		return e.file, nil
 	}
-	return nil, syscall.ENOENT
+	return nil, linux.ENOENT
 }
 
 // Parent implements fs.Directory.
@@ -76,8 +76,7 @@ func (n *node) Name() (fs.Directory, string) {
 	return n.in, n.as
 }
 
-// Read implements fs.Directory. The names are collected first, so that yield
-// may do what it likes.
+// Read implements fs.Directory. It collects entries in batches and calls yield without holding a lock.
 func (d *directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	const batch = 256
 	entries := make([]fs.Entry, 0, batch)
@@ -95,7 +94,7 @@ func (d *directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	}
 }
 
-// after fills entries with those that follow cursor.
+// after fills entries, up to its capacity, with those that follow cursor.
 func (d *directory) after(cursor uint64, entries []fs.Entry) []fs.Entry {
 	d.system.names.RLock()
 	defer d.system.names.RUnlock()
@@ -112,7 +111,7 @@ func (d *directory) after(cursor uint64, entries []fs.Entry) []fs.Entry {
 	return entries
 }
 
-// kind is the type of a file, which never changes while its permissions may.
+// kind returns the type of a file.
 func (n *node) kind() fs.Mode {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -126,7 +125,7 @@ func (d *directory) Make(name string, mode fs.Mode, owner fs.Owner, device fs.De
 		return d.add(name, func() inode { return newDirectory(d.system, mode&fs.Permissions, owner) })
 	case fs.Regular:
 		return d.add(name, func() inode {
-			f := &file{seals: fs.SealSeals} // as on Linux, of tmpfs
+			f := &file{seals: fs.SealSeals} // as for a file of Linux's tmpfs
 			f.init(d.system, mode, owner)
 			return f
 		})
@@ -149,7 +148,7 @@ func (d *directory) Symlink(name, target string, owner fs.Owner) (fs.Node, error
 	})
 }
 
-// add makes a file and enters it.
+// add creates a file with make and enters it under name. Errors: ENOENT, EEXIST, ENOSPC.
 func (d *directory) add(name string, make func() inode) (fs.Node, error) {
 	m := d.system
 	m.names.Lock()
@@ -162,7 +161,7 @@ func (d *directory) add(name string, make func() inode) (fs.Node, error) {
 	}
 	f := make()
 	if sub, ok := f.(*directory); ok {
-		m.files.Add(-1) // newDirectory counted it, too
+		m.files.Add(-1) // newDirectory has counted it as well
 		sub.parent, sub.name = d, name
 		d.links++
 	} else {
@@ -175,15 +174,15 @@ func (d *directory) add(name string, make func() inode) (fs.Node, error) {
 
 func (d *directory) vacant(name string) error {
 	if d.gone {
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	if _, ok := d.index[name]; ok {
-		return syscall.EEXIST
+		return linux.EEXIST
 	}
 	return nil
 }
 
-// enter adds an entry.
+// enter adds an entry. The caller holds system.names.
 func (d *directory) enter(name string, f inode) {
 	d.cursor++
 	e := &entry{name, f, d.cursor}
@@ -192,7 +191,7 @@ func (d *directory) enter(name string, f inode) {
 	f.common().in, f.common().as = d, name
 }
 
-// leave takes an entry out.
+// leave removes an entry from index and list. The caller holds system.names.
 func (d *directory) leave(e *entry) {
 	delete(d.index, e.name)
 	e.file = nil
@@ -208,7 +207,7 @@ func (d *directory) leave(e *entry) {
 func (d *directory) Link(name string, to fs.Node) error {
 	f, ok := to.(inode)
 	if !ok || f.common().system != d.system {
-		return syscall.EXDEV
+		return linux.EXDEV
 	}
 	d.system.names.Lock()
 	defer d.system.names.Unlock()
@@ -218,9 +217,9 @@ func (d *directory) Link(name string, to fs.Node) error {
 	n := f.common()
 	switch {
 	case n.links == 0 && !f.takesName():
-		return syscall.ENOENT
+		return linux.ENOENT
 	case n.links == 1<<32-1:
-		return syscall.EMLINK
+		return linux.EMLINK
 	}
 	n.links++
 	n.touch(false)
@@ -235,10 +234,10 @@ func (d *directory) Unlink(name string) error {
 	defer d.system.names.Unlock()
 	e, ok := d.index[name]
 	if !ok {
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	if _, ok := e.file.(*directory); ok {
-		return syscall.EISDIR
+		return linux.EISDIR
 	}
 	d.drop(e)
 	d.touch(true)
@@ -251,21 +250,21 @@ func (d *directory) Rmdir(name string) error {
 	defer d.system.names.Unlock()
 	e, ok := d.index[name]
 	if !ok {
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	sub, ok := e.file.(*directory)
 	switch {
 	case !ok:
-		return syscall.ENOTDIR
+		return linux.ENOTDIR
 	case len(sub.index) > 0:
-		return syscall.ENOTEMPTY
+		return linux.ENOTEMPTY
 	}
 	d.drop(e)
 	d.touch(true)
 	return nil
 }
 
-// drop takes an entry out for good: one link fewer, and none for a directory.
+// drop removes an entry and a link of its file. A directory has no links left after that.
 func (d *directory) drop(e *entry) {
 	f := e.file
 	d.leave(e)

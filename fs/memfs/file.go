@@ -1,8 +1,7 @@
 package memfs
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/fs"
 )
 
@@ -14,27 +13,26 @@ const (
 
 type page [pageSize]byte
 
-// file is a regular file. Its content is guarded by mu; so is handles.
+// file is a regular file. Its content and handles are guarded by mu.
 type file struct {
 	node
-	base     []byte    // what lies below the pages; never written, and not ours: see SetContent
-	leaves   [][]*page // a leaf is as long as its last page needs; nil pages are holes, or the base
-	held     int64     // pages that are not nil
-	mapped   mapped    // in the place of base and leaves, if its memory is there
-	handles  int
+	base     []byte    // content below the pages; read-only, and owned by the caller of SetContent
+	leaves   [][]*page // a leaf ends with its last allocated page; nil pages are holes or show base
+	held     int64     // allocated pages
+	mapped   mapped    // replaces base and leaves once the file has been mapped
+	handles  int       // open handles
 	seals    fs.Seals
-	nameless bool // there is no name, or none any more: the content goes with the last handle
-	nameable bool // nameless, until it gets a first name
+	nameless bool // it has no name: the content is freed with the last handle
+	nameable bool // nameless, but may get a first name
 }
 
-// SetContent gives a file, which this file system made and nobody has written to,
-// content that lies somewhere else, such as in a mapped image. It is read from
-// there and copied a page at a time when the program writes; it must stay, and
-// never change.
+// SetContent sets the content of a file of this file system that has not been written. The content may
+// lie elsewhere, such as in a mapped image. Reads use it in place, and a write copies the page. The
+// caller must keep it valid and unchanged.
 func (m *FileSystem) SetContent(n fs.Node, content []byte) error {
 	f, ok := n.(*file)
 	if !ok || f.system != m {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +64,7 @@ func (f *file) unlinked() {
 	f.retire()
 }
 
-// takesName reports whether a file without a name gets its first one. Names are locked.
+// takesName implements inode. It reports whether a nameless file may get its first name.
 func (f *file) takesName() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,10 +75,10 @@ func (f *file) takesName() bool {
 	return true
 }
 
-// retired reports whether nobody can reach the file any more.
+// retired reports whether the file can no longer be reached.
 func (f *file) retired() bool { return f.nameless && f.handles == 0 }
 
-// retire gives everything back then.
+// retire frees everything if the file can no longer be reached.
 func (f *file) retire() {
 	if f.retired() {
 		f.release()
@@ -105,9 +103,9 @@ func (f *file) Change(c fs.Change) error {
 	if c.Fields&fs.SetSize != 0 {
 		switch {
 		case c.Size < 0:
-			return syscall.EINVAL
+			return linux.EINVAL
 		case c.Size > MaxSize:
-			return syscall.EFBIG
+			return linux.EFBIG
 		}
 		if err := f.resize(c.Size); err != nil {
 			return err
@@ -118,7 +116,7 @@ func (f *file) Change(c fs.Change) error {
 	return nil
 }
 
-// resize makes the file longer or shorter. Errors: ENOSPC, EPERM.
+// resize changes the size. Errors: ENOSPC, EPERM.
 func (f *file) resize(size int64) error {
 	if err := f.mayResize(size); err != nil {
 		return err
@@ -134,7 +132,7 @@ func (f *file) resize(size int64) error {
 	return nil
 }
 
-// cut drops what lies beyond size, so that it is zero when the file grows again.
+// cut frees the content beyond size, so that it reads as zeros if the file grows again.
 func (f *file) cut(size int64) {
 	if size >= f.attr.Size {
 		return
@@ -143,7 +141,7 @@ func (f *file) cut(size int64) {
 	if p := f.page(size / pageSize); p != nil {
 		clear(p[size%pageSize:])
 	}
-	first := (size + pageSize - 1) / pageSize // the first page that goes
+	first := (size + pageSize - 1) / pageSize // the first page to free
 	whole := (first + leafPages - 1) / leafPages
 	before := f.held
 	for i := first / leafPages; i < int64(len(f.leaves)); i++ {
@@ -166,7 +164,7 @@ func (f *file) cut(size int64) {
 	f.system.takePages(f.held - before)
 }
 
-// page is a page by number, nil for a hole.
+// page returns the page with an index, or nil for a hole.
 func (f *file) page(i int64) *page {
 	if i/leafPages >= int64(len(f.leaves)) {
 		return nil
@@ -178,7 +176,7 @@ func (f *file) page(i int64) *page {
 	return nil
 }
 
-// makePage is a page to write to. Errors: ENOSPC.
+// makePage returns the page with an index, and allocates it if necessary. Errors: ENOSPC.
 func (f *file) makePage(i int64) (*page, error) {
 	if p := f.page(i); p != nil {
 		return p, nil
@@ -246,16 +244,16 @@ func (h handle) Append(p []byte) (int, int64, error) {
 	return n, h.file.attr.Size, err
 }
 
-// write writes with mu held. An error comes only when nothing was written: what
-// fits is written first, as Linux does.
+// write writes p. The caller holds mu. Like Linux, it returns an error only if nothing was written;
+// otherwise it writes what fits.
 func (f *file) write(p []byte, offset int64) (int, error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
-	case f.retired(): // another goroutine closed it just before
-		return 0, syscall.EBADF
+	case f.retired(): // closed by another goroutine in the meantime
+		return 0, linux.EBADF
 	case offset >= MaxSize:
-		return 0, syscall.EFBIG
+		return 0, linux.EFBIG
 	}
 	n, err := f.mayWrite(len(p), offset)
 	if err != nil {
@@ -271,7 +269,7 @@ func (f *file) write(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// fill copies p to its place.
+// fill copies p into the content.
 func (f *file) fill(p []byte, offset int64) (int, error) {
 	if f.mapped.memory != nil {
 		if err := f.extend(offset + int64(len(p))); err != nil {

@@ -1,6 +1,6 @@
 package memfs
 
-// Holes of a file: pages that nobody has written to, and that nothing lies below.
+// Holes of a file: pages that were never written and have no base below.
 
 // NextData implements fs.Sparse.
 func (h handle) NextData(offset int64) (int64, bool) { return h.next(offset, true) }
@@ -16,14 +16,14 @@ func (h handle) NextHole(offset int64) int64 {
 	return at
 }
 
-// next finds the first page at or behind offset that is data, or that is a hole.
+// next returns the first offset at or after offset that is data, or that is in a hole.
 func (h handle) next(offset int64, data bool) (int64, bool) {
 	f := h.file
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	for at := offset; at < f.attr.Size; at = (at/pageSize + 1) * pageSize {
 		if leaf := at / pageSize / leafPages; data && f.isEmpty(leaf) {
-			at = (leaf+1)*leafSize - pageSize // on to the next one
+			at = (leaf+1)*leafSize - pageSize // skip to the next leaf
 			continue
 		}
 		if f.isData(at/pageSize) == data {
@@ -33,7 +33,7 @@ func (h handle) next(offset int64, data bool) (int64, bool) {
 	return 0, false
 }
 
-// isEmpty reports whether all pages of a leaf are holes for sure.
+// isEmpty reports whether a leaf has only holes. It may return false for such a leaf.
 func (f *file) isEmpty(leaf int64) bool {
 	return f.mapped.memory == nil && leaf*leafSize >= int64(len(f.base)) && (leaf >= int64(len(f.leaves)) || len(f.leaves[leaf]) == 0)
 }

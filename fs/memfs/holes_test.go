@@ -6,17 +6,18 @@ import (
 	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
 )
 
-// seeker is a file of either kind.
+// seeker is a file of Loam or of Linux.
 type seeker interface {
 	Seek(offset int64, whence int) (int64, error)
 }
 
-// sparse are a file's questions about holes, and the answers; -1 is ENXIO. It has a page at 0,
-// three bytes in the page at 8192, and a page at 5 MiB, its end.
+// sparse lists seeks in a file with holes, and their results; -1 is ENXIO. The file has a page at 0,
+// three bytes in the page at 8192, and a last page at 5 MiB.
 var sparse = []struct {
 	from   int64
 	whence int
@@ -43,14 +44,14 @@ func checkSparse(t *testing.T, name string, f interface {
 	}
 	for _, c := range sparse {
 		at, err := f.Seek(c.from, c.whence)
-		if c.want < 0 && !errors.Is(err, syscall.ENXIO) || c.want >= 0 && (at != c.want || err != nil) {
+		if c.want < 0 && !errors.Is(err, linux.ENXIO) || c.want >= 0 && (at != c.want || err != nil) {
 			t.Errorf("%s: %d from %d: %d, %v, want %d", name, c.whence, c.from, at, err, c.want)
 		}
 	}
 	if err := f.Truncate(8 << 20); err != nil {
 		t.Fatal(err)
 	}
-	if at, err := f.Seek(6<<20, fs.SeekData); !errors.Is(err, syscall.ENXIO) {
+	if at, err := f.Seek(6<<20, fs.SeekData); !errors.Is(err, linux.ENXIO) {
 		t.Errorf("%s: data behind the last page: %d, %v", name, at, err)
 	}
 	if at, err := f.Seek(6<<20, fs.SeekHole); at != 6<<20 || err != nil {
@@ -58,7 +59,8 @@ func checkSparse(t *testing.T, name string, f interface {
 	}
 }
 
-// SEEK_DATA and SEEK_HOLE (lseek(2)), and the same of a tmpfs of Linux, where there is one.
+// SEEK_DATA and SEEK_HOLE (lseek(2)) return the same as on Linux's tmpfs, which is compared if
+// available.
 func TestHoles(t *testing.T) {
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
 	f, err := v.Open(v.Root, "f", fs.ReadWrite|fs.Create, 0o600)

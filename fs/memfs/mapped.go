@@ -1,20 +1,19 @@
 package memfs
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// mapped is the content of a file that a program has mapped: one piece of memory in the
-// place of pages, which it stays until the file goes. It is guarded by the file's mu, but
-// for what the program writes there by itself. It is not counted among the pages of the file
-// system, since most such files are long and nearly empty.
+// mapped is the content of a file that a program has mapped: one range of memory instead of pages. The
+// content stays there until the file is deleted. The struct is guarded by the file's mu, but programs
+// write to the memory without any lock. The memory does not count towards the limit of the file system,
+// because most mapped files are long and nearly empty.
 type mapped struct {
-	memory  fs.Memory // nil: the content is pages
-	bytes   []byte    // the part of memory in use: the content, up to a whole page
-	reserve fs.Reserve
-	count   int // mappings
+	memory  fs.Memory  // nil: the content is in pages
+	bytes   []byte     // the part of memory in use, in whole pages
+	reserve fs.Reserve // allocates memory; from the last Map
+	count   int        // number of mappings
 }
 
 // Map implements fs.Mappable.
@@ -23,7 +22,7 @@ func (h handle) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if size > MaxSize {
-		return nil, syscall.ENOMEM
+		return nil, linux.ENOMEM
 	}
 	f.mapped.reserve = reserve
 	if err := f.settle(max(size, f.attr.Size)); err != nil {
@@ -40,14 +39,14 @@ func (h handle) Unmap() {
 	h.file.mapped.count--
 }
 
-// settle has the content lie in memory that is large enough for a size.
+// settle moves the content to memory of at least size bytes. Errors: ENOMEM.
 func (f *file) settle(size int64) error {
 	m := &f.mapped
 	if m.memory != nil && m.memory.Size() >= size {
 		return nil
 	}
 	if m.count > 0 {
-		return syscall.ENOMEM
+		return linux.ENOMEM
 	}
 	memory, err := m.reserve(roundUp(size))
 	if err != nil {
@@ -64,7 +63,7 @@ func (f *file) settle(size int64) error {
 	return nil
 }
 
-// copyTo copies the content to zeros.
+// copyTo copies the content to bytes, which are zero.
 func (f *file) copyTo(bytes []byte) {
 	copy(bytes, f.mapped.bytes)
 	copy(bytes, f.base)
@@ -77,7 +76,7 @@ func (f *file) copyTo(bytes []byte) {
 	}
 }
 
-// release gives back what holds the content.
+// release frees the content.
 func (f *file) release() {
 	f.system.takePages(-f.held)
 	f.base, f.leaves, f.held = nil, nil, 0
@@ -87,29 +86,29 @@ func (f *file) release() {
 	}
 }
 
-// extend has memory hold a size. Errors: ENOSPC.
+// extend makes the first size bytes of memory usable. Errors: ENOSPC.
 func (f *file) extend(size int64) error {
 	m := &f.mapped
 	if size <= int64(len(m.bytes)) {
 		return nil
 	}
 	if f.settle(size) != nil {
-		return syscall.ENOSPC
+		return linux.ENOSPC
 	}
 	bytes, err := m.memory.Bytes(roundUp(size))
 	if err != nil {
-		return syscall.ENOSPC
+		return linux.ENOSPC
 	}
 	m.bytes = bytes
 	return nil
 }
 
-// clearFrom makes zeros of all beyond a size.
+// clearFrom zeroes everything from size on.
 func (f *file) clearFrom(size int64) {
 	if end := int64(len(f.mapped.bytes)); size < end {
 		f.mapped.memory.Clear(size, end)
 	}
 }
 
-// roundUp is a size in whole pages.
+// roundUp rounds a size up to whole pages.
 func roundUp(size int64) int64 { return (size + pageSize - 1) &^ (pageSize - 1) }

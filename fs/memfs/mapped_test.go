@@ -2,14 +2,14 @@ package memfs_test
 
 import (
 	"bytes"
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
 )
 
-// slice is fs.Memory, as a slice.
+// slice implements fs.Memory with a slice.
 type slice struct {
 	bytes []byte
 	freed *int
@@ -21,7 +21,7 @@ func (s slice) Bytes(n int64) ([]byte, error) { return s.bytes[:n], nil }
 func (s slice) Clear(from, to int64)          { clear(s.bytes[from:to]) }
 func (s slice) Free()                         { *s.freed++ }
 
-// mapFile maps a file of a content, and returns it with the count of what was freed.
+// mapFile creates a file with content and maps it.
 func mapFile(t *testing.T, v *fs.View, content []byte, size int64) (f *fs.File, m slice, reserve fs.Reserve) {
 	t.Helper()
 	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
@@ -63,19 +63,19 @@ func TestMapped(t *testing.T) {
 	}
 }
 
-// A file that is mapped grows as far as its memory does; once it is not it has other
+// A mapped file grows up to the size of its memory. When it is no longer mapped, it moves to larger
 // memory.
 func TestMappedGrows(t *testing.T) {
 	v := newView(memfs.Config{})
 	f, m, reserve := mapFile(t, v, []byte("text"), 8192)
-	if n, err := f.WriteAt([]byte("x"), 8192); n != 0 || err != syscall.ENOSPC {
+	if n, err := f.WriteAt([]byte("x"), 8192); n != 0 || err != linux.ENOSPC {
 		t.Errorf("a write behind the memory: %d, %v", n, err)
 	}
-	if err := f.Truncate(8193); err != syscall.ENOSPC {
+	if err := f.Truncate(8193); err != linux.ENOSPC {
 		t.Errorf("a longer file than the memory: %v", err)
 	}
 	h := f.Handle().(fs.Mappable)
-	if _, err := h.Map(8193, reserve); err != syscall.ENOMEM {
+	if _, err := h.Map(8193, reserve); err != linux.ENOMEM {
 		t.Errorf("a longer mapping than the memory: %v", err)
 	}
 	h.Unmap()
@@ -88,7 +88,7 @@ func TestMappedGrows(t *testing.T) {
 	}
 }
 
-// The memory goes with the file's last handle and name, and not before.
+// The memory of a mapped file is freed with its last handle and name, and not before.
 func TestMappedRemoved(t *testing.T) {
 	v := newView(memfs.Config{Bytes: 64 << 10})
 	f, m, _ := mapFile(t, v, []byte("text"), 8192)

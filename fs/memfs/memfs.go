@@ -1,45 +1,44 @@
-// Package memfs is a file system in memory: the root of a guest, its /tmp, and
-// what device files live in.
+// Package memfs is a file system in memory. It serves as the root of a guest, as its /tmp, and for
+// device files.
 //
 // # State and locks
 //
-// One lock of the file system, names, guards every directory: names, parents
-// and link counts. So a rename, which concerns two directories and maybe two
-// files, is one critical section and needs no order of locks. Each node has a
-// lock of its own for attributes and content. Who holds both took names first.
+// One lock of the file system, names, guards every directory: names, parents and link counts. A rename,
+// which concerns two directories and up to two files, is thus one critical section and needs no lock
+// order among directories. Each node has its own lock, mu, for attributes and content. The lock order
+// is names, then mu.
 //
-// A directory is a list of entries in the order in which they were made, with
-// rising cursors, and an index by name. A removed entry stays in the list as a
-// hole until half of the list is holes; so listing 100,000 names while others
-// come and go is a binary search and a walk.
+// A directory is a list of entries in the order of their creation, with ascending cursors, and an index
+// by name. A removed entry stays in the list as a hole until half of the list is holes. Listing 100,000
+// names while others are added and removed is thus a binary search and a scan.
 //
-// Content is pages of 4 KiB in leaves of 512; what was never written has no
-// page. Below the pages may lie content that is somebody else's, and only read.
-// A file that has neither name nor handle gives its pages back.
+// Content consists of pages of 4 KiB in leaves of 512 pages. A page that was never written is not
+// allocated. Below the pages there may be content that belongs to the caller and is only read: see
+// SetContent. A file with neither name nor handle frees its pages.
 //
-// Rejected: a tree of names balanced by comparison (slower to list, no faster to
-// find), a single slice a file (growing copies everything; a hole costs memory).
+// Rejected: a balanced tree of names, which is slower to list and no faster to search; and one slice
+// for a file, because growing copies everything and a hole uses memory.
 package memfs
 
 import (
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Magic is f_type of statfs(2): that of tmpfs, whose place this takes.
+// Magic is the f_type of statfs(2). It is tmpfs's, because memfs takes its place.
 const Magic = 0x01021994
 
-// MaxSize is the largest file: 1 TiB, for which the table of leaves has 4 MiB.
+// MaxSize is the maximum size of a file: 1 TiB, for which the table of leaves takes 4 MiB.
 const MaxSize = 1 << 40
 
-// Config says how large the file system may become. The zero Config is good.
+// Config limits the size of the file system. The zero Config is valid.
 type Config struct {
-	Bytes int64            // of content, in whole pages; 0: no bound
-	Files int64            // of any type; 0: no bound
+	Bytes int64            // content, in whole pages; 0: no limit
+	Files int64            // files of any type; 0: no limit
 	Mode  fs.Mode          // permissions of the root directory; 0: 0755
 	Now   func() time.Time // the clock; nil: time.Now
 }
@@ -50,8 +49,8 @@ type FileSystem struct {
 	root   *directory
 	names  sync.RWMutex // see the package comment
 	inode  atomic.Uint64
-	pages  atomic.Int64 // held
-	files  atomic.Int64 // that exist, by name or open
+	pages  atomic.Int64 // allocated
+	files  atomic.Int64 // files with a name or an open handle
 }
 
 // New returns an empty file system.
@@ -71,7 +70,7 @@ func New(c Config) *FileSystem {
 // Root implements fs.FileSystem.
 func (m *FileSystem) Root() fs.Directory { return m.root }
 
-// Sync implements fs.FileSystem: memory is all there is.
+// Sync implements fs.FileSystem. There is no stable storage.
 func (m *FileSystem) Sync() error { return nil }
 
 // Usage implements fs.FileSystem.
@@ -90,27 +89,26 @@ func (m *FileSystem) Usage() fs.Usage {
 
 func (m *FileSystem) now() fs.Time { return fs.Time(m.config.Now().UnixNano()) }
 
-// takePages makes room for n pages: ENOSPC when there is none. A negative n
-// gives pages back.
+// takePages accounts for n more pages. Errors: ENOSPC at the limit. A negative n returns pages.
 func (m *FileSystem) takePages(n int64) error { return take(&m.pages, n, m.config.Bytes/pageSize) }
 
-// takeFile makes room for one more file.
+// takeFile accounts for one more file. Errors: ENOSPC at the limit.
 func (m *FileSystem) takeFile() error { return take(&m.files, 1, m.config.Files) }
 
 func take(held *atomic.Int64, n, bound int64) error {
 	if held.Add(n) > bound && bound > 0 && n > 0 {
 		held.Add(-n)
-		return syscall.ENOSPC
+		return linux.ENOSPC
 	}
 	return nil
 }
 
-// node is what files of all types have.
+// node is the common part of files of all types.
 type node struct {
 	system *FileSystem
 	links  uint32 // guarded by system.names
 
-	// The newest name, guarded by system.names. nil: it has gone.
+	// The newest name, guarded by system.names. in is nil if that name has been removed.
 	in *directory
 	as string
 
@@ -140,10 +138,10 @@ func (n *node) Attr() fs.Attr {
 	return a
 }
 
-// Change implements fs.Node, for files that have no size to set.
+// Change implements fs.Node for files without a size.
 func (n *node) Change(c fs.Change) error {
 	if c.Fields&fs.SetSize != 0 {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -151,7 +149,7 @@ func (n *node) Change(c fs.Change) error {
 	return nil
 }
 
-// change changes all but the size; mu is held.
+// change changes all attributes but the size. The caller holds mu.
 func (n *node) change(c fs.Change) {
 	a := &n.attr
 	if c.Fields&fs.SetMode != 0 {
@@ -172,7 +170,7 @@ func (n *node) change(c fs.Change) {
 	a.Status = n.system.now()
 }
 
-// touch marks that the content or, without content, that something else changed.
+// touch updates the status time, and with content also the modification time.
 func (n *node) touch(content bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -182,14 +180,14 @@ func (n *node) touch(content bool) {
 	}
 }
 
-// inode is the node of any file of this package.
+// inode is the node of a file of any type in this package.
 type inode interface {
 	fs.Node
 	common() *node
-	// takesName is called of a file without a name that is to get one, and says whether it does.
+	// takesName is called before a file without a name gets one. It reports whether that is allowed.
 	takesName() bool
-	// unlinked is called when the last name has gone, and moved when the file went
-	// from one directory to another or got another name; both with names locked.
+	// unlinked is called after the last name has been removed, and moved after the file has got
+	// another directory or name. Both are called with system.names locked.
 	unlinked()
 	moved(from, to *directory, name string)
 }
@@ -205,12 +203,11 @@ func (n *node) unlinked() {
 	n.system.files.Add(-1)
 }
 
-// special is a FIFO, a socket or a device: a name and a number, and whoever
-// opens it asks the tree.
+// special is a FIFO, a socket or a device. The tree or its caller opens it.
 type special struct{ node }
 
 // Open implements fs.Node.
-func (s *special) Open(fs.Flags) (fs.Handle, error) { return nil, syscall.ENXIO }
+func (s *special) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ENXIO }
 
 // symlink is a symbolic link.
 type symlink struct {
@@ -218,8 +215,8 @@ type symlink struct {
 	target string
 }
 
-// Open implements fs.Node; a link is never opened itself.
-func (l *symlink) Open(fs.Flags) (fs.Handle, error) { return nil, syscall.ELOOP }
+// Open implements fs.Node. A symbolic link cannot be opened itself.
+func (l *symlink) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ELOOP }
 
 // Target implements fs.Link.
 func (l *symlink) Target() (string, error) { return l.target, nil }

@@ -1,9 +1,9 @@
 package memfs_test
 
 import (
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/fstest"
 	"loam/fs/memfs"
@@ -15,8 +15,7 @@ func TestFileSystem(t *testing.T) {
 
 func newView(c memfs.Config) *fs.View { return fs.NewView(fs.NewTree(memfs.New(c))) }
 
-// A file system that is full says so, keeps what it has, and has room again
-// when something goes.
+// A full file system returns ENOSPC, keeps its content, and has room again after a file is removed.
 func TestFull(t *testing.T) {
 	v := newView(memfs.Config{Bytes: 64 << 10, Files: 3})
 	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
@@ -27,7 +26,7 @@ func TestFull(t *testing.T) {
 	if n != 64<<10 || err != nil {
 		t.Errorf("a write that does not fit: %d, %v; want as much as fits", n, err)
 	}
-	if n, err = f.Write([]byte("x")); n != 0 || err != syscall.ENOSPC {
+	if n, err = f.Write([]byte("x")); n != 0 || err != linux.ENOSPC {
 		t.Errorf("a write to a full file system: %d, %v", n, err)
 	}
 	if n, err := f.WriteAt([]byte("x"), 0); n != 1 || err != nil {
@@ -36,7 +35,7 @@ func TestFull(t *testing.T) {
 	if err := v.Mkdir(v.Dir, "d", 0o755); err != nil {
 		t.Error(err)
 	}
-	if err := v.Mkdir(v.Dir, "e", 0o755); err != syscall.ENOSPC {
+	if err := v.Mkdir(v.Dir, "e", 0o755); err != linux.ENOSPC {
 		t.Errorf("a fourth file of three: %v", err)
 	}
 	f.Close()
@@ -48,7 +47,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// A write that comes when a file without a name has just been closed takes no memory.
+// A write to a nameless file that has just been closed allocates no memory.
 func TestWriteAfterClose(t *testing.T) {
 	v := newView(memfs.Config{Bytes: 64 << 10})
 	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
@@ -59,7 +58,7 @@ func TestWriteAfterClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	if n, err := f.Write([]byte("x")); n != 0 || err != syscall.EBADF {
+	if n, err := f.Write([]byte("x")); n != 0 || err != linux.EBADF {
 		t.Errorf("write: %d, %v", n, err)
 	}
 	if u := v.Root.Usage(); u.BlocksFree != u.Blocks {
@@ -67,7 +66,7 @@ func TestWriteAfterClose(t *testing.T) {
 	}
 }
 
-// A file that is made without a name is counted until it is closed, or until its last name has gone.
+// A nameless file counts towards the limit until it is closed, or until its last name is removed.
 func TestTempFileGoes(t *testing.T) {
 	v := newView(memfs.Config{Bytes: 64 << 10, Files: 2})
 	for _, named := range []bool{false, true} {
@@ -94,7 +93,7 @@ func TestTempFileGoes(t *testing.T) {
 	}
 }
 
-// Extended attributes are bounded with the content, and go with the file.
+// Extended attributes count towards the limit, and are freed with the file.
 func TestXattrsTakeMemory(t *testing.T) {
 	v := newView(memfs.Config{Bytes: 64 << 10})
 	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
@@ -105,7 +104,7 @@ func TestXattrsTakeMemory(t *testing.T) {
 	if err := v.SetXattr(p, "user.a", make([]byte, 40<<10), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := v.SetXattr(p, "user.b", make([]byte, 40<<10), 0); err != syscall.ENOSPC {
+	if err := v.SetXattr(p, "user.b", make([]byte, 40<<10), 0); err != linux.ENOSPC {
 		t.Errorf("more than there is room for: %v", err)
 	}
 	if got := v.Xattrs(p); len(got) != 1 {
@@ -127,12 +126,12 @@ func TestXattrsTakeMemory(t *testing.T) {
 	if u := v.Root.Usage(); u.BlocksFree != u.Blocks {
 		t.Errorf("after the removal: %+v", u)
 	}
-	if err := v.SetXattr(p, "user.a", nil, 0); err != syscall.ENOENT {
+	if err := v.SetXattr(p, "user.a", nil, 0); err != linux.ENOENT {
 		t.Errorf("of a file that has gone: %v", err)
 	}
 }
 
-// Reading and writing what is there allocates nothing.
+// Reading and overwriting existing pages does not allocate.
 func TestNoAllocation(t *testing.T) {
 	v := newView(memfs.Config{})
 	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)

@@ -1,8 +1,7 @@
 package memfs
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/fs"
 )
 
@@ -10,20 +9,20 @@ import (
 func (d *directory) Rename(name string, to fs.Directory, newName string, flags fs.RenameFlags) error {
 	into, ok := to.(*directory)
 	if !ok || into.system != d.system {
-		return syscall.EXDEV
+		return linux.EXDEV
 	}
 	d.system.names.Lock()
 	defer d.system.names.Unlock()
 	from, ok := d.index[name]
 	if !ok || into.gone {
-		return syscall.ENOENT
+		return linux.ENOENT
 	}
 	old := into.index[newName]
 	if err := mayRename(d, from, into, old, flags); err != nil {
 		return err
 	}
 	if old != nil && old.file == from.file {
-		return nil // two names of one file: rename(2) leaves both
+		return nil // two names of the same file: rename(2) keeps both
 	}
 	if flags&fs.RenameExchange != 0 {
 		from.file, old.file = old.file, from.file
@@ -45,40 +44,40 @@ func (d *directory) Rename(name string, to fs.Directory, newName string, flags f
 	return nil
 }
 
-// mayRename checks what rename(2) forbids. old is nil when nothing has the new name.
+// mayRename checks the rules of rename(2). old is nil if the new name does not exist.
 func mayRename(d *directory, from *entry, into *directory, old *entry, flags fs.RenameFlags) error {
 	dir, isDir := from.file.(*directory)
 	if isDir && dir.contains(into) {
-		return syscall.EINVAL
+		return linux.EINVAL
 	}
 	exchange := flags&fs.RenameExchange != 0
 	if old == nil {
 		if exchange {
-			return syscall.ENOENT
+			return linux.ENOENT
 		}
 		return nil
 	}
 	oldDir, oldIsDir := old.file.(*directory)
 	switch {
 	case flags&fs.RenameNoReplace != 0:
-		return syscall.EEXIST
+		return linux.EEXIST
 	case exchange && oldIsDir && oldDir.contains(d):
-		return syscall.EINVAL
+		return linux.EINVAL
 	case exchange:
 		return nil
 	case oldIsDir && oldDir.contains(d):
-		return syscall.ENOTEMPTY // whatever from is: as Linux does
+		return linux.ENOTEMPTY // whatever from is, as on Linux
 	case isDir && !oldIsDir:
-		return syscall.ENOTDIR
+		return linux.ENOTDIR
 	case !isDir && oldIsDir:
-		return syscall.EISDIR
+		return linux.EISDIR
 	case oldIsDir && len(oldDir.index) > 0 && oldDir != dir:
-		return syscall.ENOTEMPTY
+		return linux.ENOTEMPTY
 	}
 	return nil
 }
 
-// contains tells whether sub is d or somewhere below it.
+// contains reports whether sub is d or below it.
 func (d *directory) contains(sub *directory) bool {
 	for ; sub != d; sub = sub.parent {
 		if sub == sub.parent {
@@ -88,8 +87,7 @@ func (d *directory) contains(sub *directory) bool {
 	return true
 }
 
-// moved is called after a file has moved from one directory to another, or got
-// another name in the same.
+// moved implements inode.
 func (n *node) moved(_, _ *directory, _ string) { n.touch(false) }
 
 func (d *directory) moved(from, to *directory, name string) {

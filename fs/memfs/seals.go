@@ -1,8 +1,7 @@
 package memfs
 
 import (
-	"syscall"
-
+	"loam/abi/linux"
 	"loam/fs"
 )
 
@@ -32,34 +31,35 @@ func (f *file) AddSeals(s fs.Seals) error {
 	defer f.mu.Unlock()
 	switch {
 	case f.seals&fs.SealSeals != 0:
-		return syscall.EPERM
+		return linux.EPERM
 	case s&^f.seals&fs.SealWrite != 0 && f.mapped.count > 0:
-		return syscall.EBUSY
+		return linux.EBUSY
 	}
 	f.seals |= s
 	return nil
 }
 
-// mayResize says whether the seals let the size become another. Errors: EPERM.
+// mayResize checks whether the seals allow a new size. Errors: EPERM.
 func (f *file) mayResize(size int64) error {
 	if size < f.attr.Size && f.seals&fs.SealShrink != 0 || size > f.attr.Size && f.seals&fs.SealGrow != 0 {
-		return syscall.EPERM
+		return linux.EPERM
 	}
 	return nil
 }
 
-// mayWrite is how many of n bytes may be written at an offset: Linux looks at the seals a
-// page at a time. Errors: EPERM if it is none.
+// mayWrite returns how many of n bytes may be written at offset. With SealGrow it allows a write up to
+// the last whole page, because Linux checks seals page by page. Errors: EPERM if no byte may be
+// written.
 func (f *file) mayWrite(n int, offset int64) (int, error) {
 	switch {
 	case f.seals&(fs.SealWrite|fs.SealFutureWrite) != 0:
-		return 0, syscall.EPERM
+		return 0, linux.EPERM
 	case f.seals&fs.SealGrow == 0 || offset+int64(n) <= f.attr.Size:
 		return n, nil
 	}
 	whole := f.attr.Size&^(pageSize-1) - offset
 	if whole <= 0 {
-		return 0, syscall.EPERM
+		return 0, linux.EPERM
 	}
 	return int(whole), nil
 }

@@ -1,14 +1,14 @@
 package memfs_test
 
 import (
-	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
 )
 
-// A file without a name gives all back when it is closed.
+// A nameless file frees everything when it is closed.
 func TestNameless(t *testing.T) {
 	v := newView(memfs.Config{Bytes: 64 << 10, Files: 2})
 	f, err := v.OpenNameless(0o600)
@@ -21,7 +21,7 @@ func TestNameless(t *testing.T) {
 	if n, err := f.Write(make([]byte, 10_000)); n != 10_000 || err != nil {
 		t.Errorf("write: %d, %v", n, err)
 	}
-	if _, err := v.OpenNameless(0o600); err != syscall.ENOSPC {
+	if _, err := v.OpenNameless(0o600); err != linux.ENOSPC {
 		t.Errorf("a file more than there may be: %v", err)
 	}
 	if err := f.Close(); err != nil {
@@ -32,17 +32,17 @@ func TestNameless(t *testing.T) {
 	}
 }
 
-// What the seals forbid, and what they leave (fcntl(2)).
+// Seals forbid exactly the operations that fcntl(2) lists.
 func TestSeals(t *testing.T) {
 	for name, c := range map[string]struct {
 		seals                        fs.Seals
 		shorter, longer, over, write error
 	}{
 		"none":         {0, nil, nil, nil, nil},
-		"shrink":       {fs.SealShrink, syscall.EPERM, nil, nil, nil},
-		"grow":         {fs.SealGrow, nil, syscall.EPERM, syscall.EPERM, nil},
-		"write":        {fs.SealWrite, nil, nil, syscall.EPERM, syscall.EPERM},
-		"future write": {fs.SealFutureWrite, nil, nil, syscall.EPERM, syscall.EPERM},
+		"shrink":       {fs.SealShrink, linux.EPERM, nil, nil, nil},
+		"grow":         {fs.SealGrow, nil, linux.EPERM, linux.EPERM, nil},
+		"write":        {fs.SealWrite, nil, nil, linux.EPERM, linux.EPERM},
+		"future write": {fs.SealFutureWrite, nil, nil, linux.EPERM, linux.EPERM},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newView(memfs.Config{})
@@ -73,14 +73,14 @@ func TestSeals(t *testing.T) {
 			if got, err := f.Seals(); got != c.seals|fs.SealSeals || err != nil {
 				t.Errorf("seals %#x, %v", got, err)
 			}
-			if err := f.AddSeals(fs.SealGrow); err != syscall.EPERM {
+			if err := f.AddSeals(fs.SealGrow); err != linux.EPERM {
 				t.Errorf("one seal more: %v", err)
 			}
 		})
 	}
 }
 
-// A file with a name has none but the one that forbids seals.
+// A file with a name has only the seal against adding seals.
 func TestSealsOfNamed(t *testing.T) {
 	v := newView(memfs.Config{})
 	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
@@ -91,10 +91,10 @@ func TestSealsOfNamed(t *testing.T) {
 	if got, err := f.Seals(); got != fs.SealSeals || err != nil {
 		t.Errorf("seals %#x, %v", got, err)
 	}
-	if err := f.AddSeals(fs.SealWrite); err != syscall.EPERM {
+	if err := f.AddSeals(fs.SealWrite); err != linux.EPERM {
 		t.Errorf("a seal: %v", err)
 	}
-	if err := f.AddSeals(1 << 10); err != syscall.EINVAL {
+	if err := f.AddSeals(1 << 10); err != linux.EINVAL {
 		t.Errorf("a seal that is unknown: %v", err)
 	}
 }

@@ -4,20 +4,20 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// xattrs are the extended attributes of a file. They take whole pages of the file system's
-// memory, so that they are bounded with the content.
+// xattrs are the extended attributes of a file. They are accounted in whole pages, together with the
+// content.
 type xattrs struct {
 	values map[string][]byte
-	size   int64 // of names and values, in bytes
-	gone   bool  // the file is removed: none are kept any more
+	size   int64 // total length of names and values, in bytes
+	gone   bool  // the file is removed: no attribute can be set
 }
 
-// xattrPages is how many pages a size takes.
+// xattrPages returns the number of pages for a size in bytes.
 func xattrPages(size int64) int64 { return (size + pageSize - 1) / pageSize }
 
 // Xattr implements fs.Attributed.
@@ -27,7 +27,7 @@ func (n *node) Xattr(name string) ([]byte, error) {
 	if value, ok := n.xattrs.values[name]; ok {
 		return value, nil
 	}
-	return nil, syscall.ENODATA
+	return nil, linux.ENODATA
 }
 
 // Xattrs implements fs.Attributed.
@@ -44,11 +44,11 @@ func (n *node) SetXattr(name string, value []byte, flags fs.XattrFlags) error {
 	old, there := n.xattrs.values[name]
 	switch {
 	case n.xattrs.gone:
-		return syscall.ENOENT
+		return linux.ENOENT
 	case there && flags&fs.XattrCreate != 0:
-		return syscall.EEXIST
+		return linux.EEXIST
 	case !there && flags&fs.XattrReplace != 0:
-		return syscall.ENODATA
+		return linux.ENODATA
 	}
 	more := int64(len(value) - len(old))
 	if !there {
@@ -71,14 +71,14 @@ func (n *node) RemoveXattr(name string) error {
 	defer n.mu.Unlock()
 	value, there := n.xattrs.values[name]
 	if !there {
-		return syscall.ENODATA
+		return linux.ENODATA
 	}
 	delete(n.xattrs.values, name)
 	n.attr.Status = n.system.now()
 	return n.resizeXattrs(n.xattrs.size - int64(len(name)+len(value)))
 }
 
-// resizeXattrs takes memory or gives it back; mu is held. Errors: ENOSPC.
+// resizeXattrs accounts for a new size. The caller holds mu. Errors: ENOSPC.
 func (n *node) resizeXattrs(size int64) error {
 	if err := n.system.takePages(xattrPages(size) - xattrPages(n.xattrs.size)); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (n *node) resizeXattrs(size int64) error {
 	return nil
 }
 
-// dropXattrs gives all back, of a file that has gone; mu is held.
+// dropXattrs removes all attributes of a removed file. The caller holds mu.
 func (n *node) dropXattrs() {
-	n.resizeXattrs(0) // giving back does not fail
+	n.resizeXattrs(0) // shrinking does not fail
 	n.xattrs.values, n.xattrs.gone = nil, true
 }

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// cgroupFolder is where Linux mounts the control groups, in /sys.
+// cgroupFolder is where Linux mounts the control groups.
 const cgroupFolder = "/sys/fs/cgroup"
 
-// Cgroup makes /sys/fs/cgroup: the control group of the process (cgroups(7), and
-// Documentation/admin-guide/cgroup-v2.rst of Linux) as it is seen in a namespace whose root it is,
-// which is what a program in a container finds. Nothing in it can be changed. Of pressure (PSI)
-// nothing is known: it is 0.
+// Cgroup returns a file system for /sys/fs/cgroup: the control group of the process (cgroups(7), and
+// Linux's Documentation/admin-guide/cgroup-v2.rst). It looks as in a container, where the process's
+// group is the root of the namespace. Nothing can be changed. Pressure (PSI) is not measured and
+// reported as 0.
 func Cgroup(p Process) *FileSystem {
 	f := New(CgroupMagic)
 	f.Fixed("cgroup.controllers", "cpu io memory pids\n")
@@ -42,10 +42,9 @@ const (
 	noPressure = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 )
 
-// cpuGroup adds what the controller cpu has. Beside how many CPUs there are nothing holds a
-// program back.
+// cpuGroup adds the files of the cpu controller. The number of CPUs is the only limit.
 func (p *Process) cpuGroup(f *FileSystem) {
-	f.Fixed("cpu.max", "max 100000\n") // and the period, in microseconds
+	f.Fixed("cpu.max", "max 100000\n") // quota and period, in microseconds
 	f.Fixed("cpu.max.burst", "0\n")
 	f.Fixed("cpu.weight", "100\n")
 	f.Fixed("cpu.weight.nice", "0\n")
@@ -56,8 +55,8 @@ func (p *Process) cpuGroup(f *FileSystem) {
 	})
 }
 
-// memoryGroup adds what the controller memory has. Where the machine has no other program its
-// memory is the limit.
+// memoryGroup adds the files of the memory controller. If the process has the machine to itself, the
+// machine's memory is the limit.
 func (p *Process) memoryGroup(f *FileSystem) {
 	current := residentBytes
 	limit := unlimited

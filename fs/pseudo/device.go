@@ -2,17 +2,17 @@ package pseudo
 
 import (
 	"crypto/rand"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Devices without hardware: mem(4) and random(4).
+// Devices without hardware: those of mem(4), and random(4).
 
-// memory is the major number of those devices.
+// memory is the major number of these devices.
 const memory = 1
 
-// Devices makes the folder /dev of a view whose user may, and what lies in it.
+// Devices creates /dev and its files, and registers the drivers. v must be a view of user 0.
 func Devices(v *fs.View) error {
 	for _, d := range []struct {
 		name  string
@@ -46,8 +46,8 @@ func Devices(v *fs.View) error {
 	return nil
 }
 
-// null takes everything and has nothing; the other devices begin with it. Their methods
-// are of pointers: of values they would be called by way of a function in between.
+// null discards writes and is always at its end. The other devices embed it. The methods have pointer
+// receivers, because value receivers would be called through a wrapper function.
 type null struct{}
 
 // ReadAt implements fs.Handle.
@@ -66,12 +66,12 @@ func (*null) Endless() {}
 func (*null) Immediate() {}
 
 // Sync implements fs.Handle.
-func (*null) Sync() error { return syscall.EINVAL }
+func (*null) Sync() error { return linux.EINVAL }
 
 // Close implements fs.Handle.
 func (*null) Close() error { return nil }
 
-// zero has zeros without end.
+// zero returns zeros without end.
 type zero struct{ null }
 
 // ReadAt implements fs.Handle.
@@ -80,20 +80,20 @@ func (*zero) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// full is a zero that has no room (full(4)).
+// full is a zero device without room for writes (full(4)).
 type full struct{ zero }
 
 // WriteAt implements fs.Handle.
-func (*full) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+func (*full) WriteAt([]byte, int64) (int, error) { return 0, linux.ENOSPC }
 
 // Append implements fs.Handle.
-func (*full) Append([]byte) (int, int64, error) { return 0, 0, syscall.ENOSPC }
+func (*full) Append([]byte) (int, int64, error) { return 0, 0, linux.ENOSPC }
 
-// random has random bytes without end.
+// random returns random bytes without end.
 type random struct{ null }
 
 // ReadAt implements fs.Handle.
 func (*random) ReadAt(p []byte, _ int64) (int, error) {
-	rand.Read(p) // it does not fail
+	rand.Read(p) // never fails
 	return len(p), nil
 }

@@ -3,14 +3,14 @@ package pseudo
 import (
 	"sort"
 	"strconv"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
 const blockSize = 1024
 
-// node is what files of all types have.
+// node is the common part of files of all types.
 type node struct {
 	system *FileSystem
 	inode  uint64
@@ -22,7 +22,7 @@ func (f *FileSystem) newNode(mode fs.Mode) node {
 	return node{f, f.inode, mode}
 }
 
-// Attr implements fs.Node. Sizes are not known before a file is read: 0, as on
+// Attr implements fs.Node. The size of a file is unknown before it is read, and reported as 0, as on
 // Linux.
 func (n *node) Attr() fs.Attr {
 	return fs.Attr{
@@ -32,9 +32,9 @@ func (n *node) Attr() fs.Attr {
 }
 
 // Change implements fs.Node.
-func (n *node) Change(fs.Change) error { return syscall.EPERM }
+func (n *node) Change(fs.Change) error { return linux.EPERM }
 
-// file is a file that is made when it is opened.
+// file is a file whose content is generated when it is opened.
 type file struct {
 	node
 	text func() string
@@ -43,12 +43,12 @@ type file struct {
 // Open implements fs.Node.
 func (f *file) Open(flags fs.Flags) (fs.Handle, error) {
 	if flags.MayWrite() {
-		return nil, syscall.EACCES
+		return nil, linux.EACCES
 	}
 	return handle(f.text()), nil
 }
 
-// handle is an open file: what it said at that time.
+// handle is an open file: the content at the time of opening.
 type handle string
 
 // ReadAt implements fs.Handle.
@@ -60,16 +60,16 @@ func (h handle) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // WriteAt implements fs.Handle.
-func (h handle) WriteAt([]byte, int64) (int, error) { return 0, syscall.EBADF }
+func (h handle) WriteAt([]byte, int64) (int, error) { return 0, linux.EBADF }
 
 // Append implements fs.Handle.
-func (h handle) Append([]byte) (int, int64, error) { return 0, 0, syscall.EBADF }
+func (h handle) Append([]byte) (int, int64, error) { return 0, 0, linux.EBADF }
 
 // Immediate implements fs.Immediate.
 func (h handle) Immediate() {}
 
 // Sync implements fs.Handle.
-func (h handle) Sync() error { return syscall.EINVAL }
+func (h handle) Sync() error { return linux.EINVAL }
 
 // Close implements fs.Handle.
 func (h handle) Close() error { return nil }
@@ -81,15 +81,15 @@ type link struct {
 }
 
 // Open implements fs.Node.
-func (l *link) Open(fs.Flags) (fs.Handle, error) { return nil, syscall.ELOOP }
+func (l *link) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ELOOP }
 
 // Target implements fs.Link.
 func (l *link) Target() (string, error) { return l.target(), nil }
 
-// directory is a folder: of entries that stay, or of links that names lists.
+// directory has fixed entries, or symbolic links returned by names.
 type directory struct {
 	node
-	parent  *directory // nil: itself
+	parent  *directory // nil: the directory is its own parent
 	entries []entry
 	names   func() []string
 	target  func(name string) string
@@ -106,7 +106,7 @@ func (f *FileSystem) newDirectory(parent *directory) *directory {
 
 func (d *directory) enter(name string, n fs.Node) { d.entries = append(d.entries, entry{name, n}) }
 
-// child finds an entry; nil when there is none.
+// child returns the node with a name, or nil.
 func (d *directory) child(name string) fs.Node {
 	for _, e := range d.entries {
 		if e.name == name {
@@ -124,7 +124,7 @@ func (d *directory) Attr() fs.Attr {
 }
 
 // Open implements fs.Node.
-func (d *directory) Open(fs.Flags) (fs.Handle, error) { return nil, syscall.EISDIR }
+func (d *directory) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EISDIR }
 
 // Lookup implements fs.Directory.
 func (d *directory) Lookup(name string) (fs.Node, error) {
@@ -138,13 +138,13 @@ func (d *directory) Lookup(name string) (fs.Node, error) {
 			}
 		}
 	}
-	return nil, syscall.ENOENT
+	return nil, linux.ENOENT
 }
 
-// listed is a link that names lists. It is a value, so that two of them are equal.
+// listed returns a link of List. Two calls with the same name return equal values, as fs.Node requires.
 func (d *directory) listed(name string) fs.Node { return listedLink{d, name} }
 
-// listedLink is an entry of a folder that List made.
+// listedLink is an entry of a directory added by List.
 type listedLink struct {
 	dir  *directory
 	name string
@@ -157,17 +157,18 @@ func (l listedLink) Attr() fs.Attr {
 	return a
 }
 
-// inode is a number for names that are numbers, which those of /proc/self/fd are.
+// inode returns an inode number, which is unique for names that are decimal numbers, as in
+// /proc/self/fd.
 func (l listedLink) inode() uint64 {
 	n, _ := strconv.ParseUint(l.name, 10, 32)
 	return l.dir.inode<<32 | n + 1
 }
 
 // Change implements fs.Node.
-func (l listedLink) Change(fs.Change) error { return syscall.EPERM }
+func (l listedLink) Change(fs.Change) error { return linux.EPERM }
 
 // Open implements fs.Node.
-func (l listedLink) Open(fs.Flags) (fs.Handle, error) { return nil, syscall.ELOOP }
+func (l listedLink) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ELOOP }
 
 // Target implements fs.Link.
 func (l listedLink) Target() (string, error) { return l.dir.target(l.name), nil }
@@ -190,9 +191,8 @@ func (d *directory) NameOf(child fs.Directory) (string, bool) {
 	return "", false
 }
 
-// Read implements fs.Directory. The cursor of a link that names lists is made of
-// its place among all that could be there, so that it stays while others come
-// and go: for names that are numbers, the number.
+// Read implements fs.Directory. The cursor of a listed link is derived from its name, which is a
+// decimal number. So it stays valid when other links appear and disappear.
 func (d *directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	for i, e := range d.entries {
 		if at := uint64(i) + 1; at > cursor {
@@ -218,24 +218,24 @@ func (d *directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	return nil
 }
 
-// What would change a folder. On Linux nothing can be made here either.
+// Methods that would modify a directory. As on Linux, all of them fail.
 
 // Make implements fs.Directory.
 func (d *directory) Make(string, fs.Mode, fs.Owner, fs.Device) (fs.Node, error) {
-	return nil, syscall.ENOENT
+	return nil, linux.ENOENT
 }
 
 // Symlink implements fs.Directory.
-func (d *directory) Symlink(string, string, fs.Owner) (fs.Node, error) { return nil, syscall.ENOENT }
+func (d *directory) Symlink(string, string, fs.Owner) (fs.Node, error) { return nil, linux.ENOENT }
 
 // Link implements fs.Directory.
-func (d *directory) Link(string, fs.Node) error { return syscall.EPERM }
+func (d *directory) Link(string, fs.Node) error { return linux.EPERM }
 
 // Unlink implements fs.Directory.
-func (d *directory) Unlink(name string) error { return syscall.EPERM }
+func (d *directory) Unlink(name string) error { return linux.EPERM }
 
 // Rmdir implements fs.Directory.
-func (d *directory) Rmdir(string) error { return syscall.EPERM }
+func (d *directory) Rmdir(string) error { return linux.EPERM }
 
 // Rename implements fs.Directory.
-func (d *directory) Rename(string, fs.Directory, string, fs.RenameFlags) error { return syscall.EPERM }
+func (d *directory) Rename(string, fs.Directory, string, fs.RenameFlags) error { return linux.EPERM }

@@ -8,43 +8,47 @@ import (
 	"time"
 )
 
-// Process is what /proc tells of. A function is called when a file is read; a
-// program may do so at any time.
+// Process describes the program and the machine for /proc. Its functions are called when a file is
+// opened, at any time and on any goroutine.
 type Process struct {
 	PID, UID, GID int
 	Executable    string // path
 	Arguments     []string
 	Environment   []string // at the start
-	Mounts        []Mount  // beside /, /proc, /sys and what is mounted there
+	Mounts        []Mount  // in addition to /, /proc, /sys and /sys/fs/cgroup
 	Hostname      string
 	Release       string // of the kernel: "6.1.0-loam"
 	Started       time.Time
-	// Memory is that of the machine in bytes: all, and what is free.
+	// Memory returns the machine's total and free memory in bytes.
 	Memory func() (total, free uint64)
-	// Alone: the machine is there for the process, and its memory the limit of that.
+	// Alone means that the machine runs only this process, so the machine's memory is its memory limit.
 	Alone bool
-	// Used is the time that the program has had of all CPUs.
+	// Used returns the CPU time used by the program, summed over all CPUs.
 	Used func() time.Duration
-	// Maps is what memory there is, as /proc/self/maps has it; empty: not told.
+	// Maps returns the content of /proc/self/maps; it may be empty.
 	Maps func() string
-	// Net are the files of /proc/net, by name.
+	// Net maps the names of the files in /proc/net to functions that generate them.
 	Net map[string]func() string
-	// Interfaces are the files of the folders of /sys/class/net, by name and path.
+	// Interfaces does the same for /sys/class/net, by interface and by path below the interface's
+	// directory.
 	Interfaces map[string]map[string]func() string
-	// Folder is the working directory.
+	// Folder returns the working directory.
 	Folder func() string
-	// Descriptors lists what is open, and Descriptor is where one leads.
+	// Descriptors returns the open descriptors, and Descriptor the path or name of one.
 	Descriptors func() []int
 	Descriptor  func(fd int) string
-	// ClockSource is what the clocks are made of, as Linux calls it; empty: not told.
+	// ClockSource is the name of the clock source, as Linux calls it; empty: no such files.
 	ClockSource string
-	// Somaxconn is how many connections a listener's queue holds.
+	// Somaxconn is the maximum backlog of a listener.
 	Somaxconn int
+	// Congestions are the names of TCP congestion control algorithms, the default first; empty: no such
+	// files.
+	Congestions []string
 }
 
-// Proc makes /proc: what Go programs and libraries are known to read of it
-// (proc(5)). There is one process, so there are two folders of it: its number,
-// and self.
+// Proc returns a file system for /proc. It has the files that Go programs and common libraries are
+// known to read (proc(5)). There is only one process; its directory has the process ID as its name, and
+// self is a link to it.
 func Proc(p Process) *FileSystem {
 	f := New(ProcMagic)
 	pid := strconv.Itoa(p.PID)
@@ -58,10 +62,10 @@ func Proc(p Process) *FileSystem {
 	return f
 }
 
-// own adds the folder of the process.
+// own adds the directory of the process.
 func (p *Process) own(f *FileSystem, dir string) {
 	name := p.Executable[strings.LastIndexByte(p.Executable, '/')+1:]
-	name = name[:min(len(name), 15)] // TASK_COMM_LEN less a NUL
+	name = name[:min(len(name), 15)] // TASK_COMM_LEN minus the NUL
 	f.Link(dir+"exe", func() string { return p.Executable })
 	f.Link(dir+"cwd", p.Folder)
 	f.Link(dir+"root", func() string { return "/" })
@@ -99,7 +103,7 @@ func (p *Process) own(f *FileSystem, dir string) {
 	})
 }
 
-// terminated has a NUL behind each string.
+// terminated joins strings, each with a terminating NUL.
 func terminated(list []string) string {
 	var b strings.Builder
 	for _, s := range list {
@@ -112,16 +116,16 @@ func terminated(list []string) string {
 const (
 	pageSize = 4096
 
-	tick = time.Second / 100 // USER_HZ: how /proc counts time
+	tick = time.Second / 100 // unit of times in /proc (USER_HZ)
 )
 
-// Mount is a folder or a file that the user has mounted.
+// Mount is a directory or file that the user has mounted.
 type Mount struct {
 	Path     string
 	Writable bool
 }
 
-// mountTables are /proc/self/mounts and mountinfo (proc(5)).
+// mountTables returns the content of /proc/self/mounts and mountinfo (proc(5)).
 func (p *Process) mountTables() (mounts, info string) {
 	var a, b strings.Builder
 	number := 0
@@ -145,10 +149,10 @@ func (p *Process) mountTables() (mounts, info string) {
 	return a.String(), b.String()
 }
 
-// mountEscapes is how paths stand in those files.
+// mountEscapes escapes a path for these files.
 var mountEscapes = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`)
 
-// residentBytes is the memory that the program holds, as the Go runtime knows it.
+// residentBytes returns the memory used by the program, according to the Go runtime.
 func residentBytes() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -164,7 +168,7 @@ func (p *Process) status(name string) string {
 		name, p.PID, p.UID, p.GID, held, runtime.GOMAXPROCS(0), cpuList())
 }
 
-// stat has the 52 fields of proc_pid_stat(5); those that are not known are 0.
+// stat returns the 52 fields of proc_pid_stat(5). Unknown fields are 0.
 func (p *Process) stat(name string) string {
 	fields := make([]string, 52)
 	for i := range fields {
@@ -185,7 +189,7 @@ func (p *Process) stat(name string) string {
 	return strings.Join(fields, " ") + "\n"
 }
 
-// machine adds what concerns the machine.
+// machine adds the files about the machine.
 func (p *Process) machine(f *FileSystem) {
 	f.File("meminfo", func() string {
 		total, free := p.Memory()
@@ -228,7 +232,7 @@ func (p *Process) machine(f *FileSystem) {
 	f.Fixed("cmdline", "")
 }
 
-// idle is the time that all CPUs have not been used. They are taken to be used alike.
+// idle returns the idle time, summed over all CPUs.
 func (p *Process) idle() time.Duration {
 	return max(0, time.Since(p.Started)*time.Duration(runtime.NumCPU())-p.Used())
 }
@@ -243,12 +247,17 @@ func (p *Process) settings(f *FileSystem) {
 	f.File("sys/kernel/random/uuid", func() string { return randomID() + "\n" })
 	f.Fixed("sys/net/core/somaxconn", strconv.Itoa(p.Somaxconn)+"\n")
 	f.Fixed("sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
-	f.Fixed("sys/net/ipv4/ping_group_range", "0\t2147483647\n") // every group may use ping sockets
+	if names := strings.Join(p.Congestions, " "); names != "" {
+		f.Fixed("sys/net/ipv4/tcp_congestion_control", p.Congestions[0]+"\n")
+		f.Fixed("sys/net/ipv4/tcp_available_congestion_control", names+"\n")
+		f.Fixed("sys/net/ipv4/tcp_allowed_congestion_control", names+"\n")
+	}
+	f.Fixed("sys/net/ipv4/ping_group_range", "0\t2147483647\n") // all groups may use ping sockets
 	f.Fixed("sys/net/ipv6/conf/all/disable_ipv6", "0\n")
 	f.Fixed("sys/fs/pipe-max-size", "65536\n")
 	f.Fixed("sys/fs/file-max", "1048576\n")
 	f.File("sys/fs/file-nr", func() string { return fmt.Sprintf("%d\t0\t1048576\n", len(p.Descriptors())) })
-	f.Fixed("sys/kernel/random/entropy_avail", "256\n") // as Linux says, ever since its generator needs no more
+	f.Fixed("sys/kernel/random/entropy_avail", "256\n") // constant, as on Linux once its generator is initialized
 	f.Fixed("sys/kernel/random/poolsize", "256\n")
 	f.Fixed("sys/kernel/threads-max", "32768\n")
 	f.Fixed("sys/vm/overcommit_memory", "1\n")

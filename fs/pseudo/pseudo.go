@@ -1,13 +1,11 @@
-// Package pseudo is what is no file and looks like one: /proc, /sys and /sys/fs/cgroup, whose
-// files are made when they are read, and the devices of /dev that need no
-// hardware.
+// Package pseudo implements file systems whose files are generated when they are opened: /proc, /sys
+// and /sys/fs/cgroup. It also implements the devices of /dev that need no hardware.
 //
-// A FileSystem is put together once, by File, Link and List, before it is
-// mounted; from then on nothing of it changes but what its functions return.
-// Programs can read it and nothing else: what is written to a file is EACCES, and
-// a file that is made ENOENT, as on Linux.
+// A FileSystem is built by File, Fixed, Folder, Link and List before it is mounted. Afterwards it does
+// not change, except for the results of the functions passed to it. Programs can only read it. As on
+// Linux, opening a file for writing returns EACCES, and creating a file returns ENOENT.
 //
-// Reading order: pseudo.go, node.go; proc.go, sys.go and cgroup.go say what there is;
+// Reading order: pseudo.go, node.go; proc.go, sys.go and cgroup.go with the files that exist;
 // device.go.
 package pseudo
 
@@ -29,15 +27,15 @@ const (
 	CgroupMagic = 0x63677270
 )
 
-// FileSystem is a file system of files that are made when they are read.
+// FileSystem is a file system of generated files.
 type FileSystem struct {
-	magic int64
+	magic int64 // f_type of statfs(2)
 	root  *directory
-	inode uint64
-	since fs.Time
+	inode uint64  // last inode number
+	since fs.Time // all timestamps of all files
 }
 
-// New returns an empty file system; magic is what statfs(2) calls it.
+// New returns an empty file system. magic is its f_type in statfs(2).
 func New(magic int64) *FileSystem {
 	f := &FileSystem{magic: magic, since: fs.Time(time.Now().UnixNano())}
 	f.root = f.newDirectory(nil)
@@ -55,34 +53,36 @@ func (f *FileSystem) Usage() fs.Usage {
 // Sync implements fs.FileSystem.
 func (f *FileSystem) Sync() error { return nil }
 
-// File adds a file; text is called when somebody opens it.
+// File adds a file. text is called each time the file is opened, possibly by several goroutines at
+// once.
 func (f *FileSystem) File(path string, text func() string) {
 	n := &file{text: text}
 	n.node = f.newNode(fs.Regular | 0o444)
 	f.add(path, n)
 }
 
-// Fixed adds a file that always says the same.
+// Fixed adds a file with constant content.
 func (f *FileSystem) Fixed(path, text string) { f.File(path, func() string { return text }) }
 
-// Folder adds an empty folder.
+// Folder adds an empty directory.
 func (f *FileSystem) Folder(path string) { f.add(path, f.newDirectory(nil)) }
 
-// Link adds a symbolic link.
+// Link adds a symbolic link. target is called each time the link is read.
 func (f *FileSystem) Link(path string, target func() string) {
 	n := &link{target: target}
 	n.node = f.newNode(fs.Symlink | 0o777)
 	f.add(path, n)
 }
 
-// List adds a folder of symbolic links, of which names says which there are now.
+// List adds a directory of symbolic links. names returns the current names, and target the target of a
+// link.
 func (f *FileSystem) List(path string, names func() []string, target func(name string) string) {
 	d := f.newDirectory(nil)
 	d.names, d.target = names, target
 	f.add(path, d)
 }
 
-// add puts a node at a path, with the folders above it.
+// add adds a node at a path, and the directories above it. It panics if the path exists.
 func (f *FileSystem) add(path string, n fs.Node) {
 	dir := f.root
 	names := strings.Split(path, "/")
@@ -104,7 +104,7 @@ func (f *FileSystem) add(path string, n fs.Node) {
 	}
 }
 
-// inOrder yields what a map has by rising name, so that a listing is the same each time.
+// inOrder yields the elements of a map sorted by name, so that listings are reproducible.
 func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, name := range slices.Sorted(maps.Keys(m)) {

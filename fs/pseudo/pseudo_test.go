@@ -3,24 +3,24 @@ package pseudo
 import (
 	"errors"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
 )
 
-// mounted is a tree with /proc, /sys, what is mounted there and /dev, of a program that has its machine
-// for itself.
+// mounted returns a tree with /proc, /sys, /sys/fs/cgroup and /dev, for a program that has the machine
+// to itself.
 func mounted(t *testing.T) *fs.View {
 	t.Helper()
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
 	v.Umask = 0
 	p := Process{
 		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: "loam", Release: "6.1.0-loam",
-		Started: time.Now(), Somaxconn: 4096, ClockSource: "tsc",
+		Started: time.Now(), Somaxconn: 4096, Congestions: []string{"cubic", "bbr"}, ClockSource: "tsc",
 		Alone:       true,
 		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },
 		Used:        func() time.Duration { return 1500 * time.Millisecond },
@@ -57,7 +57,7 @@ func mounted(t *testing.T) *fs.View {
 	return v
 }
 
-// text reads a whole file.
+// text returns the content of a file.
 func text(t *testing.T, v *fs.View, path string) string {
 	t.Helper()
 	f, err := v.Open(v.Root, path, fs.ReadOnly, 0)
@@ -73,30 +73,32 @@ func text(t *testing.T, v *fs.View, path string) string {
 	return string(b[:n])
 }
 
-// The files say what proc(5) and sysfs(5) say that they do.
+// The files have the content that proc(5) and sysfs(5) describe.
 func TestContents(t *testing.T) {
 	v := mounted(t)
 	for path, want := range map[string]string{
-		"/proc/self/cmdline":                      "server\x00-v\x00",
-		"/proc/7/comm":                            "server\n",
-		"/proc/self/status":                       "Name:\tserver\n",
-		"/proc/self/stat":                         "7 (server) R 0 7 7 0 0 0 0 0 0 0 150 0 ",
-		"/proc/meminfo":                           "MemTotal:          65536 kB\nMemFree:           32768 kB\n",
-		"/proc/sys/net/core/somaxconn":            "4096\n",
-		"/proc/sys/kernel/hostname":               "loam\n",
-		"/proc/mounts":                            "loam / tmpfs rw 0 0\nloam /a\\040b tmpfs ro 0 0\nproc /proc proc ro 0 0\n",
-		"/proc/self/mountinfo":                    "1 1 0:1 / / rw - tmpfs loam rw\n2 1 0:2 / /a\\040b ro - tmpfs loam ro\n3 1 0:3 / /proc ro - proc proc ro\n4 1 0:4 / /sys ro - sysfs sysfs ro\n5 1 0:5 / /sys/fs/cgroup ro - cgroup2 cgroup2 ro\n",
-		"/sys/fs/cgroup/cgroup.controllers":       "cpu io memory pids\n",
-		"/sys/fs/cgroup/cgroup.procs":             "7\n",
-		"/sys/fs/cgroup/cpu.max":                  "max 100000\n",
-		"/sys/fs/cgroup/cpu.stat":                 "usage_usec 1500000\n",
-		"/sys/fs/cgroup/cpu.pressure":             "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00",
-		"/sys/fs/cgroup/memory.max":               "67108864\n",
-		"/sys/fs/cgroup/memory.current":           "33554432\n",
-		"/sys/fs/cgroup/memory.high":              "max\n",
-		"/sys/fs/cgroup/memory.stat":              "anon 33554432\n",
-		"/sys/fs/cgroup/pids.max":                 "max\n",
-		"/sys/class/net/eth0/statistics/rx_bytes": "7\n",
+		"/proc/self/cmdline":                        "server\x00-v\x00",
+		"/proc/7/comm":                              "server\n",
+		"/proc/self/status":                         "Name:\tserver\n",
+		"/proc/self/stat":                           "7 (server) R 0 7 7 0 0 0 0 0 0 0 150 0 ",
+		"/proc/meminfo":                             "MemTotal:          65536 kB\nMemFree:           32768 kB\n",
+		"/proc/sys/net/core/somaxconn":              "4096\n",
+		"/proc/sys/net/ipv4/tcp_congestion_control": "cubic\n",
+		"/proc/sys/net/ipv4/tcp_available_congestion_control":                "cubic bbr\n",
+		"/proc/sys/kernel/hostname":                                          "loam\n",
+		"/proc/mounts":                                                       "loam / tmpfs rw 0 0\nloam /a\\040b tmpfs ro 0 0\nproc /proc proc ro 0 0\n",
+		"/proc/self/mountinfo":                                               "1 1 0:1 / / rw - tmpfs loam rw\n2 1 0:2 / /a\\040b ro - tmpfs loam ro\n3 1 0:3 / /proc ro - proc proc ro\n4 1 0:4 / /sys ro - sysfs sysfs ro\n5 1 0:5 / /sys/fs/cgroup ro - cgroup2 cgroup2 ro\n",
+		"/sys/fs/cgroup/cgroup.controllers":                                  "cpu io memory pids\n",
+		"/sys/fs/cgroup/cgroup.procs":                                        "7\n",
+		"/sys/fs/cgroup/cpu.max":                                             "max 100000\n",
+		"/sys/fs/cgroup/cpu.stat":                                            "usage_usec 1500000\n",
+		"/sys/fs/cgroup/cpu.pressure":                                        "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00",
+		"/sys/fs/cgroup/memory.max":                                          "67108864\n",
+		"/sys/fs/cgroup/memory.current":                                      "33554432\n",
+		"/sys/fs/cgroup/memory.high":                                         "max\n",
+		"/sys/fs/cgroup/memory.stat":                                         "anon 33554432\n",
+		"/sys/fs/cgroup/pids.max":                                            "max\n",
+		"/sys/class/net/eth0/statistics/rx_bytes":                            "7\n",
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource":   "tsc\n",
 		"/sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc \n",
 		"/sys/devices/system/cpu/online":                                     "0",
@@ -139,7 +141,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// listing is the names in a folder, in their order.
+// listing returns the names in a directory, in listing order.
 func listing(t *testing.T, v *fs.View, path string) string {
 	t.Helper()
 	f, err := v.Open(v.Root, path, fs.ReadOnly, 0)
@@ -152,7 +154,7 @@ func listing(t *testing.T, v *fs.View, path string) string {
 	return strings.Join(names, " ")
 }
 
-// What is given as a map is listed by name.
+// Files passed as a map are listed in the order of their names.
 func TestListingsInOrder(t *testing.T) {
 	text := func() string { return "" }
 	files := map[string]func() string{}
@@ -174,11 +176,11 @@ func TestListingsInOrder(t *testing.T) {
 	}
 }
 
-// Nothing there can be changed.
+// No file or directory can be modified.
 func TestReadOnly(t *testing.T) {
 	v := mounted(t)
 	_, err := v.Open(v.Root, "/proc/meminfo", fs.WriteOnly, 0)
-	if !errors.Is(err, syscall.EROFS) {
+	if !errors.Is(err, linux.EROFS) {
 		t.Errorf("open for writing: %v", err)
 	}
 	for what, err := range map[string]error{
@@ -192,18 +194,18 @@ func TestReadOnly(t *testing.T) {
 	f := New(ProcMagic)
 	f.Fixed("a/b", "text")
 	v = fs.NewView(fs.NewTree(f))
-	if err := v.Mkdir(v.Root, "/x", 0o755); err != syscall.ENOENT {
+	if err := v.Mkdir(v.Root, "/x", 0o755); err != linux.ENOENT {
 		t.Errorf("mkdir: %v", err)
 	}
-	if _, err := v.Open(v.Root, "/a/b", fs.ReadWrite, 0); err != syscall.EACCES {
+	if _, err := v.Open(v.Root, "/a/b", fs.ReadWrite, 0); err != linux.EACCES {
 		t.Errorf("open for writing: %v", err)
 	}
-	if err := v.Rename(v.Root, "/a", v.Root, "/b", 0); err != syscall.EPERM {
+	if err := v.Rename(v.Root, "/a", v.Root, "/b", 0); err != linux.EPERM {
 		t.Errorf("rename: %v", err)
 	}
 }
 
-// mem(4), full(4), random(4).
+// The devices behave as in mem(4), full(4) and random(4).
 func TestDevices(t *testing.T) {
 	v := mounted(t)
 	b := make([]byte, 1024)
@@ -211,7 +213,7 @@ func TestDevices(t *testing.T) {
 		read  int
 		write error
 	}{
-		"/dev/null": {0, nil}, "/dev/zero": {1024, nil}, "/dev/full": {1024, syscall.ENOSPC},
+		"/dev/null": {0, nil}, "/dev/zero": {1024, nil}, "/dev/full": {1024, linux.ENOSPC},
 		"/dev/random": {1024, nil}, "/dev/urandom": {1024, nil},
 	} {
 		f, err := v.Open(v.Root, path, fs.ReadWrite, 0)
@@ -238,7 +240,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// The rules of package io/fs hold for a file system whose files do not change.
+// A file system with constant content follows the rules of package io/fs.
 func TestIO(t *testing.T) {
 	f := New(SysMagic)
 	f.Fixed("a/b/c", "")
@@ -248,7 +250,7 @@ func TestIO(t *testing.T) {
 	}
 }
 
-// Where other programs share the memory, there is no limit.
+// If other programs share the machine's memory, the control group has no memory limit.
 func TestCgroupOfOneAmongOthers(t *testing.T) {
 	v := fs.NewView(fs.NewTree(Cgroup(Process{Memory: func() (uint64, uint64) { return 64 << 20, 0 }})))
 	if got := text(t, v, "/memory.max"); got != "max\n" {

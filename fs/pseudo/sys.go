@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Sys makes /sys: the CPUs, the clock source, the interfaces of the network, and what the Go runtime asks about
-// large pages (sysfs(5)).
+// Sys returns a file system for /sys: CPUs, clock source, network interfaces, and the size of huge
+// pages, which the Go runtime reads (sysfs(5)).
 func Sys(p Process) *FileSystem {
 	f := New(SysMagic)
 	for name, files := range inOrder(p.Interfaces) {
@@ -30,15 +30,15 @@ func Sys(p Process) *FileSystem {
 	if p.ClockSource != "" {
 		const dir = "devices/system/clocksource/clocksource0/"
 		f.Fixed(dir+"current_clocksource", p.ClockSource+"\n")
-		f.Fixed(dir+"available_clocksource", p.ClockSource+" \n") // a space behind each, as on Linux
+		f.Fixed(dir+"available_clocksource", p.ClockSource+" \n") // each name is followed by a space, as on Linux
 	}
 	f.Fixed("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
 	f.Fixed("kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
-	f.Folder("fs/cgroup") // Cgroup is mounted there
+	f.Folder("fs/cgroup") // mount point of Cgroup
 	return f
 }
 
-// addCPU adds the folder of a CPU, which is a core by itself, all of them in one package.
+// addCPU adds the directory of a CPU. Every CPU is its own core, and all are in one package.
 func addCPU(f *FileSystem, number int) {
 	dir := fmt.Sprintf("devices/system/cpu/cpu%d/", number)
 	only := fmt.Sprintf("%d\n", number)
@@ -51,7 +51,7 @@ func addCPU(f *FileSystem, number int) {
 	f.File(dir+"topology/package_cpus_list", func() string { return cpuList() + "\n" })
 }
 
-// cpuList is the CPUs as a range: "0-3".
+// cpuList returns the CPUs as a range: "0-3".
 func cpuList() string {
 	n := runtime.NumCPU()
 	if n == 1 {
@@ -60,10 +60,10 @@ func cpuList() string {
 	return fmt.Sprintf("0-%d", n-1)
 }
 
-// bootID is the same until the next start.
+// bootID returns an ID that is constant until the next start.
 var bootID = sync.OnceValue(randomID)
 
-// randomID is a random UUID (RFC 9562 section 5.4).
+// randomID returns a random UUID (RFC 9562 section 5.4).
 func randomID() string {
 	var b [16]byte
 	rand.Read(b[:])

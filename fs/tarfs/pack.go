@@ -8,20 +8,22 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"loam/abi/linux"
 )
 
-// Packed says what Pack has written.
+// Packed is the result of Pack.
 type Packed struct {
 	Files int   // of any type
 	Bytes int64 // of content
-	// Skipped counts what was left out: sockets, devices, what may not be read,
-	// and what went away meanwhile.
+	// Skipped counts the files that were left out: sockets, devices, unreadable files, and files that
+	// were removed or replaced during packing.
 	Skipped int
 }
 
-// Pack writes the folder dir, or one file, which then is the root's only entry by
-// its own name. Symbolic links stay links, wherever they lead. Folders of version
-// control are left out.
+// Pack writes the directory dir as an archive. If dir is a file, the archive's root contains only this
+// file. Symbolic links are kept, wherever they lead. Directories of version control systems are left
+// out.
 func Pack(w io.Writer, dir string) (Packed, error) {
 	p := &packer{archive: tar.NewWriter(w)}
 	if err := p.tree(dir, ""); err != nil {
@@ -30,9 +32,8 @@ func Pack(w io.Writer, dir string) (Packed, error) {
 	return p.packed, p.archive.Close()
 }
 
-// PackPaths writes files and folders under the absolute paths that they have, and
-// leaves out those that are not there. A path that is a symbolic link becomes what
-// it leads to.
+// PackPaths writes files and directories under their absolute paths. It ignores paths that do not exist
+// or are not readable. A path that is a symbolic link is packed as the file it leads to.
 func PackPaths(w io.Writer, paths []string) (Packed, error) {
 	p := &packer{archive: tar.NewWriter(w)}
 	for _, path := range paths {
@@ -44,8 +45,8 @@ func PackPaths(w io.Writer, paths []string) (Packed, error) {
 	return p.packed, p.archive.Close()
 }
 
-// PackOwn writes the folder dir with the files that lie in it, as far as none is larger
-// than most. Folders in it are empty.
+// PackOwn writes the directory dir with its own files, except files larger than most bytes. Its
+// subdirectories are written empty.
 func PackOwn(w io.Writer, dir string, most int64) (Packed, error) {
 	p := &packer{archive: tar.NewWriter(w), own: true, most: most}
 	if err := p.tree(dir, ""); err != nil {
@@ -54,11 +55,12 @@ func PackOwn(w io.Writer, dir string, most int64) (Packed, error) {
 	return p.packed, p.archive.Close()
 }
 
-// ErrMadeUp is told of files that the kernel makes up when they are read, as those of /proc: their
-// sizes are not those of what is read, which may have no end. Folders of them in what is packed are empty.
+// ErrMadeUp is returned for a file that the kernel generates when it is read, such as those of /proc.
+// Its size is unknown, and its content may have no end. Directories of such files below dir are packed
+// empty.
 var ErrMadeUp = errors.New("the kernel makes it up when it is read")
 
-// inventions are the types of file systems with such files (linux/magic.h).
+// inventions are the types of file systems with generated files (linux/magic.h).
 var inventions = map[int64]bool{
 	0x9fa0:     true, // proc
 	0x62656572: true, // sysfs
@@ -70,67 +72,93 @@ var inventions = map[int64]bool{
 	0xcafe4a11: true, // bpf
 }
 
-// madeUp reports whether a file or folder is of a file system of inventions.
-func madeUp(path string) bool {
+// madeUp reports whether a file or directory is on such a file system.
+func madeUp(root *os.Root, path string) bool {
+	f, err := root.OpenFile(path, openFlags, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
 	var st syscall.Statfs_t
-	return syscall.Statfs(path, &st) == nil && inventions[st.Type]
+	return syscall.Fstatfs(int(f.Fd()), &st) == nil && inventions[st.Type]
 }
 
-// versions are folders of version control, which hold more than what they are of.
+// openFlags opens a file without following a symbolic link that has replaced it, and without waiting
+// for the other end of a FIFO that has.
+const openFlags = os.O_RDONLY | linux.O_NOFOLLOW | linux.O_NONBLOCK
+
+// versions are the names of version control directories, which contain more than the current files.
 var versions = map[string]bool{".git": true, ".hg": true, ".svn": true, ".bzr": true}
 
-// tree writes a folder, or one file, under the name as; empty: the folder is the
-// root, or the file is in it by its own name.
+// tree writes a directory, or one file, under the name as. If as is empty, the directory becomes the
+// root, and a file keeps its own name in the root. The path to the directory may contain symbolic
+// links. Below it, no link leads out (os.Root), even if another process changes the tree at the same
+// time.
 func (p *packer) tree(dir, as string) error {
-	root, err := filepath.EvalSymlinks(dir)
+	folder, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
 	}
-	base := root
-	if st, err := os.Stat(root); err != nil {
+	st, err := os.Stat(folder)
+	if err != nil {
 		return err
-	} else if !st.IsDir() && as == "" {
-		base = filepath.Dir(root)
 	}
-	if madeUp(root) {
+	start := "."
+	if !st.IsDir() {
+		folder, start = filepath.Split(folder)
+	}
+	if p.root, err = os.OpenRoot(folder); err != nil {
+		return err
+	}
+	defer p.root.Close()
+	if madeUp(p.root, start) {
 		return ErrMadeUp
 	}
-	return filepath.WalkDir(root, func(path string, d iofs.DirEntry, err error) error {
+	return iofs.WalkDir(p.root.FS(), start, func(path string, d iofs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && versions[d.Name()] {
-			return filepath.SkipDir
+			return iofs.SkipDir
 		}
 		if err == nil {
-			err = p.add(base, path, as)
+			name := filepath.Join(as, path)
+			if path == start && as != "" {
+				name = as
+			}
+			err = p.add(path, name)
 		}
-		if errors.Is(err, iofs.ErrPermission) || errors.Is(err, iofs.ErrNotExist) {
-			if path == root {
+		if errors.Is(err, iofs.ErrPermission) || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, errChanged) {
+			if path == start {
 				return err
 			}
 			p.packed.Skipped++
 			return nil
 		}
-		if err == nil && d.IsDir() && path != root && (p.own || madeUp(path)) {
-			return filepath.SkipDir
+		if err == nil && d.IsDir() && path != start && (p.own || madeUp(p.root, path)) {
+			return iofs.SkipDir
 		}
 		return err
 	})
 }
 
-// packer is a Pack under way.
+// errChanged is returned for a file that was replaced before it was opened.
+var errChanged = errors.New("it was replaced while it was packed")
+
+// packer is a Pack in progress.
 type packer struct {
 	archive *tar.Writer
+	root    *os.Root // root of the tree; all paths are relative to it
 	packed  Packed
-	own     bool  // folders are empty
-	most    int64 // of own: the largest file
+	own     bool  // PackOwn: directories are empty
+	most    int64 // PackOwn: maximum file size in bytes
 }
 
-// add writes one file. An error that is not about the file itself ends Pack.
-func (p *packer) add(base, path, as string) error {
-	st, err := os.Lstat(path)
+// add writes one file under a name. Errors of the archive end Pack; errors of the file are counted as
+// skipped.
+func (p *packer) add(path, name string) error {
+	st, err := p.root.Lstat(path)
 	if err != nil {
 		return err
 	}
-	h, err := p.header(base, path, as, st)
+	h, err := p.header(path, name, st)
 	if h == nil {
 		return err
 	}
@@ -138,7 +166,7 @@ func (p *packer) add(base, path, as string) error {
 		p.packed.Files++
 		return p.archive.WriteHeader(h)
 	}
-	f, err := os.Open(path)
+	f, err := p.open(path, st)
 	if err != nil {
 		return err
 	}
@@ -152,12 +180,28 @@ func (p *packer) add(base, path, as string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(p.archive, zeros{}, h.Size-n) // it has become shorter
+	_, err = io.CopyN(p.archive, zeros{}, h.Size-n) // the file has become shorter
 	return err
 }
 
-// header describes a file; none when it cannot be packed.
-func (p *packer) header(base, path, as string, st os.FileInfo) (*tar.Header, error) {
+// open opens the file described by st. Errors: errChanged.
+func (p *packer) open(path string, st os.FileInfo) (*os.File, error) {
+	f, err := p.root.OpenFile(path, openFlags, 0)
+	if errors.Is(err, linux.ELOOP) {
+		err = errChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	if now, err := f.Stat(); err != nil || !os.SameFile(st, now) || !now.Mode().IsRegular() {
+		f.Close()
+		return nil, errors.Join(err, errChanged)
+	}
+	return f, nil
+}
+
+// header returns the header of a file, or nil if the file cannot be packed.
+func (p *packer) header(path, name string, st os.FileInfo) (*tar.Header, error) {
 	if st.Mode()&(os.ModeSocket|os.ModeDevice|os.ModeIrregular) != 0 || p.own && st.Mode().IsRegular() && st.Size() > p.most {
 		p.packed.Skipped++
 		return nil, nil
@@ -165,16 +209,12 @@ func (p *packer) header(base, path, as string, st os.FileInfo) (*tar.Header, err
 	target := ""
 	if st.Mode()&os.ModeSymlink != 0 {
 		var err error
-		if target, err = os.Readlink(path); err != nil {
+		if target, err = p.root.Readlink(path); err != nil {
 			return nil, err
 		}
 	}
-	name, err := filepath.Rel(base, path)
-	if err != nil {
-		return nil, err
-	}
 	h := &tar.Header{
-		Name: filepath.Join(as, name), Linkname: target, Mode: int64(st.Mode().Perm()), ModTime: st.ModTime(), Format: tar.FormatPAX,
+		Name: name, Linkname: target, Mode: int64(st.Mode().Perm()), ModTime: st.ModTime(), Format: tar.FormatPAX,
 	}
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 		h.Uid, h.Gid, h.Mode = int(sys.Uid), int(sys.Gid), int64(sys.Mode&0o7777)
@@ -192,7 +232,7 @@ func (p *packer) header(base, path, as string, st os.FileInfo) (*tar.Header, err
 	return h, nil
 }
 
-// zeros has zeros without end.
+// zeros reads as zeros without end.
 type zeros struct{}
 
 // Read implements io.Reader.

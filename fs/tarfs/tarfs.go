@@ -1,14 +1,13 @@
-// Package tarfs packs a folder into an archive, and mounts archives: what
-// `loam run -v HOST:GUEST` does, on both sides.
+// Package tarfs packs a directory into an archive, and mounts archives. It implements both sides of
+// `loam run -v HOST:GUEST`.
 //
-// The archive is tar (POSIX.1-2001, pax). [Pack] writes it on the host. In the
-// guest [Load] reads its headers into a file system in memory, whose files leave
-// their content where it lies in the archive: a mapped file of the host, or
-// memory of a virtual machine. Nothing is copied before somebody writes.
+// The format is tar (POSIX.1-2001, pax). [Pack] writes the archive on the host. In the guest, [Load]
+// reads its headers into a file system in memory. The content of the files stays in the archive, which
+// is a mapped file of the host or memory of a virtual machine. A page is copied only when a program
+// writes to it.
 //
-// What a folder cannot give the guest is left out and counted: sockets, devices,
-// and what the user may not read. A file with several names becomes several
-// files, and extended attributes are left behind.
+// Pack leaves out and counts files that cannot be transferred: sockets, devices, and files that the
+// user may not read. A file with several names becomes several files. Extended attributes are dropped.
 package tarfs
 
 import (
@@ -26,11 +25,12 @@ import (
 	"loam/fs/memfs"
 )
 
-// maxEntries bounds what Load makes of a hostile archive.
+// maxEntries limits the number of files that Load creates from a hostile archive.
 const maxEntries = 1 << 22
 
-// Load makes a file system of an archive, which must stay as it is as long as
-// the file system is in use. Of its bounds, what lies in the archive takes none.
+// Load returns a file system with the files of an archive. The caller must keep image valid and
+// unchanged while the file system is in use. Content in the archive does not count towards the limits
+// in c.
 func Load(image []byte, c memfs.Config) (*memfs.FileSystem, error) {
 	system := memfs.New(c)
 	if err := Add(system, image); err != nil {
@@ -39,8 +39,8 @@ func Load(image []byte, c memfs.Config) (*memfs.FileSystem, error) {
 	return system, nil
 }
 
-// Deferred is the file system that Load makes, and makes it when somebody first looks
-// at it. Of an archive that is damaged there is what comes before the damage.
+// Deferred returns the file system that Load returns, but loads it on first use. If the archive is
+// damaged, it contains the files before the damage.
 func Deferred(image []byte, c memfs.Config) fs.FileSystem {
 	return deferred(sync.OnceValue(func() *memfs.FileSystem {
 		system := memfs.New(c)
@@ -49,7 +49,7 @@ func Deferred(image []byte, c memfs.Config) fs.FileSystem {
 	}))
 }
 
-// deferred loads, or has loaded.
+// deferred loads the file system on the first call and returns it.
 type deferred func() *memfs.FileSystem
 
 // Root implements fs.FileSystem.
@@ -63,15 +63,15 @@ func (d deferred) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessUse)
 	return d().MakeNameless(mode, owner, use)
 }
 
-// Sync implements fs.FileSystem: memory is all there is.
+// Sync implements fs.FileSystem. There is no stable storage.
 func (deferred) Sync() error { return nil }
 
-// Add puts the files of an archive into a file system. Folders may be there already.
+// Add adds the files of an archive to a file system. Directories of the archive may exist already.
 func Add(system *memfs.FileSystem, image []byte) error {
 	l := &loader{image: image, system: system}
 	l.view = fs.NewView(fs.NewTree(l.system))
 	l.view.Umask = 0
-	// The bytes.Reader seeks, so that the tar.Reader skips content unread.
+	// bytes.Reader implements io.Seeker, so tar.Reader skips content without reading it.
 	from := bytes.NewReader(image)
 	archive := tar.NewReader(from)
 	for range maxEntries {
@@ -93,15 +93,15 @@ func Add(system *memfs.FileSystem, image []byte) error {
 	return fmt.Errorf("tarfs: more than %d files", maxEntries)
 }
 
-// loader is a Load under way.
+// loader is a Load in progress.
 type loader struct {
 	image   []byte
 	system  *memfs.FileSystem
 	view    *fs.View
-	folders []*tar.Header // whose times are set at the end
+	folders []*tar.Header // their attributes are set at the end
 }
 
-// add makes one file.
+// add creates one file with its content and attributes.
 func (l *loader) add(h *tar.Header, content []byte) error {
 	name := path.Clean("/" + h.Name)
 	if name == "/" {
@@ -135,7 +135,7 @@ func (l *loader) add(h *tar.Header, content []byte) error {
 	return l.describe(h)
 }
 
-// make makes the file without anything in it.
+// make creates an empty file.
 func (l *loader) make(h *tar.Header, name string) error {
 	v := l.view
 	mode := fs.Mode(h.Mode) & fs.Permissions
@@ -143,7 +143,7 @@ func (l *loader) make(h *tar.Header, name string) error {
 	case tar.TypeDir:
 		err := v.Mkdir(v.Root, name, mode)
 		if p, lookup := v.Lookup(v.Root, name, false); err != nil && lookup == nil && p.Node.Attr().Mode.Type() == fs.Dir {
-			return nil // a name below it came first
+			return nil // created before for a name below it
 		}
 		return err
 	case tar.TypeReg:
@@ -162,7 +162,7 @@ func (l *loader) make(h *tar.Header, name string) error {
 	return fmt.Errorf("type %q is not known", h.Typeflag)
 }
 
-// parents makes the folders above a name that the archive does not have.
+// parents creates the directories above a name that are missing in the archive.
 func (l *loader) parents(name string) error {
 	for i := range name {
 		if name[i] != '/' || i == 0 {
@@ -175,7 +175,7 @@ func (l *loader) parents(name string) error {
 	return nil
 }
 
-// describe sets what making a file does not: owner, mode, times.
+// describe sets the attributes that make does not: owner, mode and times.
 func (l *loader) describe(h *tar.Header) error {
 	p, err := l.view.Lookup(l.view.Root, path.Clean("/"+h.Name), false)
 	if err != nil {
@@ -192,7 +192,7 @@ func (l *loader) describe(h *tar.Header) error {
 	return p.Node.Change(c)
 }
 
-// finish sets the times of folders, which making what lies in them has changed.
+// finish sets the attributes of directories. Creating files in them has changed their times.
 func (l *loader) finish() error {
 	for _, h := range l.folders {
 		if err := l.describe(h); err != nil {

@@ -21,7 +21,7 @@ import (
 	"loam/fs/memfs"
 )
 
-// pack packs a folder and loads what came of it.
+// pack packs a directory and loads the archive.
 func pack(t *testing.T, dir string) (*fs.View, Packed, []byte) {
 	t.Helper()
 	var image bytes.Buffer
@@ -36,7 +36,7 @@ func pack(t *testing.T, dir string) (*fs.View, Packed, []byte) {
 	return fs.NewView(fs.NewTree(system)), p, image.Bytes()
 }
 
-// fill makes a folder with one of everything.
+// fill creates a directory with one file of every type.
 func fill(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,8 +67,7 @@ func fill(t *testing.T) string {
 	return dir
 }
 
-// What is loaded is what was packed: names, types, modes, owners, times, links
-// and content.
+// The loaded tree equals the packed one: names, types, modes, owners, times, links and content.
 func TestRoundTrip(t *testing.T) {
 	dir := fill(t)
 	v, packed, _ := pack(t, dir)
@@ -117,7 +116,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil || count != packed.Files {
 		t.Errorf("%d files, packed %d, %v", count, packed.Files, err)
 	}
-	for _, name := range []string{"/dangling", "/fifo"} { // which TestFS cannot open
+	for _, name := range []string{"/dangling", "/fifo"} { // TestFS cannot open them
 		if err := v.Unlink(v.Root, name); err != nil {
 			t.Error(err)
 		}
@@ -127,7 +126,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Of a folder's own files none is large, and folders in it are empty.
+// PackOwn leaves out large files and writes subdirectories empty.
 func TestPackOwn(t *testing.T) {
 	dir := t.TempDir()
 	for name, size := range map[string]int{"small": 10, "large": 11, "folder/small": 1} {
@@ -156,7 +155,7 @@ func TestPackOwn(t *testing.T) {
 	}
 }
 
-// Packing one file gives a folder with that file.
+// Packing a single file gives a root directory with that file.
 func TestOneFile(t *testing.T) {
 	v, _, _ := pack(t, filepath.Join(fill(t), "a"))
 	if p, err := v.Lookup(v.Root, "/a", false); err != nil || p.Node.Attr().Size != 4 {
@@ -164,8 +163,8 @@ func TestOneFile(t *testing.T) {
 	}
 }
 
-// The archive stays as it is, whatever is written to the files; random reads,
-// writes and cuts do what they do to a slice.
+// The archive never changes, whatever is written to its files. Random reads, writes and truncations
+// give the same results as on a slice.
 func TestCopyOnWrite(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
@@ -207,7 +206,7 @@ func TestCopyOnWrite(t *testing.T) {
 	}
 }
 
-// A file system that was loaded is one like any other.
+// A loaded file system passes the suite of package fstest.
 func TestFileSystem(t *testing.T) {
 	var image bytes.Buffer
 	w := tar.NewWriter(&image)
@@ -226,8 +225,8 @@ func TestFileSystem(t *testing.T) {
 	})
 }
 
-// Archives of others: folders that are not named, names that leave the archive,
-// names given twice, links between files, an end that is missing.
+// Load handles archives of other programs: missing directories, names that would leave the archive,
+// duplicate names, links between files, and a truncated end.
 func TestForeignArchives(t *testing.T) {
 	archive := func(headers ...tar.Header) []byte {
 		var b bytes.Buffer
@@ -246,7 +245,7 @@ func TestForeignArchives(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		image []byte
-		has   string // a file of 5 bytes; empty: Load fails
+		has   string // path of a file of 5 bytes; empty: Load fails
 	}{
 		"no folders":   {archive(file("x/y/z", 5)), "/x/y/z"},
 		"folder later": {archive(file("x/y", 5), tar.Header{Typeflag: tar.TypeDir, Name: "x", Mode: 0o700}), "/x/y"},
@@ -294,7 +293,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// A deferred archive is loaded when somebody looks at it, and is then what Load makes.
+// A deferred archive is loaded on first use, and then equals the result of Load.
 func TestDeferred(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "f"), []byte("text"), 0o600); err != nil {
@@ -333,7 +332,7 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
-// watched tells whether its root was asked for.
+// watched records whether its root was requested.
 type watched struct {
 	fs.FileSystem
 	asked *bool
@@ -344,8 +343,8 @@ func (w watched) Root() fs.Directory {
 	return w.FileSystem.Root()
 }
 
-// What the kernel makes up as it is read is not packed: a file says that it has no bytes, or
-// that it has more than there are anywhere.
+// Generated files are not packed. Such a file may report a size of 0, or a size larger than any
+// storage.
 func TestPackOfInventions(t *testing.T) {
 	for _, name := range []string{"/proc", "/proc/self/status", "/sys"} {
 		if _, err := os.Stat(name); err != nil {
@@ -356,4 +355,72 @@ func TestPackOfInventions(t *testing.T) {
 			t.Errorf("%s: %+v, %v, %d bytes", name, p, err, b.Len())
 		}
 	}
+}
+
+// A file that is replaced by a symbolic link before it is opened is left out. The target of the link is
+// not packed.
+func TestPackReplaced(t *testing.T) {
+	dir, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+	for name, text := range map[string]string{secret: "secret", filepath.Join(dir, "file"): "a file"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	st, err := root.Lstat("file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &packer{root: root}
+	for what, replace := range map[string]func(name string) error{
+		"a link out of the folder": func(name string) error { return os.Symlink(secret, name) },
+		"a link in the folder":     func(name string) error { return os.Symlink(".", name) },
+		"a pipe":                   func(name string) error { return syscall.Mkfifo(name, 0o644) },
+	} {
+		name := filepath.Join(dir, "file")
+		if err := errors.Join(os.Remove(name), replace(name)); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := p.open("file", st); err == nil {
+			t.Errorf("%s in its place is opened: %s", what, f.Name())
+		}
+	}
+}
+
+// While one goroutine swaps a directory for a link to another directory, nothing of the other directory
+// is packed.
+func TestPackSwappedFolder(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o644), os.Mkdir(filepath.Join(dir, "a"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		name, kept := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			os.Rename(name, kept)
+			os.Symlink(outside, name)
+			os.Remove(name)
+			os.Rename(kept, name)
+		}
+	}()
+	for range 300 {
+		var archive bytes.Buffer
+		Pack(&archive, dir) // an error is acceptable
+		if bytes.Contains(archive.Bytes(), []byte("secret\x00")) && bytes.Contains(archive.Bytes(), []byte("/secret")) {
+			t.Fatal("a file from outside is packed")
+		}
+	}
+	close(stop)
+	<-stopped
 }

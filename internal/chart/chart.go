@@ -1,9 +1,9 @@
-// Package chart has what all our plots share: their font, room around them, and that their
-// text is whole wherever they are looked at.
+// Package chart is the common part of all plots: the font, the margins, and room for text, so that no
+// text is cut off in any viewer.
 //
-// gonum measures text by the Liberation fonts, which it has with it, and names them in what
-// it draws. Where they are not installed another font stands in: one of the same widths, if
-// there is any, or one that is up to a fifth wider.
+// gonum includes the Liberation fonts, measures text with them, and names them in its output. Where
+// they are not installed, the viewer substitutes another font. That font has the same widths, or is up
+// to a fifth wider.
 package chart
 
 import (
@@ -19,10 +19,10 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Sans is the font.
+// Sans is the font of all plots.
 var Sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
-// New is an empty plot.
+// New returns an empty plot.
 func New() *plot.Plot {
 	p := plot.New()
 	for _, s := range []*text.Style{&p.Title.TextStyle, &p.Legend.TextStyle, &p.X.Label.TextStyle, &p.X.Tick.Label, &p.Y.Label.TextStyle, &p.Y.Tick.Label} {
@@ -33,7 +33,7 @@ func New() *plot.Plot {
 	return p
 }
 
-// Names puts names in place of the numbers 0, 1, 2 ... of the Y axis.
+// Names labels the values 0, 1, 2 ... of the Y axis.
 func Names(p *plot.Plot, names ...string) {
 	roomy := make([]string, len(names))
 	for i, n := range names {
@@ -42,30 +42,30 @@ func Names(p *plot.Plot, names ...string) {
 	p.NominalY(roomy...)
 }
 
-// Entry adds a name to the legend of a plot.
+// Entry adds an entry to the legend of a plot.
 func Entry(p *plot.Plot, name string, marks ...plot.Thumbnailer) {
 	p.Legend.Add(name+room(name), marks...)
 }
 
-// room is as wide as a fifth of the name: spaces, which SVG keeps. What stands to the left of
-// something ends in it.
+// room returns spaces about a fifth as wide as name. Appended to a right-aligned text, they leave room
+// for a wider font. They are no-break spaces, which SVG preserves.
 func room(name string) string {
-	const width, letter = 0.28, 0.55 // of a space and, on the average, of a letter
+	const width, letter = 0.28, 0.55 // widths in em of a space and of an average letter
 	return strings.Repeat("\u00a0", 1+int(0.2*letter/width*float64(len(name))))
 }
 
-// Write draws a plot as SVG.
+// Write writes a plot as SVG.
 func Write(out io.Writer, p *plot.Plot, width, height vg.Length) error {
 	const margin = 10 // points
 	svg := vgsvg.NewWith(vgsvg.UseWH(width, height))
 	canvas := draw.New(svg)
-	canvas.SetColor(p.BackgroundColor) // the margin too: pages may be dark
+	canvas.SetColor(p.BackgroundColor) // also the margin, because pages may be dark
 	canvas.Fill(canvas.Rectangle.Path())
 	p.Draw(draw.Crop(canvas, margin, -margin, margin, -margin))
 	return Save(out, svg)
 }
 
-// Save writes what was drawn, with the fonts that may stand in.
+// Save writes a drawing as SVG, and adds substitute fonts to it.
 func Save(out io.Writer, svg *vgsvg.Canvas) error {
 	var b bytes.Buffer
 	if _, err := svg.WriteTo(&b); err != nil {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// Every text has a font that is everywhere, and names end before what they are names of,
-// also where they come out a fifth wider.
+// Every text has a substitute font that exists everywhere. Names do not overlap with what they label,
+// even if a font is a fifth wider.
 func TestText(t *testing.T) {
 	const name, size = "a name that is fairly long", 300
 	p := New()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// events are lines as "go test -json" prints them.
+// events is output of "go test -json".
 const events = `
 {"Action":"output","Package":"p","Test":"TestGood","Output":"=== RUN   TestGood\n"}
 {"Action":"pass","Package":"p","Test":"TestGood","Elapsed":0.1}
@@ -38,7 +38,7 @@ func TestFailuresAskedAgain(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, events string
-		again        int // packages
+		again        int // number of packages
 	}{
 		{"a failure", failure, 1},
 		{"a data race", race + failure, 0},
@@ -158,7 +158,8 @@ func TestLateIsNotFound(t *testing.T) {
 	}
 }
 
-// TestVulnerabilityDatabase: only the lack of a database is forgiven.
+// TestVulnerabilityDatabase checks that a missing database is the only error of govulncheck that is
+// ignored.
 func TestVulnerabilityDatabase(t *testing.T) {
 	const offline = "govulncheck: fetching vulnerabilities: Get \"https://vuln.go.dev/x\": no such host\n"
 	for _, test := range []struct {
@@ -177,8 +178,8 @@ func TestVulnerabilityDatabase(t *testing.T) {
 	}
 }
 
-// TestEndTakesChildrenAlong: a step that is out of time leaves nothing running
-// that holds on to its output.
+// TestEndTakesChildrenAlong checks that a step that exceeds its time leaves no process running that
+// holds its output open.
 func TestEndTakesChildrenAlong(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

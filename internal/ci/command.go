@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// command is a step that passes if a program exits with 0. Its output is shown
-// only if it does not.
+// command returns a step that runs a program and passes if it exits with status 0. The output is shown
+// only on failure.
 func command(name string, args ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		out, err := output(ctx, "", name, args...)
@@ -23,8 +23,8 @@ func command(name string, args ...string) func(context.Context) error {
 	}
 }
 
-// output runs a program in dir ("" is here) and returns what it printed, both
-// streams in one. The error is short: the output holds the reason.
+// output runs a program in dir ("" is the current folder) and returns its standard output and standard
+// error together. The error is short: the output holds the reason.
 func output(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := program(ctx, name, args...)
 	cmd.Dir = dir
@@ -38,7 +38,7 @@ func output(ctx context.Context, dir, name string, args ...string) ([]byte, erro
 	return out, nil
 }
 
-// program prepares a program that ends, with all that it started, when ctx does.
+// program prepares a program. When ctx ends, the program and all its children are killed.
 func program(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -46,8 +46,8 @@ func program(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// vulnerabilities runs govulncheck. Its database is on the network: where that
-// cannot be reached nothing is known, which is said and is no failure.
+// vulnerabilities runs govulncheck, which needs a database on the network. If the database cannot be
+// reached, the step says so and passes.
 func vulnerabilities(ctx context.Context) error {
 	out, err := output(ctx, "", "go", "tool", "govulncheck", "./...")
 	switch {
@@ -62,11 +62,10 @@ func vulnerabilities(ctx context.Context) error {
 	return err
 }
 
-// govulncheck exits with 3 when it found something, and with 1 for its own
-// troubles.
+// vulnerabilityFound is govulncheck's exit status if it found something. For its own errors it is 1.
 const vulnerabilityFound = 3
 
-// unreachable reports whether govulncheck failed for want of its database.
+// unreachable reports whether govulncheck failed because it could not reach its database.
 func unreachable(out []byte, err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() == vulnerabilityFound {
@@ -75,12 +74,12 @@ func unreachable(out []byte, err error) bool {
 	return bytes.Contains(out, []byte("fetching vulnerabilities:"))
 }
 
-// peersDir is a module of its own, so that what we measure against never
-// becomes a dependency.
+// peersDir is a module of its own, so that the programs that Loam is measured against never become
+// dependencies.
 const peersDir = "test/bench"
 
-// peers checks that module, and that everything in it can be measured. What
-// comes out of one short run says nothing, and is thrown away.
+// peers tests that module and checks that every measurement in it can run. The results of this short
+// run mean nothing and are discarded.
 func peers(ctx context.Context) error {
 	results, err := os.MkdirTemp("", "loam-bench-")
 	if err != nil {

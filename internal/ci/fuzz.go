@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// Every fuzz target of the tree runs for a short while, found anew each time:
-// nobody can forget to add one. The seeds of each target are run by "go test"
-// already; this looks a little further.
+// Every fuzz target of the tree runs for a short time. The targets are listed anew in every run, so
+// none can be forgotten. "go test" already runs the seeds of each target; this step searches a little
+// further.
 const (
-	fuzzTotal = 4 * time.Minute // for all targets together, their building aside
-	fuzzMost  = 4 * time.Second // for one target
+	fuzzTotal = 4 * time.Minute // for all targets together, without building them
+	fuzzMost  = 4 * time.Second // most for one target
 	fuzzLeast = 1 * time.Second
 )
 
-// fuzzTarget is one fuzz function.
+// fuzzTarget identifies one fuzz function.
 type fuzzTarget struct{ pkg, name string }
 
+// fuzzAll is the step that runs all fuzz targets. It runs all of them, also after a failure.
 func fuzzAll(ctx context.Context) error {
 	out, err := output(ctx, "", "go", "test", "-list=^Fuzz", everything)
 	if err != nil {
@@ -50,8 +51,8 @@ func fuzzAll(ctx context.Context) error {
 	return nil
 }
 
-// fuzzTargets reads what "go test -list" prints: the names of a package, then
-// its line, "ok", a tab, the package.
+// fuzzTargets parses the output of "go test -list": the names in a package, and then a line with "ok",
+// a tab and the package.
 func fuzzTargets(list string) (all []fuzzTarget) {
 	var names []string
 	for line := range strings.Lines(list) {
@@ -69,7 +70,7 @@ func fuzzTargets(list string) (all []fuzzTarget) {
 	return all
 }
 
-// fuzzTime is the share of each of n targets.
+// fuzzTime returns the time for each of n targets.
 func fuzzTime(n int) time.Duration {
 	share := fuzzTotal / time.Duration(max(n, 1))
 	return min(max(share, fuzzLeast), fuzzMost).Truncate(100 * time.Millisecond)
@@ -84,9 +85,9 @@ func (t fuzzTarget) run(ctx context.Context, d time.Duration) ([]byte, error) {
 	return out, err
 }
 
-// onlyLate recognises a mistake of the go command (golang.org/issue/75804):
-// when the time is over while a worker is busy, it may fail with nothing found.
-// Whatever is really found comes with an input that it writes down.
+// onlyLate reports whether the run failed only because of a bug in the go command
+// (golang.org/issue/75804): if the time ends while a worker is busy, the command may fail without a
+// finding. A real finding always comes with an input that it writes to a file.
 func onlyLate(out []byte) bool {
 	return bytes.Contains(out, []byte("    context deadline exceeded\n")) &&
 		!bytes.Contains(out, []byte("Failing input written"))

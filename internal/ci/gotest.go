@@ -13,23 +13,22 @@ import (
 	"strings"
 )
 
-// Tests are run with -json, for one reason: a test that was skipped looks like
-// one that passed. Here a skip is a failure unless skips.txt says where, and
-// why, it may be.
+// Tests run with -json, so that a skipped test can be told from a passed one. A skip is a failure
+// unless skips.txt allows it, with a place and a reason.
 
-// tally counts tests over all steps, fuzz targets included. Only the goroutine
-// of the steps touches it.
+// tally counts tests over all steps, fuzz targets included. Only the goroutine that runs the steps
+// accesses it.
 var tally counts
 
 type counts struct{ passed, failed, skipped int }
 
-// String is the closing line that tools know to read.
+// String returns the final line of a run, which other tools parse.
 func (c *counts) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed, c.failed, c.skipped)
 }
 
-// goTest is a step that runs tests with the given packages and flags. A package that
-// fails is run once more, by itself: see docs/decisions/0012-a-failure-is-asked-again.md.
+// goTest returns a step that runs tests with the given packages and flags. A package that fails is run
+// once more, by itself: see docs/decisions/0012-a-failure-is-asked-again.md.
 func goTest(args ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		allowed, err := readSkips(bytes.NewReader(skipsText))
@@ -50,10 +49,10 @@ func goTest(args ...string) func(context.Context) error {
 	}
 }
 
-// dpdkLibrary is what libdpdk-dev brings.
+// dpdkLibrary is a file that package libdpdk-dev installs.
 const dpdkLibrary = "/usr/lib/x86_64-linux-gnu/pkgconfig/libdpdk.pc"
 
-// dpdk runs the tests of a build with that tag, where DPDK is there to build with.
+// dpdk runs the tests of the build with tag dpdk, if DPDK is installed.
 func dpdk(ctx context.Context) error {
 	if !present(dpdkLibrary) {
 		fmt.Println("NOT RUN: libdpdk-dev is not installed")
@@ -62,7 +61,7 @@ func dpdk(ctx context.Context) error {
 	return goTest("-tags=dpdk", "-run=DPDK", "./gen/method")(ctx)
 }
 
-// flags are those of args that are no pattern of packages.
+// flags returns the elements of args that are flags, not package patterns.
 func flags(args []string) (out []string) {
 	for _, a := range args {
 		if strings.HasPrefix(a, "-") {
@@ -72,7 +71,7 @@ func flags(args []string) (out []string) {
 	return out
 }
 
-// run runs go test, and adds what it says.
+// run runs go test and adds its results to s.
 func (s *summary) run(ctx context.Context, args []string) error {
 	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=20m"}, args...)...)
 	if os.Getenv("CI") != "" {
@@ -95,7 +94,7 @@ func (s *summary) run(ctx context.Context, args []string) error {
 	return cmp.Or(s.verdict(), waitErr, readErr)
 }
 
-// event is what "go test -json" prints, one a line (go doc test2json).
+// event is one line of the output of "go test -json" (go doc test2json).
 type event struct {
 	Action  string
 	Package string
@@ -104,20 +103,20 @@ type event struct {
 	Output  string
 }
 
-// summary reads events, shows what matters, and judges skips.
+// summary reads events, prints failures and package results, and checks skips.
 type summary struct {
 	w       io.Writer
-	here    map[string]bool // conditions that hold for this run
+	here    map[string]bool // conditions that hold in this run
 	allowed []skip
 
 	counts
-	forbidden []string            // skips that nothing allows
+	forbidden []string            // skips that skips.txt does not allow
 	broken    []string            // packages that failed
-	certain   bool                // a failure that running again would only hide
-	output    map[string][]string // "package test" -> lines so far
+	certain   bool                // a failure that a second run would only hide
+	output    map[string][]string // "package test" -> output lines so far
 }
 
-// read consumes events until the end. Lines that are none are shown as they are.
+// read consumes events until the end. It prints lines that are not events unchanged.
 func (s *summary) read(r io.Reader) error {
 	s.output = map[string][]string{}
 	lines := bufio.NewScanner(r)
@@ -133,6 +132,8 @@ func (s *summary) read(r io.Reader) error {
 	return lines.Err()
 }
 
+// take processes one event. A build error or a data race makes the failure certain, so that no package
+// is run again.
 func (s *summary) take(e event) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
@@ -152,6 +153,8 @@ func (s *summary) take(e event) {
 	}
 }
 
+// endTest counts a finished test. It prints the output of a failed test, and records a skip that
+// skips.txt does not allow.
 func (s *summary) endTest(e event) {
 	lines := s.output[e.Package+" "+e.Test]
 	switch e.Action {
@@ -178,11 +181,11 @@ func (s *summary) endPackage(e event) {
 	}
 }
 
-// maxAgain is how many packages may have failed by chance.
+// maxAgain is the largest number of failed packages that are run again.
 const maxAgain = 3
 
-// again names the packages that may be asked again: few, and none with a data race,
-// a build that fails or a skip without leave.
+// again returns the packages that may be run again: none if too many failed, or after a data race, a
+// build error or a forbidden skip.
 func (s *summary) again() []string {
 	if s.certain || len(s.forbidden) > 0 || len(s.broken) > maxAgain {
 		return nil
@@ -190,10 +193,10 @@ func (s *summary) again() []string {
 	return slices.Clone(s.broken)
 }
 
-// forget drops the failures, since the packages they are of run again.
+// forget discards the failures, because their packages run again.
 func (s *summary) forget() { s.failed, s.broken = 0, nil }
 
-// verdict is the error of the whole run, nil if nothing is wrong.
+// verdict returns the error of the whole run, or nil.
 func (s *summary) verdict() error {
 	for _, f := range s.forbidden {
 		fmt.Fprintln(s.w, "skipped, and internal/ci/skips.txt does not allow it:", f)
@@ -209,7 +212,7 @@ func (s *summary) verdict() error {
 	return nil
 }
 
-// skipReason is what a test said when it skipped, out of its output.
+// skipReason returns the message of a skipped test, from its output.
 func skipReason(lines []string) string {
 	for _, line := range lines {
 		line = strings.TrimSpace(line)

@@ -1,13 +1,12 @@
-// Command ci is what "make test" runs: everything that has to pass before a
-// change lands, in one table of steps. It goes through all of them, even after
-// one has failed, and ends with what each took and how it went.
+// Command ci implements "make test": it runs everything that must pass before a change is merged, as a
+// list of steps. It runs all steps, also after a failure, and ends with the duration and the result of
+// each.
 //
 //	go run ./internal/ci             all steps
-//	go run ./internal/ci vet fuzz    only these, in the order of the table
+//	go run ./internal/ci vet fuzz    only these, in the order of the list
 //
-// It uses the standard library only, so that it runs before anything else has
-// been fetched. gotest.go runs tests and judges skips, fuzz.go finds and runs
-// fuzz targets, packages.go installs what Debian has to give.
+// It uses only the standard library, so that it can run before anything is downloaded. gotest.go runs
+// tests and checks skips, fuzz.go finds and runs fuzz targets, packages.go installs Debian packages.
 package main
 
 import (
@@ -19,22 +18,21 @@ import (
 	"time"
 )
 
-// A run on two cores that do nothing else takes half an hour and should stay below
-// expected; a busy machine may take up to limit, behind which who asked has gone.
+// A run on two otherwise idle processors takes half an hour, and should take less than expected. A busy
+// machine may take up to limit; then the run is stopped.
 const (
 	expected = 40 * time.Minute
 	limit    = 80 * time.Minute
 )
 
-// step is one thing that has to pass. What it prints while running is for
-// whoever looks for the reason of a failure; success should be a line or two.
+// step is one check that must pass. It prints the details of a failure, and a line or two on success.
 type step struct {
 	name string
 	what string
 	run  func(context.Context) error
 }
 
-// steps stand in the order in which failures are cheapest to find.
+// steps are ordered so that cheap checks fail first.
 var steps = []step{
 	{"packages", "install what the tests need, as root on Debian", installPackages},
 	{"rules", "format, layers, sizes, documents", command("go", "test", "./internal/house")},
@@ -67,7 +65,7 @@ func main() {
 	}
 }
 
-// chosen narrows steps down to the named ones; no name means all.
+// chosen restricts steps to the named ones. Without names, all steps stay.
 func chosen(names []string) error {
 	for _, name := range names {
 		if !slices.ContainsFunc(steps, func(s step) bool { return s.name == name }) {
@@ -80,8 +78,7 @@ func chosen(names []string) error {
 	return nil
 }
 
-// runAll runs the steps and prints the closing table, and reports whether all
-// of them passed.
+// runAll runs the steps, prints the final table, and reports whether all of them passed.
 func runAll(ctx context.Context) bool {
 	type result struct {
 		took time.Duration

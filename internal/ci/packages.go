@@ -11,15 +11,16 @@ import (
 	"loam/internal/debian"
 )
 
-// installed lists the programs that tests and demonstrations call, and the package
-// of Debian 12 that has each.
+// installed lists the programs that tests and demonstrations need, with the package of Debian 12 that
+// contains each.
 var installed = []struct {
-	file string // a name to look up in PATH, or a path
+	file string // a program to look up in PATH, or an absolute path
 	pkg  string
 	why  string
 }{
 	{"gcc", "gcc", "the race detector links with it"},
 	{"/usr/include/stdlib.h", "libc6-dev", "the race detector links with it"},
+	{"/usr/include/linux/openat2.h", "linux-libc-dev", "Linux's numbers and layouts are compared with these headers"},
 	{"/etc/ssl/certs/ca-certificates.crt", "ca-certificates", "modules are fetched over TLS"},
 	{"git", "git", "the go command asks it for the version"},
 	{"ip", "iproute2", "tests make network namespaces with it"},
@@ -49,40 +50,41 @@ var installed = []struct {
 	{"grub-mkrescue", "grub-common", "makes the CD that it boots"},
 	{"/usr/lib/grub/i386-pc/moddep.lst", "grub-pc-bin", "what is on that CD"},
 	{"xorriso", "xorriso", "writes the CD"},
+	{"mke2fs", "e2fsprogs", "makes file systems, and e2fsck and debugfs judge ours"},
 	{"mformat", "mtools", "writes a part of it"},
 }
 
-// unpacked lists what is taken out of its package, into a folder of its own,
-// since to install the package would do to the machine what a test must not do.
-// What the programs are linked with comes with Git, and with the list above.
+// unpacked lists files that are extracted from their package to a folder, because installing the
+// package would change the machine in a way that a test must not. The libraries of these programs come
+// with Git and with the packages above.
 var unpacked = []struct {
-	file    string // a name to look up in PATH, or a path in that folder or from the root
+	file    string // a program to look up in PATH, or a path below that folder or below the root
 	pkg     string
 	why     string
-	project string // what its version names, where others have programs of that name
+	project string // text in the output of -V that identifies it, if other projects have a program of the same name
 }{
-	{"nginx", "nginx", "a web server that is not ours", ""},             // the package starts it
-	{"boot/ipxe.lkrn", "ipxe", "a stack that is not ours, in QEMU", ""}, // the package adds it to the boot menu
-	// These packages take away those of other authors.
+	{"nginx", "nginx", "a web server that is not ours", ""},             // installing the package starts it
+	{"boot/ipxe.lkrn", "ipxe", "a stack that is not ours, in QEMU", ""}, // installing the package adds it to the boot menu
+	// Installing these packages removes packages of other projects.
 	{"ping", "iputils-ping", "asks our stack, as everybody does", "iputils"},
 	{"arping", "iputils-arping", "the same at the link layer", "iputils"},
 }
 
-// unpackDir is that folder, in the user's cache folder. Tests look there for what
-// is no program: see test/interop/ipxe_test.go.
+// unpackDir is the folder for extracted files, in the user's cache folder. Tests look there for files
+// that are not programs: see test/interop/ipxe_test.go.
 const unpackDir = "loam-ci"
 
-// installPackages installs what is missing if that is possible. Where it is
-// not, it says what is missing and goes on: the tests that need it will be
-// skipped, and the step "test" decides whether that may be.
+// installPackages installs missing packages if possible. Otherwise it prints what is missing and
+// returns nil: tests that need a missing package are skipped, and the step "test" decides whether that
+// is allowed.
 func installPackages(ctx context.Context) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(cache, unpackDir)
-	// What is unpacked comes first, since it is there where what the machine has by that
-	// name is another's. Debian leaves sbin, where ip is, out of the path of ordinary users.
+	// Extracted programs come first in PATH, because the machine may have a program of the same name
+	// from another project. On Debian, the PATH of ordinary users lacks sbin, where ip is.
 	os.Setenv("PATH", strings.Join([]string{
 		filepath.Join(dir, "usr/sbin"), filepath.Join(dir, "usr/bin"), filepath.Join(dir, "bin"),
 		os.Getenv("PATH"), "/usr/sbin", "/sbin",
@@ -113,9 +115,9 @@ func installPackages(ctx context.Context) error {
 		if all := append(install, unpack...); len(all) > 0 {
 			fmt.Println("not installed (not root, or not Debian); to do it yourself: apt-get install", strings.Join(all, " "))
 		}
-		return nil // a test that needs the kernel tries to fetch it
+		return nil // a test that needs the kernel tries to download it
 	}
-	os.Setenv("DEBIAN_FRONTEND", "noninteractive") // tshark would ask a question
+	os.Setenv("DEBIAN_FRONTEND", "noninteractive") // otherwise installing tshark asks a question
 	if err := aptGet(ctx, "", "update", "-q"); err != nil {
 		return err
 	}
@@ -133,7 +135,7 @@ func installPackages(ctx context.Context) error {
 	return err
 }
 
-// wanted appends a package to the list if its file is not there, and says so.
+// wanted appends pkg to list and prints why, if its file is missing.
 func wanted(list []string, file, pkg, why string) []string {
 	if present(file) {
 		return list
@@ -147,7 +149,7 @@ func aptGet(ctx context.Context, dir string, args ...string) error {
 	return shown(output(ctx, dir, "apt-get", args...))
 }
 
-// shown shows what a program printed if it failed.
+// shown prints the output of a program that failed, and returns err.
 func shown(out []byte, err error) error {
 	if err != nil {
 		os.Stdout.Write(out)

@@ -14,7 +14,7 @@ import (
 //go:embed skips.txt
 var skipsText []byte
 
-// skip is one line of skips.txt: leave for tests to be skipped.
+// skip is one line of skips.txt: a permission for tests to be skipped.
 type skip struct {
 	when string // a condition: see conditions
 	pkg  string // a pattern of path.Match
@@ -35,7 +35,7 @@ const (
 	user   = "user" // not root
 )
 
-// conditions are the ones that hold for a run of tests with these arguments.
+// conditions returns which conditions hold for a test run with these arguments.
 func conditions(args []string) map[string]bool {
 	return map[string]bool{
 		always: true,

@@ -1,7 +1,7 @@
-// Package counter is what sets of named counters have in common: names, and a
-// snapshot that can be walked and printed. A set is a type of uint8 whose values
-// are the places in an array; who counts, when, and in which words is its owner's
-// business. The sets are stack.Counters and usernet.Counters.
+// Package counter is the common part of sets of named counters: names, and a snapshot that can be
+// iterated and printed. A set is a type derived from uint8 whose values are indices of an array. The
+// owner of a set defines its counters and increments them. The sets are stack.Counters and
+// usernet.Counters.
 package counter
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Name is the name of counter c; what is no counter of the set has a number.
+// Name returns the name of counter c, or "counter(N)" if the set has no counter c.
 func Name[C ~uint8](names []string, c C) string {
 	if int(c) < len(names) {
 		return names[c]
@@ -29,7 +29,7 @@ func All[C ~uint8](values []uint64) iter.Seq2[C, uint64] {
 	}
 }
 
-// List lists the counters that are not zero, one "name value" a line.
+// List returns the counters that are not zero, one "name value" per line.
 func List[C interface {
 	~uint8
 	fmt.Stringer

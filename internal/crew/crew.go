@@ -1,17 +1,17 @@
-// Package crew starts the goroutines of an owner and waits for them, as sync.WaitGroup
-// does. They begin with a function of ours: that is how the runtime of a program on Loam
-// knows the kernel's goroutines from the program's, and those that WaitGroup.Go starts
-// begin with one of sync's.
+// Package crew starts the goroutines of an owner and waits for them, like sync.WaitGroup. The
+// goroutines begin with a function of this module. By that function, the runtime of a program on Loam
+// distinguishes the kernel's goroutines from the program's. Goroutines started by WaitGroup.Go begin
+// with a function of package sync.
 package crew
 
 import "sync"
 
-// Crew is the goroutines of one owner. The zero value has none, and must not be copied
-// once it has.
+// Crew is the set of goroutines of one owner. The zero value is empty. A Crew must not be copied after
+// its first use.
 type Crew struct{ wait sync.WaitGroup }
 
-// Start starts a goroutine that calls loop. It must not be called while Wait waits for
-// the last one.
+// Start starts a goroutine that calls loop. It must not be called while Wait waits for the last
+// goroutine.
 func (c *Crew) Start(loop func()) {
 	c.wait.Add(1)
 	go func() {
@@ -20,5 +20,5 @@ func (c *Crew) Start(loop func()) {
 	}()
 }
 
-// Wait waits until all have ended.
+// Wait waits until all goroutines have ended.
 func (c *Crew) Wait() { c.wait.Wait() }

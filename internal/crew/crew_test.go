@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Wait waits for everybody, and for nobody where there is none.
+// Wait waits for all goroutines, and returns at once if there are none.
 func TestWait(t *testing.T) {
 	var c Crew
 	c.Wait()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What Linux reads is what was put in: cpio, which is not ours, agrees.
+// The system's cpio reads back what was added to an archive.
 func TestArchive(t *testing.T) {
 	cpio, err := exec.LookPath("cpio")
 	if err != nil {

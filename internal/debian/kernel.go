@@ -1,6 +1,5 @@
-// Package debian has Debian's kernel as the kernel of virtual machines, and makes the file
-// system that it starts from. It is for tests and benchmarks that need a Linux beside Loam,
-// or under it.
+// Package debian provides Debian's kernel for virtual machines, and creates the initial file system for
+// it. It is for tests and benchmarks that need Linux beside Loam, or below it.
 package debian
 
 import (
@@ -13,23 +12,24 @@ import (
 	"strings"
 )
 
-// The kernel is Debian's for machines that are virtual, as it is: nothing of it is built
-// here. Most of its drivers are modules.
+// The kernel is Debian's unmodified kernel for virtual machines; nothing of it is built here. Most of
+// its drivers are modules.
 
-// metapackage always needs the newest kernel.
+// metapackage is a package that always depends on the newest kernel.
 const metapackage = "linux-image-cloud-amd64"
 
-// cacheDir is where its files lie, in the user's cache folder; "make test" keeps what
-// else it takes out of packages there.
+// cacheDir is the folder for the kernel's files, in the user's cache folder. "make test" also keeps its
+// other extracted packages there.
 const cacheDir = "loam-ci"
 
-// Kernel is a kernel that is there.
+// Kernel is a kernel that is present on this machine.
 type Kernel struct {
-	Image   string // the file
-	modules string // the folder of its modules
+	Image   string // path of the kernel image
+	modules string // folder of its modules
 }
 
-// FindKernel returns Debian's newest kernel, which it fetches with apt-get if none is there.
+// FindKernel returns the newest of Debian's kernels on this machine. If there is none, it downloads one
+// with apt-get.
 func FindKernel(ctx context.Context) (*Kernel, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -45,7 +45,7 @@ func FindKernel(ctx context.Context) (*Kernel, error) {
 	return kernelIn(dir)
 }
 
-// HaveKernel reports whether FindKernel has nothing to fetch.
+// HaveKernel reports whether FindKernel can return a kernel without a download.
 func HaveKernel() bool {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -55,7 +55,7 @@ func HaveKernel() bool {
 	return err == nil
 }
 
-// kernelIn looks for the newest kernel below a folder.
+// kernelIn returns the newest kernel below a folder.
 func kernelIn(dir string) (*Kernel, error) {
 	images, err := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*-cloud-amd64"))
 	if err != nil || len(images) == 0 {
@@ -69,8 +69,8 @@ func kernelIn(dir string) (*Kernel, error) {
 	return k, err
 }
 
-// Modules are the files of modules, each of which is named by its path below the folder of
-// modules, such as "drivers/net/virtio_net.ko".
+// Modules returns the paths of module files. Each is named by its path below the folder of modules,
+// such as "drivers/net/virtio_net.ko".
 func (k *Kernel) Modules(names ...string) ([]string, error) {
 	var files []string
 	for _, name := range names {
@@ -83,8 +83,8 @@ func (k *Kernel) Modules(names ...string) ([]string, error) {
 	return files, nil
 }
 
-// fetchKernel takes the files out of the package: to install it would change how this
-// machine boots.
+// fetchKernel downloads the package and extracts its files. It does not install the package, because
+// that would change how this machine boots.
 func fetchKernel(ctx context.Context, dir string) error {
 	out, err := command(ctx, "", "apt-cache", "depends", metapackage)
 	if err != nil {

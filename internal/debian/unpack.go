@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// Unpack takes the files out of a package of Debian, which it downloads, into dir, without
-// installing it.
+// Unpack downloads a Debian package and extracts its files into dir, without installing it.
 func Unpack(ctx context.Context, pkg, dir string) error {
 	downloads, err := os.MkdirTemp("", "loam-deb-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(downloads)
-	// As root, since apt's own user has no leave to write there.
+	// As root, because apt's own user cannot write to downloads.
 	if _, err := command(ctx, downloads, "apt-get", "download", "-q", "-o", "APT::Sandbox::User=root", pkg); err != nil {
 		return err
 	}
@@ -33,7 +32,7 @@ func Unpack(ctx context.Context, pkg, dir string) error {
 	return err
 }
 
-// command runs a program and returns what it prints.
+// command runs a program in dir and returns its standard output. The error includes its standard error.
 func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

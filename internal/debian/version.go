@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// IsFrom reports whether the program that PATH has by a name is the one whose version,
-// asked for by -V, has project in its text. Debian has two of some names, as of arping
-// and of ping, which differ in options and in what they print, and whose packages take
-// each other away.
+// IsFrom reports whether the program found in PATH belongs to the given project, judged by the output
+// of its -V flag. Debian has two programs of some names, such as arping and ping. They differ in
+// options and output, and installing one package removes the other.
 func IsFrom(program, project string) bool {
-	out, _ := exec.Command(program, "-V").CombinedOutput() // another's -V may be an error
+	out, _ := exec.Command(program, "-V").CombinedOutput() // for another program, -V may be an error
 	return strings.Contains(string(out), project)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A program of the same name that somebody else wrote is not taken for the one that is
-// wanted, not even when its -V is an error or it cannot be run at all.
+// A program of the same name from another project is not accepted, even if its -V is an error or it
+// cannot run at all.
 func TestIsFrom(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

@@ -1,5 +1,5 @@
-// Package freeport finds ports of this host for tests that have to name one to another
-// process before anybody listens there.
+// Package freeport finds free ports of this host, for tests that must pass a port to another process
+// before anything listens on it.
 package freeport
 
 import (
@@ -10,22 +10,23 @@ import (
 	"sync"
 )
 
-// Ports come from below the range from which Linux takes those of clients
-// (net.ipv4.ip_local_port_range), so none of these gets one in between.
+// Ports are below the range from which Linux assigns client ports (net.ipv4.ip_local_port_range), so
+// that no client is assigned one in the meantime.
 const (
 	first = 20_000
 	count = 12_000
 	tries = 1_000
 )
 
-// given are those that this process has had, which its other tests may be about to use.
+// given are the ports that this process has returned, because other tests of the process may be about
+// to use them.
 var given struct {
 	sync.Mutex
 	ports map[uint16]bool
 }
 
-// Next is a port of 127.0.0.1 that nobody has, for TCP and UDP, and that this process
-// was not given before. Another process may still take it.
+// Next returns a port of 127.0.0.1 that is free for TCP and UDP, and that this process has not returned
+// before. Another process may still take it.
 func Next() (netip.AddrPort, error) {
 	given.Lock()
 	defer given.Unlock()

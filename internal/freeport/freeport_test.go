@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Tests that run side by side get different ports.
+// Concurrent tests get different ports.
 func TestNext(t *testing.T) {
 	var all sync.Map
 	var side sync.WaitGroup

@@ -1,22 +1,21 @@
-// Package house keeps the rules of the tree, as tests: there is nothing in it
-// to call. Run them with
+// Package house checks the rules of the tree, as tests. It has no other code. Run them with
 //
 //	go test ./internal/house
 //
-// A rule that a test keeps need not be remembered or reviewed. Each file holds
-// one family of them:
+// A rule that a test checks need not be remembered or reviewed. Each file holds one family of rules:
 //
-//	layer_test.go   who may import whom: the map of the tree
-//	pure_test.go    wire and the protocol machines have no clock, lock or goroutine
-//	source_test.go  format, sizes, package comments, no reminders left behind
-//	unsafe_test.go  where unsafe and go:nosplit may stand
-//	prose_test.go   files, functions and links that the documents name exist
-//	outside_test.go a module of somebody else's can import ours, as the README says
+//	layer_test.go     which package may import which: the map of the tree
+//	pure_test.go      wire and the protocol machines have no clock, lock or goroutine
+//	source_test.go    format, sizes, package comments, no reminders
+//	unsafe_test.go    where unsafe and go:nosplit are allowed
+//	linux_test.go     Linux's constants come from abi/linux
+//	goroutine_test.go goroutines in a guest begin with a function of this module
+//	prose_test.go     files, functions and links named in the documents exist
+//	outside_test.go   another module can import this one, as the README describes
 //
-// tree_test.go finds the packages and files for all of them. Each rule is a
-// function from source to complaints, and is itself tested on a small text that
-// breaks it: a rule that can no longer fail keeps nothing.
+// tree_test.go finds the packages and files for all of them. Each rule is a function that returns
+// complaints about source text. Each is itself tested on a small text that violates it, because a rule
+// that can no longer fail is useless.
 //
-// When a rule is in the way of good code, change the rule here, in a commit of
-// its own that says why.
+// If a rule prevents good code, change the rule here, in a commit of its own that says why.
 package house

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The runtime of a program on Loam knows the kernel's goroutines from the program's by the
-// function with which they begin. What sync.WaitGroup.Go starts begins with a function of
-// sync's, and the program would see it among its own.
+// The runtime of a program on Loam distinguishes the kernel's goroutines from the program's by the
+// function with which they begin. A goroutine started by sync.WaitGroup.Go begins with a function of
+// package sync, and would count as one of the program's.
 func TestGoroutinesAreOurs(t *testing.T) {
 	linked := linkedIntoGuests(t)
 	if !linked["stack"] || !linked["driver/console"] {
@@ -22,8 +22,8 @@ func TestGoroutinesAreOurs(t *testing.T) {
 	}
 }
 
-// linkedIntoGuests is the packages that a program on Loam brings along, in a process or
-// in a virtual machine.
+// linkedIntoGuests returns the packages that are linked into a program on Loam, in a process or in a
+// virtual machine.
 func linkedIntoGuests(t *testing.T) map[string]bool {
 	t.Helper()
 	imports := map[string][]string{}

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// requireLines are the lines of the README that have another module import this one.
+// requireLines matches the commands in the README that make another module import this one.
 var requireLines = regexp.MustCompile(`(?m)^\$ (go (?:mod edit -replace=loam|get loam).*)$`)
 
-// A module of somebody else's, made by the README's lines, runs the stack's example. It
-// needs nothing that is not on this machine: what Loam's commands are linked with is not
-// among what a module needs that imports the stack.
+// Another module, created by the commands in the README, can run the example of the stack. It downloads
+// nothing: the dependencies of Loam's commands are not dependencies of a module that imports only the
+// stack.
 func TestModuleOutside(t *testing.T) {
 	dir := t.TempDir()
 	example := bytes.Replace(read(t, "stack/example_test.go"), []byte("package stack_test"), []byte("package outside_test"), 1)

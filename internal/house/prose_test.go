@@ -14,16 +14,16 @@ import (
 	"testing"
 )
 
-// Documents rot where code moves on. So whatever stands in `backquotes` and has
-// the look of a path or of a Go name must be there, and so must every relative
-// link lead somewhere. Records of decisions are free: they tell of their day.
+// Documents become wrong when code changes. Therefore everything in `backquotes` that looks like a path
+// or a Go name must exist, and every relative link must have a target. Decisions are exempt, because
+// they describe a moment in time.
 //
 //	`stack/tcp/doc.go`, `link/`, `link/*`   a path from the root of the tree
 //	`wire.ParseIPv4`, `stack/tcp.Conn`      a name that a package declares
 //	`link.Frame.Free`                       a method or a field
 //
-// Words in capitals are for the reader to fill in (`stack/NAME/doc.go`), and
-// what begins with a slash or a dash is of the machine, not of the tree.
+// Words in capitals are placeholders (`stack/NAME/doc.go`). Words that begin with a slash or a dash
+// refer to the machine, not to the tree.
 
 func TestDocumentsAreTrue(t *testing.T) {
 	tree := declarations(t)
@@ -34,20 +34,19 @@ func TestDocumentsAreTrue(t *testing.T) {
 	})
 }
 
-// tree is what documents may speak of.
+// tree is the set of names that documents may refer to.
 type tree struct {
-	exists   func(path string) bool // from the root; a pattern will do
+	exists   func(path string) bool // path from the root; may be a pattern
 	packages map[string]*declared   // by path
 }
 
-// declared is what one package declares.
+// declared is the set of names that one package declares.
 type declared struct {
 	names    map[string]bool     // "Func", "Type", "Type.Method", "Type.field"
-	embedded map[string][]string // type -> the types of this package that it embeds
+	embedded map[string][]string // type -> types of this package that it embeds
 }
 
-// has reports whether the package declares name, or a type that is embedded in
-// its type does.
+// has reports whether the package declares name. name may be a member of an embedded type.
 func (d *declared) has(name string) bool {
 	if d.names[name] {
 		return true
@@ -121,7 +120,7 @@ func (d *declared) addMembers(s *ast.TypeSpec) {
 	}
 }
 
-// receiver is the name of a receiver's type, without star and parameters.
+// receiver returns the name of a receiver's type, without star and type parameters.
 func receiver(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:
@@ -146,7 +145,7 @@ var (
 	blank    = regexp.MustCompile(`NAME|FAMILY`)
 )
 
-// falsehoods complains about names in one document that lead nowhere.
+// falsehoods returns complaints about names and links in one document that do not exist.
 func (tr *tree) falsehoods(document, text string) (complaints []string) {
 	complain := func(what, why string) {
 		complaints = append(complaints, fmt.Sprintf("%s: `%s`: %s", document, what, why))
@@ -173,8 +172,8 @@ func (tr *tree) falsehoods(document, text string) (complaints []string) {
 	return complaints
 }
 
-// unknownName says what is wrong with pkg.name, where pkg is a path from the
-// root or the last element of one.
+// unknownName returns what is wrong with pkg.name, or "". pkg is a path from the root, or its last
+// element.
 func (tr *tree) unknownName(pkg, name string) string {
 	known := false
 	for _, p := range slices.Sorted(maps.Keys(tr.packages)) {

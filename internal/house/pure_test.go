@@ -8,28 +8,27 @@ import (
 	"testing"
 )
 
-// The machines are pure: time, input and randomness come in as arguments, and
-// what is to be done comes out as values. That is what lets one machine run in
-// a shard, in fake time, under a fuzzer and in ring 0, and it is kept here.
+// Protocol machines are pure: time, input and randomness are arguments, and actions are return values.
+// Therefore the same machine runs in a shard, in fake time, under a fuzzer and in ring 0. These tests
+// check it.
 
-// pureImports is the part of the standard library that pure code may use:
-// computing, without a clock, a lock, a goroutine, the operating system, or
-// state that is shared behind the caller's back. Add a package only if all of
-// that holds for it.
+// pureImports are the packages of the standard library that pure code may import. They compute, without
+// a clock, a lock, a goroutine, the operating system, or hidden shared state. Add a package only if all
+// of that holds for it.
 var pureImports = set(
 	"bytes", "cmp", "container/heap", "crypto/hmac", "crypto/sha256",
 	"encoding/binary", "encoding/hex", "errors", "fmt", "hash", "iter", "maps", "math",
 	"math/bits", "math/rand/v2", "net/netip", "slices", "sort", "strconv", "strings", "time",
 )
 
-// clockReaders are the functions of package time that ask for the present or
-// wait for the future; types and constants of the package are only values.
+// clockReaders are the functions of package time that read the clock or wait. The types and constants
+// of the package are only values.
 var clockReaders = set(
 	"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
 )
 
-// ownRandom is the part of package rand that works on a source which the caller
-// gives. The rest draws from one that is shared and cannot be repeated.
+// ownRandom are the names of package rand that use a source supplied by the caller. The others use a
+// shared source that cannot be repeated.
 var ownRandom = set("ChaCha8", "New", "NewChaCha8", "NewPCG", "NewZipf", "PCG", "Rand", "Source", "Zipf")
 
 func set(names ...string) map[string]bool {
@@ -40,7 +39,7 @@ func set(names ...string) map[string]bool {
 	return s
 }
 
-// purePackages are wire, the machines, and what these stand on.
+// purePackages returns wire, the machines, and the packages that they import.
 func purePackages(t *testing.T) map[string]bool {
 	t.Helper()
 	m, err := parseLayers(layers)

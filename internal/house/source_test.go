@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// Rules for every Go file, tests included; files that a program wrote are free
-// of the limits on size.
+// Rules for every Go file, tests included. Generated files are exempt from the limits on size.
 
 const (
 	maxFile     = 600 // lines of a file
@@ -34,9 +33,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// oversize complains about long files and functions. A function may be longer
-// if a line "// long: reason" in the comment above it says why: a table, or a
-// switch over the states of a standard.
+// oversize complains about long files and functions. A function may be longer if a line "// long:
+// reason" in its comment says why: a table, for example, or a switch over the states of a standard.
 func oversize(f *goFile) (complaints []string) {
 	if n := bytes.Count(f.Text, []byte("\n")); n > maxFile {
 		complaints = append(complaints, fmt.Sprintf("%s has %d lines, more than %d: split it by concern", f.Path, n, maxFile))
@@ -59,7 +57,7 @@ func oversize(f *goFile) (complaints []string) {
 
 var longReason = regexp.MustCompile(`(?m)^//\s*long: \S`)
 
-// commentText is a comment as it is written, directives included.
+// commentText returns a comment as written, directives included.
 func commentText(g *ast.CommentGroup) string {
 	if g == nil {
 		return ""
@@ -86,14 +84,14 @@ func TestOversizeIsFound(t *testing.T) {
 	}
 }
 
-// TestPackageComments: the first thing that a reader meets says what the
-// package is. Commands say what they do in whatever words fit.
+// TestPackageComments checks that the comment of every package begins with "Package NAME". Commands may
+// use other words.
 func TestPackageComments(t *testing.T) {
 	docs := map[string]string{}
 	name := map[string]string{}
 	for _, f := range goFiles(t) {
 		if strings.Contains(f.Path, "/_") || f.IsTest() && !strings.HasSuffix(f.AST.Name.Name, "_test") {
-			continue // is part of a package that is described elsewhere
+			continue // part of a package whose comment is in another place
 		}
 		if docs[f.Dir()] += f.AST.Doc.Text(); !f.IsTest() {
 			name[f.Dir()] = f.AST.Name.Name
@@ -132,8 +130,8 @@ func TestPackageCommentsAreMissed(t *testing.T) {
 	}
 }
 
-// reminder matches the marks that say "later". What is not done stands in
-// CAVEATS.md, where users see it too.
+// reminder matches marks for work that is left for later. Missing features are listed in CAVEATS.md,
+// where users see them too.
 var reminder = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|X` + `XX)\b`)
 
 func TestNoReminders(t *testing.T) {
@@ -151,7 +149,7 @@ func TestNoReminders(t *testing.T) {
 	})
 }
 
-// isScript reports whether p is source that is not Go.
+// isScript reports whether p is source code other than Go.
 func isScript(p string) bool {
 	return strings.HasSuffix(p, ".s") || strings.HasSuffix(p, ".sh") || strings.HasSuffix(p, "Makefile")
 }

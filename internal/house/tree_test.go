@@ -17,19 +17,18 @@ import (
 	"testing"
 )
 
-// The tree as the rules see it: packages as the go command lists them for the
-// platform that the tests run on, and files as they lie on disk, for whatever
-// platform they are. All paths are relative to the root of the module and
-// slashed.
+// The tree as the rules see it. Packages are listed by the go command for the platform of the test run.
+// Files are those on disk, for all platforms. All paths are relative to the root of the module and use
+// slashes.
 
-// module is the path of the module, the prefix of every import path of ours.
+// module is the path of the module, the prefix of its import paths.
 const module = "loam"
 
-// goPackage is what a rule wants to know of one package.
+// goPackage is the information about a package that the rules use.
 type goPackage struct {
 	Path    string // "stack/tcp"; "." is the root
 	Name    string
-	Imports []string // of files that are not tests; ours relative as Path, others as written
+	Imports []string // of files that are not tests; relative like Path for this module, otherwise as written
 }
 
 // goFile is one parsed Go file.
@@ -40,16 +39,16 @@ type goFile struct {
 	Fset *token.FileSet
 }
 
-// Dir is the folder that f lies in.
+// Dir returns the folder of f.
 func (f *goFile) Dir() string { return path.Dir(f.Path) }
 
-// IsTest reports whether the file is compiled into tests only.
+// IsTest reports whether the file is compiled only into tests.
 func (f *goFile) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
-// Line is the line number of pos.
+// Line returns the line number of pos.
 func (f *goFile) Line(pos token.Pos) int { return f.Fset.Position(pos).Line }
 
-// root is the folder with go.mod: tests run in the folder of their package.
+// root returns the folder with go.mod. Tests run in the folder of their package.
 var root = sync.OnceValues(func() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -74,7 +73,7 @@ func rootDir(t *testing.T) string {
 	return dir
 }
 
-// relative turns an import path of ours into a path below the root.
+// relative converts an import path of this module to a path relative to the root.
 func relative(importPath string) string {
 	if importPath == module {
 		return "."
@@ -87,7 +86,7 @@ var listed = sync.OnceValues(func() ([]goPackage, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Imports", "./...") // -e: what does not build is not our business
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Imports", "./...") // -e: build errors are not the concern of these tests
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -119,7 +118,7 @@ func isOurs(importPath string) bool {
 	return importPath == module || strings.HasPrefix(importPath, module+"/")
 }
 
-// packages lists the packages of this module.
+// packages returns the packages of this module.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
 	pkgs, err := listed()
@@ -129,14 +128,14 @@ func packages(t *testing.T) []goPackage {
 	return pkgs
 }
 
-// skipDir says which folders hold no source of ours: hidden ones, and test data,
-// which may be wrong on purpose. Folders that the go command passes over because
-// of their underscore (the files that go into the standard library) are ours.
+// skipDir reports whether a folder is skipped: hidden folders, and test data, which may be wrong on
+// purpose. Folders with an underscore, which the go command skips, are included: they hold the files
+// that go into the standard library.
 func skipDir(name string) bool {
 	return name == "testdata" || len(name) > 1 && name[0] == '.'
 }
 
-// files calls visit for every file of the tree, of modules inside it too.
+// files calls visit for every file of the tree, including modules inside it.
 func files(t *testing.T, visit func(path string)) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(rootDir(t)), ".", func(p string, d fs.DirEntry, err error) error {
@@ -171,7 +170,7 @@ var (
 	parsed    []*goFile
 )
 
-// goFiles parses every Go file of the tree, once for all tests.
+// goFiles returns every Go file of the tree. The files are parsed once for all tests.
 func goFiles(t *testing.T) []*goFile {
 	t.Helper()
 	parseOnce.Do(func() {
@@ -184,8 +183,7 @@ func goFiles(t *testing.T) []*goFile {
 	return parsed
 }
 
-// parse is the one way from text to goFile; rules under test use it for their
-// examples.
+// parse parses the text of a Go file. Tests of rules also use it for their examples.
 func parse(t *testing.T, path string, text []byte) *goFile {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -196,10 +194,10 @@ func parse(t *testing.T, path string, text []byte) *goFile {
 	return &goFile{Path: path, Text: text, AST: tree, Fset: fset}
 }
 
-// isGenerated reports whether a program wrote the file.
+// isGenerated reports whether the file is marked as generated.
 func (f *goFile) isGenerated() bool { return ast.IsGenerated(f.AST) }
 
-// report fails the test with one line for each complaint.
+// report reports each complaint as an error of the test.
 func report(t *testing.T, complaints []string) {
 	t.Helper()
 	for _, c := range complaints {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// Code that the compiler does not protect stands where everybody expects it.
+// Code without the compiler's protection is allowed only where readers expect it.
 
-// rawPackages are the folders whose whole business is memory, registers and the
-// insides of the runtime: _std, _process and _vm hold what is compiled into the standard library.
+// rawPackages are the folders that deal with memory, registers and the internals of the runtime. _std,
+// _process and _vm hold files that are compiled into the standard library.
 var rawPackages = []string{"arch/", "unikernel/rt/", "unikernel/overlay/_std/", "unikernel/overlay/_process/", "unikernel/overlay/_vm/"}
 
-// mayBeUnsafe reports whether a file may import unsafe. Tests obey too.
+// mayBeUnsafe reports whether a file may import unsafe. The rule includes tests.
 func mayBeUnsafe(p string) bool {
 	for _, dir := range rawPackages {
 		if strings.HasPrefix(p, dir) {
@@ -43,11 +43,11 @@ func misplacedUnsafe(f *goFile) []string {
 	return nil
 }
 
-// nosplitReason is what a reason has to speak of: the stack that must not grow.
+// nosplitReason matches a reason for go:nosplit: it must mention the stack that must not grow.
 var nosplitReason = regexp.MustCompile(`(?i)split|stack`)
 
-// bareNosplit complains about functions that forbid their stack to grow and do
-// not say why. The essay at the head of a file may say it for all.
+// bareNosplit complains about functions whose stack must not grow (go:nosplit) and whose comment does
+// not say why. A comment at the head of the file may say it for all functions.
 func bareNosplit(f *goFile) (complaints []string) {
 	for _, g := range f.AST.Comments {
 		if len(f.AST.Decls) > 0 && g.Pos() < f.AST.Decls[0].Pos() && strings.Contains(g.Text(), "nosplit") {
@@ -59,7 +59,7 @@ func bareNosplit(f *goFile) (complaints []string) {
 		if !ok || !strings.Contains(commentText(fn.Doc), "//go:nosplit") {
 			continue
 		}
-		// Text leaves directives out.
+		// Text omits directives.
 		if !nosplitReason.MatchString(fn.Doc.Text()) {
 			complaints = append(complaints, fmt.Sprintf("%s:%d: the comment of %s does not say why its stack must not grow (go:nosplit)",
 				f.Path, f.Line(fn.Pos()), fn.Name.Name))

@@ -1,29 +1,28 @@
-// Package list is a doubly linked list through nodes that are embedded in what
-// they link, so that an element can be on several lists, move and leave in
-// constant time, and cost no memory of its own. It is the order (least recently
-// used first) behind every bounded table of the stack.
+// Package list is a doubly linked list whose nodes are embedded in its elements. An element can be on
+// several lists, can be moved and removed in constant time, and needs no extra memory. Every bounded
+// table of the stack uses it to order its elements, least recently used first.
 package list
 
-// Node is an element's place on one list. The zero value is on none. It must not
-// be copied while it is on one.
+// Node is the place of an element on one list. The zero value is on no list. A node must not be copied
+// while it is on a list.
 type Node[T any] struct {
-	// Owner is what the node is embedded in; to be set before the first use.
+	// Owner is the element that embeds the node. It must be set before the first use.
 	Owner *T
 
 	prev, next *Node[T]
 	on         *List[T]
 }
 
-// List is a list. The zero value is empty.
+// List is a doubly linked list. The zero value is empty.
 type List[T any] struct {
 	head, tail *Node[T]
 	len        int
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (l *List[T]) Len() int { return l.len }
 
-// Front is the first element, nil if there is none.
+// Front returns the first element, or nil if the list is empty.
 func (l *List[T]) Front() *T {
 	if l.head == nil {
 		return nil
@@ -31,7 +30,7 @@ func (l *List[T]) Front() *T {
 	return l.head.Owner
 }
 
-// PushBack puts n at the end of l; if n is on a list, it leaves that.
+// PushBack moves n to the end of l. If n is on another list, it is removed from it.
 func (l *List[T]) PushBack(n *Node[T]) {
 	if n.on == l && l.tail == n {
 		return
@@ -47,7 +46,7 @@ func (l *List[T]) PushBack(n *Node[T]) {
 	l.len++
 }
 
-// Remove takes n off the list that it is on, if any.
+// Remove removes n from its list, if it is on one.
 func (n *Node[T]) Remove() {
 	l := n.on
 	if l == nil {
@@ -70,8 +69,8 @@ func (n *Node[T]) Remove() {
 // Listed reports whether n is on a list.
 func (n *Node[T]) Listed() bool { return n.on != nil }
 
-// All calls yield for every element in order until it returns false. yield may
-// remove the element that it is given.
+// All calls yield for every element in order, until yield returns false. yield may remove the element
+// passed to it.
 func (l *List[T]) All(yield func(*T) bool) {
 	for n := l.head; n != nil; {
 		next := n.next

@@ -18,8 +18,7 @@ func collect(l *List[item]) (all []int) {
 	return all
 }
 
-// TestAgainstSlice moves elements between two lists and compares each with a
-// slice.
+// TestAgainstSlice moves elements between two lists and compares each list with a slice.
 func TestAgainstSlice(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var items [10]item

@@ -10,39 +10,48 @@ import (
 	"syscall"
 )
 
-// Host is how the probes ask the machine. Tests put their own answers in.
+// Host is the interface of the probes to the machine. Tests replace its functions.
 type Host struct {
 	GOOS, GOARCH string
-	FS           fs.FS // from the root: settings are read below proc
-	// OpenDevice opens a device for reading and writing, and closes it.
+	FS           fs.FS // root of the file system: settings are read below proc
+	// OpenDevice opens a device for reading and writing, and closes it again.
 	OpenDevice func(path string) error
-	// Socket makes a socket and closes it.
+	// Socket creates a socket and closes it again.
 	Socket func(domain, typ, proto int) error
-	// UserNamespace starts a program in a user namespace of its own.
+	// UserNamespace runs a program in a new user namespace.
 	UserNamespace func() error
 	// LookPath is exec.LookPath.
 	LookPath func(program string) (string, error)
-	// GoEnv asks the go command for variables, one answer for each.
+	// GoEnv returns the values of variables of "go env", one for each name.
 	GoEnv func(names ...string) ([]string, error)
 	Tools
 }
 
-// Tools are probes that come from whoever builds and runs programs.
+// Tools are the probes supplied by the code that builds and runs programs.
 type Tools struct {
 	// KnowsGo returns nil if Loam can build with this toolchain.
 	KnowsGo func(goroot, version string) error
-	// Emulator says what virtual machines there can be. To try KVM, it boots a guest.
+	// Emulator returns which virtual machines are possible. It boots a guest to try KVM.
 	Emulator func() Emulator
+	// Layers returns what confines a program that runs as a process.
+	Layers func() []Layer
 }
 
-// Emulator is a QEMU.
+// Layer is one layer of the confinement of a process.
+type Layer struct {
+	Name   string // "filter"
+	Holds  bool
+	Detail string
+}
+
+// Emulator describes the QEMU of this machine.
 type Emulator struct {
-	Version string // empty: there is none that can be used
-	KVM     bool   // it runs guests by KVM
-	Why     string // why there is none, or not by KVM
+	Version string // empty: there is no usable QEMU
+	KVM     bool   // QEMU can run guests with KVM
+	Why     string // why there is no QEMU, or why it cannot use KVM
 }
 
-// ThisHost is the machine that the program runs on.
+// ThisHost returns a Host for the machine that this program runs on.
 func ThisHost(t Tools) *Host {
 	return &Host{
 		GOOS:          runtime.GOOS,
@@ -90,14 +99,14 @@ func goEnv(names ...string) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n"), nil
 }
 
-// Capabilities, by their bit (capabilities(7), linux/capability.h).
+// Capabilities by bit number (capabilities(7), linux/capability.h).
 const (
 	capNetBindService = 10
 	capNetAdmin       = 12
 )
 
-// has reports whether this process holds a capability (proc_pid_status(5),
-// CapEff). What cannot be read is not held.
+// has reports whether this process holds a capability (proc_pid_status(5), CapEff). It returns false if
+// the status cannot be read.
 func (h *Host) has(capability uint) bool {
 	for line := range strings.Lines(h.setting("proc/self/status")) {
 		if hex, ok := strings.CutPrefix(line, "CapEff:"); ok {
@@ -108,7 +117,7 @@ func (h *Host) has(capability uint) bool {
 	return false
 }
 
-// setting is the text of a small file, "" if it cannot be read.
+// setting returns the text of a small file, or "" if it cannot be read.
 func (h *Host) setting(path string) string {
 	text, err := fs.ReadFile(h.FS, path)
 	if err != nil {
@@ -117,7 +126,7 @@ func (h *Host) setting(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// number is a setting that is one.
+// number returns the value of a setting that is a number.
 func (h *Host) number(path string) (int, bool) {
 	n, err := strconv.Atoi(h.setting(path))
 	return n, err == nil

@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// What carries frames.
+// Probes of the links that carry frames.
 
-// tap needs the device file, and either CAP_NET_ADMIN or a tap device that root
-// has made for this user beforehand (tuntap.rst, "Configuration").
+// tap checks for the device file, and for CAP_NET_ADMIN. Without that capability, root must have
+// created a tap device for this user (tuntap.rst, "Configuration").
 func tap(h *Host) Finding {
 	const device = "/dev/net/tun"
 	f := Finding{Area: "link", Name: "tap", State: Missing}

@@ -1,36 +1,34 @@
-// Package machine finds out what this machine offers to Loam, for "loam doctor":
-// a toolchain, platforms, links and privileges, and for each that is missing
-// what to do about it.
+// Package machine finds out what this machine offers to Loam, for "loam doctor": a toolchain,
+// platforms, links and privileges. For each that is missing, it says what to do.
 //
-// Whatever can be tried is tried (a device opened, a socket made, a namespace
-// entered): rules that forbid things stand in too many places to be read. Where
-// nothing can be tried the kernel's settings are read. Nothing is changed, and
-// nothing leaves the machine.
+// If something can be tried, it is tried: a device is opened, a socket is created, a namespace is
+// entered. Rules that forbid these are in too many places to be read. Otherwise the kernel's settings
+// are read. The probes change nothing and send nothing over the network.
 //
-// Read machine.go (what is found) and host.go (how the machine is asked); each
-// other file holds the probes of one area.
+// Read machine.go (the findings) and host.go (access to the machine); each other file holds the probes
+// of one area.
 package machine
 
-// State says whether a thing can be used.
+// State is whether a thing can be used.
 type State string
 
-// States.
+// The states.
 const (
 	OK      State = "ok"
 	Missing State = "missing"
 )
 
-// Finding is one thing that Loam can make use of.
+// Finding is the result of one probe: one thing that Loam can use.
 type Finding struct {
-	Area    string `json:"area"`             // "toolchain", "platform", "link", "network"
+	Area    string `json:"area"`             // "toolchain", "platform", "seal", "link", "network"
 	Name    string `json:"name"`             // unique in its area
-	State   State  `json:"state"`            // of the machine, whether Loam uses the thing or not
-	Planned bool   `json:"planned"`          // no part of Loam uses it yet
-	Detail  string `json:"detail"`           // what was seen
-	Remedy  string `json:"remedy,omitempty"` // of what is missing: what to do, one sentence
+	State   State  `json:"state"`            // of the machine, regardless of whether Loam uses the thing
+	Planned bool   `json:"planned"`          // Loam does not use it yet
+	Detail  string `json:"detail"`           // what the probe found
+	Remedy  string `json:"remedy,omitempty"` // if missing: what to do, one sentence
 }
 
-// Probe asks h for everything, in the order in which people should read it.
+// Probe runs all probes and returns their findings in the order in which to print them.
 func Probe(h *Host) []Finding {
 	probes := []func(*Host) Finding{
 		toolchain,
@@ -42,5 +40,5 @@ func Probe(h *Host) []Finding {
 	for _, probe := range probes {
 		all = append(all, probe(h))
 	}
-	return all
+	return append(all, seal(h)...)
 }

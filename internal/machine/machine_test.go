@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// rich is a host that has everything.
+// rich returns a host that has everything.
 func rich() *Host {
 	return &Host{
 		GOOS: "linux", GOARCH: "amd64",
@@ -25,11 +25,14 @@ func rich() *Host {
 		Tools: Tools{
 			KnowsGo:  func(string, string) error { return nil },
 			Emulator: func() Emulator { return Emulator{Version: "7.2.22", KVM: true} },
+			Layers: func() []Layer {
+				return []Layer{{Name: "filter", Holds: true, Detail: "filtered"}, {Name: "landlock", Holds: true, Detail: "there"}}
+			},
 		},
 	}
 }
 
-// user is rich without capabilities.
+// user returns rich without capabilities.
 func user() *Host {
 	h := rich()
 	h.FS.(fstest.MapFS)["proc/self/status"] = &fstest.MapFile{Data: []byte("CapEff:\t0000000000000000\n")}
@@ -55,8 +58,7 @@ func TestNothingMissing(t *testing.T) {
 	}
 }
 
-// TestMissing takes one thing away at a time: what was seen is told, and what
-// to do about it.
+// TestMissing removes one thing at a time and checks the detail and the remedy of the finding.
 func TestMissing(t *testing.T) {
 	refuse := func(err error) func(int, int, int) error {
 		return func(int, int, int) error { return err }
@@ -118,6 +120,16 @@ func TestMissing(t *testing.T) {
 			h.Socket = refuse(syscall.EAFNOSUPPORT)
 			return h
 		}},
+		{"filter", "too old", "Linux 5.5", func() *Host {
+			h := rich()
+			h.Layers = func() []Layer { return []Layer{{Name: "filter", Detail: "too old"}} }
+			return h
+		}},
+		{"landlock", "no Landlock", "lsm=landlock", func() *Host {
+			h := rich()
+			h.Layers = func() []Layer { return []Layer{{Name: "landlock", Detail: "no Landlock"}} }
+			return h
+		}},
 		{"ping", "ping_group_range is 1 to 0", "ping_group_range", func() *Host {
 			h := rich()
 			h.Socket = refuse(syscall.EACCES)
@@ -163,8 +175,8 @@ func TestLowPortsOpenToAll(t *testing.T) {
 	}
 }
 
-// TestThisMachine: on a real machine every probe answers, whatever it is, and
-// whatever is missing comes with a remedy.
+// TestThisMachine runs every probe on the real machine, and checks that every missing thing has a
+// remedy.
 func TestThisMachine(t *testing.T) {
 	h := ThisHost(rich().Tools)
 	for _, f := range Probe(h) {

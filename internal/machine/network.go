@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// What the gateway, which needs no privilege, is allowed to do on the host.
+// Probes of what the gateway, which runs without privilege, may do on the host.
 
-// ping tries the socket that sends echo requests without privilege (icmp(7)).
-// Without it a guest's pings to the outside get no answer.
+// ping tries the socket that sends echo requests without privilege (icmp(7)). Without it, pings from a
+// guest to the outside are not answered.
 func ping(h *Host) Finding {
 	const file = "proc/sys/net/ipv4/ping_group_range"
 	f := Finding{Area: "network", Name: "ping", State: OK, Detail: "echo sockets can be made"}
@@ -24,8 +24,7 @@ func ping(h *Host) Finding {
 	return f
 }
 
-// lowPorts says from which number on a port may be published (ip-sysctl.rst,
-// ip_unprivileged_port_start).
+// lowPorts finds the lowest port that may be published (ip-sysctl.rst, ip_unprivileged_port_start).
 func lowPorts(h *Host) Finding {
 	f := Finding{Area: "network", Name: "low ports", State: OK}
 	first, ok := h.number("proc/sys/net/ipv4/ip_unprivileged_port_start")
@@ -45,8 +44,8 @@ func lowPorts(h *Host) Finding {
 	return f
 }
 
-// userNamespaces let an ordinary user have a network of their own, with tap
-// devices in it (user_namespaces(7)).
+// userNamespaces checks for user namespaces, which allow an ordinary user a network namespace with tap
+// devices (user_namespaces(7)).
 func userNamespaces(h *Host) Finding {
 	f := Finding{Area: "network", Name: "user namespaces", State: OK, Detail: "can be entered, with a network of their own"}
 	err := h.UserNamespace()
@@ -59,8 +58,8 @@ func userNamespaces(h *Host) Finding {
 	return f
 }
 
-// forbiddenBy names the setting that most likely forbids user namespaces, as
-// the command that would lift it.
+// forbiddenBy returns the command that would allow user namespaces, for the setting that most likely
+// forbids them.
 func forbiddenBy(h *Host) string {
 	if n, ok := h.number("proc/sys/kernel/apparmor_restrict_unprivileged_userns"); ok && n != 0 {
 		return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"

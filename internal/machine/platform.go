@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// What builds programs, and what they can run on.
+// Probes of the toolchain and of the platforms that programs can run on.
 
 func toolchain(h *Host) Finding {
 	f := Finding{Area: "toolchain", Name: "go", State: Missing}
@@ -36,7 +36,7 @@ func process(h *Host) Finding {
 	return f
 }
 
-// virtualMachine says whether there is a QEMU, and so what --platform auto takes.
+// virtualMachine checks for QEMU, which decides what --platform auto selects.
 func virtualMachine(h *Host) Finding {
 	f := Finding{Area: "platform", Name: "vm", State: OK}
 	e := h.Emulator()
@@ -50,7 +50,7 @@ func virtualMachine(h *Host) Finding {
 	return f
 }
 
-// kvm says whether a guest runs by KVM: one has been booted.
+// kvm checks whether guests run with KVM. The probe boots one.
 func kvm(h *Host) Finding {
 	const device = "/dev/kvm"
 	f := Finding{Area: "platform", Name: "kvm", State: OK, Detail: "a guest runs by it"}

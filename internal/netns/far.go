@@ -16,17 +16,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Far is a second namespace, another host as it were: for tests whose packets
-// have to leave this one. A process that sleeps keeps it alive.
+// Far is a second network namespace. It plays another host, for tests whose packets have to leave this
+// one. A sleeping process keeps it alive.
 type Far struct{ pid int }
 
-// NewFar makes a namespace that goes away with the test.
+// NewFar creates a namespace that is removed at the end of the test.
 func NewFar(t testing.TB) *Far {
 	t.Helper()
 	Need(t)
 	c := exec.Command("sleep", "3600")
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	// The death signal comes when the thread that started the process ends.
+	// The kernel sends Pdeathsig when the thread that started the process ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := c.Start(); err != nil {
@@ -41,10 +41,10 @@ func NewFar(t testing.TB) *Far {
 	return f
 }
 
-// Pid is that of the process that keeps the namespace: for ip link set netns.
+// Pid returns the ID of the process that keeps the namespace alive, for ip link set netns.
 func (f *Far) Pid() string { return fmt.Sprint(f.pid) }
 
-// Do calls fn in the far namespace: what it opens stays there.
+// Do calls fn in the far namespace. Sockets that fn opens stay in that namespace.
 func (f *Far) Do(t testing.TB, fn func()) {
 	t.Helper()
 	runtime.LockOSThread()
@@ -68,7 +68,7 @@ func (f *Far) Do(t testing.TB, fn func()) {
 	runtime.UnlockOSThread()
 }
 
-// IP runs ip(8) in the far namespace and returns what it prints.
+// IP runs ip(8) in the far namespace and returns its output.
 func (f *Far) IP(t testing.TB, args ...string) string {
 	t.Helper()
 	out := ""
@@ -76,7 +76,7 @@ func (f *Far) IP(t testing.TB, args ...string) string {
 	return out
 }
 
-// IP runs ip(8) and returns what it prints.
+// IP runs ip(8) and returns its output.
 func IP(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := exec.Command("ip", args...).CombinedOutput()
@@ -86,7 +86,7 @@ func IP(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// Received reads how many frames an interface of the far namespace has received.
+// Received returns the number of frames that an interface of the far namespace has received.
 func (f *Far) Received(t testing.TB, name string) uint64 {
 	t.Helper()
 	var links []struct {
@@ -103,14 +103,15 @@ func (f *Far) Received(t testing.TB, name string) uint64 {
 
 var wires atomic.Int32
 
-// Wire joins the two namespaces by a veth pair with two queues, up, with the
-// addresses 10.N.0.1/24 and 10.N.0.2/24. It returns the names, and N.
+// Wire connects the two namespaces by a veth pair with two queues. Both ends are up and have the
+// addresses 10.N.0.1/24 and 10.N.0.2/24. It returns the names and N. The pair is removed at the end of
+// the test.
 func (f *Far) Wire(t testing.TB) (near, far string, n int) {
 	t.Helper()
 	return f.WireOf(t, 2)
 }
 
-// WireOf is Wire with so many queues.
+// WireOf is Wire with a given number of queues.
 func (f *Far) WireOf(t testing.TB, queues int) (near, far string, n int) {
 	t.Helper()
 	n = int(wires.Add(1))

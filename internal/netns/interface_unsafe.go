@@ -10,17 +10,17 @@ import (
 	"unsafe"
 )
 
-// Configuration of interfaces by netdevice(7). Safety, for every use of unsafe
-// here: the kernel reads and writes the request during the call only, and it is
-// as large as struct ifreq.
+// Configuration of interfaces by ioctls (netdevice(7)).
+//
+// Safety, for every use of unsafe here: the kernel accesses the request only during the call, and the
+// request is as large as struct ifreq.
 
 type ifreq struct {
 	name [16]byte
 	data [24]byte
 }
 
-// request issues an ioctl on the interface; fill fills in the union of the
-// request first.
+// request issues an ioctl on the interface. fill sets the union of the request before the call.
 func request(t testing.TB, number uintptr, name string, fill func(data *[24]byte)) *ifreq {
 	t.Helper()
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
@@ -37,7 +37,7 @@ func request(t testing.TB, number uintptr, name string, fill func(data *[24]byte
 	return &r
 }
 
-// Up switches the interface on, with an MTU if that is not 0.
+// Up sets the interface up, with an MTU if mtu is not 0.
 func Up(t testing.TB, name string, mtu int) {
 	t.Helper()
 	if mtu != 0 {
@@ -46,7 +46,7 @@ func Up(t testing.TB, name string, mtu int) {
 	setFlags(t, name, syscall.IFF_UP|syscall.IFF_RUNNING|syscall.IFF_NOARP)
 }
 
-// Down switches the interface off.
+// Down sets the interface down.
 func Down(t testing.TB, name string) {
 	t.Helper()
 	setFlags(t, name, 0)
@@ -57,14 +57,14 @@ func setFlags(t testing.TB, name string, flags uint16) {
 	request(t, syscall.SIOCSIFFLAGS, name, func(d *[24]byte) { *(*uint16)(unsafe.Pointer(d)) = flags })
 }
 
-// Index returns the number of the interface.
+// Index returns the index of the interface.
 func Index(t testing.TB, name string) int {
 	t.Helper()
 	r := request(t, syscall.SIOCGIFINDEX, name, func(*[24]byte) {})
 	return int(*(*int32)(unsafe.Pointer(&r.data)))
 }
 
-// Address gives the interface an IPv4 address with a prefix.
+// Address assigns an IPv4 address with a prefix to the interface.
 func Address(t testing.TB, name string, p netip.Prefix) {
 	t.Helper()
 	mask := ^uint32(0) << (32 - p.Bits())
@@ -77,7 +77,7 @@ func Address(t testing.TB, name string, p netip.Prefix) {
 	set(syscall.SIOCSIFNETMASK, [4]byte{byte(mask >> 24), byte(mask >> 16), byte(mask >> 8), byte(mask)})
 }
 
-// Remove deletes the interface, through a netlink request (rtnetlink(7)).
+// Remove deletes the interface by a netlink request (rtnetlink(7)).
 func Remove(t testing.TB, name string) {
 	t.Helper()
 	s, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.NETLINK_ROUTE)
@@ -109,9 +109,8 @@ func Remove(t testing.TB, name string) {
 	}
 }
 
-// FinishChecksums has the kernel compute the checksums of what it sends on the
-// interface, as ethtool -K does with tx off: on a veth it leaves them to hardware
-// that there is none of.
+// FinishChecksums makes the kernel compute the checksums of packets sent on the interface, like ethtool
+// -K NAME tx off. On a veth, the kernel otherwise leaves them to hardware that does not exist.
 func FinishChecksums(t testing.TB, name string) {
 	t.Helper()
 	const ethtool, setTxChecksum = 0x8946, 0x17 // SIOCETHTOOL, ETHTOOL_STXCSUM

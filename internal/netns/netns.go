@@ -1,9 +1,9 @@
 //go:build linux
 
-// Package netns runs the tests of a package in a network namespace of their own:
-// nothing that they create is seen outside, and it all goes away with them. It
-// takes neither root, where the system lets users make namespaces, nor any
-// thread games, since the whole process lives in the namespace.
+// Package netns runs the tests of a package in a network namespace of their own. Nothing that they
+// create is visible outside, and everything is removed with them. It does not need root if the system
+// lets users create namespaces. It does not bind goroutines to threads, because the whole process is in
+// the namespace.
 package netns
 
 import (
@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// inside is set in the environment of the process that runs in the namespace.
+// inside is an environment variable. It is set for the process that runs in the namespace.
 const inside = "LOAM_TEST_NETNS"
 
-// Main is for TestMain: it runs the tests again in a process that has its own
-// network namespace, and ends with that one's status. Where no namespace can be
-// made it says so and runs the tests as they are: see Need.
+// Main is for TestMain. It runs the tests again in a process with its own network namespace, and exits
+// with the status of that process. If no namespace can be created, it prints why and runs the tests in
+// this process: see Need.
 func Main(m *testing.M) {
 	if os.Getenv(inside) != "" {
 		prepare()
@@ -38,7 +38,7 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Need skips a test that has to be in a namespace.
+// Need skips a test that must run in a namespace, if it does not.
 func Need(t testing.TB) {
 	t.Helper()
 	if os.Getenv(inside) == "" {
@@ -46,7 +46,7 @@ func Need(t testing.TB) {
 	}
 }
 
-// again starts this program with the same arguments in new namespaces.
+// again starts this program with the same arguments in new namespaces, and waits for it.
 func again() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -59,15 +59,15 @@ func again() error {
 	return c.Run()
 }
 
-// Can reports whether a namespace can be made.
+// Can reports whether a namespace can be created.
 func Can() bool {
 	c := exec.Command("true")
 	Enter(c)
 	return c.Run() == nil
 }
 
-// Enter has a command run in a network namespace of its own, and end with who starts
-// it.
+// Enter makes a command run in a network namespace of its own. The command is killed when the thread
+// that starts it ends.
 func Enter(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() != 0 {
@@ -77,7 +77,7 @@ func Enter(c *exec.Cmd) {
 	}
 }
 
-// prepare keeps the kernel from sending packets of its own to new interfaces.
+// prepare turns IPv6 off, so that the kernel sends no packets of its own on new interfaces.
 func prepare() {
 	for _, name := range []string{"all", "default"} {
 		os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)

@@ -14,8 +14,8 @@ import (
 
 var pairs atomic.Int32
 
-// Veth makes a pair of joined interfaces with so many queues, up and ready, that
-// goes away with the test.
+// Veth creates a veth pair with the given number of queues. Both ends are up and ready. The pair is
+// removed at the end of the test.
 func Veth(t testing.TB, mtu, queues int) (a, b string) {
 	t.Helper()
 	Need(t)
@@ -35,8 +35,8 @@ func Veth(t testing.TB, mtu, queues int) (a, b string) {
 	return a, b
 }
 
-// awaitCarrier waits until an interface that is up has a carrier: the kernel
-// starts it in the background, and loses what comes before.
+// awaitCarrier waits until an interface that is up has a carrier. The kernel sets the carrier in the
+// background, and drops frames before that.
 func awaitCarrier(t testing.TB, name string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Package race tells whether the race detector is on: then sync.Pool loses entries on
-// purpose, and tests leave out what would only be repeated, slowly.
+// Package race reports whether the race detector is enabled. If it is, sync.Pool drops entries on
+// purpose, and tests leave out slow repetitions.
 package race
 
 // Enabled reports whether this build has the race detector.

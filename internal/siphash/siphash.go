@@ -1,12 +1,10 @@
-// Package siphash is SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast
-// short-input PRF", 2012): 64 bits that nobody can predict or steer without the
-// key, at the price of an ordinary hash. Whatever an outsider must not guess
-// from addresses and ports is made with it: TCP's initial sequence numbers
-// (RFC 9293 section 3.4.1), ephemeral ports (RFC 6056), IP identifications
-// (RFC 7739), SYN cookies.
+// Package siphash is SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012). It
+// computes 64 bits that cannot be predicted or influenced without the key, at the cost of an ordinary
+// hash. The stack uses it for every value derived from addresses and ports that an outsider must not
+// guess: TCP's initial sequence numbers (RFC 9293 section 3.4.1), ephemeral ports (RFC 6056), IP
+// identifications (RFC 7739), SYN cookies.
 //
-// It is no replacement for a cryptographic digest: without a secret key it
-// promises nothing.
+// It does not replace a cryptographic digest: without a secret key it guarantees nothing.
 package siphash
 
 import (
@@ -14,8 +12,8 @@ import (
 	"math/bits"
 )
 
-// Key is the secret. It has to come from a random source and to stay inside the
-// machine; a key used for two purposes lets one of them leak into the other.
+// Key is the secret. It must come from a random source and must not leave the machine. Do not use one
+// key for two purposes: each use could reveal values of the other.
 type Key struct{ K0, K1 uint64 }
 
 // NewKey reads a key from 16 random bytes, little-endian as in the paper.
@@ -23,11 +21,11 @@ func NewKey(b [16]byte) Key {
 	return Key{binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// Sum is the hash of b under k. It does not keep b, so a buffer on the caller's
-// stack stays there.
+// Sum returns the hash of b under k. It does not retain b, so a buffer on the caller's stack does not
+// escape to the heap.
 //
-// The four words are variables and not a struct so that they stay in registers:
-// that halves the time.
+// The four state words are variables and not a struct, so that they stay in registers. That halves the
+// time.
 func Sum(k Key, b []byte) uint64 {
 	v0 := k.K0 ^ 0x736f6d6570736575
 	v1 := k.K1 ^ 0x646f72616e646f6d
@@ -41,7 +39,7 @@ func Sum(k Key, b []byte) uint64 {
 		v0, v1, v2, v3 = round(v0, v1, v2, v3)
 		v0 ^= m
 	}
-	// The last word: what is left of b, and the length's low octet on top.
+	// The last word: the rest of b, with the low octet of the length on top.
 	last := length << 56
 	for i, c := range b {
 		last |= uint64(c) << (8 * i)
@@ -58,8 +56,8 @@ func Sum(k Key, b []byte) uint64 {
 	return v0 ^ v1 ^ v2 ^ v3
 }
 
-// round is the paper's figure 2.1; a word goes in between two pairs of them (the
-// "2" of 2-4), and four finish (the "4").
+// round is the function of the paper's figure 2.1. Two rounds process each word (the "2" of 2-4), and
+// four finish (the "4").
 func round(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
 	v0 += v1
 	v1 = bits.RotateLeft64(v1, 13) ^ v0

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// reference holds the vectors that the authors publish with the algorithm: the
-// key is the bytes 0 to 15, entry n the hash of the n bytes 0, 1, 2 ... n-1.
+// reference holds the test vectors published by the authors: the key is the bytes 0 to 15, and entry n
+// is the hash of the n bytes 0, 1, 2 ... n-1.
 var reference = [64]uint64{
 	0x726fdb47dd0e0e31, 0x74f839c593dc67fd, 0x0d6c8009d9a94f5a, 0x85676696d7fb7e2d,
 	0xcf2794e0277187b7, 0x18765564cd99a68d, 0xcbc9466e58fee3ce, 0xab0200f58b01d137,
@@ -26,7 +26,7 @@ var reference = [64]uint64{
 	0x6ca4ecb15c5f91e1, 0x9f626da15c9625f3, 0xe51b38608ef25f57, 0x958a324ceb064572,
 }
 
-// counting is the key and the message of the reference vectors: 0, 1, 2 ...
+// counting returns the key and the message of the reference vectors: 0, 1, 2 ...
 func counting() (b [64]byte) {
 	for i := range b {
 		b[i] = byte(i)
@@ -67,7 +67,7 @@ func TestSumDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// 12 bytes are two IPv4 addresses and two ports, 36 the same for IPv6.
+// 12 bytes are two IPv4 addresses and two ports; 36 bytes are the same for IPv6.
 func BenchmarkSum(b *testing.B) {
 	buf := counting()
 	for _, n := range []int{12, 36, 64} {

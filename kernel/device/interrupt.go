@@ -9,37 +9,39 @@ import (
 	"loam/kernel"
 )
 
-// One goroutine waits for all interrupts, and rings the bell of each that comes.
+// One goroutine, serve, waits for all interrupts and notifies the drivers of each.
 
-// bells are the interrupts in use, by number.
+// bells holds the interrupts in use, by number.
 type bells struct {
-	kernel func(number, a, b uintptr) (uintptr, bool) // asks the kernel: Machine's call
+	kernel func(number, a, b uintptr) (uintptr, bool) // makes a call to the kernel: Machine's call
 
 	mu  sync.Mutex
-	all [kernel.MaxInterrupts][]*interrupt // more than one share a line
+	all [kernel.MaxInterrupts][]*interrupt // drivers can share a line
 
 	lines map[uint32]*wire // by global number
 }
 
-// wire is a line that drivers share.
+// wire is an interrupt line that drivers share.
 type wire struct {
 	number int
 	users  int
-	owing  int // of a level-triggered line: how many have not said Done since it rang
+	owing  int // level-triggered: drivers that have not called Done since it fired
 }
 
-// interrupt is one driver's.
+// interrupt is the interrupt of one driver. It implements driver.Interrupt.
 type interrupt struct {
-	ring  chan struct{} // one place: sent by serve, received by the driver, never closed; full: it rings already
+	ring  chan struct{} // capacity 1: sent by serve, received by the driver, never closed; full: already notified
 	done  func()
 	close func()
-	owes  bool // under bells.mu
+	owes  bool // the driver has to call Done; under bells.mu
 }
 
+// C, Done and Close implement driver.Interrupt.
 func (i *interrupt) C() <-chan struct{} { return i.ring }
 func (i *interrupt) Done()              { i.done() }
 func (i *interrupt) Close()             { i.close() }
 
+// init sets the function that makes calls to the kernel.
 func (b *bells) init(ask func(number, a, b uintptr) (uintptr, bool)) {
 	b.kernel = ask
 	b.lines = map[uint32]*wire{}
@@ -50,7 +52,7 @@ func (b *bells) start() {
 	go b.serve()
 }
 
-// serve never ends.
+// serve notifies drivers of interrupts. It never returns.
 func (b *bells) serve() {
 	for {
 		for rung := awaitInterrupts(); rung != 0; rung &= rung - 1 {
@@ -59,7 +61,7 @@ func (b *bells) serve() {
 	}
 }
 
-// ring wakes all drivers of an interrupt.
+// ring notifies all drivers of an interrupt.
 func (b *bells) ring(number int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,14 +79,14 @@ func (b *bells) ring(number int) {
 	}
 }
 
-// message makes an interrupt that nobody shares.
+// message adds an interrupt that is not shared. Done does nothing for it.
 func (b *bells) message(number int) *interrupt {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) })
 }
 
-// add makes an interrupt. b.mu is held.
+// add adds an interrupt. Its Close calls end. The caller holds b.mu.
 func (b *bells) add(number int, end func()) *interrupt {
 	i := &interrupt{ring: make(chan struct{}, 1), done: func() {}}
 	i.close = sync.OnceFunc(func() {
@@ -95,6 +97,7 @@ func (b *bells) add(number int, end func()) *interrupt {
 	return i
 }
 
+// remove removes a driver's interrupt, which is then no longer notified.
 func (b *bells) remove(number int, i *interrupt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,7 +110,8 @@ func (b *bells) remove(number int, i *interrupt) {
 	}
 }
 
-// Line connects to a line, which others may be connected to.
+// Line connects to the interrupt line with a global number (GSI). Drivers may share a line; the trigger of the
+// first one applies. It returns ErrInterrupts if there is no such line or no free interrupt.
 func (m *Machine) Line(gsi uint32, t driver.Trigger) (driver.Interrupt, error) {
 	i, ok := m.bells.line(gsi, t)
 	if !ok {
@@ -116,8 +120,8 @@ func (m *Machine) Line(gsi uint32, t driver.Trigger) (driver.Interrupt, error) {
 	return i, nil
 }
 
-// line is Line. The lock is held until the driver is among those who are rung: a line that
-// rings as soon as it is open, and finds nobody who says Done, would stay masked.
+// line implements Line. It holds the lock until the driver is registered. Otherwise a line that fires as soon as it
+// is open would find no driver to call Done, and would stay masked.
 func (b *bells) line(gsi uint32, t driver.Trigger) (*interrupt, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,7 +147,7 @@ func (b *bells) line(gsi uint32, t driver.Trigger) (*interrupt, bool) {
 	return i, true
 }
 
-// settle is Done: the line may ring again when nobody owes that any more.
+// settle implements Done. When every driver of the line has called Done, the line is unmasked.
 func (b *bells) settle(l *wire, i *interrupt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -155,8 +159,8 @@ func (b *bells) settle(l *wire, i *interrupt) {
 	}
 }
 
-// leave is Close on a line: the last gives it back, and the others do not wait for
-// who has gone.
+// leave implements Close on a line. The last driver releases the line. Otherwise the line no longer waits for this
+// driver's Done.
 func (b *bells) leave(gsi uint32, l *wire) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"loam/kernel"
 )
 
-// model is a kernel that writes down what it is asked for.
+// model is a kernel that records the calls it receives.
 type model struct {
 	bells  bells
 	asked  []uintptr // numbers of calls
@@ -24,7 +24,7 @@ func newModel() *model {
 	return m
 }
 
-// took returns what was asked for since it was called last.
+// took returns the calls since it was last called.
 func (m *model) took() []uintptr {
 	asked := m.asked
 	m.asked = nil
@@ -49,7 +49,7 @@ func rung(i *interrupt) bool {
 	}
 }
 
-// A shared line is opened once, rings all, and may ring again when all are done.
+// A shared line is opened once and notifies all its drivers. It is unmasked when all of them have called Done.
 func TestSharedLine(t *testing.T) {
 	m := newModel()
 	a, b := m.connect(t), m.connect(t)
@@ -73,7 +73,7 @@ func TestSharedLine(t *testing.T) {
 	}
 }
 
-// Who leaves owes nothing any more, and the last closes the line.
+// A driver that has closed a line is no longer waited for, and the last one closes the line.
 func TestLeave(t *testing.T) {
 	m := newModel()
 	a, b := m.connect(t), m.connect(t)
@@ -99,7 +99,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A line that rings as soon as it is open finds its driver.
+// A line that fires as soon as it is open notifies its driver.
 func TestEarlyRing(t *testing.T) {
 	var b bells
 	b.init(func(number, _, _ uintptr) (uintptr, bool) {
@@ -128,7 +128,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Buffers are found again by their size and alignment.
+// Freed buffers are reused if their size and alignment match.
 func TestPool(t *testing.T) {
 	p := pool{free: map[int][]uint64{2: {0x3000, 0x8000}}}
 	if pa, ok := p.take(2, 0x8000); !ok || pa != 0x8000 {

@@ -8,24 +8,25 @@ import (
 	"loam/kernel"
 )
 
-// Memory that devices reach: pages side by side, seen by the program through the
-// window onto physical memory, and pages of the Go heap, wherever they are.
+// Memory for devices: contiguous physical pages, which the program accesses through the window onto physical
+// memory, and pages of the Go heap.
 
 const pageSize = 4096
 
-// kernelCall is a system call with a number of ours.
+// kernelCall makes a system call with one of Loam's own numbers.
 //
 //go:linkname kernelCall runtime.loamCall
 func kernelCall(number, a, b uintptr) (result, errno uintptr)
 
-// pool has the buffers that have been given back, by their number of pages: the
-// kernel takes none back.
+// pool keeps freed buffers, by their number of pages, for the next Allocate. Pages are never returned to the
+// kernel.
 type pool struct {
 	mu   sync.Mutex
 	free map[int][]uint64 // addresses
 }
 
-// Allocate returns memory in one piece.
+// Allocate returns zeroed memory that is physically contiguous. Its physical address is a multiple of align, a
+// power of 2. It returns ErrMemory if there is none.
 func (m *Machine) Allocate(size, align int) (driver.Buffer, error) {
 	if size <= 0 || align <= 0 || align&(align-1) != 0 {
 		return driver.Buffer{}, ErrMemory
@@ -45,7 +46,7 @@ func (m *Machine) Allocate(size, align int) (driver.Buffer, error) {
 	return driver.Buffer{Bytes: b, Address: pa}, nil
 }
 
-// Free takes memory back.
+// Free makes a buffer available to Allocate. The device no longer uses it.
 func (m *Machine) Free(b driver.Buffer) {
 	m.free.mu.Lock()
 	defer m.free.mu.Unlock()
@@ -56,7 +57,7 @@ func (m *Machine) Free(b driver.Buffer) {
 	m.free.free[n] = append(m.free.free[n], b.Address)
 }
 
-// take looks for a buffer of so many pages.
+// take returns the address of a free buffer of the given size and alignment; false if there is none.
 func (p *pool) take(pages int, align uint64) (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,23 +72,23 @@ func (p *pool) take(pages int, align uint64) (uint64, bool) {
 	return 0, false
 }
 
-// visible is memory at a physical address.
+// visible returns the memory at a physical address.
 func visible(pa uint64, size int) []byte {
-	// Safety: the kernel has given these pages away for good, and the window shows
-	// them. The detour by &addr is for vet, which cannot know that addr holds a
-	// pointer.
+	// Safety: the kernel has allocated these pages to the caller for good, and the window maps them. The detour by
+	// &addr is for vet, which cannot know that addr holds a pointer.
 	addr := kernel.WindowTo(pa)
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
 }
 
-// Segments says where memory of the heap is.
+// Segments stores the physical segments of a piece of the heap in dst and returns their number. It returns false if
+// dst is too short. The pages stay in place while Go refers to b.
 func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	for len(b) > 0 {
 		at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 		size := min(len(b), pageSize-int(at%pageSize))
 		pa, present := uint64(0), false
 		for !present {
-			read(b) // a page appears when it is touched, and stays while Go refers to it
+			read(b) // populates the page, which then stays while Go refers to it
 			pa, present = kernel.Physical(at)
 		}
 		switch {
@@ -104,18 +105,17 @@ func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	return n, true
 }
 
-// read is kept out of line, so that the compiler does not see that nobody wants it.
+// read is not inlined, so that the compiler does not remove the load.
 //
 //go:noinline
 func read(b []byte) byte { return b[0] }
 
-// awaitInterrupts waits for interrupts and returns their bits; one goroutine may
-// call it.
+// awaitInterrupts waits for interrupts and returns their bits. Only one goroutine may call it.
 //
 //go:linkname awaitInterrupts runtime.loamAwaitInterrupts
 func awaitInterrupts() uint64
 
-// pollInterrupts has idle threads wait where interrupts wake them.
+// pollInterrupts makes idle threads wait in CallPoll, where interrupts wake them.
 //
 //go:linkname pollInterrupts runtime.loamPollInterrupts
 func pollInterrupts()

@@ -7,17 +7,16 @@ import (
 	"loam/kernel"
 )
 
-// registers is a window onto the registers of a device. Each access is one
-// instruction, which is neither split, nor joined with others, nor left out: the
-// compiler sees through no function that is not inlined. Stores are not those of
-// sync/atomic, which are exchanges: emulators stop all CPUs for an exchange with a
-// device, and QEMU 7.2 has failed in the middle of one.
+// registers maps the registers of a device. Each access is exactly one instruction: the methods are not inlined, so
+// the compiler neither splits nor merges nor removes an access. Stores do not use sync/atomic, whose stores are
+// exchanges. Emulators stop all CPUs for an exchange with a device, and QEMU 7.2 has crashed during one.
 type registers struct {
 	base uintptr
 	size int
 }
 
-// Registers shows registers at a physical address.
+// Registers maps size bytes of registers at a physical address. It returns ErrRegisters for an invalid range and
+// for ordinary memory. The mapping is permanent.
 func (m *Machine) Registers(address uint64, size int) (driver.Registers, error) {
 	if size <= 0 {
 		return nil, ErrRegisters
@@ -29,7 +28,7 @@ func (m *Machine) Registers(address uint64, size int) (driver.Registers, error) 
 	return &registers{base, size}, nil
 }
 
-// at is where a register is.
+// at returns the address of a register. It panics if the offset is unaligned or out of range.
 func (r *registers) at(offset, width int) unsafe.Pointer {
 	if offset < 0 || offset%width != 0 || offset > r.size-width {
 		panic("device: no such register")
@@ -39,6 +38,7 @@ func (r *registers) at(offset, width int) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&addr))
 }
 
+// Size and the methods below implement driver.Registers.
 func (r *registers) Size() int { return r.size }
 
 //go:noinline

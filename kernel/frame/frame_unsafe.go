@@ -1,16 +1,13 @@
-// Package frame hands out physical memory, by pages of 4 KiB and by blocks of 2 MiB,
-// which are the processor's big pages.
+// Package frame allocates physical memory, in pages of 4 KiB and in blocks of 2 MiB, the processor's big pages.
 //
-// A block whose pages are all free is whole. Single pages come from a block that is
-// not whole, while there is one, so that others stay whole; and a block whose last
-// page comes back is whole again.
+// A block is whole while all its pages are free. Single pages come from a block that is not whole, if there is one,
+// to keep other blocks whole. A block becomes whole again when its last page is freed.
 //
-// For each block of the address space there is a record of 16 bytes, in a table for
-// which the owner finds room. Free pages that have been used are in a list, which runs
-// through the pages themselves; those that have not are known by where they begin, so
-// memory need not be touched before it is used.
+// Each block of the address space has a record of 16 bytes in a table; the owner provides the table's memory. Freed
+// pages are in a list that is stored in the pages themselves. Pages that were never used are only counted (fresh to
+// limit), so memory is not touched before it is used.
 //
-// It allocates nothing of Go's, and does not lock: its owner does.
+// The package does not use Go's allocator and does not lock: the caller provides the locking.
 package frame
 
 import "unsafe"
@@ -23,35 +20,34 @@ const (
 	blockPages = BlockSize / Size
 )
 
-// block is the record of one. Its free pages are those of the list, and those from
-// fresh up to limit.
+// block is the record of a block. Its free pages are those in the list and those from fresh up to limit.
 type block struct {
-	prev, next   uint32 // in a list of blocks: numbers plus one; 0: none
+	prev, next   uint32 // links in a list of blocks: block numbers plus one; 0: none
 	free         uint16 // pages
 	fresh, limit uint16 // pages
-	list         uint16 // the first page of the list plus one; 0: none
+	list         uint16 // first page of the list, plus one; 0: none
 }
 
 const blockRecord = uint64(unsafe.Sizeof(block{}))
 
-// Allocator has the free memory. The zero value has none: see Init.
+// Allocator manages the free memory. The zero value has none: call Init first.
 type Allocator struct {
-	window  uintptr // where physical address 0 is seen
-	table   uintptr // of blocks
+	window  uintptr // address at which physical address 0 is mapped
+	table   uintptr // address of the table of blocks
 	blocks  uint32
-	whole   uint32 // a list of blocks
-	partial uint32 // a list of blocks of which some pages are free
+	whole   uint32 // list of the whole blocks
+	partial uint32 // list of the blocks with some free pages
 	free    uint64 // pages
 	total   uint64 // pages
 }
 
-// TableSize is how many bytes the table takes for memory below an address.
+// TableSize returns the size of the table for memory below end, in bytes.
 func TableSize(end uint64) uint64 {
 	return ((end+BlockSize-1)/BlockSize*blockRecord + Size - 1) &^ (Size - 1)
 }
 
-// Init says where memory is seen, and where the table is for memory below end: so
-// much is seen already.
+// Init sets the address of the window, and the physical address of the table for memory below end. The table's
+// memory must be mapped already.
 func (a *Allocator) Init(window uintptr, table, end uint64) {
 	*a = Allocator{window: window, table: window + uintptr(table), blocks: uint32((end + BlockSize - 1) / BlockSize)}
 	for i := range a.blocks {
@@ -59,9 +55,8 @@ func (a *Allocator) Init(window uintptr, table, end uint64) {
 	}
 }
 
-// Add gives the allocator the whole pages from start to end, which are below the end
-// that Init was told. Page 0 is never taken: its address means none. Memory need not
-// be seen yet, but for blocks of which it has a part already.
+// Add adds the whole pages from start to end, as far as they are below Init's end. Page 0 is never added, since
+// address 0 means none. The memory need not be mapped yet, except in blocks to which memory was added before.
 func (a *Allocator) Add(start, end uint64) {
 	start = max((start+Size-1)&^(Size-1), Size)
 	end = min(end&^(Size-1), uint64(a.blocks)*BlockSize)
@@ -69,7 +64,7 @@ func (a *Allocator) Add(start, end uint64) {
 		return
 	}
 	a.total += (end - start) / Size
-	// Downwards, since the first in the list is the last that was put there.
+	// Downwards, since the block added last is the first of its list.
 	for end > start {
 		low := max((end-1)&^(BlockSize-1), start)
 		i, from, to := number(low), uint16(low%BlockSize/Size), uint16((end-1)%BlockSize/Size+1)
@@ -86,8 +81,17 @@ func (a *Allocator) Add(start, end uint64) {
 	}
 }
 
-// Alloc returns the address of a zeroed page, or false.
+// Alloc returns the physical address of a zeroed page; false if none is free.
 func (a *Allocator) Alloc() (uint64, bool) {
+	pa, ok := a.Take()
+	if ok {
+		clear(a.page(pa)[:])
+	}
+	return pa, ok
+}
+
+// Take returns the physical address of a page that is not zeroed; false if none is free.
+func (a *Allocator) Take() (uint64, bool) {
 	at := a.partial
 	if at == 0 {
 		at = a.whole
@@ -109,11 +113,10 @@ func (a *Allocator) Alloc() (uint64, bool) {
 	b.free--
 	a.free--
 	a.link(i)
-	clear(a.page(pa)[:])
 	return pa, true
 }
 
-// AllocBlock returns the address of a zeroed block, or false.
+// AllocBlock returns the physical address of a zeroed block; false if none is whole.
 func (a *Allocator) AllocBlock() (uint64, bool) {
 	pa, ok := a.Contiguous(blockPages)
 	if ok {
@@ -124,7 +127,8 @@ func (a *Allocator) AllocBlock() (uint64, bool) {
 	return pa, ok
 }
 
-// Contiguous returns pages that lie side by side; they are not zeroed.
+// Contiguous returns the physical address of contiguous pages, which are not zeroed; false if there is no such
+// range. It uses only pages that were never used or belong to whole blocks.
 func (a *Allocator) Contiguous(pages uint64) (uint64, bool) {
 	if pages == 0 || pages > uint64(a.blocks)*blockPages {
 		return 0, false
@@ -160,7 +164,7 @@ func (a *Allocator) Contiguous(pages uint64) (uint64, bool) {
 	return 0, false
 }
 
-// cut takes pages that have not been used off a block.
+// cut allocates never used pages from the front of a block.
 func (a *Allocator) cut(i uint32, pages uint64) uint64 {
 	b := a.block(i)
 	a.unlink(i)
@@ -172,7 +176,7 @@ func (a *Allocator) cut(i uint32, pages uint64) uint64 {
 	return pa
 }
 
-// Free takes back a page, be it of a block that was allotted in one piece.
+// Free frees a page. The page may be part of an allocation by Contiguous.
 func (a *Allocator) Free(pa uint64) {
 	i := number(pa)
 	b := a.block(i)
@@ -184,20 +188,20 @@ func (a *Allocator) Free(pa uint64) {
 	a.link(i)
 }
 
-// FreeBlock takes back what AllocBlock returned.
+// FreeBlock frees a block that AllocBlock returned.
 func (a *Allocator) FreeBlock(pa uint64) {
 	a.block(number(pa)).free = blockPages
 	a.free += blockPages
 	a.link(number(pa))
 }
 
-// Pages returns how many pages are free, and how many were ever added.
+// Pages returns the number of free pages and the number of pages ever added.
 func (a *Allocator) Pages() (free, total uint64) { return a.free, a.total }
 
-// number is that of the block that an address lies in.
+// number returns the number of the block that contains an address.
 func number(pa uint64) uint32 { return uint32(pa / BlockSize) }
 
-// link puts a block into the list where it belongs now.
+// link adds a block to the list that matches its number of free pages.
 func (a *Allocator) link(i uint32) {
 	b := a.block(i)
 	list := a.listOf(b)
@@ -214,7 +218,7 @@ func (a *Allocator) link(i uint32) {
 	*list = i + 1
 }
 
-// unlink takes a block out of its list, if it is in one.
+// unlink removes a block from its list, if it is in one.
 func (a *Allocator) unlink(i uint32) {
 	b := a.block(i)
 	list := a.listOf(b)
@@ -231,7 +235,7 @@ func (a *Allocator) unlink(i uint32) {
 	}
 }
 
-// listOf is the list that a block is in; nil if none of its pages is free.
+// listOf returns the list that contains a block; nil if it has no free pages.
 func (a *Allocator) listOf(b *block) *uint32 {
 	switch b.free {
 	case 0:
@@ -243,14 +247,14 @@ func (a *Allocator) listOf(b *block) *uint32 {
 }
 
 func (a *Allocator) block(i uint32) *block {
-	// Safety: i is below blocks, and the owner gave the table room for so many. The
-	// detour by &addr is for vet, which cannot know that addr holds a pointer.
+	// Safety: i is below blocks, and the owner provided a table of that size. The detour by &addr is for vet, which
+	// cannot know that addr holds a pointer.
 	addr := a.table + uintptr(i)*uintptr(blockRecord)
 	return *(**block)(unsafe.Pointer(&addr))
 }
 
 func (a *Allocator) page(pa uint64) *[Size / 8]uint64 {
-	// Safety: pa is a page that was added, and the window shows it.
+	// Safety: pa is a page that was added, and the window maps it.
 	addr := a.window + uintptr(pa)
 	return *(**[Size / 8]uint64)(unsafe.Pointer(&addr))
 }

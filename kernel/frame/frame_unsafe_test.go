@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// newAllocator has a made-up memory up to end, and nothing of it yet but the table,
-// which lies behind.
+// newAllocator returns an allocator for simulated memory up to end. It has no free memory yet; its table is behind
+// end.
 func newAllocator(t testing.TB, end uint64) *Allocator {
 	words := make([]uint64, (end+TableSize(end)+BlockSize)/8)
 	t.Cleanup(func() { runtime.KeepAlive(words) })
@@ -18,13 +18,12 @@ func newAllocator(t testing.TB, end uint64) *Allocator {
 	return a
 }
 
-// Pages and blocks are given out once, zeroed, and come back; a block also page by
-// page.
+// Every page and block is allocated to a single owner, zeroed, and can be freed; a block also page by page.
 func TestAllocFree(t *testing.T) {
 	const end = 6*BlockSize + 9*Size
 	a := newAllocator(t, end)
 	a.Add(0, 2*BlockSize+7)
-	a.Add(2*BlockSize+100*Size, 2*BlockSize+200*Size) // two pieces of one block
+	a.Add(2*BlockSize+100*Size, 2*BlockSize+200*Size) // two ranges in one block
 	a.Add(2*BlockSize+300*Size, end)
 	const total = 2*blockPages - 1 + 100 + 3*blockPages + 212 + 9
 	owned := map[uint64]bool{} // pages
@@ -54,7 +53,7 @@ func TestAllocFree(t *testing.T) {
 				take(pa, BlockSize)
 			}
 		case n < 3:
-			for pa := range owned { // all of a block that is in use, at once
+			for pa := range owned { // frees a block of which all pages are in use, at once
 				first := pa &^ (BlockSize - 1)
 				whole := true
 				for at := first; at < first+BlockSize; at += Size {
@@ -87,7 +86,7 @@ func TestAllocFree(t *testing.T) {
 	for pa := range owned {
 		a.Free(pa)
 	}
-	for i := range 4 { // the first block lacks its first page, the third some, the last most
+	for i := range 4 { // the first block lacks its first page, the third some pages, the last most pages
 		if _, ok := a.AllocBlock(); !ok {
 			t.Errorf("there are %d blocks", i)
 		}
@@ -97,7 +96,7 @@ func TestAllocFree(t *testing.T) {
 	}
 }
 
-// Single pages do not break up one block after another.
+// Single pages are allocated from one block as long as possible.
 func TestBlocksStayWhole(t *testing.T) {
 	a := newAllocator(t, 4*BlockSize)
 	a.Add(0, 4*BlockSize)

@@ -2,17 +2,17 @@ package signal
 
 import "loam/arch/amd64"
 
-// Frame is what a handler finds on its stack, the address of whose first field
-// it returns to: struct rt_sigframe of Linux on x86-64. The vector registers, if
-// there are any to be kept, stand above, where Registers.VectorState points. A handler
-// may change the registers in it; rt_sigreturn takes them from there.
+// Frame is the structure that the kernel writes to a handler's stack: struct rt_sigframe of Linux on x86-64. Its
+// first field is the address that the handler returns to. Saved vector registers, if any, lie above it, where
+// Registers.VectorState points. A handler may change the registers in the frame; rt_sigreturn(2) loads them from
+// there.
 type Frame struct {
 	Return  uint64
 	Context Context
 	Info    Info
 }
 
-// FrameSize is the size of a Frame; the others are where its parts are.
+// FrameSize is the size of a Frame; ContextOffset and InfoOffset are the offsets of its parts, all in bytes.
 const (
 	FrameSize     = 440
 	ContextOffset = 8
@@ -24,7 +24,7 @@ type Context struct {
 	Flags, Link uint64
 	Stack       Stack
 	Registers   Registers
-	Mask        Set // before the handler was called
+	Mask        Set // the mask before the handler was called
 }
 
 // Stack is stack_t: sigaltstack(2).
@@ -41,7 +41,7 @@ const (
 	StackDisable = 2
 )
 
-// Holds reports whether an address is in the stack.
+// Holds reports whether an address is within the stack.
 func (s Stack) Holds(addr uint64) bool { return addr-s.Address < s.Size }
 
 // Registers is struct sigcontext.
@@ -52,51 +52,51 @@ type Registers struct {
 	Code, Vector                              uint64 // of the trap
 	OldMask                                   uint64
 	FaultAddress                              uint64
-	VectorState                               uint64 // an address; 0: there is none
+	VectorState                               uint64 // address of the vector registers; 0: none
 	_                                         [8]uint64
 }
 
-// Info is siginfo_t, with what the signals that the kernel makes have in it.
+// Info is siginfo_t, with the fields of the signals that the kernel sends.
 type Info struct {
 	Number Number
 	Errno  int32
 	Code   int32
 	_      int32
-	Value  uint64 // the address of a fault, or behind a call; or who sent it: PID, and UID in the upper half
-	Call   uint32 // System: its number
-	Arch   uint32 // System: whose number that is
+	Value  uint64 // address of a fault or behind a system call; or the sender: PID, and UID in the upper half
+	Call   uint32 // System: number of the system call
+	Arch   uint32 // System: architecture of that number
 	_      [12]uint64
 }
 
 // Codes: sigaction(2).
 const (
 	CodeUser       = 0    // kill(2)
-	CodeKernel     = 0x80 // nobody knows better
+	CodeKernel     = 0x80 // the origin is unknown
 	CodeTimer      = -2
 	CodeThread     = -6 // tgkill(2)
-	CodeNotMapped  = 1  // Segment: there is nothing
-	CodeNotAllowed = 2  // Segment: it does not allow this
-	CodeDivide     = 1  // FloatTrap: by the integer 0
-	CodeFloat      = 7  // FloatTrap: an invalid operation
-	CodeOperand    = 2  // Illegal
+	CodeNotMapped  = 1  // Segment: the address is not mapped
+	CodeNotAllowed = 2  // Segment: the mapping does not allow the access
+	CodeDivide     = 1  // FloatTrap: integer division by zero
+	CodeFloat      = 7  // FloatTrap: invalid operation
+	CodeOperand    = 2  // Illegal: illegal operand
 	CodeBreakpoint = 1  // Trap
 	CodeAlign      = 1  // Bus
-	CodeSeccomp    = 1  // System: the number of the call is in AX, as it was
+	CodeSeccomp    = 1  // System: a call trapped by seccomp; AX still has its number
 )
 
 // ArchAMD64 is AUDIT_ARCH_X86_64: seccomp(2).
 const ArchAMD64 = 0xc000_003e
 
-// Room is where below an address on a stack a Frame goes, and above it the state
-// of the vector registers, of vectorSize bytes. The stack is aligned as it is
-// behind a call (AMD64 ABI, 3.2.2), the vector state as XSAVE wants it.
+// Room returns where a signal frame goes on a stack that ends at top, and above it the vector registers of
+// vectorSize bytes. The stack is aligned as after a call (AMD64 ABI, 3.2.2). The vector registers are aligned for
+// XSAVE, to 64 bytes.
 func Room(top, vectorSize uint64) (frame, vector uint64) {
-	const redZone = 128 // of a function that a handler interrupts on its own stack
+	const redZone = 128 // used by leaf functions below their stack pointer
 	vector = (top - redZone - vectorSize) &^ 63
 	return (vector-FrameSize)&^15 - 8, vector
 }
 
-// Save fills r from what a thread was interrupted with.
+// Save copies the registers of a trap frame into r.
 func (r *Registers) Save(f *amd64.Frame) {
 	*r = Registers{
 		R8: f.R8, R9: f.R9, R10: f.R10, R11: f.R11, R12: f.R12, R13: f.R13, R14: f.R14, R15: f.R15,
@@ -105,8 +105,8 @@ func (r *Registers) Save(f *amd64.Frame) {
 	}
 }
 
-// Restore is what a thread goes on with. Of the flags those of arithmetic are
-// taken, and that for single steps; what belongs to the kernel stays as it is.
+// Restore copies the registers of r into a trap frame. Of the flags it restores only those that a program may
+// change; system flags keep their values.
 func (r *Registers) Restore(f *amd64.Frame) {
 	const mayChange = 0x0000_0000_0005_0dd5 // AC RF OF DF TF SF ZF AF PF CF
 	f.R8, f.R9, f.R10, f.R11, f.R12, f.R13, f.R14, f.R15 = r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15

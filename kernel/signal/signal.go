@@ -1,14 +1,13 @@
-// Package signal is what Linux keeps of signals, as far as the Go runtime looks:
-// numbers, sets, what is to be done for each, and the frame that a handler finds
-// on its stack (frame.go). See signal(7), sigaction(2).
+// Package signal defines the signals of Linux as far as the Go runtime uses them: numbers, sets, actions, and the
+// frame on a handler's stack (frame.go). See signal(7), sigaction(2).
 //
-// Nothing here allocates, and nothing locks: the owner does.
+// Nothing here allocates or locks: the caller provides the locking.
 package signal
 
-// Number is that of a signal, 1 to Max.
+// Number is the number of a signal, 1 to Max.
 type Number int32
 
-// Numbers that the kernel itself has to do with: signal(7), x86.
+// Signals that the kernel treats specially, with the numbers of x86: signal(7).
 const (
 	Illegal   Number = 4
 	Trap      Number = 5
@@ -33,14 +32,14 @@ const (
 // Set is a set of signals: bit n-1 stands for signal n, as in sigset_t.
 type Set uint64
 
-// Of is the set of one signal.
+// Of returns the set that contains only n.
 func Of(n Number) Set { return 1 << (n - 1) }
 
-// Valid reports whether there is such a signal.
+// Valid reports whether n is a signal number.
 func (n Number) Valid() bool { return n >= 1 && n <= Max }
 
-// First is the signal of a set that is told first: one that a fault of the
-// thread's own has caused comes before the others, as on Linux.
+// First returns the signal of a set to deliver first, or 0 if the set is empty. Signals of faults come before all
+// others, as on Linux; otherwise lower numbers come first.
 func (s Set) First() Number {
 	const faults = 1<<(Illegal-1) | 1<<(Trap-1) | 1<<(Bus-1) | 1<<(FloatTrap-1) | 1<<(Segment-1)
 	if f := s & faults; f != 0 {
@@ -54,7 +53,7 @@ func (s Set) First() Number {
 	return 0
 }
 
-// What Action.Handler may be beside an address.
+// Values of Action.Handler that are not addresses.
 const (
 	Default = 0
 	Ignore  = 1
@@ -68,31 +67,31 @@ const (
 	FlagRestorer = 0x0400_0000
 )
 
-// Action is struct sigaction as the system call has it.
+// Action is struct sigaction in the layout of rt_sigaction(2).
 type Action struct {
 	Handler  uint64
 	Flags    uint64
-	Restorer uint64 // where the handler returns to
-	Mask     Set    // held back while the handler runs
+	Restorer uint64 // return address of the handler
+	Mask     Set    // blocked while the handler runs
 }
 
-// Effect is what a signal does.
+// Effect says what the delivery of a signal does.
 type Effect int
 
-// Effects.
+// Values of Effect.
 const (
 	None   Effect = iota
 	Handle        // call the handler
 	End           // end the program
 )
 
-// Effect is what signal n does when the action is a.
+// Effect returns the effect of signal n under action a.
 func (a *Action) Effect(n Number) Effect {
 	switch a.Handler {
 	case Default:
 		switch n {
 		case Child, Continue, Urgent, Window, Stop, StopTTY, ReadTTY, WriteTTY:
-			return None // nobody is there who could let a stopped program go on
+			return None // a stopped program could never be continued
 		}
 		return End
 	case Ignore:
@@ -101,8 +100,7 @@ func (a *Action) Effect(n Number) Effect {
 	return Handle
 }
 
-// Blocked is what a thread holds back while the handler of n runs, if it holds
-// back mask before.
+// Blocked returns the mask of a thread while its handler of n runs. mask is the mask before.
 func (a *Action) Blocked(n Number, mask Set) Set {
 	mask |= a.Mask
 	if a.Flags&FlagNoDefer == 0 {
@@ -111,17 +109,18 @@ func (a *Action) Blocked(n Number, mask Set) Set {
 	return mask &^ unstoppable
 }
 
-// unstoppable are those that cannot be held back.
+// unstoppable is the set of signals that cannot be blocked.
 const unstoppable = Set(1<<(Kill-1) | 1<<(Stop-1))
 
-// How a mask changes: rt_sigprocmask(2).
+// Operations of rt_sigprocmask(2).
 const (
 	Block   = 0
 	Unblock = 1
 	SetMask = 2
 )
 
-// Change is mask after a change; false if there is no such change.
+// Change returns the mask after an operation; false if how is not an operation. The result never blocks SIGKILL and
+// SIGSTOP.
 func Change(mask Set, how int, set Set) (Set, bool) {
 	switch how {
 	case Block:

@@ -6,7 +6,7 @@ import (
 	"loam/arch/amd64"
 )
 
-// A fault comes before what others have sent, and a low number before a high one.
+// Signals of faults are delivered before other signals, and low numbers before high ones.
 func TestFirst(t *testing.T) {
 	for _, c := range []struct {
 		set  Set
@@ -40,8 +40,7 @@ func TestEffect(t *testing.T) {
 	}
 }
 
-// A handler is not interrupted by its own signal, unless it wants to be; two
-// signals cannot be held back at all.
+// A handler blocks its own signal unless SA_NODEFER is set. SIGKILL and SIGSTOP can never be blocked.
 func TestMasks(t *testing.T) {
 	a := Action{Mask: Of(5) | Of(Kill)}
 	if got := a.Blocked(10, Of(1)); got != Of(1)|Of(5)|Of(10) {
@@ -65,8 +64,7 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// A handler finds the stack aligned as a function does that was called, and what
-// stands there does not overlap.
+// In a handler the stack is aligned as in a called function, and the parts of the signal frame do not overlap.
 func TestRoom(t *testing.T) {
 	for top := uint64(0x10000); top < 0x10040; top++ {
 		for _, size := range []uint64{0, 512, 832, 2688} {
@@ -78,7 +76,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// What a handler changes, the thread goes on with, but for what is not its own.
+// A thread resumes with the registers that its handler has changed, except for those that belong to the kernel.
 func TestRegisters(t *testing.T) {
 	f := amd64.Frame{
 		R15: 1, R14: 2, R13: 3, R12: 4, R11: 5, R10: 6, R9: 7, R8: 8, DI: 9, SI: 10, BP: 11, BX: 12, DX: 13, CX: 14, AX: 15,

@@ -1,51 +1,49 @@
-// Package space keeps account of a part of the address space: which addresses
-// are in use, and what may be done there. It says nothing of the memory behind
-// them, which appears when it is touched, and it touches none.
+// Package space records which addresses of an address space are in use, and with which rights. It does not access
+// or manage the memory behind them, which is populated on demand.
 //
-// Regions are kept in order in one array, and neighbours with the same rights are
-// one region: the Go runtime makes thousands of mappings, which become a few
-// dozen regions. The array has a fixed size. When it is full, what would make
-// another region is refused, as Linux does (vm.max_map_count).
+// Regions are kept sorted in one array. Adjacent regions with the same rights are merged: the thousands of mappings
+// that the Go runtime makes become a few dozen regions. The array has a fixed size. When it is full, an operation
+// that would add a region fails, as on Linux (vm.max_map_count).
 //
-// Nothing here allocates, and nothing locks: the owner does.
+// Nothing here allocates or locks: the caller provides the locking.
 package space
 
-// PageSize is what all addresses and sizes are multiples of.
+// PageSize is the size of a page in bytes. All addresses and sizes are multiples of it.
 const PageSize = 4096
 
-// Rights say what may be done with memory.
+// Rights is a set of access rights.
 type Rights uint8
 
-// Rights. A region without any is reserved.
+// Values of Rights. A region without any is reserved.
 const (
 	Read Rights = 1 << iota
 	Write
 	Execute
 )
 
-// Region is a piece of the address space in use.
+// Region is a range of addresses in use; End is exclusive.
 type Region struct {
 	Start, End uint64
 	Rights     Rights
 }
 
-// MaxRegions is how many there may be.
+// MaxRegions is the maximum number of regions.
 const MaxRegions = 4096
 
-// Space is the account. The zero value has no addresses: see Init.
+// Space is the set of regions. The zero value has no addresses: call Init first.
 type Space struct {
 	low, high uint64
-	cursor    uint64 // where to look for a gap first
+	cursor    uint64 // where the search for a gap starts
 	regions   [MaxRegions]Region
 	count     int
 }
 
-// Init says which addresses there are. All are free.
+// Init sets the range of addresses and makes all of them free.
 func (s *Space) Init(low, high uint64) {
 	s.low, s.high, s.cursor, s.count = low, high, low, 0
 }
 
-// search returns the index of the first region that ends behind addr.
+// search returns the index of the first region that ends after addr.
 func (s *Space) search(addr uint64) int {
 	lo, hi := 0, s.count
 	for lo < hi {
@@ -59,7 +57,7 @@ func (s *Space) search(addr uint64) int {
 	return lo
 }
 
-// Find returns the region that addr lies in.
+// Find returns the region that contains addr; false if addr is free.
 func (s *Space) Find(addr uint64) (Region, bool) {
 	i := s.search(addr)
 	if i == s.count || s.regions[i].Start > addr {
@@ -68,13 +66,12 @@ func (s *Space) Find(addr uint64) (Region, bool) {
 	return s.regions[i], true
 }
 
-// contains reports whether start to end are whole pages of this space, and not
-// none.
+// contains reports whether start to end is a non-empty range of whole pages in this space.
 func (s *Space) contains(start, end uint64) bool {
 	return start < end && start >= s.low && end <= s.high && (start|end)%PageSize == 0
 }
 
-// Covered reports whether all from start to end is in use with these rights.
+// Covered reports whether every address from start to end is in use with at least these rights.
 func (s *Space) Covered(start, end uint64, rights Rights) bool {
 	for i := s.search(start); i < s.count && s.regions[i].Start <= start; i++ {
 		if s.regions[i].Rights&rights != rights {
@@ -87,9 +84,8 @@ func (s *Space) Covered(start, end uint64, rights Rights) bool {
 	return false
 }
 
-// Reserve puts a region of a size somewhere: at hint if that is free, else where
-// there is a gap, at a multiple of align, a power of 2. It reports false if there
-// is no room.
+// Reserve adds a region of a size: at hint if that range is free, else in a gap, at a multiple of align, which is a
+// power of 2. It reports false if there is no room.
 func (s *Space) Reserve(hint, size, align uint64, rights Rights) (uint64, bool) {
 	if size == 0 || size%PageSize != 0 || size > s.high-s.low {
 		return 0, false
@@ -115,7 +111,7 @@ func (s *Space) isFree(start, end uint64) bool {
 	return i == s.count || s.regions[i].Start >= end
 }
 
-// gap looks for free addresses between two bounds.
+// gap finds size free bytes between two bounds, at a multiple of align.
 func (s *Space) gap(low, high, size, align uint64) (uint64, bool) {
 	start := low
 	for i := s.search(low); ; i++ {
@@ -130,26 +126,23 @@ func (s *Space) gap(low, high, size, align uint64) (uint64, bool) {
 	}
 }
 
-// Set gives rights to all from start to end, in use before or not. It reports
-// false, and changes nothing, if the range is none or there would be too many
-// regions.
+// Set gives every address from start to end these rights, whether it was in use or free. It reports false, and
+// changes nothing, if the range is invalid or there would be too many regions.
 func (s *Space) Set(start, end uint64, rights Rights) bool {
 	return s.replace(start, end, Region{start, end, rights}, true)
 }
 
-// Clear makes all from start to end free.
+// Clear makes all addresses from start to end free. It fails as Set does.
 func (s *Space) Clear(start, end uint64) bool {
 	return s.replace(start, end, Region{}, false)
 }
 
-// replace cuts start to end out of what there is, and puts a region there if put
-// is set.
+// replace removes start to end from all regions, and adds region there if put is set.
 func (s *Space) replace(start, end uint64, region Region, put bool) bool {
 	if !s.contains(start, end) {
 		return false
 	}
-	// What is touched are the regions from first up to last; of the outer two a
-	// piece may remain.
+	// The regions from first up to last are affected. A piece of the first and of the last may remain.
 	first := s.search(start)
 	last := first
 	for last < s.count && s.regions[last].Start < end {
@@ -181,7 +174,7 @@ func (s *Space) replace(start, end uint64, region Region, put bool) bool {
 	return s.splice(first, last, fresh[:n])
 }
 
-// join appends r to the n regions of list, or makes the last one longer.
+// join appends r to the n regions of list, or extends the last one, and returns the new length.
 func join(list *[3]Region, n int, r Region) int {
 	if n > 0 && list[n-1].End == r.Start && list[n-1].Rights == r.Rights {
 		list[n-1].End = r.End
@@ -191,7 +184,8 @@ func join(list *[3]Region, n int, r Region) int {
 	return n + 1
 }
 
-// splice puts fresh in the place of the regions from first up to last.
+// splice replaces the regions from first up to last by fresh. It reports false, and changes nothing, if there would
+// be too many.
 func (s *Space) splice(first, last int, fresh []Region) bool {
 	count := s.count - (last - first) + len(fresh)
 	if count > MaxRegions {

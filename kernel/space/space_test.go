@@ -17,7 +17,7 @@ func newSpace() *Space {
 	return s
 }
 
-// reference is a space as an array of pages: free, or rights and 1<<7.
+// reference is a space as an array of pages: 0 if free, else the rights and 1<<7.
 type reference [pages]uint8
 
 func (r *reference) set(start, end uint64, v uint8) {
@@ -26,7 +26,7 @@ func (r *reference) set(start, end uint64, v uint8) {
 	}
 }
 
-// check compares, page by page, and looks for regions that should be one.
+// check compares s with want, page by page, and checks that adjacent regions are merged.
 func (s *Space) check(t *testing.T, want *reference) {
 	t.Helper()
 	for i, w := range want {
@@ -93,7 +93,7 @@ func TestAgainstReference(t *testing.T) {
 	}
 }
 
-// Reserve takes the hint if it can, aligns otherwise, and finds the last gap.
+// Reserve uses the hint if it is free, aligns otherwise, and finds the last gap.
 func TestReserve(t *testing.T) {
 	s := newSpace()
 	if at, ok := s.Reserve(low+5*PageSize, PageSize, PageSize, 0); !ok || at != low+5*PageSize {

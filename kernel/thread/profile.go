@@ -1,16 +1,14 @@
 package thread
 
-// Profile is the timer by which a thread is asked, in equal pieces of the time
-// that it runs, where it is. All times are of the thread's own running, in
+// Profile is a timer on the CPU time of one thread, for profiling. All times are CPU time of the thread, in
 // nanoseconds. The zero value is no timer.
 type Profile struct {
-	Own      bool  // the thread has a timer of its own; else that of the process counts
-	next     int64 // when it goes off; 0: it rests
-	interval int64 // and from then on; 0: once
+	Own      bool  // the thread has its own timer; otherwise the process timer applies
+	next     int64 // when it expires; 0: not armed
+	interval int64 // interval after the first expiry; 0: it expires once
 }
 
-// Set starts a timer of the thread's own, which goes off after first, or stops it
-// if that is 0.
+// Set arms the thread's own timer, which first expires after first, or stops it if first is 0.
 func (p *Profile) Set(used, first, interval int64) {
 	p.next, p.interval = 0, interval
 	if first > 0 {
@@ -18,8 +16,8 @@ func (p *Profile) Set(used, first, interval int64) {
 	}
 }
 
-// Next is when the timer goes off, if that of the process has an interval (0: it
-// rests); or Never.
+// Next returns when the timer expires, or Never. process is the interval of the process timer; 0: that is off. For
+// a process timer that is not armed on this thread yet, Next returns 0, so that Due is called and arms it.
 func (p *Profile) Next(process int64) int64 {
 	switch {
 	case p.next != 0 && (p.Own || process != 0):
@@ -30,9 +28,8 @@ func (p *Profile) Next(process int64) int64 {
 	return Never
 }
 
-// Due reports whether the timer goes off, and sets it anew. Times that were
-// missed are not made up for. A timer of the process's goes off for the first time
-// an interval after it has been noticed.
+// Due reports whether the timer has expired, and arms it again. Missed intervals are skipped. The process timer
+// first expires on a thread one interval after the first call of Due.
 func (p *Profile) Due(used, process int64) bool {
 	if !p.Own {
 		if process == 0 {

@@ -2,8 +2,8 @@ package thread
 
 import "testing"
 
-// A timer goes off once an interval, whatever was missed; one without an interval
-// once; one that was stopped never.
+// A timer expires once in each interval, and missed intervals are skipped. Without an interval it expires once;
+// after it was stopped, never.
 func TestProfileOwn(t *testing.T) {
 	p := Profile{Own: true}
 	if p.Due(1000, 10) || p.Next(10) != Never {
@@ -29,8 +29,7 @@ func TestProfileOwn(t *testing.T) {
 	}
 }
 
-// A thread without a timer of its own has that of the process, for as long as it
-// runs.
+// A thread without a timer of its own uses the process timer while that is set.
 func TestProfileOfProcess(t *testing.T) {
 	var p Profile
 	if p.Due(5, 0) || p.Next(0) != Never {

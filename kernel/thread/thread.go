@@ -1,35 +1,34 @@
-// Package thread keeps account of the threads that the Go runtime starts (its
-// Ms): which of them are ready to run, what the others wait for and how long, and
-// which signals they have to be told. It knows neither registers nor memory nor
-// the time: who runs threads asks it what to do.
+// Package thread records the threads that the Go runtime starts (its Ms): which are ready to run, which wait, for
+// what and until when, and which signals are pending. It knows neither registers nor memory nor the time. The
+// kernel runs the threads and asks this package which one to run.
 //
-// A thread is Ready, in a queue; Running, on a CPU; or Waiting for a key, until a
-// deadline. A key is whatever the two sides agree on: the address of a futex, for
-// most. Every waiting thread has a result, which is what the call that it waits in
-// returns: it says whether it was woken, interrupted or late.
+// A thread is Ready, in a queue; Running, on a CPU; or Waiting for a key until a deadline. A key is any number that
+// the waiting and the waking side agree on; most often it is the address of a futex. A waiting thread gets a
+// result, which is the result of the call in which it waits. The result says whether it was woken, interrupted or
+// timed out.
 //
-// There are few threads, some dozens, since a goroutine that blocks in a call of
-// Loam's holds none; so lists are short and are searched from one end.
+// There are only some dozens of threads, because a goroutine that blocks in a Loam call does not hold one. So the
+// lists are short, and linear searches are fast.
 //
-// Nothing here allocates, and nothing locks: the owner does.
+// Nothing here allocates or locks: the caller provides the locking.
 package thread
 
-// ID names a thread. It is also its number for the program (gettid(2)).
+// ID identifies a thread. Programs see it as the thread ID (gettid(2)).
 type ID int32
 
-// None is no thread.
+// None is the ID of no thread.
 const None ID = 0
 
-// Max is how many threads there may be at a time.
+// Max is the maximum number of threads at a time.
 const Max = 1024
 
-// Never is the deadline of who waits for ever.
+// Never is a deadline that never passes.
 const Never = 1<<63 - 1
 
-// State is what a thread does.
+// State is the state of a thread.
 type State uint8
 
-// States.
+// Values of State.
 const (
 	Unused State = iota
 	Ready
@@ -37,57 +36,56 @@ const (
 	Waiting
 )
 
-// Thread is what is kept of one thread.
+// Thread is the record of one thread.
 type Thread struct {
 	State  State
-	CPU    int32 // where it runs, if it does
-	Waited bool  // it has waited, and has not been given Result yet
-	Result int64 // of the call that it waited in
+	CPU    int32 // number of its CPU, if it is Running
+	Waited bool  // Result has not been delivered to the thread yet
+	Result int64 // result of the call in which it waited
 
-	Mask    uint64 // signals that are held back: bit n-1 for signal n
-	Pending uint64 // signals that it has not been told yet
+	Mask    uint64 // blocked signals: bit n-1 for signal n
+	Pending uint64 // pending signals, likewise
 
-	SignalStack     uint64 // where signal handlers run
+	SignalStack     uint64 // the alternate signal stack
 	SignalStackSize uint64 // 0: none
 
-	Used    int64 // for how long it has run, in nanoseconds
+	Used    int64 // CPU time, in nanoseconds
 	Profile Profile
-	Sampled bool // the Profile signal that is pending is of its timer
+	Sampled bool // the pending Profile signal is from its timer
 	Alarm   Profile
-	Rung    bool // likewise of the Urgent signal and Alarm
+	Rung    bool // the pending Urgent signal is from Alarm
 
 	FSBase uint64
-	Page   uintptr // the page with its registers, which its owner fills
+	Page   uintptr // address of the page with its registers, set by the owner
 
-	next     ID // in the queue, in a bucket, or among the unused
+	next     ID // in the queue, in a bucket, or in the list of unused threads
 	key      uint64
 	deadline int64
-	late     int64 // the result when the deadline has passed
+	late     int64 // the result at the deadline
 }
 
 const buckets = 64
 
-// Table has all threads. The zero value has none.
+// Table holds all threads. The zero value is an empty table.
 type Table struct {
-	threads [Max + 1]Thread // the first is not used
-	used    ID              // no thread has a greater number
-	unused  ID              // a list of those below that have ended
+	threads [Max + 1]Thread // index 0 is not used
+	used    ID              // the largest ID used so far
+	unused  ID              // list of the IDs up to used whose threads have ended
 
-	head, tail ID // the queue of those that are ready
+	head, tail ID // queue of the Ready threads
 	waiting    [buckets]ID
-	earliest   int64 // no deadline is before it; 0 means Never
+	earliest   int64 // no deadline is earlier; 0 means Never
 }
 
-// At returns a thread.
+// At returns the thread with an ID. The pointer stays valid; the record is reused after End.
 func (t *Table) At(id ID) *Thread { return &t.threads[id] }
 
-// Exists reports whether id is a thread.
+// Exists reports whether id is the ID of a thread.
 func (t *Table) Exists(id ID) bool {
 	return id > None && id <= t.used && t.threads[id].State != Unused
 }
 
-// New makes a thread, which is Running until it is put elsewhere; false if there
-// are too many.
+// New adds a thread in state Running; false if there are too many. A reused record keeps its Page.
 func (t *Table) New() (ID, bool) {
 	id := t.unused
 	switch {
@@ -99,19 +97,19 @@ func (t *Table) New() (ID, bool) {
 	default:
 		return None, false
 	}
-	page := t.threads[id].Page // kept: the owner uses it again
+	page := t.threads[id].Page // the owner reuses it
 	t.threads[id] = Thread{State: Running, Page: page}
 	return id, true
 }
 
-// End forgets a thread that is Running.
+// End removes a Running thread.
 func (t *Table) End(id ID) {
 	t.threads[id].State = Unused
 	t.threads[id].next = t.unused
 	t.unused = id
 }
 
-// Put makes a Running thread Ready, behind all others.
+// Put makes a Running thread Ready, at the end of the queue.
 func (t *Table) Put(id ID) {
 	t.threads[id].State = Ready
 	t.threads[id].next = None
@@ -123,7 +121,7 @@ func (t *Table) Put(id ID) {
 	t.tail = id
 }
 
-// Take makes the first that is Ready Running; None if there is none.
+// Take makes the first Ready thread Running and returns it; None if there is none.
 func (t *Table) Take() ID {
 	id := t.head
 	if id != None {
@@ -136,13 +134,13 @@ func (t *Table) Take() ID {
 // HasReady reports whether Take would return a thread.
 func (t *Table) HasReady() bool { return t.head != None }
 
-// Wait makes a Running thread wait for a key, until a deadline in nanoseconds;
-// late is its result then.
+// Wait makes a Running thread wait for a key until a deadline, in nanoseconds. late is its result if the deadline
+// passes.
 func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
 	b := bucket(key)
 	th := &t.threads[id]
 	th.State, th.key, th.deadline, th.late = Waiting, key, deadline, late
-	// Behind all others: who waits longest is woken first.
+	// At the end of the list: the longest waiting thread is woken first.
 	th.next = None
 	if last := t.waiting[b]; last == None {
 		t.waiting[b] = id
@@ -157,10 +155,10 @@ func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
 	}
 }
 
-// bucket spreads keys, which are addresses of words more often than not.
+// bucket hashes a key. Most keys are addresses of 32-bit words.
 func bucket(key uint64) int { return int((key >> 2 * 0x9e3779b97f4a7c15) >> 58) }
 
-// unlink takes a waiting thread out of its bucket.
+// unlink removes a waiting thread from its bucket.
 func (t *Table) unlink(id ID) {
 	b := bucket(t.threads[id].key)
 	if t.waiting[b] == id {
@@ -174,15 +172,14 @@ func (t *Table) unlink(id ID) {
 	t.threads[before].next = t.threads[id].next
 }
 
-// ready lets a waiting thread go on.
+// ready makes a waiting thread Ready, with a result.
 func (t *Table) ready(id ID, result int64) {
 	t.unlink(id)
 	t.threads[id].Result, t.threads[id].Waited = result, true
 	t.Put(id)
 }
 
-// Wake makes up to n of the threads that wait for a key Ready, with a result, and
-// returns how many there were.
+// Wake makes up to n threads that wait for a key Ready, with a result. It returns how many it has woken.
 func (t *Table) Wake(key uint64, n int, result int64) int {
 	woken := 0
 	for id := t.waiting[bucket(key)]; id != None && woken < n; {
@@ -196,7 +193,7 @@ func (t *Table) Wake(key uint64, n int, result int64) int {
 	return woken
 }
 
-// Interrupt makes a thread that is Waiting Ready, with a result.
+// Interrupt makes a Waiting thread Ready, with a result. It reports false for a thread in another state.
 func (t *Table) Interrupt(id ID, result int64) bool {
 	if t.threads[id].State != Waiting {
 		return false
@@ -205,8 +202,7 @@ func (t *Table) Interrupt(id ID, result int64) bool {
 	return true
 }
 
-// Earliest is a time before which no thread has to be woken; Never if none has a
-// deadline.
+// Earliest returns a lower bound of all deadlines; Never if there is none.
 func (t *Table) Earliest() int64 {
 	if t.earliest == 0 {
 		return Never
@@ -214,8 +210,8 @@ func (t *Table) Earliest() int64 {
 	return t.earliest
 }
 
-// Expire makes the threads Ready whose deadline is not after now, and returns how
-// many there were.
+// Expire makes the threads whose deadline has passed at now Ready, with their late results. It returns how many
+// there were.
 func (t *Table) Expire(now int64) int {
 	if now < t.Earliest() {
 		return 0

@@ -19,7 +19,7 @@ func newThreads(t *testing.T, n int) (*Table, []ID) {
 	return tab, ids
 }
 
-// want checks what Take returns, in order, until nothing is ready.
+// want checks that Take returns the given threads in order, and then none.
 func want(t *testing.T, tab *Table, ids ...ID) {
 	t.Helper()
 	for _, id := range append(ids, None) {
@@ -29,7 +29,7 @@ func want(t *testing.T, tab *Table, ids ...ID) {
 	}
 }
 
-// The queue is fair.
+// Threads are taken in the order in which they became ready.
 func TestQueue(t *testing.T) {
 	tab, ids := newThreads(t, 3)
 	want(t, tab)
@@ -42,7 +42,7 @@ func TestQueue(t *testing.T) {
 	want(t, tab, ids[0], ids[2])
 }
 
-// Wake wakes those that wait for its key, who waits longest first.
+// Wake wakes only threads that wait for its key, the longest waiting first.
 func TestWake(t *testing.T) {
 	tab, ids := newThreads(t, 5)
 	const a, b = 0x1000, 0x1000 + buckets*4
@@ -63,7 +63,7 @@ func TestWake(t *testing.T) {
 	want(t, tab, ids[4])
 }
 
-// A deadline ends a wait, not before its time.
+// A wait ends at its deadline, and not earlier.
 func TestExpire(t *testing.T) {
 	tab, ids := newThreads(t, 3)
 	tab.Wait(ids[0], 1, 300, -110)
@@ -75,7 +75,7 @@ func TestExpire(t *testing.T) {
 	if tab.Expire(200) != 1 || tab.At(ids[2]).Result != -110 || tab.Earliest() != 300 {
 		t.Error("not in time")
 	}
-	tab.Wake(1, 1, 0) // a deadline that is not waited for any more does no harm
+	tab.Wake(1, 1, 0) // the deadline of a wait that has ended has no effect
 	if tab.Expire(1000) != 0 || tab.Earliest() != Never {
 		t.Errorf("earliest %d", tab.Earliest())
 	}
@@ -97,7 +97,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// Whatever happens, a thread is in one place.
+// After any sequence of operations, a thread is in exactly one list.
 func TestRandom(t *testing.T) {
 	tab, ids := newThreads(t, 20)
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -1,13 +1,12 @@
-// Package timekeeper is the arithmetic of clocks: how the time stamp counter
-// becomes nanoseconds (Clock), how counters that are read beside it and begin again
-// every few seconds tell how much time has passed (Reference), and how the first is
-// kept in step with the second (Keeper). It reads no clock: readings come in.
+// Package timekeeper computes time from counters. A Clock converts the time stamp counter into nanoseconds. A
+// Reference is a counter of known frequency that wraps around after some seconds. A Keeper corrects the Clock by
+// the Reference. The package reads no clock itself: the caller passes readings.
 //
-// Time never goes back and never jumps. When the clock is wrong, its speed is
-// changed, by a two thousandth at most, until it is right.
+// Time never goes back and never jumps. An error is corrected by a change of speed, of at most 1/2000, until the
+// clock is right.
 //
-// Nothing here allocates, and nothing locks: the owner does. Only a Clock may be read
-// by others while it is changed.
+// Nothing here allocates or locks: the caller provides the locking. Only a Clock may be read while it is changed
+// (see Hold).
 package timekeeper
 
 import (
@@ -15,19 +14,18 @@ import (
 	"sync/atomic"
 )
 
-// Clock turns readings of the counter into nanoseconds. Assembly that reads it knows
-// the offsets of its fields.
+// Clock converts readings of the counter into nanoseconds. Assembly that reads it knows the offsets of its fields.
 type Clock struct {
-	sequence uint32 // odd while the others change; atomic
+	sequence uint32 // odd while the fields below change; atomic
 	_        uint32
-	start    uint64 // a reading
-	base     uint64 // the nanoseconds that it stands for
-	scale    uint64 // nanoseconds for each tick, with 32 bits of fraction
+	start    uint64 // a reading of the counter
+	base     uint64 // the nanoseconds at start
+	scale    uint64 // nanoseconds for each tick, with 32 fraction bits
 	Wall     int64  // nanoseconds since 1970 when the clock was at 0
 }
 
-// At is the time of a reading. It may only be called by the owner; others have to
-// look at the sequence before and behind.
+// At returns the time of a reading in nanoseconds. Only the owner may call it. Other readers have to check that
+// sequence is even, and unchanged after the computation.
 func (c *Clock) At(counter uint64) uint64 {
 	if int64(counter-c.start) < 0 {
 		return c.base // another CPU's counter may be some ticks behind
@@ -35,27 +33,27 @@ func (c *Clock) At(counter uint64) uint64 {
 	return c.base + mulScale(counter-c.start, c.scale)
 }
 
-// Hold has readers wait, until Keeper.GoOn: the counter is read between, since the
-// speed has to change at a reading that no reader has passed.
+// Hold makes readers wait until Keeper.GoOn. The caller reads the counter in between: the speed must change at a
+// reading that is later than every reading of a reader.
 func (c *Clock) Hold() { atomic.AddUint32(&c.sequence, 1) }
 
-// goOn has readers go on.
+// goOn lets readers continue.
 func (c *Clock) goOn() { atomic.AddUint32(&c.sequence, 1) }
 
-// SetWall sets the time of the day.
+// SetWall sets the wall clock time at which the clock was 0, in nanoseconds since 1970.
 func (c *Clock) SetWall(wall int64) {
 	c.Hold()
 	c.Wall = wall
 	c.goOn()
 }
 
-// mulScale is v*scale, where scale has 32 bits of fraction.
+// mulScale returns v*scale, where scale has 32 fraction bits.
 func mulScale(v, scale uint64) uint64 {
 	hi, lo := bits.Mul64(v, scale)
 	return hi<<32 | lo>>32
 }
 
-// MulDiv is v*num/den; the largest number if that has no room.
+// MulDiv returns v*num/den, or the largest uint64 on overflow.
 func MulDiv(v, num, den uint64) uint64 {
 	hi, lo := bits.Mul64(v, num)
 	if hi >= den {
@@ -65,5 +63,5 @@ func MulDiv(v, num, den uint64) uint64 {
 	return q
 }
 
-// Scale is nanoseconds for each tick, with 32 bits of fraction.
+// Scale returns nanoseconds for each tick, with 32 fraction bits.
 func Scale(nanos, ticks uint64) uint64 { return MulDiv(nanos, 1<<32, ticks) }

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// The entry code knows where the fields are: unikernel/overlay/_vm/runtime.
+// The entry code relies on these offsets: unikernel/overlay/_vm/runtime.
 func TestLayout(t *testing.T) {
 	var k Keeper
 	for _, c := range []struct {

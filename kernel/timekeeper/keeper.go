@@ -1,37 +1,36 @@
 package timekeeper
 
-// Keeper keeps a Clock in step with a Reference. The owner gives it samples when it
-// asks for them (Due); each shows how far the clock is off, and, with one from long
-// ago, how fast the counter really is.
+// Keeper keeps a Clock in step with a Reference. The owner passes a sample to Correct at the times that Due
+// returns. Each sample shows the clock's error. Together with a much older sample it also shows the true rate of
+// the counter.
 type Keeper struct {
 	Clock
 	Reference Reference
 
-	speed   uint64 // the best that is known of the counter's scale
-	doubt   uint64 // of it, in nanoseconds a second
-	next    uint64 // the scale from GoOn on: speed, and what undoes the error
-	passed  uint64 // nanoseconds by the reference, from the clock's 0
-	last    uint64 // the counter, when passed was
-	old     anchor // from where speed is measured
-	young   anchor // what becomes old
-	due     uint64 // when the next sample is wanted, by the clock
-	between uint64 // and how long after this one
+	speed   uint64 // best estimate of the counter's scale
+	doubt   uint64 // possible error of speed, in nanoseconds a second
+	next    uint64 // scale that GoOn sets: speed, changed to remove the error
+	passed  uint64 // nanoseconds by the reference since the clock was 0
+	last    uint64 // the counter at passed
+	old     anchor // the sample from which speed is measured
+	young   anchor // the sample that replaces old after window
+	due     uint64 // when the next sample is due, by the clock
+	between uint64 // the interval between samples
 }
 
-// anchor is a sample of which one knows when it was.
+// anchor is a sample with its time by the reference.
 type anchor struct{ counter, doubt, passed uint64 }
 
 const (
 	second   = 1_000_000_000
-	shortest = second      // between samples
-	longest  = 64 * second // if the reference does not want more
-	slewTime = 4 * second  // in which an error is to be undone
+	shortest = second      // minimum interval between samples
+	longest  = 64 * second // maximum interval, unless the reference needs a shorter one
+	slewTime = 4 * second  // time in which an error is removed
 	mostSlew = second / 2000
-	window   = 512 * second // at which the place to measure from moves on
+	window   = 512 * second // distance at which young replaces old
 )
 
-// Begin starts the clock at 0, from a sample; scale may be wrong by doubt
-// nanoseconds in a second.
+// Begin starts the clock at 0, at a sample. scale may be wrong by up to doubt nanoseconds a second.
 func (k *Keeper) Begin(s Sample, scale, doubt uint64) {
 	k.start, k.base, k.scale = s.Counter, 0, scale
 	k.speed, k.next, k.doubt = scale, scale, max(doubt, 1)
@@ -42,10 +41,10 @@ func (k *Keeper) Begin(s Sample, scale, doubt uint64) {
 	k.between, k.due = shortest, shortest
 }
 
-// Due is when Correct wants to be called, by the clock.
+// Due returns when Correct has to be called, in nanoseconds by the clock.
 func (k *Keeper) Due() uint64 { return k.due }
 
-// Correct takes a sample. The clock changes at GoOn.
+// Correct evaluates a sample. The clock itself changes at GoOn.
 func (k *Keeper) Correct(s Sample) {
 	if s.Counter <= k.last {
 		return
@@ -53,7 +52,7 @@ func (k *Keeper) Correct(s Sample) {
 	now := k.At(s.Counter)
 	nanos, ok := k.Reference.advance(s.Value, mulScale(s.Counter-k.last, k.speed))
 	k.last = s.Counter
-	if !ok { // nobody knows: what the clock says is true
+	if !ok { // the time between samples is ambiguous: assume that the clock is right
 		k.passed = now
 		k.old = anchor{s.Counter, s.Doubt, now}
 		k.young = k.old
@@ -65,14 +64,13 @@ func (k *Keeper) Correct(s Sample) {
 	k.measure(s)
 	off := int64(k.passed - now)
 	if size := abs(off); size <= mulScale(s.Doubt, k.speed) {
-		off = 0 // it may as well be right
+		off = 0 // the error is within the accuracy of the sample
 	}
 	k.wait(now, abs(off))
 	k.next = slewed(k.speed, off)
 }
 
-// GoOn has the clock go on, after Hold, from a reading at the speed that Correct has
-// found.
+// GoOn ends a Hold. From the reading counter on, the clock runs at the speed that Correct has computed.
 func (k *Keeper) GoOn(counter uint64) {
 	if int64(counter-k.start) > 0 {
 		k.base, k.start = k.At(counter), counter
@@ -81,8 +79,7 @@ func (k *Keeper) GoOn(counter uint64) {
 	k.goOn()
 }
 
-// measure finds the speed of the counter anew, if the sample shows it better than it
-// is known.
+// measure updates the estimated rate of the counter, if the sample is about as accurate as the estimate or better.
 func (k *Keeper) measure(s Sample) {
 	ticks, nanos := s.Counter-k.old.counter, k.passed-k.old.passed
 	doubt := 1 + MulDiv(s.Doubt+k.old.doubt, second, ticks)
@@ -95,8 +92,8 @@ func (k *Keeper) measure(s Sample) {
 	}
 }
 
-// wait says when the next sample is wanted: when an error has been undone, and in
-// quiet times ever later.
+// wait sets the time of the next sample. The interval doubles while the clock is right, and is shorter while an
+// error is being removed.
 func (k *Keeper) wait(now, off uint64) {
 	k.between = min(2*k.between, longest, k.Reference.Longest())
 	if off != 0 {
@@ -109,9 +106,9 @@ func (k *Keeper) wait(now, off uint64) {
 	k.due = now + k.between
 }
 
-// slewed is the scale by which an error of so many nanoseconds goes in slewTime.
+// slewed returns the scale that removes an error of off nanoseconds within slewTime, as far as mostSlew allows.
 func slewed(scale uint64, off int64) uint64 {
-	part := min(MulDiv(abs(off), second, slewTime), mostSlew) // nanoseconds in a second
+	part := min(MulDiv(abs(off), second, slewTime), mostSlew) // nanoseconds a second
 	change := MulDiv(scale, part, second)
 	if off < 0 {
 		return scale - change

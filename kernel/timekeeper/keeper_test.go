@@ -5,23 +5,23 @@ import (
 	"testing"
 )
 
-// machine is a model of a machine whose counter runs at some speed, while a virtual
-// CPU that reads clocks is often elsewhere.
+// machine is a model of a machine whose counter runs at some rate. Its virtual CPU is often descheduled while it
+// reads clocks.
 type machine struct {
 	now   float64 // nanoseconds
-	speed float64 // ticks of the counter a nanosecond
+	speed float64 // ticks of the counter for each nanosecond
 	r     *Reference
-	busy  float64 // how long a reading takes at most, in nanoseconds
+	busy  float64 // maximum duration of a reading, in nanoseconds
 	rand  *rand.Rand
 }
 
-// counter is far from 0, as after days.
+// counter returns a value far from 0, as after days of uptime.
 func (m *machine) counter() uint64 { return 1<<50 + uint64(m.now*m.speed) }
 
-// pass lets time go by, up to a limit.
+// pass advances the time by a random duration of up to most nanoseconds.
 func (m *machine) pass(most float64) { m.now += m.rand.Float64() * most }
 
-// sample is the best of a few readings.
+// sample returns the most accurate of five readings.
 func (m *machine) sample() Sample {
 	best := Sample{Doubt: 1 << 62}
 	for range 5 {
@@ -44,8 +44,7 @@ var references = map[string]Reference{
 	"hypervisor clock": {Bits: 64, Num: 1, Den: 1},
 }
 
-// The clock of a machine that was measured badly becomes right, stays so for hours,
-// and never goes back.
+// A clock that starts with an inaccurate rate becomes correct, stays correct for hours, and never goes back.
 func TestKeeper(t *testing.T) {
 	for name, r := range references {
 		for _, busy := range []float64{2_000, 2_000_000} {
@@ -73,7 +72,7 @@ func follow(t *testing.T, name string, m *machine, wrong float64) {
 			last = now
 			m.now += 1 + float64(k.Due()-now)/2
 		}
-		m.pass(1e6) // nobody comes in time
+		m.pass(1e6) // corrections are always late
 		k.Correct(m.sample())
 		m.pass(1e6)
 		before := k.At(m.counter())
@@ -95,7 +94,7 @@ func follow(t *testing.T, name string, m *machine, wrong float64) {
 	}
 }
 
-// Whoever sleeps longer than a reference can tell goes on without it.
+// After a sleep longer than the reference can measure, the clock continues without it.
 func TestKeeperLost(t *testing.T) {
 	r := references["interval timer"]
 	m := &machine{speed: 1, r: &r, busy: 100, rand: rand.New(rand.NewPCG(1, 2))}
@@ -115,8 +114,7 @@ func TestKeeperLost(t *testing.T) {
 	}
 }
 
-// A counter that begins again, once or often, shows how much time has passed, if one
-// knows roughly.
+// A counter that wraps around, once or often, shows how much time has passed if the approximate time is known.
 func TestAdvance(t *testing.T) {
 	for name, r := range references {
 		for _, passed := range []uint64{0, 1, 1000, 54_000_000, 55_000_000, second, 5 * second, 13 * second} {
@@ -135,7 +133,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// Arithmetic near the ends of its range.
+// Arithmetic near the ends of the range of numbers.
 func TestMulDiv(t *testing.T) {
 	for _, c := range []struct{ v, num, den, want uint64 }{
 		{0, 1, 1, 0}, {7, 3, 2, 10}, {1 << 63, 2, 1, 1<<64 - 1}, {1 << 63, 2, 4, 1 << 62}, {1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1}, {1, 1, 0, 1<<64 - 1},

@@ -2,24 +2,24 @@ package timekeeper
 
 import "encoding/binary"
 
-// The clock that a hypervisor gives a guest (KVM, Documentation/virt/kvm/x86/msr.rst,
-// MSR_KVM_SYSTEM_TIME_NEW and MSR_KVM_WALL_CLOCK_NEW; Xen has the same, struct
-// vcpu_time_info): how its counter becomes nanoseconds.
+// The paravirtual clock that a hypervisor provides to a guest (KVM, Documentation/virt/kvm/x86/msr.rst,
+// MSR_KVM_SYSTEM_TIME_NEW and MSR_KVM_WALL_CLOCK_NEW; Xen's struct vcpu_time_info has the same layout). It says how
+// to convert the time stamp counter into nanoseconds.
 
-// PVSize is the size of what the hypervisor writes.
+// PVSize is the size of the structure that the hypervisor writes, in bytes.
 const PVSize = 32
 
-// PVClock is that.
+// PVClock is the decoded structure.
 type PVClock struct {
-	Version uint32 // odd while the hypervisor changes the rest
-	Counter uint64 // a reading
-	Nanos   uint64 // what it stands for
-	Mul     uint32 // nanoseconds for each tick, with 32 bits of fraction, behind a shift
-	Shift   int8   // to the left
+	Version uint32 // odd while the hypervisor changes the other fields
+	Counter uint64 // a reading of the counter
+	Nanos   uint64 // the time at Counter
+	Mul     uint32 // nanoseconds for each shifted tick, with 32 fraction bits
+	Shift   int8   // left shift of the ticks; negative: to the right
 	Stable  bool   // the counters of all CPUs agree
 }
 
-// ParsePVClock reads it from PVSize bytes.
+// ParsePVClock decodes the structure from at least PVSize bytes.
 func ParsePVClock(b []byte) PVClock {
 	le := binary.LittleEndian
 	const stable = 1 << 0
@@ -29,12 +29,12 @@ func ParsePVClock(b []byte) PVClock {
 	}
 }
 
-// Valid reports whether it was read whole and can be used.
+// Valid reports whether the structure was read consistently and is usable.
 func (p PVClock) Valid() bool {
 	return p.Version != 0 && p.Version&1 == 0 && p.Mul != 0 && p.Shift > -32 && p.Shift < 32
 }
 
-// At is the nanoseconds that a reading of the counter stands for.
+// At returns the time of a counter reading, in nanoseconds.
 func (p PVClock) At(counter uint64) uint64 {
 	if counter < p.Counter {
 		return p.Nanos
@@ -48,7 +48,7 @@ func (p PVClock) At(counter uint64) uint64 {
 	return p.Nanos + mulScale(ticks, uint64(p.Mul))
 }
 
-// Scale is nanoseconds for each tick, with 32 bits of fraction.
+// Scale returns nanoseconds for each tick, with 32 fraction bits.
 func (p PVClock) Scale() uint64 {
 	if p.Shift < 0 {
 		return uint64(p.Mul) >> uint(-p.Shift)
@@ -56,11 +56,11 @@ func (p PVClock) Scale() uint64 {
 	return uint64(p.Mul) << uint(p.Shift)
 }
 
-// PVWallSize is the size of what the hypervisor writes of the time of the day.
+// PVWallSize is the size of the hypervisor's wall clock structure, in bytes.
 const PVWallSize = 12
 
-// ParsePVWall is the nanoseconds since 1970 when the hypervisor's clock was at 0;
-// false if it was not read whole.
+// ParsePVWall returns the wall clock time at which the hypervisor's clock was 0, in nanoseconds since 1970. It
+// returns false if the structure was not read consistently.
 func ParsePVWall(b []byte) (int64, bool) {
 	le := binary.LittleEndian
 	version, seconds, nanos := le.Uint32(b), le.Uint32(b[4:]), le.Uint32(b[8:])

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// pvBytes is what a hypervisor writes.
+// pvBytes encodes p as a hypervisor does.
 func pvBytes(p PVClock) []byte {
 	b := make([]byte, PVSize)
 	le := binary.LittleEndian
@@ -20,7 +20,7 @@ func pvBytes(p PVClock) []byte {
 	return b
 }
 
-// Counters of 1 GHz, 2.5 GHz and 400 MHz become nanoseconds, as KVM tells it.
+// Counters of 1 GHz, 2.5 GHz and 400 MHz are converted to nanoseconds with the parameters of KVM.
 func TestPVClock(t *testing.T) {
 	for _, c := range []struct {
 		clock PVClock
@@ -52,7 +52,7 @@ func TestPVClock(t *testing.T) {
 	}
 }
 
-// The time of the day of a hypervisor.
+// ParsePVWall decodes the wall clock time of a hypervisor, and rejects invalid ones.
 func TestPVWall(t *testing.T) {
 	for _, c := range []struct {
 		version, seconds, nanos uint32

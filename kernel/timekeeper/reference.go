@@ -1,7 +1,6 @@
 package timekeeper
 
-// Reference is a counter whose speed is known, and that begins again at 0 after so
-// many bits.
+// Reference is a counter of known frequency. It wraps around to 0 after Bits bits.
 type Reference struct {
 	Bits     uint   // 1 to 64
 	Num, Den uint64 // nanoseconds for each tick, as a fraction
@@ -9,39 +8,37 @@ type Reference struct {
 	last uint64
 }
 
-// Sample is a reading of a reference between two of the counter.
+// Sample is a reading of a reference between two readings of the counter.
 type Sample struct {
-	Counter uint64 // in the middle
-	Doubt   uint64 // how far the reading may have been from there, in ticks of the counter
-	Value   uint64 // of the reference
+	Counter uint64 // midpoint of the two readings
+	Doubt   uint64 // half of the distance between the two readings, in ticks of the counter
+	Value   uint64 // reading of the reference
 }
 
-// Between is a sample of a value that was read after one reading of the counter and
-// before another.
+// Between returns the sample of a value that was read between two readings of the counter.
 func Between(before, value, after uint64) Sample {
 	if after < before {
-		after = before // readings of two CPUs
+		after = before // the readings are from different CPUs
 	}
 	return Sample{before + (after-before)/2, (after - before + 1) / 2, value}
 }
 
-// mask is the greatest value.
+// mask returns the largest value of the counter.
 func (r *Reference) mask() uint64 { return 1<<(r.Bits-1)<<1 - 1 }
 
-// Nanos is how long it takes for so many ticks.
+// Nanos returns the duration of a number of ticks.
 func (r *Reference) Nanos(ticks uint64) uint64 { return MulDiv(ticks, r.Num, r.Den) }
 
-// since is the ticks from one value to a later one, if the counter has not begun
-// again more than once between.
+// since returns the ticks from one value to a later one. The counter must not have wrapped around more than once
+// between them.
 func (r *Reference) since(from, to uint64) uint64 { return (to - from) & r.mask() }
 
-// Elapsed is the nanoseconds between two values, if it has not begun again more than
-// once between.
+// Elapsed returns the nanoseconds between two values. The counter must not have wrapped around more than once
+// between them.
 func (r *Reference) Elapsed(from, to uint64) uint64 { return r.Nanos(r.since(from, to)) }
 
-// advance takes a value and returns how many nanoseconds have passed since the one
-// before, if by another clock about guess have. It is false if the guess is not good
-// enough to say how often the counter has begun again.
+// advance returns the nanoseconds since the previous value. guess is the same duration by another clock; it
+// resolves how often the counter has wrapped around. The result is false if the guess is too inaccurate for that.
 func (r *Reference) advance(value, guess uint64) (nanos uint64, ok bool) {
 	ticks := r.since(r.last, value)
 	r.last = value
@@ -60,11 +57,10 @@ func (r *Reference) advance(value, guess uint64) (nanos uint64, ok bool) {
 	return nanos, true
 }
 
-// worstDrift is how good a guess is: by the clock, which is wrong by less than one
-// nanosecond in so many.
+// worstDrift is the accuracy of a guess: the other clock is wrong by less than one nanosecond in worstDrift.
 const worstDrift = 1000
 
-// Longest is how much time may pass between two samples, in nanoseconds.
+// Longest returns the maximum time between two samples, in nanoseconds.
 func (r *Reference) Longest() uint64 {
 	if r.Bits == 64 {
 		return 1<<64 - 1
@@ -72,12 +68,11 @@ func (r *Reference) Longest() uint64 {
 	return MulDiv(r.Nanos(r.mask())/4, worstDrift, 2)
 }
 
-// slowest is the least speed of a processor's counter, as ticks in ten nanoseconds.
+// slowest is a lower bound of the counter's rate, in ticks for each ten nanoseconds.
 const slowest = 1
 
-// SeenWhole reports whether Elapsed is all the time that has passed while the counter
-// went on by so many ticks. pause is the most of them between two looks at the
-// reference, which may have begun again then, if that was long enough.
+// SeenWhole reports whether Elapsed cannot have missed a wraparound while the counter advanced by ticks. pause is
+// the largest advance between two readings of the reference; a wraparound is missed only during such a pause.
 func (r *Reference) SeenWhole(ticks, pause uint64) bool {
 	return pause <= ticks/2 || r.Bits == 64 || ticks < r.Nanos(r.mask())/10*slowest
 }

@@ -2,8 +2,8 @@ package timekeeper
 
 import "testing"
 
-// A CPU that was away is no harm as long as the reference cannot have begun again
-// meanwhile, or was looked at for half of the time.
+// An interval during which the CPU was descheduled is valid if the reference cannot have wrapped around, or was
+// polled for half of the interval.
 func TestSeenWhole(t *testing.T) {
 	const ms = 3_000_000 // ticks of a counter of 3 GHz
 	pit := Reference{Bits: 16, Num: 1e9, Den: 1_193_182}

@@ -1,8 +1,7 @@
-// Package bpf is the machine of socket filters (socket(7), SO_ATTACH_FILTER; the BPF of
-// McCanne and Jacobson, 1993): a program of it looks at a packet and says how much of it
-// is kept.
+// Package bpf implements the classic BPF machine of socket filters (socket(7), SO_ATTACH_FILTER;
+// McCanne and Jacobson, 1993). A program inspects a packet and returns the number of bytes to keep.
 //
-// What Linux adds to it by loads from negative offsets is not there.
+// Linux's extensions, loads from negative offsets, are not supported.
 package bpf
 
 import (
@@ -13,20 +12,20 @@ import (
 // Instruction is struct sock_filter.
 type Instruction struct {
 	Code   uint16
-	JT, JF uint8  // how many instructions are left out, if true and if not
+	JT, JF uint8  // instructions to skip if the condition is true or false
 	K      uint32 // meaning depends on Code
 }
 
-// Program is one that was checked.
+// Program is a program that New has checked.
 type Program []Instruction
 
-// MaxLen is how many instructions a program may have (BPF_MAXINSNS).
+// MaxLen is the maximum number of instructions of a program (BPF_MAXINSNS).
 const MaxLen = 4096
 
-// ErrInvalid is a program that Linux would not take, or that has what is not there.
+// ErrInvalid is returned for a program that Linux would reject, or that uses Linux's extensions.
 var ErrInvalid = errors.New("bpf: no valid program")
 
-// The parts of a code (linux/bpf_common.h): the class, and what else it says in each.
+// The fields of an instruction code (linux/bpf_common.h): the class, and the fields of each class.
 const (
 	classMask = 0x07
 	ld        = 0x00
@@ -70,8 +69,8 @@ const (
 	atLeast = 0x30
 	anyBit  = 0x40
 
-	fromX = 0x08 // the operand is X, and not K
-	fromA = 0x10 // of ret: A is what is returned
+	fromX = 0x08 // the operand is X instead of K
+	fromA = 0x10 // in ret: return A
 
 	taxCode = misc
 	txaCode = misc | 0x80
@@ -79,8 +78,8 @@ const (
 	cells = 16 // of memory
 )
 
-// New checks a program: it ends, reads no cell of memory that it has not written, and
-// divides by no constant zero. Errors: ErrInvalid.
+// New checks a program: it ends with a return, reads no memory cell before writing it, and does not
+// divide by a constant zero. The program refers to list, which must not change. Errors: ErrInvalid.
 func New(list []Instruction) (Program, error) {
 	if len(list) == 0 || len(list) > MaxLen || list[len(list)-1].Code&classMask != ret {
 		return nil, ErrInvalid
@@ -96,7 +95,7 @@ func New(list []Instruction) (Program, error) {
 	return list, nil
 }
 
-// valid checks one instruction that has so many behind it.
+// valid checks one instruction, which is followed by behind others.
 func (i Instruction) valid(behind int) bool {
 	if i.Code > 0xff {
 		return false
@@ -156,9 +155,9 @@ func (i Instruction) validJump(behind int) bool {
 	return false
 }
 
-// cellsWritten reports whether no cell is read before it is written, on any way.
+// cellsWritten reports whether on every path each cell is written before it is read.
 func cellsWritten(list []Instruction) bool {
-	written := make([]uint16, len(list)) // on all ways by which an instruction is come to
+	written := make([]uint16, len(list)) // cells written on all paths to an instruction
 	for at := range written {
 		written[at] = 1<<cells - 1
 	}
@@ -185,15 +184,15 @@ func cellsWritten(list []Instruction) bool {
 	return true
 }
 
-// machine is a program that runs.
+// machine is the state of a running program.
 type machine struct {
 	packet []byte
 	a, x   uint32
 	memory [cells]uint32
 }
 
-// Run is how many bytes of the packet the program keeps, which may be more than there are;
-// 0 is none, also if it reads beyond the end or divides by zero.
+// Run returns the number of bytes of the packet to keep, which may exceed its length. 0 drops the
+// packet. A read past the end and a division by zero return 0 as well.
 func (p Program) Run(packet []byte) uint32 {
 	m := machine{packet: packet}
 	for at := 0; ; at++ {
@@ -230,7 +229,7 @@ func (p Program) Run(packet []byte) uint32 {
 	}
 }
 
-// load is the value for A, if it is within the packet.
+// load returns the value for A. It returns false for a read past the end of the packet.
 func (m *machine) load(i Instruction) (uint32, bool) {
 	offset := uint64(i.K)
 	switch i.Code & modeMask {
@@ -263,7 +262,7 @@ func (m *machine) load(i Instruction) (uint32, bool) {
 	return binary.BigEndian.Uint32(b), true
 }
 
-// loadX is the value for X. BPF_MSH is the length of an IPv4 header that begins at K.
+// loadX returns the value for X. BPF_MSH is the length of the IPv4 header at offset K.
 func (m *machine) loadX(i Instruction) (uint32, bool) {
 	if i.Code&modeMask != msh {
 		return m.load(i)
@@ -281,7 +280,7 @@ func (m *machine) operand(i Instruction) uint32 {
 	return i.K
 }
 
-// operate reports whether the operation can be done.
+// operate executes an arithmetic operation. It returns false for a division by zero.
 func (m *machine) operate(i Instruction) bool {
 	n := m.operand(i)
 	switch i.Code & opMask {
@@ -316,7 +315,7 @@ func (m *machine) operate(i Instruction) bool {
 	return true
 }
 
-// jump is how many instructions are left out.
+// jump returns the number of instructions to skip.
 func (m *machine) jump(i Instruction) int {
 	n, holds := m.operand(i), false
 	switch i.Code & opMask {

@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Operations and comparisons, with a constant and with X.
+// All operations and comparisons work with a constant and with X.
 func TestOperations(t *testing.T) {
 	for op, want := range map[uint16]uint32{
 		add: 23, sub: 17, mul: 60, div: 6, mod: 2, or: 23, and: 0, lsh: 160, rsh: 2, xor: 23,
@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Whatever New takes runs to its end.
+// Every program that New accepts terminates.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte{ret, 0, 0, 0, 0, 0, 0, 7}, packet)
 	f.Fuzz(func(t *testing.T, code, packet []byte) {
@@ -107,7 +107,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// The same for programs made at random, more of which are taken.
+// The same holds for random programs, more of which New accepts.
 func TestRandom(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))

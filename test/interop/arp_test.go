@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestARPing: Loam answers arping(8), at the link layer alone, and is there when
-// somebody else wants its address (RFC 5227 section 2.1.1).
+// TestARPing checks that Loam answers arping(8), and that it defends its address when another host
+// probes for it (RFC 5227 section 2.1.1).
 func TestARPing(t *testing.T) {
 	l := newLab(t, setup{})
 	out := l.run("arping", "-c", "1", "-I", l.tap, l.loam.addr.String())
@@ -25,10 +25,10 @@ func TestARPing(t *testing.T) {
 	}
 }
 
-// TestARPAnnouncement: Linux hears when an address moves to Loam.
+// TestARPAnnouncement checks that Linux notices when an address moves to Loam.
 func TestARPAnnouncement(t *testing.T) {
 	l := newLab(t, setup{noAddress: true})
-	l.sysctl("neigh/"+l.tap+"/locktime", "0") // believe news within a second of other news
+	l.sysctl("neigh/"+l.tap+"/locktime", "0") // accept updates within a second of other updates
 	l.ip("neighbour", "replace", l.loam.addr.String(), "lladdr", "02:00:00:00:00:99", "dev", l.tap, "nud", "stale")
 	l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(l.loam.addr, 24)))
 	l.eventually("Linux has the new address of its neighbour", func() bool {
@@ -36,15 +36,15 @@ func TestARPAnnouncement(t *testing.T) {
 	})
 }
 
-// TestARPAnnouncementHeard: Loam hears when its neighbour gets another link-layer
-// address, and goes on with the connections that it has.
+// TestARPAnnouncementHeard checks that Loam notices when its neighbour's link-layer address changes,
+// and keeps its connections.
 func TestARPAnnouncementHeard(t *testing.T) {
 	const moved = "02:77:77:77:77:77"
 	l := newLab(t, setup{})
 	client, server := l.connect(l.directions()[0])
 	l.ip("link", "set", l.tap, "address", moved)
-	// News that contradict what was heard less than a second before are not believed,
-	// as on Linux, so they are repeated.
+	// An update that contradicts another one less than a second old is ignored, as on Linux, so it is
+	// repeated.
 	l.start("arping", "-A", "-c", "5", "-I", l.tap, l.linux.addr.String())
 	l.eventually("Loam has the new address of its neighbour", func() bool {
 		for _, e := range l.ifc.Neighbours() {

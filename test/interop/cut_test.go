@@ -8,8 +8,8 @@ import (
 	"loam/link"
 )
 
-// cut is a device that can be cut off: what is sent, and what comes in, is lost
-// from then on, and neither end notices.
+// cut is a device that can be cut off. From then on, all frames in both directions are lost, and
+// neither end notices.
 type cut struct {
 	link.Device
 	queues []link.Queue

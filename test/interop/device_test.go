@@ -15,8 +15,8 @@ import (
 	"loam/link/afxdp"
 )
 
-// TestCurlOverDevices: the same as TestCurl, in short, over every device that
-// stands on an interface of Linux, here one end of a veth pair.
+// TestCurlOverDevices is a short TestCurl over every device that runs on an interface of Linux, here
+// one end of a veth pair.
 func TestCurlOverDevices(t *testing.T) {
 	packet := func(c afpacket.Config) func(string) (link.Device, error) {
 		return func(name string) (link.Device, error) { c.Interface = name; return afpacket.Open(c) }
@@ -26,7 +26,7 @@ func TestCurlOverDevices(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		open     func(string) (link.Device, error)
-		finished bool // the kernel has to finish its checksums: the device does not say which are not
+		finished bool // the kernel must finish its checksums, because the device does not report unfinished ones
 	}{
 		"packet":              {open: packet(afpacket.Config{})},
 		"packet, no offloads": {open: packet(afpacket.Config{NoOffloads: true}), finished: true},

@@ -17,10 +17,9 @@ import (
 	"loam/usernet"
 )
 
-// dnsmasq is a DHCP server and a DNS server that nobody here wrote.
+// dnsmasq is a DHCP and DNS server of another project.
 
-// startDnsmasq starts it at an address of the kernel, with one long record beside
-// what options say.
+// startDnsmasq runs it at an address of the kernel, with one long record in addition to options.
 func (l *lab) startDnsmasq(addr string, options ...string) {
 	l.Helper()
 	always := []string{
@@ -31,11 +30,11 @@ func (l *lab) startDnsmasq(addr string, options ...string) {
 	l.start("dnsmasq", append(always, options...)...).says("started")
 }
 
-// longText has more bytes than an answer by UDP.
+// longText is longer than a response over UDP can be.
 var longText = slices.Repeat([]string{strings.Repeat("x", 250)}, 10)
 
-// resolver is Go's own resolver, which asks the server through a stack of ours. It
-// writes down by which networks.
+// resolver is Go's own resolver, which queries the server through a stack of Loam. It records the
+// networks that it used.
 type resolver struct {
 	net.Resolver
 	networks []string
@@ -51,8 +50,8 @@ func newResolver(s *stack.Stack, server netip.Addr) *resolver {
 	return r
 }
 
-// wantDNS asks for a short record and for the long one, which the resolver gets by
-// TCP after an answer by UDP that says it is truncated (RFC 7766 section 5).
+// wantDNS queries a short record and the long one. The resolver gets the long one over TCP after a
+// truncated response over UDP (RFC 7766 section 5).
 func (l *lab) wantDNS(r *resolver) {
 	l.Helper()
 	if got, err := r.LookupNetIP(l.ctx, "ip4", "web.test."); err != nil || len(got) != 1 || got[0] != netip.MustParseAddr("192.0.2.80") {
@@ -67,13 +66,12 @@ func (l *lab) wantDNS(r *resolver) {
 	}
 }
 
-// TestDnsmasq: Loam's DHCP client gets an address and all that comes with it, is
-// known by its name, asks the name server that it was told of, and gives the
-// address back.
+// TestDnsmasq checks that Loam's DHCP client gets an address with all its options, is known by its
+// name, queries the name server that it was given, and releases the address.
 func TestDnsmasq(t *testing.T) {
 	l := newLab(t, setup{noAddress: true})
 	subnet, leases := netip.PrefixFrom(l.linux.addr, 24).Masked(), filepath.Join(t.TempDir(), "leases")
-	first := l.loam.addr.Next() // what the lab has in mind is not in the range
+	first := l.loam.addr.Next() // the lab's usual address is not in the range
 	router, ntp := l.linux.addr.String(), "192.0.2.123"
 	l.startDnsmasq(router, "--dhcp-leasefile="+leases, "--dhcp-range="+first.String()+","+first.Next().String()+",2m",
 		"--domain=home.test", "--no-ping", "--dhcp-option=option:mtu,1400",
@@ -109,8 +107,8 @@ func TestDnsmasq(t *testing.T) {
 	l.eventually("a lease that dnsmasq forgot", func() bool { return !known() })
 }
 
-// TestDNSForwarder: behind the gateway an answer that is too long for UDP comes by
-// TCP too. The guest is a stack on a pipe, and dnsmasq what the gateway asks.
+// TestDNSForwarder checks that a response too long for UDP also passes the gateway over TCP. The guest
+// is a stack on a pipe, and the gateway queries dnsmasq.
 func TestDNSForwarder(t *testing.T) {
 	l, _ := openLab(t)
 	l.ip("link", "set", "lo", "up")
@@ -129,7 +127,7 @@ func TestDNSForwarder(t *testing.T) {
 	l.must(err)
 	l.wantDNS(newResolver(guest, lease.DNS[0]))
 	counters := gateway.Counters()
-	if n := counters.Get(usernet.DNSAnswered); n != 3 { // by UDP, by UDP and by TCP
+	if n := counters.Get(usernet.DNSAnswered); n != 3 { // two over UDP and one over TCP
 		t.Errorf("the gateway had %d questions answered, want 3:\n%s", n, counters.String())
 	}
 }

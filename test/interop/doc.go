@@ -1,20 +1,17 @@
-// Package interop holds tests of Loam's stack against the Linux kernel, over a
-// tap, and against programs that nobody here wrote: ping, curl, nginx,
-// iperf3, dnsmasq, tshark, iPXE and others. It has no code but tests.
+// Package interop tests Loam's stack against the Linux kernel over a tap, and against programs of other
+// projects: ping, curl, nginx, iperf3, dnsmasq, tshark, iPXE and others. It has no code but tests.
 //
-// All of it runs in a network namespace that is made for the test process and
-// goes away with it (internal/netns), so here package net is the kernel's stack
-// and *stack.Stack is ours, and 10.77.0.0/16 is used by nobody else. A lab
-// (lab_test.go) is one Loam host and one tap; each test makes its own.
+// All tests run in a network namespace that is created for the test process and removed with it
+// (internal/netns). Here, package net is the kernel's stack, *stack.Stack is Loam's, and 10.77.0.0/16
+// is used by nothing else. A lab (lab_test.go) is one Loam host and one tap; each test creates its own.
 //
-//	sudo go test ./test/interop                 a gibibyte each way, a thousand connections
-//	sudo LOAM_INTEROP_FULL=1 go test ./test/interop   the same over a link with faults, where it is 128 MiB otherwise
-//	sudo go test -short ./test/interop          small sizes; under -race they are always small
-//	sudo go test ./test/interop -run Window -v -pcap /tmp   and keep what tcpdump saw
+//	sudo go test ./test/interop                 a gibibyte in each direction, a thousand connections
+//	sudo LOAM_INTEROP_FULL=1 go test ./test/interop   a gibibyte over the link with faults too, instead of 128 MiB
+//	sudo go test -short ./test/interop          small sizes; with -race they are always small
+//	sudo go test ./test/interop -run Window -v -pcap /tmp   keeps what tcpdump captured
 //
-// The rates that -v shows are for comparing one run with the next; test/bench
-// measures.
+// The rates that -v prints are for comparing one run with the next. test/bench measures.
 //
-// Read lab_test.go first, then host_test.go (one end of a lab) and
-// program_test.go (how other people's programs are run).
+// Read lab_test.go first, then host_test.go (one end of a lab) and program_test.go (running programs of
+// other projects).
 package interop

@@ -12,8 +12,8 @@ import (
 	"loam/wire"
 )
 
-// TestErrorQueue: what the kernel, as a router and as a host, says of datagrams is kept for the
-// program, as traceroute has it.
+// TestErrorQueue checks that errors that the kernel reports about datagrams, as a router and as a host,
+// are kept for the program, as traceroute uses them.
 func TestErrorQueue(t *testing.T) {
 	l, network := newNarrowLab(t)
 	beyond, host := network.Addr().Next().Next(), l.linux.addr

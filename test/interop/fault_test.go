@@ -16,11 +16,12 @@ import (
 	"loam/stack"
 )
 
-// The tests of ping_test.go, udp_test.go, transfer_test.go and many_test.go over a
-// link that loses one frame in a hundred, doubles one, and has one overtaken, each
-// way. Without offloads a frame is a segment; with them it may be 64 kB.
+// The tests of ping_test.go, udp_test.go, transfer_test.go and many_test.go over a link with faults. In
+// each direction, it loses, duplicates and reorders one frame in a hundred. Without offloads, a frame
+// is a segment; with offloads, it may be 64 kB.
 
-// faulty puts faults, always the same, between Loam and the tap.
+// faulty returns a wrapper that adds faults between Loam and the tap. The same seed gives the same
+// faults.
 func faulty(seed uint64) func(link.Device) link.Device {
 	way := fault.Direction{Loss: 0.01, Duplicate: 0.01, Reorder: 0.01}
 	return func(d link.Device) link.Device {
@@ -28,7 +29,7 @@ func faulty(seed uint64) func(link.Device) link.Device {
 	}
 }
 
-// faultVariants are faulty links, and how much goes over them.
+// faultVariants are links with faults, and the amount of data sent over each in MiB.
 var faultVariants = []variant{
 	{"offloads", setup{wrap: faulty(1)}, faultySize()},
 	{"no offloads", setup{wrap: faulty(2), noOffloads: true}, 128},
@@ -36,8 +37,8 @@ var faultVariants = []variant{
 	{"small MTU", setup{wrap: faulty(4), mtu: 576}, 64},
 }
 
-// faultySize is a gibibyte where somebody has asked for it, since over a link that
-// loses, that is most of a minute of waiting.
+// faultySize returns a gibibyte if LOAM_INTEROP_FULL is set, because over a link with loss that takes
+// most of a minute.
 func faultySize() int {
 	if os.Getenv("LOAM_INTEROP_FULL") != "" {
 		return 1024
@@ -45,8 +46,7 @@ func faultySize() int {
 	return 128
 }
 
-// eachFault runs a test in a lab of its own for each of the faulty links, and makes sure
-// that the faults have happened.
+// eachFault runs a test in a lab of its own for each link with faults, and checks that faults occurred.
 func eachFault(t *testing.T, variants []variant, test func(l *lab, v variant)) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func eachFault(t *testing.T, variants []variant, test func(l *lab, v variant)) {
 	}
 }
 
-// TestFaultyTransfer: a stream arrives as it was sent, each way and both at once.
+// TestFaultyTransfer checks that a stream arrives unchanged, in each direction and in both at once.
 func TestFaultyTransfer(t *testing.T) {
 	eachFault(t, faultVariants, func(l *lab, v variant) {
 		size := scale(v.size, quickSize) << 20
@@ -75,7 +75,7 @@ func TestFaultyTransfer(t *testing.T) {
 	})
 }
 
-// TestFaultyMany: the same for a thousand connections at once.
+// TestFaultyMany checks the same for a thousand connections at once.
 func TestFaultyMany(t *testing.T) {
 	eachFault(t, faultVariants[:2], func(l *lab, v variant) {
 		l.meet()
@@ -85,8 +85,8 @@ func TestFaultyMany(t *testing.T) {
 	})
 }
 
-// TestFaultyPing: of a thousand senders each gets its replies in the end, with the
-// data that it sent.
+// TestFaultyPing checks that each of a thousand senders finally gets its replies, with the data that it
+// sent.
 func TestFaultyPing(t *testing.T) {
 	eachFault(t, faultVariants, func(l *lab, v variant) {
 		l.meet()
@@ -100,8 +100,8 @@ func TestFaultyPing(t *testing.T) {
 	})
 }
 
-// TestFaultyUDP: datagrams that arrive are whole, however many fragments they had,
-// and of those that are repeated until they arrive all do.
+// TestFaultyUDP checks that every datagram that arrives is complete, whatever its number of fragments,
+// and that every datagram repeated until it arrives does arrive.
 func TestFaultyUDP(t *testing.T) {
 	eachFault(t, faultVariants, func(l *lab, v variant) {
 		for _, d := range l.directions() {
@@ -129,7 +129,7 @@ func insist(client net.Conn, server net.PacketConn, size, salt int) error {
 		for {
 			n, _, err := server.ReadFrom(got)
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				break // it is lost: again
+				break // lost: send it again
 			}
 			if err != nil {
 				return err
@@ -144,6 +144,5 @@ func insist(client net.Conn, server net.PacketConn, size, salt int) error {
 	}
 }
 
-// isOld reports whether a datagram is one that was sent before: a double, or one
-// that was overtaken.
+// isOld reports whether a datagram was sent before: a duplicate, or one that was overtaken.
 func isOld(b []byte) bool { return len(b) == 0 || bytes.Contains(block[:len(b)+100], b) }

@@ -17,14 +17,15 @@ import (
 	"loam/wire"
 )
 
-// Groups behind a switch that snoops: a bridge of the kernel, with a querier of its own.
+// Multicast groups behind a switch with IGMP and MLD snooping: a bridge of the kernel, which is also
+// the querier.
 //
 //	Loam ── tap ── bridge ── veth ── veth, a sender
 //
-// What Loam says of its groups the bridge believes, and forwards by.
+// The bridge forwards groups according to Loam's reports.
 
-// newSnoopingLab is a lab whose tap is a port of a bridge, which speaks so old versions of IGMP
-// and MLD.
+// newSnoopingLab returns a lab whose tap is a port of a bridge that uses the given versions of IGMP and
+// MLD.
 func newSnoopingLab(t *testing.T, igmp, mld int) *lab {
 	t.Helper()
 	l, kernel := openLab(t)
@@ -33,12 +34,12 @@ func newSnoopingLab(t *testing.T, igmp, mld int) *lab {
 	l.ip("link", "add", l.snooper(), "type", "bridge", "mcast_snooping", "1",
 		"mcast_igmp_version", fmt.Sprint(igmp), "mcast_mld_version", fmt.Sprint(mld),
 		"mcast_startup_query_interval", "100", "mcast_query_response_interval", "100") // hundredths of a second
-	l.ip("link", "set", l.snooper(), "type", "bridge", "mcast_querier", "1") // now, as it begins by waiting for as long as an answer may take
+	l.ip("link", "set", l.snooper(), "type", "bridge", "mcast_querier", "1") // enabled last, because the querier first waits for the maximum response time
 	l.Cleanup(func() { l.ip("link", "del", l.snooper()) })
 	l.ip("link", "add", l.port(), "type", "veth", "peer", "name", l.sender())
 	l.Cleanup(func() { l.ip("link", "del", l.port()) })
 	for _, name := range []string{l.snooper(), l.sender()} {
-		l.openIPv6(name) // a query of MLD needs an address to come from, here at once
+		l.openIPv6(name) // an MLD query needs a source address, here immediately
 		l.must(os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/accept_dad", []byte("0"), 0))
 	}
 	for _, name := range []string{l.tap, l.port()} {
@@ -65,8 +66,8 @@ func (l *lab) snooped(group netip.Addr) bool {
 	return strings.Contains(l.run("bridge", "mdb", "show", "dev", l.snooper()), fmt.Sprintf("port %s grp %v ", l.tap, group))
 }
 
-// TestSnooping: the bridge learns a group when it is joined and forgets it when it is left, and
-// what is sent to it from another port arrives; whatever versions the bridge speaks.
+// TestSnooping checks that the bridge learns a group when it is joined, forgets it when it is left, and
+// that packets to it from another port arrive, for all versions.
 func TestSnooping(t *testing.T) {
 	for _, v := range []struct{ igmp, mld int }{{3, 2}, {2, 1}} {
 		t.Run(fmt.Sprintf("IGMPv%d, MLDv%d", v.igmp, v.mld), func(t *testing.T) {
@@ -88,7 +89,7 @@ func TestSnooping(t *testing.T) {
 	}
 }
 
-// hearGroup joins a group, gets what is sent to it, and leaves it.
+// hearGroup joins a group, receives a packet sent to it, and leaves it.
 func (l *lab) hearGroup(local netip.AddrPort, group, other netip.Addr) {
 	l.Helper()
 	c, err := l.stack.ListenUDP(local, stack.UDPOptions{})
@@ -114,13 +115,13 @@ func (l *lab) hearGroup(local netip.AddrPort, group, other netip.Addr) {
 	l.eventually("the bridge has forgotten "+group.String(), func() bool { return !l.snooped(group) })
 }
 
-// unwanted counts datagrams that arrived and were for nobody.
+// unwanted returns the number of datagrams that arrived for no socket.
 func (l *lab) unwanted() uint64 {
 	c := l.stack.Counters()
 	return c.Get(stack.UDPNoPort)
 }
 
-// sendTo sends the name of a group to it, from the other port of the bridge.
+// sendTo sends the name of a group to the group, from the other port of the bridge.
 func (l *lab) sendTo(group netip.Addr, port uint16) {
 	l.Helper()
 	if group.Is6() {
@@ -133,7 +134,7 @@ func (l *lab) sendTo(group netip.Addr, port uint16) {
 	l.must(err)
 }
 
-// TestSnoopingDecoded: tshark has nothing to say against what is sent, in any version.
+// TestSnoopingDecoded checks that tshark has no warnings about Loam's messages, in all versions.
 func TestSnoopingDecoded(t *testing.T) {
 	for _, v := range []struct {
 		igmp, mld int
@@ -170,11 +171,11 @@ func TestSnoopingDecoded(t *testing.T) {
 	}
 }
 
-// decodedGroups is what tshark says of Loam's messages about groups in a file that tcpdump is
+// decodedGroups returns tshark's decoding of Loam's messages about groups, in a file that tcpdump is
 // writing. A warning fails the test.
 func (l *lab) decodedGroups(file string) (said []string) {
 	l.Helper()
-	// An error would be that of a packet of which only a part is in the file.
+	// The only expected error is an incomplete packet at the end of the file.
 	out, _ := l.try("tshark", "-n", "-r", file, "-o", "ip.check_checksum:TRUE", "-Y", "eth.src=="+l.ifc.MAC().String()+" && (igmp || icmpv6.type in {130,131,132,143})",
 		"-T", "fields", "-e", "_ws.col.Info", "-e", "_ws.expert.message", "-e", "igmp.checksum.status", "-e", "icmpv6.checksum.status")
 	for line := range strings.Lines(out) {

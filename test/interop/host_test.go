@@ -11,8 +11,8 @@ import (
 	"loam/stack"
 )
 
-// host is one end of a lab in the terms of package net, so that a test can be
-// written once and run both ways.
+// host is one end of a lab in the terms of package net, so that a test can be written once and run in
+// both directions.
 type host struct {
 	name         string
 	addr         netip.Addr
@@ -21,7 +21,7 @@ type host struct {
 	listenPacket func(network, address string) (net.PacketConn, error)
 }
 
-// conn is what both ends' TCP connections can do.
+// conn is the interface of both ends' TCP connections.
 type conn interface {
 	net.Conn
 	CloseWrite() error
@@ -40,23 +40,23 @@ func loamHost(s *stack.Stack, addr netip.Addr) host {
 
 func (h host) at(port uint16) string { return netip.AddrPortFrom(h.addr, port).String() }
 
-// directions are the two ways in which a test can run.
+// directions returns the two directions of a test.
 func (l *lab) directions() [2]direction {
 	return [2]direction{{l.loam, l.linux}, {l.linux, l.loam}}
 }
 
-// direction says who is asked by whom.
+// direction is which host is the client and which is the server.
 type direction struct{ client, server host }
 
 func (d direction) String() string { return d.client.name + " to " + d.server.name }
 
-// until is when every connection of the test gives up.
+// until returns the deadline of every connection of the test.
 func (l *lab) until() time.Time {
 	t, _ := l.ctx.Deadline()
 	return t
 }
 
-// connect makes a connection and returns both ends of it.
+// connect opens a connection and returns both ends of it.
 func (l *lab) connect(d direction) (client, server conn) {
 	l.Helper()
 	ln, err := d.server.listen("tcp", d.server.at(0))
@@ -66,7 +66,7 @@ func (l *lab) connect(d direction) (client, server conn) {
 		c   net.Conn
 		err error
 	}
-	accepted := make(chan result, 1) // from the goroutine, once
+	accepted := make(chan result, 1) // the goroutine sends once
 	go func() {
 		c, err := ln.Accept()
 		accepted <- result{c, err}

@@ -16,10 +16,10 @@ import (
 	"loam/wire"
 )
 
-// TestHostileNeighbour: somebody on the link throws at Loam, as fast as a raw socket
-// can, SYNs from hosts that are not there, resets in the name of the kernel,
-// fragments that overlap, and noise. A stream between Loam and the kernel arrives
-// whole each way, memory stays within bounds, and the counters tell what came.
+// TestHostileNeighbour attacks Loam from the link, as fast as a raw socket can: with SYNs from hosts
+// that do not exist, resets in the kernel's name, overlapping fragments, and noise. It checks that a
+// stream between Loam and the kernel arrives complete in both directions, that memory stays bounded,
+// and that the attack is counted.
 func TestHostileNeighbour(t *testing.T) {
 	l := newLab(t, setup{})
 	l.meet()
@@ -37,10 +37,10 @@ func TestHostileNeighbour(t *testing.T) {
 		friend: client.LocalAddr().(*net.TCPAddr).AddrPort(),
 	}
 	ctx, stop := context.WithCancel(l.ctx)
-	done := make(chan int, 1) // how many frames, from the attacker, once
+	done := make(chan int, 1) // the attacker sends the number of frames, once
 	go func() { done <- a.attack(ctx) }()
 	l.exchange("under attack", client, server, size)
-	c, err := l.linux.dial(l.ctx, "tcp", ln.Addr().String()) // who is honest still gets in
+	c, err := l.linux.dial(l.ctx, "tcp", ln.Addr().String()) // an honest client can still connect
 	l.must(err)
 	defer c.Close()
 	stop()
@@ -48,8 +48,8 @@ func TestHostileNeighbour(t *testing.T) {
 	if grown := int(heap()) - int(before); grown > 64<<20 {
 		t.Errorf("the heap has grown by %d MiB", grown>>20)
 	}
-	// What it threw is counted where it was dropped; the stack works on these frames
-	// after the last was sent, so it is waited for.
+	// The frames of the attack are counted where they are dropped. The stack processes some of them
+	// after the last was sent, so the test waits.
 	for _, k := range []stack.Counter{stack.TCPNoPort, stack.TCPCookiesSent, stack.IPReassembly, stack.IPMalformed, stack.TCPMalformed, stack.EthUnknownType} {
 		l.eventually(k.String()+" is counted", func() bool {
 			c := l.stack.Counters()
@@ -58,7 +58,7 @@ func TestHostileNeighbour(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns the bytes of the heap in use.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -66,17 +66,17 @@ func heap() uint64 {
 	return m.HeapInuse
 }
 
-// attacker is a host on the link that means harm.
+// attacker is a malicious host on the link.
 type attacker struct {
 	*lab
 	rng            *rand.Rand
-	open           uint16         // a port that is listened to
-	victim, friend netip.AddrPort // the connection that it wants to end
+	open           uint16         // an open port
+	victim, friend netip.AddrPort // the connection that it tries to reset
 }
 
-// attack sends frames until the context ends, and returns how many. They are not
-// endless: where Loam is slow, under the race detector, they would fill the link and
-// leave no room for the stream, which is not a matter of the stack.
+// attack sends frames until the context ends or their number is reached, and returns the number. The
+// number is limited: if Loam is slow, as with the race detector, an endless attack would fill the link
+// and leave no room for the stream, which is not the stack's fault.
 func (a *attacker) attack(ctx context.Context) (n int) {
 	ifc, err := net.InterfaceByName(a.tap)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *attacker) attack(ctx context.Context) (n int) {
 	for most := scale(200_000, 20_000); ctx.Err() == nil && n < most; n++ {
 		packet := kinds[n%len(kinds)]()
 		if n%64 == 63 {
-			eth.Type = wire.EtherType(0x8888) // which nobody speaks
+			eth.Type = wire.EtherType(0x8888) // an unused protocol
 		} else {
 			eth.Type = wire.TypeIPv4
 		}
@@ -110,14 +110,14 @@ func (a *attacker) attack(ctx context.Context) (n int) {
 	return n
 }
 
-// stranger is an address of the link that nobody has.
+// stranger returns an address of the link that no host has.
 func (a *attacker) stranger() netip.Addr {
 	ip := a.linux.addr.As4()
 	ip[3] = byte(10 + a.rng.IntN(200))
 	return netip.AddrFrom4(ip)
 }
 
-// packet puts an IPv4 header in front of what carries protocol p.
+// packet returns an IPv4 packet with the payload.
 func (a *attacker) packet(h wire.IPv4, payload []byte) []byte {
 	h.TTL, h.Dst, h.PayloadLen = 64, a.victim.Addr(), len(payload)
 	b := make([]byte, h.Len(), h.Len()+len(payload))
@@ -132,36 +132,36 @@ func (a *attacker) tcp(h wire.TCP, src netip.Addr) []byte {
 	return a.packet(wire.IPv4{Protocol: wire.ProtoTCP, Src: src}, b)
 }
 
-// syn asks for a connection, and will never answer.
+// syn returns a SYN of a connection that will not be completed.
 func (a *attacker) syn() []byte {
 	port := a.open
 	if a.rng.IntN(8) == 0 {
-		port = a.victim.Port() // which is not
+		port = a.victim.Port() // a closed port for others
 	}
 	h := wire.TCP{SrcPort: uint16(a.rng.Uint32()), DstPort: port, Seq: a.rng.Uint32(), Flags: wire.SYN, Window: 1000}
 	return a.tcp(h, a.stranger())
 }
 
-// reset guesses a number of the connection.
+// reset returns a RST with a guessed sequence number.
 func (a *attacker) reset() []byte {
 	h := wire.TCP{SrcPort: a.friend.Port(), DstPort: a.victim.Port(), Seq: a.rng.Uint32(), Flags: wire.RST}
 	return a.tcp(h, a.friend.Addr())
 }
 
-// fragment is one of a few datagrams whose fragments overlap and are never complete.
+// fragment returns a fragment of one of a few datagrams. The fragments overlap and are never complete.
 func (a *attacker) fragment() []byte {
 	h := wire.IPv4{Protocol: wire.ProtoUDP, Src: a.stranger(), ID: uint16(a.rng.IntN(4)), MoreFragment: true, FragOffset: 8 * a.rng.IntN(100)}
 	return a.packet(h, block[:8*(1+a.rng.IntN(100))])
 }
 
-// noise is a header that is wrong somewhere, or nothing but noise.
+// noise returns a packet with a damaged header, or random bytes.
 func (a *attacker) noise() []byte {
 	b := a.syn()
 	switch a.rng.IntN(3) {
 	case 0:
-		b[0] = byte(a.rng.Uint32()) // version and length of the header
+		b[0] = byte(a.rng.Uint32()) // version and header length
 	case 1:
-		b[20+12] = byte(a.rng.IntN(5)) << 4 // length of the TCP header, and no good checksum
+		b[20+12] = byte(a.rng.IntN(5)) << 4 // length of the TCP header, too short; the checksum is computed for it
 		h, segment, err := wire.ParseIPv4(b)
 		if err == nil {
 			binary.BigEndian.PutUint16(segment[16:], 0)

@@ -18,13 +18,12 @@ import (
 	"time"
 )
 
-// iperf3 on Linux against a server on Loam. iperf3 has no specification; what the
-// two ends say to each other stands in its iperf_api.h. Over a control connection
-// the server walks the client through states, a byte each; parameters and results
-// are JSON behind their length. Streams are connections of their own, each of which
-// opens with the cookie that names the test.
+// iperf3 on Linux against a server on Loam. iperf3 has no specification; its iperf_api.h defines the
+// protocol. Over a control connection, the server leads the client through states, one byte each.
+// Parameters and results are JSON, preceded by their length. Each stream is a connection of its own,
+// which begins with the cookie of the test.
 
-// States, as iperf_api.h numbers them.
+// States, as numbered in iperf_api.h.
 const (
 	iperfStart   = 1
 	iperfRunning = 2
@@ -42,19 +41,19 @@ const (
 	iperfLongest = 64 << 10 // bytes of JSON
 )
 
-// iperfTest is what the client asks for, of what matters here.
+// iperfTest is the part of the client's parameters that matters here.
 type iperfTest struct {
 	Parallel int  `json:"parallel"`
 	Reverse  bool `json:"reverse"` // the server sends
 }
 
-// iperfMoved is what both ends know of a stream when the test is over.
+// iperfMoved is what both ends report about a stream after the test.
 type iperfMoved struct {
 	ID    int   `json:"id"`
 	Bytes int64 `json:"bytes"`
 }
 
-// iperfStream is what the server has to say of one.
+// iperfStream is what the server reports about a stream.
 type iperfStream struct {
 	iperfMoved
 	Retransmits int     `json:"retransmits"`
@@ -71,8 +70,8 @@ type iperfResult struct {
 	Streams     []iperfStream `json:"streams"`
 }
 
-// TestIperf: iperf3 sends to Loam and receives from it, by one stream and by four,
-// as many bytes as it was asked to, and both ends count the same.
+// TestIperf checks that iperf3 sends to Loam and receives from it, with one stream and with four, the
+// requested number of bytes, and that both ends count the same.
 func TestIperf(t *testing.T) {
 	size := int64(scale(256, 8)) << 20
 	for _, c := range []struct {
@@ -90,7 +89,7 @@ func TestIperf(t *testing.T) {
 				moved int64
 				err   error
 			}
-			done := make(chan served, 1) // from the server, once
+			done := make(chan served, 1) // the server sends once
 			go func() {
 				n, err := serveIperf(ln, l.until())
 				done <- served{n, err}
@@ -110,7 +109,7 @@ func TestIperf(t *testing.T) {
 			server := <-done
 			l.must(server.err)
 			sent, received := report.End.Sent.Bytes, report.End.Received.Bytes
-			told := received // by Loam
+			told := received // the count of Loam
 			if c.reverse {
 				told = sent
 			}
@@ -124,7 +123,7 @@ func TestIperf(t *testing.T) {
 	}
 }
 
-// serveIperf serves one test and returns how many bytes all streams moved.
+// serveIperf serves one test and returns the number of bytes moved by all streams.
 func serveIperf(ln net.Listener, until time.Time) (moved int64, err error) {
 	control, err := acceptIperf(ln, until)
 	if err != nil {
@@ -155,7 +154,7 @@ func serveIperf(ln net.Listener, until time.Time) (moved int64, err error) {
 	}
 	err = errors.Join(expect(control, iperfEnd), say(control, iperfResults), hear(control, &theirs))
 	for _, c := range streams {
-		c.SetDeadline(time.Unix(1, 0)) // which ends every move
+		c.SetDeadline(time.Unix(1, 0)) // ends every read and write
 	}
 	wg.Wait()
 	for i, c := range streams {
@@ -169,7 +168,7 @@ func serveIperf(ln net.Listener, until time.Time) (moved int64, err error) {
 	return moved, errors.Join(err, tell(control, &ours), say(control, iperfShow), expect(control, iperfDone))
 }
 
-// iperfID is the number by which both ends call a stream: 1, 3, 4, 5 and so on.
+// iperfID returns the number by which both ends identify a stream: 1, 3, 4, 5 and so on.
 func iperfID(i int) int {
 	if i == 0 {
 		return 1
@@ -177,7 +176,7 @@ func iperfID(i int) int {
 	return i + 2
 }
 
-// rest receives what the other end has sent and this one has not yet seen.
+// rest receives the bytes that the other end has sent and this end has not yet received.
 func (s *iperfStream) rest(c net.Conn, theirs []iperfMoved) error {
 	i := slices.IndexFunc(theirs, func(t iperfMoved) bool { return t.ID == s.ID })
 	if i < 0 {
@@ -188,8 +187,7 @@ func (s *iperfStream) rest(c net.Conn, theirs []iperfMoved) error {
 	return err
 }
 
-// acceptIperf accepts a connection of the test and reads the cookie that it opens
-// with.
+// acceptIperf accepts a connection of the test and reads its cookie.
 func acceptIperf(ln net.Listener, until time.Time) (net.Conn, error) {
 	c, err := ln.Accept()
 	if err != nil {
@@ -203,7 +201,7 @@ func acceptIperf(ln net.Listener, until time.Time) (net.Conn, error) {
 	return c, nil
 }
 
-// move sends, or receives, until the stream's deadline, and returns how much.
+// move sends or receives until the stream's deadline, and returns the number of bytes.
 func move(c net.Conn, send bool) (n int64) {
 	b := make([]byte, 128<<10)
 	for {
@@ -239,7 +237,7 @@ func expect(control net.Conn, want byte) error {
 	return nil
 }
 
-// hear reads JSON behind its length.
+// hear reads JSON preceded by its length.
 func hear(control net.Conn, v any) error {
 	var length [4]byte
 	if _, err := io.ReadFull(control, length[:]); err != nil {
@@ -256,7 +254,7 @@ func hear(control net.Conn, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// tell sends JSON behind its length.
+// tell sends JSON preceded by its length.
 func tell(control net.Conn, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {

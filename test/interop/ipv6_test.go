@@ -17,9 +17,9 @@ import (
 	"loam/wire"
 )
 
-// Labs whose two ends are known by their addresses of IPv6, fd77:n::2 and fd77:n::1.
+// Labs in which the two ends use IPv6 addresses, fd77:n::2 and fd77:n::1.
 
-// newLab6 is newLab for IPv6; what finds an end by its address uses that of IPv6.
+// newLab6 is newLab for IPv6. The addresses of its hosts are IPv6 addresses.
 func newLab6(t testing.TB, s setup) *lab {
 	t.Helper()
 	l := newLab(t, s)
@@ -36,8 +36,8 @@ func newLab6(t testing.TB, s setup) *lab {
 	return l
 }
 
-// takeAddress6 gives Linux an address, and waits until it hears questions about it: it joins
-// their group a moment later.
+// takeAddress6 assigns an address to Linux. It waits until Linux has joined the solicited-node group of
+// the address, which happens a moment later.
 func (l *lab) takeAddress6(addr netip.Addr) {
 	l.Helper()
 	l.ip("-6", "address", "add", addr.String()+"/64", "dev", l.tap, "nodad")
@@ -46,7 +46,7 @@ func (l *lab) takeAddress6(addr netip.Addr) {
 	})
 }
 
-// TestTrial6: an address of Loam's that Linux has, too, is given up after it was used.
+// TestTrial6 checks that Loam gives up an address that Linux has too, after Loam has already used it.
 func TestTrial6(t *testing.T) {
 	l := newLab6(t, setup{})
 	taken := netip.MustParseAddr("fd77:ffff::9")
@@ -65,7 +65,7 @@ func TestTrial6(t *testing.T) {
 	})
 }
 
-// each6 is each for IPv6, on the links of at least 1280 bytes, which it needs.
+// each6 is each for IPv6. It uses only links with an MTU of at least 1280 bytes, which IPv6 requires.
 func each6(t *testing.T, test func(l *lab, v variant)) {
 	for _, v := range variants {
 		if v.setup.linkMTU() >= 1280 {
@@ -79,8 +79,8 @@ func pingSizes6(mtu int) []int {
 	return []int{stack.MaxPing, 2 * mtu, mtu - headers + 1, mtu - headers, 56, 0}
 }
 
-// TestPing6: requests of all sizes are answered, there and back, the first of
-// strangers too; and those to all nodes of the link.
+// TestPing6 checks that requests of all sizes are answered in both directions, including the first
+// between hosts that do not know each other, and requests to all nodes of the link.
 func TestPing6(t *testing.T) {
 	each6(t, func(l *lab, v variant) {
 		for _, size := range pingSizes6(v.setup.linkMTU()) {
@@ -99,7 +99,7 @@ func TestPing6(t *testing.T) {
 	})
 }
 
-// TestUDP6: datagrams of all sizes arrive whole, there and back.
+// TestUDP6 checks that datagrams of all sizes arrive complete, in both directions.
 func TestUDP6(t *testing.T) {
 	each6(t, func(l *lab, v variant) {
 		mtu := v.setup.linkMTU()
@@ -128,8 +128,7 @@ func (l *lab) udpPair6(d direction) (client net.Conn, server net.PacketConn) {
 	return client, server
 }
 
-// TestTransfer6: what is written at one end arrives at the other, as it was, over both
-// kinds of addresses.
+// TestTransfer6 checks that a stream arrives unchanged over both kinds of addresses.
 func TestTransfer6(t *testing.T) {
 	each6(t, func(l *lab, v variant) {
 		for _, d := range l.directions() {
@@ -139,7 +138,7 @@ func TestTransfer6(t *testing.T) {
 	})
 }
 
-// TestLinkLocal: the two talk by the addresses that they have given themselves.
+// TestLinkLocal checks communication by link-local addresses.
 func TestLinkLocal(t *testing.T) {
 	l := newLab6(t, setup{})
 	l.loam.addr = wire.LinkLocal6(l.ifc.MAC()).WithZone(l.tap)
@@ -161,7 +160,7 @@ func TestLinkLocal(t *testing.T) {
 	}
 }
 
-// TestRefused6: who asks for a port where nobody listens hears of it.
+// TestRefused6 checks that a sender to a closed port gets an error.
 func TestRefused6(t *testing.T) {
 	l := newLab6(t, setup{})
 	for _, d := range l.directions() {
@@ -181,9 +180,9 @@ func TestRefused6(t *testing.T) {
 	}
 }
 
-// TestNarrowPath6: Linux, as a router to a network of 1280 bytes, says that packets
-// are too big, and Loam makes them smaller: fragments of UDP, of which a connected socket hears
-// once.
+// TestNarrowPath6 checks that Loam sends smaller packets when Linux, as a router to a link with an MTU
+// of 1280 bytes, reports that they are too big. UDP datagrams are fragmented, and a connected socket
+// gets the error once.
 func TestNarrowPath6(t *testing.T) {
 	l := newLab6(t, setup{})
 	const beyond = "fd99::1"
@@ -209,7 +208,7 @@ func TestNarrowPath6(t *testing.T) {
 	})
 }
 
-// TestDuplicateAddress6: Loam does not use an address that Linux has.
+// TestDuplicateAddress6 checks that Loam does not use an address that Linux has.
 func TestDuplicateAddress6(t *testing.T) {
 	l := newLab6(t, setup{})
 	taken := netip.PrefixFrom(l.linux.addr, 64)

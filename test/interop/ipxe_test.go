@@ -19,25 +19,23 @@ import (
 	"loam/usernet"
 )
 
-// iPXE is a boot loader with DHCP, DNS, TCP and HTTP that have nothing in common with
-// Linux's, or with ours. Its frames leave QEMU by a Unix socket, at the other end of
-// which is a device of ours with a gateway behind:
+// iPXE is a boot loader with DHCP, DNS, TCP and HTTP implementations that share nothing with Linux's or
+// Loam's. Its frames leave QEMU by a Unix socket, which leads to a device of Loam and a gateway:
 //
 //	iPXE ── virtio ── QEMU ── Unix socket ── link/unixsock ── usernet ── a web server on 127.0.0.1
 //
-// What it is to do stands in its command line. Its console would lose keys that are
-// typed faster than it looks.
+// Its commands are on its command line, because its console loses keys that are typed too fast.
 
-// TestIPXE: over both of QEMU's framings, iPXE gets its address from the gateway,
-// resolves the gateway's name, loads a script, which it would not run to its end if
-// a line were wrong, and a large file.
+// TestIPXE checks with both of QEMU's framings that iPXE gets its address from the gateway, resolves
+// the gateway's name, and downloads a script and a large file. iPXE would stop the script at a damaged
+// line.
 func TestIPXE(t *testing.T) {
 	for name, framing := range map[string]unixsock.Framing{"stream": unixsock.Stream, "dgram": unixsock.Datagram} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := openLab(t)
 			l.ip("link", "set", "lo", "up")
 			web := serveBoot(t)
-			// Only DHCP: for IPv6 it would wait for a router.
+			// Only DHCP: with IPv6, iPXE would wait for a router.
 			machine, device := l.startIPXE(framing, fmt.Sprintf(
 				"ifconf --configurator dhcp && route && chain http://host.loam.internal:%d/script", web.Port()))
 			gateway, err := usernet.New(usernet.Config{Device: device, HostLoopback: true})
@@ -58,10 +56,10 @@ func TestIPXE(t *testing.T) {
 	}
 }
 
-// bootFile is the size of the large file. The machine has to have room for it.
+// bootFile is the size of the large file in bytes. It must fit into the machine's memory.
 const bootFile = 4 << 20
 
-// serveBoot serves what iPXE is to load, and returns where.
+// serveBoot serves the files for iPXE, and returns the address.
 func serveBoot(t *testing.T) netip.AddrPort {
 	var script strings.Builder
 	script.WriteString("#!ipxe\n")
@@ -83,14 +81,14 @@ func serveBoot(t *testing.T) netip.AddrPort {
 	return netip.MustParseAddrPort(server.Listener.Addr().String())
 }
 
-// startIPXE starts a machine with iPXE that does what command says, and returns it
-// with the other end of its wire.
+// startIPXE starts a machine with iPXE that runs command. It returns the machine and the other end of
+// its wire.
 func (l *lab) startIPXE(framing unixsock.Framing, command string) (*service, *unixsock.Device) {
 	l.Helper()
 	kernel, dir := l.findIPXE(), l.TempDir()
 	theirs, ours := filepath.Join(dir, "qemu"), filepath.Join(dir, "loam")
 	boot := func(netdev string) *service {
-		return l.start("qemu-system-x86_64", "-accel", "tcg", "-m", "64", "-machine", "pc,graphics=off", // so the console is the serial port
+		return l.start("qemu-system-x86_64", "-accel", "tcg", "-m", "64", "-machine", "pc,graphics=off", // graphics off: the console is the serial port
 			"-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio",
 			"-netdev", netdev+",id=wire", "-device", "virtio-net-pci,netdev=wire,romfile=", "-kernel", kernel, "-append", command)
 	}
@@ -109,7 +107,7 @@ func (l *lab) startIPXE(framing unixsock.Framing, command string) (*service, *un
 	return machine, device
 }
 
-// findIPXE finds iPXE where its package puts it, or where internal/ci does.
+// findIPXE returns the path of iPXE, where its package or internal/ci puts it.
 func (l *lab) findIPXE() string {
 	l.Helper()
 	cache, err := os.UserCacheDir()

@@ -16,8 +16,8 @@ import (
 	"loam/stack"
 )
 
-// TestKeepAlive: each end probes an idle connection, and the other one answers:
-// according to tshark.
+// TestKeepAlive checks with tshark that each end probes an idle connection and that the other end
+// answers.
 func TestKeepAlive(t *testing.T) {
 	l := newLab(t, setup{})
 	l.need("tshark")
@@ -28,7 +28,7 @@ func TestKeepAlive(t *testing.T) {
 		client, server := l.connect(d)
 		ends = append(ends, client, server)
 	}
-	// An end of each connection, Loam's of the one and Linux's of the other.
+	// One end of each connection: Loam's of the first, Linux's of the second.
 	keepAlive(t, ends[0], 1, 1, 9)
 	keepAlive(t, ends[2], 1, 1, 9)
 	l.eventually("probes and answers of both, as tshark sees them", func() bool {
@@ -42,11 +42,11 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// keptAlive is what tshark finds in a file that tcpdump is writing: "10.77.1.2
-// probes", "10.77.1.2 answers".
+// keptAlive returns what tshark finds in a file that tcpdump is writing: "10.77.1.2 probes", "10.77.1.2
+// answers".
 func (l *lab) keptAlive(file string) map[string]bool {
 	seen := map[string]bool{}
-	// An error would be that of a packet of which only a part is in the file.
+	// The only expected error is an incomplete packet at the end of the file.
 	out, _ := l.try("tshark", "-n", "-r", file, "-T", "fields", "-e", "ip.src", "-e", "tcp.analysis.keep_alive", "-e", "tcp.analysis.keep_alive_ack")
 	for line := range strings.Lines(out) {
 		if f := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(f) == 3 {
@@ -57,8 +57,8 @@ func (l *lab) keptAlive(file string) map[string]bool {
 	return seen
 }
 
-// TestKeepAliveFails: when the peer has gone, the probes are not answered, and the
-// connection ends with a timeout.
+// TestKeepAliveFails checks that a connection ends with a timeout if the peer is gone and its probes
+// are not answered.
 func TestKeepAliveFails(t *testing.T) {
 	var line *cut
 	l := newLab(t, setup{wrap: func(d link.Device) link.Device {
@@ -79,8 +79,8 @@ func TestKeepAliveFails(t *testing.T) {
 	both.Wait()
 }
 
-// keepAlive has an idle connection probed after idle seconds, every interval
-// seconds, and ended after count probes without an answer.
+// keepAlive enables keep-alive on a connection: probes after idle seconds, every interval seconds, and
+// the end after count unanswered probes.
 func keepAlive(t *testing.T, c conn, idle, interval, count int) {
 	t.Helper()
 	var err error

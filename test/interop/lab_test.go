@@ -24,7 +24,7 @@ import (
 	"loam/stack/tcp"
 )
 
-// lab is one Loam host and the kernel, joined by a tap:
+// lab is one Loam host and the kernel, connected by a tap:
 //
 //	Loam, 10.77.n.2 ── tap ── 10.77.n.1, the kernel
 //
@@ -34,31 +34,31 @@ type lab struct {
 	ctx   context.Context // ends when the test has taken far too long
 	stack *stack.Stack
 	ifc   *stack.Interface
-	tap   string // the name of the interface, at the kernel's end and at Loam's; of the kernel's end if it is a veth: see far
+	tap   string // name of the tap, which is the same at both ends; with a veth, of the kernel's end: see far
 	loam  host
 	linux host
 }
 
-// setup says how a lab is built. The zero value is an interface of 1500 bytes
-// with one queue, all offloads, and a stack of one shard.
+// setup describes how a lab is built. The zero value is an interface with an MTU of 1500 bytes, one
+// queue and all offloads, and a stack with one shard.
 type setup struct {
-	mtu        int // of both ends
+	mtu        int // MTU of both ends
 	noOffloads bool
-	queues     int // of the tap, and shards of the stack
+	queues     int // queues of the tap, and shards of the stack
 	tcp        tcp.Config
-	noAddress  bool                          // Loam begins without one
-	wrap       func(link.Device) link.Device // what Loam has between itself and the tap
-	// open opens Loam's end of a veth pair, which then takes the place of the tap.
+	noAddress  bool                          // Loam starts without an address
+	wrap       func(link.Device) link.Device // wraps Loam's end of the tap
+	// open opens Loam's end of a veth pair, which then replaces the tap.
 	open func(name string) (link.Device, error)
 }
 
-// bound is how long a test may take before everything in it is cancelled. It is
-// far more than any takes, so what fails for it hangs.
+// bound is the time after which everything in a test is cancelled. It is far longer than any test
+// takes, so a test that reaches it hangs.
 const bound = 5 * time.Minute
 
 var (
 	pcapDir  = flag.String("pcap", "", "keep what tcpdump sees on each tap in files in this `folder`")
-	networks atomic.Uint32 // how many labs there have been
+	networks atomic.Uint32 // number of labs so far
 )
 
 func newLab(t testing.TB, s setup) *lab {
@@ -77,7 +77,7 @@ func newLab(t testing.TB, s setup) *lab {
 	return l
 }
 
-// openLab returns a lab with nothing in it, and the address of the kernel's end.
+// openLab returns an empty lab, and the address of the kernel's end.
 func openLab(t testing.TB) (*lab, netip.Addr) {
 	t.Helper()
 	netns.Need(t)
@@ -87,30 +87,30 @@ func openLab(t testing.TB) (*lab, netip.Addr) {
 	return &lab{TB: t, ctx: ctx, tap: fmt.Sprintf("loam%d", n)}, netip.AddrFrom4([4]byte{10, 77, byte(n), 1})
 }
 
-// makeTap makes the interface and gives the kernel's end its address.
+// makeTap creates the interface and configures the kernel's end.
 func (l *lab) makeTap(s setup, kernel netip.Addr) {
 	l.Helper()
 	mode := []string{"mode", "tap"}
 	if s.queues > 1 {
 		mode = append(mode, "multi_queue")
 	}
-	// Datagrams that stay incomplete Linux keeps for 30 s, and takes no new ones when it
-	// holds too many, of all tests together. Loam lets go of the oldest.
+	// Linux keeps incomplete datagrams for 30 s, and accepts no new ones when it holds too many, over
+	// all tests. Loam drops the oldest.
 	l.must(os.WriteFile("/proc/sys/net/ipv4/ipfrag_high_thresh", []byte("1000000000"), 0))
-	l.ip("link", "set", "lo", "up") // by which the kernel tells its own sockets that nobody answers ARP
+	l.ip("link", "set", "lo", "up") // needed by the kernel to report to its own sockets that ARP got no answer
 	if s.open != nil {
 		l.ip("link", "add", l.tap, "type", "veth", "peer", "name", l.far())
 		l.ip("link", "set", l.far(), "up", "mtu", strconv.Itoa(s.linkMTU()))
 	} else {
 		l.ip(append([]string{"tuntap", "add", "dev", l.tap}, mode...)...)
 	}
-	// The queue holds what a thousand senders send at once, so that nothing is lost
-	// but what a test wants to lose.
+	// The queue holds everything that a thousand senders send at once, so that only intended losses
+	// occur.
 	l.ip("link", "set", l.tap, "up", "txqueuelen", "10000", "mtu", strconv.Itoa(s.linkMTU()))
 	l.ip("address", "add", kernel.String()+"/24", "dev", l.tap)
 }
 
-// attach gives the tap to a new stack.
+// attach attaches the tap to a new stack.
 func (l *lab) attach(s setup) {
 	l.Helper()
 	d, err := s.device(l)
@@ -134,12 +134,12 @@ func (l *lab) attach(s setup) {
 			l.Errorf("%d frames left behind", n)
 		}
 	})
-	l.eventually("the interface is up", func() bool { // the kernel starts it in the background, and loses what comes before
+	l.eventually("the interface is up", func() bool { // the kernel sets it up in the background, and drops frames before that
 		return strings.Contains(l.run("ip", "-brief", "link", "show", l.tap), " UP ")
 	})
 }
 
-// far is the name of Loam's end of a veth pair.
+// far returns the name of Loam's end of a veth pair.
 func (l *lab) far() string { return l.tap + "far" }
 
 // device opens Loam's end.
@@ -150,12 +150,11 @@ func (s setup) device(l *lab) (link.Device, error) {
 	return tap.Open(tap.Config{Name: l.tap, Queues: s.queues, NoOffloads: s.noOffloads})
 }
 
-// remove removes the interface from under the stack. The other way round the
-// kernel would wait up to a second, most times, until it has looked at the loss of
-// the carrier.
+// remove deletes the interface before the stack closes it. In the other order, the kernel would usually
+// wait up to a second until it has handled the loss of carrier.
 func (l *lab) remove() { l.ip("link", "del", l.tap) }
 
-// report shows what both ends know when a test has failed.
+// report logs the state of both ends after a test has failed.
 func (l *lab) report() {
 	l.Logf("Loam counts:\n%s", counted(l.stack))
 	l.Logf("the tap: %+v", l.ifc.Device().Stats())
@@ -170,15 +169,15 @@ func counted(s *stack.Stack) string {
 	return c.String()
 }
 
-// meet has the two ends learn each other's link-layer address: only some of the
-// packets that are sent before that are kept, by either.
+// meet makes both ends learn each other's link-layer address. Before that, each end queues only some
+// packets.
 func (l *lab) meet() {
 	l.Helper()
 	_, err := l.stack.Ping(l.ctx, l.linux.addr, 0)
 	l.must(err)
 }
 
-// must fails the test for an error.
+// must fails the test if err is not nil.
 func (l *lab) must(err error) {
 	l.Helper()
 	if err != nil {
@@ -186,9 +185,8 @@ func (l *lab) must(err error) {
 	}
 }
 
-// eventually waits until the condition holds, and fails the test when that does
-// not happen within bound. Most conditions here are of the kernel, which does not
-// tell when they change.
+// eventually waits until the condition holds, and fails the test if that takes longer than bound. It
+// polls, because most conditions are of the kernel, which does not report changes.
 func (l *lab) eventually(what string, condition func() bool) {
 	l.Helper()
 	for !condition() {
@@ -210,10 +208,10 @@ func (l *lab) sysctl(name, value string) {
 	l.Cleanup(func() { l.must(os.WriteFile(file, old, 0)) })
 }
 
-// small reports whether this run is to be a quick one.
+// small reports whether this run is a quick one.
 func small() bool { return testing.Short() || race.Enabled }
 
-// scale is full, or quick where the run is to be a quick one.
+// scale returns full, or quick in a quick run.
 func scale(full, quick int) int {
 	if small() {
 		return quick

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestManyConnections: a thousand connections exist at once, each sends a stream
-// and gets it back whole, and none is left behind.
+// TestManyConnections opens a thousand connections at once. It checks that each sends a stream and gets
+// it back, and that none is left behind.
 func TestManyConnections(t *testing.T) {
 	for _, v := range []variant{
 		{"one queue", setup{}, 0},
@@ -32,8 +32,8 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// many makes count connections to an echo server, waits until all of them are
-// there, and then has each send a stream of size bytes and read it back.
+// many opens count connections to an echo server, waits until all are open, and then sends a stream of
+// size bytes on each and reads it back.
 func (l *lab) many(d direction, count, size int) {
 	l.Helper()
 	ln, err := d.server.listen("tcp", d.server.at(0))
@@ -41,7 +41,7 @@ func (l *lab) many(d direction, count, size int) {
 	go echo(ln)
 	defer ln.Close()
 	streamHash(size)
-	var all sync.WaitGroup // until every connection is there
+	var all sync.WaitGroup // done when every connection is open
 	all.Add(count)
 	var g errgroup.Group
 	began := time.Now()
@@ -67,8 +67,8 @@ func (l *lab) many(d direction, count, size int) {
 	l.Logf("%s: %d connections, each way %s", d, count, rate(count*size, began))
 }
 
-// TestConnectAndClose: connections that come one after another, each with a
-// question and an answer, as a client of HTTP/1.0 makes them.
+// TestConnectAndClose checks connections one after another, each with one request and one response,
+// like those of an HTTP/1.0 client.
 func TestConnectAndClose(t *testing.T) {
 	l := newLab(t, setup{queues: 2})
 	for _, d := range l.directions() {
@@ -90,7 +90,7 @@ func TestConnectAndClose(t *testing.T) {
 	}
 }
 
-// question asks an echo server something on a connection of its own.
+// question sends a request to an echo server on a connection of its own.
 func (l *lab) question(d direction, server net.Addr) error {
 	c, err := d.client.dial(l.ctx, "tcp", server.String())
 	if err != nil {

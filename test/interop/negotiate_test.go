@@ -12,13 +12,12 @@ import (
 	"loam/stack/tcp"
 )
 
-// negotiations are what the two ends may allow each other, and what the connection
-// then has, according to both.
+// negotiations are the settings of both ends, and what the connection then uses according to both.
 var negotiations = []struct {
 	name    string
 	sysctls map[string]string // of Linux
 	config  tcp.Config        // of Loam
-	linux   string            // what ss(8) has to say: words that must be there, or with a minus must not
+	linux   string            // output of ss(8): words that must be present, or absent if they have a minus sign
 	loam    features
 }{
 	{"everything", nil, tcp.Config{}, "ts sack wscale", features{timestamps: true, sack: true, scale: true}},
@@ -35,11 +34,11 @@ var negotiations = []struct {
 	{"Linux without ECN", map[string]string{"tcp_ecn": "0"}, tcp.Config{ECN: tcp.ECNAsk}, "ts sack -ecn wscale", features{timestamps: true, sack: true, scale: true}},
 }
 
-// features are what was agreed on when a connection was made.
+// features are the options that a connection agreed on.
 type features struct{ timestamps, sack, scale, ecn bool }
 
-// TestNegotiation: both ends come to the same conclusions about the options, and
-// data goes both ways with them.
+// TestNegotiation checks that both ends agree on the options, and that data flows in both directions
+// with them.
 func TestNegotiation(t *testing.T) {
 	for _, n := range negotiations {
 		t.Run(n.name, func(t *testing.T) {
@@ -68,8 +67,8 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// TestMSS: both ends send segments as long as the link allows, whether the other
-// says so or not.
+// TestMSS checks that both ends send segments as long as the link allows, whether or not the other end
+// announces its MSS.
 func TestMSS(t *testing.T) {
 	for _, mtu := range []int{576, 1500, 9000, 16384} {
 		t.Run(fmt.Sprint(mtu), func(t *testing.T) {
@@ -93,7 +92,7 @@ func TestMSS(t *testing.T) {
 	}
 }
 
-// loamEnd is the one of two ends that is Loam's.
+// loamEnd returns Loam's end of a connection.
 func loamEnd(a, b conn) *stack.TCPConn {
 	if c, ok := a.(*stack.TCPConn); ok {
 		return c

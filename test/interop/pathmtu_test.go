@@ -13,11 +13,11 @@ import (
 	"loam/stack"
 )
 
-// narrowMTU is that of the link behind the kernel of newNarrowLab.
+// narrowMTU is the MTU of the link behind the kernel of newNarrowLab.
 const narrowMTU = 1300
 
-// newNarrowLab is a lab whose kernel is Loam's router to a network that it returns, behind a
-// link of narrowMTU.
+// newNarrowLab returns a lab whose kernel is Loam's router to a network, and that network. The network
+// is behind a link of narrowMTU.
 func newNarrowLab(t *testing.T) (*lab, netip.Prefix) {
 	t.Helper()
 	l := newLab(t, setup{})
@@ -35,7 +35,8 @@ func newNarrowLab(t *testing.T) (*lab, netip.Prefix) {
 	return l, network
 }
 
-// TestPathMTU: what the kernel, as a router, says of a link that is narrower than ours.
+// TestPathMTU checks the handling of what the kernel, as a router, reports about a link with a smaller
+// MTU.
 func TestPathMTU(t *testing.T) {
 	l, network := newNarrowLab(t)
 	to := network.Addr().Next()
@@ -50,7 +51,7 @@ func TestPathMTU(t *testing.T) {
 			return err
 		}
 		l.must(write(1500))
-		if how == stack.DiscoverDont || how >= stack.DiscoverInterface { // without DF the kernel cuts it up
+		if how == stack.DiscoverDont || how >= stack.DiscoverInterface { // without DF, the kernel fragments it
 			continue
 		}
 		l.eventually("the MTU of the path is known", func() bool {
@@ -67,8 +68,8 @@ func TestPathMTU(t *testing.T) {
 	}
 }
 
-// TestSegmentsOfLinux: what a program of Linux has its device cut (UDP_SEGMENT) is read as
-// the datagrams that it stands for.
+// TestSegmentsOfLinux checks that a large datagram that a program on Linux has segmented (UDP_SEGMENT)
+// is received as separate datagrams.
 func TestSegmentsOfLinux(t *testing.T) {
 	const udpSegment, segment, length = 103, 1200, 3*1200 + 30
 	l := newLab(t, setup{})

@@ -14,20 +14,19 @@ import (
 	"loam/wire"
 )
 
-// pingSizes are sizes of the data of an echo request: none, too little for a time
-// stamp, one packet that is just full and one byte more, the same for two, and
-// the most that there is.
+// pingSizes returns sizes of the data of an echo request: empty, too short for a time stamp, exactly
+// one full packet and one byte more, the same for two packets, and the longest possible.
 func pingSizes(mtu int) []int {
 	const headers = wire.IPv4MinLen + wire.ICMPv4Len
-	full := (mtu - wire.IPv4MinLen) &^ 7 // what a fragment carries
+	full := (mtu - wire.IPv4MinLen) &^ 7 // payload of a fragment
 	return []int{0, 1, 7, 8, 56, mtu - headers, mtu - headers + 1, 2*full - wire.ICMPv4Len, 2*full - wire.ICMPv4Len + 1, stack.MaxPing}
 }
 
-// TestPingFromLinux: Loam answers ping(8), which checks what comes back, at every
-// size; the very first request too, for which Linux has to be found by ARP.
+// TestPingFromLinux checks that Loam answers ping(8), which verifies the replies, for every size,
+// including the first request, for which Linux must be found by ARP.
 func TestPingFromLinux(t *testing.T) {
 	eachSize(t, pingSizes, func(l *lab, size int) {
-		for range 2 { // one each: for the second answer ping waits twice as long as for the first, and no longer
+		for range 2 { // one request each: ping waits for the second reply only twice as long as the first took
 			out := l.run("ping", "-n", "-c", "1", "-W", "60", "-p", "5a", "-s", strconv.Itoa(size), l.loam.addr.String())
 			if !strings.Contains(out, " 1 received, 0% packet loss") || strings.Contains(out, "wrong") || strings.Contains(out, "DUP") {
 				l.Errorf("%d bytes:\n%s", size, out)
@@ -36,8 +35,7 @@ func TestPingFromLinux(t *testing.T) {
 	})
 }
 
-// TestPingFlood: not one of thousands of requests that come as fast as they can
-// is lost.
+// TestPingFlood checks that none of thousands of requests sent as fast as possible is lost.
 func TestPingFlood(t *testing.T) {
 	l := newLab(t, setup{queues: 2})
 	n := strconv.Itoa(scale(20000, 1000))
@@ -49,8 +47,7 @@ func TestPingFlood(t *testing.T) {
 	}
 }
 
-// TestPingFromLoam: Linux answers Loam's requests of every size with the data
-// that was sent.
+// TestPingFromLoam checks that Linux answers Loam's requests of every size with the data that was sent.
 func TestPingFromLoam(t *testing.T) {
 	eachSize(t, pingSizes, func(l *lab, size int) {
 		if err := l.loamPinger().ping(size); err != nil {
@@ -63,7 +60,7 @@ func TestPingFromLoam(t *testing.T) {
 	})
 }
 
-// TestPingTooLong: there is no such packet.
+// TestPingTooLong checks that a request longer than an IP packet is rejected.
 func TestPingTooLong(t *testing.T) {
 	l := newLab(t, setup{})
 	if _, err := l.stack.Ping(l.ctx, l.linux.addr, stack.MaxPing+1); !errors.Is(err, stack.ErrMessageTooLong) {
@@ -71,8 +68,8 @@ func TestPingTooLong(t *testing.T) {
 	}
 }
 
-// TestPingConcurrent: of up to a thousand senders at once, each has its own
-// replies, all of them.
+// TestPingConcurrent checks that each of up to a thousand concurrent senders gets all of its own
+// replies.
 func TestPingConcurrent(t *testing.T) {
 	for _, v := range []variant{{"one queue", setup{}, 0}, {"two queues", setup{queues: 2}, 0}} {
 		for _, senders := range []int{1, 10, 100, 1000} {

@@ -24,11 +24,11 @@ type pinger struct {
 	receive     func(b []byte) (n int, seq uint16, err error)
 	setDeadline func(time.Time)
 	until       time.Time
-	// patience is how long a reply may take before the request is repeated; 0 where
-	// nothing is lost, doubled or late.
+	// patience is how long to wait for a reply before the request is repeated. It is 0 on links where
+	// nothing is lost, duplicated or late.
 	patience time.Duration
 	seq      uint16
-	salt     int // has each pinger send something else
+	salt     int // makes the data differ between pingers
 	got      []byte
 }
 
@@ -41,7 +41,7 @@ func (p *pinger) ping(size int) error {
 		err := p.send(p.seq, data)
 		if err != nil && (p.patience == 0 || !errors.Is(err, stack.ErrWouldBlock)) {
 			return err
-		} // else earlier requests still wait for the device: this one counts as lost
+		} // otherwise earlier requests still wait for the device: treat this one as lost
 		n, err := p.await()
 		switch {
 		case p.patience != 0 && errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(p.until):
@@ -55,8 +55,7 @@ func (p *pinger) ping(size int) error {
 	}
 }
 
-// await receives the reply to the last request, and with patience passes over
-// those to earlier ones.
+// await receives the reply to the last request. With patience, it skips replies to earlier requests.
 func (p *pinger) await() (int, error) {
 	p.setDeadline(p.until)
 	if p.patience != 0 {
@@ -73,7 +72,7 @@ func (p *pinger) await() (int, error) {
 	}
 }
 
-// loamPinger sends from Loam to Linux.
+// loamPinger returns a pinger from Loam to Linux.
 func (l *lab) loamPinger() *pinger {
 	l.Helper()
 	s, err := l.stack.ListenPing(netip.Addr{}, 0)
@@ -92,8 +91,8 @@ func (l *lab) loamPinger() *pinger {
 	}
 }
 
-// linuxPinger sends from Linux to Loam, by a ping socket (icmp(7)): the kernel
-// fills in identifier and checksum, and checks the replies.
+// linuxPinger returns a pinger from Linux to Loam that uses a ping socket (icmp(7)): the kernel fills
+// in the identifier and the checksum, and verifies the replies.
 func (l *lab) linuxPinger() *pinger {
 	l.Helper()
 	l.must(os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 0"), 0))
@@ -127,8 +126,7 @@ func (l *lab) linuxPinger() *pinger {
 	}
 }
 
-// pingAll has many pingers send at once, each a request after the reply to the
-// one before.
+// pingAll runs many pingers at once. Each sends a request after the reply to the one before.
 func (l *lab) pingAll(who string, senders int, newPinger func() *pinger) {
 	l.Helper()
 	requests := max(4, scale(4000, 400)/senders)

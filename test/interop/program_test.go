@@ -13,9 +13,9 @@ import (
 	"loam/internal/debian"
 )
 
-// Programs that nobody here wrote. They run in the namespace since the test does.
+// Programs of other projects. They run in the same namespace as the test.
 
-// packages has the Debian package of each program.
+// packages maps each program to its Debian package.
 var packages = map[string]string{
 	"ip": "iproute2", "ss": "iproute2", "bridge": "iproute2",
 	"ping": "iputils-ping", "arping": "iputils-arping",
@@ -26,7 +26,7 @@ var packages = map[string]string{
 	"qemu-system-x86_64": "qemu-system-x86",
 }
 
-// need skips a test that wants a program which is not there.
+// need skips a test if a program is not installed.
 func (l *lab) need(program string) {
 	l.Helper()
 	if _, err := exec.LookPath(program); err != nil {
@@ -45,7 +45,7 @@ func (l *lab) ip(args ...string) {
 	}
 }
 
-// run runs a program to its end and returns what it printed, errors too.
+// run runs a program to its end and returns its output, including standard error.
 func (l *lab) run(program string, args ...string) string {
 	l.Helper()
 	out, err := l.try(program, args...)
@@ -63,15 +63,15 @@ func (l *lab) try(program string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// service is a program that runs beside the test.
+// service is a program that runs during the test.
 type service struct {
 	lab    *lab
 	cmd    *exec.Cmd
 	output output
-	ended  chan struct{} // closed when it has ended
+	ended  chan struct{} // closed when the program has ended
 }
 
-// output collects what a program prints.
+// output collects the output of a program.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -89,13 +89,13 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// start starts a program that is ended with the test at the latest.
+// start starts a program. It is killed at the end of the test at the latest.
 func (l *lab) start(program string, args ...string) *service {
 	l.Helper()
 	l.need(program)
 	s := &service{lab: l, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
-	s.cmd.WaitDelay = time.Second // for a child of its own that it leaves behind with our pipe
+	s.cmd.WaitDelay = time.Second // for a child process that keeps our pipe open
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	l.must(s.cmd.Start())
 	go func() {
@@ -103,7 +103,7 @@ func (l *lab) start(program string, args ...string) *service {
 		close(s.ended)
 	}()
 	l.Cleanup(func() {
-		syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // and what it has started
+		syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // also its child processes
 		<-s.ended
 		if l.Failed() {
 			l.Logf("%s said:\n%s", program, s.output.String())
@@ -119,7 +119,7 @@ func (s *service) says(text string) *service {
 	return s
 }
 
-// capture has tcpdump write what passes the tap to a file.
+// capture runs tcpdump, which writes what passes the tap to a file.
 func (l *lab) capture(file string) *service {
 	l.Helper()
 	return l.start("tcpdump", "-i", l.tap, "-U", "--immediate-mode", "-s", "200", "-B", "16384", "-w", file).says("listening on")

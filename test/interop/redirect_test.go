@@ -14,12 +14,12 @@ import (
 	"loam/wire"
 )
 
-// Redirects of the kernel's. It is Loam's router, and knows a better one on the same link,
+// Redirects from the kernel. The kernel is Loam's router, and knows a better router on the same link,
 // which is a kernel in another namespace:
 //
-//	Loam ── tap ── bridge, the router ── veth ── the better one, and what is behind it
+//	Loam ── tap ── bridge, the router ── veth ── the better router, and the network behind it
 
-// newDetourLab is such a lab. What is behind is beyond and beyond6.
+// newDetourLab returns such a lab. beyond and beyond6 are addresses behind the better router.
 func newDetourLab(t *testing.T, beyond, beyond6 string) *lab {
 	t.Helper()
 	l, kernel := openLab(t)
@@ -67,7 +67,7 @@ func newDetourLab(t *testing.T, beyond, beyond6 string) *lab {
 	return l
 }
 
-// TestRedirect: Loam does what the kernel says, so that it can do without the kernel.
+// TestRedirect checks that Loam follows redirects, so that it no longer needs the kernel.
 func TestRedirect(t *testing.T) {
 	const beyond, beyond6 = "198.51.100.1", "2001:db8:f::1"
 	l := newDetourLab(t, beyond, beyond6)
@@ -83,10 +83,10 @@ func TestRedirect(t *testing.T) {
 			_, err := l.stack.Ping(ctx, netip.MustParseAddr(to), 100)
 			return err
 		}
-		// The kernel may be a moment behind with its addresses of IPv6.
+		// The kernel may not use its IPv6 addresses yet.
 		l.eventually("an answer by way of the kernel", func() bool { return ping() == nil })
-		// What it says of one ping may come when that has been answered, and is for nobody then; what it
-		// says of two is the second time for who has followed already.
+		// A redirect caused by one ping may arrive after the reply, and is then ignored. After two
+		// pings, the second redirect may arrive when Loam has already followed the first.
 		l.eventually("the kernel names a better router", func() bool {
 			ping()
 			return followed() > before

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestRefused: a port where nobody listens refuses connections.
+// TestRefused checks that a closed port refuses connections.
 func TestRefused(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {
@@ -23,8 +23,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestUDPRefused: a connected socket whose peer is not there hears of it by ICMP,
-// and can go on.
+// TestUDPRefused checks that a connected socket gets an error by ICMP if its peer does not exist, and
+// can continue.
 func TestUDPRefused(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {
@@ -54,9 +54,9 @@ func TestUDPRefused(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: who connects to a host that does not answer ARP hears that it
-// cannot be reached, after three questions a second apart. So neither end answers
-// for an address that is not its own.
+// TestNobodyThere checks that connecting to a host that does not answer ARP fails as unreachable, after
+// three requests a second apart. It also shows that neither end answers for an address that is not its
+// own.
 func TestNobodyThere(t *testing.T) {
 	l := newLab(t, setup{})
 	nobody := host{addr: l.loam.addr.Next()}
@@ -72,7 +72,7 @@ func TestNobodyThere(t *testing.T) {
 	both.Wait()
 }
 
-// TestNoRoute: there is no way to a network that no route names.
+// TestNoRoute checks that a network without a route is unreachable.
 func TestNoRoute(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, h := range []host{l.loam, l.linux} {
@@ -83,13 +83,13 @@ func TestNoRoute(t *testing.T) {
 	}
 }
 
-// TestDialCanceled: giving up an attempt while its SYNs are dropped leaves nothing.
+// TestDialCanceled checks that cancelling an attempt whose SYNs are dropped leaves nothing behind.
 func TestDialCanceled(t *testing.T) {
 	l := newLab(t, setup{})
 	l.meet()
 	l.ip("link", "set", l.tap, "down")
 	ctx, cancel := context.WithCancel(l.ctx)
-	done := make(chan error, 1) // from the goroutine, once
+	done := make(chan error, 1) // the goroutine sends once
 	go func() {
 		_, err := l.loam.dial(ctx, "tcp", l.linux.at(80))
 		done <- err
@@ -101,7 +101,7 @@ func TestDialCanceled(t *testing.T) {
 	}
 }
 
-// TestHalfClose: who has ended its stream still receives the other one.
+// TestHalfClose checks that an end that has ended its stream still receives the other stream.
 func TestHalfClose(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {
@@ -119,7 +119,7 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// TestReset: closing with no time to linger resets the connection.
+// TestReset checks that closing with a linger time of zero resets the connection.
 func TestReset(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {
@@ -135,8 +135,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestResetUnread: closing while there is something unread resets the connection
-// (RFC 2525 section 2.17), so that the sender knows.
+// TestResetUnread checks that closing with unread data resets the connection (RFC 2525 section 2.17),
+// so that the sender knows.
 func TestResetUnread(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {
@@ -155,7 +155,7 @@ func TestResetUnread(t *testing.T) {
 	}
 }
 
-// TestStackCloses: a stack that is closed resets its connections.
+// TestStackCloses checks that closing a stack resets its connections.
 func TestStackCloses(t *testing.T) {
 	l := newLab(t, setup{})
 	_, atLinux := l.connect(l.directions()[0])
@@ -165,8 +165,8 @@ func TestStackCloses(t *testing.T) {
 	}
 }
 
-// TestTraceroute: to the tool that finds the way by datagrams to closed ports,
-// Loam is there, one hop away.
+// TestTraceroute checks that traceroute, which probes with datagrams to closed ports, finds Loam one
+// hop away.
 func TestTraceroute(t *testing.T) {
 	l := newLab(t, setup{})
 	out := l.run("traceroute", "-n", "-q", "2", "-w", "5", l.loam.addr.String())

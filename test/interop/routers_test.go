@@ -14,10 +14,10 @@ import (
 	"loam/wire"
 )
 
-// Routers of IPv6: dnsmasq advertises the kernel to Loam, and Loam itself to the kernel.
+// IPv6 routers: dnsmasq advertises the kernel to Loam, and Loam advertises itself to the kernel.
 
-// newRouterLab is a lab whose kernel has an address of IPv6 at its end, and forwards; Loam
-// has none.
+// newRouterLab returns a lab whose kernel has an IPv6 address at its end, and forwards. Loam has no
+// address.
 func newRouterLab(t *testing.T) (l *lab, network netip.Prefix) {
 	t.Helper()
 	l = newLab(t, setup{noAddress: true})
@@ -27,8 +27,8 @@ func newRouterLab(t *testing.T) (l *lab, network netip.Prefix) {
 	return l, network
 }
 
-// awaitLinkLocal waits until the kernel has a link-local address at its end, and has found nobody
-// else who does, and returns it.
+// awaitLinkLocal waits until the kernel has a link-local address at its end and has finished duplicate
+// address detection. It returns the address.
 func (l *lab) awaitLinkLocal() (kernel netip.Addr) {
 	l.Helper()
 	l.eventually("the kernel has a link-local address", func() bool {
@@ -43,7 +43,7 @@ func (l *lab) awaitLinkLocal() (kernel netip.Addr) {
 	return kernel
 }
 
-// forwardIPv6 makes the kernel a router with an address in the network that it returns.
+// forwardIPv6 makes the kernel a router with an address in the returned network.
 func (l *lab) forwardIPv6() netip.Prefix {
 	l.Helper()
 	prefix := netip.AddrFrom16([16]byte{0xfd, 0x78, 3: l.linux.addr.As4()[2]})
@@ -53,7 +53,7 @@ func (l *lab) forwardIPv6() netip.Prefix {
 	return netip.PrefixFrom(prefix, 64)
 }
 
-// openIPv6 switches IPv6 on at interfaces of the kernel.
+// openIPv6 enables IPv6 on interfaces of the kernel.
 func (l *lab) openIPv6(names ...string) {
 	l.Helper()
 	for _, name := range names {
@@ -61,8 +61,8 @@ func (l *lab) openIPv6(names ...string) {
 	}
 }
 
-// TestDnsmasqRouter: Loam makes itself an address of what dnsmasq advertises, reaches by
-// way of the kernel what is behind it, and asks the name server that it was told of.
+// TestDnsmasqRouter checks that Loam creates an address from dnsmasq's advertisement, reaches what is
+// behind the kernel through it, and queries the advertised name server.
 func TestDnsmasqRouter(t *testing.T) {
 	l, network := newRouterLab(t)
 	beyond := netip.MustParseAddr("fd99::1")
@@ -84,7 +84,7 @@ func TestDnsmasqRouter(t *testing.T) {
 	if got, err := l.stack.Resolver().LookupNetIP(l.ctx, "ip4", "web.test."); err != nil || len(got) != 1 {
 		t.Errorf("web.test is %v, %v", got, err)
 	}
-	l.eventually("the kernel answers by its address beyond", func() bool { // it may be a moment behind with that
+	l.eventually("the kernel answers by its address beyond", func() bool { // the kernel may not use that address yet
 		r, err := l.stack.Ping(l.ctx, beyond, 3000)
 		return err == nil && r.Len == 3000
 	})
@@ -98,8 +98,8 @@ func TestDnsmasqRouter(t *testing.T) {
 	}
 }
 
-// TestDnsmasqInform: dnsmasq says that there is more to be had by DHCPv6, which is another name
-// server than the one in its advertisements.
+// TestDnsmasqInform checks that Loam follows dnsmasq's advertisement of DHCPv6 for other information,
+// which is another name server than the one in its advertisements.
 func TestDnsmasqInform(t *testing.T) {
 	l, network := newRouterLab(t)
 	said, asked := l.linux.addr, netip.MustParseAddr("fd99::53")
@@ -114,8 +114,8 @@ func TestDnsmasqInform(t *testing.T) {
 	})
 }
 
-// TestDnsmasqAddresses: dnsmasq says that addresses are to be had by DHCPv6, and hands one out. Loam
-// reaches by it the kernel, which is on the link, and what is behind that.
+// TestDnsmasqAddresses checks that Loam gets an address by DHCPv6 from dnsmasq, and that it reaches the
+// kernel, which is on the link, and what is behind it.
 func TestDnsmasqAddresses(t *testing.T) {
 	l, network := newRouterLab(t)
 	beyond := netip.MustParseAddr("fd99::1")
@@ -147,7 +147,7 @@ func TestDnsmasqAddresses(t *testing.T) {
 	}
 }
 
-// TestLoamIsRouter: the kernel takes Loam for its router.
+// TestLoamIsRouter checks that the kernel accepts Loam as its router.
 func TestLoamIsRouter(t *testing.T) {
 	l := newLab(t, setup{noAddress: true})
 	l.openIPv6("lo", l.tap)
@@ -176,8 +176,8 @@ func TestLoamIsRouter(t *testing.T) {
 	c.Close()
 }
 
-// TestRunIPv6: a program of "loam run" on a tap serves HTTP to who comes by IPv6: at an
-// address that routers have led it to, and at one that it was given.
+// TestRunIPv6 checks that a program of "loam run" on a tap serves HTTP over IPv6: at an address learned
+// from routers, and at a configured address.
 func TestRunIPv6(t *testing.T) {
 	command := buildLoam(t)
 	for _, platform := range []string{"process", "vm"} {
@@ -186,7 +186,7 @@ func TestRunIPv6(t *testing.T) {
 			l.startDnsmasq(l.linux.addr.String(), "--interface="+l.tap, "--enable-ra", "--dhcp-range="+network.Addr().String()+",ra-only,64,1h")
 			l.serveAt(command, platform, func() netip.Addr {
 				var own netip.Addr
-				linux := l.run("ip", "-6", "address", "show", "dev", l.tap) // at times a neighbour of itself
+				linux := l.run("ip", "-6", "address", "show", "dev", l.tap) // the kernel's own addresses, which its neighbour table sometimes contains
 				l.eventually("the program has asked for routers", func() bool {
 					for _, word := range strings.Fields(l.run("ip", "-6", "neigh", "show", "dev", l.tap)) {
 						if a, err := netip.ParseAddr(word); err == nil && a.IsLinkLocalUnicast() && !strings.Contains(linux, " "+word+"/") {
@@ -208,7 +208,7 @@ func TestRunIPv6(t *testing.T) {
 	}
 }
 
-// newTapRouter is newRouterLab for a program that takes the tap itself.
+// newTapRouter is newRouterLab for a program that opens the tap itself.
 func newTapRouter(t *testing.T, platform string) (*lab, netip.Prefix) {
 	t.Helper()
 	l, kernel := openLab(t)
@@ -222,7 +222,7 @@ func newTapRouter(t *testing.T, platform string) (*lab, netip.Prefix) {
 	return l, l.forwardIPv6()
 }
 
-// serveAt starts a server and gets its page from the address that where finds.
+// serveAt starts a server and gets its page from the address that where returns.
 func (l *lab) serveAt(command, platform string, where func() netip.Addr, flags ...string) {
 	l.Helper()
 	args := append([]string{"run", "--platform", platform, "--net", "tap:" + l.tap}, flags...)

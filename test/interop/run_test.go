@@ -20,8 +20,8 @@ func buildLoam(t *testing.T) string {
 	return command
 }
 
-// TestRunDHCP: a program of "loam run" on a tap gets its address from dnsmasq, and
-// serves HTTP there: as a process, and in a virtual machine.
+// TestRunDHCP checks that a program of "loam run" on a tap gets its address from dnsmasq and serves
+// HTTP there, as a process and in a virtual machine.
 func TestRunDHCP(t *testing.T) {
 	command := buildLoam(t)
 	for _, platform := range []string{"process", "vm"} {
@@ -41,7 +41,7 @@ func TestRunDHCP(t *testing.T) {
 			program.says("listening on")
 			text, err := os.ReadFile(leases)
 			l.must(err)
-			lease := strings.Fields(string(text)) // when it ends, link-layer address, address, name
+			lease := strings.Fields(string(text)) // expiry time, link-layer address, address, name
 			if len(lease) < 3 || lease[2] != first.String() && lease[2] != first.Next().String() {
 				t.Fatalf("leases: %q", text)
 			}

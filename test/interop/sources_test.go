@@ -18,8 +18,8 @@ import (
 	"loam/stack"
 )
 
-// Filters of sources: Loam at one end of a tap and the kernel at the other are asked for the
-// same ones, and tell the link the same.
+// Source filters. Loam at one end of a tap and the kernel at the other are given the same filters, and
+// must report the same to the link.
 
 // Options of RFC 3678 (linux/in.h), and the mode MCAST_INCLUDE.
 const (
@@ -29,7 +29,7 @@ const (
 	mcastInclude         = 1
 )
 
-// storedAddress is a struct sockaddr_storage.
+// storedAddress returns a struct sockaddr_storage.
 func storedAddress(a netip.Addr) []byte {
 	b := make([]byte, 128)
 	if a.Is4() {
@@ -42,12 +42,12 @@ func storedAddress(a netip.Addr) []byte {
 	return b
 }
 
-// listener is a socket that hears one group on the tap.
+// listener is a socket that receives one group on the tap.
 type listener interface {
 	listen(stack.SourceFilter) error
 }
 
-// linuxListener is a socket of the kernel that hears a group on an interface.
+// linuxListener is a socket of the kernel that receives a group on an interface.
 type linuxListener struct {
 	fd, level, index int
 	group            netip.Addr
@@ -68,7 +68,7 @@ func (l *lab) listenLinux(group netip.Addr, index int) *linuxListener {
 	return c
 }
 
-// listen has the group heard by a filter.
+// listen sets the source filter of the group.
 func (c *linuxListener) listen(f stack.SourceFilter) error {
 	b := append(binary.NativeEndian.AppendUint64(nil, uint64(c.index)), storedAddress(c.group)...)
 	name := mcastFilter
@@ -93,7 +93,7 @@ func (c *linuxListener) listen(f stack.SourceFilter) error {
 	return syscall.SetsockoptString(c.fd, c.level, name, string(b))
 }
 
-// loamListener is one of Loam.
+// loamListener is a socket of Loam.
 type loamListener struct {
 	*stack.UDPConn
 	on     *stack.Interface
@@ -113,8 +113,8 @@ func (c *loamListener) listen(f stack.SourceFilter) error {
 	return c.JoinSourceSpecificGroup(c.group, f.Sources[0], c.on)
 }
 
-// reported is what a station has reported of a group, without repetitions, in a file that
-// tcpdump has written: records in the order of their types, as types and sources.
+// reported returns what a station has reported about a group, without repetitions, according to a file
+// written by tcpdump: records as types and sources, ordered by type.
 func (l *lab) reported(file, mac string, group netip.Addr) (said []string) {
 	l.Helper()
 	fields := "igmp.record_type igmp.num_src igmp.maddr igmp.saddr"
@@ -125,7 +125,7 @@ func (l *lab) reported(file, mac string, group netip.Addr) (said []string) {
 	for _, f := range strings.Fields(fields) {
 		args = append(args, "-e", f)
 	}
-	out, _ := l.try("tshark", args...) // an error would be that of a packet of which only a part is in the file
+	out, _ := l.try("tshark", args...) // the only expected error is an incomplete packet at the end of the file
 	for line := range strings.Lines(out) {
 		text := recordsOf(strings.TrimSuffix(line, "\n"), group)
 		if text != "" && (len(said) == 0 || said[len(said)-1] != text) {
@@ -135,11 +135,11 @@ func (l *lab) reported(file, mac string, group netip.Addr) (said []string) {
 	return said
 }
 
-// recordsOf picks the records of a group out of a report: its fields have a list each, of types,
-// numbers of sources, groups, and the sources of all.
+// recordsOf extracts the records of a group from a report. The fields are lists: types, numbers of
+// sources, groups, and the sources of all records.
 func recordsOf(line string, group netip.Addr) string {
 	fields := strings.Split(line, "\t")
-	if len(fields) != 4 { // what tshark says of itself
+	if len(fields) != 4 { // a message of tshark itself
 		return ""
 	}
 	var lists [4][]string
@@ -159,13 +159,13 @@ func recordsOf(line string, group netip.Addr) string {
 	return strings.Join(records, " ")
 }
 
-// TestSourcesAsLinux: what is said of each change is what the kernel says of it.
+// TestSourcesAsLinux checks that Loam reports each change as the kernel does.
 func TestSourcesAsLinux(t *testing.T) {
 	l := newLab(t, setup{})
 	l.need("tshark")
 	l.openIPv6(l.tap)
 	l.awaitLinkLocal()
-	time.Sleep(3 * time.Second) // it says all again then, and once more a second later
+	time.Sleep(3 * time.Second) // after that time the kernel repeats all reports, and once more a second later
 	kernel, err := net.InterfaceByName(l.tap)
 	l.must(err)
 	file := filepath.Join(t.TempDir(), "sources.pcap")
@@ -199,7 +199,7 @@ func TestSourcesAsLinux(t *testing.T) {
 			}
 			l.must(c.listen(filter))
 		}
-		time.Sleep(2 * time.Second) // for all to have said it as often as they do
+		time.Sleep(2 * time.Second) // until both have repeated their reports as often as they do
 	}
 	for _, c := range ends {
 		group := netip.MustParseAddr(c.group)
@@ -210,7 +210,7 @@ func TestSourcesAsLinux(t *testing.T) {
 	}
 }
 
-// after is the address that is n behind another.
+// after returns the address n places after a.
 func after(a netip.Addr, n int) netip.Addr {
 	for range n {
 		a = a.Next()

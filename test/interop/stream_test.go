@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// A stream is n bytes that anybody can make again: a block of random bytes,
-// repeated. The block's length divides no power of two and no segment, so bytes
-// that come at a wrong place change the hash.
+// A stream is n bytes that can be generated again: a block of random bytes, repeated. The length of the
+// block does not divide any power of two or any segment size, so bytes at a wrong place change the
+// hash.
 
 var block = func() []byte {
 	b := make([]byte, 1_000_003)
@@ -23,7 +23,7 @@ var block = func() []byte {
 	return b
 }()
 
-// piece is how much is written and read at once.
+// piece is the number of bytes per read and write.
 const piece = 256 << 10
 
 // sendStream writes a stream of n bytes.
@@ -40,7 +40,7 @@ func sendStream(w io.Writer, n int) error {
 	return nil
 }
 
-// receiveStream reads to the end and checks that it was a stream of n bytes.
+// receiveStream reads to the end and checks that the data is a stream of n bytes.
 func receiveStream(r io.Reader, n int) error {
 	h := sha256.New()
 	got, err := io.CopyBuffer(writerOnly{h}, readerOnly{r}, make([]byte, piece))
@@ -55,31 +55,30 @@ func receiveStream(r io.Reader, n int) error {
 	return nil
 }
 
-// readerOnly and writerOnly hide everything else that their value can do, so that
-// bytes go through our buffer, and so through Read and Write.
+// readerOnly and writerOnly hide all other methods of their value, so that io.CopyBuffer uses our
+// buffer, Read and Write.
 type (
 	readerOnly struct{ io.Reader }
 	writerOnly struct{ io.Writer }
 )
 
-var hashes sync.Map // of streams, by length
+var hashes sync.Map // hashes of streams by length
 
-// streamHash is the hash of a stream of n bytes.
+// streamHash returns the hash of a stream of n bytes.
 func streamHash(n int) [sha256.Size]byte {
 	if sum, ok := hashes.Load(n); ok {
 		return sum.([sha256.Size]byte)
 	}
 	h := sha256.New()
-	sendStream(h, n) // a hash takes everything
+	sendStream(h, n) // writing to a hash never fails
 	sum := [sha256.Size]byte(h.Sum(nil))
 	hashes.Store(n, sum)
 	return sum
 }
 
-// transfer sends a stream through a connection, ends it, and checks what comes
-// out at the other end.
+// transfer sends a stream over a connection, ends it, and checks what the other end receives.
 func transfer(from, to conn, n int) error {
-	sent := make(chan error, 1) // from the goroutine, once
+	sent := make(chan error, 1) // the goroutine sends once
 	go func() {
 		err := sendStream(from, n)
 		if err == nil {
@@ -100,14 +99,14 @@ func transfer(from, to conn, n int) error {
 	return nil
 }
 
-// rate tells how fast n bytes went since began.
+// rate formats the rate of n bytes since began.
 func rate(n int, began time.Time) string {
 	d := time.Since(began)
 	return fmt.Sprintf("%d MiB in %v: %.2f Gb/s", n>>20, d.Round(time.Millisecond), float64(n)*8/d.Seconds()/1e9)
 }
 
-// echo gives back everything that comes on the connections to a listener, and
-// ends each when its peer does. It ends when the listener is closed.
+// echo sends everything back that arrives on connections to a listener, and closes each when its peer
+// does. It returns when the listener is closed.
 func echo(ln net.Listener) {
 	for {
 		c, err := ln.Accept()

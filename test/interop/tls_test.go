@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestHTTP2: many streams at once on one connection under TLS, each with a body each
-// way, between net/http on Loam and net/http on the kernel.
+// TestHTTP2 checks many concurrent streams on one TLS connection, each with a body in both directions,
+// between net/http on Loam and net/http on the kernel.
 func TestHTTP2(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {
@@ -35,7 +35,7 @@ func TestHTTP2(t *testing.T) {
 		client := server.Client()
 		transport := client.Transport.(*http.Transport)
 		transport.DialContext = d.client.dial
-		transport.TLSClientConfig.ServerName = "example.com" // which its certificate is for
+		transport.TLSClientConfig.ServerName = "example.com" // the name in its certificate
 		var g errgroup.Group
 		for i := range scale(60, 20) {
 			g.Go(func() error { return post(l.ctx, client, server.URL, 100*i*i) })
@@ -47,7 +47,7 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
-// post sends a stream of size bytes and checks that one comes back.
+// post sends a stream of size bytes and checks that the same comes back.
 func post(ctx context.Context, client *http.Client, url string, size int) error {
 	body, w := io.Pipe()
 	go func() { w.CloseWithError(sendStream(w, size)) }()

@@ -12,8 +12,8 @@ import (
 // quickSize is the size of a transfer in MiB in a quick run.
 const quickSize = 8
 
-// TestTransfer: a stream arrives as it was sent, whoever connects, whoever sends,
-// and when both send at once.
+// TestTransfer checks that a stream arrives unchanged, whichever end connects and sends, and when both
+// send at once.
 func TestTransfer(t *testing.T) {
 	each(t, func(l *lab, v variant) {
 		size := scale(v.size, quickSize) << 20
@@ -28,10 +28,10 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
-// send transfers a stream and logs how fast that was.
+// send transfers a stream and logs its rate.
 func (l *lab) send(what string, from, to conn, size int) {
 	l.Helper()
-	streamHash(size) // now, since it takes time
+	streamHash(size) // computed now, because it takes time
 	began := time.Now()
 	if err := transfer(from, to, size); err != nil {
 		l.Fatalf("%s: %v", what, err)
@@ -39,7 +39,7 @@ func (l *lab) send(what string, from, to conn, size int) {
 	l.Logf("%s: %s", what, rate(size, began))
 }
 
-// exchange transfers a stream each way at once.
+// exchange transfers a stream in each direction at once.
 func (l *lab) exchange(what string, a, b conn, size int) {
 	l.Helper()
 	streamHash(size)

@@ -16,15 +16,15 @@ import (
 	"loam/wire"
 )
 
-// udpSizes are sizes of datagrams: none, a little, one packet that is just full
-// and one byte more, the same for two, and the most that there is.
+// udpSizes returns sizes of datagrams: empty, short, exactly one full packet and one byte more, the
+// same for two packets, and the longest possible.
 func udpSizes(mtu int) []int {
 	const headers = wire.IPv4MinLen + wire.UDPLen
-	full := (mtu - wire.IPv4MinLen) &^ 7 // what a fragment carries
+	full := (mtu - wire.IPv4MinLen) &^ 7 // payload of a fragment
 	return []int{0, 1, 2, 3, 512, mtu - headers, mtu - headers + 1, 2*full - wire.UDPLen, 2*full - wire.UDPLen + 1, 30000, stack.MaxUDP}
 }
 
-// TestUDPSizes: datagrams of all sizes arrive whole, there and back.
+// TestUDPSizes checks that datagrams of all sizes arrive complete, in both directions.
 func TestUDPSizes(t *testing.T) {
 	each(t, func(l *lab, v variant) {
 		for _, d := range l.directions() {
@@ -38,7 +38,7 @@ func TestUDPSizes(t *testing.T) {
 	})
 }
 
-// TestUDPStranger: the first datagram to a host is not lost, however long it is.
+// TestUDPStranger checks that the first datagram to a host is not lost, whatever its length.
 func TestUDPStranger(t *testing.T) {
 	for i := range 2 {
 		each(t, func(l *lab, v variant) {
@@ -51,8 +51,7 @@ func TestUDPStranger(t *testing.T) {
 	}
 }
 
-// TestUDPTooLong: what does not fit into a datagram is refused with the same
-// error as by Linux.
+// TestUDPTooLong checks that data too long for a datagram is rejected with the same error as on Linux.
 func TestUDPTooLong(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {
@@ -63,8 +62,8 @@ func TestUDPTooLong(t *testing.T) {
 	}
 }
 
-// TestUDPMany: many datagrams of random sizes, as many on their way at a time as
-// fit into the receiver's buffer, all arrive, and over one queue in order.
+// TestUDPMany checks that many datagrams of random sizes all arrive, and in order over one queue. At
+// most as many are in transit as fit into the receiver's buffer.
 func TestUDPMany(t *testing.T) {
 	each(t, func(l *lab, v variant) {
 		for _, d := range l.directions() {
@@ -76,7 +75,7 @@ func TestUDPMany(t *testing.T) {
 	})
 }
 
-// udpPair returns a connected socket and the one that it is connected to.
+// udpPair returns a connected socket and the socket that it is connected to.
 func (l *lab) udpPair(d direction) (client net.Conn, server net.PacketConn) {
 	l.Helper()
 	server, err := d.server.listenPacket("udp4", d.server.at(0))
@@ -90,7 +89,7 @@ func (l *lab) udpPair(d direction) (client net.Conn, server net.PacketConn) {
 	return client, server
 }
 
-// there sends a datagram and has it come back.
+// there sends a datagram and sends it back.
 func there(client net.Conn, server net.PacketConn, size int) error {
 	data := block[size : 2*size]
 	if _, err := client.Write(data); err != nil {
@@ -117,10 +116,9 @@ func there(client net.Conn, server net.PacketConn, size int) error {
 	return nil
 }
 
-// udpBulk sends count datagrams, at most a window of them before the receiver has
-// them all.
+// udpBulk sends count datagrams, with at most a window of them in transit.
 func udpBulk(client net.Conn, server net.PacketConn, count, queues int) error {
-	const window = 32 // of these, in buffers of at most 8 kB, Linux keeps 212,992 bytes
+	const window = 32 // in buffers of at most 8 kB each, of which Linux holds 212,992 bytes
 	r := rand.New(rand.NewPCG(1, 2))
 	got := make([]byte, stack.MaxUDP+1)
 	for done := 0; done < count; done += window {
@@ -136,8 +134,8 @@ func udpBulk(client net.Conn, server net.PacketConn, count, queues int) error {
 			if err != nil {
 				return fmt.Errorf("datagram %d: %w", done+i, err)
 			}
-			// Which one is it? With several queues fragments and whole packets may overtake
-			// each other, as with any network card.
+			// Find out which one it is. With several queues, fragments and complete packets may
+			// overtake each other, as with any network card.
 			k := i
 			if queues > 1 {
 				k = slices.Index(sizes[:], n)

@@ -13,7 +13,7 @@ import (
 	"loam/stack"
 )
 
-// urgent is what a program does with urgent data, at either end.
+// urgent is the interface of a program to urgent data, at either end.
 type urgent interface {
 	sendUrgent(b []byte) (int, error)   // send(2) with MSG_OOB
 	recvUrgent(keep bool) (byte, error) // recv(2) with MSG_OOB, and with MSG_PEEK
@@ -88,7 +88,7 @@ func urgentEnd(c conn) urgent {
 	return linuxUrgent{c.(*net.TCPConn)}
 }
 
-// TestUrgent: urgent data means the same to both ends, whoever sends it.
+// TestUrgent checks that urgent data means the same at both ends, in both directions.
 func TestUrgent(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {
@@ -130,7 +130,7 @@ func TestUrgent(t *testing.T) {
 	}
 }
 
-// wantStream reads to the mark.
+// wantStream reads to the mark and compares.
 func wantStream(t *testing.T, to urgent, want string) {
 	t.Helper()
 	var got []byte
@@ -149,7 +149,7 @@ func wantStream(t *testing.T, to urgent, want string) {
 	}
 }
 
-// wantUrgent receives the urgent byte, which can be done once.
+// wantUrgent receives the urgent byte and checks that it can be received only once.
 func wantUrgent(l *lab, to urgent, want byte) {
 	l.Helper()
 	l.eventually("the urgent byte", func() bool {

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// variant is a link that a test is repeated on.
+// variant is a link on which a test is repeated.
 type variant struct {
 	name  string
 	setup setup
-	size  int // of what TestTransfer sends in MiB, where the run is not a quick one
+	size  int // MiB that TestTransfer sends, unless the run is a quick one
 }
 
-// variants are the links that bulk goes over.
+// variants are the links for bulk transfers.
 var variants = []variant{
 	{"offloads", setup{}, 1024},
 	{"no offloads", setup{noOffloads: true}, 1024},
@@ -27,7 +27,7 @@ var variants = []variant{
 	{"two queues without offloads", setup{queues: 2, noOffloads: true}, 128},
 }
 
-// mtu is the MTU of both ends.
+// linkMTU returns the MTU of both ends.
 func (s setup) linkMTU() int { return cmp.Or(s.mtu, 1500) }
 
 // each runs a test in a lab of its own for each variant.
@@ -37,9 +37,8 @@ func each(t *testing.T, test func(l *lab, v variant)) {
 	}
 }
 
-// eachSize runs a test for each variant and each of the sizes that matter with
-// its MTU, the largest first: so it is the largest packet that finds the two ends
-// strangers to each other.
+// eachSize runs a test for each variant and each of the sizes that matter for its MTU, the largest
+// first, so that the first packet between the two ends is the largest.
 func eachSize(t *testing.T, sizes func(mtu int) []int, test func(l *lab, size int)) {
 	each(t, func(l *lab, v variant) {
 		list := sizes(v.setup.linkMTU())

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// TestCurl: curl loads from, and stores to, net/http on Loam: a large body each
-// way, a range, many requests on one connection, and many connections at once.
+// TestCurl checks that curl downloads from, and uploads to, net/http on Loam: a large body in each
+// direction, a range, many requests on one connection, and many connections at once.
 func TestCurl(t *testing.T) {
 	l := newLab(t, setup{})
 	size := scale(256, 8) << 20
@@ -53,8 +53,8 @@ func TestCurl(t *testing.T) {
 	}
 }
 
-// TestLoaded: ab, with a connection for each request and with connections that are
-// kept, and wrk get an answer to every request.
+// TestLoaded checks that every request of wrk and ab is answered. ab runs with a connection per request
+// and with persistent connections.
 func TestLoaded(t *testing.T) {
 	l := newLab(t, setup{})
 	url := l.serveWeb(0) + "/echo/7"
@@ -73,8 +73,8 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
-// serveWeb serves a stream of size bytes, the sum of what is stored, and echoes,
-// on Loam. It returns the address for a URL.
+// serveWeb runs a server on Loam that serves a stream of size bytes, returns the checksum of uploads,
+// and echoes. It returns the base URL.
 func (l *lab) serveWeb(size int) string {
 	l.Helper()
 	var mux http.ServeMux
@@ -97,11 +97,11 @@ func (l *lab) serveWeb(size int) string {
 	server := &http.Server{Handler: &mux}
 	go server.Serve(ln)
 	l.Cleanup(func() { server.Close() })
-	return "http://" + l.loam.at(80) // with its number: a bare machine has no /etc/services
+	return "http://" + l.loam.at(80) // with the port number, because a minimal system has no /etc/services
 }
 
-// TestNginx: net/http on Loam loads a large file from nginx, which sends it by
-// sendfile, three times on one connection, and a page that is not there.
+// TestNginx checks that net/http on Loam downloads a large file from nginx, which sends it with
+// sendfile, three times on one connection, and a page that does not exist.
 func TestNginx(t *testing.T) {
 	l := newLab(t, setup{})
 	size := scale(256, 8) << 20
@@ -124,13 +124,12 @@ func TestNginx(t *testing.T) {
 	}
 }
 
-// startNginx has nginx serve a stream of size bytes, and returns the address for a
-// URL.
+// startNginx runs nginx with a stream of size bytes, and returns the base URL.
 func (l *lab) startNginx(size int) string {
 	l.Helper()
 	l.need("nginx")
 	dir := l.TempDir()
-	l.must(os.Chmod(dir, 0o755)) // for its worker, which is not root
+	l.must(os.Chmod(dir, 0o755)) // for its worker process, which is not root
 	l.must(os.Chmod(filepath.Dir(dir), 0o755))
 	f, err := os.Create(filepath.Join(dir, "stream"))
 	l.must(err)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestZeroWindow: a reader that stops closes the window; the sender waits and
-// probes, and when the reader goes on, all arrives.
+// TestZeroWindow checks that a reader that stops closes the window, that the sender waits and probes,
+// and that everything arrives when the reader continues.
 func TestZeroWindow(t *testing.T) {
 	for _, v := range []variant{{"offloads", setup{}, 0}, {"no offloads", setup{noOffloads: true}, 0}} {
 		t.Run(v.name, func(t *testing.T) {
@@ -17,7 +17,7 @@ func TestZeroWindow(t *testing.T) {
 			for _, d := range l.directions() {
 				const size = 64 << 20 // more than all buffers hold
 				sender, reader := l.connect(d)
-				sent := make(chan error, 1) // from the goroutine, once
+				sent := make(chan error, 1) // the goroutine sends once
 				go func() {
 					err := sendStream(sender, size)
 					if err == nil {
@@ -51,8 +51,8 @@ func (l *lab) probing(d direction, sender conn) bool {
 	return strings.Contains(out, "timer:(persist,") && strings.Contains(out, " backoff:")
 }
 
-// TestSmallReads: a reader that takes a little at a time, and seldom, gets it all;
-// it does not lead the sender into small segments (RFC 9293 section 3.8.6.2.2).
+// TestSmallReads checks that a reader that reads little and rarely gets everything, and does not cause
+// small segments (RFC 9293 section 3.8.6.2.2).
 func TestSmallReads(t *testing.T) {
 	l := newLab(t, setup{})
 	for _, d := range l.directions() {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestFaultyYardstick sends the same stream over the same faults from Loam and from
-// Linux, both to Linux, and logs the ratio of the two. It asks only that the streams
-// arrive: how fast is for people to read, with -v.
+// TestFaultyYardstick sends the same stream over the same faults from Loam and from Linux, both to
+// Linux, and logs the ratio of the times. It checks only that the streams arrive; the speed is for
+// people to read, with -v.
 func TestFaultyYardstick(t *testing.T) {
 	for i, v := range faultVariants {
 		t.Run(v.name, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestFaultyYardstick(t *testing.T) {
 	}
 }
 
-// sendingTime is how long the end behind the faults takes to send a stream.
+// sendingTime returns how long the end behind the faults takes to send a stream.
 func sendingTime(l *lab, size int) time.Duration {
 	l.Helper()
 	streamHash(size)

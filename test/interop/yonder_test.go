@@ -20,21 +20,21 @@ import (
 	"loam/link/tap"
 )
 
-// Linux against Linux over the same faults is what Loam is measured by. The second
-// kernel is the first one in another network namespace, which belongs to a thread.
+// Linux against Linux over the same faults is the yardstick for Loam. The second kernel is the first
+// one in another network namespace, which belongs to a thread.
 
 // yonder is a network namespace of its own.
 type yonder struct {
-	do chan func() // one place: run sends and waits, the thread receives, the end of the test closes it
+	do chan func() // buffer of one: run sends and waits, the thread receives, the end of the test closes it
 }
 
-// newYonder makes a namespace that ends with the test.
+// newYonder creates a namespace that is removed at the end of the test.
 func newYonder(t testing.TB) *yonder {
 	t.Helper()
 	y := &yonder{do: make(chan func(), 1)}
-	made := make(chan error, 1) // from the thread, once
+	made := make(chan error, 1) // the thread sends once
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		made <- syscall.Unshare(syscall.CLONE_NEWNET)
 		for f := range y.do {
 			f()
@@ -47,7 +47,7 @@ func newYonder(t testing.TB) *yonder {
 	return y
 }
 
-// run runs f in the namespace. What it opens stays there.
+// run calls f in the namespace. Sockets that f opens stay in the namespace.
 func (y *yonder) run(f func()) {
 	done := make(chan struct{}) // closed by the thread
 	y.do <- func() {
@@ -57,7 +57,7 @@ func (y *yonder) run(f func()) {
 	<-done
 }
 
-// host is the kernel there, in the terms of package net, for TCP.
+// host returns the kernel in the namespace as a host, for TCP.
 func (y *yonder) host(addr netip.Addr) host {
 	here := linuxHost(addr)
 	return host{
@@ -73,11 +73,11 @@ func (y *yonder) host(addr netip.Addr) host {
 	}
 }
 
-// tap makes an interface there with an address and opens its other end.
+// tap creates an interface with an address in the namespace and opens its other end.
 func (y *yonder) tap(s setup, name string, addr netip.Addr) (d link.Device, err error) {
 	y.run(func() {
-		// Like for like: Loam has no congestion control that overlooks loss, as BBR does, and
-		// Reno is the one that every kernel lets a namespace choose.
+		// For a fair comparison: Loam is compared with a congestion control that reacts to loss, unlike
+		// BBR, and Reno is the one that every kernel allows a namespace to select.
 		if err = os.WriteFile("/proc/sys/net/ipv4/tcp_congestion_control", []byte("reno"), 0); err != nil {
 			return
 		}
@@ -98,8 +98,8 @@ func (y *yonder) tap(s setup, name string, addr netip.Addr) (d link.Device, err 
 	return d, err
 }
 
-// newLinuxLab is newLab with another kernel in place of Loam: the field loam is that
-// one, and setup.wrap wraps its end of the link.
+// newLinuxLab is newLab with another kernel instead of Loam. The field loam is that kernel, and
+// setup.wrap wraps its end of the link.
 func newLinuxLab(t testing.TB, s setup) *lab {
 	t.Helper()
 	l, kernel := openLab(t)
@@ -116,7 +116,7 @@ func newLinuxLab(t testing.TB, s setup) *lab {
 	return l
 }
 
-// bridge joins two devices until the test ends, and closes them then.
+// bridge connects two devices until the test ends, and then closes them.
 func (l *lab) bridge(a, b link.Device) {
 	var copies sync.WaitGroup
 	for i := range a.Queues() {
@@ -131,7 +131,7 @@ func (l *lab) bridge(a, b link.Device) {
 	})
 }
 
-// carry sends what one queue receives over another, until either is closed.
+// carry sends the frames that one queue receives over another, until either is closed.
 func carry(from, to link.Queue) {
 	fs := make([]*link.Frame, link.BatchSize)
 	for {

@@ -18,8 +18,8 @@ import (
 	"loam/test/kvm/report"
 )
 
-// A program boots by KVM, answers, has its clocks from it, computes right while it is
-// asked by many, and ends with its status: on two models of machines.
+// A program boots with KVM, answers, gets the right time from KVM's clocks, computes correctly under
+// load, and exits with its status, on two machine models.
 func TestMachines(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")
@@ -47,15 +47,15 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// bootTime bounds all of it, which takes half a minute.
+// bootTime is the longest time for everything, which takes half a minute.
 const bootTime = 8 * time.Minute
 
-// boot runs Linux on a processor that has virtualisation, as QEMU emulates it, until it
-// powers off, and returns what it said.
+// boot runs Linux in QEMU on an emulated processor with virtualisation until it powers off. It returns
+// its output.
 func boot(t *testing.T, qemu, kernel, archive string) string {
 	all := ""
 	if os.Getenv(report.All) != "" {
-		all = " " + report.All + "=1" // Linux hands it on to its first process
+		all = " " + report.All + "=1" // Linux passes it on to its first process
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), bootTime)
 	defer cancel()
@@ -66,7 +66,7 @@ func boot(t *testing.T, qemu, kernel, archive string) string {
 		"-append", "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on audit=0"+
 			all)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // it dies with the thread that started it
+	runtime.LockOSThread() // the process is killed when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	out, err := cmd.CombinedOutput()
 	if err := errors.Join(err, ctx.Err()); err != nil {
@@ -75,14 +75,14 @@ func boot(t *testing.T, qemu, kernel, archive string) string {
 	return string(out)
 }
 
-// modules are those of KVM, each after those that it needs itself.
+// modules are the KVM modules. Each comes after the modules that it depends on.
 var modules = []string{"virt/lib/irqbypass.ko", "arch/x86/kvm/kvm.ko", "arch/x86/kvm/kvm-amd.ko"}
 
-// firmware is what QEMU starts these machines by.
+// firmware are the files that QEMU needs to start these machines.
 var firmware = []string{"qboot.rom", "bios-256k.bin", "bios-microvm.bin", "linuxboot_dma.bin", "pvh.bin", "kvmvapic.bin"}
 
-// pack makes the file system that Linux starts from: its first process, QEMU with what that
-// is linked with, modules, and the program on Loam.
+// pack returns the initial file system of Linux: its first process, QEMU with its libraries, modules,
+// and the program on Loam.
 func pack(t *testing.T, kernel *debian.Kernel, qemu string) []byte {
 	t.Helper()
 	files := map[string]string{
@@ -120,7 +120,7 @@ func pack(t *testing.T, kernel *debian.Kernel, qemu string) []byte {
 	return a.End()
 }
 
-// addFolder adds a folder, and those above it, that have not been made yet.
+// addFolder adds a folder and its parents unless they have been added.
 func addFolder(a *debian.Archive, made map[string]bool, dir string) {
 	if made[dir] {
 		return
@@ -130,7 +130,7 @@ func addFolder(a *debian.Archive, made map[string]bool, dir string) {
 	a.Folder(dir[1:])
 }
 
-// build builds a program that needs no libraries, by the go command or by loam's.
+// build builds a static program with command, go or loam.
 func build(t *testing.T, command, pkg string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "program")
@@ -142,7 +142,7 @@ func build(t *testing.T, command, pkg string) string {
 	return file
 }
 
-// libraries are what a program is linked with, as absolute paths, by ldd.
+// libraries returns the absolute paths of the libraries of a program, according to ldd.
 func libraries(t *testing.T, program string) []string {
 	t.Helper()
 	out, err := exec.Command("ldd", program).Output()
@@ -160,7 +160,7 @@ func libraries(t *testing.T, program string) []string {
 	return all
 }
 
-// findFirmware finds a file that came with QEMU.
+// findFirmware returns the path of a file that belongs to QEMU.
 func findFirmware(t *testing.T, qemu, name string) string {
 	t.Helper()
 	folders, err := exec.Command(qemu, "-L", "help").Output()

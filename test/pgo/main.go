@@ -1,10 +1,10 @@
-// Command pgo makes the profile by which Loam's own packages are compiled for guests
-// (unikernel/guest.pgo; decision 37): it runs a server on Loam, as a process and in a virtual
-// machine, has wrk and curl ask it over a tap, and keeps of the server's profiles what Loam's
-// packages call. As root, in the folder of the module; it takes three minutes.
+// Command pgo creates the profile with which Loam's own packages are compiled for guests
+// (unikernel/guest.pgo; decision 37). It runs a server on Loam, as a process and in a virtual machine,
+// loads it with wrk and curl over a tap, and keeps the calls by Loam's packages from the server's
+// profiles. Run it as root, in the folder of the module; it takes three minutes.
 //
-// Rejected: profiles of what users run. They are the users', and a build that depends on them
-// is another on each machine. Profiles of tests: they call what is seldom called.
+// Rejected: profiles of users' programs, which belong to the users and would make the build depend on
+// the machine; and profiles of tests, which call functions that are rarely called in practice.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"syscall"
 )
 
-// The network: of this process and those that it starts, and gone with them.
+// The network. It exists only for this process and its children.
 const (
 	tap     = "tap0"
 	host    = "10.9.0.1/24"
@@ -28,17 +28,17 @@ const (
 
 const (
 	result  = "unikernel/guest.pgo"
-	seconds = 15 // for which each profile is taken
+	seconds = 15 // duration of each profile
 )
 
-// platforms are what the server runs on.
+// platforms are the platforms that the server runs on.
 var platforms = [][]string{
 	{"--platform", "process"},
 	{"--platform", "vm", "--cpus", "1"},
 	{"--platform", "vm", "--cpus", "2"},
 }
 
-// loads are what it does meanwhile: commands of the shell.
+// loads are shell commands that load the server.
 var loads = []string{
 	fmt.Sprintf("wrk -t1 -c1 -d%d %s", seconds, page),
 	fmt.Sprintf("wrk -t1 -c16 -d%d %s", seconds, page),
@@ -57,8 +57,9 @@ func main() {
 	}
 }
 
+// run takes the profiles and writes the result. dir is a temporary folder.
 func run(dir string) error {
-	runtime.LockOSThread() // whose network is another now
+	runtime.LockOSThread() // because Unshare changes the network namespace of the thread
 	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("run it as root: %w", err)
 	}
@@ -96,7 +97,7 @@ func run(dir string) error {
 	return os.WriteFile(result, []byte(own), 0o644)
 }
 
-// shell runs a command, which says nothing unless it fails.
+// shell runs a command. Its output is returned only in an error.
 func shell(command string) error {
 	out, err := exec.Command("sh", "-c", command).CombinedOutput()
 	if err != nil {
@@ -105,10 +106,10 @@ func shell(command string) error {
 	return nil
 }
 
-// profile runs the server once, and takes a profile of it for each load. Their files begin
-// with prefix.
+// profile runs the server once and takes a profile for each load. The names of the files begin with
+// prefix.
 func profile(dir string, platform []string, prefix string) (files []string, err error) {
-	// The source lies outside of Loam's module, as users' does.
+	// The source is outside Loam's module, like a user's program.
 	source := filepath.Join(dir, "main.go")
 	if err := shell("cp test/pgo/program/main.go " + source); err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func profile(dir string, platform []string, prefix string) (files []string, err 
 	return files, nil
 }
 
-// ownCalls keeps the calls by Loam's packages, under the names that these have here.
+// ownCalls keeps the calls by Loam's packages, under the import paths of this module.
 func ownCalls(edges string) (string, error) {
 	const header, inGuest, here = "GO PREPROFILE V1", "loamguest/", "loam/"
 	lines := strings.Split(strings.TrimSuffix(edges, "\n"), "\n")

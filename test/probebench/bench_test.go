@@ -25,13 +25,13 @@ var (
 // few are the targets of the short run.
 const few = "10.0.0.0/18"
 
-// row is what one contestant reached in all its turns.
+// row is the result of one prober over all its turns.
 type row struct {
 	Name string `json:"name"`
 	Runs []run  `json:"runs"`
 }
 
-// median is the median of a figure.
+// median returns the median of a figure.
 func (r *row) median(figure func(run) float64) float64 {
 	var all []float64
 	for _, one := range r.Runs {
@@ -41,32 +41,31 @@ func (r *row) median(figure func(run) float64) float64 {
 	return all[len(all)/2]
 }
 
-// scene is one way that the far end behaves.
+// scene is one behaviour of the far end.
 type scene struct {
 	Name string `json:"name"`
-	bits int    // by which the prefix that answers is longer than the one that is asked
-	part int    // by which that is longer than the one of the other scenes, with -full
-	busy int    // loops a processor that do nothing, beside the contestants
-	// Asked is how many addresses were.
+	bits int    // how many bits longer the answering prefix is than the probed prefix
+	part int    // with -full, how many bits longer the probed prefix is than in the other scenes
+	busy int    // busy loops per processor that run beside the probers
+	// Asked is the number of probed addresses.
 	Asked uint64 `json:"asked"`
 	Rows  []row  `json:"rows"`
-	// Bound is what could be found at the most: bound_test.go.
+	// Bound is the upper bound for any prober: see bound_test.go.
 	Bound row `json:"bound"`
-	// Ratios are by what matters in this scene.
+	// Ratios compare by the figure that matters in this scene.
 	Ratios []outcome `json:"ratios"`
 }
 
-// Scenes: where everybody answers, the answers are the work; where few do, the
-// questions are. Where others want the processors too, answers wait, and who has no room
-// for them loses them.
+// If all addresses answer, the replies are the work. If few answer, the probes are. If other programs
+// use the processors too, replies wait, and a prober without room for them loses them.
 var scenes = []scene{
 	{Name: "everybody answers"},
 	{Name: "one in 128 answers", bits: 7},
 	{Name: "everybody answers, on a busy machine", part: 2, busy: 2},
 }
 
-// All contestants ask the same addresses in turn. We find every one that answers,
-// each time; the others may lose some.
+// All probers probe the same addresses in turn. Loam finds every address that answers, in every turn;
+// the others may lose some.
 func TestBeside(t *testing.T) {
 	if race.Enabled {
 		t.Skip("what is measured are programs without the race detector")
@@ -79,7 +78,7 @@ func TestBeside(t *testing.T) {
 	for i := range scenes {
 		s := &scenes[i]
 		if s.busy > 0 && !*full {
-			continue // it would be the first again
+			continue // it would be the first scene again
 		}
 		t.Run(s.Name, func(t *testing.T) { s.play(t, dir, prefix) })
 	}
@@ -88,7 +87,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// play runs all contestants in turn.
+// play runs all probers in turn.
 func (s *scene) play(t *testing.T, dir string, prefix netip.Prefix) {
 	turns, limit := 1, time.Minute
 	if *full {
@@ -107,8 +106,8 @@ func (s *scene) play(t *testing.T, dir string, prefix netip.Prefix) {
 			r := l.run(t, c, read, limit)
 			t.Logf("%-8s %9d sent in %6.2f s (%.0f a second), %9d found, %.0f a second, %.0f a second of processor time",
 				c.name, r.Sent, r.Sending, r.SentRate(), r.Found, r.Rate(), r.PerCPU())
-			// Who asks the silent only once may lose one. In a short turn on a busy machine
-			// others may lose all.
+			// A prober that probes silent addresses only once may lose one. In a short turn on a busy
+			// machine, the others may lose all.
 			loam := c.name == "loam"
 			if nothing := r.Found == 0 && (loam || *full); loam && r.Sent < asked || nothing || loam && s.bits == 0 && r.Found != answering {
 				t.Errorf("%s: %d probes, %d of %d found", c.name, r.Sent, r.Found, answering)
@@ -127,7 +126,7 @@ func (s *scene) play(t *testing.T, dir string, prefix netip.Prefix) {
 	}
 }
 
-// occupy has so many programs compute until the test is over.
+// occupy runs n busy loops until the test ends.
 func occupy(t *testing.T, n int) {
 	for range n {
 		c := exec.Command("sh", "-c", "while :; do :; done")
@@ -138,26 +137,25 @@ func occupy(t *testing.T, n int) {
 	}
 }
 
-// outcome is by how much we are better than a peer, turn by turn, and in the
-// median.
+// outcome is how much better Loam is than a peer: the ratio of each turn, and the median of these.
 type outcome struct {
 	Than   string  `json:"than"`
-	Found  float64 `json:"found"`   // ratio of addresses found a second
-	PerCPU float64 `json:"per_cpu"` // and a second of processor time
-	Sent   float64 `json:"sent"`    // ratio of probes sent a second
-	Bound  float64 `json:"bound"`   // of the bound's addresses a second to those of the peer
-	Met    bool    `json:"met"`     // by addresses found a second
+	Found  float64 `json:"found"`   // ratio of addresses found per second
+	PerCPU float64 `json:"per_cpu"` // ratio of addresses found per second of processor time
+	Sent   float64 `json:"sent"`    // ratio of probes sent per second
+	Bound  float64 `json:"bound"`   // ratio of the bound's addresses per second to the peer's
+	Met    bool    `json:"met"`     // by addresses found per second
 }
 
-// wanted is how many times as many addresses a second we want to find.
+// wanted is how many times as many addresses per second Loam should find.
 const wanted = 5
 
-// String is the outcome in words.
+// String formats the outcome.
 func (o outcome) String() string {
 	return fmt.Sprintf("%s: %.2f found, %.2f found per processor second, %.2f sent, %.2f the bound: %s", o.Than, o.Found, o.PerCPU, o.Sent, o.Bound, o.verdict())
 }
 
-// verdict says whether we have what we wanted, and whether anybody could.
+// verdict reports whether the aim is met, and whether any prober could meet it.
 func (o outcome) verdict() string {
 	switch {
 	case o.Met:
@@ -168,7 +166,7 @@ func (o outcome) verdict() string {
 	return "missed"
 }
 
-// judge compares the first row, and the bound, with the others.
+// judge compares the first row, and the bound, with the other rows.
 func judge(rows []row, bound *row) (all []outcome) {
 	for _, peer := range rows[1:] {
 		ratio := func(runs []run, figure func(run) float64) float64 {
@@ -190,7 +188,7 @@ func judge(rows []row, bound *row) (all []outcome) {
 	return all
 }
 
-// A ratio is of the runs of one turn, and the median of the turns counts.
+// A ratio compares the runs of one turn, and the median over the turns counts.
 func TestJudge(t *testing.T) {
 	rows := []row{
 		{"loam", []run{{100, 100, 1, 1}, {100, 100, 2, 1}, {100, 100, 1, 4}}},

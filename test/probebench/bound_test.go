@@ -21,11 +21,10 @@ import (
 	"loam/wire"
 )
 
-// The bound is what the far kernel can answer on this machine if asking costs next to
-// nothing, and listening nothing: each target is sent the same echo request, in no
-// order worth the name, by the cheapest way that we know, on all processors; answers are
-// dropped at the first look (tcx), and counted by the interface. Whoever finds addresses
-// does all of this, and has to choose, check and write down besides.
+// The bound is what the far kernel can answer on this machine if probing costs almost nothing and
+// receiving costs nothing. Each target is sent the same echo request, in a simple order, in the
+// cheapest way that we know, on all processors. Replies are dropped as early as possible (tcx) and
+// counted by the interface. A prober does all of this, and also has to select, check and record.
 
 // bound measures it.
 func (l *lab) bound(t testing.TB, read func() uint64) run {
@@ -39,12 +38,12 @@ func (l *lab) bound(t testing.TB, read func() uint64) run {
 	answers, before, w := received(file, l.near), processorTime(t), startWatch(read)
 	var lanes sync.WaitGroup
 	processors := runtime.NumCPU()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors + 2)) // the lanes leave no turns to the watch
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors + 2)) // the senders leave no processor to the watcher
 	for i := range processors {
 		lanes.Go(func() { l.ask(t, uint32(i), uint32(processors)) })
 	}
 	lanes.Wait()
-	time.Sleep(100 * time.Millisecond) // for the last answers
+	time.Sleep(100 * time.Millisecond) // for the last replies
 	var r run
 	var span time.Duration
 	r.CPU = (processorTime(t) - before).Seconds()
@@ -54,7 +53,7 @@ func (l *lab) bound(t testing.TB, read func() uint64) run {
 	return r
 }
 
-// ask asks every step-th target, from the first on.
+// ask probes every step-th target, starting at first.
 func (l *lab) ask(t testing.TB, first, step uint32) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -72,7 +71,7 @@ func (l *lab) ask(t testing.TB, first, step uint32) {
 	request := l.echoRequest(t)
 	a := l.targets.Addr().As4()
 	base, size := binary.BigEndian.Uint32(a[:]), uint32(1)<<(32-l.targets.Bits())
-	const stride = 0x9e3779b1 // odd, so that it comes to all; the golden ratio, so that neighbours do not follow one another
+	const stride = 0x9e3779b1 // odd, so it reaches all targets; the golden ratio, so neighbours are far apart
 	const dst, sum = wire.EthernetLen + 16, wire.EthernetLen + 10
 	next := first
 	fill := func(slot []byte) int {
@@ -93,7 +92,7 @@ func (l *lab) ask(t testing.TB, first, step uint32) {
 	}
 }
 
-// echoRequest is one as long as loam's, without a destination.
+// echoRequest returns an echo request as long as loam's, without a destination.
 func (l *lab) echoRequest(t testing.TB) []byte {
 	t.Helper()
 	i, err := net.InterfaceByName(l.near)
@@ -116,7 +115,7 @@ func (l *lab) echoRequest(t testing.TB) []byte {
 	return b
 }
 
-// dropAnswers has the near end drop all IPv4 that it receives.
+// dropAnswers makes the near end drop all IPv4 packets that it receives.
 func (l *lab) dropAnswers(t testing.TB) link.Link {
 	t.Helper()
 	const protocol, drop, next = 16, 2, -1
@@ -143,7 +142,7 @@ func (l *lab) dropAnswers(t testing.TB) link.Link {
 	return at
 }
 
-// processorTime is that of this process, and of the kernel's threads for softirqs.
+// processorTime returns the CPU time of this process and of the kernel's softirq threads.
 func processorTime(t testing.TB) time.Duration {
 	t.Helper()
 	var u unix.Rusage

@@ -17,24 +17,24 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// lab is a wire to a namespace whose kernel answers for a prefix, or a part of it.
+// lab is a wire to a namespace whose kernel answers for a prefix, or for part of it.
 type lab struct {
 	*netns.Far
 	near, far string
 	dir       string
-	targets   netip.Prefix // who is asked
-	answering netip.Prefix // who answers: the front of targets
+	targets   netip.Prefix // probed addresses
+	answering netip.Prefix // addresses that answer: the first part of targets
 	source    string
-	router    string // its Ethernet address
+	router    string // the router's Ethernet address
 }
 
-// The addresses of the wire lie outside of all targets.
+// The addresses of the wire are outside all targets.
 const (
 	nearAddress = "192.168.77.1"
 	farAddress  = "192.168.77.2"
 )
 
-// newLab makes one, with the files of prepare in dir.
+// newLab returns a lab. dir contains the files of prepare.
 func newLab(t testing.TB, dir string, targets, answering netip.Prefix) *lab {
 	l := &lab{Far: netns.NewFar(t), dir: dir, targets: targets, answering: answering, source: nearAddress}
 	l.near, l.far, _ = l.Wire(t)
@@ -55,7 +55,7 @@ func newLab(t testing.TB, dir string, targets, answering netip.Prefix) *lab {
 	netns.IP(t, "route", "add", targets.String(), "via", farAddress)
 	l.IP(t, "route", "add", "local", answering.String(), "dev", "lo")
 	if answering != targets {
-		l.IP(t, "route", "add", "blackhole", targets.String()) // the kernel says nothing of these
+		l.IP(t, "route", "add", "blackhole", targets.String()) // the kernel sends no error for these
 	}
 	return l
 }
@@ -69,7 +69,7 @@ func mac(t testing.TB, brief string) string {
 	return words[2]
 }
 
-// prepare makes a folder with our command, and an empty block list.
+// prepare returns a folder with the loam command and an empty block list.
 func prepare(t testing.TB) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -84,21 +84,21 @@ func prepare(t testing.TB) (dir string) {
 
 func (l *lab) file(name string) string { return filepath.Join(l.dir, name) }
 
-// watch tells of the frames that the far end's interface receives, from now until
-// stop is called: how many, and the time from the first to the last.
+// watch observes the frames that the far end's interface receives until done is called: their number,
+// and the times of the first and the last.
 type watch struct {
 	stop chan struct{} // closed by done
 	over chan struct{} // closed when the watcher has ended
-	// Written by the watcher until then.
+	// Written by the watcher until over is closed.
 	frames      uint64
 	first, last time.Time
 }
 
-// lookEvery is how exact the times are.
+// lookEvery is the resolution of the times.
 const lookEvery = 5 * time.Millisecond
 
-// counter opens the counters of the far namespace. What it returns may be called by
-// several goroutines at once.
+// counter opens the counters of the far namespace. Several goroutines may call the returned function at
+// once.
 func (l *lab) counter(t testing.TB) func() uint64 {
 	var file *os.File
 	var err error
@@ -110,7 +110,7 @@ func (l *lab) counter(t testing.TB) func() uint64 {
 	return func() uint64 { return received(file, l.far) }
 }
 
-// received is how many frames an interface has received, from /proc/net/dev.
+// received returns the number of frames that an interface has received, from /proc/net/dev.
 func received(file *os.File, want string) (frames uint64) {
 	var buffer [4096]byte
 	n, _ := file.ReadAt(buffer[:], 0)

@@ -17,24 +17,23 @@ import (
 	"loam/gen/bench"
 )
 
-// contestant is a program that asks all targets once and ends, or is ended when
-// it has asked for the last time.
+// contestant is a prober that probes all targets once. It exits by itself, or is interrupted after its
+// last probe.
 type contestant struct {
 	name string
 	args func(l *lab, results string) []string
-	// address finds the address in a line of the results.
+	// address extracts the address from a line of the results.
 	address func(line string) string
-	endless bool // it does not end by itself
+	endless bool // it does not exit by itself
 }
 
-// All wait a second for late answers, which does not count. masscan is told to send
-// as fast as it can, zmap as fast as ten gigabits; both leave private networks out
-// unless they are told otherwise.
+// All wait a second for late replies; that second does not count. masscan is told to send as fast as it
+// can, and zmap at ten gigabits per second. Both skip private networks unless told otherwise.
 var contestants = []contestant{
 	{name: "loam", address: between(`{"address":"`, `"`), args: func(l *lab, results string) []string {
 		args := []string{l.file("loam"), "gen", "probe", l.targets.String(), "--allow-private", "--wait", "1s", "-o", results, "-q"}
 		if l.answering != l.targets {
-			args = append(args, "--retries", "0") // the others ask the silent once
+			args = append(args, "--retries", "0") // the others probe silent addresses once
 		}
 		return args
 	}},
@@ -48,7 +47,7 @@ var contestants = []contestant{
 	}},
 }
 
-// between finds what stands between two texts.
+// between returns a function that extracts the text between two strings.
 func between(before, after string) func(string) string {
 	return func(line string) string {
 		rest, ok := strings.CutPrefix(line, before)
@@ -60,21 +59,21 @@ func between(before, after string) func(string) string {
 	}
 }
 
-// run is what became of one run.
+// run is the result of one run.
 type run struct {
-	Sent    uint64  `json:"sent"`            // probes, as the far end counts
-	Found   uint64  `json:"found"`           // addresses
-	Sending float64 `json:"sending_seconds"` // from the first probe to the last
-	CPU     float64 `json:"cpu_seconds"`     // of the program, and of the kernel's threads for softirqs: the far kernel's work included
+	Sent    uint64  `json:"sent"`            // probes, as counted by the far end
+	Found   uint64  `json:"found"`           // number of addresses
+	Sending float64 `json:"sending_seconds"` // seconds from the first probe to the last
+	CPU     float64 `json:"cpu_seconds"`     // seconds of CPU time of the program and of the kernel's softirq threads, the far kernel's work included
 }
 
-// Rate is how many addresses were found a second of sending.
+// Rate returns the addresses found per second of sending.
 func (r run) Rate() float64 { return float64(r.Found) / r.Sending }
 
-// SentRate is how many probes went out a second.
+// SentRate returns the probes sent per second.
 func (r run) SentRate() float64 { return float64(r.Sent) / r.Sending }
 
-// PerCPU is how many addresses were found a second of processor time.
+// PerCPU returns the addresses found per second of CPU time.
 func (r run) PerCPU() float64 { return float64(r.Found) / r.CPU }
 
 // run runs a contestant.
@@ -91,7 +90,7 @@ func (l *lab) run(t testing.TB, c contestant, read func() uint64, limit time.Dur
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1) // from the goroutine, once
+	ended := make(chan error, 1) // the goroutine sends once
 	go func() { ended <- cmd.Wait() }()
 	if err := await(c, cmd.Process.Pid, ended, read, limit); err != nil {
 		t.Fatalf("%s: %v\n%s", c.name, err, tail(out.String()))
@@ -105,8 +104,8 @@ func (l *lab) run(t testing.TB, c contestant, read func() uint64, limit time.Dur
 	return r
 }
 
-// await waits for the end of the program, or, if it knows none, until it has sent
-// nothing for a while, and ends it then.
+// await waits until the program exits. An endless program is interrupted when it has sent nothing for a
+// while.
 func await(c contestant, group int, ended <-chan error, read func() uint64, limit time.Duration) error {
 	const quiet = 2 * time.Second
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -134,7 +133,7 @@ func await(c contestant, group int, ended <-chan error, read func() uint64, limi
 	}
 }
 
-// end interrupts a group of processes, and kills what does not end by that.
+// end interrupts a process group, and kills processes that do not exit.
 func end(group int, ended <-chan error) {
 	syscall.Kill(-group, syscall.SIGINT)
 	select {
@@ -147,7 +146,7 @@ func end(group int, ended <-chan error) {
 
 func tail(s string) string { return s[max(0, len(s)-1000):] }
 
-// count is how many of the targets are in a file of results.
+// count returns the number of targets in a file of results.
 func (l *lab) count(t testing.TB, file string, address func(string) string) (n uint64) {
 	t.Helper()
 	in, err := os.Open(file)

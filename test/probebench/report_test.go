@@ -24,7 +24,7 @@ import (
 
 const docs = "../../docs/probe"
 
-// write makes docs/probe from what was measured.
+// write writes docs/probe.
 func write(t *testing.T, scenes []scene, prefix netip.Prefix) {
 	t.Helper()
 	if err := os.MkdirAll(docs, 0o777); err != nil {
@@ -46,7 +46,7 @@ func write(t *testing.T, scenes []scene, prefix netip.Prefix) {
 	}
 }
 
-// page is the document.
+// page returns the document.
 func page(scenes []scene, prefix netip.Prefix) string {
 	var b strings.Builder
 	all := uint64(1) << (32 - prefix.Bits())
@@ -111,7 +111,7 @@ const notes = `
   busy machine. loam lets out no more probes than it has room for answers to.
 `
 
-// release is that of the kernel.
+// release returns the version of the kernel.
 func release() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
@@ -120,7 +120,7 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// bars draws what is sent and found a second.
+// bars draws the rates of probes sent and addresses found.
 func bars(t *testing.T, rows []row) []byte {
 	t.Helper()
 	p := chart.New()
@@ -148,7 +148,7 @@ func bars(t *testing.T, rows []row) []byte {
 		chart.Entry(p, one.title, bar)
 	}
 	chart.Names(p, names...)
-	p.X.Max = 1.05 * slices.Max(sent) // the legend stands at the end of the shortest, the last
+	p.X.Max = 1.05 * slices.Max(sent) // the legend is at the end of the shortest bar, the last
 	var b bytes.Buffer
 	if err := chart.Write(&b, p, vg.Points(640), vg.Points(float64(90+40*len(rows)))); err != nil {
 		t.Fatal(err)

@@ -1,16 +1,15 @@
-// Package servers runs servers that nobody here wrote, straight from their
-// modules and unchanged, with "loam run", under load from clients that nobody
-// here wrote either; and examples/web, which is ours. It has no code but tests.
+// Package servers runs servers of other projects, directly from their modules and unchanged, with "loam
+// run", under load from clients of other projects. It also runs examples/web, which is part of this
+// tree. It has no code but tests.
 //
-// A server passes if its clients see no error for as long as the load lasts, and
-// if it ends on Ctrl-C with the status that it has on Linux.
+// A server passes if its clients see no error during the whole load, and if it exits on Ctrl-C with the
+// same status as on Linux.
 //
 //	go test ./test/servers         the quick ones, a few seconds each
 //	make vmservers                 all of them in virtual machines, ten minutes each, an hour in all; writes docs/servers-vm.md
 //	make servers                   all of them, a minute each, and on Linux too; writes docs/servers.md
 //
-// What a server is, and which there are, is in servers_test.go; how one is
-// started and ended in process_test.go; the clients, and how their reports are
-// read, in load_test.go. Under the race detector there is nothing here: the
-// servers and the loam command are programs of their own.
+// The list of servers is in servers_test.go, starting and ending them in process_test.go, and the
+// clients with their reports in load_test.go. With the race detector, no test runs: the servers and the
+// loam command are separate programs.
 package servers

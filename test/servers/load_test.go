@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// load is a client, and how its report is read.
+// load is a client, with the function that runs it and parses its report.
 type load struct {
 	name string
 	run  func(t *testing.T, port int, d time.Duration) figure
@@ -28,7 +28,7 @@ func need(t *testing.T, program string) {
 	}
 }
 
-// client runs a client to its end. One that fails has made one error.
+// client runs a client to its end. If it fails, that is one error.
 func client(t *testing.T, program string, args ...string) (string, figure) {
 	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	f := figure{detail: string(out)}
@@ -39,7 +39,7 @@ func client(t *testing.T, program string, args ...string) (string, figure) {
 	return string(out), f
 }
 
-// number is the first group of a pattern in a report, or 0.
+// number returns the first group of a pattern in a report, or 0.
 func number(report, pattern string) float64 {
 	m := regexp.MustCompile(pattern).FindStringSubmatch(report)
 	if m == nil {
@@ -49,8 +49,8 @@ func number(report, pattern string) float64 {
 	return v
 }
 
-// wrk asks for a page over connections that stay. It waits as long as a machine may
-// take that has many others beside it.
+// wrk requests a page over persistent connections. Its timeout is long enough for a machine that shares
+// the host with many others.
 func wrk(path string, conns int) load {
 	return load{fmt.Sprintf("wrk, %d connections", conns), func(t *testing.T, port int, d time.Duration) figure {
 		need(t, "wrk")
@@ -68,7 +68,7 @@ func (f *figure) readWrk(report string) {
 	f.errors += int(number(report, `Non-2xx or 3xx responses: (\d+)`))
 }
 
-// dnsperf asks a DNS server over UDP or TCP, with so many questions under way from 16 ports.
+// dnsperf queries a DNS server over UDP or TCP from 16 ports, with up to underWay queries outstanding.
 func dnsperf(network string, underWay int) load {
 	return load{fmt.Sprintf("dnsperf over %s, %d under way", strings.ToUpper(network), underWay), func(t *testing.T, port int, d time.Duration) figure {
 		need(t, "dnsperf")
@@ -90,8 +90,8 @@ func (f *figure) readDNSPerf(report string) {
 	f.errors += completed - int(number(report, `NOERROR (\d+)`))
 }
 
-// natsBench publishes and subscribes in rounds of so many messages, each of which goes
-// to two subscribers: a round ends when every subscriber has every message.
+// natsBench publishes messages in rounds to two subscribers. A round ends when every subscriber has
+// received every message.
 func natsBench(messages int) load {
 	return load{"nats-bench, 2 publishers, 2 subscribers", func(t *testing.T, port int, d time.Duration) figure {
 		bench := install(t, "github.com/nats-io/nats.go/examples/nats-bench@v1.55.0")
@@ -114,7 +114,7 @@ func natsBench(messages int) load {
 	}}
 }
 
-// What the clients report is read rightly, errors above all.
+// The reports of the clients are parsed correctly, above all the errors.
 func TestReports(t *testing.T) {
 	var w, d figure
 	w.readWrk("  Socket errors: connect 1, read 2, write 0, timeout 4\n  Non-2xx or 3xx responses: 8\nRequests/sec:  21346.95\n")

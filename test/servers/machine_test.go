@@ -19,33 +19,32 @@ import (
 	"time"
 )
 
-// The same servers in virtual machines. As many run at the same time as -parallel says,
-// of whatever kind of machine, so that the long form ends on the day on which it began:
-// what is shown is that there is no error and that memory does not grow, and the rates
-// say nothing.
+// The same servers in virtual machines. -parallel sets the number of machines that run at the same
+// time, of any kind, so that the long form finishes on the same day. It checks that there are no errors
+// and that memory does not grow; the rates mean nothing.
 
 var (
 	machines = flag.String("machines", "q35:2,microvm:1", "`MODEL:CPUS`, with commas between: where TestMachines runs the servers; all is every one")
 	record   = flag.String("record", "", "add what TestMachines finds to this `file`, leave out what it has, and write docs/servers-vm.md")
 )
 
-// allMachines are those of -machines all.
+// allMachines is the meaning of -machines all.
 const allMachines = "q35:1,q35:2,q35:4,microvm:1,microvm:2,microvm:4"
 
 const machineReport = "../../docs/servers-vm.md"
 
-// finding is a line of the record, and of docs/servers-vm.md.
+// finding is a line of the record and of docs/servers-vm.md.
 type finding struct {
 	Machine, Server, Load, Unit string
 	Seconds                     int
 	Rate                        float64
 	Errors                      int
-	Grown                       int // KiB of QEMU's memory at the end beyond that after the first minute
-	Resident                    int // and at the end
+	Grown                       int // KiB by which QEMU's memory at the end exceeds that after the first minute
+	Resident                    int // KiB of QEMU's memory at the end
 }
 
-// inMachines are the servers that TestMachines runs: those that are quick to build, or
-// all that have a load for machines.
+// inMachines returns the servers that TestMachines runs: those that are quick to build, or all that
+// have a load for machines.
 func inMachines(t *testing.T) []server {
 	list := everyServer(t)
 	return slices.DeleteFunc(list, func(s server) bool {
@@ -53,8 +52,7 @@ func inMachines(t *testing.T) []server {
 	})
 }
 
-// Every server serves under load in a virtual machine without an error, and ends on
-// Ctrl-C.
+// Every server serves under load in a virtual machine without an error, and exits on Ctrl-C.
 func TestMachines(t *testing.T) {
 	need(t, "qemu-system-x86_64")
 	loam := buildLoam(t)
@@ -82,8 +80,8 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// build builds a server once, so that those that start it together in many machines find it
-// in the cache of go build: else the time in which a server has to be up goes there.
+// build builds a server once, so that machines that start it at the same time find it in the cache of
+// go build. Otherwise the build would take up the time in which the server must start.
 func (s *server) build(t *testing.T, loam string) {
 	t.Helper()
 	out, err := exec.Command(loam, "build", "-o", filepath.Join(t.TempDir(), "program"), s.pkg).CombinedOutput()
@@ -123,8 +121,8 @@ func (s *server) startInMachine(t *testing.T, loam, machine string) *process {
 	return s.startOnLoam(t, loam, "--platform", "vm", "--machine", model, "--cpus", cpus, "-m", "1G")
 }
 
-// recorder keeps what was found in the file -record, so that a run that was cut short
-// can be gone on with. Without a file it keeps nothing.
+// recorder keeps findings in the file -record, so that an interrupted run can be continued. Without a
+// file, nothing is kept.
 type recorder struct {
 	mu    sync.Mutex
 	found []finding
@@ -156,7 +154,7 @@ func readRecord(t *testing.T) *recorder {
 	return r
 }
 
-// has reports whether a server was run for as long as it is to be run now.
+// has reports whether a server has been run for at least the duration of this run.
 func (r *recorder) has(machine, server string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +163,7 @@ func (r *recorder) has(machine, server string) bool {
 	})
 }
 
-// add writes what was found down, and the table with it.
+// add records findings and writes the table.
 func (r *recorder) add(t *testing.T, found []finding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

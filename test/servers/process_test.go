@@ -22,18 +22,18 @@ import (
 	"loam/internal/freeport"
 )
 
-// patience is how long a server may take to build and to serve, or to end.
+// patience is the longest time for a server to be built and serve, or to exit.
 const patience = 10 * time.Minute
 
-// process is a server that runs.
+// process is a running server.
 type process struct {
 	cmd   *exec.Cmd
 	port  int
 	log   *log
-	ended chan error // one value: how it ended
+	ended chan error // receives once how the process ended
 }
 
-// log keeps the end of what a program prints.
+// log keeps the end of the output of a program.
 type log struct {
 	mu   sync.Mutex
 	text []byte
@@ -67,7 +67,7 @@ func buildLoam(t *testing.T) string {
 	return bin
 }
 
-// install builds a program of a module as anybody does.
+// install builds a program of a module in the usual way.
 func install(t *testing.T, pkg string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,7 +83,7 @@ func install(t *testing.T, pkg string) string {
 	return filepath.Join(dir, files[0].Name())
 }
 
-// startOnLoam starts a server by "loam run" with more flags.
+// startOnLoam starts a server by "loam run" with additional flags.
 func (s *server) startOnLoam(t *testing.T, loam string, flags ...string) *process {
 	port := freePort(t)
 	forward := fmt.Sprintf("%d:%d", port, port)
@@ -133,7 +133,7 @@ func (s *server) start(t *testing.T, cmd *exec.Cmd, port int) *process {
 	}
 }
 
-// interrupt ends a server as Ctrl-C does. All of these servers then end with 0.
+// interrupt ends a server like Ctrl-C. All of these servers then exit with status 0.
 func (p *process) interrupt(t *testing.T) {
 	t.Helper()
 	p.cmd.Process.Signal(os.Interrupt)
@@ -147,7 +147,7 @@ func (p *process) interrupt(t *testing.T) {
 	}
 }
 
-// quit ends the server as Ctrl-\ does: its log has what each goroutine waited for.
+// quit ends the server like Ctrl-\, so that its log shows what each goroutine waited for.
 func (p *process) quit(t *testing.T) {
 	t.Helper()
 	p.cmd.Process.Signal(syscall.SIGQUIT)
@@ -158,16 +158,24 @@ func (p *process) quit(t *testing.T) {
 	}
 }
 
-// resident is the memory of the server, in KiB; 0 if it cannot be read. On Loam
-// the server is a child of the loam command.
-func (p *process) resident() int {
-	pid := strconv.Itoa(p.cmd.Process.Pid)
-	children, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
-	for _, file := range children {
+// childOf returns the first child of a process; empty: it has none.
+func childOf(pid string) string {
+	lists, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
+	for _, file := range lists {
 		list, _ := os.ReadFile(file)
 		if f := strings.Fields(string(list)); len(f) > 0 {
-			pid = f[0]
+			return f[0]
 		}
+	}
+	return ""
+}
+
+// resident is the memory of the server, in KiB; 0 if it cannot be read. On Loam
+// the server is the only child of a process that confines it, which is a child of the loam command.
+func (p *process) resident() int {
+	pid := strconv.Itoa(p.cmd.Process.Pid)
+	for child := pid; child != ""; {
+		pid, child = child, childOf(child)
 	}
 	status, _ := os.ReadFile("/proc/" + pid + "/status")
 	_, rest, _ := bytes.Cut(status, []byte("\nVmRSS:"))
@@ -189,7 +197,7 @@ func freePort(t *testing.T) int {
 
 func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// tryTime bounds one look at a server that may not be there yet.
+// tryTime is the timeout of one attempt to reach a server that may not be up yet.
 const tryTime = 2 * time.Second
 
 func servesHTTP(ctx context.Context, port int) error {
@@ -216,7 +224,7 @@ func servesDNS(ctx context.Context, port int) error {
 	return err
 }
 
-// servesNATS waits for the line with which a server of NATS greets.
+// servesNATS waits for the line that a NATS server sends first.
 func servesNATS(ctx context.Context, port int) error {
 	c, err := (&net.Dialer{Timeout: tryTime}).DialContext(ctx, "tcp", address(port))
 	if err != nil {

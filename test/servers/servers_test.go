@@ -22,14 +22,14 @@ var (
 type server struct {
 	name string
 	what string
-	pkg  string                                 // with its version; of ours, its folder
+	pkg  string                                 // with its version; for a server of this tree, its folder
 	slow bool                                   // takes minutes to build: only with -all
-	udp  bool                                   // its port is one of UDP, too
-	args func(dir string, port int) []string    // dir is empty and its own
-	up   func(ctx context.Context, p int) error // nil once it serves
+	udp  bool                                   // uses a UDP port too
+	args func(dir string, port int) []string    // dir is empty and belongs to the server
+	up   func(ctx context.Context, p int) error // returns nil once the server serves
 	load []load
 
-	machineLoad []load // in a virtual machine, which has to emulate every instruction
+	machineLoad []load // used in a virtual machine, which has to emulate every instruction
 }
 
 var servers = []server{
@@ -66,10 +66,10 @@ var servers = []server{
 	},
 }
 
-// ownServer is the name of examples/web, the only one that is ours.
+// ownServer is the name of examples/web, the only server that is part of this tree.
 const ownServer = "examples/web"
 
-// everyServer is that one and the others.
+// everyServer returns ownServer and all other servers.
 func everyServer(t *testing.T) []server {
 	pkg, err := filepath.Abs("../../examples/web")
 	if err != nil {
@@ -83,7 +83,7 @@ func everyServer(t *testing.T) []server {
 	return append([]server{own}, servers...)
 }
 
-// writePage makes a folder with a page of 4 KiB.
+// writePage creates a page of 4 KiB in dir, and returns dir.
 func writePage(dir string) string {
 	if err := os.WriteFile(filepath.Join(dir, "index.html"), make([]byte, 4<<10), 0o644); err != nil {
 		panic(err)
@@ -91,7 +91,7 @@ func writePage(dir string) string {
 	return dir
 }
 
-// writeCorefile makes a file by which CoreDNS answers every question about example.org.
+// writeCorefile creates a configuration with which CoreDNS answers every query about example.org.
 func writeCorefile(dir string) string {
 	const text = `example.org {
 	template IN A {
@@ -109,13 +109,13 @@ func writeCorefile(dir string) string {
 	return name
 }
 
-// figure is what came of one load.
+// figure is the result of one load.
 type figure struct {
-	rate   float64 // a second
+	rate   float64 // per second
 	unit   string
 	errors int
-	detail string // of the errors
-	grown  int    // memory of the server after the load, beyond that after a third of it or a minute, in KiB
+	detail string // about the errors
+	grown  int    // growth of the server's memory in KiB: after the load, compared with after a third of it or a minute
 }
 
 // row is one line of docs/servers.md.
@@ -124,7 +124,7 @@ type row struct {
 	loam, linux  figure
 }
 
-// Every server serves under load without an error, and ends on Ctrl-C.
+// Every server serves under load without an error, and exits on Ctrl-C.
 func TestServers(t *testing.T) {
 	loam := buildLoam(t)
 	var rows []row
@@ -143,10 +143,10 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// linuxTime bounds a load on Linux, which is there to compare with.
+// linuxTime is the longest duration of a load on Linux, which is only for comparison.
 const linuxTime = 20 * time.Second
 
-// test runs s on Loam, and with -update natively too.
+// test runs s on Loam, and with -update on Linux too.
 func (s *server) test(t *testing.T, loam string) (rows []row) {
 	d := time.Duration(*seconds) * time.Second
 	p := s.startOnLoam(t, loam, "--platform", "process")
@@ -170,9 +170,9 @@ func (s *server) test(t *testing.T, loam string) (rows []row) {
 	return rows
 }
 
-// measure runs a load against a server, and looks at the server's memory.
+// measure runs a load against a server, and measures the server's memory.
 func (p *process) measure(t *testing.T, l load, d time.Duration) figure {
-	early := make(chan int, 1) // from the timer to here
+	early := make(chan int, 1) // the timer sends to this goroutine
 	timer := time.AfterFunc(min(d/3, time.Minute), func() { early <- p.resident() })
 	f := l.run(t, p.port, d)
 	if !timer.Stop() {

@@ -12,7 +12,7 @@ import (
 //go:embed reasons.txt
 var reasonsText string
 
-// difference is a test that ended otherwise on Loam than on Linux.
+// difference is a test with different verdicts on Loam and on Linux.
 type difference struct {
 	test
 	loam, linux verdict
@@ -39,9 +39,9 @@ func (v verdict) or(s string) string {
 	return string(v)
 }
 
-// compare lists the top-level tests, and the packages, that differ, or of which
-// a subtest does. A package differs by itself only if no test of it says why: it may fail
-// after its tests, as net/http does if there are goroutines left.
+// compare returns the top-level tests and the packages that differ, or have a subtest that differs. A
+// package itself is listed only if none of its tests explains its verdict: it may fail after its tests,
+// as net/http does if goroutines are left.
 func compare(loam, linux results) []difference {
 	differing := map[test]bool{}
 	for _, side := range []results{loam, linux} {
@@ -67,15 +67,15 @@ func compare(loam, linux results) []difference {
 	return list
 }
 
-// reason says why a test ends otherwise.
+// reason explains why a test differs.
 type reason struct {
-	when          string // always, full (not with -short), may: it sometimes does, or stops: it would end the others
-	pkg, name     string // name is a pattern of path.Match; "-" is the package
+	when          string // always; full: not with -short; may: only sometimes; stops: the test would end the others
+	pkg, name     string // name is a pattern of path.Match; "-" is the package itself
 	why           string
 	differs, seen bool
 }
 
-// entries are the lines of a list, without empty ones and those that begin with "#".
+// entries returns the lines of a list, without empty lines and lines that begin with "#".
 func entries(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(text) {
@@ -87,8 +87,8 @@ func entries(text string) iter.Seq[string] {
 	}
 }
 
-// readReasons reads lines of "when package test why". In front of when may stand the
-// name of a platform and a colon: the line is for that one only.
+// readReasons reads lines of "when package test why". A prefix "PLATFORM:" before when restricts the
+// line to that platform.
 func readReasons(text, platform string) ([]*reason, error) {
 	var list []*reason
 	for line := range entries(text) {
@@ -108,7 +108,7 @@ func readReasons(text, platform string) ([]*reason, error) {
 	return list, nil
 }
 
-// leftOut is a pattern of go test's for the tests that would end the others; empty if
+// leftOut returns a pattern for go test that matches the tests that would end the others, or "" if
 // there are none.
 func leftOut(reasons []*reason) string {
 	var names []string
@@ -123,7 +123,7 @@ func leftOut(reasons []*reason) string {
 	return "^(" + strings.Join(names, "|") + ")$"
 }
 
-// explain finds the reason of a difference.
+// explain returns the reason for a difference, or nil.
 func explain(reasons []*reason, t test) *reason {
 	for _, r := range reasons {
 		if ok, _ := path.Match(r.name, t.Name); ok && r.pkg == t.Package {
@@ -133,8 +133,8 @@ func explain(reasons []*reason, t test) *reason {
 	return nil
 }
 
-// judge is an error if a difference has no reason, or a reason no difference
-// although its test was run, with -short or without.
+// judge returns an error if a difference has no reason, or if a reason has no difference although its
+// test was run (in full, for reasons of full runs).
 func judge(loam results, differing []difference, reasons []*reason, short bool) error {
 	var wrong []string
 	for _, d := range differing {

@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// What the tests of a run print is kept in a folder, in one file for each side, and for
-// tests in full and with -short. A run that was cut short is gone on with from there.
+// The output of the tests is kept in a folder, in one file for each side, separately for full runs and
+// for -short. An interrupted run can be continued from there.
 
-// verdict is how a test ended: "pass", "fail", "skip", or "" if it did not run.
+// verdict is the result of a test: "pass", "fail", "skip", or "" if it did not run.
 type verdict string
 
-// test names a test; without Name it is the package as a whole.
+// test identifies a test. Without Name it is the package as a whole.
 type test struct{ Package, Name string }
 
 // results are the verdicts of one side.
 type results map[test]verdict
 
-// outputs are what the tests of one side have printed.
+// outputs are the outputs of the tests of one side.
 type outputs map[test]string
 
-// side is what tests run on.
+// side is Loam or Linux.
 type side string
 
 const (
@@ -40,7 +40,7 @@ const (
 	linux side = "linux"
 )
 
-// file is where what tests print is kept.
+// file returns the path of the side's output file.
 func (s side) file(dir string, short bool) string {
 	if short {
 		s += "-short"
@@ -48,13 +48,13 @@ func (s side) file(dir string, short bool) string {
 	return filepath.Join(dir, string(s)+".json")
 }
 
-// event is a line of go test -json (go doc test2json).
+// event is a line of the output of go test -json (go doc test2json).
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64 // seconds
 }
 
-// ended reports how the package ended, if e says that.
+// ended returns the verdict of the package if e reports its end.
 func (e *event) ended() (verdict, bool) {
 	switch e.Action {
 	case "pass", "fail", "skip":
@@ -63,16 +63,18 @@ func (e *event) ended() (verdict, bool) {
 	return "", false
 }
 
-// origin is what a folder was made with; another run does not go on with it.
+// origin identifies the builds of Loam and Go for which a folder was made. A run of other builds does
+// not continue it.
 type origin struct {
-	Loam   string // a hash of the command
+	Loam   string // hash of the loam command
 	Go     string
-	Pieces int // runs that the folder has seen
+	Pieces int // number of runs that have used the folder
 }
 
 const originFile = "origin.json"
 
-// begin empties the folder if it is of another build of Loam, or of Go.
+// begin prepares the folder for a run. It empties the folder if it is of another build of Loam or of
+// Go.
 func begin(dir, command string) error {
 	program, err := os.ReadFile(command)
 	if err != nil {
@@ -111,23 +113,22 @@ func readOrigin(dir string) (o origin, err error) {
 	return o, json.Unmarshal(data, &o)
 }
 
-// piecesOf is in how many runs a folder was made.
+// piecesOf returns the number of runs in which a folder was made.
 func piecesOf(dir string) int {
 	o, _ := readOrigin(dir)
 	return o.Pieces
 }
 
-// kept is a file that what tests print is added to. It says on standard output which
-// package has ended.
+// kept is an output file that a run appends to. It prints a line when a package has ended.
 type kept struct {
-	ctx  context.Context // what is printed after its end is of tests that were interrupted
+	ctx  context.Context // output after its end is of interrupted tests, and is dropped
 	side side
 	file *os.File
 	done map[string]verdict // packages that have ended
-	line []byte             // begun
+	line []byte             // incomplete last line
 }
 
-// openKept opens the file, and takes away what was written of a line.
+// openKept opens the file, reads it, and removes an incomplete last line.
 func openKept(ctx context.Context, dir string, s side, short bool) (*kept, error) {
 	file, err := os.OpenFile(s.file(dir, short), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -154,7 +155,7 @@ func openKept(ctx context.Context, dir string, s side, short bool) (*kept, error
 	return k, nil
 }
 
-// note reads a line.
+// note parses a line and records the end of a package.
 func (k *kept) note(line []byte) (event, error) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -166,7 +167,7 @@ func (k *kept) note(line []byte) (event, error) {
 	return e, nil
 }
 
-// Write implements io.Writer: whole lines go to the file.
+// Write implements io.Writer. It appends complete lines to the file.
 func (k *kept) Write(p []byte) (int, error) {
 	if k.ctx.Err() != nil {
 		return len(p), nil
@@ -194,7 +195,7 @@ func (k *kept) Write(p []byte) (int, error) {
 // Close closes the file.
 func (k *kept) Close() error { return k.file.Close() }
 
-// read reads what is kept of one side about packages.
+// read returns what is kept of one side for the given packages.
 func (o *options) read(dir string, s side, packages []string) (results, outputs, error) {
 	all, text := results{}, outputs{}
 	wanted := map[string]bool{}
@@ -212,7 +213,7 @@ func (o *options) read(dir string, s side, packages []string) (results, outputs,
 	return all, text, nil
 }
 
-// readResults reads what go test -json prints about packages. If one was run more than
+// readResults reads the output of go test -json for the wanted packages. If a package was run more than
 // once, the last run counts.
 func readResults(from io.Reader, wanted map[string]bool, r results, printed outputs) error {
 	lines := bufio.NewScanner(from)

@@ -1,31 +1,28 @@
-// Command std runs Go's own tests on Loam and on plain Linux, one after the other,
-// and holds the two beside each other, test by test. What differs must stand in
-// reasons.txt, which says why; what stands there must differ, so that nothing is
-// excused that works.
+// Command std runs Go's own tests on Loam and then on plain Linux, and compares the results test by
+// test. Every difference must be listed in reasons.txt with a reason. Every entry of that file must be
+// a difference, so that nothing that works is excused.
 //
 //	go run ./test/std                 all packages, in full; writes docs/std.md
 //	go run ./test/std -platform vm    the same in a virtual machine; writes docs/std-vm.md
 //	go run ./test/std -short          all packages, quickly; only checks
 //	go run ./test/std net/url         some packages; only checks
 //
-// What the tests print is kept as go test -json writes it, in a folder named by -keep;
-// without that it is a temporary one, which stays if something is wrong. A run that finds
-// such a folder of its own build of Loam goes on with it: what is there is not run again,
-// but with -again.
-// With -from the files of such a folder are judged again, and nothing is run: for when
+// The output of the tests is kept, in the format of go test -json, in the folder given by -keep.
+// Without -keep the folder is temporary, and stays only if something is wrong. If the folder is from
+// the same build of Loam, the run continues it: packages already in it do not run again, unless -again
+// is given. With -from, the files of such a folder are evaluated again and nothing is run, for use when
 // only reasons.txt has changed.
 //
-// With -modules the tests are those of modules that programs rely on, which modules.txt
-// names with their versions and modules-reasons.txt with the reasons:
+// With -modules, the tests are those of well-known modules. modules.txt lists them with their versions,
+// and modules-reasons.txt the reasons:
 //
 //	go run ./test/std -modules                      all of them; writes docs/modules.md
 //	go run ./test/std -modules golang.org/x/net     one module; only checks
 //
-// Both sides are built from the same GOROOT, without cgo and without vet. A test that
-// would end the others of its package, because it takes for granted that programs can
-// be started, is left out on Loam; reasons.txt says which. run.go runs the tests,
-// modules.go fetches those of modules, keep.go keeps what they print, compare.go judges,
-// table.go writes.
+// Both sides are built from the same GOROOT, without cgo and without vet. A test that would end the
+// other tests of its package, because it assumes that programs can be started, is left out on Loam;
+// reasons.txt lists these. run.go runs the tests, modules.go downloads modules, keep.go keeps the
+// output, compare.go evaluates it, and table.go writes the report.
 package main
 
 import (
@@ -38,16 +35,16 @@ import (
 	"strings"
 )
 
-// platform is what Loam stands on, and the report about it.
+// platform is a platform of Loam with its report.
 type platform struct {
-	name     string // for loam test --platform
+	name     string // value of loam test --platform
 	title    string
-	flags    []string // of loam test: what the tests of runtime need
+	flags    []string // flags of loam test that the tests of package runtime need
 	packages []string
-	report   string // from the root of the tree
+	report   string // path from the root of the tree
 }
 
-// platforms are those that there are; the first is the default.
+// platforms are the supported platforms. The first is the default.
 var platforms = []platform{
 	{
 		name: "process", title: "as a process",
@@ -67,7 +64,7 @@ var platforms = []platform{
 	},
 }
 
-// findPlatform finds one by its name.
+// findPlatform returns the platform with that name.
 func findPlatform(name string) (platform, error) {
 	for _, p := range platforms {
 		if p.name == name {
@@ -136,10 +133,10 @@ func (o *options) run(ctx context.Context) error {
 	return o.report(dir, on, packages, reasons, paper{on.report, o.head(on, piecesOf(dir))})
 }
 
-// paper is where a report is written, from the root of the tree, and how it begins.
+// paper is the file of a report, as a path from the root of the tree, and the beginning of its text.
 type paper struct{ file, head string }
 
-// report judges what is in a folder, and writes it down if it is whole.
+// report evaluates the contents of a folder. It writes the report if all packages were run in full.
 func (o *options) report(dir string, on platform, packages []string, reasons []*reason, to paper) error {
 	onLoam, printed, err := o.read(dir, loam, packages)
 	if err != nil {
@@ -174,10 +171,10 @@ func (o *options) report(dir string, on platform, packages []string, reasons []*
 	return err
 }
 
-// whole reports whether all packages are run, in full.
+// whole reports whether all packages are run in full.
 func (o *options) whole() bool { return len(o.patterns) == 0 && !o.short }
 
-// folder makes the folder for what the tests print.
+// folder creates the folder for the output of the tests.
 func (o *options) folder() (string, error) {
 	if o.keep == "" {
 		return os.MkdirTemp("", "loam-std-")
@@ -185,7 +182,7 @@ func (o *options) folder() (string, error) {
 	return o.keep, os.MkdirAll(o.keep, 0o755)
 }
 
-// command builds the loam command, and has the folder know of it. It goes with remove.
+// command builds the loam command and registers it in the folder. remove deletes the command.
 func (o *options) command(ctx context.Context, dir string) (command string, remove func(), err error) {
 	bin, err := os.MkdirTemp("", "loam-std-bin-")
 	if err != nil {
@@ -202,7 +199,7 @@ func (o *options) command(ctx context.Context, dir string) (command string, remo
 	return command, remove, err
 }
 
-// bothSides are the runs on Loam and on Linux.
+// bothSides returns the runs on Loam and on Linux.
 func bothSides(command string, on platform, reasons []*reason) []testRun {
 	onLoam := append([]string{command, "test", "--platform", on.name}, on.flags...)
 	if left := leftOut(reasons); left != "" {
@@ -214,7 +211,7 @@ func bothSides(command string, on platform, reasons []*reason) []testRun {
 	}
 }
 
-// runBoth runs the tests on both sides, as far as the folder does not have them.
+// runBoth runs the tests on both sides, except for what is in the folder already.
 func (o *options) runBoth(ctx context.Context, dir string, on platform, packages []string, reasons []*reason) error {
 	command, remove, err := o.command(ctx, dir)
 	if err != nil {
@@ -254,7 +251,7 @@ func (o *options) runSide(ctx context.Context, dir string, r testRun, packages [
 	return r.run(ctx, k, todo)
 }
 
-// tail is the end of what a test has printed.
+// tail returns the last lines of the output of a test.
 func tail(printed string) string {
 	const most = 20
 	lines := strings.Split(strings.TrimSpace(printed), "\n")

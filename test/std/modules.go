@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// The tests of modules that programs rely on are run as those of the standard library are:
-// in a copy of each module, since some write beside their source. Versions are fixed in
-// modules.txt, and nothing of them enters go.mod.
+// The tests of well-known modules run like those of the standard library, in a copy of each module,
+// because some tests write files beside their source. The versions are fixed in modules.txt and do not
+// appear in go.mod.
 
 //go:embed modules.txt
 var modulesText string
@@ -27,11 +27,11 @@ var modulesReasonsText string
 
 const modulesReport = "docs/modules.md"
 
-// suite is the tests of a module that are run.
+// suite is the set of tests of a module that are run.
 type suite struct {
 	module, version string
-	flags           []string // of go test
-	patterns        []string // packages, as seen from the module's root
+	flags           []string // flags of go test
+	patterns        []string // package patterns relative to the module's root
 }
 
 func (s suite) String() string { return s.module + "@" + s.version }
@@ -58,7 +58,7 @@ func readSuites(text string) ([]suite, error) {
 	return list, nil
 }
 
-// chosen are the suites of modules, or all if none is named.
+// chosen returns the suites of the named modules, or all suites if none is named.
 func chosen(suites []suite, modules []string) ([]suite, error) {
 	if len(modules) == 0 {
 		return suites, nil
@@ -78,12 +78,12 @@ func chosen(suites []suite, modules []string) ([]suite, error) {
 	return list, nil
 }
 
-// folder is where a copy of the module lies below dir.
+// folder returns the path of the module's copy below dir.
 func (s suite) folder(dir string) string {
 	return filepath.Join(dir, "src", filepath.FromSlash(s.String()))
 }
 
-// fetch makes the copy, unless it is there.
+// fetch downloads the module and makes the copy, unless the copy exists.
 func (s suite) fetch(ctx context.Context, dir string) error {
 	to := s.folder(dir)
 	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
@@ -112,7 +112,7 @@ func (s suite) fetch(ctx context.Context, dir string) error {
 	return os.Rename(begun, to)
 }
 
-// beModule gives a copy a go.mod, if it is from before there were modules.
+// beModule adds a go.mod to a copy that has none because the module is older than Go modules.
 func (s suite) beModule(dir string) error {
 	file, err := os.OpenFile(filepath.Join(dir, "go.mod"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -151,11 +151,11 @@ func copyFolder(to, from string) error {
 	})
 }
 
-// environment is what the tests of modules are built with. Some modules come without
-// the sums of what only their tests need.
+// environment returns the environment for building the tests of modules. -mod=mod is needed because
+// some modules lack the checksums of dependencies of their tests.
 func environment() []string { return append(withoutCgo(), "GOWORK=off", "GOFLAGS=-mod=mod") }
 
-// packages are those of the suite that have tests.
+// packages returns the packages of the suite that have tests.
 func (s suite) packages(ctx context.Context, dir string) ([]string, error) {
 	args := []string{"list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"}
 	cmd := exec.CommandContext(ctx, "go", append(args, s.patterns...)...)
@@ -167,7 +167,7 @@ func (s suite) packages(ctx context.Context, dir string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// about are the reasons that are about packages.
+// about returns the reasons that concern the given packages.
 func about(reasons []*reason, packages []string) []*reason {
 	var list []*reason
 	for _, r := range reasons {
@@ -178,8 +178,7 @@ func about(reasons []*reason, packages []string) []*reason {
 	return list
 }
 
-// runModules runs the tests of the modules that are named, or of all, on both sides, and
-// reports.
+// runModules runs the tests of the named modules, or of all, on both sides, and writes the report.
 func (o *options) runModules(ctx context.Context) error {
 	on, err := findPlatform(o.platform)
 	if err != nil {
@@ -210,8 +209,8 @@ func (o *options) runModules(ctx context.Context) error {
 	return o.report(dir, on, packages, reasons, paper{modulesReport, modulesHead(on, suites, piecesOf(dir))})
 }
 
-// runSuites runs suites on both sides, as far as the folder does not have them, and says
-// which packages they are.
+// runSuites runs suites on both sides, except for what is in the folder already. It returns their
+// packages.
 func (o *options) runSuites(ctx context.Context, dir string, on platform, suites []suite, reasons []*reason) ([]string, error) {
 	var command string
 	if o.from == "" {
@@ -245,7 +244,7 @@ func (o *options) runSuites(ctx context.Context, dir string, on platform, suites
 	return all, nil
 }
 
-// modulesHead begins a report.
+// modulesHead returns the beginning of a report on modules.
 func modulesHead(on platform, suites []suite, pieces int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Tests of well-known modules on Loam, %s\n\nMade by `go run ./test/std -modules%s with %s: the modules below, on Loam\n%s and on Linux, on one machine, without cgo. Subtests are not counted. What the\nmachine does not allow (it may have no Internet, for one) fails or is skipped on both sides.\n\n| module | version | flags | packages |\n|---|---|---|---|\n",

@@ -39,7 +39,8 @@ func TestReadSuites(t *testing.T) {
 	}
 }
 
-// The suites and the reasons of the tree are such, and each reason is of a module that is run.
+// The lists of suites and of reasons in the tree are valid, and each reason is about a module in the
+// list.
 func TestSuitesAreSuites(t *testing.T) {
 	list, err := readSuites(modulesText)
 	if err != nil {
@@ -56,7 +57,7 @@ func TestSuitesAreSuites(t *testing.T) {
 	}
 }
 
-// A reason of one module leaves out no tests of another.
+// A reason of one module leaves out no tests of another module.
 func TestAbout(t *testing.T) {
 	reasons, err := readReasons("stops p TestA why\nstops q TestB why", "process")
 	if got := leftOut(about(reasons, []string{"q"})); got != "^(TestB)$" || err != nil {
@@ -64,7 +65,7 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// A copy can be written to, and is a module even if what it is made of is older than these.
+// A copy is writable, and has a go.mod even if the original has none.
 func TestCopy(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	if err := os.Mkdir(filepath.Join(from, "sub"), 0o755); err != nil {
@@ -77,7 +78,7 @@ func TestCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := suite{module: "example.com/m"}
-	for range 2 { // the second finds one
+	for range 2 { // the second call finds a go.mod
 		if err := s.beModule(to); err != nil {
 			t.Fatal(err)
 		}

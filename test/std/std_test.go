@@ -17,7 +17,7 @@ const printed = `{"Action":"start","Package":"p"}
 {"Action":"fail","Package":"p"}
 `
 
-// sides are what is printed on Loam, and the same with nothing failing on Linux.
+// sides returns results of Loam, and the same with no failures for Linux.
 func sides(t *testing.T) (loam, linux results) {
 	t.Helper()
 	var both []results
@@ -31,7 +31,8 @@ func sides(t *testing.T) (loam, linux results) {
 	return both[0], both[1]
 }
 
-// Subtests are told by their test, and a package by its tests.
+// A difference in subtests is reported for their test, and a difference of a package is explained by
+// its tests.
 func TestCompare(t *testing.T) {
 	got := compare(sides(t))
 	if len(got) != 1 || got[0].String() != "p TestFails: fail on Loam, pass on Linux" {
@@ -51,7 +52,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// What a test and its subtests have printed is told from the rest.
+// The output of a test includes that of its subtests, and no other output.
 func TestPrinted(t *testing.T) {
 	const text = `{"Action":"output","Package":"p","Test":"TestA/sub","Output":"one\n"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"two\n"}
@@ -67,7 +68,7 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// A difference needs a reason, and a reason a difference.
+// A difference needs a reason, and a reason needs a difference.
 func TestJudge(t *testing.T) {
 	loam, linux := sides(t)
 	for text, want := range map[string]string{
@@ -94,7 +95,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A reason for tests in full is none with -short.
+// A reason for full runs does not apply with -short.
 func TestJudgeFull(t *testing.T) {
 	loam, linux := sides(t)
 	reasons, err := readReasons("always p TestFails a\nfull p TestSame b", "vm")
@@ -128,7 +129,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// A report says what was run, and by which command.
+// A report names the packages and the command that made it.
 func TestHead(t *testing.T) {
 	for _, p := range platforms {
 		for _, short := range []bool{false, true} {
@@ -169,7 +170,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// What was printed is kept, and a run that was cut short goes on with it.
+// Output is kept, and an interrupted run continues from it.
 func TestKept(t *testing.T) {
 	dir := t.TempDir()
 	command := filepath.Join(dir, "command")
@@ -211,7 +212,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// What tests print that are being interrupted does not count.
+// The output of tests that are being interrupted does not count.
 func TestKeptInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	k, err := openKept(ctx, t.TempDir(), linux, true)

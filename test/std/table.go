@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// counts are the verdicts of the tests of one package, subtests not counted.
+// counts are the numbers of tests of one package by verdict, without subtests.
 type counts map[verdict]int
 
 func countTests(r results, pkg string) counts {
@@ -25,7 +25,7 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d | %d | %d", c["pass"], c["fail"], c["skip"])
 }
 
-// cells are the counts of a package on one side, or why there are none.
+// cells returns the counts of a package on one side, or why there are none.
 func cells(r results, pkg string) string {
 	switch c := countTests(r, pkg); {
 	case len(c) > 0:
@@ -37,7 +37,7 @@ func cells(r results, pkg string) string {
 	}
 }
 
-// table is the counts of both sides, in Markdown, in the order of packages.
+// table returns a Markdown table with the counts of both sides for the packages, sorted by path.
 func table(loam, linux results, packages []string) string {
 	var b strings.Builder
 	b.WriteString("| package | Loam: passed | failed | skipped | Linux: passed | failed | skipped |\n|---|--:|--:|--:|--:|--:|--:|\n")
@@ -47,7 +47,7 @@ func table(loam, linux results, packages []string) string {
 	return b.String()
 }
 
-// head begins a report of as many runs.
+// head returns the beginning of a report made in the given number of runs.
 func (o *options) head(on platform, pieces int) string {
 	how, command := "in full", "go run ./test/std"
 	if on.name != platforms[0].name {
@@ -61,7 +61,7 @@ func (o *options) head(on platform, pieces int) string {
 		on.title, command, runtime.Version(), how, on.title)
 }
 
-// inPieces ends a command that made a report in as many runs.
+// inPieces returns the end of the command line in a report made in n runs.
 func inPieces(n int) string {
 	if n > 1 {
 		return fmt.Sprintf(" -keep DIR` in %d pieces", n)
@@ -69,7 +69,7 @@ func inPieces(n int) string {
 	return "`"
 }
 
-// document is what a report goes on with.
+// document returns the rest of a report.
 func document(loam, linux results, differing []difference, reasons []*reason) string {
 	var b strings.Builder
 	b.WriteString("\n## What differs, and why\n\n| package | test | Loam | Linux | why |\n|---|---|---|---|---|\n")
@@ -98,7 +98,7 @@ func document(loam, linux results, differing []difference, reasons []*reason) st
 	return b.String()
 }
 
-// failBoth lists the top-level tests that fail on both sides.
+// failBoth returns the top-level tests that fail on both sides.
 func failBoth(loam, linux results) []test {
 	var list []test
 	for t, v := range loam {

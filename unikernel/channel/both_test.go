@@ -7,24 +7,25 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"loam/abi/linux"
 )
 
-// plug is a console without anything between.
+// plug is a console that is directly connected to the other end.
 type plug struct{ net.Conn }
 
 func (plug) Flush() error { return nil }
 
-// joined is both ends; the second result is of Serve.
+// joined returns both ends of a channel; the last result receives Serve's error.
 func joined(c *Command, ordered bool) ([3]*Stream, net.Conn, <-chan error) {
 	ours, theirs := net.Pipe()
 	p := NewProgram(func() (Console, error) { return plug{theirs}, nil })
 	served := make(chan error, 1)
 	go func() { served <- c.Serve(ours) }()
-	return p.Streams([3]uint32{syscall.S_IFIFO, syscall.S_IFIFO, syscall.S_IFCHR}, ordered), theirs, served
+	return p.Streams([3]uint32{linux.S_IFIFO, linux.S_IFIFO, linux.S_IFCHR}, ordered), theirs, served
 }
 
 func noise(n int) []byte {
@@ -62,8 +63,7 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// A stream that nobody takes holds up who writes to it, after a window, and nobody
-// else.
+// A stream whose output is not consumed blocks its own writer after a window, and no other stream.
 func TestBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, to := io.Pipe()
@@ -91,7 +91,7 @@ func TestBackPressure(t *testing.T) {
 	})
 }
 
-// What is read is no more than was asked for.
+// The command reads no more input than the program asked for.
 func TestReadsNoFurther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := bytes.NewReader([]byte("onetwo"))
@@ -105,7 +105,7 @@ func TestReadsNoFurther(t *testing.T) {
 	})
 }
 
-// The terminal is read beside standard input, while that keeps who reads it waiting.
+// The terminal can be read while a read of standard input blocks.
 func TestReadsTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits, _ := io.Pipe()
@@ -116,7 +116,7 @@ func TestReadsTerminal(t *testing.T) {
 		if n, errno := s[2].Read(buf); string(buf[:n]) != "key" || errno != 0 {
 			t.Errorf("the terminal says %q, %v", buf[:n], errno)
 		}
-		if _, errno := s[1].Read(buf); errno != syscall.EBADF {
+		if _, errno := s[1].Read(buf); errno != linux.EBADF {
 			t.Errorf("output that is no terminal: %v", errno)
 		}
 		end.Close()
@@ -130,24 +130,24 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error)  { return 0, f.err }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// Errors of the host's streams are the program's, and so is the end of the command.
+// The program gets the errors of the host's streams, and an error when the command ends.
 func TestErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		full := failing{syscall.ENOSPC}
-		s, end, served := joined(&Command{In: failing{syscall.EIO}, Out: full, Errors: full}, true)
-		if _, errno := s[1].Write([]byte("x")); errno != syscall.ENOSPC {
+		full := failing{linux.ENOSPC}
+		s, end, served := joined(&Command{In: failing{linux.EIO}, Out: full, Errors: full}, true)
+		if _, errno := s[1].Write([]byte("x")); errno != linux.ENOSPC {
 			t.Error(errno)
 		}
-		if _, errno := s[0].Read(make([]byte, 1)); errno != syscall.EIO {
+		if _, errno := s[0].Read(make([]byte, 1)); errno != linux.EIO {
 			t.Error(errno)
 		}
-		if errno := s[0].Ioctl(1, nil); errno != syscall.ENOTTY {
+		if errno := s[0].Ioctl(1, nil); errno != linux.ENOTTY {
 			t.Error(errno)
 		}
 		end.Close()
 		<-served
 		synctest.Wait()
-		if _, errno := s[2].Write([]byte("x")); errno != syscall.EIO {
+		if _, errno := s[2].Write([]byte("x")); errno != linux.EIO {
 			t.Error(errno)
 		}
 	})
@@ -171,7 +171,7 @@ func TestResults(t *testing.T) {
 
 func TestTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, end, served := joined(&Command{Terminal: func(fd, request int, arg []byte) syscall.Errno {
+		s, end, served := joined(&Command{Terminal: func(fd, request int, arg []byte) linux.Errno {
 			arg[0] += byte(fd + request)
 			return 0
 		}}, false)
@@ -184,7 +184,7 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// What is no frame ends both sides, and hangs neither.
+// A malformed frame ends either side, and blocks neither.
 func TestNonsense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -200,14 +200,13 @@ func TestNonsense(t *testing.T) {
 			io.ReadFull(ours, make([]byte, HeaderLen+ResultLen))
 			ours.Write([]byte("nonsense"))
 		}()
-		if _, errno := s[0].Read(make([]byte, 1)); errno != syscall.EIO {
+		if _, errno := s[0].Read(make([]byte, 1)); errno != linux.EIO {
 			t.Error(errno)
 		}
 	})
 }
 
-// A program that sends output without bytes while none is taken is cut off, as is one that
-// sends too many.
+// A program that sends empty output without end is cut off, like one that sends too many bytes.
 func TestEmptyOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked, to := io.Pipe()

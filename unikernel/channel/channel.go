@@ -1,25 +1,24 @@
-// Package channel is how a program in a virtual machine reaches the standard streams
-// of the loam command: frames over one virtio console, whose other end the command
-// holds.
+// Package channel connects a program in a virtual machine to the standard streams of the loam command. It
+// exchanges frames over one virtio console, whose other end the command holds.
 //
-// The program asks, and the command answers. Input is read when the program reads,
-// and no further than it asks, so what it leaves is there for who reads next. Of
-// output the program may have [Window] bytes a stream under way that the command has
-// not written yet, so that a stream nobody takes holds up who writes to it and
-// nobody else, and QEMU, which loses what a console cannot take, never has more than
-// its socket holds.
+// The program sends requests, and the command answers. The command reads input only when the program reads,
+// and only as much as the program asks for. Unread input stays available to the next process. For output,
+// the program may have [Window] bytes per stream that the command has not written yet. So a stream whose
+// output is not consumed blocks only its own writers. The window also limits what QEMU must buffer: QEMU
+// drops bytes that its console socket cannot take.
 //
-// A frame is a [Header] and its payload:
+// A frame is a header of [HeaderLen] bytes and its payload. The header is the [Kind], three zero bytes, and
+// the payload's length in little-endian order.
 //
-//	kind    program to command           command to program
-//	Read    how many bytes at most       a Result, and the bytes; none is the end
-//	Output  bytes                        a Result: how many have been written
-//	Errors  the same                     the same
-//	Terminal a Request, its argument     a Result, the argument as it is then
-//	Results bytes of the archive         a Result: how many have been taken
-//	Keys    like Read                    what Read gets, of the terminal
+//	kind     program to command            command to program
+//	Read     maximum number of bytes       a Result, and the bytes; none means end of file
+//	Output   bytes                         a Result: the number of bytes written
+//	Errors   the same                      the same
+//	Terminal a Request and its argument    a Result and the argument after the call
+//	Results  bytes of the archive          a Result: the number of bytes taken
+//	Keys     like Read                     like Read, from the terminal
 //
-// There is one Read, one Keys and one Terminal under way at a time.
+// At most one Read, one Keys and one Terminal request are outstanding at a time.
 package channel
 
 import (
@@ -28,28 +27,28 @@ import (
 	"io"
 )
 
-// Kind is what a frame is about.
+// Kind is the kind of a frame.
 type Kind uint8
 
-// Kinds.
+// Kinds of frames.
 const (
 	Read     Kind = iota // standard input
 	Output               // standard output
 	Errors               // standard error
-	Terminal             // an ioctl(2) on one of them
-	Results              // files for the command, when the program ends
-	Keys                 // what is typed at the terminal, where that is not standard input
+	Terminal             // an ioctl(2) on a standard stream
+	Results              // the archive of files for the command, when the program ends
+	Keys                 // input of the terminal, if the terminal is not standard input
 	kinds
 )
 
-// Bounds, in bytes.
+// Sizes in bytes.
 const (
-	Window     = 32 << 10 // of a stream under way
+	Window     = 32 << 10 // unwritten output per stream
 	MaxPayload = 16 << 10
 	HeaderLen  = 8
 )
 
-// ErrFrame is returned for what is no frame.
+// ErrFrame is returned for a malformed or unexpected frame.
 var ErrFrame = errors.New("channel: the other end does not speak the channel's language")
 
 // Append appends a frame to b.
@@ -59,7 +58,7 @@ func Append(b []byte, k Kind, payload []byte) []byte {
 	return append(b, payload...)
 }
 
-// Next reads a frame into room, of MaxPayload bytes.
+// Next reads a frame from r. room must have MaxPayload bytes; payload is a part of it.
 func Next(r io.Reader, room []byte) (k Kind, payload []byte, err error) {
 	var header [HeaderLen]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -75,22 +74,22 @@ func Next(r io.Reader, room []byte) (k Kind, payload []byte, err error) {
 	return k, payload, err
 }
 
-// Result begins an answer.
+// Result is the first part of an answer.
 type Result struct {
-	Errno uint32 // of Linux; 0: none
-	Count uint32 // of bytes
+	Errno uint32 // Linux errno; 0: success
+	Count uint32 // number of bytes
 }
 
-// ResultLen is that of a Result.
+// ResultLen is the encoded length of a Result, in bytes.
 const ResultLen = 8
 
-// Append appends it to b.
+// Append appends the encoded result to b.
 func (r Result) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, r.Errno)
 	return binary.LittleEndian.AppendUint32(b, r.Count)
 }
 
-// ParseResult takes it from the front of an answer.
+// ParseResult decodes the result at the start of an answer, and returns the rest.
 func ParseResult(b []byte) (r Result, rest []byte, err error) {
 	if len(b) < ResultLen {
 		return r, nil, ErrFrame
@@ -98,18 +97,18 @@ func ParseResult(b []byte) (r Result, rest []byte, err error) {
 	return Result{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])}, b[ResultLen:], nil
 }
 
-// Request begins a frame of kind Terminal.
+// Request is the first part of a Terminal frame from the program.
 type Request struct {
 	FD     uint32 // 0, 1 or 2
-	Number uint32 // of the ioctl
+	Number uint32 // request number of the ioctl
 }
 
-// Append appends it to b.
+// Append appends the encoded request to b.
 func (r Request) Append(b []byte) []byte {
 	return Result{r.FD, r.Number}.Append(b)
 }
 
-// ParseRequest takes it from the front of a payload.
+// ParseRequest decodes the request at the start of a payload, and returns the rest.
 func ParseRequest(b []byte) (r Request, rest []byte, err error) {
 	two, rest, err := ParseResult(b)
 	return Request{two.Errno, two.Count}, rest, err

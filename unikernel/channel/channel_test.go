@@ -30,7 +30,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// What is no frame is refused, and nothing is read beyond the room.
+// A malformed frame is rejected, and nothing is read beyond the buffer.
 func FuzzNext(f *testing.F) {
 	f.Add(Append(nil, Errors, []byte("x")))
 	f.Add([]byte{99, 0, 0, 0, 1, 0, 0, 0, 1})

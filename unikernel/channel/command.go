@@ -4,55 +4,55 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
-// Command is the command's end.
+// Command is the loam command's end of the channel.
 type Command struct {
 	In          io.Reader
 	Out, Errors io.Writer
-	Results     io.Writer // nil: they are thrown away
-	// Keys is the terminal, for a program that reads it though it is not standard input; nil: there is none.
+	Results     io.Writer // nil: results are discarded
+	// Keys is the terminal, for a program whose standard input is not the terminal; nil: none.
 	Keys io.Reader
-	// Together says that Out and Errors lead to the same place: what is written there
-	// keeps its order.
+	// Together reports that Out and Errors are the same file. Output to them then keeps its order.
 	Together bool
-	// Before is called before anything is written to Errors or, if that is the same
-	// place, to Out: others write there too.
+	// Before is called before each write to Errors and, if Together is set, to Out. Other writers use the
+	// same file, and Before lets them write first.
 	Before func()
-	// Terminal serves an ioctl(2) of a terminal; nil: there is none.
-	Terminal func(fd, request int, arg []byte) syscall.Errno
+	// Terminal serves an ioctl(2) on a terminal; nil: no terminal.
+	Terminal func(fd, request int, arg []byte) linux.Errno
 
 	sending sync.Mutex
 	to      io.Writer
 }
 
-// pieces are frames of output that wait to be written. Who sends keeps to its
-// window, so there is never much.
+// pieces is a queue of output frames to write. The sender keeps to its window, so the queue is short.
 type pieces struct {
 	mu     sync.Mutex
-	come   sync.Cond // under mu
+	come   sync.Cond // guarded by mu
 	list   []piece
 	bytes  int
 	closed bool
 }
 
+// piece is the payload of one output frame, with its kind.
 type piece struct {
 	kind Kind
 	data []byte
 }
 
-// weight is what a piece counts for among the bytes of a window.
+// weight returns the number of window bytes that a piece counts for. An empty piece counts as one.
 func (p piece) weight() int { return max(len(p.data), 1) }
 
+// newPieces returns an empty queue.
 func newPieces() *pieces {
 	q := &pieces{}
 	q.come.L = &q.mu
 	return q
 }
 
-// put adds a piece. It fails when more is there than two windows have; a piece without
-// bytes counts as one.
+// put adds a piece. It returns false if the queue exceeds two windows, which a correct sender never causes.
 func (q *pieces) put(p piece) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +61,7 @@ func (q *pieces) put(p piece) bool {
 	return q.bytes <= 2*Window
 }
 
-// take waits for a piece; false after the last.
+// take waits for a piece. It returns false after the last one.
 func (q *pieces) take() (piece, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +76,7 @@ func (q *pieces) take() (piece, bool) {
 	return p, true
 }
 
-// close says that no more will come.
+// close marks the end of the queue.
 func (q *pieces) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,12 +84,11 @@ func (q *pieces) close() {
 	q.come.Broadcast()
 }
 
-// Serve serves the program at the other end of conn until that ends, and returns when
-// all that it wrote has been written. A read that is under way then is left to
-// itself.
+// Serve serves the program at the other end of conn until that end closes, and returns when all output has
+// been written. A read from In or Keys that is blocked at that time is abandoned.
 func (c *Command) Serve(conn io.ReadWriter) error {
 	c.to = conn
-	reads := make(chan int, 1) // sent and closed by Serve, received by read; full: the program asks twice, which it does not
+	reads := make(chan int, 1) // sent and closed by Serve, received by read; full: a second request before the answer, a protocol error
 	go c.read(Read, c.In, reads)
 	defer close(reads)
 	keys := make(chan int, 1) // like reads
@@ -129,7 +128,7 @@ func (c *Command) Serve(conn io.ReadWriter) error {
 				}
 			}
 		}
-		if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
+		if err == io.EOF || errors.Is(err, linux.ECONNRESET) {
 			return nil
 		}
 		if err != nil {
@@ -138,7 +137,7 @@ func (c *Command) Serve(conn io.ReadWriter) error {
 	}
 }
 
-// askedFor passes a request to read on.
+// askedFor passes a read request to the reading goroutine. It fails if a request is already waiting.
 func askedFor(reads chan<- int, payload []byte) error {
 	r, _, err := ParseResult(payload)
 	if err != nil {
@@ -152,7 +151,7 @@ func askedFor(reads chan<- int, payload []byte) error {
 	}
 }
 
-// read reads what is asked for, and answers by frames of a kind.
+// read serves read requests from a reader, and answers with frames of kind k.
 func (c *Command) read(k Kind, from io.Reader, reads <-chan int) {
 	room := make([]byte, MaxPayload-ResultLen)
 	for most := range reads {
@@ -168,7 +167,7 @@ func (c *Command) read(k Kind, from io.Reader, reads <-chan int) {
 	}
 }
 
-// write writes pieces, each with an answer.
+// write writes the pieces of a queue, and answers each.
 func (c *Command) write(q *pieces) {
 	for {
 		p, ok := q.take()
@@ -187,12 +186,13 @@ func (c *Command) write(q *pieces) {
 	}
 }
 
+// terminal serves a Terminal request and answers it.
 func (c *Command) terminal(payload []byte) error {
 	r, arg, err := ParseRequest(payload)
 	if err != nil {
 		return err
 	}
-	errno := syscall.ENOTTY
+	errno := linux.ENOTTY
 	if c.Terminal != nil {
 		errno = c.Terminal(int(r.FD), int(r.Number), arg)
 	}
@@ -200,20 +200,21 @@ func (c *Command) terminal(payload []byte) error {
 	return nil
 }
 
-// answer sends a frame. An error means that the program has ended, which Serve sees.
+// answer sends a frame. Errors are ignored: the program has ended then, which Serve detects.
 func (c *Command) answer(k Kind, payload []byte) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	c.to.Write(Append(nil, k, payload))
 }
 
+// errnoOf returns the Linux errno for an error: 0 for end of file, EIO for errors without an errno.
 func errnoOf(err error) uint32 {
-	var errno syscall.Errno
+	var errno linux.Errno
 	switch {
 	case err == nil || err == io.EOF:
 		return 0
 	case errors.As(err, &errno):
 		return uint32(errno)
 	}
-	return uint32(syscall.EIO)
+	return uint32(linux.EIO)
 }

@@ -4,57 +4,57 @@ import (
 	"bufio"
 	"io"
 	"sync"
-	"syscall"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// Console is what the program's end needs of a console.
+// Console is the console device as the program's end uses it.
 type Console interface {
 	io.ReadWriter
-	// Flush waits until what was written has left the machine.
+	// Flush waits until the written bytes have left the machine.
 	Flush() error
 }
 
-// Program is the program's end. It opens its console when a stream is first used, so
-// that a program that uses none has no device that waits.
+// Program is the program's end of the channel. It opens the console when a stream is first used. A program
+// that uses no stream therefore waits for no device.
 type Program struct {
 	open    func() (Console, error)
 	opening sync.Once
 	console Console
-	frame   []byte // under sending
+	frame   []byte // guarded by sending
 
-	sending sync.Mutex // one frame after the other
+	sending sync.Mutex // serialises frames
 	answers [kinds]chan answer
-	inlet   sync.Mutex // a read and its answer
-	keys    sync.Mutex // likewise, of the terminal
-	control sync.Mutex // a terminal request and its answer
+	inlet   sync.Mutex // held during a read and its answer
+	keys    sync.Mutex // held during a read of the terminal and its answer
+	control sync.Mutex // held during a terminal request and its answer
 	outlets [kinds]outlet
-	ended   chan struct{} // closed by receive when the channel is of no use any more
+	ended   chan struct{} // closed by receive when the channel can no longer be used
 }
 
-// answer is what the command says to a Read or a Terminal request.
+// answer is the command's answer to a Read, Keys or Terminal request.
 type answer struct {
-	errno syscall.Errno
-	bytes []byte // the receiver's own
+	errno linux.Errno
+	bytes []byte // owned by the receiver
 }
 
-// outlet is a stream of output.
+// outlet is the state of an output stream.
 type outlet struct {
-	turn   sync.Mutex // of who writes
+	turn sync.Mutex // held by the current writer
+	// mu guards the fields below.
 	mu     sync.Mutex
-	moved  sync.Cond // under mu: sent, errno or ended have changed
-	sent   int       // bytes under way
-	errno  syscall.Errno
+	moved  sync.Cond // sent, errno or closed have changed; guarded by mu
+	sent   int       // bytes sent and not yet written by the command
+	errno  linux.Errno
 	closed bool
 }
 
-// NewProgram returns the program's end of the channel over the console that open
-// opens.
+// NewProgram returns the program's end of the channel. open opens the console; it is called at most once.
 func NewProgram(open func() (Console, error)) *Program {
 	p := &Program{open: open, ended: make(chan struct{})}
 	for k := range p.answers {
-		p.answers[k] = make(chan answer, 1) // sent by receive, received by who asked, never closed; full: nobody asked, and the command is not ours
+		p.answers[k] = make(chan answer, 1) // sent by receive, received by ask, never closed; full: an answer without a request, a protocol error
 	}
 	for k := range p.outlets {
 		p.outlets[k].moved.L = &p.outlets[k].mu
@@ -62,19 +62,18 @@ func NewProgram(open func() (Console, error)) *Program {
 	return p
 }
 
-// Stream is descriptor 0, 1 or 2: a posix.Stream.
+// Stream is the standard stream with descriptor 0, 1 or 2. It implements posix.Stream.
 type Stream struct {
 	program *Program
 	fd      int
 	mode    uint32
-	// ordered is of output: Write waits until the command has written it. So it is
-	// there before anything that the kernel writes afterwards, on behalf of the Go
-	// runtime or its own.
+	// ordered is for output: Write waits until the command has written the bytes. They then appear before
+	// anything that the kernel or the Go runtime writes afterwards.
 	ordered bool
 }
 
-// Streams are the three streams, of files with these modes (st_mode of inode(7)).
-// Standard error is always ordered, standard output only on demand.
+// Streams returns the three streams for files with these modes (st_mode of inode(7)). Standard error is
+// always ordered, standard output only if ordered is set.
 func (p *Program) Streams(modes [3]uint32, ordered bool) [3]*Stream {
 	return [3]*Stream{
 		{program: p, fd: 0, mode: modes[0]},
@@ -83,21 +82,21 @@ func (p *Program) Streams(modes [3]uint32, ordered bool) [3]*Stream {
 	}
 }
 
-// Flags are those of open(2).
+// Flags returns the stream's open(2) flags.
 func (s *Stream) Flags() int {
 	if s.fd == 0 {
-		return syscall.O_RDONLY
+		return linux.O_RDONLY
 	}
-	return syscall.O_WRONLY
+	return linux.O_WRONLY
 }
 
-// Attr is what fstat tells.
+// Attr returns the stream's file attributes (fstat(2)).
 func (s *Stream) Attr() fs.Attr {
 	return fs.Attr{Mode: fs.Mode(s.mode), Links: 1, Inode: uint64(s.fd) + 1, BlockSize: 4096}
 }
 
-// ready opens the console, once.
-func (p *Program) ready() syscall.Errno {
+// ready opens the console on first use.
+func (p *Program) ready() linux.Errno {
 	p.opening.Do(func() {
 		c, err := p.open()
 		if err != nil {
@@ -108,13 +107,13 @@ func (p *Program) ready() syscall.Errno {
 		go p.receive()
 	})
 	if p.console == nil {
-		return syscall.EIO
+		return linux.EIO
 	}
 	return 0
 }
 
-// send sends a frame and waits until it has left.
-func (p *Program) send(k Kind, payload ...[]byte) syscall.Errno {
+// send sends a frame and waits until it has left the machine.
+func (p *Program) send(k Kind, payload ...[]byte) linux.Errno {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	size := 0
@@ -127,15 +126,15 @@ func (p *Program) send(k Kind, payload ...[]byte) syscall.Errno {
 		p.frame = append(p.frame, b...)
 	}
 	if _, err := p.console.Write(p.frame); err != nil {
-		return syscall.EIO
+		return linux.EIO
 	}
 	if err := p.console.Flush(); err != nil {
-		return syscall.EIO
+		return linux.EIO
 	}
 	return 0
 }
 
-// receive takes what the command says, until the console ends.
+// receive processes the command's frames until the console ends.
 func (p *Program) receive() {
 	defer p.end()
 	from := bufio.NewReaderSize(p.console, MaxPayload)
@@ -151,10 +150,10 @@ func (p *Program) receive() {
 		}
 		switch k {
 		case Output, Errors, Results:
-			p.outlets[k].taken(int(r.Count), syscall.Errno(r.Errno))
+			p.outlets[k].taken(int(r.Count), linux.Errno(r.Errno))
 		default:
 			select {
-			case p.answers[k] <- answer{syscall.Errno(r.Errno), append([]byte(nil), rest...)}:
+			case p.answers[k] <- answer{linux.Errno(r.Errno), append([]byte(nil), rest...)}:
 			default:
 				return
 			}
@@ -162,7 +161,7 @@ func (p *Program) receive() {
 	}
 }
 
-// end tells everybody who waits that no answer will come.
+// end wakes all waiters: no more answers will arrive.
 func (p *Program) end() {
 	close(p.ended)
 	for k := range p.outlets {
@@ -174,8 +173,8 @@ func (p *Program) end() {
 	}
 }
 
-// taken notes that the command has written so much, or cannot write.
-func (o *outlet) taken(n int, errno syscall.Errno) {
+// taken records that the command has written n bytes, or the error that it got.
+func (o *outlet) taken(n int, errno linux.Errno) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sent = max(o.sent-n, 0)
@@ -185,9 +184,8 @@ func (o *outlet) taken(n int, errno syscall.Errno) {
 	o.moved.Broadcast()
 }
 
-// await waits until at most so many bytes are under way, and returns what went wrong
-// with those before.
-func (o *outlet) await(most int) syscall.Errno {
+// await waits until at most most bytes are unwritten. It returns the error of earlier writes, once.
+func (o *outlet) await(most int) linux.Errno {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.sent > most && !o.closed {
@@ -195,19 +193,19 @@ func (o *outlet) await(most int) syscall.Errno {
 	}
 	errno := o.errno
 	if o.errno = 0; o.closed {
-		return syscall.EIO
+		return linux.EIO
 	}
 	return errno
 }
 
-// add notes that n more bytes are under way.
+// add records that n more bytes have been sent.
 func (o *outlet) add(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sent += n
 }
 
-// ask sends a question and waits for the answer.
+// ask sends a request and waits for its answer.
 func (p *Program) ask(k Kind, payload ...[]byte) answer {
 	if errno := p.send(k, payload...); errno != 0 {
 		return answer{errno: errno}
@@ -216,13 +214,13 @@ func (p *Program) ask(k Kind, payload ...[]byte) answer {
 	case a := <-p.answers[k]:
 		return a
 	case <-p.ended:
-		return answer{errno: syscall.EIO}
+		return answer{errno: linux.EIO}
 	}
 }
 
-// Read reads at least one byte of standard input, or of the terminal where output is shown (/dev/tty);
-// 0 and no error is the end.
-func (s *Stream) Read(b []byte) (int, syscall.Errno) {
+// Read reads at least one byte from standard input. On an output stream that is a terminal, it reads the
+// terminal (/dev/tty). Zero bytes without an error mean end of file.
+func (s *Stream) Read(b []byte) (int, linux.Errno) {
 	p := s.program
 	switch {
 	case s.fd == 0:
@@ -230,11 +228,11 @@ func (s *Stream) Read(b []byte) (int, syscall.Errno) {
 	case s.isTerminal():
 		return p.read(Keys, &p.keys, b)
 	}
-	return 0, syscall.EBADF
+	return 0, linux.EBADF
 }
 
-// read asks for bytes by a kind, of which there is one request at a time.
-func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, syscall.Errno) {
+// read sends a read request of kind k. one ensures that there is a single request at a time.
+func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, linux.Errno) {
 	if errno := p.ready(); errno != 0 {
 		return 0, errno
 	}
@@ -245,10 +243,11 @@ func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, syscall.Errno) {
 	return copy(b, a.bytes), a.errno
 }
 
+// isTerminal reports whether the stream's mode is that of a terminal.
 func (s *Stream) isTerminal() bool { return fs.Mode(s.mode).Type() == fs.CharDevice }
 
 // Write writes all of b unless it fails.
-func (s *Stream) Write(b []byte) (n int, errno syscall.Errno) {
+func (s *Stream) Write(b []byte) (n int, errno linux.Errno) {
 	k := Output
 	if s.fd == 2 {
 		k = Errors
@@ -256,12 +255,13 @@ func (s *Stream) Write(b []byte) (n int, errno syscall.Errno) {
 	return s.program.write(k, b, s.ordered)
 }
 
-// Results is where the archive of results is written to.
+// Results returns the writer for the archive of results.
 func (p *Program) Results() io.Writer { return results{p} }
 
+// results is the io.Writer of Program.Results.
 type results struct{ program *Program }
 
-// Write implements io.Writer. The command has taken what it returns for.
+// Write implements io.Writer. The command has taken the bytes when it returns.
 func (r results) Write(b []byte) (int, error) {
 	n, errno := r.program.write(Results, b, true)
 	if errno != 0 {
@@ -270,9 +270,9 @@ func (r results) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// write writes all of b to a stream unless it fails, and if ordered waits until the
-// command has written it.
-func (p *Program) write(k Kind, b []byte, ordered bool) (n int, errno syscall.Errno) {
+// write writes all of b to a stream unless it fails. If ordered is set, it waits until the command has
+// written the bytes.
+func (p *Program) write(k Kind, b []byte, ordered bool) (n int, errno linux.Errno) {
 	if errno := p.ready(); errno != 0 {
 		return 0, errno
 	}
@@ -296,11 +296,11 @@ func (p *Program) write(k Kind, b []byte, ordered bool) (n int, errno syscall.Er
 	return n, errno
 }
 
-// Ioctl serves the requests of a terminal.
-func (s *Stream) Ioctl(request int, arg []byte) syscall.Errno {
+// Ioctl serves requests of a terminal. On other files it returns ENOTTY.
+func (s *Stream) Ioctl(request int, arg []byte) linux.Errno {
 	p := s.program
 	if !s.isTerminal() {
-		return syscall.ENOTTY
+		return linux.ENOTTY
 	}
 	if errno := p.ready(); errno != 0 {
 		return errno

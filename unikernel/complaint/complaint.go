@@ -1,6 +1,6 @@
-// Package complaint has a guest, and the gateway in the loam command, tell what an operator
-// should know: a link that has failed, an address that is lost or that another host uses. Each is
-// a line where the program's own complaints go, as all of Loam's are.
+// Package complaint formats warnings of a guest and of the loam command's gateway for operators: a link has
+// failed, an address is lost, another host uses it. Each warning is one line on standard error, like all of
+// Loam's messages.
 package complaint
 
 import (
@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Handler is a slog.Handler that writes warnings and errors, each by one call. It is used by
-// value.
+// Handler is a slog.Handler that writes each warning and error with a single Write call. It is used by
+// value, and is safe for concurrent use if To is.
 type Handler struct {
 	To     io.Writer
-	common string // attributes of all its lines
+	common string // formatted attributes of all its lines
 }
 
 // Enabled implements slog.Handler.
 func (h Handler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
 
-// Handle implements slog.Handler: "loam: what: name value, name value".
+// Handle implements slog.Handler. A line is "loam: what: name value, name value".
 func (h Handler) Handle(_ context.Context, r slog.Record) error {
 	attributes := h.common
 	r.Attrs(func(a slog.Attr) bool {
@@ -35,7 +35,7 @@ func (h Handler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// said is an attribute behind others.
+// said returns an attribute with the separator before it.
 func said(a slog.Attr) string { return ", " + a.Key + " " + a.Value.String() }
 
 // WithAttrs implements slog.Handler.
@@ -46,5 +46,5 @@ func (h Handler) WithAttrs(all []slog.Attr) slog.Handler {
 	return h
 }
 
-// WithGroup implements slog.Handler. The stack has no groups.
+// WithGroup implements slog.Handler. It ignores groups, which the stack does not use.
 func (h Handler) WithGroup(string) slog.Handler { return h }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What the stack tells an operator is one line of Loam's; what is no warning is nothing.
+// A warning or error is one line that starts with "loam: "; other records are ignored.
 func TestHandler(t *testing.T) {
 	var said strings.Builder
 	log := slog.New(Handler{To: &said})

@@ -1,10 +1,8 @@
-// Package cost measures what a system call costs a program on Loam, beside what
-// the same call costs the same program on Linux.
+// Package cost compares the cost of system calls for a program on Loam and on Linux.
 //
-// The program is calls, unmodified, and built twice: for Loam, and by go build
-// for Linux. The two run in turn, several times, so that whatever else the machine
-// does falls on both; of each call the least of all rounds is kept. Both write to
-// /dev/null, on Loam to Loam's own.
+// The program is command calls, unmodified, built twice: for Loam, and with go build for Linux. The two run
+// alternately, several times, so that other load on the machine affects both. For each call, the minimum
+// over all rounds is kept. Both write to /dev/null; on Loam that is Loam's own device.
 package cost
 
 import (
@@ -20,42 +18,42 @@ import (
 	"time"
 
 	"loam/unikernel"
-	"loam/unikernel/guest"
 )
 
 //go:embed calls/main.go
 var source []byte
 
-// Options says how long to measure. The zero value is good.
+// Options sets the length of a measurement. The zero value uses the defaults.
 type Options struct {
-	Rounds int           // how often each system has its turn; 0: 5
-	Each   time.Duration // for one call in one round; 0: 20 ms
+	Rounds int           // number of runs on each system; 0: 5
+	Each   time.Duration // time for one call in one round; 0: 20 ms
 }
 
-// Row is one call. Times are nanoseconds.
+// Row is the result for one call. Times are in nanoseconds.
 type Row struct {
 	Call  string  `json:"call"`
 	What  string  `json:"what"`
 	Linux float64 `json:"linux_ns"`
 	Loam  float64 `json:"loam_ns"`
-	Ratio float64 `json:"ratio"` // Linux / Loam: how many times cheaper it is on Loam
+	Ratio float64 `json:"ratio"` // Linux / Loam: above 1, the call is cheaper on Loam
 }
 
-// Result is what was measured.
+// Result is the result of a measurement.
 type Result struct {
 	Rows []Row `json:"rows"`
-	// Hook is what Loam adds to a call before any work is done, in nanoseconds:
-	// a call that Loam answers out of its table, less a call of an empty function.
+	// Hook is the cost that Loam adds to a call before any work is done, in nanoseconds. It is the cost of
+	// a call that Loam rejects from its table, minus the cost of calling an empty function.
 	Hook   float64 `json:"hook_ns"`
 	Rounds int     `json:"rounds"`
 }
 
-// Names of calls as the program prints them, with what each stands for.
+// Names of two calls as the program prints them.
 const (
 	nothing = "nothing"
 	refused = "epoll_create1"
 )
 
+// descriptions holds the measured calls in the order of the rows.
 var descriptions = []struct{ call, what string }{
 	{nothing, "an empty function"},
 	{refused, "refused by both with EINVAL: no work"},
@@ -65,7 +63,7 @@ var descriptions = []struct{ call, what string }{
 	{"getppid", "Linux's on both"},
 }
 
-// Measure builds the program and runs it on both.
+// Measure builds the program and runs it on both systems.
 func Measure(ctx context.Context, o Options) (*Result, error) {
 	if o.Rounds == 0 {
 		o.Rounds = 5
@@ -84,20 +82,18 @@ func Measure(ctx context.Context, o Options) (*Result, error) {
 	}
 	linux, loam := costs{}, costs{}
 	for range o.Rounds {
-		if err := linux.measure(exec.CommandContext(ctx, onLinux, os.DevNull, o.Each.String())); err != nil {
+		if err := linux.measure(exec.CommandContext(ctx, onLinux, os.DevNull, o.Each.String()).Output()); err != nil {
 			return nil, err
 		}
-		cmd := exec.CommandContext(ctx, onLoam, os.DevNull, o.Each.String())
-		cmd.Env = append(os.Environ(), guest.Variable+"="+guest.Config{}.Encode())
-		if err := loam.measure(cmd); err != nil {
+		if err := loam.measure(unikernel.Capture(ctx, onLoam, os.DevNull, o.Each.String())); err != nil {
 			return nil, err
 		}
 	}
 	return compare(linux, loam, o.Rounds), nil
 }
 
-// build makes the program for Linux and for Loam, in that order, out of its
-// source, which is laid down in dir: a loam without a checkout has no other.
+// build builds the program for Linux and for Loam, and returns the executables in that order. It writes the
+// embedded source to dir, because an installed loam has no checkout.
 func build(ctx context.Context, dir string) (onLinux, onLoam string, err error) {
 	main := filepath.Join(dir, "calls.go")
 	if err := os.WriteFile(main, source, 0o600); err != nil {
@@ -120,12 +116,11 @@ func build(ctx context.Context, dir string) (onLinux, onLoam string, err error) 
 	return onLinux, plan.Program, nil
 }
 
-// costs are nanoseconds by call.
+// costs holds nanoseconds by call.
 type costs map[string]float64
 
-// measure runs the program once and keeps what is less than before.
-func (c costs) measure(cmd *exec.Cmd) error {
-	out, err := cmd.Output()
+// measure parses the program's output, and keeps the smaller value for each call.
+func (c costs) measure(out []byte, err error) error {
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
@@ -145,7 +140,7 @@ func (c costs) measure(cmd *exec.Cmd) error {
 	return nil
 }
 
-// compare makes the rows.
+// compare returns the rows.
 func compare(linux, loam costs, rounds int) *Result {
 	r := &Result{Hook: loam[refused] - loam[nothing], Rounds: rounds}
 	for _, d := range descriptions {

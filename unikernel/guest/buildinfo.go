@@ -2,10 +2,9 @@ package guest
 
 import "strings"
 
-// RestoreModule undoes, in the text that runtime/debug.ReadBuildInfo reads, the
-// replacement of one module by a copy. What was borrowed is "PATH SUM": the line of
-// that module gets the sum that it would have, and the line of the copy goes. The
-// text is framed by bytes that stay as they are.
+// RestoreModule undoes the replacement of one module by a copy in info, the text behind
+// runtime/debug.ReadBuildInfo. borrowed is "PATH SUM". The line of that module gets the sum, and the line
+// of the copy is removed. The bytes that frame the text stay unchanged.
 func RestoreModule(info, borrowed string) string {
 	path, sum, ok := strings.Cut(borrowed, " ")
 	if !ok {
@@ -13,7 +12,8 @@ func RestoreModule(info, borrowed string) string {
 	}
 	lines := strings.SplitAfter(info, "\n")
 	for i := range len(lines) - 1 {
-		// "mod" or "dep", path and version; then "=>", folder and version.
+		// The module's line is "mod" or "dep", path, version. The replacement's line is "=>", folder,
+		// version.
 		fields := strings.Split(strings.TrimSuffix(lines[i], "\n"), "\t")
 		if len(fields) == 3 && fields[1] == path && strings.HasPrefix(lines[i+1], "=>\t") {
 			lines[i] = strings.Join(append(fields, sum), "\t") + "\n"
@@ -23,19 +23,20 @@ func RestoreModule(info, borrowed string) string {
 	return strings.Join(lines, "")
 }
 
-// ProfiledPackages and ProfileFlag are how the go command is told to compile Loam's packages
-// by a profile: -gcflags=ProfiledPackages=ProfileFlagFILE.
+// ProfiledPackages and ProfileFlag form the flag that makes the go command compile Loam's packages with a
+// profile: -gcflags=ProfiledPackages=ProfileFlagFILE.
 const (
 	ProfiledPackages = "loamguest/..."
 	ProfileFlag      = "-pgoprofile="
 )
 
-// HideProfile takes that flag out of the text that runtime/debug.ReadBuildInfo reads.
+// HideProfile removes the flag that ProfiledPackages and ProfileFlag form from info, the text behind
+// runtime/debug.ReadBuildInfo.
 func HideProfile(info string) string {
 	const setting = "build\t-gcflags="
 	before, rest, _ := strings.Cut(info, setting)
 	value, after, _ := strings.Cut(rest, "\n")
-	// It is quoted if it has a space.
+	// The value is quoted if it contains a space.
 	if !strings.HasPrefix(strings.TrimPrefix(value, `"`), ProfiledPackages+"=") {
 		return info
 	}

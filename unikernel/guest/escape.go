@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// escape makes one word of any text, by percent and two digits for what may not be
-// in one, as in RFC 3986 section 2.1.
+// escape encodes any text as one word. Bytes that a word must not contain become a percent sign and two
+// hexadecimal digits, as in RFC 3986 section 2.1.
 func escape(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -20,7 +20,7 @@ func escape(s string) string {
 	return b.String()
 }
 
-// unescape undoes escape.
+// unescape reverses escape.
 func unescape(s string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

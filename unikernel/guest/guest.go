@@ -1,10 +1,9 @@
-// Package guest is what the loam command tells a program that it starts: the
-// links that the program gets, as descriptors that it inherits, and how its
-// network is configured. It travels in one variable of the environment, which
-// is gone when the program looks.
+// Package guest defines the configuration that the loam command passes to a program that it starts: its links,
+// as inherited descriptors, the settings of its network, and its files. It is encoded in one environment
+// variable, which Loam removes before the program runs.
 //
-// The form is lines of words, "key=value", so that little is needed to read it:
-// everything that is imported here is linked into every guest.
+// The encoding is lines of words, "key=value". It needs few imports to decode: every package imported here
+// is linked into every guest.
 package guest
 
 import (
@@ -19,77 +18,94 @@ import (
 	"loam/wire"
 )
 
-// Variable is the variable of the environment.
+// Variable is the name of the environment variable.
 const Variable = "LOAM_GUEST"
 
-// Config is the network and the files of a guest. The zero value is a network with
-// nothing but a loopback, and a tree with nothing but what Loam makes itself.
+// Kinds of disks, for Config.Disks.
+const (
+	DiskVirtio = "virtio"
+	DiskNVMe   = "nvme"
+	DiskAHCI   = "ahci"
+)
+
+// Config is the network and the files of a guest. The zero value is a network with only a loopback
+// interface, and a file tree with only the files that Loam creates.
 type Config struct {
 	Hostname string
 	DNS      []netip.Addr
 	Links    []Link
 	Mounts   []Mount
-	Folder   string // where the program begins; empty: the root
+	Folder   string // working folder at the start; empty: /
 	Machine  bool   // the guest is a virtual machine
 
-	Disks int // that a virtual machine has
+	Disks []string // kinds of a virtual machine's disks, in order: DiskVirtio and so on
 
-	// Streams are the modes (st_mode) of the standard streams that a virtual machine
-	// reaches by package channel; 0 if it does not. Ordered says that standard output
-	// and standard error are the same file.
+	// Streams are the modes (st_mode) of the standard streams that a virtual machine reaches through
+	// package channel; 0 for a stream that is not open. If all are 0, the machine does not use package
+	// channel. Ordered reports that standard output and standard error are the same file.
 	Streams [3]uint32
 	Ordered bool
 
-	// Handed is the descriptor of a socket by which connections of published ports are
-	// handed to a process (usernet/hand); 0: there is none.
+	// Handed is the descriptor of the socket through which a process receives connections to its published
+	// ports (usernet/hand); 0: none.
 	Handed int
-	// HandedFrom6 is whom these seem to come from where the program listens for IPv6 alone; else it
-	// is the link's Gateway.
+	// HandedFrom6 is the apparent peer address of these connections if the program listens on IPv6 only.
+	// Otherwise it is the link's Gateway.
 	HandedFrom6 netip.Addr
 
-	// Results are files of the guest that the loam command gets when the program ends,
-	// as an archive (tar). ResultsFD is where a process writes it to.
-	// ResultFolders are there when it begins.
+	// For a process, which can open no file of the host. Program is the path of its executable, and
+	// ProgramFD a descriptor of it. ClockSource is the host's clock source. HandedFirst is the lowest
+	// descriptor number of a handed-over connection.
+	Program     string
+	ProgramFD   int
+	ClockSource string
+	HandedFirst int
+	// Limited reports that the loam command has set GOMAXPROCS to the control group's limit, which the
+	// runtime of a process cannot read.
+	Limited bool
+
+	// Results are paths of guest files that the loam command receives as an archive (tar) when the program
+	// ends. A process writes the archive to ResultsFD. ResultFolders are created before the program starts.
 	Results, ResultFolders []string
 	ResultsFD              int
 }
 
-// Mount is an archive (fs/tarfs) in the guest's tree.
+// Mount is an archive (fs/tarfs) that is mounted in the guest's tree.
 type Mount struct {
-	Archive  int    // its number: a descriptor, or what a machine takes for one
-	Path     string // where it is mounted; "/": its files are put into the root
-	File     bool   // the archive has one file, and that is what is mounted
-	Writable bool   // what is written stays in memory; the root is always so
-	Deferred bool   // it is a folder, and is loaded when somebody first looks at it
+	Archive  int    // a descriptor in a process, the number of an archive in a machine
+	Path     string // mount point; "/": its files are added to the root file system
+	File     bool   // the archive contains one file, which is mounted itself
+	Writable bool   // writes succeed and stay in memory; the root is always writable
+	Deferred bool   // a folder that is loaded on first access
 }
 
-// Kind is what the descriptors of a link are.
+// Kind is the kind of a link, which determines the meaning of its descriptors.
 type Kind string
 
 // Kinds of links.
 const (
-	Socket Kind = "socket" // loam/link/unixsock: the other end is the loam command
-	Tap    Kind = "tap"    // loam/link/tap: queues of a device of the host
-	Card   Kind = "card"   // loam/link/virtionet: of a machine; it has no descriptors
+	Socket Kind = "socket" // loam/link/unixsock: a socket to the loam command
+	Tap    Kind = "tap"    // loam/link/tap: queues of a TAP device of the host
+	Card   Kind = "card"   // loam/link/virtionet: a virtual machine's network card; without descriptors
 )
 
-// Link is one link of a guest.
+// Link is one network link of a guest.
 type Link struct {
 	Kind     Kind
-	Name     string // of the interface: "eth0"
-	FDs      []int  // one for each queue
+	Name     string // name of the interface, such as "eth0"
+	FDs      []int  // one per queue
 	MTU      int
-	MAC      wire.MAC      // of this end; zero: any
-	Offloads link.Offloads // of a Tap: what its other end was told
-	Address  netip.Prefix  // of IPv4
+	MAC      wire.MAC      // of the guest's end; zero: any
+	Offloads link.Offloads // of a Tap: the offloads that its host side has enabled
+	Address  netip.Prefix  // IPv4; not valid: none
 	Gateway  netip.Addr    // default route; not valid: none
-	Address6 netip.Prefix  // of IPv6; if neither is valid: ask DHCP, and listen to routers
-	Gateway6 netip.Addr    // likewise
-	Alone    bool          // nobody else on the link can have the addresses
-	Trace    int           // a descriptor to write what passes to, in pcapng; 0: none
+	Address6 netip.Prefix  // IPv6; if neither address is valid, the guest uses DHCP and IPv6 autoconfiguration
+	Gateway6 netip.Addr    // default route for IPv6; not valid: none
+	Alone    bool          // no other host on the link can have the addresses: no conflict detection
+	Trace    int           // descriptor for a pcapng trace; 0: none
 }
 
-// Encode is the value of Variable.
+// Encode returns the value of Variable.
 func (c Config) Encode() string {
 	var b strings.Builder
 	if c.Hostname != "" {
@@ -98,8 +114,8 @@ func (c Config) Encode() string {
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
 	}
-	if c.Disks > 0 {
-		fmt.Fprintf(&b, "host disks=%d\n", c.Disks)
+	if len(c.Disks) > 0 {
+		fmt.Fprintf(&b, "host disks=%s\n", strings.Join(c.Disks, ","))
 	}
 	if c.Streams != [3]uint32{} {
 		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
@@ -112,6 +128,16 @@ func (c Config) Encode() string {
 	}
 	if c.HandedFrom6.IsValid() {
 		fmt.Fprintf(&b, "host handedfrom6=%s\n", c.HandedFrom6)
+	}
+	if c.Program != "" {
+		fmt.Fprintf(&b, "process program=%s fd=%d first=%d", escape(c.Program), c.ProgramFD, c.HandedFirst)
+		if c.ClockSource != "" {
+			fmt.Fprintf(&b, " clock=%s", escape(c.ClockSource))
+		}
+		if c.Limited {
+			b.WriteString(" limited=yes")
+		}
+		b.WriteString("\n")
 	}
 	for _, name := range c.Results {
 		fmt.Fprintf(&b, "results file=%s\n", escape(name))
@@ -175,10 +201,10 @@ func (c Config) Encode() string {
 	return b.String()
 }
 
-// errMalformed is what Decode returns for anything that Encode does not write.
+// errMalformed is returned by Decode for a value that Encode does not produce.
 var errMalformed = errors.New("guest: " + Variable + " is not what the loam command writes")
 
-// Decode reads the value of Variable; the empty string is the zero Config.
+// Decode parses the value of Variable. The empty string is the zero Config.
 func Decode(s string) (Config, error) {
 	var c Config
 	for line := range strings.Lines(s) {
@@ -206,7 +232,7 @@ func Decode(s string) (Config, error) {
 	return c, nil
 }
 
-// set takes one word of a line.
+// set stores one word of a line in c, or in the link or mount that the line describes.
 func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 	switch line + " " + key {
 	case "host name":
@@ -231,12 +257,22 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.ResultFolders = append(c.ResultFolders, name)
 	case "results fd":
 		c.ResultsFD, err = strconv.Atoi(value)
+	case "process program":
+		c.Program, err = unescape(value)
+	case "process fd":
+		c.ProgramFD, err = strconv.Atoi(value)
+	case "process first":
+		c.HandedFirst, err = strconv.Atoi(value)
+	case "process clock":
+		c.ClockSource, err = unescape(value)
+	case "process limited":
+		c.Limited = true
 	case "host handed":
 		c.Handed, err = strconv.Atoi(value)
 	case "host handedfrom6":
 		c.HandedFrom6, err = netip.ParseAddr(value)
 	case "host disks":
-		c.Disks, err = strconv.Atoi(value)
+		c.Disks = strings.Split(value, ",")
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "mount archive":
@@ -291,6 +327,7 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 	return err
 }
 
+// parseMode parses the mode of a stream.
 func parseMode(s string) (uint32, error) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	return uint32(n), err

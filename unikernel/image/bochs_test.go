@@ -15,10 +15,10 @@ import (
 	"loam/internal/race"
 )
 
-// Bochs is an emulator that is stricter about the processor than QEMU, and has firmware
-// and devices of its own. It starts what is on a disk, so a CD of GRUB's has the program.
+// Bochs is an emulator that follows the processor's rules more strictly than QEMU, with firmware and
+// devices of its own. It boots only from disks, so the program is on a CD with GRUB.
 
-// bochsNeeds are the files that the test needs, and Debian's packages for them.
+// bochsNeeds are the files that the test needs, with the Debian packages that contain them.
 var bochsNeeds = map[string]string{
 	"/usr/bin/bochs-bin":                                        "bochs",
 	"/usr/share/bochs/BIOS-bochs-latest":                        "bochsbios",
@@ -30,8 +30,8 @@ var bochsNeeds = map[string]string{
 	"/usr/bin/mformat":                                          "mtools",
 }
 
-// bochsConfig is Bochs's: the folder of this test, the number of processors. Debian's
-// Bochs has no display that shows nothing; what it draws goes nowhere.
+// bochsConfig is Bochs's configuration. Arguments: the folder of this test, and the number of processors.
+// Debian's Bochs has no display without output, so its terminal output is discarded.
 const bochsConfig = `config_interface: textconfig
 display_library: term
 cpu: model=corei7_haswell_4770, count=%[2]d, ips=20000000, reset_on_triple_fault=0
@@ -49,7 +49,7 @@ clock: sync=none, time0=local
 // bochsTime bounds the test, which takes some seconds.
 const bochsTime = 3 * time.Minute
 
-// A program boots under Bochs, and runs on both processors. They have x2APIC there.
+// A program boots under Bochs and runs on both processors, which use x2APIC.
 func TestBochs(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")
@@ -62,12 +62,12 @@ func TestBochs(t *testing.T) {
 	dir := t.TempDir()
 	writeCD(t, filepath.Join(dir, "boot.iso"))
 	write(t, filepath.Join(dir, "config"), fmt.Sprintf(bochsConfig, dir, 2))
-	write(t, filepath.Join(dir, "commands"), "c\n") // of its debugger: continue
+	write(t, filepath.Join(dir, "commands"), "c\n") // command for its debugger: continue
 
 	cmd := exec.Command("bochs-bin", "-q", "-f", filepath.Join(dir, "config"), "-rc", filepath.Join(dir, "commands"))
 	cmd.Env = append(os.Environ(), "TERM=vt100")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // it dies with the thread that started it
+	runtime.LockOSThread() // Pdeathsig is sent when this thread ends
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -20,8 +20,14 @@ import (
 	"loam/unikernel/overlay"
 )
 
-// built is the guest of testdata as the linker leaves it.
+// built returns the guest of testdata as the linker writes it.
 func built(t testing.TB) []byte {
+	t.Helper()
+	return buildOf(t, guest)
+}
+
+// buildOf returns a copy of a program of testdata as the linker writes it.
+func buildOf(t testing.TB, build func() ([]byte, error)) []byte {
 	t.Helper()
 	data, err := build()
 	if err != nil {
@@ -30,8 +36,14 @@ func built(t testing.TB) []byte {
 	return append([]byte(nil), data...)
 }
 
-// build runs once.
-var build = sync.OnceValues(func() ([]byte, error) {
+// The programs of testdata. Each is built once.
+var (
+	guest = sync.OnceValues(func() ([]byte, error) { return build("./testdata/guest") })
+	ring3 = sync.OnceValues(func() ([]byte, error) { return build("./testdata/ring3") })
+)
+
+// build builds a package together with the kernel.
+func build(pkg string) ([]byte, error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, err
@@ -45,7 +57,6 @@ var build = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	const pkg = "./testdata/guest"
 	source, err := filepath.Abs(pkg)
 	if err != nil {
 		return nil, err
@@ -72,13 +83,18 @@ var build = sync.OnceValues(func() ([]byte, error) {
 		return nil, errors.Join(err, errors.New(string(out)))
 	}
 	return os.ReadFile(program)
-})
+}
 
-// bootable is a file with the prepared guest.
+// bootable returns the path of the prepared guest.
 func bootable(t testing.TB) string {
 	t.Helper()
+	return bootableOf(t, guest)
+}
+
+func bootableOf(t testing.TB, build func() ([]byte, error)) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "guest.elf")
-	if err := os.WriteFile(path, prepared(t, built(t)), 0o644); err != nil {
+	if err := os.WriteFile(path, prepared(t, buildOf(t, build)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -87,7 +103,7 @@ func bootable(t testing.TB) string {
 // bootTime bounds a boot, which takes a fraction of a second.
 const bootTime = time.Minute
 
-// findQEMU finds the emulator, or skips the test.
+// findQEMU returns the path of QEMU, or skips the test.
 func findQEMU(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("qemu-system-x86_64")
@@ -97,8 +113,7 @@ func findQEMU(t testing.TB) string {
 	return path
 }
 
-// machine runs an image with a configuration and returns what it says and how it
-// ends.
+// machine boots an image with a configuration, and returns its output and exit status.
 func machine(t testing.TB, image string, c boot.Config, options ...string) (output string, status int) {
 	t.Helper()
 	qemu := findQEMU(t)
@@ -113,23 +128,23 @@ func machine(t testing.TB, image string, c boot.Config, options ...string) (outp
 		"-nodefaults", "-serial", "stdio", "-no-reboot", "-device", "isa-debug-exit",
 		"-kernel", image, "-initrd", config}, options...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // it dies with the thread that started it
+	runtime.LockOSThread() // Pdeathsig is sent when this thread ends
 	out, err := cmd.CombinedOutput()
 	runtime.UnlockOSThread()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return string(out), cmd.ProcessState.ExitCode() >> 1 // QEMU adds a 1 bit
+	return string(out), cmd.ProcessState.ExitCode() >> 1 // QEMU shifts the status left and sets bit 0
 }
 
-// A program boots on each kind of machine, with little memory and with much.
+// A program boots on each machine model, with little memory and with much.
 func TestBoot(t *testing.T) {
 	image := bootable(t)
 	for _, options := range [][]string{
 		{"-machine", "q35", "-m", "32M"},
 		{"-machine", "pc", "-m", "256M"},
-		{"-machine", "q35,hpet=off", "-m", "64M"}, // the clock is ACPI's timer
+		{"-machine", "q35,hpet=off", "-m", "64M"}, // the clock is the ACPI timer
 		{"-machine", "microvm", "-m", "128M", "-smp", "2"},
 		{"-machine", "q35", "-m", "8G", "-smp", "4"},
 	} {
@@ -139,8 +154,8 @@ func TestBoot(t *testing.T) {
 	}
 }
 
-// Without ACPI the processors and the serial port's interrupt are found by the older
-// tables of a PC's firmware. SeaBIOS names one processor of each socket.
+// Without ACPI, the kernel finds processors and the serial port's interrupt in the MP tables of PC
+// firmware. SeaBIOS lists one processor per socket there.
 func TestMPTable(t *testing.T) {
 	image := bootable(t)
 	c := boot.Config{Args: []string{"guest", "spread"}}
@@ -149,7 +164,7 @@ func TestMPTable(t *testing.T) {
 	}
 }
 
-// Drivers see devices, their memory and a line that two of them share.
+// Drivers can use devices, their memory, and an interrupt line that two devices share.
 func TestDevices(t *testing.T) {
 	image := bootable(t)
 	for name, want := range map[string]string{
@@ -164,7 +179,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// The processor protects the kernel from itself as far as it can.
+// The kernel uses the processor's protection features as far as the processor has them.
 func TestProtection(t *testing.T) {
 	image := bootable(t)
 	c := boot.Config{Args: []string{"guest", "protection"}}
@@ -179,8 +194,8 @@ func TestProtection(t *testing.T) {
 	}
 }
 
-// What the runtime asks of Linux, the kernel gives: one program a line. Outputs are
-// regular expressions.
+// The kernel provides what the runtime needs from Linux: one guest command per line. Outputs are regular
+// expressions.
 func TestGuest(t *testing.T) {
 	const trace = `\n\ngoroutine 1 \[(?s:.*)main\.main\(\)\n`
 	image := bootable(t)
@@ -234,8 +249,8 @@ func TestGuest(t *testing.T) {
 	}
 }
 
-// A goroutine runs beside one that never waits and cannot be interrupted: the thread that
-// the runtime wakes for it comes to the other CPU, with nothing else happening meanwhile.
+// A goroutine runs beside one that never blocks and cannot be preempted. The thread that the runtime wakes
+// for it is scheduled on the other CPU, without any other event in between.
 func TestBeside(t *testing.T) {
 	config := boot.Config{Args: []string{"guest", "beside"}, Env: []string{"GODEBUG=asyncpreemptoff=1"}}
 	for _, cpus := range []string{"2", "4"} {
@@ -245,7 +260,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// What is not such a program is refused, and not changed.
+// A file that is not such a program is rejected and not changed.
 func TestPrepareRefuses(t *testing.T) {
 	data := built(t)
 	for name, spoil := range map[string]func(b []byte) []byte{
@@ -277,17 +292,16 @@ func prepared(t testing.TB, b []byte) []byte {
 	return b
 }
 
-// Variables behind those of the kernel are not loaded, unless nobody can say which
-// these are.
+// Variables that the kernel does not need are not loaded, unless the symbol table is missing.
 func TestZeroed(t *testing.T) {
-	const least = 60 << 20 // the guest has more
+	const least = 60 << 20 // the guest's variables are larger
 	b := prepared(t, built(t))
 	if z := boot.Zeroed(b[:pageSize]); z.Size() < least {
 		t.Errorf("zeroed: %#x", z)
 	}
 	b = built(t)
-	copy(b[40:48], make([]byte, 8)) // where the sections are
-	copy(b[58:64], make([]byte, 6)) // and how many
+	copy(b[40:48], make([]byte, 8)) // offset of the section headers
+	copy(b[58:64], make([]byte, 6)) // and their number
 	if z := boot.Zeroed(prepared(t, b)[:pageSize]); z.Size() != 0 {
 		t.Errorf("zeroed without a symbol table: %#x", z)
 	}

@@ -11,13 +11,11 @@ import (
 	"loam/internal/race"
 )
 
-// bootsVariable names the variable that says how often TestBoots boots. make boots
-// sets it.
+// bootsVariable is the environment variable with the number of boots in TestBoots. make boots sets it.
 const bootsVariable = "LOAM_BOOTS"
 
-// Boot after boot, on each kind of machine and with 1, 2 and 4 CPUs by turns, a
-// program runs that uses all of them. What the first machine said that failed is
-// kept in a file.
+// A program that uses all CPUs runs in many boots, on each machine model, with 1, 2 and 4 CPUs in turn. The
+// output of the first machine that fails is saved to a file.
 func TestBoots(t *testing.T) {
 	count := 9
 	if race.Enabled {

@@ -8,8 +8,7 @@ import (
 	"loam/internal/race"
 )
 
-// A fault of the hardware ends the machine with a word about it. QEMU's monitor is that
-// hardware.
+// A hardware failure (machine check) ends the machine with a message. QEMU's monitor injects the failure.
 func TestMachineCheck(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")
@@ -25,7 +24,7 @@ func TestMachineCheck(t *testing.T) {
 	vm.expect("vector 0x0000000000000012\n")
 }
 
-// command has QEMU's monitor do something.
+// command runs a command of QEMU's monitor.
 func (vm *held) command(line string) {
 	vm.t.Helper()
 	vm.send("qRcmd," + hex.EncodeToString([]byte(line)))

@@ -10,8 +10,8 @@ import (
 	"loam/internal/race"
 )
 
-// While the host keeps the CPU waiting that has the kernel's lock, the others sleep, and
-// take nothing of the host's time. QEMU's debugger is that host.
+// While the host does not run the CPU that holds the kernel's lock, the other CPUs sleep and take no time
+// of the host. QEMU's debugger stub stops the CPU.
 func TestDoze(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")

@@ -7,27 +7,25 @@ import (
 	"loam/boot"
 )
 
-// The entry code. A monitor enters it at physical addresses, in 32-bit protected
-// mode with flat segments, without paging and without a stack; EBX has the
-// address of what it says about the machine, and keeps it. EAX may say which kind of
-// description that is, and comes to ESI. The code fills the
-// page tables of package boot and goes to 64-bit mode (SDM volume 3, 10.8.5).
+// The entry code. A monitor enters it at a physical address, in 32-bit protected mode with flat segments,
+// without paging and without a stack. EBX contains the address of the monitor's description of the machine,
+// and is preserved. EAX may contain the kind of that description, and is copied to ESI. The code fills the
+// page tables of package boot and switches to 64-bit mode (SDM volume 3, 10.8.5).
 //
-// It is machine code written out, because the Go assembler has no 32-bit mode
-// for amd64. Each line is one instruction, with its text in Intel's notation.
+// It is machine code written out by hand, because the Go assembler has no 32-bit mode for amd64. Each line
+// is one instruction, with its text in Intel syntax.
 //
-// Rejected: a stub in a file of its own, linked by another linker, as others
-// have; it is more than this.
+// Rejected: a stub in its own file, built with another assembler and linker. It takes more code than this.
 
-// The global descriptor table and its pointer stand before the code.
+// The global descriptor table and its pointer precede the code.
 const (
 	gdtEntries  = 3
 	gdtPointer  = gdtEntries * 8
 	entryOffset = 32
 )
 
-// entryCode is what is placed at physical address at. tables is that of the page
-// tables, and entry the virtual address to go to.
+// entryCode returns the code for physical address at. tables is the physical address of the page tables.
+// entry is the virtual address to jump to.
 func entryCode(at, tables uint32, entry uint64) []byte {
 	le := binary.LittleEndian
 	gdt := amd64.NewGDT(0)
@@ -37,7 +35,7 @@ func entryCode(at, tables uint32, entry uint64) []byte {
 	}
 	b = le.AppendUint16(b, gdtEntries*8-1)
 	b = le.AppendUint32(b, at)
-	b = append(b, 0, 0) // to entryOffset
+	b = append(b, 0, 0) // padding to entryOffset
 
 	code := func(bytes ...byte) { b = append(b, bytes...) }
 	code32 := func(v uint32, bytes ...byte) { b = le.AppendUint32(append(b, bytes...), v) }
@@ -52,7 +50,7 @@ func entryCode(at, tables uint32, entry uint64) []byte {
 	code(0xfc)       // cld
 	code(0x89, 0xc6) // mov esi, eax
 
-	// Four tables of big pages; the upper halves of entries are zero.
+	// Four tables of big pages. The upper halves of the entries are already zero.
 	code32(page(boot.TableBig), 0xbf)       // mov edi, first
 	code32(present|amd64.PageBig, 0xb8)     // mov eax, flags
 	code32(boot.WindowAtBoot/bigPage, 0xb9) // mov ecx, count
@@ -92,6 +90,5 @@ func entryCode(at, tables uint32, entry uint64) []byte {
 
 const bigPage = amd64.BigPageSize
 
-// index is the entry for an address in the table whose entries cover 1<<shift
-// bytes.
+// index returns the index of the entry for an address, in a table whose entries cover 1<<shift bytes each.
 func index(va uint64, shift int) uint32 { return uint32(va >> shift & 511) }

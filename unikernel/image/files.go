@@ -8,14 +8,13 @@ import (
 	"loam/boot"
 )
 
-// ErrTooLarge is returned for files that the page tables of the entry code would not
-// show.
+// ErrTooLarge is returned for files that the page tables of the entry code could not map.
 var ErrTooLarge = fmt.Errorf("image: the program and its files are larger than %d MiB together", most>>20)
 
-// AddFiles gives a program that Prepare has changed a segment for files, which is
-// loaded behind all others, and seen in the window onto physical memory alone. Its
-// header takes the place of one that nobody reads who does not link dynamically
-// (PT_PHDR).
+// AddFiles appends a segment with files to a program that Prepare has changed. The segment is loaded after
+// all others, and is visible only in the window onto physical memory. Its header replaces PT_PHDR, which
+// only a dynamic linker reads. AddFiles changes data in place and returns it extended. Errors: ErrTooLarge, or
+// one that wraps ErrNotProgram.
 func AddFiles(data, files []byte) ([]byte, error) {
 	header, ok := spareHeader(data)
 	if !ok {
@@ -39,10 +38,10 @@ func AddFiles(data, files []byte) ([]byte, error) {
 	return append(data, files...), nil
 }
 
-// spareHeader finds where in the file the header is that is not needed.
+// spareHeader returns the offset of the PT_PHDR header in the file.
 func spareHeader(data []byte) (at int, ok bool) {
 	le := binary.LittleEndian
-	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked them
+	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked both
 	for i := range count {
 		at = first + i*segmentSize
 		if elf.ProgType(le.Uint32(data[at:])) == elf.PT_PHDR {
@@ -52,11 +51,10 @@ func spareHeader(data []byte) (at int, ok bool) {
 	return 0, false
 }
 
-// End is the physical address behind a program that Prepare has changed, and its
-// files.
+// End returns the first physical address after a program that Prepare has changed, including its files.
 func End(data []byte) uint64 {
 	le := binary.LittleEndian
-	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked them
+	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked both
 	end := uint64(0)
 	for i := range count {
 		if h := data[first+i*segmentSize:]; elf.ProgType(le.Uint32(h)) == elf.PT_LOAD {

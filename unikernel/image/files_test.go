@@ -10,7 +10,7 @@ import (
 	"loam/boot"
 )
 
-// Files lie behind the program, page by page, and nothing else has moved.
+// Files lie page-aligned after the program, and nothing else has moved.
 func TestAddFiles(t *testing.T) {
 	before := prepared(t, built(t))
 	files := bytes.Repeat([]byte("file"), 3000)

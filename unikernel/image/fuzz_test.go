@@ -8,7 +8,7 @@ import (
 	"loam/boot"
 )
 
-// smallest is as little as Prepare takes: a note, text and data.
+// smallest returns the smallest file that Prepare accepts: a note, text and data.
 func smallest() []byte {
 	b := make([]byte, 2*pageSize)
 	le := binary.LittleEndian
@@ -44,7 +44,7 @@ func TestSmallest(t *testing.T) {
 	}
 }
 
-// Whatever the file is, it is prepared or refused.
+// Any file is either prepared or rejected.
 func FuzzPrepare(f *testing.F) {
 	f.Add(smallest())
 	f.Fuzz(func(t *testing.T, b []byte) {

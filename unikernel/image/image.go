@@ -1,20 +1,20 @@
-// Package image makes of a program, as the Go linker leaves it, a file that a
-// virtual machine monitor boots: it is still the same ELF file, and nothing in it
-// moves. All that is added lies in the first page, of which the linker leaves
-// most free and which is loaded because a segment begins there:
+// Package image converts a program, as the Go linker writes it, into a file that a virtual machine monitor
+// boots. The result is still the same ELF file, and nothing in it moves. Everything added lies in the first
+// page. The linker leaves most of that page free, and it is loaded because a segment starts there. The
+// additions are:
 //
-//	entry code   from 32-bit mode, where monitors start a kernel, to the
+//	entry code   from 32-bit mode, in which monitors start a kernel, to the
 //	             program's own entry point in 64-bit mode (entry.go)
 //	a note       by which monitors find the entry code (PVH)
-//	a header     by which boot loaders do (Multiboot 2)
+//	a header     by which boot loaders find it (Multiboot 2)
 //
-// The program is linked for the upper half of the address space, but loaded low,
-// so every segment is given its physical address. The last one ends with variables
-// that are zero in the beginning, many MiB with crypto/rand. Those behind all that
-// the kernel needs before it can serve a page fault are taken out, and named by a
-// header of their own (boot.ZeroSegment), for which the linker's PT_GNU_STACK is
-// used, that says nothing to us; in their place come the page tables of the entry
-// code.
+// The program is linked for the upper half of the address space but loaded low, so every segment gets its
+// physical address.
+//
+// The last segment ends with zero-initialised variables, many MiB with crypto/rand. Variables that the
+// kernel does not need before it can serve page faults are cut off from the segment. A program header of
+// type boot.ZeroSegment describes them instead; it replaces PT_GNU_STACK, which has no meaning here. The
+// entry code's page tables take their place.
 package image
 
 import (
@@ -28,8 +28,7 @@ import (
 	"loam/boot"
 )
 
-// LinkFlags are what the Go linker must be told: text in the upper half, and
-// where the program is entered.
+// LinkFlags returns the flags for the Go linker: text in the upper half, and the entry point.
 func LinkFlags() string {
 	const text = boot.Text - 1<<64 // the flag is a signed number
 	return fmt.Sprintf("-T %d -R %d -E %s", int64(text), pageSize, entrySymbol)
@@ -38,14 +37,13 @@ func LinkFlags() string {
 // entrySymbol is the entry point in 64-bit mode.
 const entrySymbol = "runtime.loamStart"
 
-// ErrNotProgram is returned for a file that the linker did not write with
-// LinkFlags.
+// ErrNotProgram is returned for a file that the linker did not write with LinkFlags.
 var ErrNotProgram = errors.New("image: not a program that was linked for a virtual machine")
 
 const (
 	pageSize = 1 << 12
 
-	headerSize  = 64 // of an ELF file of 64 bits
+	headerSize  = 64 // of a 64-bit ELF file, in bytes
 	segmentSize = 56 // of a program header
 	sectionSize = 64 // of a section header
 )
@@ -59,13 +57,13 @@ const (
 	segmentInMemory = 40
 )
 
-// file is an ELF file that is changed in place.
+// file is an ELF file that Prepare changes in place.
 type file struct {
 	data     []byte
 	entry    uint64
 	segments []segment
-	free     uint64 // where nothing is any more in the first page, from here
-	note     uint64 // to here, where the linker's notes begin
+	free     uint64 // start of the free part of the first page
+	note     uint64 // end of the free part, where the linker's notes begin
 }
 
 // segment is a program header.
@@ -74,7 +72,8 @@ type segment struct {
 	raw []byte // its bytes in the file
 }
 
-// Prepare changes data, a program, as the package comment says.
+// Prepare changes data, a program, in place as the package comment describes. The error wraps ErrNotProgram
+// if data is not suitable.
 func Prepare(data []byte) error {
 	f, err := parse(data)
 	if err != nil {
@@ -102,7 +101,7 @@ func Prepare(data []byte) error {
 	return nil
 }
 
-// parse checks that data is what Prepare takes.
+// parse parses data and checks that Prepare can change it.
 func parse(data []byte) (*file, error) {
 	fail := func(why string, args ...any) (*file, error) {
 		return nil, fmt.Errorf("%w: %s", ErrNotProgram, fmt.Sprintf(why, args...))
@@ -148,7 +147,7 @@ func parse(data []byte) (*file, error) {
 	return f, nil
 }
 
-// find returns the only segment of a type.
+// find returns the first segment of a type, or nil.
 func (f *file) find(t elf.ProgType) *segment {
 	for i := range f.segments {
 		if f.segments[i].Type == t {
@@ -158,11 +157,11 @@ func (f *file) find(t elf.ProgType) *segment {
 	return nil
 }
 
-// most is as much as the tables show at boot.Image.
+// most is the size of the region that the entry code's page tables map at boot.Image, in bytes.
 const most = 1 << 30
 
-// cutZeros ends the last segment where what must be there from the beginning ends,
-// and behind that makes room for the page tables. It returns where they will be.
+// cutZeros ends the last segment where the variables end that must exist from the start, and makes room for
+// the page tables after it. It returns the virtual address of the page tables.
 func (f *file) cutZeros() (uint64, error) {
 	var last *segment
 	for i := range f.segments {
@@ -193,10 +192,9 @@ func (f *file) cutZeros() (uint64, error) {
 	return tables, nil
 }
 
-// needed is where the variables end in the last segment that the kernel itself
-// uses: its own, those of its entry code, and those of package runtime, which it
-// asks for the names of functions. Without a symbol table (-ldflags=-s) that cannot
-// be known, and all are.
+// needed returns the end of the variables in the last segment that the kernel itself uses. These are its
+// own, those of its entry code, and those of package runtime, which it asks for function names. Without a
+// symbol table (-ldflags=-s) they are unknown, and needed returns the end of the segment.
 func (f *file) needed(last *segment) uint64 {
 	end := last.Vaddr + last.Memsz
 	program, err := elf.NewFile(bytes.NewReader(f.data))
@@ -220,19 +218,19 @@ func (f *file) needed(last *segment) uint64 {
 // pageEnd rounds up to whole pages.
 func pageEnd(addr uint64) uint64 { return (addr + pageSize - 1) &^ (pageSize - 1) }
 
-// A note of type 18 with the 32-bit entry point (Xen,
-// xen/include/public/elfnote.h, XEN_ELFNOTE_PHYS32_ENTRY).
+// An ELF note of type 18 contains the 32-bit entry point (Xen, xen/include/public/elfnote.h,
+// XEN_ELFNOTE_PHYS32_ENTRY).
 const (
 	pvhNoteSize = 20
 	pvhNoteType = 18
 )
 
-// addNote puts a note in front of the linker's.
+// addNote inserts the PVH note before the linker's notes.
 func (f *file) addNote(entry uint32) {
 	le := binary.LittleEndian
 	at := f.note - pvhNoteSize
 	note := f.data[at:]
-	le.PutUint32(note, 4) // of the name
+	le.PutUint32(note, 4) // size of the name
 	le.PutUint32(note[4:], 4)
 	le.PutUint32(note[8:], pvhNoteType)
 	copy(note[12:], "Xen\x00")

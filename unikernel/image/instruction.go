@@ -1,10 +1,10 @@
 package image
 
-// How long an instruction is: SDM volume 2, chapter 2 and appendix A, for 64-bit
-// mode. Whether it is a good one, and what it does, is not looked at.
+// Lengths of instructions in 64-bit mode: SDM volume 2, chapter 2 and appendix A. Validity and meaning of
+// an instruction are not checked.
 
-// instructionLength is the length of the first instruction of code, or 0 if there
-// is none, or not a whole one.
+// instructionLength returns the length of the first instruction of code in bytes. It returns 0 if code does
+// not start with a complete instruction.
 func instructionLength(code []byte) int {
 	d := decoder{code: code}
 	d.prefixes()
@@ -15,17 +15,17 @@ func instructionLength(code []byte) int {
 	return d.at
 }
 
-// decoder goes through one instruction.
+// decoder decodes one instruction.
 type decoder struct {
 	code    []byte
 	at      int
-	word    bool // the operand is of 16 bits
-	long    bool // of 64 (REX.W)
-	address bool // addresses are of 32 bits
+	word    bool // 16-bit operands
+	long    bool // 64-bit operands (REX.W)
+	address bool // 32-bit addresses
 	bad     bool
 }
 
-// next is the next byte; 0 behind the end.
+// next returns the next byte and advances; 0 after the end.
 func (d *decoder) next() byte {
 	d.at++
 	if d.at > len(d.code) {
@@ -35,7 +35,7 @@ func (d *decoder) next() byte {
 	return d.code[d.at-1]
 }
 
-// peek is the byte that next would return.
+// peek returns the byte that next would return.
 func (d *decoder) peek() byte {
 	if d.at < len(d.code) {
 		return d.code[d.at]
@@ -43,7 +43,7 @@ func (d *decoder) peek() byte {
 	return 0
 }
 
-// prefixes skips them, REX last.
+// prefixes skips the prefixes; REX is the last.
 func (d *decoder) prefixes() {
 	for d.at < len(d.code) {
 		switch d.peek() {
@@ -63,15 +63,15 @@ func (d *decoder) prefixes() {
 	}
 }
 
-// The opcode maps.
+// Opcode maps.
 const (
-	mapOne = iota // of one byte
+	mapOne = iota // one-byte opcodes
 	map0F
 	map0F38
 	map0F3A
 )
 
-// opcode reads the opcode and what belongs to it.
+// opcode reads the opcode and its operands.
 func (d *decoder) opcode() {
 	switch op := d.next(); op {
 	case 0x0f:
@@ -83,10 +83,10 @@ func (d *decoder) opcode() {
 		default:
 			d.operands(map0F, op)
 		}
-	case 0xc5: // VEX, of two bytes
+	case 0xc5: // two-byte VEX
 		d.next()
 		d.vector(map0F)
-	case 0xc4: // VEX, of three
+	case 0xc4: // three-byte VEX
 		where := int(d.next() & 0x1f)
 		d.next()
 		d.vector(where)
@@ -100,22 +100,22 @@ func (d *decoder) opcode() {
 	}
 }
 
-// vector reads the rest of an instruction whose prefix names the map.
+// vector reads the rest of an instruction whose prefix selects the opcode map.
 func (d *decoder) vector(where int) {
 	d.bad = d.bad || where < map0F || where > map0F3A
 	d.operands(where, d.next())
 }
 
-// operands reads a ModR/M byte and what it asks for, and immediate operands.
+// operands reads the ModR/M byte with its SIB byte and displacement, and skips immediate operands.
 func (d *decoder) operands(where int, op byte) {
-	field := byte(0) // reg of ModR/M, which may be part of the opcode
+	field := byte(0) // reg field of ModR/M, which may be part of the opcode
 	if hasModRM(where, op) {
 		field = d.modRM()
 	}
 	d.at += d.immediate(where, op, field)
 }
 
-// modRM reads the byte, an SIB byte and a displacement, and returns the field reg.
+// modRM reads a ModR/M byte, its SIB byte and displacement, and returns the reg field.
 func (d *decoder) modRM() byte {
 	b := d.next()
 	mod, rm := b>>6, b&7
@@ -129,13 +129,13 @@ func (d *decoder) modRM() byte {
 	switch {
 	case mod == 1:
 		d.at++
-	case mod == 2, base == 5: // with mod 0: no base, or the instruction's own address
+	case mod == 2, base == 5: // base 5 with mod 0: no base register, or RIP-relative
 		d.at += 4
 	}
 	return b >> 3 & 7
 }
 
-// ranges reports whether an opcode is in one of some ranges, both ends included.
+// ranges reports whether an opcode is in one of the ranges, both ends included.
 func ranges(op byte, list ...[2]byte) bool {
 	for _, r := range list {
 		if op >= r[0] && op <= r[1] {
@@ -145,7 +145,7 @@ func ranges(op byte, list ...[2]byte) bool {
 	return false
 }
 
-// hasModRM reports whether a ModR/M byte follows.
+// hasModRM reports whether a ModR/M byte follows the opcode.
 func hasModRM(where int, op byte) bool {
 	switch where {
 	case mapOne:
@@ -160,7 +160,7 @@ func hasModRM(where int, op byte) bool {
 	return true
 }
 
-// immediate is how many bytes of immediate operands follow.
+// immediate returns the number of bytes of immediate operands.
 func (d *decoder) immediate(where int, op, field byte) int {
 	switch where {
 	case map0F3A:
@@ -179,7 +179,7 @@ func (d *decoder) immediate(where int, op, field byte) int {
 	return 0
 }
 
-// immediateOne is immediate for opcodes of one byte.
+// immediateOne is immediate for one-byte opcodes.
 func (d *decoder) immediateOne(op, field byte) int {
 	operand := 4
 	if d.word && !d.long {

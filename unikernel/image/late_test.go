@@ -23,9 +23,9 @@ import (
 	"loam/internal/race"
 )
 
-// A CPU that comes up when nobody waits for it any more finds its place taken, and
-// stops. QEMU holds the second of three back, as its debugger can, until the program
-// runs on the other two; the kernel waits 10 seconds for it.
+// A CPU that starts after the kernel has stopped waiting for it finds its place taken, and halts. Through
+// the debugger stub, QEMU holds back the second of three CPUs until the program runs on the other two. The
+// kernel waits 10 seconds for it.
 func TestLateCPU(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")
@@ -53,7 +53,7 @@ func TestLateCPU(t *testing.T) {
 	}
 }
 
-// functionNamed is where a function of a program begins and ends.
+// functionNamed returns the address range of a function.
 func functionNamed(t *testing.T, program []byte, name string) (start, end uint64) {
 	t.Helper()
 	f, err := elf.NewFile(bytes.NewReader(program))
@@ -73,18 +73,18 @@ func functionNamed(t *testing.T, program []byte, name string) (start, end uint64
 	return 0, 0
 }
 
-// held is a machine whose CPUs run when they are let: QEMU's debugger stub, by GDB's
-// remote serial protocol. CPUs are numbered from 1.
+// held is a machine whose CPUs run only when resumed, through QEMU's debugger stub and GDB's remote serial
+// protocol. CPUs are numbered from 1.
 type held struct {
 	t      *testing.T
-	in     *os.File      // what is typed
-	out    *bufio.Reader // what it says
+	in     *os.File      // the machine's input
+	out    *bufio.Reader // the machine's output
 	stub   net.Conn
 	answer *bufio.Reader
 }
 
-// startHeld starts a machine, all of whose CPUs wait: a microvm, whose firmware leaves
-// the others alone.
+// startHeld starts a machine with all CPUs stopped. It is a microvm, whose firmware does not start the
+// other CPUs.
 func startHeld(t *testing.T, c boot.Config, cpus int) *held {
 	t.Helper()
 	qemu := findQEMU(t)
@@ -103,7 +103,7 @@ func startHeld(t *testing.T, c boot.Config, cpus int) *held {
 		"-S", "-chardev", "socket,id=stub,server=on,wait=off,path="+socket, "-gdb", "chardev:stub")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inRead, outWrite, outWrite
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // it dies with the thread that started it
+	runtime.LockOSThread() // Pdeathsig is sent when this thread ends
 	t.Cleanup(runtime.UnlockOSThread)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func startHeld(t *testing.T, c boot.Config, cpus int) *held {
 	return vm
 }
 
-// expect reads a line of what the machine says.
+// expect reads a line of the machine's output, which must be want.
 func (vm *held) expect(want string) {
 	vm.t.Helper()
 	if line, err := vm.out.ReadString('\n'); line != want {
@@ -131,7 +131,7 @@ func (vm *held) expect(want string) {
 	}
 }
 
-// send sends a packet: its data and the sum of its bytes.
+// send sends a packet: its data and a checksum.
 func (vm *held) send(data string) {
 	vm.t.Helper()
 	var sum uint8
@@ -143,10 +143,10 @@ func (vm *held) send(data string) {
 	}
 }
 
-// receive is the data of the next packet.
+// receive returns the data of the next packet.
 func (vm *held) receive() string {
 	vm.t.Helper()
-	_, err := vm.answer.ReadString('$') // acknowledgements are before it
+	_, err := vm.answer.ReadString('$') // acknowledgements precede it
 	data, end := vm.answer.ReadString('#')
 	_, sum := vm.answer.Discard(2)
 	if err := errors.Join(err, end, sum); err != nil {
@@ -156,7 +156,7 @@ func (vm *held) receive() string {
 	return strings.TrimSuffix(data, "#")
 }
 
-// resume lets some CPUs run, and no others.
+// resume runs these CPUs only.
 func (vm *held) resume(cpus ...int) {
 	command := "vCont"
 	for _, n := range cpus {
@@ -165,7 +165,7 @@ func (vm *held) resume(cpus ...int) {
 	vm.send(command)
 }
 
-// stop has all wait.
+// stop stops all CPUs.
 func (vm *held) stop() {
 	vm.t.Helper()
 	fmt.Fprint(vm.stub, "\x03")
@@ -174,7 +174,7 @@ func (vm *held) stop() {
 	}
 }
 
-// runTo lets all run until one comes to an instruction, and says which.
+// runTo runs all CPUs until one reaches an address, and returns its number.
 func (vm *held) runTo(at uint64, cpus ...int) int {
 	vm.t.Helper()
 	command := fmt.Sprintf("0,%x,1", at)
@@ -198,7 +198,7 @@ func (vm *held) runTo(at uint64, cpus ...int) int {
 	return cpu
 }
 
-// instructionOf is where a CPU is that waits.
+// instructionOf returns the instruction pointer of a stopped CPU.
 func (vm *held) instructionOf(cpu int) uint64 {
 	vm.t.Helper()
 	const register = 16 // RIP is the seventeenth

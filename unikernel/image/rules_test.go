@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// kernelCode are the functions that run in the kernel's core: those of these
-// packages, ChaCha8, and none of package runtime but the ones that mayCall lets pass.
+// kernelCode matches the functions that run in the kernel's core: those of these packages and ChaCha8. They
+// may call functions of package runtime only as mayCall permits.
 var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(frame|space|thread|signal|timekeeper)|boot|boot/acpi|arch/amd64)\.|^math/rand/v2\.\(\*ChaCha8\)\.|^internal/chacha8rand\.`)
 
-// mayCall is what they call of package runtime: what neither allocates nor asks who
-// runs. The functions named panic are called where an index is wrong, and end in a
-// crash, with a trace.
+// mayCall matches the permitted functions of package runtime. They neither allocate nor depend on the
+// current goroutine. The functions named panic are called for a wrong index, and end in a crash with a
+// trace.
 var mayCall = regexp.MustCompile(`^runtime\.(mem(move|equal|clrNoHeapPointers)|duff(zero|copy)|panic\w+|morestack\w*\.abi0|loamSymbol)$`)
 
-// The kernel's core does not call what it must not: see package kernel.
+// The kernel's core makes no forbidden calls: see package kernel.
 func TestKernelCalls(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "guest")
 	if err := os.WriteFile(program, built(t), 0o755); err != nil {

@@ -3,21 +3,21 @@ package image
 import (
 	"bytes"
 	"debug/elf"
-	"debug/gosym"
 	"fmt"
 	"slices"
+
+	"loam/unikernel/linked"
 )
 
-// In ring 0 there is nobody whom a SYSCALL instruction could call but the kernel
-// itself, which serves it by a trap (kernel/trapped.go). The standard library's are
-// replaced when it is compiled; here is looked for what assembly of others has left.
+// In ring 0 the only code that a SYSCALL instruction can call is the kernel itself, which serves it with a
+// trap (kernel/trapped.go). SYSCALL instructions of the standard library are replaced when it is compiled.
+// This file finds the remaining ones, in assembly of other packages.
 
-// syscallCode is the instruction.
+// syscallCode is the encoding of SYSCALL.
 var syscallCode = []byte{0x0f, 0x05}
 
-// Syscalls names the functions of a program that have a SYSCALL instruction. The
-// bytes of one may also stand within another instruction: so functions that have
-// them are taken apart from their beginning.
+// Syscalls returns the names of a program's functions that contain a SYSCALL instruction. Its two bytes may
+// also occur inside another instruction, so functions that contain them are disassembled from their start.
 func Syscalls(program []byte) ([]string, error) {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
@@ -34,24 +34,24 @@ func Syscalls(program []byte) ([]string, error) {
 	if !bytes.Contains(text, syscallCode) {
 		return nil, nil
 	}
-	functions, err := readFunctions(f, section.Addr)
+	functions, err := linked.Functions(f, section.Addr)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, fn := range functions {
-		if fn.end > uint64(len(text)) || fn.start > fn.end {
-			return nil, fmt.Errorf("%w: %s is not in its text", ErrNotProgram, fn.name)
+		if fn.End > uint64(len(text)) || fn.Start > fn.End {
+			return nil, fmt.Errorf("%w: %s is not in its text", ErrNotProgram, fn.Name)
 		}
-		if hasSyscall(text[fn.start:fn.end]) && !slices.Contains(names, fn.name) {
-			names = append(names, fn.name)
+		if hasSyscall(text[fn.Start:fn.End]) && !slices.Contains(names, fn.Name) {
+			names = append(names, fn.Name)
 		}
 	}
 	return names, nil
 }
 
-// hasSyscall reports whether a function has the instruction. Behind what cannot be
-// taken apart its bytes are enough.
+// hasSyscall reports whether a function contains the instruction. After an instruction that cannot be
+// decoded, any occurrence of the two bytes counts.
 func hasSyscall(code []byte) bool {
 	for bytes.Contains(code, syscallCode) {
 		n := instructionLength(code)
@@ -63,46 +63,10 @@ func hasSyscall(code []byte) bool {
 	return false
 }
 
-// isSyscall reports whether an instruction that ends with the bytes of SYSCALL is
-// one: nothing but prefixes stands in front.
+// isSyscall reports whether an instruction that ends with the bytes of SYSCALL is a SYSCALL: only prefixes
+// precede them.
 func isSyscall(instruction []byte) bool {
 	d := decoder{code: instruction}
 	d.prefixes()
 	return d.at == len(instruction)-len(syscallCode)
-}
-
-// function is where one is in the text.
-type function struct {
-	name       string
-	start, end uint64
-}
-
-// readFunctions lists them, by the linker's table of symbols or, where a program was
-// linked without (-ldflags=-s), by the runtime's.
-func readFunctions(f *elf.File, text uint64) ([]function, error) {
-	var functions []function
-	if symbols, err := f.Symbols(); err == nil {
-		for _, s := range symbols {
-			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Value >= text && s.Size > 0 {
-				functions = append(functions, function{s.Name, s.Value - text, s.Value + s.Size - text})
-			}
-		}
-		return functions, nil
-	}
-	section := f.Section(".gopclntab")
-	if section == nil {
-		return nil, fmt.Errorf("%w: it has no table of functions", ErrNotProgram)
-	}
-	lines, err := section.Data()
-	if err != nil {
-		return nil, fmt.Errorf("image: %w", err)
-	}
-	table, err := gosym.NewTable(nil, gosym.NewLineTable(lines, text))
-	if err != nil {
-		return nil, fmt.Errorf("image: %w", err)
-	}
-	for _, fn := range table.Funcs {
-		functions = append(functions, function{fn.Name, fn.Entry - text, fn.End - text})
-	}
-	return functions, nil
 }

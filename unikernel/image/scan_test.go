@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"loam/unikernel/linked"
 )
 
-// Instructions of each form, with their lengths: Intel's notation, by hand.
+// Instructions of each form with their encodings, in Intel syntax.
 func TestInstructionLength(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(`
 90               nop
@@ -70,7 +72,7 @@ c8100001         enter 16, 1
 	}
 }
 
-// Every function of a program is taken apart to its very end.
+// Every function of a program is disassembled exactly to its end.
 func TestInstructionsFit(t *testing.T) {
 	f, err := elf.NewFile(bytes.NewReader(built(t)))
 	if err != nil {
@@ -81,15 +83,15 @@ func TestInstructionsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	functions, err := readFunctions(f, section.Addr)
+	functions, err := linked.Functions(f, section.Addr)
 	if err != nil || len(functions) < 1000 {
 		t.Fatalf("%d functions, %v", len(functions), err)
 	}
 	for _, fn := range functions {
-		for code := text[fn.start:fn.end]; len(code) > 0; {
+		for code := text[fn.Start:fn.End]; len(code) > 0; {
 			n := instructionLength(code)
 			if n == 0 {
-				t.Errorf("%s: % x", fn.name, code[:min(len(code), 16)])
+				t.Errorf("%s: % x", fn.Name, code[:min(len(code), 16)])
 				break
 			}
 			code = code[n:]
@@ -97,9 +99,9 @@ func TestInstructionsFit(t *testing.T) {
 	}
 }
 
-// Nothing of the standard library's and of ours has the instruction left, and the guest
-// has one of its own; and where it is it is found, with and without the linker's symbols,
-// which tell what the assembler has written.
+// The standard library and Loam contain no SYSCALL instruction any more, and the guest contains one of its
+// own. An instruction is found wherever it is, with and without the linker's symbols, which identify
+// assembly functions.
 func TestSyscalls(t *testing.T) {
 	program := built(t)
 	const own, victim = "main.controlOfChild", "main.nilPointer"
@@ -122,22 +124,22 @@ func TestSyscalls(t *testing.T) {
 	}
 }
 
-// plantSyscall puts the instruction at the beginning of a function.
+// plantSyscall writes the instruction to the start of a function.
 func plantSyscall(t *testing.T, program []byte, name string) {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
 		t.Fatal(err)
 	}
 	section := f.Section(".text")
-	functions, err := readFunctions(f, section.Addr)
-	i := slices.IndexFunc(functions, func(fn function) bool { return fn.name == name })
+	functions, err := linked.Functions(f, section.Addr)
+	i := slices.IndexFunc(functions, func(fn linked.Function) bool { return fn.Name == name })
 	if err != nil || i < 0 {
 		t.Fatalf("there is no %s, %v", name, err)
 	}
-	copy(program[section.Offset+functions[i].start:], syscallCode)
+	copy(program[section.Offset+functions[i].Start:], syscallCode)
 }
 
-// hideSymbols makes the section of symbols one of nothing.
+// hideSymbols removes the symbol table.
 func hideSymbols(program []byte) {
 	headers := program[40:48]
 	at := uint64(headers[0]) | uint64(headers[1])<<8 | uint64(headers[2])<<16 | uint64(headers[3])<<24

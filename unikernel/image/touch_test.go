@@ -8,8 +8,8 @@ import (
 	"loam/boot"
 )
 
-// BenchmarkTouch is what a byte costs that a program touches for the first time, a
-// page at a time: the page faults.
+// BenchmarkTouch reports the cost of the page faults when a program first touches memory, one page at a
+// time.
 func BenchmarkTouch(b *testing.B) {
 	const mib = 512
 	image := bootable(b)

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// In ring 0 a system call is a function call: in the assembly of the standard
-// library each SYSCALL instruction is replaced. What takes its place keeps the
-// instruction's contract (_vm/runtime/loam_entry_amd64.s), so that nothing around
-// it changes.
+// In ring 0 a system call is a function call. Each SYSCALL instruction in the standard library's assembly
+// is replaced by a call of a function that keeps the instruction's contract
+// (_vm/runtime/loam_entry_amd64.s). The surrounding code stays unchanged.
 
-// assembly are the files that have SYSCALL instructions.
+// assembly lists the files with SYSCALL instructions.
 var assembly = []string{
 	"runtime/sys_linux_amd64.s",
 	"runtime/time_linux_amd64.s",
@@ -22,13 +21,14 @@ var assembly = []string{
 	"syscall/asm_linux_amd64.s",
 }
 
+// Replacements of the SYSCALL instruction.
 const (
 	callGate = "CALL	runtime·loamGate(SB)"
 	jumpExit = "JMP	runtime·loamExit(SB)"
 )
 
-// stackless are the functions whose stack may belong to another by the time of
-// the call: no return address may be pushed there.
+// stackless are functions whose stack may already be in use by another thread at the time of the system
+// call. No return address may be pushed there, so the instruction becomes a jump.
 var stackless = []string{"runtime·exitThread"}
 
 var (
@@ -36,8 +36,8 @@ var (
 	syscallLine = regexp.MustCompile(`^\s*SYSCALL\s*(//.*)?\n?$`)
 )
 
-// replaceSyscalls returns an assembly file with its SYSCALL instructions
-// replaced. It is an error if there is none, or one that cannot be told for sure.
+// replaceSyscalls returns an assembly file with its SYSCALL instructions replaced. It fails if there is
+// none, or if a line mentions SYSCALL in another form.
 func replaceSyscalls(name string, src []byte) ([]byte, error) {
 	var out bytes.Buffer
 	function, replaced := "", 0
@@ -66,8 +66,7 @@ func replaceSyscalls(name string, src []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// addAssembly adds the standard library's assembly, with calls in the place of
-// SYSCALL instructions.
+// addAssembly adds the standard library's assembly with SYSCALL instructions replaced.
 func (files Files) addAssembly(goroot string) error {
 	for _, name := range assembly {
 		src, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(name)))

@@ -17,7 +17,7 @@ TEXT ·other<ABIInternal>(SB),NOSPLIT,$0
 	RET
 `
 
-// Each instruction becomes a call, but where there is no stack any more.
+// Each SYSCALL becomes a call, or a jump where the stack may be gone.
 func TestReplaceSyscalls(t *testing.T) {
 	got, err := replaceSyscalls("x.s", []byte(sampleAssembly))
 	if err != nil {
@@ -30,8 +30,7 @@ func TestReplaceSyscalls(t *testing.T) {
 	}
 }
 
-// A file without the instruction, or with one in a form that is not known, is
-// refused.
+// A file without the instruction, or with the instruction in an unknown form, is rejected.
 func TestReplaceSyscallsRefuses(t *testing.T) {
 	for _, src := range []string{"TEXT f(SB),4,$0\n\tRET\n", "\tSYSCALL\n\tMOVL $1, AX; SYSCALL\n"} {
 		if got, err := replaceSyscalls("x.s", []byte(src)); err == nil {

@@ -11,17 +11,16 @@ import (
 	"strings"
 )
 
-// rename is one edit rule: a function of the standard library keeps its body
-// and gets another name, so that a function of ours can take its place and
-// still call it. A rule is checked before it is applied: the function must be
-// there once, with the signature that our replacement was written for.
+// rename is one edit rule: a function of the standard library keeps its body and gets another name. A
+// function of Loam takes its place and can still call it. A rule is checked before it is applied: the file
+// must declare the function exactly once, with the signature that the replacement was written for.
 type rename struct {
 	file      string // below GOROOT/src, with slashes
-	signature string // "func name(params) results", as gofmt writes it; of a method, with its receiver
+	signature string // "func name(params) results" as gofmt writes it; for a method, with its receiver
 	to        string // the new name
 }
 
-// name is the function that r renames.
+// name returns the name of the function that r renames.
 func (r rename) name() string {
 	s := strings.TrimPrefix(r.signature, "func ")
 	if r.method() {
@@ -30,22 +29,23 @@ func (r rename) name() string {
 	return s[:strings.IndexByte(s, '(')]
 }
 
-// method reports whether it is one.
+// method reports whether r renames a method.
 func (r rename) method() bool { return strings.HasPrefix(r.signature, "func (") }
 
-// field is a field that a struct of the standard library gets besides its own.
+// field is a field that is added to a struct of the standard library.
 type field struct {
-	file string // likewise
+	file string // below GOROOT/src, with slashes
 	of   string // the name of the type
 	text string // its declaration
 }
 
-// A mismatch is a rule that does not fit the source that it was applied to.
+// mismatch is the error for a rule that does not fit the source it is applied to.
 type mismatch struct {
 	rule rename
 	why  string
 }
 
+// Error implements error.
 func (m *mismatch) Error() string {
 	return fmt.Sprintf("%s: %s: %s", m.rule.file, m.rule.name(), m.why)
 }
@@ -56,9 +56,9 @@ type replacement struct {
 	text       string
 }
 
-// apply returns the text src of a file with rules applied, which must all be for this one,
-// and fields added, if any are for it. Where one renamed function calls another, the call follows;
-// of methods, only their declarations are renamed.
+// apply returns the file src with rules and fields applied. All rules must be for this file; fields for
+// other files are ignored. A call between two renamed functions is renamed too. For a method, only its
+// declaration is renamed.
 func apply(name string, rules []rename, fields []field, src []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -89,7 +89,7 @@ func apply(name string, rules []rename, fields []field, src []byte) ([]byte, err
 			continue
 		}
 		edits = append(edits, dropLinkname(fn, r.name(), offset)...)
-		selected := map[*ast.Ident]bool{} // x.F is not our F
+		selected := map[*ast.Ident]bool{} // identifiers x.F, which are not the function F of this package
 		ast.Inspect(fn, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
@@ -105,7 +105,7 @@ func apply(name string, rules []rename, fields []field, src []byte) ([]byte, err
 	return replaceAll(src, edits), nil
 }
 
-// find returns the only declaration of the function that r renames.
+// find returns the declaration of the function that r renames, which must be the only one.
 func find(file *ast.File, r rename) (*ast.FuncDecl, error) {
 	var found *ast.FuncDecl
 	for _, d := range file.Decls {
@@ -127,13 +127,13 @@ func find(file *ast.File, r rename) (*ast.FuncDecl, error) {
 	return found, nil
 }
 
-// isOf reports whether a receiver is that of the method that r renames.
+// isOf reports whether recv is the receiver of the method that r renames.
 func (r rename) isOf(recv *ast.FieldList) bool {
 	want, _, _ := strings.Cut(strings.TrimPrefix(r.signature, "func ("), ")")
 	return strings.HasSuffix(want, " "+types.ExprString(recv.List[0].Type))
 }
 
-// addFields adds fields to structs of a file.
+// addFields returns the edits that add fields to structs of a file.
 func addFields(file *ast.File, name string, fields []field, offset func(token.Pos) int) ([]replacement, error) {
 	var edits []replacement
 	for _, f := range fields {
@@ -150,7 +150,7 @@ func addFields(file *ast.File, name string, fields []field, offset func(token.Po
 	return edits, nil
 }
 
-// findStruct returns the declaration of a struct, or nil.
+// findStruct returns the struct type with this name, or nil.
 func findStruct(file *ast.File, name string) *ast.StructType {
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -167,11 +167,10 @@ func findStruct(file *ast.File, name string) *ast.StructType {
 	return nil
 }
 
-// signature makes one line of the text of a declaration in front of its body.
+// signature joins the text of a declaration before its body into one line.
 func signature(decl []byte) string { return strings.Join(strings.Fields(string(decl)), " ") }
 
-// dropLinkname removes the directives by which fn is known to the linker; its
-// replacement has them.
+// dropLinkname returns the edits that remove the go:linkname directives of fn; its replacement has them.
 func dropLinkname(fn *ast.FuncDecl, name string, offset func(token.Pos) int) []replacement {
 	if fn.Doc == nil {
 		return nil
@@ -186,7 +185,7 @@ func dropLinkname(fn *ast.FuncDecl, name string, offset func(token.Pos) int) []r
 	return edits
 }
 
-// replaceAll applies edits, which do not overlap.
+// replaceAll applies edits to src. Edits do not overlap.
 func replaceAll(src []byte, edits []replacement) []byte {
 	sort.Slice(edits, func(i, j int) bool { return edits[i].start < edits[j].start })
 	var out bytes.Buffer

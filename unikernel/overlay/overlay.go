@@ -1,16 +1,14 @@
-// Package overlay makes the files that `go build -overlay` puts in the place of
-// files of the standard library, so that a program built with the stock
-// toolchain calls Loam instead of Linux.
+// Package overlay makes the files that `go build -overlay` substitutes for files of the standard library. A
+// program built with the stock toolchain then calls Loam instead of Linux.
 //
-// Nothing of Go's source is kept in Loam's tree. Files are made from the
-// installed GOROOT by the edit rules in rules.go, each of which is checked
-// against what it finds (edit.go); files of our own, in _std, are added, and those in
-// _process for programs that run as a process, in _vm for those in a virtual machine. A
-// release of Go that is not in rules.go, or one that does not look as expected, is
-// refused.
+// Loam's tree contains no source of Go. Edited files are made from the installed GOROOT by the rules in
+// rules.go; each rule is checked against the source that it edits (edit.go). Files of our own are added:
+// those in _std to every program, those in _process to programs that run as a process, and those in _vm to
+// programs in a virtual machine. A release of Go that is not in rules.go, or whose source differs from what
+// the rules expect, is rejected.
 //
-// The files in _std refer to functions of loam/unikernel/rt by go:linkname.
-// Their pairs there say what each must do.
+// The files in _std refer to functions of loam/unikernel/rt by go:linkname. Those functions are documented
+// in package rt.
 package overlay
 
 import (
@@ -28,24 +26,25 @@ import (
 //go:embed all:_std all:_process all:_vm
 var added embed.FS
 
-// ErrUnknownGo is what Generate returns for a release of Go that it has no
-// rules for, or whose source does not look as its rules say.
+// ErrUnknownGo is returned by Generate for a release of Go without rules, and for one whose source does not
+// match the rules.
 var ErrUnknownGo = errors.New("this release of Go is not one that Loam knows")
 
-// Files maps a path below GOROOT/src, with slashes, to what is to be found there.
+// Files maps a slash-separated path below GOROOT/src to the content of the file.
 type Files map[string][]byte
 
-// Part is a part of the overlay.
+// Part is a set of parts of the overlay.
 type Part int
 
-// Parts.
+// Parts of the overlay.
 const (
-	Personality Part = 1 << iota // system calls are Loam's
-	Ring0                        // the program is a kernel: what is left of them are calls of functions
+	Personality Part = 1 << iota // Loam serves system calls
+	Ring0                        // the program is a kernel: remaining SYSCALL instructions become function calls
 )
 
-// Generate makes the overlay of the standard library below goroot. The version
-// is the toolchain's, as `go env GOVERSION` prints it.
+// Generate returns the overlay for the standard library below goroot. version is the toolchain's, as `go
+// env GOVERSION` prints it. The error wraps ErrUnknownGo if the release is not known or does not match the
+// rules.
 func Generate(goroot, version string, parts Part) (Files, error) {
 	rel, ok := findRelease(version)
 	if !ok {
@@ -93,7 +92,7 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 	return files, nil
 }
 
-// checkShapes is an error if a file is not as ours expect it.
+// checkShapes returns an error if a file lacks text that Loam's code relies on.
 func checkShapes(goroot string) error {
 	for _, s := range shapes {
 		src, err := os.ReadFile(filepath.Join(goroot, "src", filepath.FromSlash(s.file)))
@@ -107,7 +106,7 @@ func checkShapes(goroot string) error {
 	return nil
 }
 
-// addOurs adds the files of a folder here.
+// addOurs adds the embedded files of a folder.
 func (files Files) addOurs(folder string) error {
 	return fs.WalkDir(added, folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -118,8 +117,7 @@ func (files Files) addOurs(folder string) error {
 	})
 }
 
-// byFile groups rules by the file that they edit. Of a file to which only fields are added
-// there are none.
+// byFile groups rules by the file that they edit. A file with added fields only has an empty group.
 func byFile(rules []rename, fields []field) map[string][]rename {
 	groups := map[string][]rename{}
 	for _, f := range fields {
@@ -131,11 +129,11 @@ func byFile(rules []rename, fields []field) map[string][]rename {
 	return groups
 }
 
-// InitOrderFile is where InitOrder's file belongs.
+// InitOrderFile is the path of InitOrder's file below GOROOT/src.
 const InitOrderFile = "runtime/loam_initorder.go"
 
-// InitOrder is the file that tells the runtime which packages to initialise
-// before all others: packages must be closed under imports.
+// InitOrder returns the file that tells the runtime which packages to initialise before all others.
+// packages must be closed under imports.
 func InitOrder(packages []string) []byte {
 	sorted := slices.Clone(packages)
 	slices.Sort(sorted)

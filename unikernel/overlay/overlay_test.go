@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// goroot is the installed toolchain, whose source the rules must fit.
+// goroot returns the GOROOT of the installed toolchain, whose source the rules must fit.
 func goroot(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
@@ -24,8 +24,8 @@ func goroot(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// The rules fit the installed toolchain, and each function that they rename is
-// declared again by a file of ours, with the same signature.
+// The rules fit the installed toolchain. Each renamed function is declared again by a file of Loam with the
+// same signature.
 func TestGenerateInstalled(t *testing.T) {
 	for parts, more := range map[Part][]rename{Personality: nil, Personality | Ring0: machineRenames} {
 		files, err := Generate(goroot(t), runtime.Version(), parts)
@@ -44,8 +44,8 @@ func TestGenerateInstalled(t *testing.T) {
 	}
 }
 
-// declared returns the signatures under which the files of one folder declare a
-// function by a name, or a method if r renames one.
+// declared returns the signatures with which the files of one folder declare a function, or a method if r
+// renames one.
 func declared(t *testing.T, files Files, dir string, r rename, name string) []string {
 	t.Helper()
 	var found []string
@@ -97,9 +97,8 @@ func (t *T) F() int { return F(t.a) }
 func (u U) F() int { return 0 }
 `
 
-// A renamed function keeps its body and its directives, but for its linkname,
-// and calls among renamed functions follow. Of a method the declaration is renamed. A
-// struct gets its field.
+// A renamed function keeps its body and its directives, except for its linkname. Calls among renamed
+// functions are renamed. Of a method, only the declaration is renamed. A struct gets its field.
 func TestApply(t *testing.T) {
 	got, err := apply("p.go", []rename{
 		{"p.go", "func F(a int) int", "oldF"},
@@ -145,7 +144,7 @@ func TestApplyMismatch(t *testing.T) {
 	}
 }
 
-// A file of Go's in which something of ours cannot find its way is refused.
+// A source file that lacks the text that Loam's code relies on is rejected.
 func TestShapes(t *testing.T) {
 	if err := checkShapes(goroot(t)); err != nil {
 		t.Error(err)
@@ -163,7 +162,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// Releases are matched whole: go1.260 is not a patch release of go1.26.
+// Releases are matched as a whole: go1.260 is not a patch release of go1.26.
 func TestUnknownRelease(t *testing.T) {
 	for version, known := range map[string]bool{
 		"go1.26": true, "go1.26.8": true, "go1.27.4": true,
@@ -183,8 +182,8 @@ func TestUnknownRelease(t *testing.T) {
 	}
 }
 
-// The number that begins the host's descriptors is written in two packages that
-// cannot import one another.
+// The number from which the host's descriptors start is declared in two packages that cannot import each
+// other.
 func TestDescriptorsAgree(t *testing.T) {
 	files := Files{}
 	if err := files.addOurs("_std"); err != nil {
@@ -208,8 +207,8 @@ func TestInitOrder(t *testing.T) {
 	}
 }
 
-// The seam is listed in full in the package comment of loam/unikernel/rt: each name that
-// it, or what starts it, has in common with the edited standard library.
+// The package comment of loam/unikernel/rt lists every name that package rt, or package process, shares
+// with the edited standard library.
 func TestSeamIsListed(t *testing.T) {
 	doc, err := os.ReadFile("../rt/doc.go")
 	if err != nil {

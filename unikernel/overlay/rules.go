@@ -2,26 +2,27 @@ package overlay
 
 import "strings"
 
-// The seam, as edits of the standard library. What takes the place of each
-// renamed function is in _std, _process or _vm, in the same package.
+// The edits of the standard library. The replacement of each renamed function is in _std, _process or _vm,
+// in the same package.
 
-// release is what Loam knows about one release of Go.
+// release holds the edits for one release of Go.
 type release struct {
-	version string // "go1.26": all its patch releases
-	newest  string // the newest of them that has been looked at and run; the first is VERSION.0
+	version string // such as "go1.26"; covers all its patch releases
+	newest  string // the newest patch release that was reviewed and run; the oldest is VERSION.0
 	renames []rename
 	fields  []field
 }
 
-// releases are the releases of Go that Loam knows. Go 1.27 changed none of the
-// functions concerned, but by what epoll knows netpollBreak (loam_told.go).
+// releases are the supported releases of Go. Go 1.27 did not change the functions concerned, except for how
+// epoll events identify netpollBreak (loam_told.go).
 var releases = []release{
 	{"go1.26", "go1.26.11", renames, fields},
 	{"go1.27", "go1.27.4", renames, fields},
 }
 
+// renames are the rules for all programs.
 var renames = []rename{
-	// The door in front of every system call.
+	// The hook in front of every system call.
 	{"syscall/syscall_linux.go", "func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall"},
 	{"syscall/syscall_linux.go", "func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall6"},
 	{"syscall/syscall_linux.go", "func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall"},
@@ -30,14 +31,14 @@ var renames = []rename{
 	{"syscall/zsyscall_linux_amd64.go", "func write(fd int, p []byte) (n int, err error)", "linuxWrite"},
 	{"internal/syscall/unix/fcntl_unix.go", "func Fcntl(fd int, cmd int, arg int) (int, error)", "linuxFcntl"},
 
-	// Files that keep nobody waiting.
+	// Files whose calls never block.
 	{"internal/poll/fd_unix.go", "func (fd *FD) Init(net string, pollable bool) error", "linuxInit"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Read(p []byte) (int, error)", "linuxRead"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Write(p []byte) (int, error)", "linuxWrite"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Pread(p []byte, off int64) (int, error)", "linuxPread"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Pwrite(p []byte, off int64) (int, error)", "linuxPwrite"},
 
-	// What does not come by it.
+	// Functions that do not pass through the hook.
 	{"syscall/exec_unix.go", "func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error)", "linuxForkExec"},
 	{"syscall/zsyscall_linux_amd64.go", "func Umask(mask int) (oldmask int)", "linuxUmask"},
 	{"syscall/syscall_linux.go", "func AllThreadsSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall"},
@@ -48,11 +49,11 @@ var renames = []rename{
 	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
 	{"runtime/netpoll_epoll.go", "func netpollclose(fd uintptr) uintptr", "linuxNetpollclose"},
 
-	// Whether another thread is woken for a goroutine that can run.
+	// Whether another thread is woken for a runnable goroutine.
 	{"runtime/proc.go", "func wakep()", "linuxWakep"},
 	{"runtime/os_linux.go", "func unminit()", "linuxUnminit"},
 
-	// Loam's goroutines are not the program's.
+	// Loam's goroutines are hidden from the program.
 	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
 	{"runtime/proc.go", "func pidleput(pp *p, now int64) int64", "linuxPidleput"},
 
@@ -60,22 +61,23 @@ var renames = []rename{
 	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 	{"runtime/preempt.go", "func asyncPreempt2()", "linuxAsyncPreempt2"},
 
-	// Loam starts before the packages of the program.
+	// Loam's packages are initialised before the program's.
 	{"runtime/proc.go", "func doInit(ts []*initTask)", "linuxDoInit"},
 }
 
-// processRenames are for programs that run as a process; what takes their place is in
-// _process.
+// processRenames are the rules for programs that run as a process. The replacements are in _process.
 var processRenames = []rename{
-	// Input is waited for by who has time.
+	// The poller records what it returned, for deferred wakes.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
 
-	// What the host has told about connections that were handed over.
+	// The program cannot open files of the host.
+	{"runtime/os_linux.go", "func getHugePageSize() uintptr", "linuxGetHugePageSize"},
+
+	// Events of handed-over connections are recorded.
 	{"internal/runtime/syscall/linux/syscall_linux.go", "func EpollWait(epfd int32, events []EpollEvent, maxev, waitms int32) (n int32, errno uintptr)", "linuxEpollWait"},
 }
 
-// machineRenames are for programs in a virtual machine; what takes their place is
-// in _vm.
+// machineRenames are the rules for programs in a virtual machine. The replacements are in _vm.
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
@@ -84,7 +86,7 @@ var machineRenames = []rename{
 	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},
 }
 
-// fields are for what is in front.
+// fields are the fields added to structs of the standard library. Each is the first field of its struct.
 var fields = []field{
 	{"internal/poll/fd_unix.go", "FD", "loam loamFile"},
 	{"runtime/runtime2.go", "p", "loam loamDebt"},
@@ -92,14 +94,13 @@ var fields = []field{
 	{"runtime/netpoll.go", "pollDesc", "loam loamArrivals"},
 }
 
-// shape is text that a file of Go's must have: something of ours relies on it.
+// shape is text that a file of the standard library must contain, because Loam's code relies on it.
 type shape struct {
 	file string // below GOROOT/src
 	text string
 }
 
-// shapes are for programs that run as a process: how asyncPreempt saves registers is how
-// _std/runtime/loam_trap.go finds them.
+// shapes lists the order in which asyncPreempt saves registers; _std/runtime/loam_trap.go relies on it.
 var shapes = []shape{
 	{"runtime/preempt_amd64.s", `
 	MOVQ AX, 0(SP)
@@ -115,7 +116,7 @@ var shapes = []shape{
 `},
 }
 
-// findRelease returns what Loam knows about a version such as "go1.26.8", or false.
+// findRelease returns the release of a version such as "go1.26.8", or false if it is not supported.
 func findRelease(version string) (release, bool) {
 	for _, r := range releases {
 		rest, ok := strings.CutPrefix(version, r.version)
@@ -126,7 +127,7 @@ func findRelease(version string) (release, bool) {
 	return release{}, false
 }
 
-// Known lists the releases that Loam knows, for people.
+// Known returns the supported releases as text for messages.
 func Known() string {
 	var names []string
 	for _, r := range releases {
@@ -135,8 +136,7 @@ func Known() string {
 	return strings.Join(names, ", ")
 }
 
-// Tried lists the oldest and the newest patch release of each that programs have
-// been run with, in the order of age.
+// Tried returns the oldest and the newest tested patch release of each supported release, oldest first.
 func Tried() []string {
 	var names []string
 	for _, r := range releases {

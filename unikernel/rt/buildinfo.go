@@ -6,9 +6,9 @@ import (
 	"loam/unikernel/guest"
 )
 
-// What a program reads about itself is what it would read without Loam: nothing of the flag
-// for Loam's own packages, and nothing of a copy: a program whose source lies in the module
-// cache is built from one, which takes the place of its module by a replace directive.
+// A program reads the same build information as without Loam. The build flag for Loam's own packages is
+// removed. A program whose source lies in the module cache is built from a copy, through a replace
+// directive; the original module is restored.
 
 func init() {
 	correctBuildInfo(func(info, borrowed string) string {

@@ -1,50 +1,52 @@
-// Package rt joins a program to Loam. It is linked into every program that is
-// built to run on Loam, and it is the complete list of what the edited standard
-// library (unikernel/overlay) asks of Loam:
+// Package rt connects a Go program to Loam. It is linked into every program built for Loam. It also lists
+// every function through which Loam and the edited standard library (unikernel/overlay) call each other.
+//
+// The standard library calls these functions of Loam:
 //
 //	call              serves a system call (call.go)
-//	read              serves the most frequent one without a look into tables (transfer.go)
-//	write             likewise (transfer.go)
-//	immediate         names a file that keeps nobody waiting (transfer.go)
+//	read              serves read(2) without the table of calls, since programs call it most (transfer.go)
+//	write             serves write(2) in the same way (transfer.go)
+//	immediate         returns a handle of a file whose reads and writes never block (transfer.go)
 //	readFrom          reads from such a file (transfer.go)
-//	writeTo           writes to one (transfer.go)
-//	readAt            reads from one at an offset (transfer.go)
-//	writeAt           writes to one at an offset (transfer.go)
-//	pollOpen          ties a poll descriptor of the runtime to a file (poll.go)
-//	pollClose         unties it (poll.go)
+//	writeTo           writes to such a file (transfer.go)
+//	readAt            reads from such a file at an offset (transfer.go)
+//	writeAt           writes to such a file at an offset (transfer.go)
+//	pollOpen          attaches a poll descriptor of the runtime to a file (poll.go)
+//	pollClose         detaches it (poll.go)
 //
-// and of what Loam asks of the runtime and of package syscall in return:
+// Loam calls or sets these functions and variables of the runtime and of package syscall:
 //
 //	pollReady         readies the goroutines that wait for a file (poll.go)
-//	resumed           says that a loop of the stack goes on, for what pollReady left to its thread (poll.go)
-//	onStack           says whether an address is on the goroutine's stack (memory.go)
-//	serve             opens the door: from now on call is asked (start.go)
-//	serving           has the poller know that descriptors are Loam's (start.go)
-//	addExitHook       has a function called when the program ends (start.go)
-//	leaveBubble       takes the goroutine out of a bubble of testing/synctest (start.go)
-//	enterBubble       takes it back (start.go)
-//	correctBuildInfo  has the program read about itself what it would without Loam (buildinfo.go)
-//	beginTraps        says that system calls that trap will be served (trap.go)
-//	nextTrap          waits for one (trap.go)
-//	trapCall          says what it asks for (trap.go)
-//	trapReturn        has it return (trap.go)
-//	enterWith         leaveBubble and onStack in one (transfer.go)
-//	hostCall          makes a system call of the host's past the door (host.go)
-//	hostRead          reads from a file of the host's (transfer.go)
-//	hostWrite         writes to one (transfer.go)
-//	pollInit          opens what the poller of the runtime needs, before the seal (process/process.go)
-//	callPlaces        tells where the runtime makes system calls (process/process.go)
+//	resumed           wakes a thread for goroutines that pollReady left to a stack loop's thread (poll.go)
+//	stackBounds       returns the bounds of the goroutine's stack (call.go)
+//	onStack           reports whether an address is on the goroutine's stack (memory.go)
+//	serve             installs call: from then on package syscall sends system calls to Loam (start.go)
+//	serving           makes the runtime's poller treat file descriptors as Loam's (start.go)
+//	addExitHook       registers a function to call when the program exits (start.go)
+//	leaveBubble       removes the goroutine from its testing/synctest bubble (start.go)
+//	enterBubble       puts it back (start.go)
+//	correctBuildInfo  sets the function that removes Loam's traces from the build information (buildinfo.go)
+//	beginTraps        enables the serving of trapped system calls (trap.go)
+//	nextTrap          waits for a trapped system call (trap.go)
+//	trapCall          returns its number and arguments (trap.go)
+//	trapReturn        makes it return (trap.go)
+//	enterWith         combines leaveBubble and onStack (transfer.go)
+//	hostCall          makes a system call of the host, bypassing Loam (host.go)
+//	hostRead          reads from a file of the host (transfer.go)
+//	hostWrite         writes to a file of the host (transfer.go)
 //
-// The runtime initialises this package, and those that it imports, before all
-// others, so sockets work in the initialisation of the program's packages.
+// The runtime initialises this package and its imports before all other packages, so sockets work while the
+// program's own packages are initialised.
 //
 // # Memory
 //
-// The arguments of a system call are uintptrs, some of them addresses. call.go
-// turns those into unsafe.Pointer before anything can move the stack that they
-// may point into; from there on they are held as pointers, never as numbers, in
-// variables of goroutine stacks, never in the heap. Byte buffers that lie on a
-// stack are replaced by buffers of the heap for the time of the call, so what is
-// below the decoders (package posix, the stack) sees ordinary memory. Only files that are
-// fs.Immediate are given the program's own.
+// The arguments of a system call are uintptrs; the table of calls says which of them are addresses. An
+// address on the goroutine's own stack would become stale when the stack moves. call.go therefore encodes
+// it as an offset from the end of the stack before anything can move the stack. goMemory (memory.go)
+// decodes it wherever the stack lies by then. Other addresses are passed unchanged: the heap does not move,
+// and the caller keeps its arguments' memory alive.
+//
+// Byte buffers on a stack are replaced by heap buffers for the duration of the call, so the code below the
+// table (package posix, the stack) sees ordinary memory. Only files that are fs.Immediate receive the
+// program's own buffer.
 package rt

@@ -6,37 +6,35 @@ import (
 	"sync"
 	"syscall"
 
+	"loam/abi/linux"
 	"loam/posix"
 	"loam/unikernel/guest"
 	"loam/usernet/hand"
 )
 
-// Connections of published ports that the loam command hands over: descriptors of the
-// host that arrive by a socket. They are the only ones that a sealed process gets, and
-// their numbers begin at a bound that the seal knows (hostHanded).
+// Connections to published ports that the loam command hands over. Each is a descriptor of the host,
+// received as a control message on a Unix socket. A sealed process gets no other new descriptors from the
+// host. Their numbers start at hostHanded, a bound that the seal checks.
 
-// handedLink is this end of the socket to the gateway.
+// handedLink is the guest's end of the socket to the gateway.
 type handedLink struct {
 	fd   int // of the host
 	file *os.File
 	raw  syscall.RawConn
-	ways []posix.Way // by which connections may lead to the program, with ports of 0
+	ways []posix.Way // address pairs by which connections may reach the program; ports are 0
 
 	mu     sync.Mutex
-	ends   []byte // to be told; guarded by mu
-	behind bool   // tellLate runs; guarded by mu
+	ends   []byte // encoded hand.End records to send; guarded by mu
+	behind bool   // tellLate is running; guarded by mu
 }
 
-// handedFrom is the socket that the gateway hands connections over by; nil: it does not.
+// handedFrom is the socket for handed-over connections, or nil if the gateway hands none over.
 var handedFrom *handedLink
 
-// openHanded prepares the socket. Nothing is received before the process is sealed.
+// openHanded sets up the socket. It receives nothing before takeHanded.
 func openHanded(c guest.Config) error {
 	if c.Handed == 0 {
 		return nil
-	}
-	if err := syscall.SetNonblock(HostFD+c.Handed, true); err != nil {
-		return err
 	}
 	h := &handedLink{fd: c.Handed, file: hostFile(c.Handed, "handed")}
 	for _, l := range c.Links {
@@ -49,42 +47,34 @@ func openHanded(c guest.Config) error {
 	return err
 }
 
-// way adds one, to the program's address.
+// way adds the pair of the program's address and the gateway's, if both are valid.
 func (h *handedLink) way(own netip.Prefix, from netip.Addr) {
 	if own.IsValid() && from.IsValid() {
 		h.ways = append(h.ways, posix.Way{At: netip.AddrPortFrom(own.Addr(), 0), From: netip.AddrPortFrom(from, 0)})
 	}
 }
 
-// Handed is the descriptor of the socket that connections are handed over by, or -1.
-func Handed() int {
-	if handedFrom == nil {
-		return -1
-	}
-	return handedFrom.fd
-}
-
-// TakeHanded begins to take connections, whose descriptors are at or above first.
-func TakeHanded(first int) {
+// takeHanded starts receiving connections. Their descriptors are numbered first or higher.
+func takeHanded(first int) {
 	if handedFrom != nil {
 		hostHanded = first
 		go handedFrom.loop()
 	}
 }
 
-// hostHanded is the least descriptor that a connection that was handed over has.
+// hostHanded is the lowest descriptor number of a handed-over connection.
 var hostHanded int
 
-// loop takes connections until the gateway has gone.
+// loop receives connections until the gateway closes the socket.
 func (h *handedLink) loop() {
 	message, control := make([]byte, hand.ConnectionSize), make([]byte, syscall.CmsgSpace(4))
 	h.raw.Read(func(socket uintptr) (over bool) {
 		for {
-			const flags = syscall.MSG_CMSG_CLOEXEC | syscall.MSG_DONTWAIT
+			const flags = linux.MSG_CMSG_CLOEXEC | linux.MSG_DONTWAIT
 			n, controls, _, _, err := syscall.Recvmsg(int(socket), message, control, flags)
 			switch {
-			case err == syscall.EINTR:
-			case err == syscall.EAGAIN:
+			case err == linux.EINTR:
+			case err == linux.EAGAIN:
 				return false
 			case err != nil || n == 0:
 				return true
@@ -95,8 +85,8 @@ func (h *handedLink) loop() {
 	})
 }
 
-// take gives the program the connection of a message. There is no descriptor with it if
-// the process has as many as it may.
+// take delivers the connection of a message to the program. The message carries no descriptor if the
+// process has reached its limit on open files; the connection is then refused.
 func (h *handedLink) take(message, control []byte) {
 	c, ok := hand.ParseConnection(message)
 	if !ok {
@@ -119,7 +109,7 @@ func (h *handedLink) take(message, control []byte) {
 	process.Hand(conn, ways...)
 }
 
-// tell has the gateway know that a connection has ended. It does not wait.
+// tell notifies the gateway that a connection has ended. It never blocks.
 func (h *handedLink) tell(e hand.End) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,17 +120,17 @@ func (h *handedLink) tell(e hand.End) {
 	}
 }
 
-// maxEnds bounds a message, in bytes: the gateway reads no longer ones.
+// maxEnds is the maximum message size in bytes: the gateway reads no more at once.
 const maxEnds = 4096 / hand.EndSize * hand.EndSize
 
-// flush sends what there is to tell; false: not all could be sent now. The caller holds mu.
+// flush sends the queued records. It reports whether all were sent. The caller holds mu.
 func (h *handedLink) flush() bool {
 	for len(h.ends) > 0 {
-		n, errno := hostBytes(syscall.SYS_WRITE, uintptr(h.fd), h.ends[:min(len(h.ends), maxEnds)])
+		n, errno := hostBytes(linux.SYS_WRITE, uintptr(h.fd), h.ends[:min(len(h.ends), maxEnds)])
 		switch errno {
 		case 0:
 			h.ends = h.ends[n:]
-		case syscall.EAGAIN:
+		case linux.EAGAIN:
 			return false
 		default: // the gateway has gone
 			h.ends = nil
@@ -150,7 +140,7 @@ func (h *handedLink) flush() bool {
 	return true
 }
 
-// tellLate sends when there is room.
+// tellLate sends the queued records when the socket becomes writable.
 func (h *handedLink) tellLate() {
 	h.raw.Write(func(uintptr) (over bool) {
 		h.mu.Lock()

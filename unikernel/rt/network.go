@@ -12,7 +12,7 @@ import (
 	"loam/unikernel/guest"
 )
 
-// attachLinks brings the links into the stack, which the program's sockets use.
+// attachLinks attaches the configured links to the stack.
 func attachLinks(s *stack.Stack, p Platform, c guest.Config) error {
 	if len(c.DNS) > 0 {
 		s.SetDNS(c.DNS)
@@ -25,12 +25,13 @@ func attachLinks(s *stack.Stack, p Platform, c guest.Config) error {
 	return nil
 }
 
+// Destinations of the default routes.
 var (
 	everywhere  = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 	everywhere6 = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 )
 
-// attach brings one link into the stack and configures it.
+// attach opens one link, attaches it to the stack and configures its addresses.
 func attach(s *stack.Stack, p Platform, l guest.Link, hostname string) error {
 	dev, err := p.Open(l)
 	if err != nil {
@@ -58,8 +59,8 @@ func attach(s *stack.Stack, p Platform, l guest.Link, hostname string) error {
 	return addAddress(s, l.Name, l.Address6, l.Gateway6, everywhere6)
 }
 
-// addAddress gives a link the address of one version of IP and the router to all others,
-// if there are any.
+// addAddress assigns a link its address of one IP version, and adds the default route all through gateway
+// if there is one.
 func addAddress(s *stack.Stack, link string, address netip.Prefix, gateway netip.Addr, all netip.Prefix) error {
 	if !address.IsValid() {
 		return nil
@@ -70,15 +71,15 @@ func addAddress(s *stack.Stack, link string, address netip.Prefix, gateway netip
 	return s.AddRoute(stack.Route{Dst: all, Gateway: gateway, Interface: link})
 }
 
-// leaseTime is how long the program waits for an address before it begins, and
-// laterTime how long still for one of IPv4 when it has one of IPv6.
+// leaseTime is how long the program's start waits for an address. laterTime is how much longer it waits for
+// IPv4 once it has an IPv6 address.
 const (
 	leaseTime = 10 * time.Second
 	laterTime = time.Second
 )
 
-// configure asks DHCP, and listens to routers of IPv6. A program that gets no answer
-// begins all the same, as a host does: both go on asking.
+// configure runs DHCP and IPv6 autoconfiguration. If neither is answered within leaseTime, the program
+// starts without an address, as a host does, and both continue in the background.
 func configure(ifc *stack.Interface, hostname string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseTime)
 	defer cancel()
@@ -92,7 +93,7 @@ func configure(ifc *stack.Interface, hostname string) error {
 	return nil
 }
 
-// waitLess ends ctx soon after routers have given the interface an address.
+// waitLess cancels ctx laterTime after routers have given the interface an address.
 func waitLess(ctx context.Context, cancel context.CancelFunc, ifc *stack.Interface) {
 	if _, err := ifc.Autoconfigure(ctx); err != nil { // none in time, or no IPv6 on this link
 		return

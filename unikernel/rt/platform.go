@@ -9,25 +9,24 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Platform is what Loam stands on, as far as it is not the same for a process of
-// Linux and for a virtual machine.
+// Platform is the part of Loam's environment that differs between a Linux process and a virtual machine.
 type Platform interface {
-	// Open makes the device of a link. nil and no error: there is none; the
-	// program has its loopback.
+	// Open opens the device of a link. It returns nil and no error if there is no such device; the program
+	// then has only its loopback interface.
 	Open(l guest.Link) (link.Device, error)
-	// Stream is the standard stream of a number from 0 to 2; nil: not open.
+	// Stream returns standard stream number 0 to 2, or nil if it is not open.
 	Stream(number int, c guest.Config) posix.Stream
-	// Devices makes the files of devices that only this platform has, in /dev.
+	// Devices adds the platform's own device files to /dev.
 	Devices(v *fs.View, c guest.Config) error
-	// Results is where the archive of guest.Config.Results goes.
+	// Results returns the writer for the archive of guest.Config.Results.
 	Results(c guest.Config) io.Writer
-	// Archive is the archive that guest.Mount numbers so. It stays for ever.
+	// Archive returns the archive with the number guest.Mount.Archive. The bytes stay valid forever.
 	Archive(number int) ([]byte, error)
-	// Executable is the path of the program, and its content where that can be had.
-	Executable() (path string, content []byte)
-	// Maps is /proc/self/maps; empty: not known.
+	// Executable returns the program's path, and its content if the platform has it (else nil).
+	Executable(c guest.Config) (path string, content []byte)
+	// Maps returns the content of /proc/self/maps, or an empty string if it is not known.
 	Maps() string
-	// ClockSource is what the clocks are made of, as Linux calls it; empty: not known. It is asked
-	// before the program begins.
-	ClockSource() string
+	// ClockSource returns the name of the clock source in Linux's terms, or an empty string if it is not
+	// known.
+	ClockSource(c guest.Config) string
 }

@@ -6,35 +6,36 @@ import (
 	"loam/posix"
 )
 
-// Readiness: how a file of ours wakes a goroutine that waits in the poller of
-// the runtime (internal/poll).
+// Readiness: how a file of Loam wakes a goroutine that waits in the runtime's poller (internal/poll).
 
-// pollReady readies the goroutines that wait to read or write at a poll
-// descriptor, and leaves a mark when there is none. An old seq is ignored.
+// pollReady readies the goroutines that wait to read or write at a poll descriptor. If none waits, it
+// records the readiness for the next one. A stale seq is ignored. seq identifies one use of pd: the runtime
+// reuses poll descriptors.
 //
 //go:linkname pollReady runtime.loamPollReady
 func pollReady(pd, seq uintptr, read, write bool)
 
-// resumed is stack.Config.Resumed: pollReady leaves what a loop of the stack readies to
-// the thread of that loop.
+// resumed implements stack.Config.Resumed. pollReady queues a goroutine that a stack loop readies on the
+// loop's own thread; a loop calls resumed when it goes on, so that another thread can run that goroutine.
 //
 //go:linkname resumed runtime.loamResumed
 func resumed()
 
-// What the runtime's netpoll takes for readable and writable.
+// Events that the runtime's netpoll counts as readable and as writable.
 const (
 	readEvents  = posix.PollIn | posix.PollRdHup | posix.PollHup | posix.PollErr
 	writeEvents = posix.PollOut | posix.PollHup | posix.PollErr
 )
 
-// pollOpen ties the poll descriptor pd, in its life seq, to a file. What is
-// ready already is told at once: a connection may have come about before the
-// program begins to wait for it. It returns an errno, or HostFD and more for a
-// connection of the host's: its descriptor, which the runtime is to wait for itself.
+// pollOpen attaches the poll descriptor pd, in its use seq, to the file fd. Readiness that exists already
+// is reported at once, since a connection may be established before the program waits for it. pollOpen
+// returns an errno. For a host connection it returns HostFD plus the host's descriptor, which the runtime
+// then adds to epoll itself.
 //
 //go:linkname pollOpen
 func pollOpen(fd uintptr, pd unsafe.Pointer, seq uintptr) uintptr {
-	// The first field of a poll descriptor is ours (runtime.loamArrivals), and poll descriptors stay.
+	// The first field of a poll descriptor is Loam's (runtime.loamArrivals), and poll descriptors are never
+	// freed.
 	if n, ok := process.AttachHost(int(fd), (*posix.Arrivals)(pd)); ok {
 		return HostFD + uintptr(n)
 	}
@@ -46,7 +47,7 @@ func pollOpen(fd uintptr, pd unsafe.Pointer, seq uintptr) uintptr {
 	}))
 }
 
-// pollClose unties it, and returns the same.
+// pollClose detaches fd from its poll descriptor. Its result is encoded like pollOpen's.
 //
 //go:linkname pollClose
 func pollClose(fd uintptr) uintptr {

@@ -9,16 +9,16 @@ import (
 	"loam/stack"
 )
 
-// resolvConf is the file /etc/resolv.conf, which follows what DHCP and routers say until
+// resolvConf maintains /etc/resolv.conf. The file follows the servers learned from DHCP and routers until
 // the program writes to it.
 type resolvConf struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	tree    *fs.Tree
-	network *stack.Stack // nil: the program has not begun
-	text    string       // what was written last
+	network *stack.Stack // nil until begin
+	text    string       // the content that Loam last wrote
 }
 
-// begin writes the file, and has update do so from now on.
+// begin writes the file and enables update.
 func (r *resolvConf) begin(tree *fs.Tree, network *stack.Stack) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,7 +27,8 @@ func (r *resolvConf) begin(tree *fs.Tree, network *stack.Stack) error {
 	return writeEtc(tree, map[string]string{"resolv.conf": r.text})
 }
 
-// update is called when the servers may be others.
+// update rewrites the file if the list of servers has changed. The stack calls it through
+// Config.DNSChanged.
 func (r *resolvConf) update() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,7 +44,7 @@ func (r *resolvConf) update() {
 	}
 }
 
-// untouched reports whether the file is as it was written.
+// untouched reports whether the file still has the content that Loam last wrote.
 func (r *resolvConf) untouched() bool {
 	v := fs.NewView(r.tree)
 	f, err := v.Open(v.Root, "/etc/resolv.conf", fs.ReadOnly, 0)
@@ -56,9 +57,8 @@ func (r *resolvConf) untouched() bool {
 	return err == nil && string(b[:n]) == r.text
 }
 
-// resolvText is /etc/resolv.conf. Without a server names cannot be looked up;
-// the file then has none, and package net asks the loopback, where nobody
-// answers.
+// resolvText returns the content of /etc/resolv.conf. Without servers the file is empty. Package net then
+// asks the loopback address, where no server runs.
 func resolvText(servers []netip.Addr) string {
 	var b strings.Builder
 	for _, a := range servers {

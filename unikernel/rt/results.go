@@ -10,10 +10,10 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Results: files that a program leaves for the loam command, such as the profiles of
-// a test. They are sent when it ends by itself, since its files end with it.
+// Results are files that a program leaves for the loam command, such as the profiles of a test. They are
+// sent when the program exits by itself, because its file system ends with it.
 
-// resultFolders makes the folders of results, which on the host are there.
+// resultFolders creates the folders of the results, which exist on the host.
 func resultFolders(v *fs.View, c guest.Config) error {
 	for _, name := range c.ResultFolders {
 		if err := makeFolders(v, name, 0o777); err != nil {
@@ -28,8 +28,8 @@ func resultFolders(v *fs.View, c guest.Config) error {
 	return nil
 }
 
-// sendResults packs those that are there. A file that cannot be read is left out: the
-// program may not have come so far.
+// sendResults writes the existing results as a tar archive. Files that cannot be read are omitted: the
+// program may have ended before it wrote them.
 func sendResults(to io.Writer, names []string) {
 	archive := tar.NewWriter(to)
 	defer archive.Close()

@@ -1,6 +1,7 @@
 package rt
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -11,68 +12,84 @@ import (
 	"time"
 	"unsafe" // and for go:linkname
 
+	"loam/abi/linux"
 	"loam/posix"
+	syscalls "loam/posix/call"
 	"loam/stack"
 	"loam/unikernel/complaint"
 	"loam/unikernel/guest"
 )
 
-// process is the program. It is set before the door opens and never changed.
+// process is the program's process. It is set before Loam serves its first call and never changes.
 var process *posix.Process
 
-// What posix.Table says by number: which calls Loam may serve, as the door knows
-// them, and the errno of those that are refused.
-var (
-	takes    [512]uint8
-	refusals [512]uintptr
+// Owners of a system call, as the hook in package syscall (unikernel/overlay) distinguishes them.
+const (
+	ofHost     = iota // the host
+	ofFirstArg        // Loam, unless the first argument is a file descriptor of the host
+	ofLoam            // Loam
 )
 
-// serve opens the door: calls says by number which ones Loam serves.
+// takes holds the owner of each system call, by number.
+var takes [syscalls.Numbers]uint8
+
+// serve makes package syscall send system calls to Loam. calls holds each call's owner, by number.
 //
 //go:linkname serve syscall.loamServe
-func serve(calls *[512]uint8)
+func serve(calls *[syscalls.Numbers]uint8)
 
-// serving has the runtime's poller know that descriptors are Loam's.
+// serving makes the runtime's poller treat file descriptors as Loam's.
 //
 //go:linkname serving runtime.loamServing
 var serving bool
 
-// statusFailed is how a guest ends whose network cannot be made.
+// statusFailed is the exit status of a guest that cannot start.
 const statusFailed = 2
 
+// The init function decodes the configuration and removes its variables from the program's environment. A
+// program without the variable gets the zero configuration.
 func init() {
 	config, err := guest.Decode(os.Getenv(guest.Variable))
 	if err == nil {
 		os.Unsetenv(guest.Variable)
+		if config.Limited {
+			os.Unsetenv("GOMAXPROCS")
+		}
 	}
 	giveUp(err)
 	given = config
 }
 
-// given is what the loam command says, kept for StartMachine and StartProcess.
+// given is the configuration from the loam command. It is kept for StartMachine and StartProcess.
 var given guest.Config
 
-// StartMachine starts Loam in a virtual machine. It is called by the initialisation
-// of package unikernel/rt/machine, so that a process has no drivers.
+// StartMachine starts Loam in a virtual machine. The init function of package unikernel/rt/machine calls
+// it, so that only a machine links the drivers.
 func StartMachine(p Platform) {
 	giveUp(start(p, given))
 	kernelIsOurs = true
 	startTraps()
 }
 
-// StartProcess starts Loam in a process of Linux, and has seal shut what is not Loam's.
-// It is called by the initialisation of package unikernel/rt/process.
-func StartProcess(seal func() error) {
-	err := start(linux{}, given)
+// errAlone is returned when a program built for Loam is started directly instead of by the loam command.
+var errAlone = errors.New("this program is built to run on Loam, which confines it before it starts: use loam run")
+
+// StartProcess starts Loam in a Linux process, which package sandbox has already confined. The init
+// function of package unikernel/rt/process calls it.
+func StartProcess() {
+	if given.Program == "" {
+		giveUp(errAlone)
+	}
+	err := start(hostLinux{}, given)
 	if err == nil {
 		openMaps()
 		startTraps()
-		err = seal()
+		takeHanded(given.HandedFirst)
 	}
 	giveUp(err)
 }
 
-// giveUp ends a guest that cannot start.
+// giveUp reports a non-nil error and exits: a guest that cannot start ends here.
 func giveUp(err error) {
 	if err != nil {
 		os.Stderr.WriteString("loam: " + err.Error() + "\n")
@@ -80,10 +97,11 @@ func giveUp(err error) {
 	}
 }
 
-// start makes the process, opens the door, and connects the network: its links
-// are files too.
+// start creates the process, makes the standard library call Loam, and then attaches the network links. The
+// order matters: links are files with descriptors from HostFD on, which only the hook in package syscall
+// translates.
 func start(p Platform, c guest.Config) error {
-	if err := syscall.Uname(&hostUname); err != nil {
+	if err := askNames(); err != nil {
 		return err
 	}
 	tree, err := newTree(p, c)
@@ -99,14 +117,14 @@ func start(p Platform, c guest.Config) error {
 		Files:    tree,
 		Streams:  [3]posix.Stream{p.Stream(0, c), p.Stream(1, c), p.Stream(2, c)},
 		Hostname: c.Hostname,
-		Release:  stringOf(hostUname.Release[:]),
+		Kernel:   hostKernel{},
 		Clock:    readClock,
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
 	})
-	if c.Folder != "" { // where what is mounted has no such folder, the program begins in the root
-		if errno := process.Chdir(c.Folder); errno != 0 && errno != syscall.ENOENT {
+	if c.Folder != "" { // a mounted root may lack this folder; the program then starts in /
+		if errno := process.Chdir(c.Folder); errno != 0 && errno != linux.ENOENT {
 			return fmt.Errorf("%s: %w", c.Folder, errno)
 		}
 	}
@@ -128,19 +146,20 @@ func start(p Platform, c guest.Config) error {
 	return writeEtc(tree, map[string]string{"hosts": hostsText(c), "hostname": hostname(c) + "\n"})
 }
 
-// openDoor has Loam serve the calls of posix.Table, and all that are in no list.
+// openDoor makes Loam serve the calls in the table. Calls that are not in the table fail with ENOSYS.
 func openDoor() {
-	for i := range takes {
-		takes[i] = uint8(posix.TakesSome)
-		refusals[i] = uintptr(syscall.ENOSYS)
+	for i := range entries {
+		takes[i], entries[i].errno = ofLoam, linux.ENOSYS
 	}
-	for _, number := range posix.HostCalls {
-		takes[number] = uint8(posix.TakesNone)
-	}
-	for _, call := range posix.Table {
-		takes[call.Number] = uint8(call.Takes)
-		if call.Support == posix.Refused {
-			refusals[call.Number] = uintptr(call.Errno)
+	for _, r := range syscalls.Table {
+		switch e := &entries[r.Number]; {
+		case r.Who&syscalls.Personality != 0:
+			*e = entry{serve: r.Serve, addresses: r.Args.Addresses(), ofFile: r.Args.DescriptorFirst(), errno: r.Errno}
+			if e.ofFile {
+				takes[r.Number] = ofFirstArg
+			}
+		case r.Who&syscalls.Host != 0:
+			takes[r.Number] = ofHost
 		}
 	}
 	serve(&takes)
@@ -149,11 +168,11 @@ func openDoor() {
 	openStreams()
 }
 
-// hostStreams keeps what package os made before the door opened: were it collected,
-// its descriptors would be closed, which are Loam's by now.
+// hostStreams keeps the files that package os opened before Loam took over. If they were collected, their
+// cleanups would close descriptors 0 to 2, which then refer to files of Loam.
 var hostStreams [3]*os.File
 
-// openStreams gives package os the standard streams anew, as they are here.
+// openStreams replaces the standard streams of package os by files of Loam.
 func openStreams() {
 	hostStreams = [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
 	os.Stdin = os.NewFile(0, "/dev/stdin")
@@ -161,9 +180,9 @@ func openStreams() {
 	os.Stderr = os.NewFile(2, "/dev/stderr")
 }
 
-// atExit has f called when the program ends by itself; the last one first. A
-// goroutine that ends the program from inside a bubble of testing/synctest
-// leaves it for that, as for a system call.
+// atExit registers f to run when the program exits by itself; functions run in reverse order. A goroutine
+// may end the program from inside a testing/synctest bubble, so f runs outside the bubble, as a system call
+// does.
 func atExit(f func()) {
 	addExitHook(func() {
 		bubble := leaveBubble()
@@ -181,25 +200,27 @@ func leaveBubble() unsafe.Pointer
 //go:linkname enterBubble syscall.loamEnterBubble
 func enterBubble(bubble unsafe.Pointer)
 
-// exitTime is how long a program that has ended may go on sending.
+// exitTime is the longest time that Loam keeps sending queued data after the program has ended.
 const exitTime = 3 * time.Second
 
-// ending is set while the program ends. Its goroutines that are still there must
-// not see their descriptors go: calls about these never return then.
+// ending is set while the program exits. Goroutines that still run must not see their file descriptors
+// disappear, so their calls on descriptors never return from then on.
 var ending atomic.Bool
 
+// end sends the program's remaining data and closes its files. It is the first function passed to atExit,
+// so it runs last.
 func end() {
 	ending.Store(true)
 	served.Store(nil)
 	process.Exit(exitTime)
 }
 
-// park is where they end up.
+// park blocks the calling goroutine forever. It is not inlined so that it stands out in stack dumps.
 //
 //go:noinline
 func park() { select {} }
 
-// hostsText is /etc/hosts.
+// hostsText returns the content of /etc/hosts.
 func hostsText(c guest.Config) string {
 	var b strings.Builder
 	b.WriteString("127.0.0.1 localhost\n")

@@ -2,25 +2,23 @@ package rt
 
 import (
 	"sync/atomic"
-	"syscall"
 	"unsafe"
 
+	"loam/abi/linux"
 	"loam/posix"
 )
 
-// Read and write as they come from packages syscall and internal/poll, without the table
-// of calls: see loam_transfer.go and loam_immediate.go of the overlay. Programs make no
-// calls more often.
+// Fast paths for read and write from packages syscall and internal/poll. They bypass the table of calls,
+// because programs call nothing more often. See loam_transfer.go and loam_immediate.go of the overlay.
 //
-// The handle of a file that is the same at every offset, such as /dev/null, is asked at
-// once: it needs nothing of what the others do, and fails without having done anything.
+// Files that behave the same at every offset, such as /dev/null, are called directly first. Their handle
+// needs no bubble or stack handling, and an error means that it has done nothing.
 
-// served is the process while its calls are served: nil before the door opens, and from
-// when the program ends.
+// served is the process while Loam serves its calls. It is nil before start and once the program exits.
 var served atomic.Pointer[posix.Process]
 
-// opened is an open file of the program's. It is nil if there is none, and then the
-// longer way says why, which also takes the lower half of fd alone, as Linux does.
+// opened returns the program's open file for fd, or nil. With nil, callers take the slow path. That path
+// finds the error, and truncates fd to 32 bits as Linux does.
 func opened(fd int) *posix.Opened {
 	if p := served.Load(); p != nil {
 		return p.Opened(fd)
@@ -52,9 +50,8 @@ func write(fd int, p []byte) (n int, err error) {
 	return writeAny(fd, p)
 }
 
-// readAny is read of any descriptor, also of the host's. Memory on a stack is copied,
-// unless the file takes it: what is behind others may leave a slice where other
-// goroutines see it while this one waits.
+// readAny reads from any descriptor, including the host's. Memory on a stack is copied unless the file
+// allows it: the code below may keep the slice where other goroutines see it while this goroutine blocks.
 func readAny(fd int, p []byte) (n int, err error) {
 	if isHosts(fd) {
 		return hostRead(fd, p)
@@ -62,17 +59,21 @@ func readAny(fd int, p []byte) (n int, err error) {
 	at := unsafe.Pointer(unsafe.SliceData(p))
 	bubble, ok, onStack := enterWith(at)
 	if !ok {
-		return -1, syscall.ENOSYS // as the door answers
+		return -1, linux.ENOSYS // as package syscall returns
 	}
 	if ending.Load() {
 		park()
 	}
 	fd = int(int32(fd))
-	errno := syscall.EBADF
+	errno := linux.EBADF
 	switch o := process.Opened(fd); {
 	case o == nil:
 	case onStack && !o.TakesStack():
-		n, errno = results(sysRead(fd, at, len(p)))
+		copied(len(p), func(b []byte) {
+			if n, errno = o.Read(b); errno == 0 {
+				copy(p, b[:n])
+			}
+		})
 	default:
 		n, errno = o.Read(p)
 	}
@@ -85,7 +86,7 @@ func readAny(fd int, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// writeAny is likewise write.
+// writeAny writes to any descriptor, in the same way as readAny.
 func writeAny(fd int, p []byte) (n int, err error) {
 	if isHosts(fd) {
 		return hostWrite(fd, p)
@@ -93,17 +94,20 @@ func writeAny(fd int, p []byte) (n int, err error) {
 	at := unsafe.Pointer(unsafe.SliceData(p))
 	bubble, ok, onStack := enterWith(at)
 	if !ok {
-		return -1, syscall.ENOSYS
+		return -1, linux.ENOSYS
 	}
 	if ending.Load() {
 		park()
 	}
 	fd = int(int32(fd))
-	errno := syscall.EBADF
+	errno := linux.EBADF
 	switch o := process.Opened(fd); {
 	case o == nil:
 	case onStack && !o.TakesStack():
-		n, errno = results(sysWrite(fd, at, len(p)))
+		copied(len(p), func(b []byte) {
+			copy(b, p)
+			n, errno = o.Write(b)
+		})
 	default:
 		n, errno = o.Write(p)
 	}
@@ -116,15 +120,12 @@ func writeAny(fd int, p []byte) (n int, err error) {
 	return n, nil
 }
 
-// results is what a decoder answered.
-func results(r1, errno uintptr) (int, syscall.Errno) { return int(r1), syscall.Errno(errno) }
-
-// isHosts reports whether a descriptor is the host's: one of Loam's own links, or any
-// before Loam serves calls.
+// isHosts reports whether a descriptor is the host's: a link of Loam, or any descriptor before Loam serves
+// calls.
 func isHosts(fd int) bool { return !serving || uint32(fd)-HostFD < HostFD }
 
-// immediate names the open file behind a descriptor for readFrom and writeTo, or is nil if
-// it is not Immediate.
+// immediate returns an opaque handle of the open file behind fd, for readFrom and writeTo. It returns nil
+// if the file is not Immediate.
 //
 //go:linkname immediate
 func immediate(fd int) unsafe.Pointer {
@@ -134,9 +135,8 @@ func immediate(fd int) unsafe.Pointer {
 	return nil
 }
 
-// readFrom reads from an open file that immediate named, if fd still leads to it. The
-// number may lead to another one by now, if the program closed it, or has used dup2. -1:
-// nothing was done.
+// readFrom reads from a file that immediate returned, if fd still refers to it. The program may have closed
+// fd or replaced it with dup2. The result is -1 if nothing was done.
 //
 //go:linkname readFrom
 func readFrom(file unsafe.Pointer, fd int, p []byte) int {
@@ -161,7 +161,7 @@ func readFrom(file unsafe.Pointer, fd int, p []byte) int {
 	return n
 }
 
-// writeTo is likewise for writing.
+// writeTo writes to a file that immediate returned, under the same conditions as readFrom.
 //
 //go:linkname writeTo
 func writeTo(file unsafe.Pointer, fd int, p []byte) int {
@@ -186,7 +186,8 @@ func writeTo(file unsafe.Pointer, fd int, p []byte) int {
 	return n
 }
 
-// readAt and writeAt are likewise pread(2) and pwrite(2).
+// readAt reads at an offset, as pread(2) does, under the same conditions as readFrom. writeAt likewise writes
+// as pwrite(2) does.
 //
 //go:linkname readAt
 func readAt(file unsafe.Pointer, fd int, p []byte, offset int64) int {
@@ -222,12 +223,12 @@ func writeAt(file unsafe.Pointer, fd int, p []byte, offset int64) int {
 	return n
 }
 
-// enterWith is the way into Loam for who comes past the door: see runtime/loam_hook.go.
+// enterWith enters Loam for callers that bypass package syscall's hook: see runtime/loam_hook.go.
 //
 //go:linkname enterWith runtime.loamEnterWith
 func enterWith(p unsafe.Pointer) (bubble unsafe.Pointer, ok, onStack bool)
 
-// hostRead and hostWrite are the toolchain's own.
+// hostRead and hostWrite are the toolchain's own read and write.
 //
 //go:linkname hostRead syscall.linuxRead
 func hostRead(fd int, p []byte) (n int, err error)

@@ -2,17 +2,15 @@ package rt
 
 import (
 	"os"
-	"syscall"
 	_ "unsafe" // for go:linkname
 
-	"loam/posix"
+	"loam/abi/linux"
 )
 
-// System calls that a program makes in assembly of its own trap, and are served here as
-// if they had come through the door. The runtime's side of this is
-// unikernel/overlay/_std/runtime/loam_trap.go.
+// Serving system calls that trap: those in a program's own assembly code. They are served as if they had come
+// through package syscall. unikernel/overlay/_std/runtime/loam_trap.go is the runtime's half.
 
-// startTraps begins to serve calls that have trapped.
+// startTraps starts the goroutine that serves trapped calls.
 func startTraps() {
 	beginTraps()
 	go serveTraps()
@@ -21,8 +19,8 @@ func startTraps() {
 //go:linkname beginTraps runtime.loamServeTraps
 func beginTraps()
 
-// nextTrap waits for a goroutine whose call has trapped. Its stack does not move, and
-// its registers keep alive what they point to, until trapReturn.
+// nextTrap waits for a goroutine whose call has trapped. Until trapReturn, its stack does not move and its
+// registers keep alive what they point to.
 //
 //go:linkname nextTrap runtime.loamNextTrap
 func nextTrap() (trap uintptr)
@@ -30,13 +28,12 @@ func nextTrap() (trap uintptr)
 //go:linkname trapCall runtime.loamTrapCall
 func trapCall(trap uintptr) (number, a1, a2, a3, a4, a5, a6 uintptr)
 
-// trapReturn has the call return: a value, or an errno below zero.
+// trapReturn makes the call return result: a value, or a negated errno.
 //
 //go:linkname trapReturn runtime.loamTrapReturn
 func trapReturn(trap, result uintptr)
 
-// serveTraps serves calls that have trapped, each on a goroutine of its own: a call
-// may wait.
+// serveTraps serves trapped calls forever, each on a goroutine of its own because a call may block.
 func serveTraps() {
 	for {
 		go serveTrap(nextTrap())
@@ -45,18 +42,18 @@ func serveTraps() {
 
 func serveTrap(trap uintptr) { trapReturn(trap, trapped(trapCall(trap))) }
 
-// kernelIsOurs says that what is not in the table may be asked of the kernel: it is
-// Loam's. Linux must not serve what has trapped.
+// kernelIsOurs is set when the kernel is Loam's (in a virtual machine). A call that is not in the table may
+// then be passed to the kernel. In a process, Linux must not serve calls that have trapped.
 var kernelIsOurs bool
 
-// trapped serves a call as the kernel would: the result is what it leaves in RAX.
+// trapped serves a call and returns what the kernel would leave in RAX: the result, or a negated errno.
 func trapped(number, a1, a2, a3, a4, a5, a6 uintptr) uintptr {
-	if number == syscall.SYS_EXIT_GROUP {
+	if number == linux.SYS_EXIT_GROUP {
 		os.Exit(int(int32(a1)))
 	}
-	r1, errno := uintptr(0), uintptr(syscall.ENOSYS)
+	r1, errno := uintptr(0), uintptr(linux.ENOSYS)
 	switch {
-	case number < uintptr(len(takes)) && takes[number] != uint8(posix.TakesNone):
+	case number < uintptr(len(takes)) && takes[number] != ofHost:
 		r1, errno = call(number, a1, a2, a3, a4, a5, a6)
 	case kernelIsOurs:
 		v, _, e := hostCall(number, a1, a2, a3, a4, a5, a6)

@@ -10,20 +10,21 @@ import (
 	"syscall"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
 	"loam/fs/pseudo"
 	"loam/fs/tarfs"
 	"loam/posix"
+	"loam/stack/tcp"
 	"loam/unikernel/guest"
 )
 
-// The tree that the program finds: a file system in memory, over it /dev, /proc
-// and /sys, and what the user mounted. It is made before the program begins, on
-// any platform in the same way. What the user mounted to read stays as it is: where Loam
-// would put something of its own there (EROFS), it leaves that out.
+// The program's file tree: a file system in memory, with /dev, /proc, /sys and the user's mounts on top of
+// it. It is built before the program starts, in the same way on every platform. Read-only mounts stay
+// unchanged: where Loam would add a file of its own and gets EROFS, it omits the file.
 
-// folders are there whatever the user mounts, with their modes.
+// folders always exist, whatever the user mounts.
 var folders = []struct {
 	path string
 	mode fs.Mode
@@ -33,7 +34,7 @@ var folders = []struct {
 	{"/dev/shm", 0o777 | fs.Sticky}, {"/var/log", 0o755}, {"/var/lib", 0o755}, {"/var/cache", 0o755}, {"/opt", 0o755}, {"/srv", 0o755},
 }
 
-// newTree makes the tree. Its /proc tells of the process when that is there.
+// newTree builds the tree. Its /proc reads the global process, which is set later.
 func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	root, err := newRoot(p, c)
 	if err != nil {
@@ -69,14 +70,14 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	if err := resultFolders(v, c); err != nil {
 		return nil, err
 	}
-	executable, content := p.Executable()
+	executable, content := p.Executable(c)
 	if err := putFile(v, executable, content, 0o755, root); err != nil {
 		return nil, err
 	}
 	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable))
 }
 
-// mountPseudo mounts what is made when it is read.
+// mountPseudo mounts the file systems whose content is generated when it is read.
 func mountPseudo(v *fs.View, about pseudo.Process) error {
 	for _, m := range []struct {
 		at     string
@@ -93,8 +94,8 @@ func mountPseudo(v *fs.View, about pseudo.Process) error {
 	return nil
 }
 
-// newRoot is the file system at the root, with what was packed for it. It may take
-// half of the memory, as a tmpfs may.
+// newRoot returns the root file system with the archives mounted at /. Its size is limited to half of the
+// memory, as for a tmpfs.
 func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 	total, _ := memory()
 	root := memfs.New(memfs.Config{Bytes: int64(total / 2)})
@@ -113,7 +114,7 @@ func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 	return root, nil
 }
 
-// makeFolders makes a folder, and those above it.
+// makeFolders creates a folder and its missing parents. Existing folders are not an error.
 func makeFolders(v *fs.View, name string, mode fs.Mode) error {
 	for i := range name {
 		if i > 0 && name[i] == '/' {
@@ -128,8 +129,8 @@ func makeFolders(v *fs.View, name string, mode fs.Mode) error {
 	return nil
 }
 
-// mountArchive puts what the user gave where he wants it: a folder, or one file,
-// which is all that its archive has.
+// mountArchive mounts one of the user's archives at its path. The archive holds a folder, or exactly one
+// file if m.File is set.
 func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
 	image, err := p.Archive(m.Archive)
 	if err != nil {
@@ -162,7 +163,7 @@ func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
 	return v.Tree.MountFile(system, file, place, !m.Writable)
 }
 
-// mountFolder mounts a file system, at a folder that is made for it.
+// mountFolder mounts a file system at a folder, which it creates if needed.
 func mountFolder(v *fs.View, system fs.FileSystem, m guest.Mount) error {
 	if err := makeFolders(v, m.Path, 0o755); err != nil {
 		return err
@@ -174,7 +175,7 @@ func mountFolder(v *fs.View, system fs.FileSystem, m guest.Mount) error {
 	return v.Tree.Mount(system, place, !m.Writable)
 }
 
-// onlyFile is the file of an archive that has one.
+// onlyFile returns the single file of an archive.
 func onlyFile(system fs.FileSystem) (file fs.Node, err error) {
 	var name string
 	err = system.Root().Read(0, func(e fs.Entry) bool {
@@ -182,13 +183,13 @@ func onlyFile(system fs.FileSystem) (file fs.Node, err error) {
 		return false
 	})
 	if err != nil || name == "" {
-		return nil, errors.Join(err, syscall.ENOENT)
+		return nil, errors.Join(err, linux.ENOENT)
 	}
 	return system.Root().Lookup(name)
 }
 
-// ownFolders makes the folder where the program begins, and its user's, if they are
-// not there and can be; they belong to the user.
+// ownFolders creates the working folder and the home folder if they are missing, and makes the program's
+// user their owner. Folders on a read-only mount are skipped.
 func ownFolders(v *fs.View, c guest.Config) error {
 	for _, name := range [...]string{c.Folder, os.Getenv("HOME")} {
 		if !strings.HasPrefix(name, "/") || path.Clean(name) == "/" {
@@ -198,7 +199,7 @@ func ownFolders(v *fs.View, c guest.Config) error {
 			continue
 		}
 		err := makeFolders(v, path.Clean(name), 0o755)
-		if errors.Is(err, syscall.EROFS) {
+		if errors.Is(err, linux.EROFS) {
 			continue
 		}
 		if err != nil {
@@ -216,7 +217,8 @@ func ownFolders(v *fs.View, c guest.Config) error {
 	return nil
 }
 
-// putFile makes a file whose content lies somewhere else, unless there is one or can be none.
+// putFile creates a file that shares the memory of content. An existing file and a read-only folder are
+// left as they are.
 func putFile(v *fs.View, name string, content []byte, mode fs.Mode, system *memfs.FileSystem) error {
 	if content == nil {
 		return nil
@@ -225,7 +227,7 @@ func putFile(v *fs.View, name string, content []byte, mode fs.Mode, system *memf
 	if err == nil {
 		err = v.Mknod(v.Root, name, fs.Regular|mode, fs.Device{})
 	}
-	if errors.Is(err, iofs.ErrExist) || errors.Is(err, syscall.EROFS) {
+	if errors.Is(err, iofs.ErrExist) || errors.Is(err, linux.EROFS) {
 		return nil
 	}
 	if err != nil {
@@ -238,14 +240,14 @@ func putFile(v *fs.View, name string, content []byte, mode fs.Mode, system *memf
 	return system.SetContent(place.Node, content)
 }
 
-// aboutProcess is what /proc tells. Functions are called when the program reads.
+// aboutProcess returns the content of /proc. Its functions are called each time the program reads a file.
 func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process {
 	return pseudo.Process{
 		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
-		Mounts: mountsOf(c), Hostname: hostname(c), Release: stringOf(hostUname.Release[:]) + "-loam",
-		Started: time.Now(), Somaxconn: somaxconn,
-		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(),
+		Mounts: mountsOf(c), Hostname: hostname(c), Release: hostNames.Release + "-loam",
+		Started: time.Now(), Somaxconn: somaxconn, Congestions: tcp.CongestionNames(),
+		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(c),
 		Net: procNet(c), Interfaces: interfaces(c),
 		Folder: func() string {
 			dir, _ := process.Getcwd()
@@ -256,7 +258,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 	}
 }
 
-// procNet is /proc/net, of the process that is there when a file is read.
+// procNet returns the files of /proc/net. They read the global process when they are read.
 func procNet(c guest.Config) map[string]func() string {
 	files := map[string]func() string{}
 	for name, text := range posix.ProcNet {
@@ -269,7 +271,7 @@ func procNet(c guest.Config) map[string]func() string {
 	return files
 }
 
-// interfaceNames are those that the program's stack has.
+// interfaceNames returns the names of the program's network interfaces.
 func interfaceNames(c guest.Config) []string {
 	names := []string{"lo"}
 	for _, l := range c.Links {
@@ -278,7 +280,7 @@ func interfaceNames(c guest.Config) []string {
 	return names
 }
 
-// interfaces are the folders of /sys/class/net, of the process in the same way.
+// interfaces returns the folders of /sys/class/net. Like procNet, they read the global process.
 func interfaces(c guest.Config) map[string]map[string]func() string {
 	folders := map[string]map[string]func() string{}
 	for _, name := range interfaceNames(c) {
@@ -290,7 +292,7 @@ func interfaces(c guest.Config) map[string]map[string]func() string {
 	return folders
 }
 
-// mountsOf is what the user mounted, as proc(5) tells it.
+// mountsOf returns the user's mounts for /proc/mounts (proc(5)).
 func mountsOf(c guest.Config) (list []pseudo.Mount) {
 	for _, m := range c.Mounts {
 		if m.Path != "/" {
@@ -300,10 +302,10 @@ func mountsOf(c guest.Config) (list []pseudo.Mount) {
 	return list
 }
 
-// somaxconn is the longest queue of a listener (listen(2)).
+// somaxconn is the maximum length of a listener's accept queue (listen(2)).
 const somaxconn = 4096
 
-// memory is the machine's, in bytes.
+// memory returns the total and free memory of the machine, in bytes.
 func memory() (total, free uint64) {
 	var s syscall.Sysinfo_t
 	if syscall.Sysinfo(&s) != nil {
@@ -312,25 +314,25 @@ func memory() (total, free uint64) {
 	return s.Totalram * uint64(s.Unit), s.Freeram * uint64(s.Unit)
 }
 
-// used is the time that the program has had of all CPUs.
+// used returns the CPU time of the program on all CPUs.
 func used() time.Duration {
 	var r syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+	if syscall.Getrusage(linux.RUSAGE_SELF, &r) != nil {
 		return 0
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// hostname is the machine's name: what the loam command says, or the host's.
+// hostname returns the configured host name, or else the host's.
 func hostname(c guest.Config) string {
 	if c.Hostname != "" {
 		return c.Hostname
 	}
-	return stringOf(hostUname.Nodename[:])
+	return hostNames.Nodename
 }
 
-// writeEtc writes what the network says into /etc, over what may be there and whoever
-// the user is.
+// writeEtc writes network settings to files in /etc. It replaces existing files and ignores the program's
+// user, so it needs no permissions. Read-only files are left as they are.
 func writeEtc(tree *fs.Tree, files map[string]string) error {
 	v := fs.NewView(tree)
 	for name, text := range files {
@@ -339,7 +341,7 @@ func writeEtc(tree *fs.Tree, files map[string]string) error {
 			_, err = f.Write([]byte(text))
 			err = errors.Join(err, f.Close())
 		}
-		if err != nil && !errors.Is(err, syscall.EROFS) {
+		if err != nil && !errors.Is(err, linux.EROFS) {
 			return fmt.Errorf("/etc/%s: %w", name, err)
 		}
 	}

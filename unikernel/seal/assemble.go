@@ -40,6 +40,7 @@ type assembler struct {
 	code   []Instruction
 	jumps  []distances
 	labels []int // where each label is; -1: not placed yet
+	pid    []int // instructions that compare with the process ID
 }
 
 // distances is a jump whose distances are not known yet.

@@ -17,6 +17,8 @@ const (
 const (
 	archAMD64 = 0xc000003e // AUDIT_ARCH_X86_64
 	retTrap   = 0x00030000 // SECCOMP_RET_TRAP
+	retErrno  = 0x00050000 // SECCOMP_RET_ERRNO; the errno is in the lower half
+	retNotify = 0x7fc00000 // SECCOMP_RET_USER_NOTIF
 	retAllow  = 0x7fff0000 // SECCOMP_RET_ALLOW
 )
 
@@ -29,16 +31,22 @@ type Place struct {
 	After uint64
 }
 
-// Process is what a filter knows of the process that it is for.
+// Process is what a filter knows of the process that it is for. The process ID is not known when
+// the filter is made: see Program.PID.
 type Process struct {
-	PID    uint32
 	Socket int // by which connections are handed over; -1: there is none
 	First  int // the least descriptor that they have; -1: there are none
 }
 
+// Program is a filter of system calls.
+type Program struct {
+	Code []Instruction
+	PID  []int // instructions whose K is to be the process ID
+}
+
 // Filter makes the filter for a process whose code lies at places, among which
 // all functions of the table must be.
-func Filter(calls []Call, places []Place, p Process) ([]Instruction, error) {
+func Filter(calls []Call, places []Place, p Process) (Program, error) {
 	var a assembler
 	a.load(offArch)
 	// 32-bit calls (int 0x80) have another architecture. The numbers of x32 have
@@ -53,11 +61,12 @@ func Filter(calls []Call, places []Place, p Process) ([]Instruction, error) {
 			continue
 		}
 		if err := a.call(c, places, p); err != nil {
-			return nil, err
+			return Program{}, err
 		}
 	}
 	a.result(retTrap)
-	return a.assemble()
+	code, err := a.assemble()
+	return Program{code, a.pid}, err
 }
 
 // has reports whether the process has what a call is for.
@@ -94,7 +103,7 @@ func (a *assembler) call(c Call, places []Place, own Process) error {
 		a.jump(no)
 	}
 	a.place(yes)
-	a.result(retAllow)
+	a.result(c.Do.result())
 	a.place(no)
 	return nil
 }
@@ -111,7 +120,8 @@ func (a *assembler) test(t Test, own Process, no label) {
 		a.and(values[0])
 		values = []uint32{0}
 	case Self:
-		values = append([]uint32{own.PID}, values...)
+		a.pid = append(a.pid, len(a.code))
+		values = append([]uint32{0}, values...)
 	case Socket:
 		values = []uint32{uint32(own.Socket)}
 	case Handed:

@@ -6,10 +6,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
-	"loam/posix"
+	"loam/abi/linux"
+	"loam/posix/call"
 )
 
 // Where the tests have code: each function one instruction, in the order of their
@@ -33,8 +33,10 @@ func placeOf(name string) uint64 {
 	return places[slices.IndexFunc(places, func(p Place) bool { return p.Name == name })].After
 }
 
-// testProcess has numbers that stand nowhere else.
-var testProcess = Process{PID: 4711, Socket: 9, First: 12}
+// testProcess and testPID have numbers that stand nowhere else.
+var testProcess = Process{Socket: 9, First: 12}
+
+const testPID = 4711
 
 // request is struct seccomp_data.
 type request struct {
@@ -86,11 +88,20 @@ func run(t *testing.T, filter []Instruction, r request) uint32 {
 
 func testFilter(t *testing.T) []Instruction {
 	t.Helper()
-	filter, err := Filter(Calls, testPlaces(), testProcess)
+	return filterFor(t, testProcess)
+}
+
+// filterFor makes a filter with the process ID in it.
+func filterFor(t *testing.T, p Process) []Instruction {
+	t.Helper()
+	filter, err := Filter(Calls, testPlaces(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filter
+	for _, i := range filter.PID {
+		filter.Code[i].K = testPID
+	}
+	return filter.Code
 }
 
 // fitting are arguments that the tests of a call let pass.
@@ -98,7 +109,7 @@ func fitting(c Call) (args [6]uint64) {
 	for _, test := range c.If {
 		switch test.Kind {
 		case Self:
-			args[test.Arg] = uint64(testProcess.PID) | 1<<32 // the kernel looks at the lower half
+			args[test.Arg] = uint64(testPID) | 1<<32 // the kernel looks at the lower half
 		case Equal, Set, AtLeast:
 			args[test.Arg] = uint64(test.Values[0])
 		case Socket:
@@ -117,8 +128,11 @@ func TestTable(t *testing.T) {
 	for _, c := range Calls {
 		for _, p := range testPlaces() {
 			want := uint32(retTrap)
+			if c.Do == Invalid { // what a row above leaves over
+				continue
+			}
 			if c.From == nil || slices.Contains(c.From, p.Name) {
-				want = retAllow
+				want = c.Do.result()
 			}
 			good := request{c.Number, archAMD64, p.After, fitting(c)}
 			if got := run(t, filter, good); got != want {
@@ -144,13 +158,24 @@ func TestUnknownPlace(t *testing.T) {
 	}
 }
 
-// What the personality leaves to the host passes, from package syscall at least.
-func TestHostCalls(t *testing.T) {
-	for _, number := range posix.HostCalls {
-		if !slices.ContainsFunc(Calls, func(c Call) bool {
-			return c.Number == uint32(number) && (c.From == nil || slices.Contains(c.From, Gate))
-		}) {
-			t.Errorf("call %d is the host's, and sealed", number)
+// The filter and the table of calls agree: what a program may ask of the host passes from
+// package syscall at least, and nothing passes that the table leaves to nobody.
+func TestCallsOfTheHost(t *testing.T) {
+	for _, r := range call.Table {
+		passes := slices.ContainsFunc(Calls, func(c Call) bool {
+			return c.Number == uint32(r.Number) && (c.From == nil || slices.Contains(c.From, Gate))
+		})
+		if r.Who&call.Host != 0 && !passes {
+			t.Errorf("%s is the host's, and sealed", r.Name)
+		}
+	}
+	for _, c := range Calls {
+		if c.Do != Allow { // the host does not serve it
+			continue
+		}
+		r := call.ByNumber(int(c.Number))
+		if r == nil || r.Name != c.Name || r.Who&(call.Host|call.Runtime) == 0 {
+			t.Errorf("%s passes, and the table of calls leaves it to nobody", c.Name)
 		}
 	}
 }
@@ -158,7 +183,7 @@ func TestHostCalls(t *testing.T) {
 // Arguments that must not pass, from where the call itself may be made.
 func TestArguments(t *testing.T) {
 	filter := testFilter(t)
-	const anonymous = syscall.MAP_ANONYMOUS | syscall.MAP_PRIVATE
+	const anonymous = linux.MAP_ANONYMOUS | linux.MAP_PRIVATE
 	for _, c := range []struct {
 		what   string
 		number uint32
@@ -166,59 +191,72 @@ func TestArguments(t *testing.T) {
 		args   [6]uint64
 		want   uint32
 	}{
-		{"memory", syscall.SYS_MMAP, "runtime.sysMmap", [6]uint64{0, 4096, syscall.PROT_READ | syscall.PROT_WRITE, anonymous, ^uint64(0)}, retAllow},
-		{"a file", syscall.SYS_MMAP, "runtime.sysMmap", [6]uint64{0, 4096, syscall.PROT_READ, syscall.MAP_PRIVATE, 3}, retTrap},
-		{"a thread", syscall.SYS_CLONE, "runtime.clone", [6]uint64{cloneThread}, retAllow},
-		{"a thread with its storage", syscall.SYS_CLONE, "runtime.clone", [6]uint64{cloneThread | syscall.CLONE_SETTLS}, retAllow},
-		{"a process", syscall.SYS_CLONE, "runtime.clone", [6]uint64{uint64(syscall.SIGCHLD)}, retTrap},
-		{"vfork", syscall.SYS_CLONE, "runtime.clone", [6]uint64{syscall.CLONE_VM | syscall.CLONE_VFORK}, retTrap},
-		{"a thread in a new namespace", syscall.SYS_CLONE, "runtime.clone", [6]uint64{cloneThread | syscall.CLONE_NEWUSER}, retTrap},
-		{"a signal to itself", syscall.SYS_KILL, "runtime.raiseproc", [6]uint64{uint64(testProcess.PID), 15}, retAllow},
-		{"a signal to the parent", syscall.SYS_KILL, "runtime.raiseproc", [6]uint64{1, 9}, retTrap},
-		{"a signal to its group", syscall.SYS_KILL, "runtime.raiseproc", [6]uint64{0, 9}, retTrap},
-		{"a signal to another's thread", syscall.SYS_TGKILL, "runtime.tgkill", [6]uint64{1, 1, 9}, retTrap},
-		{"the name of memory", syscall.SYS_PRCTL, Gate, [6]uint64{prSetVMA}, retAllow},
-		{"the limits of another", syscall.SYS_PRLIMIT64, "program", [6]uint64{1}, retTrap},
-		{"its own limits", syscall.SYS_PRLIMIT64, "program", [6]uint64{0}, retAllow},
-		{"the size of core dumps", syscall.SYS_PRLIMIT64, "program", [6]uint64{0, syscall.RLIMIT_CORE}, retTrap},
-		{"the size of core dumps, as it was", syscall.SYS_SETRLIMIT, "program", [6]uint64{syscall.RLIMIT_CORE}, retTrap},
-		{"the size of files", syscall.SYS_SETRLIMIT, "program", [6]uint64{syscall.RLIMIT_FSIZE}, retAllow},
-		{"memory that is needed no more", syscall.SYS_MADVISE, "program", [6]uint64{0, 4096, syscall.MADV_DONTNEED}, retAllow},
-		{"memory of the machine that is broken", syscall.SYS_MADVISE, "program", [6]uint64{0, 4096, 100}, retTrap},
-		{"memory of the machine that may be", syscall.SYS_MADVISE, "program", [6]uint64{0, 4096, 101}, retTrap},
-		{"advice below zero", syscall.SYS_MADVISE, "program", [6]uint64{0, 4096, 1<<64 - 1}, retTrap},
-		{"the processors of another", syscall.SYS_SCHED_SETAFFINITY, "program", [6]uint64{1}, retTrap},
-		{"a key for the terminal", syscall.SYS_IOCTL, Gate, [6]uint64{0, syscall.TIOCSTI}, retTrap},
-		{"the size of a terminal", syscall.SYS_IOCTL, Gate, [6]uint64{0, syscall.TIOCGWINSZ}, retAllow},
-		{"the size of a terminal that is no standard stream", syscall.SYS_IOCTL, Gate, [6]uint64{3, syscall.TIOCGWINSZ}, retTrap},
-		{"the foreground of the terminal", syscall.SYS_IOCTL, Gate, [6]uint64{0, syscall.TIOCSPGRP}, retTrap},
-		{"a frame to standard input", syscall.SYS_SENDMSG, Gate, [6]uint64{0, 0, syscall.MSG_DONTWAIT}, retTrap},
-		{"a frame of standard input", syscall.SYS_READV, Gate, [6]uint64{0}, retTrap},
-		{"a frame of a link", syscall.SYS_READV, Gate, [6]uint64{3}, retAllow},
-		{"standard input from its beginning", syscall.SYS_PREAD64, Gate, [6]uint64{0, 0, 1, 0}, retTrap},
-		{"/proc/self/maps", syscall.SYS_PREAD64, Gate, [6]uint64{3, 0, 1, 0}, retAllow},
-		{"a connection", syscall.SYS_RECVMSG, Gate, [6]uint64{9}, retAllow},
-		{"a message of another socket", syscall.SYS_RECVMSG, Gate, [6]uint64{8}, retTrap},
-		{"a message of a connection", syscall.SYS_RECVMSG, Gate, [6]uint64{12}, retTrap},
-		{"the end of a connection", syscall.SYS_SHUTDOWN, Gate, [6]uint64{100}, retAllow},
-		{"the end of a link", syscall.SYS_SHUTDOWN, Gate, [6]uint64{11}, retTrap},
-		{"the end of a negative number", syscall.SYS_SHUTDOWN, Gate, [6]uint64{1<<32 - 1}, retTrap},
-		{"bytes with a flag", syscall.SYS_SENDTO, Gate, [6]uint64{12, 0, 1, syscall.MSG_NOSIGNAL}, retAllow},
-		{"bytes from a link", syscall.SYS_SENDTO, Gate, [6]uint64{11, 0, 1, syscall.MSG_NOSIGNAL}, retTrap},
-		{"bytes to somebody new", syscall.SYS_SENDTO, Gate, [6]uint64{12, 0, 1, msgFastOpen | syscall.MSG_NOSIGNAL}, retTrap},
-		{"a message to somebody new", syscall.SYS_SENDMSG, Gate, [6]uint64{12, 0, msgFastOpen}, retTrap},
-		{"a frame", syscall.SYS_SENDMSG, Gate, [6]uint64{4, 0, syscall.MSG_DONTWAIT}, retAllow},
-		{"no delay", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, syscall.TCP_NODELAY}, retAllow},
-		{"no delay of a link", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{4, syscall.IPPROTO_TCP, syscall.TCP_NODELAY}, retTrap},
-		{"repair of a connection", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, 19}, retTrap},
-		{"another protocol above TCP", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, 31}, retTrap},
-		{"a filter of its own", syscall.SYS_SETSOCKOPT, Gate, [6]uint64{12, syscall.SOL_SOCKET, syscall.SO_ATTACH_FILTER}, retTrap},
-		{"TCP_INFO", syscall.SYS_GETSOCKOPT, Gate, [6]uint64{12, syscall.IPPROTO_TCP, syscall.TCP_INFO}, retAllow},
-		{"a descriptor of the peer's process", syscall.SYS_GETSOCKOPT, Gate, [6]uint64{12, syscall.SOL_SOCKET, 77}, retTrap},
-		{"a copy of a connection", syscall.SYS_FCNTL, Gate, [6]uint64{12, syscall.F_DUPFD_CLOEXEC, 12}, retAllow},
-		{"a copy of a link", syscall.SYS_FCNTL, Gate, [6]uint64{4, syscall.F_DUPFD_CLOEXEC, 12}, retTrap},
-		{"another mode of a connection", syscall.SYS_FCNTL, Gate, [6]uint64{12, syscall.F_SETFL, 0}, retTrap},
-		{"a signal at the parent's end", syscall.SYS_PRCTL, Gate, [6]uint64{syscall.PR_SET_PDEATHSIG}, retTrap},
+		{"memory", linux.SYS_MMAP, "runtime.sysMmap", [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, anonymous, ^uint64(0)}, retAllow},
+		{"a file", linux.SYS_MMAP, "runtime.sysMmap", [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, 3}, retTrap},
+		{"a thread", linux.SYS_CLONE, "runtime.clone", [6]uint64{cloneThread}, retAllow},
+		{"a thread with its storage", linux.SYS_CLONE, "runtime.clone", [6]uint64{cloneThread | linux.CLONE_SETTLS}, retAllow},
+		{"a process", linux.SYS_CLONE, "runtime.clone", [6]uint64{uint64(linux.SIGCHLD)}, retTrap},
+		{"vfork", linux.SYS_CLONE, "runtime.clone", [6]uint64{linux.CLONE_VM | linux.CLONE_VFORK}, retTrap},
+		{"a thread in a new namespace", linux.SYS_CLONE, "runtime.clone", [6]uint64{cloneThread | linux.CLONE_NEWUSER}, retTrap},
+		{"a signal to itself", linux.SYS_KILL, "runtime.raiseproc", [6]uint64{uint64(testPID), 15}, retAllow},
+		{"a signal to the parent", linux.SYS_KILL, "runtime.raiseproc", [6]uint64{1, 9}, retTrap},
+		{"a signal to its group", linux.SYS_KILL, "runtime.raiseproc", [6]uint64{0, 9}, retTrap},
+		{"a signal to another's thread", linux.SYS_TGKILL, "runtime.tgkill", [6]uint64{1, 1, 9}, retTrap},
+		{"the name of memory", linux.SYS_PRCTL, Gate, [6]uint64{linux.PR_SET_VMA}, retAllow},
+		{"the limits of another", linux.SYS_PRLIMIT64, "program", [6]uint64{1}, retTrap},
+		{"a clock", linux.SYS_CLOCK_GETTIME, "program", [6]uint64{11}, retAllow},
+		{"its own CPU clock", linux.SYS_CLOCK_GETTIME, "program", [6]uint64{clockOf(0, 2)}, retAllow},
+		{"the CPU clock of its thread", linux.SYS_CLOCK_NANOSLEEP, "program", [6]uint64{clockOf(0, 6)}, retAllow},
+		{"the CPU clock of another", linux.SYS_CLOCK_GETTIME, "program", [6]uint64{clockOf(1, 2)}, Invalid.result()},
+		{"the resolution of another's CPU clock", linux.SYS_CLOCK_GETRES, "program", [6]uint64{clockOf(300, 2)}, Invalid.result()},
+		{"a sleep by another's CPU clock", linux.SYS_CLOCK_NANOSLEEP, "program", [6]uint64{clockOf(1, 6)}, Invalid.result()},
+		{"a timer by another's CPU clock", linux.SYS_TIMER_CREATE, "runtime.timer_create", [6]uint64{clockOf(1, 2)}, retTrap},
+		{"the clock of a device", linux.SYS_CLOCK_GETTIME, "program", [6]uint64{clockOf(3, 3)}, Invalid.result()},
+		{"a file to read", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, 3}, retAllow},
+		{"a file to run", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_EXEC, linux.MAP_PRIVATE, 3}, retTrap},
+		{"a file to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_SHARED, 3}, retTrap},
+		{"standard input from its beginning, as memory", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, 0}, retTrap},
+		{"a file of the host", linux.SYS_OPENAT, Gate, [6]uint64{}, Absent.result()},
+		{"its own limits", linux.SYS_PRLIMIT64, "program", [6]uint64{0}, retAllow},
+		{"the size of core dumps", linux.SYS_PRLIMIT64, "program", [6]uint64{0, linux.RLIMIT_CORE}, retTrap},
+		{"the size of core dumps, as it was", linux.SYS_SETRLIMIT, "program", [6]uint64{linux.RLIMIT_CORE}, retTrap},
+		{"the size of files", linux.SYS_SETRLIMIT, "program", [6]uint64{linux.RLIMIT_FSIZE}, retAllow},
+		{"memory that is needed no more", linux.SYS_MADVISE, "program", [6]uint64{0, 4096, linux.MADV_DONTNEED}, retAllow},
+		{"memory of the machine that is broken", linux.SYS_MADVISE, "program", [6]uint64{0, 4096, 100}, retTrap},
+		{"memory of the machine that may be", linux.SYS_MADVISE, "program", [6]uint64{0, 4096, 101}, retTrap},
+		{"advice below zero", linux.SYS_MADVISE, "program", [6]uint64{0, 4096, 1<<64 - 1}, retTrap},
+		{"the processors of another", linux.SYS_SCHED_SETAFFINITY, "program", [6]uint64{1}, retTrap},
+		{"a key for the terminal", linux.SYS_IOCTL, Gate, [6]uint64{0, linux.TIOCSTI}, retTrap},
+		{"the size of a terminal", linux.SYS_IOCTL, Gate, [6]uint64{0, linux.TIOCGWINSZ}, retAllow},
+		{"the size of a terminal that is no standard stream", linux.SYS_IOCTL, Gate, [6]uint64{3, linux.TIOCGWINSZ}, retTrap},
+		{"the foreground of the terminal", linux.SYS_IOCTL, Gate, [6]uint64{0, linux.TIOCSPGRP}, retTrap},
+		{"a frame to standard input", linux.SYS_SENDMSG, Gate, [6]uint64{0, 0, linux.MSG_DONTWAIT}, retTrap},
+		{"a frame of standard input", linux.SYS_READV, Gate, [6]uint64{0}, retTrap},
+		{"a frame of a link", linux.SYS_READV, Gate, [6]uint64{3}, retAllow},
+		{"standard input from its beginning", linux.SYS_PREAD64, Gate, [6]uint64{0, 0, 1, 0}, retTrap},
+		{"/proc/self/maps", linux.SYS_PREAD64, Gate, [6]uint64{3, 0, 1, 0}, retAllow},
+		{"a connection", linux.SYS_RECVMSG, Gate, [6]uint64{9}, retAllow},
+		{"a message of another socket", linux.SYS_RECVMSG, Gate, [6]uint64{8}, retTrap},
+		{"a message of a connection", linux.SYS_RECVMSG, Gate, [6]uint64{12}, retTrap},
+		{"the end of a connection", linux.SYS_SHUTDOWN, Gate, [6]uint64{100}, retAllow},
+		{"the end of a link", linux.SYS_SHUTDOWN, Gate, [6]uint64{11}, retTrap},
+		{"the end of a negative number", linux.SYS_SHUTDOWN, Gate, [6]uint64{1<<32 - 1}, retTrap},
+		{"bytes with a flag", linux.SYS_SENDTO, Gate, [6]uint64{12, 0, 1, linux.MSG_NOSIGNAL}, retAllow},
+		{"bytes from a link", linux.SYS_SENDTO, Gate, [6]uint64{11, 0, 1, linux.MSG_NOSIGNAL}, retTrap},
+		{"bytes to somebody new", linux.SYS_SENDTO, Gate, [6]uint64{12, 0, 1, linux.MSG_FASTOPEN | linux.MSG_NOSIGNAL}, retTrap},
+		{"a message to somebody new", linux.SYS_SENDMSG, Gate, [6]uint64{12, 0, linux.MSG_FASTOPEN}, retTrap},
+		{"a frame", linux.SYS_SENDMSG, Gate, [6]uint64{4, 0, linux.MSG_DONTWAIT}, retAllow},
+		{"no delay", linux.SYS_SETSOCKOPT, Gate, [6]uint64{12, linux.IPPROTO_TCP, linux.TCP_NODELAY}, retAllow},
+		{"no delay of a link", linux.SYS_SETSOCKOPT, Gate, [6]uint64{4, linux.IPPROTO_TCP, linux.TCP_NODELAY}, retTrap},
+		{"repair of a connection", linux.SYS_SETSOCKOPT, Gate, [6]uint64{12, linux.IPPROTO_TCP, 19}, retTrap},
+		{"another protocol above TCP", linux.SYS_SETSOCKOPT, Gate, [6]uint64{12, linux.IPPROTO_TCP, 31}, retTrap},
+		{"a filter of its own", linux.SYS_SETSOCKOPT, Gate, [6]uint64{12, linux.SOL_SOCKET, linux.SO_ATTACH_FILTER}, retTrap},
+		{"TCP_INFO", linux.SYS_GETSOCKOPT, Gate, [6]uint64{12, linux.IPPROTO_TCP, linux.TCP_INFO}, retAllow},
+		{"a descriptor of the peer's process", linux.SYS_GETSOCKOPT, Gate, [6]uint64{12, linux.SOL_SOCKET, 77}, retTrap},
+		{"a copy of a connection", linux.SYS_FCNTL, Gate, [6]uint64{12, linux.F_DUPFD_CLOEXEC, 12}, retAllow},
+		{"a copy of a link", linux.SYS_FCNTL, Gate, [6]uint64{4, linux.F_DUPFD_CLOEXEC, 12}, retTrap},
+		{"another mode of a connection", linux.SYS_FCNTL, Gate, [6]uint64{12, linux.F_SETFL, 0}, retTrap},
+		{"a signal at the parent's end", linux.SYS_PRCTL, Gate, [6]uint64{linux.PR_SET_PDEATHSIG}, retTrap},
 	} {
 		if got := run(t, filter, request{c.number, archAMD64, placeOf(c.from), c.args}); got != c.want {
 			t.Errorf("%s: %#x, want %#x", c.what, got, c.want)
@@ -226,12 +264,12 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// clockOf returns the number of a clock of a process or a descriptor (clock_getres(2)).
+func clockOf(id uint64, kind uint64) uint64 { return uint64(uint32(^id<<3 | kind)) }
+
 // Without a socket to hand connections over by, no call about them is left.
 func TestNothingHanded(t *testing.T) {
-	filter, err := Filter(Calls, testPlaces(), Process{PID: testProcess.PID, Socket: -1, First: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	filter := filterFor(t, Process{Socket: -1, First: -1})
 	for _, c := range ofConnections {
 		for _, fd := range []uint64{0, 9, 12, 1<<32 - 1} {
 			r := request{c.Number, archAMD64, placeOf(Gate), fitting(c)}
@@ -247,14 +285,15 @@ func TestNothingHanded(t *testing.T) {
 func TestShut(t *testing.T) {
 	filter := testFilter(t)
 	for name, number := range map[string]uint32{
-		"open": 2, "openat": 257, "openat2": 437, "socket": 41, "connect": 42, "accept4": 288, "execve": 59, "execveat": 322,
+		"open": 2, "creat": 85, "openat": 257, "openat2": 437, "socket": 41, "connect": 42, "accept4": 288, "execve": 59, "execveat": 322,
 		"fork": 57, "vfork": 58, "clone3": 435, "ptrace": 101, "io_uring_setup": 425, "io_uring_enter": 426, "memfd_create": 319,
-		"dup": 32, "dup3": 292, "fcntl": 72, "ioctl": 16, "epoll_create1": 291, "eventfd2": 290, "pidfd_open": 434, "pidfd_getfd": 438,
+		"dup": 32, "dup3": 292, "fcntl": 72, "ioctl": 16, "pidfd_open": 434, "pidfd_getfd": 438,
 		"process_vm_readv": 310, "writev": 20, "recvmsg": 47, "bpf": 321, "seccomp": 317, "unshare": 272, "setns": 308, "mount": 165, "unlink": 87,
 		"rename": 82, "mknod": 133, "shmget": 29, "userfaultfd": 323, "perf_event_open": 298, "keyctl": 250, "splice": 275, "sendfile": 40,
 	} {
 		for _, p := range testPlaces() {
-			if got := run(t, filter, request{number: number, arch: archAMD64, place: p.After}); got != retTrap {
+			got := run(t, filter, request{number: number, arch: archAMD64, place: p.After})
+			if got != retTrap && got != retNotify && got != Absent.result() {
 				t.Errorf("%s from %s: %#x", name, p.Name, got)
 			}
 		}
@@ -303,7 +342,7 @@ func TestDocument(t *testing.T) {
 func document() string {
 	var b strings.Builder
 	b.WriteString(documentHead)
-	b.WriteString("| call | from | only if | what for |\n|---|---|---|---|\n")
+	b.WriteString("| call | from | only if | then | purpose |\n|---|---|---|---|---|\n")
 	for _, c := range Calls {
 		var tests []string
 		for _, test := range c.If {
@@ -313,41 +352,86 @@ func document() string {
 		if c.From == nil {
 			from = "anywhere"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", c.Name, from, strings.Join(tests, ", "), c.Why)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Name, from, strings.Join(tests, ", "), outcomes[c.Do], c.Why)
 	}
 	b.WriteString(documentEnd)
 	return b.String()
 }
 
+var outcomes = map[Action]string{Allow: "", Absent: "ENOENT", Invalid: "EINVAL", Notify: "once"}
+
+const documentHead = `# The seal: what confines a program that runs as a process
+
+The table below is made from ` + "`unikernel/seal/table.go` by `go test ./unikernel/seal -update`" + `.
+
+A program that runs as a process is confined before its first instruction: ` + "`unikernel/sandbox`" + `
+takes from its process what it must not have, and starts the program last. It does not matter what the
+program's file contains. ` + "`loam doctor`" + ` reports which layers this machine has.
+
+| layer | what it takes | needs |
+|---|---|---|
+| descriptors | all but the standard streams, the links, archives of ` + "`-v`" + ` and the program's own file | nothing |
+| user | root: a program of root's runs as user and group 65534, without capabilities (` + "`--keep-root`" + ` keeps them) | nothing |
+| user namespace | capabilities over anything of the host | user namespaces: Linux 3.8, and permission (user.max_user_namespaces, AppArmor) |
+| mount namespace | every file: its root is an empty folder that cannot be written | a user namespace, or root |
+| PID namespace | the sight of other processes; the program ends with its parent | a user namespace, or root |
+| network namespace | the host's network interfaces and abstract Unix sockets | a user namespace, or root |
+| IPC namespace | System V and POSIX queues and shared memory | a user namespace, or root |
+| Landlock | opening files; TCP (Linux 6.7); signals and abstract sockets (Linux 6.12) | Linux 5.13 with Landlock |
+| no_new_privs, core dumps | set-user-ID programs; files of memory | nothing |
+| filter | all system calls but those of the table | Linux 5.5: without it no program starts as a process |
+
+The filter alone holds on every kernel. On Linux 5.5 to 5.12, or where an administrator has forbidden user
+namespaces, it is the only layer against opening files. Between Linux 5.5 and 5.13 the program's
+/proc/self/maps is empty, since its descriptor cannot be handed over.
+
+A virtual machine (` + "`--platform vm`" + `) is confined by QEMU, which refuses itself to start programs
+(seccomp), has its files as descriptors, and runs as user 65534 for root.
+
+## The filter
+
+A call that concerns nothing but the process itself may come from anywhere. Where a descriptor or a signal is
+concerned, the call must come from the Go runtime's own instruction. "The gate" is the function by which the
+runtime makes the calls that it has no assembly for; package syscall uses it after Loam has been asked.
+
+All other calls trap. The runtime's signal handler makes an ordinary preemption of that: the goroutine parks,
+Loam serves the call as if it had been made by package syscall, and it may wait. Where that cannot be (a 32-bit
+call; assembly that was called by assembly; between entersyscall and exitsyscall) the call returns ENOSYS. A call
+that traps while the runtime blocks signals, or before it has a handler, ends the program.
+
+With ` + "`-p`" + ` and a network of the loam command's, one descriptor is a socket over which the command hands over
+connections that it has accepted (decision 25). These are the only descriptors of the host's that come later,
+beside an epoll set and an eventfd for the runtime. The calls that name "a connection that was handed over"
+are left only where that socket is.
+
+"Once" means that package sandbox answers the call one time: execveat starts the program, openat2 opens
+/proc/self/maps. After that both return ENOSYS.
+
+`
+
 const documentEnd = `
 ## What is left to a program that means harm
 
-Reviewed by us on 22 November 2026, and not by anybody else: what follows was read, and tried by a
-program that makes the calls of Linux by the gate, numbers 0 to 469, with descriptors, addresses and paths
-that are not its own. Left out were 18 that are left to it and would have ended it or kept it waiting, and
-uretprobe and its neighbour.
+The hostile programs in ` + "`unikernel/testdata/hostile`" + `, one for each technique, try to read, write, start or signal
+something outside. ` + "`go test ./unikernel -run Hostile`" + ` runs them all, as a process and in a machine. No
+review but our own has been made since the seal was moved in front of the program on 23 November 2026; independent
+reviewers had broken the one before it.
 
-A program in Go without unsafe and assembly has package syscall. That leads to Loam, but for
-descriptors above 1<<24, which are the host's: it can write to its links, and close its own
-descriptors, which ends it.
+A program with assembly of its own can jump to the gate. So "from" holds back honest assembly and nobody else. The
+protection is the number of a call and its arguments ("only if"). By these a program has, of the host:
 
-A program with unsafe or assembly of its own can jump to the gate. So "from" holds back honest
-assembly and nobody else; what holds back everybody are the number of a call and its arguments
-("only if"). By these it has, of the host:
-
-- Its own standard streams: what comes next from them, and anything that it likes to write there,
-  to a terminal too, whose modes and size it can set, but not which group has it.
-- Its links. What it sends there is looked at by the gateway of the loam command, or by Linux (a tap).
+- Its standard streams: what comes next from them, and anything that it likes to write there, to a terminal too.
+  It can set the terminal's modes and size, but not which group has it.
+- Its links. The gateway of the loam command, or Linux (a tap), looks at what it sends there.
 - With ` + "`--pcap`" + ` and a tap device the file of packets, to which it can write anything, without end.
-- The connections that it was handed, to nobody but who had connected.
-- What the host shows of itself: the environment of the loam command, all of it; the paths in
-  /proc/self/maps; who runs it; how much memory the host has and how long it is up.
-- Processor time, threads and memory, without a limit but those that the loam command had, of
-  which root can raise its own.
+- The connections that were handed over, which lead to nobody but who had connected.
+- What the host shows of itself: the environment of the loam command; the paths in /proc/self/maps; the size
+  of the host's memory; the release of its kernel; the time since it started.
+- Processor time, threads and memory, with the limits of the loam command.
 
-It has no core dump: that would be a file of the host's with what the program likes in it. Set
-RLIMIT_CORE as you will, the limit is one byte; use gcore(1) from outside. Root's privileges are not
-taken away; what they allow beyond others' calls (MADV_HWPOISON) is shut. It is better not to run as root.
+The command does not trust what the program's file says about itself. It refuses files that replace functions of
+the runtime, define the variables of cgo, have an interpreter or constructors, and names the package. That is a
+courtesy: the layers above hold without it.
 
 uretprobe(2), which newer kernels let past every filter, is SIGILL where nothing was probed.
 
@@ -355,33 +439,5 @@ The gateway lets a program reach what the user could, but for the host's loopbac
 host's other addresses and those of its links, 169.254.169.254 among them, are open to it, as to
 any program of the user's. ` + "`--net none`" + ` leaves nothing.
 
-Flaws of Linux in the calls above, and of the processor, are a way out; of the calls that are shut
-they are not.
-`
-
-const documentHead = `# What a process may ask of Linux
-
-Made from the table in ` + "`unikernel/seal/table.go` by `go test ./unikernel/seal -update`" + `.
-
-A program that Loam runs as a process has these calls of the host's left, and no others: a
-filter (seccomp(2)) is set for all its threads before its first package is initialised, once
-Loam has its links and files. What concerns nothing but the process itself may be called from
-anywhere. Where a descriptor is concerned, or a signal, the call must be made by the Go
-runtime's own instruction. "The gate" is the function by which the runtime makes the calls
-that it has no assembly for; package syscall comes by it, after Loam has been asked, and Loam.
-
-What else a program calls in assembly of its own traps. The runtime's signal handler makes an
-ordinary preemption of that: the goroutine parks, and the call is served by Loam as if it had
-been made by package syscall, and may wait. Where that cannot be (a 32-bit call; assembly that
-was called by assembly; between entersyscall and exitsyscall) it returns ENOSYS. A call that
-traps while the runtime holds signals back ends the program.
-
-The descriptors that are there are the standard streams, the links, the file of ` + "`--pcap`" + `,
-/proc/self/maps, and the runtime's own: an epoll set, an eventfd, and the limits of its control
-group. What the loam command was given besides is closed. With ` + "`-p`" + ` and a network of the loam
-command's there is one more, a socket by which that hands over connections that it has accepted
-(decision 25); numbers below that had been free are copies of it. These connections are the only
-descriptors that come later. They have the numbers from there on, and the calls that name "a
-connection that was handed over" are left for them alone; where nothing is handed over, for none.
-
+Flaws of Linux in the calls of the table, and of the processor, are a way out.
 `

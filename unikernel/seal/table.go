@@ -1,24 +1,24 @@
-// Package seal leaves a program that runs as a process the handful of the host's
-// system calls that the Go runtime and the links need. The table in this file says
-// which, from where, with what arguments and why; docs/seal.md is made from it.
+// Package seal names the system calls of the host that a program running as a process keeps, and makes
+// the filter that shuts all others. The table in this file holds, for each call, its callers, its
+// arguments and its purpose; docs/seal.md is made from it. Package sandbox installs the filter before
+// the program's first instruction.
 //
 // A call is let through if its number, its arguments and the instruction that makes it
-// are in the table. The instruction counts where a descriptor is concerned: a write of
-// the runtime's is the host's, and the same call in assembly that somebody brought along
-// is the program's, whose descriptors are Loam's. All others trap: SIGSYS, which the edited runtime
-// (unikernel/overlay/_std/runtime/loam_seal.go) turns into a call that Loam serves, or
-// into ENOSYS.
+// are in the table. The instruction counts where a descriptor is concerned: a write by the
+// runtime goes to the host, and a write by other assembly is the program's, whose descriptors are
+// Loam's. All other calls trap: the edited runtime (unikernel/overlay/_std/runtime/loam_trap.go) turns
+// SIGSYS into a call that Loam serves, or into ENOSYS. The instruction is no protection: code can jump
+// to it. Protection are the number and the arguments.
 //
-// Two calls of the table make a new descriptor. recvmsg, of one socket only, receives the
-// connections that the loam command hands over; fcntl copies these. So beside what was
-// open when the seal was set, the standard streams, the links and the runtime's own, there
-// are only connections that were accepted. That is why read and write need no test of
-// their descriptor. What else may be done to a connection may be done to no other: they
-// have numbers of their own, above all that was open. A connection that has ended must not
-// become one to elsewhere, which sending with MSG_FASTOPEN could do.
+// Four calls of the table make a new descriptor. recvmsg, of one socket only, receives the
+// connections that the loam command hands over; fcntl copies these. epoll_create1 and eventfd2 make
+// what the runtime's poller needs, which leads nowhere. So beside the descriptors that the program
+// began with there are only connections that were accepted. That is why read and write need no test
+// of their descriptor. A connection that has ended must not become one to elsewhere, which sending
+// with MSG_FASTOPEN could do.
 //
-// The filter has its own assembler (assemble.go); filter.go makes the program, and
-// install.go hands it to the kernel, for every thread. See seccomp(2).
+// The filter has its own assembler (assemble.go); filter.go makes the program, and places.go finds
+// the instructions in the linked file. See seccomp(2).
 //
 // Rejected: to test numbers alone. Then a write to descriptor 1 by assembly would reach
 // the host, and one to a link's descriptor would be a frame. Rejected, too: an error
@@ -28,7 +28,8 @@ package seal
 
 import (
 	"slices"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
 // A Call is a system call that is left. A number may stand in several.
@@ -38,6 +39,30 @@ type Call struct {
 	From   []string // the functions that may make it; nil: whoever
 	If     []Test   // of its arguments, all of which must hold
 	Why    string
+	Do     Action // for such a call
+}
+
+// Action is what happens to a call that a row of the table describes.
+type Action int
+
+const (
+	Allow   Action = iota
+	Absent         // it returns ENOENT: there is no such file
+	Invalid        // it returns EINVAL
+	Notify         // package sandbox decides: it answers once
+)
+
+// result returns the action as the kernel takes it (seccomp(2)).
+func (a Action) result() uint32 {
+	switch a {
+	case Absent:
+		return retErrno | uint32(linux.ENOENT)
+	case Invalid:
+		return retErrno | uint32(linux.EINVAL)
+	case Notify:
+		return retNotify
+	}
+	return retAllow
 }
 
 // Gate makes the calls that are not in the runtime's assembly: what the program asks of
@@ -66,67 +91,50 @@ type Test struct {
 	Text   string // the test, for people
 }
 
-// Calls and flags that package syscall does not name.
 const (
-	sysSendmmsg   = 307
-	sysGetcpu     = 309
-	sysGetrandom  = 318
-	sysMembarrier = 324
+	cloneThread = linux.CLONE_VM | linux.CLONE_FS | linux.CLONE_FILES | linux.CLONE_SIGHAND |
+		linux.CLONE_SYSVSEM | linux.CLONE_THREAD
 
-	cloneThread = syscall.CLONE_VM | syscall.CLONE_FS | syscall.CLONE_FILES | syscall.CLONE_SIGHAND |
-		syscall.CLONE_SYSVSEM | syscall.CLONE_THREAD
-
-	msgFastOpen    = 0x20000000
-	tcpUserTimeout = 18
-	siocAtMark     = 0x8905
-	fioNRead       = 0x541b
-
-	firstOwn      = 3   // the least descriptor that is no standard stream
-	madvHWPoison  = 100 // from here on advice is about the machine's memory (madvise(2))
-	rlimitCore    = syscall.RLIMIT_CORE
-	tcsetsf       = 0x5404
-	tcgets2       = 0x802c542a
-	tcsets2       = 0x402c542b
-	prSetVMA      = 0x53564d41
-	prSetName     = 15
-	prGetName     = 16
-	prGetKeepCaps = 7
-	prSetKeepCaps = 8
+	firstOwn = 3 // the least descriptor that is no standard stream
 )
 
 var (
 	toSelf    = Test{0, Self, nil, "to this process"}
 	ofSelf    = Test{0, Self, []uint32{0}, "of this process"}
 	ofCaller  = Test{0, Equal, []uint32{0}, "of the caller"}
-	anonymous = Test{3, Set, []uint32{syscall.MAP_ANONYMOUS}, "no file"}
-	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | syscall.CLONE_SETTLS}, "a thread"}
+	anonymous = Test{3, Set, []uint32{linux.MAP_ANONYMOUS}, "no file"}
+	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | linux.CLONE_SETTLS}, "a thread"}
 	standard  = Test{0, Below, []uint32{firstOwn}, "of a standard stream"}
 	own       = Test{0, AtLeast, []uint32{firstOwn}, "of none of the standard streams"}
-	advice    = Test{2, Below, []uint32{madvHWPoison}, "not MADV_HWPOISON or MADV_SOFT_OFFLINE"}
-	notCore   = Test{0, Unequal, []uint32{rlimitCore}, "not RLIMIT_CORE"}
-	notCoreOf = Test{1, Unequal, []uint32{rlimitCore}, "not RLIMIT_CORE"}
-	names     = Test{0, Equal, []uint32{prSetVMA, prSetName, prGetName, prGetKeepCaps, prSetKeepCaps},
+	advice    = Test{2, Below, []uint32{linux.MADV_HWPOISON}, "not MADV_HWPOISON or MADV_SOFT_OFFLINE"}
+	notCore   = Test{0, Unequal, []uint32{linux.RLIMIT_CORE}, "not RLIMIT_CORE"}
+	notCoreOf = Test{1, Unequal, []uint32{linux.RLIMIT_CORE}, "not RLIMIT_CORE"}
+	names     = Test{0, Equal, []uint32{linux.PR_SET_VMA, linux.PR_SET_NAME, linux.PR_GET_NAME, linux.PR_GET_KEEPCAPS, linux.PR_SET_KEEPCAPS},
 		"PR_SET_VMA, PR_SET_NAME, PR_GET_NAME, PR_SET_KEEPCAPS, PR_GET_KEEPCAPS"}
+	// Clocks of others are CPU clocks with a process ID, and devices (clock_getres(2)): numbers below zero.
+	ofClock   = Test{0, Below, []uint32{16}, "a clock of the system or of the caller"}
+	ofOwnTime = Test{0, Equal, []uint32{0xfffffff8, 0xfffffff9, 0xfffffffa, 0xfffffffc, 0xfffffffd, 0xfffffffe}, "a CPU clock of the caller"}
+
 	bySocket      = Test{0, Socket, nil, "of the socket that hands connections over"}
 	handed        = Test{0, Handed, nil, "of a connection that was handed over"}
-	notFast       = Test{2, Clear, []uint32{msgFastOpen}, "to nobody new (MSG_FASTOPEN)"}
-	notFastTo     = Test{3, Clear, []uint32{msgFastOpen}, "to nobody new (MSG_FASTOPEN)"}
-	queued        = Test{1, Equal, []uint32{fioNRead, syscall.TIOCOUTQ, siocAtMark}, "FIONREAD, TIOCOUTQ, SIOCATMARK"}
-	copied        = Test{1, Equal, []uint32{syscall.F_DUPFD_CLOEXEC, syscall.F_GETFL}, "F_DUPFD_CLOEXEC, F_GETFL"}
-	ofSocket      = Test{1, Equal, []uint32{syscall.SOL_SOCKET}, "SOL_SOCKET"}
-	ofTCP         = Test{1, Equal, []uint32{syscall.IPPROTO_TCP}, "IPPROTO_TCP"}
-	ofIP          = Test{1, Equal, []uint32{syscall.IPPROTO_IP}, "IPPROTO_IP"}
-	socketOptions = Test{2, Equal, []uint32{syscall.SO_KEEPALIVE, syscall.SO_LINGER, syscall.SO_SNDBUF, syscall.SO_RCVBUF, syscall.SO_OOBINLINE},
+	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "to nobody new (MSG_FASTOPEN)"}
+	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "to nobody new (MSG_FASTOPEN)"}
+	queued        = Test{1, Equal, []uint32{linux.FIONREAD, linux.TIOCOUTQ, linux.SIOCATMARK}, "FIONREAD, TIOCOUTQ, SIOCATMARK"}
+	copied        = Test{1, Equal, []uint32{linux.F_DUPFD_CLOEXEC, linux.F_GETFL}, "F_DUPFD_CLOEXEC, F_GETFL"}
+	ofSocket      = Test{1, Equal, []uint32{linux.SOL_SOCKET}, "SOL_SOCKET"}
+	ofTCP         = Test{1, Equal, []uint32{linux.IPPROTO_TCP}, "IPPROTO_TCP"}
+	ofIP          = Test{1, Equal, []uint32{linux.IPPROTO_IP}, "IPPROTO_IP"}
+	socketOptions = Test{2, Equal, []uint32{linux.SO_KEEPALIVE, linux.SO_LINGER, linux.SO_SNDBUF, linux.SO_RCVBUF, linux.SO_OOBINLINE},
 		"SO_KEEPALIVE, SO_LINGER, SO_SNDBUF, SO_RCVBUF, SO_OOBINLINE"}
-	tcpOptions = Test{2, Equal, []uint32{syscall.TCP_NODELAY, syscall.TCP_CORK, syscall.TCP_KEEPIDLE, syscall.TCP_KEEPINTVL,
-		syscall.TCP_KEEPCNT, syscall.TCP_QUICKACK, syscall.TCP_LINGER2, tcpUserTimeout},
+	tcpOptions = Test{2, Equal, []uint32{linux.TCP_NODELAY, linux.TCP_CORK, linux.TCP_KEEPIDLE, linux.TCP_KEEPINTVL,
+		linux.TCP_KEEPCNT, linux.TCP_QUICKACK, linux.TCP_LINGER2, linux.TCP_USER_TIMEOUT},
 		"TCP_NODELAY, TCP_CORK, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_QUICKACK, TCP_LINGER2, TCP_USER_TIMEOUT"}
-	ipOptions   = Test{2, Equal, []uint32{syscall.IP_TOS, syscall.IP_TTL}, "IP_TOS, IP_TTL"}
-	errorOption = Test{2, Equal, []uint32{syscall.SO_ERROR}, "SO_ERROR"}
-	tcpAnswers  = Test{2, Equal, []uint32{syscall.TCP_INFO, syscall.TCP_MAXSEG, syscall.TCP_CONGESTION}, "TCP_INFO, TCP_MAXSEG, TCP_CONGESTION"}
+	ipOptions   = Test{2, Equal, []uint32{linux.IP_TOS, linux.IP_TTL}, "IP_TOS, IP_TTL"}
+	errorOption = Test{2, Equal, []uint32{linux.SO_ERROR}, "SO_ERROR"}
+	tcpAnswers  = Test{2, Equal, []uint32{linux.TCP_INFO, linux.TCP_MAXSEG, linux.TCP_CONGESTION}, "TCP_INFO, TCP_MAXSEG, TCP_CONGESTION"}
 	terminal    = Test{1, Equal, []uint32{
-		syscall.TCGETS, syscall.TCSETS, syscall.TCSETS + 1, tcsetsf, tcgets2, tcsets2, tcsets2 + 1, tcsets2 + 2,
-		syscall.TIOCGWINSZ, syscall.TIOCSWINSZ, syscall.TIOCGPGRP,
+		linux.TCGETS, linux.TCSETS, linux.TCSETS + 1, linux.TCSETSF, linux.TCGETS2, linux.TCSETS2, linux.TCSETS2 + 1, linux.TCSETS2 + 2,
+		linux.TIOCGWINSZ, linux.TIOCSWINSZ, linux.TIOCGPGRP,
 	}, "a terminal's modes and size, and which group has it"}
 )
 
@@ -144,59 +152,84 @@ func runtimes(names ...string) []string {
 // goes from one to the next.
 var Calls = slices.Concat(
 	[]Call{
-		anybody(syscall.SYS_FUTEX, "futex", "threads wait for one another"),
-		{syscall.SYS_EPOLL_PWAIT, "epoll_pwait", gate, nil, "a thread without work waits for the links, connections and timers"},
-		anybody(syscall.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
-		{syscall.SYS_SENDMSG, "sendmsg", gate, []Test{own, notFast}, "a link sends frames"},
-		{syscall.SYS_READV, "readv", gate, []Test{own}, "a link receives frames"},
-		{syscall.SYS_READ, "read", append(runtimes("read"), Gate), nil, "a link or a connection receives, standard input is read, a thread was woken"},
-		{syscall.SYS_WRITE, "write", append(runtimes("write1"), Gate), nil, "a link or a connection sends, standard output is written, a thread is woken, a crash is told"},
-		{syscall.SYS_TGKILL, "tgkill", append(runtimes("tgkill", "raise"), Gate), []Test{toSelf}, "a goroutine is preempted; a fatal signal ends the program"},
+		anybody(linux.SYS_FUTEX, "futex", "threads wait for one another"),
+		{Number: linux.SYS_EPOLL_PWAIT, Name: "epoll_pwait", From: gate, Why: "a thread without work waits for the links, connections and timers"},
+		anybody(linux.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
+		{Number: linux.SYS_SENDMSG, Name: "sendmsg", From: gate, If: []Test{own, notFast}, Why: "a link sends frames"},
+		{Number: linux.SYS_READV, Name: "readv", From: gate, If: []Test{own}, Why: "a link receives frames"},
+		{Number: linux.SYS_READ, Name: "read", From: append(runtimes("read"), Gate), Why: "a link or a connection receives, standard input is read, a thread was woken"},
+		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), Why: "a link or a connection sends, standard output is written, a thread is woken, a crash is told"},
+		{Number: linux.SYS_TGKILL, Name: "tgkill", From: append(runtimes("tgkill", "raise"), Gate), If: []Test{toSelf}, Why: "a goroutine is preempted; a fatal signal ends the program"},
 	},
 	harmless,
+	starting,
 	[]Call{
-		{syscall.SYS_MMAP, "mmap", append(runtimes("sysMmap"), Gate), []Test{anonymous}, "memory"},
-		{syscall.SYS_POLL, "poll", gate, nil, "a standard stream is waited for; is a connection ready?"},
-		{syscall.SYS_PPOLL, "ppoll", gate, nil, "has a link room?"},
-		{syscall.SYS_EPOLL_CTL, "epoll_ctl", gate, nil, "a link or a connection is waited for, or no more"},
-		{syscall.SYS_CLOSE, "close", append(runtimes("closefd"), Gate), nil, "a link or a connection is closed"},
-		{syscall.SYS_IOCTL, "ioctl", gate, []Test{standard, terminal}, "standard streams that are a terminal"},
-		{syscall.SYS_PREAD64, "pread64", gate, []Test{own}, "how many processors the control group allows; /proc/self/maps"},
-		{syscall.SYS_CLONE, "clone", runtimes("clone"), []Test{newThread}, "a thread starts"},
-		{syscall.SYS_EXIT, "exit", append(runtimes("exitThread", "clone"), Gate), nil, "a thread ends"},
-		{syscall.SYS_EXIT_GROUP, "exit_group", append(runtimes("exit"), Gate), nil, "the program ends"},
-		{syscall.SYS_KILL, "kill", append(runtimes("raiseproc"), Gate), []Test{toSelf}, "a signal to the program itself"},
-		{syscall.SYS_TIMER_CREATE, "timer_create", runtimes("timer_create"), nil, "CPU profiles; a goroutine goes on while another waits"},
-		{syscall.SYS_TIMER_SETTIME, "timer_settime", runtimes("timer_settime"), nil, "CPU profiles; a goroutine goes on while another waits"},
-		{syscall.SYS_TIMER_DELETE, "timer_delete", runtimes("timer_delete"), nil, "CPU profiles; a goroutine goes on while another waits"},
-		{syscall.SYS_PRCTL, "prctl", nil, []Test{names}, "memory and threads have names"},
-		{syscall.SYS_SCHED_GETAFFINITY, "sched_getaffinity", nil, []Test{ofSelf}, "how many processors there are"},
-		{syscall.SYS_SCHED_SETAFFINITY, "sched_setaffinity", nil, []Test{ofCaller}, "which of them a thread uses"},
-		{syscall.SYS_GETPGID, "getpgid", nil, []Test{ofSelf}, who},
-		{syscall.SYS_GETSID, "getsid", nil, []Test{ofSelf}, who},
-		{syscall.SYS_PRLIMIT64, "prlimit64", nil, []Test{ofSelf, notCoreOf}, bounds},
-		{syscall.SYS_GETPRIORITY, "getpriority", nil, []Test{{1, Self, []uint32{0}, "of this process"}}, bounds},
+		{Number: linux.SYS_MMAP, Name: "mmap", From: append(runtimes("sysMmap"), Gate), If: []Test{anonymous}, Why: "memory"},
+		{Number: linux.SYS_POLL, Name: "poll", From: gate, Why: "a standard stream is waited for; is a connection ready?"},
+		{Number: linux.SYS_PPOLL, Name: "ppoll", From: gate, Why: "has a link room?"},
+		{Number: linux.SYS_EPOLL_CTL, Name: "epoll_ctl", From: gate, Why: "a link or a connection is waited for, or no more"},
+		{Number: linux.SYS_CLOSE, Name: "close", From: append(runtimes("closefd"), Gate), Why: "a link or a connection is closed"},
+		{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{standard, terminal}, Why: "standard streams that are a terminal"},
+		{Number: linux.SYS_PREAD64, Name: "pread64", From: gate, If: []Test{own}, Why: "how many processors the control group allows; /proc/self/maps"},
+		{Number: linux.SYS_CLONE, Name: "clone", From: runtimes("clone"), If: []Test{newThread}, Why: "a thread starts"},
+		{Number: linux.SYS_EXIT, Name: "exit", From: append(runtimes("exitThread", "clone"), Gate), Why: "a thread ends"},
+		{Number: linux.SYS_EXIT_GROUP, Name: "exit_group", From: append(runtimes("exit"), Gate), Why: "the program ends"},
+		{Number: linux.SYS_KILL, Name: "kill", From: append(runtimes("raiseproc"), Gate), If: []Test{toSelf}, Why: "a signal to the program itself"},
+		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: runtimes("timer_create"), If: []Test{ofClock}, Why: "CPU profiles; a goroutine goes on while another waits"},
+		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: runtimes("timer_settime"), Why: "CPU profiles; a goroutine goes on while another waits"},
+		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: runtimes("timer_delete"), Why: "CPU profiles; a goroutine goes on while another waits"},
+		{Number: linux.SYS_PRCTL, Name: "prctl", If: []Test{names}, Why: "memory and threads have names"},
+		{Number: linux.SYS_SCHED_GETAFFINITY, Name: "sched_getaffinity", If: []Test{ofSelf}, Why: "how many processors there are"},
+		{Number: linux.SYS_SCHED_SETAFFINITY, Name: "sched_setaffinity", If: []Test{ofCaller}, Why: "which of them a thread uses"},
+		{Number: linux.SYS_GETPGID, Name: "getpgid", If: []Test{ofSelf}, Why: who},
+		{Number: linux.SYS_GETSID, Name: "getsid", If: []Test{ofSelf}, Why: who},
+		{Number: linux.SYS_PRLIMIT64, Name: "prlimit64", If: []Test{ofSelf, notCoreOf}, Why: bounds},
+		{Number: linux.SYS_GETPRIORITY, Name: "getpriority", If: []Test{{1, Self, []uint32{0}, "of this process"}}, Why: bounds},
 	},
 	ofConnections,
 )
 
+// Functions returns the names of all functions that rows of Calls name.
+func Functions() []string {
+	var names []string
+	for _, c := range Calls {
+		names = append(names, c.From...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// starting are calls of the beginning: the program starts, the runtime looks at the machine, and Loam
+// at its descriptors.
+var starting = []Call{
+	{Number: linux.SYS_EXECVEAT, Name: "execveat", Why: "the program starts, once, by package sandbox", Do: Notify},
+	{Number: linux.SYS_OPENAT2, Name: "openat2", From: gate, Why: "package sandbox opens /proc/self/maps, once", Do: Notify},
+	{Number: linux.SYS_OPENAT, Name: "openat", From: append(runtimes("open"), Gate), Why: "the runtime looks at the machine, and sees no files", Do: Absent},
+	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{{1, Equal, []uint32{linux.F_GETFD, linux.F_GETFL}, "F_GETFD, F_GETFL"}}, Why: "how a descriptor was opened"},
+	{Number: linux.SYS_FSTAT, Name: "fstat", From: gate, Why: "what kind of file a descriptor is"},
+	{Number: linux.SYS_UNAME, Name: "uname", From: gate, Why: "the release of the kernel"},
+	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{{3, Equal, []uint32{linux.MAP_PRIVATE}, "private"}, {4, AtLeast, []uint32{firstOwn}, "of none of the standard streams"}, {2, Equal, []uint32{linux.PROT_READ}, "to read"}}, Why: "files that -v gives, and the program's own"},
+	{Number: linux.SYS_EPOLL_CREATE1, Name: "epoll_create1", From: gate, Why: "the runtime's poller"},
+	{Number: linux.SYS_EVENTFD2, Name: "eventfd2", From: gate, Why: "the runtime's poller"},
+}
+
 // ofConnections are calls about connections that are handed over: none may be made where
 // there are none (Process).
 var ofConnections = []Call{
-	{syscall.SYS_RECVMSG, "recvmsg", gate, []Test{bySocket}, "a connection is handed over"},
-	{syscall.SYS_SETSOCKOPT, "setsockopt", gate, []Test{handed, ofTCP, tcpOptions}, options},
-	{syscall.SYS_SETSOCKOPT, "setsockopt", gate, []Test{handed, ofSocket, socketOptions}, options},
-	{syscall.SYS_SETSOCKOPT, "setsockopt", gate, []Test{handed, ofIP, ipOptions}, options},
-	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofSocket, errorOption}, options},
-	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofTCP, tcpAnswers}, options},
-	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofTCP, tcpOptions}, options},
-	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofSocket, socketOptions}, options},
-	{syscall.SYS_GETSOCKOPT, "getsockopt", gate, []Test{handed, ofIP, ipOptions}, options},
-	{syscall.SYS_SHUTDOWN, "shutdown", gate, []Test{handed}, "a connection is half closed"},
-	{syscall.SYS_RECVFROM, "recvfrom", gate, []Test{handed}, "a connection receives, with flags"},
-	{syscall.SYS_SENDTO, "sendto", gate, []Test{handed, notFastTo}, "a connection sends, with flags"},
-	{syscall.SYS_IOCTL, "ioctl", gate, []Test{handed, queued}, "what has a connection yet to send, or to be read?"},
-	{syscall.SYS_FCNTL, "fcntl", gate, []Test{handed, copied}, "a connection is waited for twice"},
+	{Number: linux.SYS_RECVMSG, Name: "recvmsg", From: gate, If: []Test{bySocket}, Why: "a connection is handed over"},
+	{Number: linux.SYS_SETSOCKOPT, Name: "setsockopt", From: gate, If: []Test{handed, ofTCP, tcpOptions}, Why: options},
+	{Number: linux.SYS_SETSOCKOPT, Name: "setsockopt", From: gate, If: []Test{handed, ofSocket, socketOptions}, Why: options},
+	{Number: linux.SYS_SETSOCKOPT, Name: "setsockopt", From: gate, If: []Test{handed, ofIP, ipOptions}, Why: options},
+	{Number: linux.SYS_GETSOCKOPT, Name: "getsockopt", From: gate, If: []Test{handed, ofSocket, errorOption}, Why: options},
+	{Number: linux.SYS_GETSOCKOPT, Name: "getsockopt", From: gate, If: []Test{handed, ofTCP, tcpAnswers}, Why: options},
+	{Number: linux.SYS_GETSOCKOPT, Name: "getsockopt", From: gate, If: []Test{handed, ofTCP, tcpOptions}, Why: options},
+	{Number: linux.SYS_GETSOCKOPT, Name: "getsockopt", From: gate, If: []Test{handed, ofSocket, socketOptions}, Why: options},
+	{Number: linux.SYS_GETSOCKOPT, Name: "getsockopt", From: gate, If: []Test{handed, ofIP, ipOptions}, Why: options},
+	{Number: linux.SYS_SHUTDOWN, Name: "shutdown", From: gate, If: []Test{handed}, Why: "a connection is half closed"},
+	{Number: linux.SYS_RECVFROM, Name: "recvfrom", From: gate, If: []Test{handed}, Why: "a connection receives, with flags"},
+	{Number: linux.SYS_SENDTO, Name: "sendto", From: gate, If: []Test{handed, notFastTo}, Why: "a connection sends, with flags"},
+	{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{handed, queued}, Why: "what has a connection yet to send, or to be read?"},
+	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{handed, copied}, Why: "a connection is waited for twice"},
 }
 
 // Why, of more than one.
@@ -205,9 +238,11 @@ const (
 	threads = "its threads"
 	signals = "its signals"
 	clocks  = "time"
-	who     = "who it is"
-	bounds  = "what it may use"
-	options = "options of a connection"
+
+	othersTime = "clocks of other processes and of devices are not there"
+	who        = "who it is"
+	bounds     = "what it may use"
+	options    = "options of a connection"
 )
 
 // anybody is a call that may be made from anywhere.
@@ -217,50 +252,56 @@ func anybody(number uint32, name, why string) Call {
 
 // harmless are calls about nothing but the calling process, without descriptor or path.
 var harmless = []Call{
-	anybody(syscall.SYS_RT_SIGRETURN, "rt_sigreturn", signals),
-	anybody(syscall.SYS_RT_SIGPROCMASK, "rt_sigprocmask", signals),
-	{syscall.SYS_MADVISE, "madvise", nil, []Test{advice}, memory},
-	anybody(syscall.SYS_MUNMAP, "munmap", memory),
-	anybody(syscall.SYS_SCHED_YIELD, "sched_yield", threads),
-	anybody(syscall.SYS_CLOCK_GETTIME, "clock_gettime", clocks),
-	anybody(syscall.SYS_GETTID, "gettid", threads),
-	anybody(syscall.SYS_GETPID, "getpid", who),
-	anybody(syscall.SYS_SIGALTSTACK, "sigaltstack", signals),
-	anybody(syscall.SYS_RT_SIGACTION, "rt_sigaction", signals),
-	anybody(syscall.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", signals),
-	anybody(syscall.SYS_PAUSE, "pause", signals),
-	anybody(syscall.SYS_MPROTECT, "mprotect", memory),
-	anybody(syscall.SYS_MREMAP, "mremap", memory),
-	anybody(syscall.SYS_MSYNC, "msync", memory),
-	anybody(syscall.SYS_MINCORE, "mincore", memory),
-	anybody(syscall.SYS_MLOCK, "mlock", memory),
-	anybody(syscall.SYS_MUNLOCK, "munlock", memory),
-	anybody(syscall.SYS_MLOCKALL, "mlockall", memory),
-	anybody(syscall.SYS_MUNLOCKALL, "munlockall", memory),
-	anybody(sysGetcpu, "getcpu", threads),
-	anybody(syscall.SYS_ARCH_PRCTL, "arch_prctl", threads),
-	anybody(sysMembarrier, "membarrier", threads),
-	anybody(syscall.SYS_RESTART_SYSCALL, "restart_syscall", "made by the kernel, for a wait that a stop has interrupted"),
-	anybody(syscall.SYS_CLOCK_GETRES, "clock_getres", clocks),
-	anybody(syscall.SYS_CLOCK_NANOSLEEP, "clock_nanosleep", clocks),
-	anybody(syscall.SYS_GETTIMEOFDAY, "gettimeofday", clocks),
-	anybody(syscall.SYS_TIME, "time", clocks),
-	anybody(syscall.SYS_TIMES, "times", clocks),
-	anybody(syscall.SYS_GETITIMER, "getitimer", clocks),
-	anybody(syscall.SYS_SETITIMER, "setitimer", "CPU profiles"),
-	anybody(syscall.SYS_ALARM, "alarm", clocks),
-	anybody(syscall.SYS_GETPPID, "getppid", who),
-	anybody(syscall.SYS_GETPGRP, "getpgrp", who),
-	anybody(syscall.SYS_GETUID, "getuid", who),
-	anybody(syscall.SYS_GETEUID, "geteuid", who),
-	anybody(syscall.SYS_GETGID, "getgid", who),
-	anybody(syscall.SYS_GETEGID, "getegid", who),
-	anybody(syscall.SYS_GETGROUPS, "getgroups", who),
-	anybody(syscall.SYS_GETRESUID, "getresuid", who),
-	anybody(syscall.SYS_GETRESGID, "getresgid", who),
-	anybody(syscall.SYS_GETRUSAGE, "getrusage", bounds),
-	anybody(syscall.SYS_GETRLIMIT, "getrlimit", bounds),
-	{syscall.SYS_SETRLIMIT, "setrlimit", nil, []Test{notCore}, bounds},
-	anybody(syscall.SYS_SYSINFO, "sysinfo", bounds),
-	anybody(sysGetrandom, "getrandom", "randomness"),
+	anybody(linux.SYS_RT_SIGRETURN, "rt_sigreturn", signals),
+	anybody(linux.SYS_RT_SIGPROCMASK, "rt_sigprocmask", signals),
+	{Number: linux.SYS_MADVISE, Name: "madvise", If: []Test{advice}, Why: memory},
+	anybody(linux.SYS_MUNMAP, "munmap", memory),
+	anybody(linux.SYS_SCHED_YIELD, "sched_yield", threads),
+	anybody(linux.SYS_GETTID, "gettid", threads),
+	anybody(linux.SYS_GETPID, "getpid", who),
+	anybody(linux.SYS_SIGALTSTACK, "sigaltstack", signals),
+	anybody(linux.SYS_RT_SIGACTION, "rt_sigaction", signals),
+	anybody(linux.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", signals),
+	anybody(linux.SYS_PAUSE, "pause", signals),
+	anybody(linux.SYS_MPROTECT, "mprotect", memory),
+	anybody(linux.SYS_MREMAP, "mremap", memory),
+	anybody(linux.SYS_MSYNC, "msync", memory),
+	anybody(linux.SYS_MINCORE, "mincore", memory),
+	anybody(linux.SYS_MLOCK, "mlock", memory),
+	anybody(linux.SYS_MUNLOCK, "munlock", memory),
+	anybody(linux.SYS_MLOCKALL, "mlockall", memory),
+	anybody(linux.SYS_MUNLOCKALL, "munlockall", memory),
+	anybody(linux.SYS_GETCPU, "getcpu", threads),
+	anybody(linux.SYS_ARCH_PRCTL, "arch_prctl", threads),
+	anybody(linux.SYS_MEMBARRIER, "membarrier", threads),
+	anybody(linux.SYS_RESTART_SYSCALL, "restart_syscall", "made by the kernel, for a wait that a stop has interrupted"),
+	{Number: linux.SYS_CLOCK_GETTIME, Name: "clock_gettime", If: []Test{ofClock}, Why: clocks},
+	{Number: linux.SYS_CLOCK_GETTIME, Name: "clock_gettime", If: []Test{ofOwnTime}, Why: clocks},
+	{Number: linux.SYS_CLOCK_GETRES, Name: "clock_getres", If: []Test{ofClock}, Why: clocks},
+	{Number: linux.SYS_CLOCK_GETRES, Name: "clock_getres", If: []Test{ofOwnTime}, Why: clocks},
+	{Number: linux.SYS_CLOCK_NANOSLEEP, Name: "clock_nanosleep", If: []Test{ofClock}, Why: clocks},
+	{Number: linux.SYS_CLOCK_NANOSLEEP, Name: "clock_nanosleep", If: []Test{ofOwnTime}, Why: clocks},
+	{Number: linux.SYS_CLOCK_GETTIME, Name: "clock_gettime", Why: othersTime, Do: Invalid},
+	{Number: linux.SYS_CLOCK_GETRES, Name: "clock_getres", Why: othersTime, Do: Invalid},
+	{Number: linux.SYS_CLOCK_NANOSLEEP, Name: "clock_nanosleep", Why: othersTime, Do: Invalid},
+	anybody(linux.SYS_GETTIMEOFDAY, "gettimeofday", clocks),
+	anybody(linux.SYS_TIME, "time", clocks),
+	anybody(linux.SYS_TIMES, "times", clocks),
+	anybody(linux.SYS_GETITIMER, "getitimer", clocks),
+	anybody(linux.SYS_SETITIMER, "setitimer", "CPU profiles"),
+	anybody(linux.SYS_ALARM, "alarm", clocks),
+	anybody(linux.SYS_GETPPID, "getppid", who),
+	anybody(linux.SYS_GETPGRP, "getpgrp", who),
+	anybody(linux.SYS_GETUID, "getuid", who),
+	anybody(linux.SYS_GETEUID, "geteuid", who),
+	anybody(linux.SYS_GETGID, "getgid", who),
+	anybody(linux.SYS_GETEGID, "getegid", who),
+	anybody(linux.SYS_GETGROUPS, "getgroups", who),
+	anybody(linux.SYS_GETRESUID, "getresuid", who),
+	anybody(linux.SYS_GETRESGID, "getresgid", who),
+	anybody(linux.SYS_GETRUSAGE, "getrusage", bounds),
+	anybody(linux.SYS_GETRLIMIT, "getrlimit", bounds),
+	{Number: linux.SYS_SETRLIMIT, Name: "setrlimit", If: []Test{notCore}, Why: bounds},
+	anybody(linux.SYS_SYSINFO, "sysinfo", bounds),
+	anybody(linux.SYS_GETRANDOM, "getrandom", "randomness"),
 }

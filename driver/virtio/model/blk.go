@@ -1,31 +1,36 @@
 package model
 
-// Disk is a block device over memory (virtio 1.2 section 5.2).
+// Disk is a block device whose data is in memory (virtio 1.2 section 5.2).
 type Disk struct {
 	*Device
 	Data    []byte
-	Status  func(kind uint32, sector uint64) uint8 // nil: everything goes well
-	Flushed int                                    // how often
+	Status  func(kind uint32, sector uint64) uint8 // result of a request; nil: all succeed
+	Flushed int                                    // number of flush requests
 }
 
-// Features of a disk that NewDisk may be given.
+// Features that NewDisk accepts.
 const (
 	DiskSizeMax  = 1 << 1
 	DiskSegMax   = 1 << 2
 	DiskReadOnly = 1 << 5
 	DiskBlock    = 1 << 6
 	DiskFlush    = 1 << 9
+	DiskTopology = 1 << 10
+	DiskQueues   = 1 << 12
 	DiskDiscard  = 1 << 13
 	DiskZeroes   = 1 << 14
 )
 
-// NewDisk makes a disk of some sectors. Its limits are small: requests must be cut.
+// NewDisk returns a disk with a number of sectors of 512 bytes. Its limits are low, so that drivers have to split
+// requests.
 func NewDisk(sectors int, features uint64, block uint32) *Disk {
 	config := make([]byte, 60)
 	le.PutUint64(config, uint64(sectors))
 	le.PutUint32(config[8:], 8192) // size_max
 	le.PutUint32(config[12:], 4)   // seg_max
 	le.PutUint32(config[20:], block)
+	config[24] = 3                 // physical_block_exp
+	le.PutUint16(config[34:], 3)   // num_queues
 	le.PutUint32(config[36:], 100) // max_discard_sectors
 	le.PutUint32(config[40:], 1)
 	le.PutUint32(config[48:], 64) // max_write_zeroes_sectors
@@ -36,15 +41,16 @@ func NewDisk(sectors int, features uint64, block uint32) *Disk {
 }
 
 func (d *Disk) work(*Device) {
-	q := d.Queues[0]
-	for c := q.Take(); c != nil; c = q.Take() {
-		status, n := d.do(c)
-		c.Scatter(c.InLen()-1, []byte{status})
-		q.Done(c, n+1)
+	for _, q := range d.Queues {
+		for c := q.Take(); c != nil; c = q.Take() {
+			status, n := d.do(c)
+			c.Scatter(c.InLen()-1, []byte{status})
+			q.Done(c, n+1)
+		}
 	}
 }
 
-// do does one request, and returns how much data it read.
+// do serves one request. It returns the status and the number of bytes read.
 func (d *Disk) do(c *Chain) (status uint8, n int) {
 	const ok, failed, unsupported = 0, 1, 2
 	var header [16]byte
@@ -87,6 +93,7 @@ func (d *Disk) do(c *Chain) (status uint8, n int) {
 	return unsupported, 0
 }
 
+// sectors returns size bytes of data from a sector; false if they are out of range.
 func (d *Disk) sectors(sector uint64, size int) ([]byte, bool) {
 	if size%512 != 0 || sector > uint64(len(d.Data)/512) || size > len(d.Data)-int(sector)*512 {
 		return nil, false

@@ -2,7 +2,7 @@ package model
 
 import "sync"
 
-// Features of every kind of device (section 6).
+// Features of all types of device (section 6).
 const (
 	featureIndirect   = 1 << 28
 	featureEventIndex = 1 << 29
@@ -16,32 +16,32 @@ const (
 	statusNeedsReset = 64
 )
 
-// Reasons to interrupt.
+// Reasons for an interrupt.
 const (
 	isrQueue  = 1
 	isrConfig = 2
 )
 
-// Device is a virtio device. Its exported fields are set before a driver sees it.
+// Device is the model of a virtio device. Its exported fields must be set before a driver uses it.
 type Device struct {
 	Kind     uint16
-	Features uint64 // of its kind; those of all kinds are added
-	Plain    bool   // it has neither indirect descriptors nor event indexes
-	Config   []byte // its configuration
-	MaxQueue int    // descriptors
-	// Work is called by the device's goroutine when the driver has started the
-	// device, has notified it of a queue, or Poke was called.
+	Features uint64 // of its type; the common features are added
+	Plain    bool   // it offers neither indirect descriptors nor event indexes
+	Config   []byte // its configuration space
+	MaxQueue int    // maximum number of descriptors of a queue; 0: 256
+	// Work is called on the device's goroutine after the driver has started the device or notified it of a queue,
+	// and after Poke.
 	Work func(d *Device)
-	// Stopped is called when the driver has reset the device.
+	// Stopped is called after the driver has reset the device.
 	Stopped func()
 	Queues  []*Queue
-	Hostile *Hostile // nil: it does as it should
+	Hostile *Hostile // nil: it conforms to the standard
 
 	machine *Machine
 	raise   func(vector uint16, reason uint8) // of its transport
 
-	// kick has one place. Registers and Poke send (full: a turn is coming); loop
-	// receives. It is never closed.
+	// kick has capacity 1. Register accesses and Poke send (full: a turn is already pending); loop receives. It is
+	// never closed.
 	kick chan struct{}
 	quit chan struct{} // closed by Close
 	done sync.WaitGroup
@@ -51,16 +51,16 @@ type Device struct {
 	mu           sync.Mutex // guards all below, and Config and Queues while the driver sets up
 	status       uint8
 	accepted     uint64
-	selectors    [2]uint32 // of device and driver features
+	selectors    [2]uint32 // for device and driver features
 	queueSelect  int
 	generation   uint8
 	configVector uint16
 	isr          uint8
 	running      bool
-	turn         sync.Mutex // held while loop works: a reset waits for its end
+	turn         sync.Mutex // held while loop works: a reset waits for the end of the turn
 }
 
-// start makes the queues and starts the goroutine.
+// start creates the queues and starts the goroutine.
 func (d *Device) start(m *Machine, queues int, raise func(vector uint16, reason uint8)) {
 	d.machine, d.raise = m, raise
 	d.kick, d.quit = make(chan struct{}, 1), make(chan struct{})
@@ -78,13 +78,13 @@ func (d *Device) start(m *Machine, queues int, raise func(vector uint16, reason 
 	d.done.Go(d.loop)
 }
 
-// Close ends the device's goroutine. It may be called more than once.
+// Close ends the device's goroutine and waits for it. It may be called more than once.
 func (d *Device) Close() {
 	d.closing.Do(func() { close(d.quit) })
 	d.done.Wait()
 }
 
-// loop does the device's work.
+// loop runs the device's turns until Close.
 func (d *Device) loop() {
 	for {
 		select {
@@ -106,8 +106,7 @@ func (d *Device) isRunning() bool {
 	return d.running
 }
 
-// Become gives a device that a driver has opened already other work, and has it
-// called.
+// Become replaces the behaviour of a device that a driver may have started, and pokes the device.
 func (d *Device) Become(work func(d *Device), h *Hostile) {
 	d.turn.Lock()
 	d.Work, d.Hostile = work, h
@@ -115,7 +114,7 @@ func (d *Device) Become(work func(d *Device), h *Hostile) {
 	d.Poke()
 }
 
-// Poke has Work called.
+// Poke makes the device's goroutine call Work.
 func (d *Device) Poke() {
 	select {
 	case d.kick <- struct{}{}:
@@ -129,7 +128,7 @@ func (d *Device) has(feature uint64) bool {
 	return d.accepted&feature == feature
 }
 
-// Change has change alter the configuration, and tells the driver.
+// Change changes the configuration and notifies the driver.
 func (d *Device) Change(change func(config []byte)) {
 	d.mu.Lock()
 	change(d.Config)
@@ -139,7 +138,7 @@ func (d *Device) Change(change func(config []byte)) {
 	d.interrupt(vector, isrConfig)
 }
 
-// Break says that the device needs to be reset.
+// Break sets the status DEVICE_NEEDS_RESET and notifies the driver.
 func (d *Device) Break() {
 	d.mu.Lock()
 	d.status |= statusNeedsReset
@@ -155,11 +154,10 @@ func (d *Device) interrupt(vector uint16, reason uint8) {
 	d.raise(vector, reason)
 }
 
-// noVector is that of a queue without an interrupt by message.
+// noVector is the vector of a queue without a message-signalled interrupt.
 const noVector = 0xffff
 
-// reset is what writing 0 to the status does. What the device was doing has ended
-// when it returns.
+// reset handles a write of 0 to the status. The device has stopped when it returns.
 func (d *Device) reset() {
 	d.mu.Lock()
 	was := d.running
@@ -179,7 +177,7 @@ func (d *Device) reset() {
 	}
 }
 
-// setStatus is a write to the status.
+// setStatus handles a write to the status.
 func (d *Device) setStatus(v uint8) {
 	d.turn.Lock()
 	h := d.Hostile
@@ -207,7 +205,7 @@ func (d *Device) setStatus(v uint8) {
 	d.status = v
 }
 
-// queue is the one that is selected; nil if there is none of that number.
+// queue returns the selected queue; nil if the number is out of range.
 func (d *Device) queue() *Queue {
 	if d.queueSelect >= len(d.Queues) {
 		return nil
@@ -215,7 +213,7 @@ func (d *Device) queue() *Queue {
 	return d.Queues[d.queueSelect]
 }
 
-// readConfig reads from the configuration.
+// readConfig reads from the configuration space.
 func (d *Device) readConfig(at, width int) (v uint64) {
 	if h := d.Hostile; h != nil && h.ConfigMoves {
 		d.generation++

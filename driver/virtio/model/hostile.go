@@ -1,40 +1,40 @@
 package model
 
-// Hostile says how a device lies.
+// Hostile describes how a device violates the standard.
 type Hostile struct {
-	// Next returns the next decision, as a lie; a fuzzer's input, or a list. A
-	// device that has run out of decisions does as it should.
+	// Next returns the next violation and its parameter, from a fuzzer's input or a list. After the last one it
+	// returns Truth.
 	Next func() (Lie, uint32)
 
 	NeverResets     bool
 	RefusesFeatures bool
-	ConfigMoves     bool // the configuration changes at every look
-	// Read changes what a register reads as; nil: it does not. at counts from the
-	// begin of the device's registers.
+	ConfigMoves     bool // the configuration changes at every read
+	// Read replaces the value v of a register read; nil: values are not changed. at is relative to the start of the
+	// device's registers.
 	Read func(at, width int, v uint64) uint64
 }
 
-// Lie is a way to give a chain back.
+// Lie is a way to complete a chain wrongly.
 type Lie uint8
 
-// Lies. What goes with them is a number.
+// Values of Lie. Each has a parameter, n.
 const (
-	Truth    Lie = iota // as it should
-	WrongID             // another chain, by number
-	TooLong             // with more bytes written than there was room for
-	Written             // with that many bytes written
-	Twice               // two times
-	Jump                // the index moves by that number
-	Silence             // not at all
-	Late                // not now, but with the next
-	Broken              // the device says that it needs a reset
-	Changing            // the configuration changes meanwhile
-	Spurious            // and interrupts that nobody asked for
-	Quiet               // and the interrupt is lost
-	Lies                // how many there are
+	Truth    Lie = iota // completed correctly
+	WrongID             // completes chain n instead
+	TooLong             // reports 1+n more bytes than were written
+	Written             // reports n bytes written
+	Twice               // completed twice
+	Jump                // advances the index by n
+	Silence             // never completed
+	Late                // completed together with the next one
+	Broken              // sets DEVICE_NEEDS_RESET too
+	Changing            // changes the configuration too
+	Spurious            // raises an unexpected interrupt too
+	Quiet               // completed without an interrupt
+	Lies                // number of values
 )
 
-// Script is a Next that goes through a list, of a lie and its number each.
+// Script returns a Next that goes through a list.
 func Script(lies ...struct {
 	Lie    Lie
 	Number uint32
@@ -49,7 +49,7 @@ func Script(lies ...struct {
 	}
 }
 
-// FromBytes is a Next that takes two bytes of an input each time.
+// FromBytes returns a Next that consumes two bytes of an input at a time.
 func FromBytes(input []byte) func() (Lie, uint32) {
 	return func() (Lie, uint32) {
 		if len(input) < 2 {
@@ -58,13 +58,13 @@ func FromBytes(input []byte) func() (Lie, uint32) {
 		l, n := Lie(input[0])%Lies, uint32(input[1])
 		input = input[2:]
 		if n >= 0xf0 {
-			n = n << 24 // far out
+			n = n << 24 // far out of range
 		}
 		return l, n
 	}
 }
 
-// lie gives chains back as h says.
+// lie completes chains wrongly, as h.Next decides.
 func (q *Queue) lie(h *Hostile, heads []uint16, written []uint32) {
 	for i, head := range heads {
 		id, length := uint32(head), written[i]
@@ -109,8 +109,8 @@ func (q *Queue) lie(h *Hostile, heads []uint16, written []uint32) {
 	}
 }
 
-// scribble writes an element that the driver may be reading, as a device that lies
-// may: that race is meant, and hidden from the race detector.
+// scribble writes an element that the driver may be reading, as a hostile device may do. The data race is intended,
+// and is hidden from the race detector.
 //
 //go:norace
 func (q *Queue) scribble(i int, id, written uint32) { q.element(i, id, written) }

@@ -6,7 +6,7 @@ import (
 	"loam/driver"
 )
 
-// messageAddress is where messages are written to; the data says which.
+// messageAddress is the address of all messages; the data is the number of the interrupt.
 const messageAddress = 0xfee0_0000
 
 // Message implements driver.Machine.
@@ -23,19 +23,19 @@ func (m *Machine) Message() (driver.Interrupt, driver.Message, error) {
 	return i, driver.Message{Address: messageAddress, Data: uint32(n)}, nil
 }
 
-// deliver is what a device does with a message.
+// deliver handles a message that a device has written.
 func (m *Machine) deliver(v driver.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v.Address != messageAddress || int(v.Data) >= len(m.messages) {
-		return // it was written somewhere else
+		return // some other memory write
 	}
 	if i := m.messages[v.Data]; i != nil {
 		i.Ring()
 	}
 }
 
-// mostLine is the last line that the machine has.
+// mostLine is the highest interrupt line of the machine.
 const mostLine = 23
 
 // Line implements driver.Machine.

@@ -7,13 +7,13 @@ import (
 	"loam/driver"
 )
 
-// Interrupt is one driver's share of a source of interrupts.
+// Interrupt is one driver's view of an interrupt source. It implements driver.Interrupt.
 type Interrupt struct {
 	c           chan struct{} // see driver.Interrupt
 	done, close func()
 }
 
-// NewInterrupt returns one; done and closing are called by Done and Close.
+// NewInterrupt returns an Interrupt whose Done and Close call done and closing.
 func NewInterrupt(done, closing func()) *Interrupt {
 	return &Interrupt{c: make(chan struct{}, 1), done: done, close: closing}
 }
@@ -27,7 +27,7 @@ func (i *Interrupt) Done() { i.done() }
 // Close implements driver.Interrupt.
 func (i *Interrupt) Close() { i.close() }
 
-// Ring is what the source does.
+// Ring notifies the driver. It is called by the interrupt source.
 func (i *Interrupt) Ring() {
 	select {
 	case i.c <- struct{}{}:
@@ -35,20 +35,19 @@ func (i *Interrupt) Ring() {
 	}
 }
 
-// Lines are the interrupt lines of a machine. The zero value has all of them, and none is
-// raised.
+// Lines is the interrupt lines of a machine. In the zero value no line is raised.
 type Lines struct {
 	mu  sync.Mutex // guards all
 	all map[uint32]*line
 }
 
-// line is one, and who listens to it.
+// line is an interrupt line and its listeners.
 type line struct {
 	raised    bool
 	listeners []*Interrupt
 }
 
-// at is the line of a number.
+// at returns the line with a number.
 func (l *Lines) at(gsi uint32) *line {
 	if l.all == nil {
 		l.all = map[uint32]*line{}
@@ -69,7 +68,7 @@ func (l *Lines) Line(gsi uint32, t driver.Trigger) (driver.Interrupt, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if at.raised && t != driver.EdgeHigh {
-			i.Ring() // it is raised still, or again
+			i.Ring() // the line is still raised
 		}
 	}, func() {
 		l.mu.Lock()
@@ -83,7 +82,7 @@ func (l *Lines) Line(gsi uint32, t driver.Trigger) (driver.Interrupt, error) {
 	return i, nil
 }
 
-// Set is what a device does with its line.
+// Set raises or lowers a line. It is called by the device.
 func (l *Lines) Set(gsi uint32, raised bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,20 +1,20 @@
 package model
 
-// mmioDevice answers for a device over MMIO (section 4.2.2).
+// mmioDevice provides the registers of a device over MMIO (section 4.2.2).
 type mmioDevice struct {
 	*Device
 	gsi uint32
 }
 
-// Places of AddMMIO.
+// Addresses, sizes and first line of AddMMIO.
 const (
 	mmioBase = 0xfeb0_0000
 	mmioSize = 0x200
 	mmioGSI  = 16
 )
 
-// AddMMIO adds a device with a number of queues, and returns where its registers
-// are.
+// AddMMIO adds a device with a number of queues. It returns the address and size of its registers and its interrupt
+// line.
 func (m *Machine) AddMMIO(d *Device, queues int) (address uint64, size int, gsi uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -25,7 +25,7 @@ func (m *Machine) AddMMIO(d *Device, queues int) (address uint64, size int, gsi 
 	return mmioBase + uint64(i)*mmioSize, mmioSize, t.gsi
 }
 
-// Registers, in the order of the standard.
+// Registers in the order of the standard.
 const (
 	mMagic = 0x000 + 4*iota
 	mVersion
@@ -80,6 +80,7 @@ func (t *mmioDevice) read(at, width int) uint64 {
 	return t.answer(at, width)
 }
 
+// answer returns the value of a register as the standard defines it.
 func (t *mmioDevice) answer(at, width int) uint64 {
 	d := t.Device
 	d.mu.Lock()
@@ -148,7 +149,7 @@ func (t *mmioDevice) write(at, width int, v uint64) {
 	}
 }
 
-// set is a write to a register of the selected queue.
+// set writes to a register of the selected queue.
 func (q *Queue) set(at int, v uint64) {
 	switch at {
 	case mQueueNum:
@@ -164,7 +165,7 @@ func (q *Queue) set(at int, v uint64) {
 	}
 }
 
-// setHalf writes 32 bits of a register of 64.
+// setHalf writes one half of a 64-bit register.
 func setHalf(to *uint64, high bool, v uint64) {
 	if high {
 		*to = *to&0xffff_ffff | v<<32

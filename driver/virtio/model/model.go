@@ -1,11 +1,9 @@
-// Package model is a machine with virtio devices in the same process, for tests:
-// the device's side of everything in loam/driver/virtio, over PCI and over MMIO. It
-// is written from the same standard (virtio 1.2) and shares no code with the
-// drivers, so what the two agree on is likely right.
+// Package model simulates a machine with virtio devices in the same process, for tests. It implements the device's
+// side of everything in loam/driver/virtio, over PCI and over MMIO. It is written from the same standard (virtio
+// 1.2) and shares no code with the drivers, so behaviour on which both agree is probably correct.
 //
-// A device does as it should, unless its Hostile says otherwise: then it lies about
-// what it has done. Time is that of the test, which may be fake (testing/synctest):
-// a device waits only at channels.
+// A device conforms to the standard unless its Hostile field is set. Time is the test's time, which may be fake
+// (testing/synctest): devices block only on channels.
 package model
 
 import (
@@ -15,37 +13,37 @@ import (
 	"loam/driver"
 )
 
-// Machine implements driver.Machine.
+// Machine is the simulated machine. It implements driver.Machine.
 type Machine struct {
 	mu         sync.Mutex        // guards all below
 	memory     map[uint64][]byte // allocated, by address
-	heap       map[uint64][]byte // of the Go heap: pieces that Segments was asked about
+	heap       map[uint64][]byte // Go heap memory that was passed to Segments, by address
 	next       uint64            // device address of the next Allocate
 	held       int               // bytes allocated
-	heapless   bool              // devices cannot reach the Go heap
-	page       uint64            // memory of the heap is in pieces of this size
+	heapless   bool              // devices cannot access the Go heap
+	page       uint64            // segments of heap memory do not cross multiples of this size
 	windows    []window
 	messages   []*Interrupt
-	functions  map[uint32]*function // by bus, device and function as a port has them
+	functions  map[uint32]*slot // by bus, device and function, as in a configuration address
 	configPort uint32
 
 	lines Lines
 }
 
-// Option changes a machine.
+// Option configures a machine.
 type Option func(m *Machine)
 
-// Heapless is a machine whose devices cannot reach the Go heap: drivers copy.
+// Heapless makes devices unable to access the Go heap, so drivers have to copy.
 func Heapless(m *Machine) { m.heapless = true }
 
-// Pages is a machine whose memory is in pieces of n bytes, a power of two.
+// Pages makes segments of heap memory at most n bytes long, a power of two.
 func Pages(n uint64) Option { return func(m *Machine) { m.page = n } }
 
-// New returns a machine without a device.
+// New returns a machine without devices.
 func New(options ...Option) *Machine {
 	m := &Machine{
 		memory: map[uint64][]byte{}, heap: map[uint64][]byte{}, next: 1 << 32, page: 4096,
-		functions: map[uint32]*function{},
+		functions: map[uint32]*slot{},
 	}
 	for _, o := range options {
 		o(m)
@@ -59,9 +57,9 @@ var _ driver.Machine = (*Machine)(nil)
 func (m *Machine) Allocate(size, align int) (driver.Buffer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	b := make([]byte, size+8)[:size:size] // Go aligns what is longer than 8 bytes to 8
+	b := make([]byte, size+8)[:size:size] // Go aligns allocations larger than 8 bytes to 8 bytes
 	at := (m.next + uint64(align) - 1) &^ (uint64(align) - 1)
-	m.next = at + uint64(size) + 4096 // nothing is behind it
+	m.next = at + uint64(size) + 4096 // leaves a gap, so that an overrun is detected
 	m.memory[at] = b
 	m.held += size
 	return driver.Buffer{Bytes: b, Address: at}, nil
@@ -78,15 +76,15 @@ func (m *Machine) Free(b driver.Buffer) {
 	m.held -= len(b.Bytes)
 }
 
-// Held is how many bytes are allocated.
+// Held returns the number of bytes that are allocated.
 func (m *Machine) Held() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held
 }
 
-// Segments implements driver.Machine. The machine remembers what it was asked about:
-// a device reaches that and nothing else.
+// Segments implements driver.Machine. The machine records the memory passed to it; devices can access only that
+// part of the heap.
 func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,8 +104,8 @@ func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	return n, true
 }
 
-// at is memory as a device sees it. Whoever asks for what it was not given is a
-// driver with a fault.
+// at returns memory by device address. It panics for memory that no driver has provided, since that is a bug in the
+// driver.
 func (m *Machine) at(address uint64, size int) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,14 +2,14 @@ package model
 
 import "sync"
 
-// Wire connects two network cards: what one sends the other receives, over the
-// queue of the same number, header and all. It is full like a wire: a card that has
-// frames on it stops sending until the other has taken them.
+// Wire connects two network cards. A frame that one card sends is received by the other, on the queue pair with the
+// same number, with its virtio header. The wire has a limited capacity: a card stops sending until the other has
+// received frames.
 type Wire struct {
 	A, B *Device
 }
 
-// NetConfig is the configuration of a card (virtio 1.2 section 5.1.4).
+// NetConfig returns the configuration of a network card (virtio 1.2 section 5.1.4).
 func NetConfig(mac [6]byte, pairs, mtu uint16) []byte {
 	b := append(make([]byte, 0, 12), mac[:]...)
 	for _, v := range []uint16{1, pairs, mtu} {
@@ -18,8 +18,8 @@ func NetConfig(mac [6]byte, pairs, mtu uint16) []byte {
 	return b
 }
 
-// NewWire makes two cards with these features and configurations, of so many pairs
-// of queues. A machine adds each with NetQueues(pairs) queues.
+// NewWire returns two connected cards with these features, configurations and number of queue pairs. Each has to be
+// added to a machine with NetQueues(pairs) queues.
 func NewWire(features uint64, a, b []byte, pairs int) *Wire {
 	w := &Wire{A: &Device{Kind: 1, Features: features, Config: a}, B: &Device{Kind: 1, Features: features, Config: b}}
 	ends := [2]*netEnd{{peer: w.B, pairs: pairs}, {peer: w.A, pairs: pairs}}
@@ -33,19 +33,20 @@ func NewWire(features uint64, a, b []byte, pairs int) *Wire {
 	return w
 }
 
-// NetQueues is how many queues a card with so many pairs has.
+// NetQueues returns the number of queues of a card with a number of queue pairs: two for each pair and the control
+// queue.
 func NetQueues(pairs int) int { return 2*pairs + 1 }
 
-// netEnd is what one card has on its way to the other.
+// netEnd is one card's end of the wire.
 type netEnd struct {
 	peer  *Device
-	from  *netEnd // what comes from the other
+	from  *netEnd // the other end
 	pairs int
 	lines []*netLine
 	used  netUsed
 }
 
-// netLine is what is on the wire in one direction of one pair.
+// netLine holds the frames on the wire in one direction of one queue pair.
 type netLine struct {
 	mu     sync.Mutex // guards all
 	frames [wireDepth][]byte
@@ -53,10 +54,10 @@ type netLine struct {
 	count  int
 }
 
-// wireDepth is how many frames are on a wire at most.
+// wireDepth is the capacity of a netLine in frames.
 const wireDepth = 32
 
-// netUsed are the buffers of a frame that is being received.
+// netUsed holds the buffers of a frame that is being received.
 type netUsed struct {
 	heads   []uint16
 	written []uint32
@@ -67,7 +68,7 @@ const (
 	featureMerge = 1 << 15
 )
 
-// work does what a card does when it has been notified, or its peer has.
+// work serves a card after it, or its peer, was notified.
 func (e *netEnd) work(d *Device) {
 	for i := range e.pairs {
 		if e.send(d, d.Queues[2*i+1], e.lines[i]) {
@@ -78,11 +79,11 @@ func (e *netEnd) work(d *Device) {
 		}
 	}
 	for c := d.Queues[2*e.pairs].Take(); c != nil; c = d.Queues[2*e.pairs].Take() {
-		d.Queues[2*e.pairs].Done(c, c.Scatter(0, []byte{0})) // any command is good
+		d.Queues[2*e.pairs].Done(c, c.Scatter(0, []byte{0})) // every command succeeds
 	}
 }
 
-// send puts frames on the wire while there is room, and reports whether it did.
+// send moves frames from the queue to the wire while there is room, and reports whether it moved any.
 func (e *netEnd) send(d *Device, q *Queue, l *netLine) (sent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,8 +106,7 @@ func (e *netEnd) send(d *Device, q *Queue, l *netLine) (sent bool) {
 	return sent
 }
 
-// receive takes frames off the wire while there are buffers, and reports whether it
-// did.
+// receive moves frames from the wire to the queue while there are buffers, and reports whether it moved any.
 func (e *netEnd) receive(d *Device, q *Queue, l *netLine) (received bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func (e *netEnd) receive(d *Device, q *Queue, l *netLine) (received bool) {
 	return received
 }
 
-// deliver writes a frame into as many buffers as it needs (section 5.1.6.4), or
-// into none.
+// deliver writes a frame into as many buffers as it needs (section 5.1.6.4). It returns false, and uses no buffer,
+// if there are too few.
 func (e *netEnd) deliver(d *Device, q *Queue, frame []byte) bool {
 	u := &e.used
 	u.heads, u.written = u.heads[:0], u.written[:0]
@@ -128,7 +128,7 @@ func (e *netEnd) deliver(d *Device, q *Queue, frame []byte) bool {
 		c := q.Take()
 		if c == nil || len(u.heads) > 0 && !d.has(featureMerge) {
 			q.Untake(len(u.heads))
-			return c != nil // too long for a card that does not merge: lost
+			return c != nil // too long for a card that does not merge buffers: dropped
 		}
 		if len(u.heads) == 0 {
 			first = c.In[0]

@@ -1,22 +1,36 @@
 package model
 
-import "loam/driver"
+import (
+	"sync"
 
-// function is a device on the PCI bus (section 4.1): its configuration space, and
-// one BAR with all registers.
+	"loam/driver"
+)
+
+// function is a virtio device on the PCI bus (section 4.1): its configuration space, and one BAR with all
+// registers.
 type function struct {
 	*Device
-	machine *Machine
-	config  [64]uint32
-	gsi     uint32
-	table   []driver.Message // of MSI-X
-	masked  []bool
+	*slot
 }
 
-// Where the registers are in the BAR.
+// slot is the part that all PCI functions share.
+type slot struct {
+	machine *Machine
+	config  [64]uint32
+	bar     uint32 // index of the only BAR in config
+	size    uint32 // of the BAR
+	gsi     uint32
+
+	mu     sync.Mutex       // guards all below
+	table  []driver.Message // vector table of MSI-X
+	masked []bool
+}
+
+// Layout of the registers in the BAR.
 const (
 	barAddress = 0xe000_0000
 	barSize    = 0x4000
+	barSpace   = 0x1_0000 // distance between the BARs of two functions
 	atCommon   = 0x0000
 	atISR      = 0x1000
 	atDevice   = 0x1800
@@ -26,16 +40,16 @@ const (
 	msixCap    = 0x98
 )
 
-// AddPCI adds a device with a number of queues, on bus 0, in the slot that is free
-// next. It has vectors interrupts by message; with 0, a line.
+// AddPCI adds a device with a number of queues in the next free slot of bus 0. vectors is the number of MSI-X
+// vectors; 0: the device has an interrupt line.
 func (m *Machine) AddPCI(d *Device, queues, vectors int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	slot := uint32(len(m.functions) + 1)
-	address := uint32(barAddress + slot*barSize)
-	f := &function{Device: d, machine: m, gsi: slot, table: make([]driver.Message, vectors), masked: make([]bool, vectors)}
+	address := uint32(barAddress + slot*barSpace)
+	f := &function{d, m.newSlot(4, barSize, slot, vectors)}
 	f.config = [64]uint32{
-		0: uint32(0x1040+d.Kind)<<16 | 0x1af4, 1: 1 << 20, // it has capabilities
+		0: uint32(0x1040+d.Kind)<<16 | 0x1af4, 1: 1 << 20, // has capabilities
 		2: 0xff << 24, 4: address, 13: 0x40, 15: 1<<8 | slot,
 	}
 	f.capability(0x40, 0x50, 1, atCommon, 0x38)
@@ -49,35 +63,20 @@ func (m *Machine) AddPCI(d *Device, queues, vectors int) {
 	}
 	f.capability(0x74, last, 2, atNotify, notifyStep*uint32(queues))
 	f.config[0x84/4] = notifyStep
-	m.functions[slot<<11] = f
+	m.functions[slot<<11] = f.slot
 	m.windows = append(m.windows, window{uint64(address), barSize, f})
 	d.start(m, queues, f.raise)
 }
 
-// capability writes one of section 4.1.4.
+// capability writes a virtio capability (section 4.1.4).
 func (f *function) capability(at, next uint8, kind, offset, length uint32) {
 	f.config[at/4] = kind<<24 | 20<<16 | uint32(next)<<8 | 9
 	f.config[at/4+2], f.config[at/4+3] = offset, length
 }
 
-func (f *function) raise(vector uint16, _ uint8) {
-	if len(f.table) == 0 {
-		f.machine.lines.Set(f.gsi, true)
-		return
-	}
-	f.mu.Lock()
-	ok := int(vector) < len(f.table) && !f.masked[vector]
-	var v driver.Message
-	if ok {
-		v = f.table[vector]
-	}
-	f.mu.Unlock()
-	if ok {
-		f.machine.deliver(v)
-	}
-}
+func (f *function) raise(vector uint16, _ uint8) { f.slot.raise(vector) }
 
-// Out32 implements driver.Ports: mechanism #1 of PCI.
+// Out32 implements driver.Ports: PCI configuration mechanism #1.
 func (m *Machine) Out32(port uint16, v uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,9 +89,9 @@ func (m *Machine) Out32(port uint16, v uint32) {
 		return
 	}
 	switch i := m.configPort >> 2 & 63; {
-	case i == 4: // the BAR
-		f.config[i] = v &^ (barSize - 1)
-	case i > 4 && i < 10: // there is none
+	case i == f.bar:
+		f.config[i] = v &^ (f.size - 1)
+	case i >= 4 && i < 10: // BARs that do not exist
 	default:
 		f.config[i] = v
 	}
@@ -113,7 +112,7 @@ func (m *Machine) In32(port uint16) uint32 {
 	return f.config[i]
 }
 
-// In8 implements driver.Ports, as do those below: nothing is there.
+// In8 and the methods below implement driver.Ports: there is no device at any port.
 func (m *Machine) In8(uint16) uint8     { return 0xff }
 func (m *Machine) In16(uint16) uint16   { return 0xffff }
 func (m *Machine) Out8(uint16, uint8)   {}
@@ -126,6 +125,7 @@ func (f *function) read(at, width int) uint64 {
 	return f.answer(at, width)
 }
 
+// answer returns the value of a register as the standard defines it.
 func (f *function) answer(at, width int) uint64 {
 	d := f.Device
 	d.mu.Lock()
@@ -136,7 +136,7 @@ func (f *function) answer(at, width int) uint64 {
 	case at == atISR:
 		v := d.isr
 		d.isr = 0
-		f.machine.lines.Set(f.gsi, false)
+		f.slot.machine.lines.Set(f.gsi, false)
 		return uint64(v)
 	case at >= atISR:
 		return 0
@@ -173,6 +173,7 @@ func (f *function) common(at int) uint64 {
 	return 0
 }
 
+// write handles a write to a register of the BAR.
 func (f *function) write(at, width int, v uint64) {
 	d := f.Device
 	switch {
@@ -183,12 +184,12 @@ func (f *function) write(at, width int, v uint64) {
 		d.Poke()
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if at >= atTable {
 		f.setVector((at-atTable)/16, (at-atTable)%16, uint32(v))
 		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch at {
 	case 0x00:
 		d.selectors[0] = uint32(v)
@@ -207,14 +208,7 @@ func (f *function) write(at, width int, v uint64) {
 	}
 }
 
-// vector is v, if there is one of that number.
-func (f *function) vector(v uint64) uint16 {
-	if int(v) >= len(f.table) {
-		return noVector
-	}
-	return uint16(v)
-}
-
+// setQueue writes to a register of the selected queue.
 func (f *function) setQueue(q *Queue, at int, v uint64) {
 	switch at {
 	case 0x18:
@@ -229,22 +223,5 @@ func (f *function) setQueue(q *Queue, at int, v uint64) {
 		setHalf(&q.avail, at == 0x2c, v)
 	case 0x30, 0x34:
 		setHalf(&q.used, at == 0x34, v)
-	}
-}
-
-// setVector is a write to the table of MSI-X.
-func (f *function) setVector(i, at int, v uint32) {
-	if i >= len(f.table) {
-		return
-	}
-	switch at {
-	case 0:
-		f.table[i].Address = uint64(v)
-	case 4:
-		f.table[i].Address |= uint64(v) << 32
-	case 8:
-		f.table[i].Data = v
-	case 12:
-		f.masked[i] = v&1 != 0
 	}
 }

@@ -5,41 +5,41 @@ import (
 	"sync/atomic"
 )
 
-// Queue is the device's side of a split virtqueue (virtio 1.2 section 2.7). One
-// goroutine of the device uses it.
+// Queue is the device's side of a split virtqueue (virtio 1.2 section 2.7). Only one goroutine of the device may
+// use it.
 type Queue struct {
 	device *Device
 	index  int
 
-	// What the driver has set up; guarded by device.mu until the device runs.
+	// Set by the driver; guarded by device.mu until the device runs.
 	size              int
 	desc, avail, used uint64
 	enabled           bool
 	vector            uint16
 
-	ring  *rings // made when the device starts
-	taken uint16 // available index up to which chains were taken
-	chain Chain  // what Take returned last
+	ring  *rings // created when the device starts
+	taken uint16 // available index up to which chains have been taken
+	chain Chain  // result of the last Take
 	done  uint16 // used index
 }
 
-// rings are the parts of the queue as memory.
+// rings are the parts of the queue in memory.
 type rings struct {
 	desc, availRing, usedRing []byte
 	availIndex, usedIndex     *atomic.Uint32
 	usedEvent, availEvent     *atomic.Uint32
 }
 
-// Chain is a chain of descriptors that the device works on, until the next is taken.
+// Chain is a chain of descriptors that the device works on. It is valid until the next Take.
 type Chain struct {
 	Head uint16
-	Out  [][]byte // to read
-	In   [][]byte // to write
+	Out  [][]byte // the device reads
+	In   [][]byte // the device writes
 }
 
 var le = binary.LittleEndian
 
-// open finds the rings in memory.
+// open locates the rings in memory.
 func (q *Queue) open() {
 	m := q.device.machine
 	avail, used := m.at(q.avail, 4+2*q.size+4), m.at(q.used, 4+8*q.size+4)
@@ -51,8 +51,8 @@ func (q *Queue) open() {
 	q.taken, q.done = 0, 0
 }
 
-// Take returns the next chain that the driver has made available; nil if there is
-// none, and then the driver will notify.
+// Take returns the next available chain; nil if there is none. In that case the driver will notify the device of
+// the next one.
 func (q *Queue) Take() *Chain {
 	r := q.ring
 	if r == nil {
@@ -72,7 +72,7 @@ func (q *Queue) Take() *Chain {
 	return c
 }
 
-// Untake makes the n chains that were taken last available again.
+// Untake makes the last n chains that were taken available again.
 func (q *Queue) Untake(n int) { q.taken -= uint16(n) }
 
 // Flags of a descriptor.
@@ -82,6 +82,8 @@ const (
 	indirect = 4
 )
 
+// walk adds the segments of a chain from descriptor at on to c. It panics if the chain is invalid, since that is a
+// bug in the driver.
 func (q *Queue) walk(c *Chain, table []byte, at uint16) {
 	for range len(table) / 16 {
 		d := table[int(at)*16:][:16]
@@ -107,8 +109,8 @@ func (q *Queue) walk(c *Chain, table []byte, at uint16) {
 	panic("model: a chain does not end")
 }
 
-// Put gives chains back, of each the head and how many bytes were written, and
-// interrupts if the driver wants that.
+// Put completes chains, given their heads and the numbers of bytes written, and interrupts the driver if it has
+// requested that.
 func (q *Queue) Put(heads []uint16, written []uint32) {
 	if h := q.device.Hostile; h != nil {
 		q.lie(h, heads, written)
@@ -120,23 +122,23 @@ func (q *Queue) Put(heads []uint16, written []uint32) {
 	q.advance(len(heads))
 }
 
-// Done gives one chain back.
+// Done completes one chain.
 func (q *Queue) Done(c *Chain, written int) { q.Put([]uint16{c.Head}, []uint32{uint32(written)}) }
 
-// element writes an element of the used ring, the i-th behind the index.
+// element writes the i-th element after the used index.
 func (q *Queue) element(i int, id, written uint32) {
 	e := q.ring.usedRing[8*((int(q.done)+i)%q.size):]
 	le.PutUint32(e, id)
 	le.PutUint32(e[4:], written)
 }
 
-// move moves the used index.
+// move advances the used index.
 func (q *Queue) move(n int) {
 	q.done += uint16(n)
 	q.ring.usedIndex.Swap(uint32(q.done)<<16 | q.ring.usedIndex.Load()&0xffff)
 }
 
-// advance moves the used index and interrupts.
+// advance advances the used index and interrupts the driver if it has requested that.
 func (q *Queue) advance(n int) {
 	r, old := q.ring, q.done
 	q.move(n)
@@ -150,12 +152,14 @@ func (q *Queue) advance(n int) {
 	}
 }
 
-// Gather copies what the device reads of a chain, from an offset on.
+// Gather copies data that the device reads to p, from an offset in the chain. It returns the bytes copied.
 func (c *Chain) Gather(from int, p []byte) (n int) { return transfer(c.Out, from, p, false) }
 
-// Scatter writes to what the device writes of a chain, from an offset on.
+// Scatter copies p to memory that the device writes, from an offset in the chain. It returns the bytes copied.
 func (c *Chain) Scatter(from int, p []byte) (n int) { return transfer(c.In, from, p, true) }
 
+// transfer copies between p and the segments, from an offset in the segments. in selects the direction: into the
+// segments.
 func transfer(pieces [][]byte, from int, p []byte, in bool) (n int) {
 	for _, b := range pieces {
 		if from >= len(b) {
@@ -172,10 +176,10 @@ func transfer(pieces [][]byte, from int, p []byte, in bool) (n int) {
 	return n
 }
 
-// OutLen and InLen are how many bytes the device reads and writes.
+// OutLen returns the number of bytes that the device reads.
 func (c *Chain) OutLen() int { return total(c.Out) }
 
-// InLen is how many bytes there is room for.
+// InLen returns the number of bytes that the device may write.
 func (c *Chain) InLen() int { return total(c.In) }
 
 func total(pieces [][]byte) (n int) {
@@ -185,5 +189,5 @@ func total(pieces [][]byte) (n int) {
 	return n
 }
 
-// Shrink has the queue offer room for n descriptors only.
+// Shrink makes the queue offer room for only n descriptors.
 func (q *Queue) Shrink(n int) { q.size = n }

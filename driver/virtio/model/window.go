@@ -7,15 +7,14 @@ import (
 	"loam/driver"
 )
 
-// window is a range of physical addresses that a device answers to.
+// window is a range of physical addresses with the registers of a device.
 type window struct {
 	address uint64
 	size    int
 	device  responder
 }
 
-// responder is what answers: at counts from the begin of its window, width is in
-// bytes.
+// responder is a device's registers. at is relative to the start of its window; width is in bytes.
 type responder interface {
 	read(at, width int) uint64
 	write(at, width int, v uint64)
@@ -45,7 +44,7 @@ type registers struct {
 func (r *registers) get(at, width int) uint64    { return r.device.read(r.at(at, width), width) }
 func (r *registers) put(at, width int, v uint64) { r.device.write(r.at(at, width), width, v) }
 
-// at checks the promise of the contract.
+// at checks that an access is aligned and in range, and returns its offset in the window.
 func (r *registers) at(at, width int) int {
 	if at < 0 || at%width != 0 || at > r.size-width {
 		panic(fmt.Sprintf("model: access of %d bytes at %#x of %#x", width, at, r.size))

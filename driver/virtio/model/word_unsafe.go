@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// word is four bytes of memory as a number that the driver reads and writes too.
+// word returns four bytes of memory as a number that device and driver access concurrently.
 func word(b []byte, at int) *atomic.Uint32 {
 	// Safety: the four bytes lie inside b; the standard aligns rings.
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b[at : at+4])))

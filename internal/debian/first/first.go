@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package first is for the first process of a Linux that package debian's kernel is: what
-// has to be done before there is anything else.
+// Package first is for programs that run as the first process (PID 1) of a Linux guest with the kernel
+// of package debian. It does the setup that must come first.
 package first
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts what the kernel itself has to show: /dev, /proc and /sys. The folders are there.
+// Mount mounts the kernel's own file systems: /dev, /proc and /sys. The folders must exist.
 func Mount() error {
 	for _, m := range []struct{ kind, at string }{{"devtmpfs", "/dev"}, {"proc", "/proc"}, {"sysfs", "/sys"}} {
 		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
@@ -22,7 +22,7 @@ func Mount() error {
 	return nil
 }
 
-// LoadModules loads all modules in a folder; names say in what order.
+// LoadModules loads all kernel modules in a folder, in the order of their file names.
 func LoadModules(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {

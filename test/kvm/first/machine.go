@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	// patience bounds all that a machine does; each takes seconds.
+	// patience is the longest time for everything that a machine does; each takes seconds.
 	patience = 2 * time.Minute
 
-	// port leads to the program, through QEMU's gateway.
+	// port is the address of the program, through QEMU's gateway.
 	port = "127.0.0.1:8080"
 
-	// oldClock is what the PC's clock of the machine says, years behind: whose program
-	// knows the time has it from KVM.
+	// oldClock is the time of the machine's PC clock, years in the past. A program that reports the
+	// right time has it from KVM.
 	oldClock = "2020-01-01"
 )
 
-// machine is one that runs.
+// machine is a running virtual machine.
 type machine struct {
 	cmd   *exec.Cmd
-	ended chan error // has the one result of cmd.Wait
+	ended chan error // receives the result of cmd.Wait, once
 	said  *os.File
 }
 
-// try boots a machine and has its program show what it can.
+// try boots a machine and checks its program.
 func try(m report.Machine) error {
 	r, err := start(m)
 	if err != nil {
@@ -59,7 +59,7 @@ func try(m report.Machine) error {
 	return err
 }
 
-// start starts QEMU as loam run does where there is KVM.
+// start starts QEMU like loam run on a host with KVM.
 func start(m report.Machine) (*machine, error) {
 	card, random, more := "virtio-net-pci,romfile=", "virtio-rng-pci", []string{"-bios", "/usr/share/qemu/qboot.rom"}
 	model := m.Model
@@ -88,7 +88,7 @@ func start(m report.Machine) (*machine, error) {
 	return r, nil
 }
 
-// check asks the program, from when it is up.
+// check waits for the program and checks it.
 func (r *machine) check(ctx context.Context, cpus int) error {
 	if err := r.await(ctx); err != nil {
 		return err
@@ -139,7 +139,7 @@ func state(ctx context.Context) (s report.State, err error) {
 	return s, err
 }
 
-// checkClock compares the program's clocks with Linux's, over a second.
+// checkClock compares the program's clocks with Linux's, over one second.
 func checkClock(ctx context.Context, cpus int) error {
 	before := time.Now()
 	first, err := state(ctx)
@@ -168,10 +168,10 @@ func checkClock(ctx context.Context, cpus int) error {
 	return nil
 }
 
-// Load: so many at a time ask so often.
+// The load: the number of concurrent clients, and the requests of each.
 const clients, requests = 8, 10
 
-// load has the program compute, and compares.
+// load makes the program compute, and checks the results.
 func load(ctx context.Context) error {
 	errs := make([]error, clients)
 	var wait sync.WaitGroup
@@ -191,15 +191,15 @@ func load(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// end has the program end, and the machine with it.
+// end ends the program and waits for the machine to end.
 func (r *machine) end(ctx context.Context) error {
-	get(ctx, "/end") // there is no answer
+	get(ctx, "/end") // there is no response
 	select {
 	case <-r.ended:
 	case <-ctx.Done():
 		return errors.New("the machine runs on after its program's end")
 	}
-	const want = report.Status<<1 | 1 // as isa-debug-exit has it
+	const want = report.Status<<1 | 1 // the exit status that isa-debug-exit produces
 	if status := r.cmd.ProcessState.ExitCode(); status != want {
 		return fmt.Errorf("QEMU ended with status %d, not %d", status, want)
 	}

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command first is the first process of the Linux whose KVM is tried: it starts QEMU by it,
-// with a program on Loam, for one machine after the other, and asks each program what it
-// has to know. The test reads what it prints. Read machine.go next.
+// Command first is the first process of the Linux guest whose KVM is tested. It starts QEMU with KVM,
+// with a program on Loam, for one machine after another, and checks each program. The test reads its
+// output. Read machine.go next.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
-// prepare makes the machine one that has /dev/kvm and a loopback.
+// prepare sets up the file systems, /dev/kvm and the loopback.
 func prepare() error {
 	os.Setenv("PATH", "/usr/bin")
 	if err := first.Mount(); err != nil {
@@ -50,7 +50,7 @@ func prepare() error {
 	return loopback()
 }
 
-// loopback switches it on.
+// loopback sets the loopback interface up.
 func loopback() error {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command program is what runs on Loam under KVM: a web server that says what time it is,
-// computes, and ends when it is told to.
+// Command program runs on Loam under KVM. It is a web server that reports the time, computes, and exits
+// on request.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package report is what the program under KVM, the Linux around it and the test agree on.
+// Package report contains what the program under KVM, the Linux around it and the test share.
 package report
 
 import (
@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// State is what the program says of itself.
+// State is what the program reports about itself.
 type State struct {
-	Wall  int64         // the time of the day, in nanoseconds since 1970
-	Since time.Duration // since it began, by the monotonic clock
+	Wall  int64         // wall clock time in ns since 1970
+	Since time.Duration // time since the program started, by its monotonic clock
 	CPUs  int
 }
 
-// Status is how the program ends when it is told to.
+// Status is the exit status of the program when it is asked to exit.
 const Status = 7
 
-// Paths in the file system of Linux.
+// Paths in the file system of the Linux guest.
 const (
 	First   = "/init"
 	Program = "/program.elf"
-	Modules = "/modules" // in the order in which they are loaded, by name
+	Modules = "/modules" // kernel modules, loaded in the order of their names
 )
 
-// What the first process says of each machine, in a line that begins so.
+// Prefixes of the lines in which the first process reports the result of each machine.
 const (
 	OK     = "ok: "
 	Failed = "failed: "
 )
 
-// All is the variable that, set to anything, has machines of two CPUs tried too: for the test,
-// which hands it to the first process.
+// All is an environment variable. If it is set, machines with two CPUs are tested too. The test passes
+// it on to the first process.
 const All = "LOAM_KVM_ALL"
 
-// Machines are those that the program runs on. Two CPUs are not tried by default: the
-// emulated virtualisation fails with them now and then, Linux and all (decision 42).
+// Machines returns the machines that the program runs on. Two CPUs are not tested by default: the
+// emulated virtualisation sometimes fails with them, including Linux itself (decision 42).
 func Machines() []Machine {
 	machines := []Machine{{"q35", 1}, {"microvm", 1}}
 	if os.Getenv(All) != "" {
@@ -43,7 +43,7 @@ func Machines() []Machine {
 	return machines
 }
 
-// Machine is one.
+// Machine is one virtual machine: its QEMU model and its number of CPUs.
 type Machine struct {
 	Model string
 	CPUs  int

@@ -1,5 +1,5 @@
-// Package work is something to compute that goes wrong when registers or memory do: a
-// machine and who looks after it both do it, and compare.
+// Package work is a computation that goes wrong if registers or memory are corrupted. A machine and the
+// process that checks it both run it, and the results are compared.
 package work
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Sum has several goroutines compute with floating-point numbers in memory that the collector
-// takes back soon, and adds up what they found. It depends on seed alone.
+// Sum computes with floating-point numbers on several goroutines, in short-lived memory, and returns
+// the total. The result depends only on seed.
 func Sum(seed int) float64 {
 	const workers, rounds, numbers = 4, 20, 4096
 	var sums [workers]float64

@@ -1,8 +1,8 @@
-// Command program is a guest at work: a server whose own profile is taken while it is asked.
+// Command program is a server whose own profile is taken while it is under load.
 //
 //	GET  /        a short text
 //	GET  /bulk    64 MiB of zeroes
-//	POST /bulk    takes whatever is sent
+//	POST /bulk    reads and discards the body
 //	/debug/pprof  profiles
 package main
 

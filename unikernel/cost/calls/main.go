@@ -1,7 +1,6 @@
-// Command calls measures what system calls cost the program that makes them. It
-// knows nothing of Loam: it is given the path of a device that swallows what is
-// written, and prints nanoseconds by call as JSON. Package cost builds it twice
-// and runs it on Loam and on Linux.
+// Command calls measures the cost of system calls to the program that makes them. It does not depend on
+// Loam. Its arguments are the path of a device that discards what is written, and the time per call. It
+// prints nanoseconds by call as JSON. Package cost builds it twice, and runs it on Loam and on Linux.
 //
 //	calls /dev/null 20ms
 package main
@@ -44,8 +43,8 @@ func measure(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(costs)
 }
 
-// calls are what is measured. An error is a call that did not do what it is
-// measured for.
+// calls returns the measured calls by name. A call returns an error if it does not do what is to be
+// measured.
 func calls(f *os.File, fd int) map[string]func() error {
 	b := make([]byte, 1)
 	return map[string]func() error{
@@ -63,12 +62,11 @@ func calls(f *os.File, fd int) map[string]func() error {
 	}
 }
 
-// batch is how many calls are timed at once: the clock is small beside them.
+// batch is the number of calls timed together, which makes the cost of reading the clock negligible.
 const batch = 1000
 
-// least is the cost of one call, in nanoseconds, in the best of the batches that
-// fit into d. The least is what the call costs; whatever is more is what else
-// the machine was doing.
+// least returns the cost of one call, in nanoseconds, in the fastest batch within d. The minimum is the
+// cost of the call itself; other batches also measure other activity of the machine.
 func least(d time.Duration, call func() error) float64 {
 	best := time.Duration(1 << 62)
 	for end := time.Now().Add(d); ; {

@@ -9,10 +9,10 @@ import (
 	"loam/driver/power"
 )
 
-// The power button asks the program to end, as systems do that run servers: SIGTERM.
+// The power button sends SIGTERM to the program, as service managers do on other systems.
 
-// hearButton waits for the power button, for ever. A machine without one that we
-// understand goes on without.
+// hearButton waits for presses of the power button, forever. It returns if the machine has no supported
+// button.
 func hearButton(m driver.Machine, firmware *acpi.Tables) {
 	p, ok := firmware.Power()
 	if !ok {
@@ -29,8 +29,8 @@ func hearButton(m driver.Machine, firmware *acpi.Tables) {
 	}
 }
 
-// route is where the system control interrupt arrives, and how. It is low and level
-// if firmware does not say otherwise (ACPI 6.5 section 5.2.9: SCI_INT).
+// route returns the global system interrupt and trigger of the system control interrupt. The default is
+// level, active low, unless firmware overrides it (ACPI 6.5 section 5.2.9: SCI_INT).
 func route(m acpi.MADT, irq uint32) (gsi uint32, t driver.Trigger) {
 	if m == nil || irq > 0xff {
 		return irq, driver.LevelLow

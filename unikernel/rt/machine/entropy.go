@@ -3,35 +3,34 @@ package machine
 import (
 	"errors"
 	"sync"
-	"syscall"
 	"time"
 
+	"loam/abi/linux"
 	"loam/driver/rng"
 	"loam/driver/virtio"
 	"loam/kernel"
 	"loam/kernel/device"
 )
 
-// The entropy device of the machine adds to the random numbers that the kernel makes. A
-// processor that has a source of its own has seeded these before the program began, and
-// then the device can wait until the program is up.
+// The machine's entropy device adds to the kernel's random numbers. If the processor has a random source,
+// the kernel is already seeded before the program starts. The device is then read only after the start.
 
-// When the device is asked: a time after the start, and then again and again.
+// The entropy device is first read feedDelay after the start, then every feedInterval.
 const (
 	feedDelay    = time.Second
 	feedInterval = 5 * time.Minute
 )
 
-// openEntropy opens the device, once for all.
+// openEntropy opens the device, once.
 var openEntropy = sync.OnceValues(func() (*rng.Device, error) {
 	d, err := hardware().find(virtio.Entropy, 0)
 	if d == nil {
-		return nil, errors.Join(err, syscall.ENXIO)
+		return nil, errors.Join(err, linux.ENXIO)
 	}
 	return rng.Open(d)
 })
 
-// seedRandom waits for the device where the processor has nothing.
+// seedRandom reads the device before the program starts, if the kernel is not seeded yet.
 func seedRandom() {
 	if kernel.Seeded() {
 		return
@@ -41,7 +40,7 @@ func seedRandom() {
 	}
 }
 
-// feedRandom asks the device for ever, or as long as there is one that answers.
+// feedRandom reads the device periodically, until it fails or if there is none.
 func feedRandom() {
 	time.Sleep(feedDelay)
 	d, err := openEntropy()
@@ -50,7 +49,7 @@ func feedRandom() {
 	}
 }
 
-// feed has the device give once.
+// feed reads the device once and adds the bytes to the kernel's random state.
 func feed(d *rng.Device) error {
 	var b [32]byte
 	_, err := d.Read(b[:])

@@ -1,6 +1,6 @@
-// Package machine joins Loam to a program that runs in a virtual machine, in ring 0:
-// it brings the kernel along, finds the machine's devices, and starts package rt with
-// them. It is the only package that a guest of that kind imports.
+// Package machine connects Loam to a program that runs in a virtual machine, in ring 0. It links the
+// kernel, finds the machine's devices, and starts package rt with them. A guest of this kind imports no
+// other package of Loam directly.
 package machine
 
 import (
@@ -24,19 +24,19 @@ import (
 	"loam/unikernel/rt"
 )
 
+// The init function runs before all packages of the program are initialised: see package rt.
 func init() {
 	limitMemory()
 	seedRandom()
 	rt.StartMachine(platform{})
 }
 
-// platform is the machine, as rt.Platform.
+// platform implements rt.Platform for a virtual machine.
 type platform struct{}
 
-// Open implements rt.Platform: it opens the network card of the machine, the first
-// one that is found. With it the power button is heard and the entropy device asked; a
-// program without a card may be alone with its goroutines, and the runtime says when all
-// of them wait.
+// Open implements rt.Platform. It opens the machine's first network card. It also starts the goroutines
+// that watch the power button and read the entropy device. Without a card neither is started: such a
+// program may consist of its own goroutines only, and the runtime can then detect a deadlock.
 func (platform) Open(l guest.Link) (link.Device, error) {
 	if l.Kind != guest.Card {
 		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
@@ -54,14 +54,15 @@ func (platform) Open(l guest.Link) (link.Device, error) {
 	})
 }
 
-// devices are those of the machine.
+// devices are the devices of the machine.
 type devices struct {
 	firmware *acpi.Tables // nil: the machine has none
+	bus      *pci.Bus     // nil: the machine has no PCI bus
 	found    []*virtio.Device
-	why      error // what was in the way of finding all
+	why      error // errors that kept devices from being found
 }
 
-// hardware looks wherever a machine may have devices, once.
+// hardware finds the machine's devices, once.
 var hardware = sync.OnceValue(func() *devices {
 	m := device.Open()
 	d := &devices{firmware: openFirmware()}
@@ -74,12 +75,12 @@ var hardware = sync.OnceValue(func() *devices {
 		noBus = place(places.Bus, d.firmware)
 	}
 	found, refused := virtio.Find(m, places)
-	d.found, d.why = found, errors.Join(append(refused, noBus)...)
+	d.bus, d.found, d.why = places.Bus, found, errors.Join(append(refused, noBus)...)
 	return d
 })
 
-// find is the device of a kind that so many others of it are before; nil if the machine
-// has none.
+// find returns device number before of a kind, counted from 0. It returns nil and d.why if there is no such
+// device.
 func (d *devices) find(k virtio.Kind, before int) (*virtio.Device, error) {
 	for _, v := range d.found {
 		if v.Kind() != k {
@@ -93,7 +94,7 @@ func (d *devices) find(k virtio.Kind, before int) (*virtio.Device, error) {
 	return nil, d.why
 }
 
-// openFirmware finds the tables of ACPI; nil if the machine has none.
+// openFirmware returns the ACPI tables, or nil if the machine has none.
 func openFirmware() *acpi.Tables {
 	rsdp := kernel.FirmwareTables()
 	if rsdp == 0 {
@@ -106,7 +107,7 @@ func openFirmware() *acpi.Tables {
 	return &t
 }
 
-// Archive implements rt.Platform: archives lie behind the program.
+// Archive implements rt.Platform. Archives lie behind the program in memory.
 func (platform) Archive(number int) ([]byte, error) {
 	if b, ok := boot.Archive(kernel.Files(), number); ok {
 		return b, nil
@@ -114,12 +115,11 @@ func (platform) Archive(number int) ([]byte, error) {
 	return nil, fmt.Errorf("a machine was given no archive %d", number)
 }
 
-// Executable implements rt.Platform. The program is in memory, and not as the file
-// that it was.
-func (platform) Executable() (string, []byte) { return os.Args[0], nil }
+// Executable implements rt.Platform. The program is only in memory; its executable file is not available.
+func (platform) Executable(guest.Config) (string, []byte) { return os.Args[0], nil }
 
 // Maps implements rt.Platform.
 func (platform) Maps() string { return "" }
 
-// ClockSource implements rt.Platform: the time stamp counter, whatever it is kept right by.
-func (platform) ClockSource() string { return "tsc" }
+// ClockSource implements rt.Platform. The clock is the time stamp counter, however it is calibrated.
+func (platform) ClockSource(guest.Config) string { return "tsc" }

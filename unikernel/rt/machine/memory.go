@@ -6,17 +6,17 @@ import (
 	"syscall"
 )
 
-// On a host the runtime may take memory as if there were no end to it: the host
-// swaps, or kills. Here the end is the end of the machine. So the collector is told
-// how much there is, unless the user has said how much it may take, and a stack that
-// grows for ever meets Go's own limit before that.
+// limitMemory sets the collector's memory limit, unless the user has set GOMEMLIMIT. On a host the runtime
+// may allocate without bound, because the host swaps or kills. Here the machine's memory is all there is.
+// limitMemory also lowers the maximum stack size, so that infinite recursion reports a stack overflow
+// before memory runs out.
 func limitMemory() {
 	var s syscall.Sysinfo_t
 	if syscall.Sysinfo(&s) != nil {
 		return
 	}
 	free := int64(s.Freeram) * int64(s.Unit)
-	const inTenths, parts = 8, 4 // the rest is for page tables, and for what is not collected yet
+	const inTenths, parts = 8, 4 // the remainder is for page tables and for garbage that is not collected yet
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(free / 10 * inTenths)
 	}
@@ -25,5 +25,5 @@ func limitMemory() {
 	}
 }
 
-// maxStack is what the runtime sets for itself on a machine of 64 bits.
+// maxStack is the runtime's own limit on 64-bit systems, in bytes.
 const maxStack = 1_000_000_000

@@ -9,8 +9,8 @@ import (
 	"loam/kernel"
 )
 
-// place gives the devices of a bus their addresses if firmware has given none: qboot
-// leaves that to the system.
+// place assigns addresses to the devices of a bus if firmware has not: qboot leaves that to the operating
+// system.
 func place(b *pci.Bus, firmware *acpi.Tables) error {
 	if b.Placed() {
 		return nil

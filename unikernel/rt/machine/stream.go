@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 
+	"loam/abi/linux"
 	"loam/driver/console"
 	"loam/driver/virtio"
 	"loam/fs"
@@ -15,8 +16,8 @@ import (
 	"loam/unikernel/rt"
 )
 
-// Stream implements rt.Platform: by a channel to the loam command, if that has
-// started the machine, and else by the kernel.
+// Stream implements rt.Platform. If the loam command started the machine, streams use a channel to it;
+// otherwise they use the kernel's console.
 func (platform) Stream(number int, c guest.Config) posix.Stream {
 	if c.Streams == [3]uint32{} {
 		return stream(number)
@@ -30,10 +31,10 @@ func (platform) Stream(number int, c guest.Config) posix.Stream {
 // Results implements rt.Platform.
 func (platform) Results(guest.Config) io.Writer { return command().Results() }
 
-// command is the channel's streams, the same for all three of them.
+// command is the program's end of the channel. All three streams share it.
 var command = sync.OnceValue(func() *channel.Program { return channel.NewProgram(openConsole) })
 
-// openConsole opens the console that the channel is on.
+// openConsole opens the console device that carries the channel.
 func openConsole() (channel.Console, error) {
 	d, err := hardware().find(virtio.Console, 0)
 	if err != nil {
@@ -45,28 +46,28 @@ func openConsole() (channel.Console, error) {
 	return console.Open(d)
 }
 
-// stream is a standard stream by its number. What is written goes to a port of the
-// kernel's (kernel/console.go); there is nothing to read.
+// stream is a standard stream, by its number. Writes go to the kernel's console (kernel/console.go); reads
+// return end of file.
 type stream int
 
 // Flags implements posix.Stream.
-func (stream) Flags() int { return syscall.O_RDWR }
+func (stream) Flags() int { return linux.O_RDWR }
 
-// Attr implements posix.Stream: to the program it is a pipe.
+// Attr implements posix.Stream. The stream looks like a pipe to the program.
 func (s stream) Attr() fs.Attr {
 	return fs.Attr{Inode: uint64(s), Mode: fs.Fifo | 0o600, Links: 1, BlockSize: 4096}
 }
 
-// Read implements posix.Stream.
-func (stream) Read([]byte) (int, syscall.Errno) { return 0, 0 }
+// Read implements posix.Stream. It returns end of file.
+func (stream) Read([]byte) (int, linux.Errno) { return 0, 0 }
 
 // Write implements posix.Stream.
-func (s stream) Write(b []byte) (int, syscall.Errno) {
+func (s stream) Write(b []byte) (int, linux.Errno) {
 	done := 0
 	for done < len(b) {
 		n, err := syscall.Write(rt.HostFD+int(s), b[done:])
 		if err != nil {
-			errno, _ := err.(syscall.Errno)
+			errno, _ := err.(linux.Errno)
 			return done, errno
 		}
 		done += n
@@ -75,4 +76,4 @@ func (s stream) Write(b []byte) (int, syscall.Errno) {
 }
 
 // Ioctl implements posix.Stream.
-func (stream) Ioctl(int, []byte) syscall.Errno { return syscall.ENOTTY }
+func (stream) Ioctl(int, []byte) linux.Errno { return linux.ENOTTY }

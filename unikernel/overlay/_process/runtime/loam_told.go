@@ -5,8 +5,8 @@ import (
 	"unsafe" // and for go:linkname
 )
 
-// loamTold takes down what epoll has told, before netpoll readies anybody by it. It may
-// run without a P.
+// loamTold records in each poll descriptor what epoll has reported, before netpoll readies a goroutine for
+// it. It may run without a P.
 //
 //go:linkname loamTold internal/runtime/syscall/linux.loamTold
 //go:nowritebarrierrec

@@ -1,11 +1,11 @@
 package runtime
 
-// Calls that have trapped where no goroutine can wait for an answer (loam_trap.go), in
-// a process of Linux: the call that ends the program is made, and others are not.
+// Trapped calls at points where no goroutine can wait for a result (loam_trap.go), in a Linux process. The
+// call that ends the program is made; all others fail with ENOSYS.
 
-const loamExitGroup = 231 // a system call
+const loamExitGroup = 231 // exit_group(2)
 
-// loamRest serves a call at once.
+// loamRest serves such a call at once.
 //
 //go:nowritebarrierrec
 func loamRest(c *sigctxt) {

@@ -1,17 +1,17 @@
 package runtime
 
-// loamAlarmClock is the clock of the alarms of threads (loam_debt.go): CLOCK_MONOTONIC. That
-// of a thread's own time is looked at by Linux at its ticks only.
+// loamAlarmClock is the clock of the threads' alarms (loam_debt.go): CLOCK_MONOTONIC. Linux checks timers
+// on a thread's CPU time only at its clock ticks, which is too coarse.
 const loamAlarmClock = 1
 
-// loamWoken is called when Go's rules for waking a thread have been followed. Linux does
-// the rest.
+// loamWoken is called after Go's rules for waking a thread have been followed. Linux needs nothing more.
 func loamWoken() {}
 
-// loamOwes says that wakes may be owed here (loam_debt.go).
+// loamOwes enables deferred wakes (loam_debt.go) on this platform.
 const loamOwes = true
 
-// netpoll returns the goroutines that input has made runnable.
+// netpoll is Go's netpoll. It also records whether it returned a single goroutine, and whether it was asked
+// to wait.
 func netpoll(delay int64) (gList, int32) {
 	list, delta := linuxNetpoll(delay)
 	mp := getg().m
@@ -22,6 +22,7 @@ func netpoll(delay int64) (gList, int32) {
 	return list, delta
 }
 
-// loamPatience is for how long a wake is owed, in nanoseconds, and up to twice that:
-// the alarm is set at most once in that time, and tells debts by their number alone.
+// loamPatience is the time for which a wake is deferred, in nanoseconds. A wake may be deferred for up to
+// twice as long: the alarm is set at most once in that time, and recognises deferred wakes only by their
+// count.
 const loamPatience = 500e3

@@ -1,24 +1,23 @@
 package runtime
 
-// The deadlock detector, for a program whose kernel has threads, goroutines and timers in
-// the same runtime. Go's own (checkdead) looks for threads that run: one of Loam's always
-// waits in the poller, for a device or for the hour that a shard's timer is set to, and so
-// it never finds anything. This one asks of goroutines and timers instead, whether one of
-// the program's own can ever go on. It looks whenever the last P becomes idle. Nothing
-// runs then, and nothing begins to as long as sched.lock is held: a P is needed to ready
-// a goroutine or to touch a timer.
+// The deadlock detector for a program whose kernel has its threads, goroutines and timers in the same
+// runtime. Go's own detector (checkdead) looks for running threads. One thread of Loam's always waits in
+// the poller, for a device or for a stack's timer, so checkdead never finds a deadlock. This detector looks
+// at goroutines and timers instead: can one of the program's own ever continue?
 //
-// What Loam does is as little of its business as what Linux does is of Go's: a goroutine
-// that waits for a file or a socket, or within a system call, may go on, whatever it
-// waits for there.
+// It runs whenever the last P becomes idle. No goroutine runs then, and none can start while sched.lock is
+// held: readying a goroutine or changing a timer needs a P.
+//
+// A goroutine that waits for a file or a socket, or inside a system call, counts as able to continue,
+// whatever it waits for. Likewise Go's detector on Linux does not look into the kernel.
 
 import (
 	"internal/abi"
 	"unsafe"
 )
 
-// pidleput is Go's, which puts an idle P with the others, with a look after the last of
-// them. It has no P, and so no write barriers.
+// pidleput puts an idle P on the idle list, as Go's version does. After the last P it also runs the
+// detector. It runs without a P, so it must not use write barriers.
 //
 //go:nowritebarrierrec
 func pidleput(pp *p, now int64) int64 {
@@ -29,16 +28,16 @@ func pidleput(pp *p, now int64) int64 {
 	return now
 }
 
-// loamAwake is the goroutine that was last found to be one that may go on, so that the
-// others, which may be many, are seldom looked at. The collector does not know of gp: no g
-// is ever freed, and its goid says whether it is still the same goroutine.
+// loamAwake caches the goroutine that was last found able to continue, so that the others, which may be
+// many, are rarely examined. gp is a uintptr that the collector does not see. That is safe because no g is
+// ever freed; its goid tells whether it is still the same goroutine.
 var loamAwake struct {
 	gp uintptr
 	id uint64
 }
 
-// loamCheckdead ends the program if none of its goroutines can go on: as Go's does it,
-// and with its words. No P is in use, and sched.lock is held.
+// loamCheckdead ends the program if none of its goroutines can continue. It does so as Go's checkdead does,
+// with the same messages. No P is in use, and sched.lock is held.
 //
 //go:nowritebarrierrec
 func loamCheckdead() {
@@ -47,7 +46,7 @@ func loamCheckdead() {
 	}
 	gp := loamFirst(loamGoesOn)
 	if gp == nil {
-		gp = loamFirst(loamInside) // takes longer
+		gp = loamFirst(loamInside) // slower: it unwinds stacks
 	}
 	if gp != nil {
 		loamAwake.gp, loamAwake.id = uintptr(unsafe.Pointer(gp)), gp.goid
@@ -61,13 +60,13 @@ func loamCheckdead() {
 	fatal("all goroutines are asleep - deadlock!")
 }
 
-// loamStillAwake reports whether the goroutine that loamAwake remembers may go on.
+// loamStillAwake reports whether the goroutine in loamAwake can still continue.
 func loamStillAwake() bool {
 	gp := (*g)(unsafe.Pointer(loamAwake.gp))
 	return gp != nil && gp.goid == loamAwake.id && loamExists(gp) && (loamGoesOn(gp) || loamInside(gp))
 }
 
-// loamFirst is the first goroutine of the program's of which is holds, or nil.
+// loamFirst returns the first goroutine of the program for which is returns true, or nil.
 func loamFirst(is func(gp *g) bool) *g {
 	all, n := atomicAllG()
 	for i := range n {
@@ -78,7 +77,7 @@ func loamFirst(is func(gp *g) bool) *g {
 	return nil
 }
 
-// loamExists reports whether gp has begun, and has not ended.
+// loamExists reports whether gp has started and has not ended.
 func loamExists(gp *g) bool {
 	switch readgstatus(gp) &^ _Gscan {
 	case _Gidle, _Gdead, _Gdeadextra:
@@ -87,8 +86,9 @@ func loamExists(gp *g) bool {
 	return true
 }
 
-// loamGoesOn reports whether gp may go on without another goroutine, or a timer, that
-// makes it, as its state says: loamInside is seen by its stack only.
+// loamGoesOn reports whether gp, judged by its state, may continue without being woken by another goroutine
+// or a timer. It does not detect a goroutine inside a system call, which only its stack shows: see
+// loamInside.
 func loamGoesOn(gp *g) bool {
 	if readgstatus(gp)&^_Gscan != _Gwaiting {
 		return true
@@ -105,7 +105,7 @@ func loamGoesOn(gp *g) bool {
 	return true
 }
 
-// loamInside reports whether gp, which waits, does so within a system call.
+// loamInside reports whether gp waits inside a system call that Loam serves.
 func loamInside(gp *g) bool {
 	var u unwinder
 	for u.init(gp, unwindSilentErrors); u.valid(); u.next() {
@@ -116,7 +116,7 @@ func loamInside(gp *g) bool {
 	return false
 }
 
-// loamAnyTimer reports whether a timer of the program's is set.
+// loamAnyTimer reports whether a timer of the program is set.
 func loamAnyTimer() bool {
 	for _, pp := range allp {
 		for _, t := range pp.timers.heap {
@@ -128,14 +128,15 @@ func loamAnyTimer() bool {
 	return false
 }
 
-// loamTimer reports whether a timer is Loam's, or the runtime's, by what it will do: send
-// on a channel at which nobody else waits, or call a function of theirs.
+// loamTimer reports whether a timer belongs to Loam or to the runtime, judged by its action. Such a timer
+// sends on a channel on which no goroutine of the program waits, or it calls a function of Loam or wakes a
+// goroutine of Loam.
 func loamTimer(t *timer) bool {
 	if t.isChan {
 		return !loamProgramReceives((*hchan)(efaceOf(&t.arg).data))
 	}
 	switch arg := t.arg.(type) {
-	case *g: // it sleeps
+	case *g: // the goroutine is in time.Sleep
 		return isSystemGoroutine(arg, false)
 	case func():
 		return loamNamed(findfunc(abi.FuncPCABIInternal(arg)))
@@ -143,7 +144,7 @@ func loamTimer(t *timer) bool {
 	return false
 }
 
-// loamProgramReceives reports whether a goroutine of the program's waits to receive from c.
+// loamProgramReceives reports whether a goroutine of the program waits to receive from c.
 func loamProgramReceives(c *hchan) bool {
 	for s := c.recvq.first; s != nil; s = s.next {
 		if !isSystemGoroutine(s.g, false) {

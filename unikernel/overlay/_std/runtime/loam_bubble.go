@@ -1,24 +1,26 @@
 package runtime
 
-// A bubble of testing/synctest is the program's, and the kernel is not in it. A
-// goroutine of the program leaves its bubble while it is inside Loam, as on
-// Linux it does when it enters the kernel: what Loam makes there (channels,
-// timers, goroutines) belongs to no bubble, so its own goroutines may signal it;
-// time is the machine's; and a goroutine that blocks there is not durably
-// blocked, so the bubble's clock waits for it. Read runtime/synctest.go first.
+// Goroutines leave their testing/synctest bubble inside Loam. A bubble belongs to the program and does not
+// include the kernel; on Linux, a goroutine leaves it by entering the kernel. Read runtime/synctest.go
+// first.
 //
-// The bubble counts goroutines as their status changes. While gp.bubble is nil
-// it hears nothing, and so the goroutine stays what it was when it left, running.
-// The runtime leaves a bubble in the same way to start a collection (gcStart).
+// This has three effects:
+// - Channels, timers and goroutines that Loam creates belong to no bubble, so Loam's own goroutines may use them.
+// - Time inside Loam is the machine's time.
+// - A goroutine that blocks inside Loam is not durably blocked, so the bubble's clock does not advance meanwhile.
 //
-// Rejected: to make what waits inside Loam indifferent to bubbles. Channels and
-// timers are not, in many places, and mutexes stop the fake clock of tests that
-// have a whole stack inside their bubble.
+// A bubble counts its goroutines when their status changes. While gp.bubble is nil the bubble sees no
+// changes, so the goroutine keeps the state in which it left: running. The runtime leaves a bubble in the
+// same way to start a collection (gcStart).
+//
+// Rejected: making the waiting primitives inside Loam independent of bubbles. Channels and timers depend on
+// bubbles in many places, and mutexes stop the fake clock of tests that run a whole stack inside their
+// bubble.
 
 import "unsafe"
 
-// loamLeaveBubble takes the calling goroutine out of its bubble and returns
-// that, or nil. The caller holds it on its stack, which keeps it alive.
+// loamLeaveBubble removes the calling goroutine from its bubble and returns the bubble, or nil. The caller
+// keeps the result on its stack, which keeps the bubble alive.
 //
 // It is nosplit because loamEnter is.
 //
@@ -33,8 +35,8 @@ func loamLeaveBubble() unsafe.Pointer {
 	return unsafe.Pointer(bubble)
 }
 
-// loamEnterBubble puts it back. It is nosplit because its callers in package
-// syscall are.
+// loamEnterBubble puts the calling goroutine back into a bubble. It is nosplit because its callers in
+// package syscall are.
 //
 //go:linkname loamEnterBubble syscall.loamEnterBubble
 //go:nosplit

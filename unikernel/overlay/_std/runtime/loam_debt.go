@@ -1,16 +1,20 @@
 package runtime
 
-// A thread that need not be woken yet.
+// Deferred wakes: when a thread need not be woken yet.
 //
-// Go's wakep wakes a thread whenever a goroutine becomes runnable and a P is idle. A
-// server makes that happen several times for each request, and mostly for nothing:
-// net/http starts a goroutine that watches for the client's end, and the thread that is
-// woken comes when the request has been answered. So while a P goes on with what a loop
-// of Loam's has readied (loamReady), or the poller, alone, the wake for a single goroutine is owed instead. As a
-// rule the debt vanishes: the running goroutine blocks, and the P takes the other. It is
-// paid when a second goroutine wants to run on the P, and by the clock: an alarm of the
-// thread preempts the goroutine that goes on running, and who is preempted has a thread
-// woken (goschedImpl). Nobody waits for longer than twice loamPatience, whatever runs.
+// Go's wakep wakes a thread whenever a goroutine becomes runnable and a P is idle. In a server that happens
+// several times per request, mostly without benefit. For example, net/http starts a goroutine that watches
+// for the end of the connection, and the woken thread arrives when the request has already been answered.
+//
+// Therefore the wake for a single goroutine is deferred (owed) while a P runs a goroutine that a loop of
+// Loam (loamReady) or the poller has just readied and that was the only one. Usually the deferred wake
+// becomes unnecessary: the running goroutine blocks, and the P takes the other one. The wake is made after
+// all in two cases:
+// - a second goroutine becomes runnable on the P;
+// - an alarm of the thread expires. It preempts the running goroutine, and preemption wakes a thread
+//   (goschedImpl).
+//
+// No goroutine waits longer than twice loamPatience, whatever runs.
 //
 // Read runtime/proc.go, "Worker thread parking/unparking", first.
 
@@ -19,42 +23,42 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// loamDebt is what a P has more here. It belongs to the thread that has the P.
+// loamDebt is a field that the overlay adds to a P. It belongs to the thread that has the P.
 type loamDebt struct {
-	tick  uint32 // schedtick while what a loop has readied may run
-	count uint32 // debts so far
-	owed  bool   // the last of them has not been paid; it may have vanished
-	// unwatched is set when what a loop has readied runs while the runtime's monitor
-	// sleeps. Nobody then stops a goroutine that goes on for long, or looks for input while
-	// all Ps are busy: the alarm has the monitor woken as well.
+	tick  uint32 // schedtick while the goroutine that a loop or the poller readied may run
+	count uint32 // number of deferred wakes so far
+	owed  bool   // the latest deferred wake has not been made; it may have become unnecessary
+	// unwatched is set when a goroutine that a loop has readied runs while the runtime's monitor sleeps.
+	// Nothing then preempts a goroutine that runs for long, or polls for input while all Ps are busy. The
+	// alarm therefore also wakes the monitor.
 	unwatched bool
-	watch     bool // and that is to be done when the goroutine gives way
-	// unpolled is set when what the poller has readied runs while no thread waits for input.
+	watch     bool // the monitor must be woken when the running goroutine yields
+	// unpolled is set when a goroutine that the poller has readied runs while no thread waits for input.
 	unpolled bool
 }
 
-// loamAlarm is what an M has more here: a timer, whose signal comes to this thread. Only
-// the thread itself, and the handler of the signal on it, use it.
+// loamAlarm is a field that the overlay adds to an M: a timer whose signal is sent to this thread. Only the
+// thread itself, and the signal's handler on it, use it.
 type loamAlarm struct {
-	state uint32 // one of those below
-	timer int32  // its number
+	state uint32 // one of the states below
+	timer int32  // the timer's ID
 	seen  uint32 // the P's count when the alarm was set
 
-	// polled is the goroutine that the poller gave this thread the last time, alone; 0:
-	// none, or several. It may have run since. waited says that the thread waited for it.
+	// polled is the single goroutine that the poller last returned to this thread; 0 if it returned none or
+	// several. It may have run since. waited reports whether the thread blocked in the poller for it.
 	polled guintptr
 	waited bool
 }
 
 // States of an alarm.
 const (
-	loamAlarmNone = iota // it has not been made yet
+	loamAlarmNone = iota // the timer does not exist yet
 	loamAlarmOff
 	loamAlarmOn
-	loamAlarmRefused // there can be none: nothing is owed
+	loamAlarmRefused // the timer could not be created: no wake is deferred
 )
 
-// wakep is called when a goroutine has become runnable.
+// wakep is called when a goroutine has become runnable. It wakes a thread, or defers the wake.
 //
 //go:linkname wakep
 func wakep() {
@@ -63,12 +67,12 @@ func wakep() {
 	}
 }
 
-// loamWakep wakes a thread, if Go's rules want one.
+// loamWakep wakes a thread if Go's rules ask for one.
 func loamWakep() {
 	mp := getg().m
 	if pp := mp.p.ptr(); pp != nil {
 		pp.loam.owed, pp.loam.unpolled = false, false
-		if pp.loam.watch && mp.curg == nil { // a goroutine has given way
+		if pp.loam.watch && mp.curg == nil { // a goroutine has yielded
 			pp.loam.watch = false
 			loamWatch()
 		}
@@ -77,7 +81,7 @@ func loamWakep() {
 	loamWoken()
 }
 
-// loamResumes is called when a loop has readied what pp goes on with.
+// loamResumes is called when a loop has readied the goroutine that pp runs next.
 func loamResumes(mp *m, pp *p) {
 	pp.loam.tick = pp.schedtick
 	pp.loam.unwatched, pp.loam.unpolled = sched.sysmonwait.Load(), false
@@ -100,8 +104,8 @@ func loamWatch() {
 	unlock(&sched.lock)
 }
 
-// loamOwe reports whether the wake may be owed, and then it is. That no P is idle, or that
-// another thread is looking for work already, is for Go's wakep to find.
+// loamOwe defers the wake if it may, and reports whether it did. It does not check everything: Go's wakep
+// itself finds that no P is idle or that another thread is already looking for work.
 func loamOwe() bool {
 	mp := getg().m
 	pp := mp.p.ptr()
@@ -122,9 +126,9 @@ func loamOwe() bool {
 	return loamIncur(mp, pp)
 }
 
-// loamOwePoll is loamOwe for a thread that goes on with the one goroutine that it waited for
-// in the poller. Go wakes another, which finds nothing to do and waits for input in place of
-// this one; what came is mostly done with sooner, and this thread waits again itself.
+// loamOwePoll is loamOwe for a thread that waited in the poller and received a single goroutine from it. Go
+// would wake another thread, which finds no work and waits for input in place of this one. The input is
+// mostly processed sooner, and this thread then waits again itself.
 func loamOwePoll(mp *m, pp *p) bool {
 	if mp.loam.polled == 0 || !mp.loam.waited {
 		return false
@@ -133,19 +137,20 @@ func loamOwePoll(mp *m, pp *p) bool {
 	if !runqempty(pp) || sched.runq.size != 0 {
 		return false
 	}
-	pp.loam.tick = pp.schedtick + 1 // as execute counts
+	pp.loam.tick = pp.schedtick + 1 // execute increments schedtick
 	pp.loam.unpolled = true
 	return loamIncur(mp, pp)
 }
 
-// loamIncur counts a debt, and has the alarm go off for it. It reports false if it cannot.
+// loamIncur counts a deferred wake and ensures that the alarm is set. It returns false if there can be no
+// alarm.
 func loamIncur(mp *m, pp *p) bool {
 	pp.loam.count++
 	return mp.loam.state == loamAlarmOn || loamSetAlarm(mp, pp)
 }
 
-// loamSetAlarm has loamRing called on this thread after loamPatience. It reports false if
-// that cannot be.
+// loamSetAlarm makes loamRing run on this thread after loamPatience. It returns false if that is not
+// possible.
 func loamSetAlarm(mp *m, pp *p) bool {
 	if mp.loam.state == loamAlarmNone {
 		loamMakeAlarm(mp)
@@ -154,14 +159,14 @@ func loamSetAlarm(mp *m, pp *p) bool {
 		return false
 	}
 	mp.loam.seen = pp.loam.count
-	mp.loam.state = loamAlarmOn // before the signal can come
+	mp.loam.state = loamAlarmOn // before the signal can arrive
 	var when itimerspec
 	when.it_value.setNsec(loamPatience)
 	timer_settime(mp.loam.timer, 0, &when, nil)
 	return true
 }
 
-// loamMakeAlarm makes the timer of a thread.
+// loamMakeAlarm creates the timer of a thread.
 func loamMakeAlarm(mp *m) {
 	var event sigevent
 	event.notify = _SIGEV_THREAD_ID
@@ -173,9 +178,9 @@ func loamMakeAlarm(mp *m) {
 	}
 }
 
-// loamRing is called on the signal stack when the alarm goes off, or a signal has come that
-// may have swallowed it: signals of one number do not queue. It asks the goroutine to give
-// way, as preemptone does; doSigPreempt is called next, and sees to it.
+// loamRing runs on the signal stack. It is called when the alarm has expired, and also for another
+// preemption signal, which may have replaced the alarm's: signals of one number do not queue. It asks the
+// running goroutine to yield, as preemptone does. doSigPreempt is called next and carries that out.
 //
 //go:nowritebarrierrec
 func loamRing() {
@@ -186,19 +191,19 @@ func loamRing() {
 		return
 	}
 	if watch := (pp.loam.unwatched || pp.loam.unpolled) && pp.loam.tick == pp.schedtick; !watch && (!pp.loam.owed || runqempty(pp)) {
-		return // it has vanished, or is about to
+		return // the deferred wake has become unnecessary, or is about to
 	}
 	if pp.loam.count == mp.loam.seen {
 		pp.loam.watch = pp.loam.unwatched
 		curg.preempt = true
 		curg.stackguard0 = stackPreempt
 	}
-	loamSetAlarm(mp, pp) // for a younger debt, and for a goroutine that cannot be stopped here
+	loamSetAlarm(mp, pp) // for a later deferred wake, or because the goroutine may not be preemptible here
 }
 
-// unminit is called when a thread is given up.
+// unminit is called when a thread exits. It deletes the thread's timer.
 //
-// It is nosplit because Go's is.
+// It is nosplit because Go's version is.
 //
 //go:nosplit
 func unminit() {

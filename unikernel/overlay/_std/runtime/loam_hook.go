@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// loamEnter is the way from the door into Loam: it takes the calling goroutine
-// out of its bubble, which loamEnterBubble undoes (loam_bubble.go), or says that
-// it cannot be entered from here.
+// loamEnter enters Loam from package syscall. It removes the calling goroutine from its bubble, which
+// loamEnterBubble undoes (loam_bubble.go). ok is false if Loam cannot be entered at this point
+// (loamOrdinary).
 //
 // It is nosplit because its callers in package syscall are.
 //
@@ -23,9 +23,9 @@ func loamEnter() (bubble unsafe.Pointer, ok bool) {
 	return loamLeaveBubble(), true
 }
 
-// loamEnterWith is loamEnter for a caller with a buffer, whose stack may grow: that
-// leaves less of loamOrdinary to be asked, since elsewhere it would have thrown. onStack
-// reports whether p points into the stack of the calling goroutine.
+// loamEnterWith is loamEnter for a caller with a buffer whose stack may grow. Growing the stack throws in
+// most of the states that loamOrdinary checks, so only two checks remain. onStack reports whether p points
+// into the stack of the calling goroutine.
 //
 //go:linkname loamEnterWith
 func loamEnterWith(p unsafe.Pointer) (bubble unsafe.Pointer, ok, onStack bool) {
@@ -35,10 +35,9 @@ func loamEnterWith(p unsafe.Pointer) (bubble unsafe.Pointer, ok, onStack bool) {
 	return loamLeaveBubble(), true, loamOnStack(p)
 }
 
-// loamOrdinary reports whether a system call made right now may run as ordinary
-// Go code: on a goroutine's own stack, with a P, outside every critical section
-// of the runtime. It is false in the child between fork and exec (BeforeFork
-// raises m.locks), in signal handlers, on system stacks and between
+// loamOrdinary reports whether a system call made right now may run as ordinary Go code. The goroutine must
+// be on its own stack, with a P, outside every critical section of the runtime. That is not so in the child
+// between fork and exec (BeforeFork raises m.locks), in signal handlers, on system stacks, and between
 // entersyscall and exitsyscall.
 //
 // It is nosplit because loamEnter is.
@@ -59,35 +58,44 @@ func loamOnStack(p unsafe.Pointer) bool {
 	return uintptr(p)-gp.stack.lo < gp.stack.hi-gp.stack.lo
 }
 
-// loamAtExit has f called when the program ends by itself: when main returns or
-// by os.Exit, and not by a signal or a panic.
+// loamStackBounds returns the bounds of the calling goroutine's stack. It is nosplit: the result would be
+// stale if the stack moved before the return.
+//
+//go:linkname loamStackBounds
+//go:nosplit
+func loamStackBounds() (lo, hi uintptr) {
+	gp := getg()
+	return gp.stack.lo, gp.stack.hi
+}
+
+// loamAtExit registers f to run when the program exits by itself: when main returns or by os.Exit. A signal
+// or a panic does not run it.
 //
 //go:linkname loamAtExit
 func loamAtExit(f func()) { exithook.Add(exithook.Hook{F: f, RunOnFailure: true}) }
 
-// isSystemGoroutine makes the runtime keep Loam's goroutines to itself, like its
-// own: a program does not find the kernel's in its stack dumps, profiles, bubbles
-// and NumGoroutine, and the deadlock detector does not take them for its. With
-// GOTRACEBACK=system they are in dumps. They are known by the function with which
-// they begin, so Loam's packages start them by go statements of their own.
+// isSystemGoroutine hides Loam's goroutines from the program, as the runtime hides its own. A program does
+// not see them in its stack dumps, profiles, bubbles and NumGoroutine, and the deadlock detector ignores
+// them. With GOTRACEBACK=system they are in stack dumps. They are recognised by their start function, so
+// Loam's packages must start them with go statements of their own.
 func isSystemGoroutine(gp *g, fixed bool) bool {
 	return linuxIsSystemGoroutine(gp, fixed) || !fixed && loamStarted(gp)
 }
 
+// loamStarted reports whether one of Loam's functions started gp.
 func loamStarted(gp *g) bool { return loamNamed(findfunc(gp.startpc)) }
 
-// loamNamed reports whether f is a function of Loam's.
+// loamNamed reports whether f is a function of one of Loam's packages.
 func loamNamed(f funcInfo) bool {
 	return f.valid() && stringslite.HasPrefix(funcname(f), "loam/")
 }
 
-// doInit runs the initialisation of Loam's packages, and of what they import,
-// before that of all others: a program's package may open a socket while it is
-// initialised. The list is in an order that respects imports, so any subset
-// that is closed under imports may go first; loamInitFirst is one.
+// doInit initialises Loam's packages and their imports before all other packages: a program's package may
+// open a socket during its initialisation. The list ts is in an order that respects imports. Any subset
+// that is closed under imports may therefore be initialised first; loamInitFirst is such a subset.
 //
-// A package that Loam imports may be under test, and functions init of its tests use
-// Loam as any program does: they wait until all of Loam's packages are initialised.
+// A package that Loam imports may be under test. The init functions in its test files use Loam as any
+// program does, so they are delayed until all of Loam's packages are initialised.
 func doInit(ts []*initTask) {
 	for _, t := range ts {
 		if t.state == loamInitNone && loamGoesFirst(t) {
@@ -105,14 +113,14 @@ func doInit(ts []*initTask) {
 	linuxDoInit(ts)
 }
 
-// States of an initTask.
+// States of an initTask, as far as doInit distinguishes them.
 const (
 	loamInitNone  = iota // none of its functions has been called
-	loamInitBegun        // not all have
+	loamInitBegun        // some of its functions have been called
 	loamInitDone
 )
 
-// loamInitOwn calls the functions of t that are not of tests.
+// loamInitOwn calls the functions of t that are not in test files.
 func loamInitOwn(t *initTask) {
 	all, own := t.nfns, loamOwnInits(t)
 	if own == 0 {
@@ -126,14 +134,14 @@ func loamInitOwn(t *initTask) {
 	}
 }
 
-// loamInit is function i of t, in the order in which they are called: first, if there is
-// one, that which sets the package's variables, then the functions init by their files.
+// loamInit returns function i of t, in call order. The first function sets the package's variables, if it
+// has any to set. The init functions follow, by file.
 func loamInit(t *initTask, i uint32) func() {
 	p := add(unsafe.Pointer(t), 8+uintptr(i)*goarch.PtrSize)
 	return *(*func())(unsafe.Pointer(&p))
 }
 
-// loamOwnInits is how many functions of t come before the first function init of a test.
+// loamOwnInits returns how many functions of t precede the first init function of a test file.
 func loamOwnInits(t *initTask) uint32 {
 	for i := range t.nfns {
 		pc := abi.FuncPCABIInternal(loamInit(t, i))
@@ -164,13 +172,14 @@ func loamGoesFirst(t *initTask) bool {
 	return lo < len(loamInitFirst) && loamInitFirst[lo] == pkg
 }
 
-// loamBorrowed names the module whose copy the program was built from, as the file
-// that is added to the main package sets it; empty: none.
+// loamBorrowed names the original module if the program was built from a copy of it. The file that is added
+// to the main package sets it. It is empty otherwise.
 //
 //go:linkname loamBorrowed
 var loamBorrowed string
 
-// loamBuildInfo has f correct what runtime/debug.ReadBuildInfo reads.
+// loamBuildInfo replaces the build information that runtime/debug.ReadBuildInfo returns with the result of
+// f.
 //
 //go:linkname loamBuildInfo
 func loamBuildInfo(f func(info, borrowed string) string) { modinfo = f(modinfo, loamBorrowed) }

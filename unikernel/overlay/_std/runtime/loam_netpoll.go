@@ -2,11 +2,10 @@ package runtime
 
 // Readiness of Loam's descriptors without epoll. Read runtime/netpoll.go first.
 //
-// A descriptor of Loam's never meets epoll. netpollopen hands the poll
-// descriptor to Loam, which keeps it beside its own file; whoever makes the
-// file ready then readies the goroutine, with the same steps as netpollready
-// and netpollgoready, on its own goroutine: no event is copied, and no thread
-// waits for it.
+// epoll is not used for descriptors of Loam. netpollopen passes the poll descriptor to Loam, which stores
+// it with its own file. A goroutine of Loam that makes the file ready then readies the waiting goroutine
+// itself, with the same steps as netpollready and netpollgoready. No event is copied, and no thread waits
+// for it.
 
 import (
 	"internal/runtime/atomic"
@@ -14,24 +13,22 @@ import (
 	"unsafe"
 )
 
-// Descriptors of the host meet epoll as ever: those by which Loam itself reaches what it
-// was given, which are loamHostFD more here than there, and those of connections that
-// were handed over, which Loam names when it is asked about its own.
+// Host file descriptors still use the host's epoll. There are two kinds. Descriptors through which Loam
+// itself reaches the host are numbered host number + loamHostFD in the guest. Descriptors of handed-over
+// connections have a number of Loam; loamPollOpen returns their host number.
 const (
 	loamHostFD   = 1 << 24
 	loamHostSpan = 1 << 24
 )
 
-// loamServing is set when Loam serves system calls: until then all descriptors are
-// the host's.
+// loamServing is set when Loam serves system calls. Until then all descriptors are the host's.
 //
 //go:linkname loamServing
 var loamServing bool
 
-// loamPollOpen and loamPollClose tie a poll descriptor to a file of Loam's and
-// untie it. They run on the goroutine that opens or closes the file, which
-// holds no lock of the runtime, and return an errno, or loamHostFD and a descriptor
-// of the host to take in its place.
+// loamPollOpen and loamPollClose attach a poll descriptor to a file of Loam and detach it. They run on the
+// goroutine that opens or closes the file, which holds no lock of the runtime. The result is an errno, or
+// loamHostFD plus a host descriptor to use instead.
 //
 //go:linkname loamPollOpen loam/unikernel/rt.pollOpen
 func loamPollOpen(fd uintptr, pd *pollDesc, seq uintptr) uintptr
@@ -39,6 +36,8 @@ func loamPollOpen(fd uintptr, pd *pollDesc, seq uintptr) uintptr
 //go:linkname loamPollClose loam/unikernel/rt.pollClose
 func loamPollClose(fd uintptr) uintptr
 
+// netpollopen adds a poll descriptor to the poller: to Loam for Loam's descriptors, and to epoll for the
+// host's.
 func netpollopen(fd uintptr, pd *pollDesc) uintptr {
 	if fd-loamHostFD < loamHostSpan {
 		return linuxNetpollopen(fd-loamHostFD, pd)
@@ -55,23 +54,25 @@ func netpollopen(fd uintptr, pd *pollDesc) uintptr {
 	return errno
 }
 
-// loamArrivals is what a poll descriptor has more here, in front: what Linux has told about a
-// connection that was handed over. It grows by two whenever something may have come to
-// be read, and is odd from when on that is, or may be, the end: posix.Arrivals.
+// loamArrivals is a field that the overlay adds at the start of a poll descriptor. It records what Linux
+// has reported about a handed-over connection: posix.Arrivals. The word grows by two whenever new input may
+// have arrived. It is odd once the input has ended or may have ended.
 type loamArrivals struct {
 	word atomic.Uint32
 }
 
-// loamEpollPri is EPOLLPRI: urgent data, in front of which a read comes up short.
+// loamEpollPri is EPOLLPRI: urgent data is queued. A read stops before urgent data and returns less than
+// asked for.
 const loamEpollPri = 0x2
 
-// loamHandedOpen is linuxNetpollopen for a connection that was handed over.
+// loamHandedOpen is linuxNetpollopen for a handed-over connection: it also asks for EPOLLPRI.
 func loamHandedOpen(fd uintptr, pd *pollDesc) uintptr {
 	ev := linux.EpollEvent{Events: linux.EPOLLIN | linux.EPOLLOUT | linux.EPOLLRDHUP | linux.EPOLLET | loamEpollPri}
 	*(*taggedPointer)(unsafe.Pointer(&ev.Data)) = taggedPointerPack(unsafe.Pointer(pd), pd.fdseq.Load())
 	return linux.EpollCtl(epfd, linux.EPOLL_CTL_ADD, int32(fd), &ev)
 }
 
+// netpollclose removes a poll descriptor from where netpollopen has added it.
 func netpollclose(fd uintptr) uintptr {
 	if fd-loamHostFD < loamHostSpan {
 		return linuxNetpollclose(fd - loamHostFD)
@@ -88,16 +89,15 @@ func netpollclose(fd uintptr) uintptr {
 	return errno
 }
 
-// setCrashFD is given a descriptor of the program's to which a crash is to be
-// written. The runtime could only write to one of the host's, so nothing is set.
+// setCrashFD would set the descriptor to which a crash report is written. The runtime could only write to a
+// host descriptor, and fd is the program's, so nothing is set.
 //
 //go:linkname setCrashFD
 func setCrashFD(fd uintptr) uintptr { return ^uintptr(0) }
 
-// loamPollReady says that the file that pollOpen tied to pd, at the time that
-// seq names, may be read, written or both. pd outlives the file (poll
-// descriptors are never given back), and an old seq is ignored. It must be
-// called on an ordinary goroutine.
+// loamPollReady records that the file attached to pd can be read, written or both, and readies the
+// goroutines that wait for it. seq is the use of pd at the time of pollOpen; a stale seq is ignored. pd
+// outlives the file, because poll descriptors are never freed. It must be called on an ordinary goroutine.
 //
 //go:linkname loamPollReady
 func loamPollReady(pdaddr, seq uintptr, read, write bool) {
@@ -122,11 +122,10 @@ func loamPollReady(pdaddr, seq uintptr, read, write bool) {
 	netpollAdjustWaiters(delta)
 }
 
-// loamGoready is goready. If one of Loam's loops readies a goroutine, it leaves it to
-// this thread, which is about to be done with the loop, and wakes no other: waking one
-// takes longer than what the loop has left to do. That holds for one goroutine; if
-// there are more, or if the loop has more to do after all (loamResumed), another thread
-// is to help.
+// loamGoready is goready, with one difference. When one of Loam's loops readies a goroutine, the goroutine
+// runs on this thread after the loop, and no other thread is woken: waking one takes longer than the rest
+// of the loop's turn. Another thread is woken if a second goroutine becomes ready, or if the loop has more
+// to do after all (loamResumed).
 func loamGoready(gp *g) {
 	if !loamStarted(getg()) {
 		goready(gp, 1)
@@ -135,7 +134,7 @@ func loamGoready(gp *g) {
 	systemstack(func() { loamReady(gp) })
 }
 
-// loamReady is ready, without wakep for the first goroutine.
+// loamReady is the runtime's ready, except that it calls wakep only from the second goroutine on.
 func loamReady(gp *g) {
 	status := readgstatus(gp)
 	mp := acquirem() // keeps the P
@@ -159,8 +158,9 @@ func loamReady(gp *g) {
 	releasem(mp)
 }
 
-// loamResumed is called by Loam's loops when they go on after they may have waited. If
-// they have not, what they have readied waits for this thread still.
+// loamResumed is called by Loam's loops when they continue after a point at which they may have blocked. If
+// they have not blocked, goroutines that they have readied still wait for this thread; loamResumed then
+// wakes another thread.
 //
 //go:linkname loamResumed
 func loamResumed() {

@@ -1,22 +1,18 @@
 package runtime
 
-// System calls that assembly of the program's makes itself, and that trap: in a process
-// by the seal (loam/unikernel/seal), in a virtual machine since the instruction is
-// Loam's to serve (loam/kernel: trapped.go). The kernel, Linux's or ours, sends SIGSYS
-// to the thread instead of making the call.
+// Serving system calls that trap: those in a program's own assembly code. In a process the seal traps them
+// (loam/unikernel/seal). In a virtual machine the SYSCALL instruction enters Loam's kernel (loam/kernel:
+// trapped.go). Either kernel sends SIGSYS to the thread instead of serving the call.
 //
-// If the goroutine is where it could be preempted, but for the fact that it is in
-// assembly, it is made to call asyncPreempt, which saves all registers on the
-// goroutine's stack and goes on to asyncPreempt2. There, what was a call is told from
-// a preemption by marks in the two registers that a system call destroys anyway. The
-// goroutine parks; a goroutine of Loam's serves the call, which may take as long as it
-// likes, and no thread is held. While it is parked its stack does not move, and it is
-// scanned conservatively, as that of every goroutine that was preempted: addresses in
-// its registers stay right.
+// If the goroutine could be preempted at this point, except that it is in assembly, the handler makes it
+// call asyncPreempt. asyncPreempt saves all registers on the goroutine's stack and calls asyncPreempt2.
+// Marks in the two registers that a system call destroys anyway (RCX, R11) distinguish a trapped call from
+// a preemption. The goroutine parks, and a goroutine of Loam serves the call. The call may block without
+// holding a thread. While the goroutine is parked its stack does not move and is scanned conservatively, as
+// for every preempted goroutine. So addresses in its registers stay valid.
 //
-// Elsewhere (without a goroutine, without a P, inside the runtime, in assembly that
-// is called by assembly, between entersyscall and exitsyscall) loamRest serves what can
-// be served at once.
+// At other points loamRest serves what can be served at once. These are: no goroutine, no P, inside the
+// runtime, in assembly called by assembly, and between entersyscall and exitsyscall.
 //
 // Read runtime/preempt.go first.
 
@@ -27,21 +23,22 @@ import (
 	"unsafe" // and for go:linkname
 )
 
-// What the kernel says of a trap (sigaction(2)).
+// Values in the kernel's report of a trap (sigaction(2)).
 const (
 	loamSeccomp   = 1          // SYS_SECCOMP
 	loamArchAMD64 = 0xc000003e // AUDIT_ARCH_X86_64
 	loamENOSYS    = 1<<64 - 38
 )
 
-// loamSigsys is siginfo_t of a trap.
+// loamSigsys is the siginfo_t of a trapped call.
 type loamSigsys struct {
-	siginfoFields // si_addr is the instruction after the call
+	siginfoFields // si_addr is the address after the instruction
 	number        int32
 	arch          uint32
 }
 
-// sighandler runs on the signal stack.
+// sighandler handles trapped calls and alarms, and passes other signals to Go's handler. It runs on the
+// signal stack.
 //
 //go:nowritebarrierrec
 func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g) {
@@ -53,7 +50,7 @@ func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g) {
 		if getg().m.loam.state == loamAlarmOn {
 			loamRing()
 		}
-		if info.si_code == _SI_TIMER { // the program is not told
+		if info.si_code == _SI_TIMER { // an alarm: the signal is not delivered to the program
 			doSigPreempt(gp, &sigctxt{info, ctxt})
 			return
 		}
@@ -75,7 +72,7 @@ func loamTrapped(info *loamSigsys, c *sigctxt, gp *g) {
 	}
 }
 
-// loamInterruptible reports whether a goroutine may be made to call asyncPreempt.
+// loamInterruptible reports whether a goroutine at pc and sp may be made to call asyncPreempt.
 func loamInterruptible(gp *g, pc, sp uintptr) bool {
 	mp := gp.m
 	if mp == nil || gp != mp.curg || mp.p == 0 || !canPreemptM(mp) || gp.throwsplit {
@@ -92,31 +89,32 @@ func loamInterruptible(gp *g, pc, sp uintptr) bool {
 	return caller.valid() && caller.flag&abi.FuncFlagAsm == 0
 }
 
+// loamOfRuntime reports whether a function belongs to the runtime, where a goroutine must not be preempted.
 func loamOfRuntime(name string) bool {
 	return stringslite.HasPrefix(name, "runtime.") || stringslite.HasPrefix(name, "internal/runtime/")
 }
 
-// The marks; chance does not make them.
+// The marks in RCX and R11. They are random values that are very unlikely to occur by chance.
 const (
 	loamMarkCX  = 0x1d0a_57a9_c0de_9e37
 	loamMarkR11 = 0xe2f5_a856_3f21_61c8
 )
 
-// loamRegisters is how asyncPreempt saves registers; rules.go checks it.
+// loamRegisters is the layout in which asyncPreempt saves registers; overlay/rules.go checks it.
 type loamRegisters struct {
 	ax, cx, dx, bx, si, di, r8, r9, r10, r11 uintptr
 }
 
-// loamTrap is a goroutine whose call is being served. It lies on its stack.
+// loamTrap describes a goroutine whose call is being served. It lies on that goroutine's stack.
 type loamTrap struct {
-	regs   uintptr // *loamRegisters, further up
+	regs   uintptr // *loamRegisters, further up the stack
 	gp     guintptr
 	bubble *synctestBubble
 	next   uintptr // *loamTrap
 }
 
-// asyncPreempt2 is nosplit, like the function whose place it takes: the stack must
-// not move under asyncPreempt.
+// asyncPreempt2 replaces the runtime's function. It is nosplit like that function: the stack must not move
+// under asyncPreempt.
 //
 //go:nosplit
 //go:nowritebarrierrec
@@ -136,21 +134,19 @@ func asyncPreempt2() {
 	KeepAlive(&t)
 }
 
-// loamTraps are the calls that nobody has taken yet.
+// loamTraps are the trapped calls that loamNextTrap has not returned yet.
 var loamTraps struct {
 	lock    mutex
 	first   uintptr  // *loamTrap
-	waiting guintptr // the goroutine in loamNextTrap, if it waits
+	waiting guintptr // the goroutine parked in loamNextTrap, or 0
 }
 
-// loamServesTraps is set before there is a goroutine that does: until it runs, calls
-// wait for it.
+// loamServesTraps is set before the serving goroutine starts. Calls that trap in between wait for it.
 var loamServesTraps bool
 
-// loamServeTraps says that there will be a goroutine that takes calls. It adds to what
-// the runtime knows of the stack that asyncPreempt takes: asyncPreempt2 here calls the
-// one that was there before. Until then there is room enough in what the runtime adds
-// for return addresses.
+// loamServeTraps enables the serving of trapped calls. It also raises asyncPreemptStack, the stack space
+// that asyncPreempt needs, because asyncPreempt2 here calls the original one. Before that, the space that
+// the runtime reserves for return addresses is enough.
 //
 //go:linkname loamServeTraps
 func loamServeTraps() {
@@ -158,8 +154,8 @@ func loamServeTraps() {
 	asyncPreemptStack += uintptr(funcMaxSPDelta(findfunc(abi.FuncPCABIInternal(linuxAsyncPreempt2)))) + 8
 }
 
-// loamPark parks a goroutine until its call has been served. It runs on g0, and finds
-// the loamTrap in a word that only systems with a C library use.
+// loamPark parks a goroutine until its call has been served. It runs on g0. It receives the loamTrap in
+// m.libcallpc, which only systems with a C library use otherwise.
 func loamPark(gp *g) {
 	t := (*loamTrap)(unsafe.Pointer(gp.m.libcallpc))
 	gp.asyncSafePoint = true
@@ -186,7 +182,7 @@ func loamPark(gp *g) {
 	schedule()
 }
 
-// loamNextTrap waits for a call and returns it. One goroutine may call it.
+// loamNextTrap waits for a trapped call and returns it. Only one goroutine may call it.
 //
 //go:linkname loamNextTrap
 func loamNextTrap() (trap uintptr) {
@@ -202,7 +198,7 @@ func loamNextTrap() (trap uintptr) {
 	}
 }
 
-// loamTrapCall is the number and the arguments of a call.
+// loamTrapCall returns the number and the arguments of a trapped call.
 //
 //go:linkname loamTrapCall
 func loamTrapCall(trap uintptr) (number, a1, a2, a3, a4, a5, a6 uintptr) {
@@ -210,7 +206,7 @@ func loamTrapCall(trap uintptr) (number, a1, a2, a3, a4, a5, a6 uintptr) {
 	return r.ax, r.di, r.si, r.dx, r.r10, r.r8, r.r9
 }
 
-// loamTrapReturn has a call return, with what the kernel would leave in RAX.
+// loamTrapReturn makes a trapped call return result, the value that the kernel would leave in RAX.
 //
 //go:linkname loamTrapReturn
 func loamTrapReturn(trap, result uintptr) {

@@ -1,61 +1,58 @@
 package syscall
 
-// The door between a program and Loam. Syscall, Syscall6, RawSyscall and
-// RawSyscall6 come here first; the functions of the toolchain are still there,
-// under names that begin with linux.
+// The hook between a program and Loam. Syscall, Syscall6, RawSyscall and RawSyscall6 are replaced by the
+// functions below. The toolchain's own functions still exist under names that begin with linux.
 //
-// The door stands before entersyscall. A call that Loam serves is an ordinary
-// call of an ordinary Go function on the same goroutine: it may block, which
-// parks the goroutine and holds no thread.
+// The hook runs before entersyscall. A call that Loam serves is an ordinary Go call on the same goroutine:
+// if it blocks, it parks the goroutine and holds no thread.
 //
-// All of this is nosplit. The arguments are uintptrs, some of them addresses of
-// the caller's stack; were the stack moved here, they would be wrong. loamCall
-// turns those that are addresses into pointers before it calls anything that
-// may grow the stack.
+// All of this is nosplit. The arguments are uintptrs, and some of them are addresses on the caller's stack.
+// If the stack moved here, these addresses would be stale. loamCall encodes them relative to the stack
+// before it calls anything that may grow the stack.
 
 import "unsafe" // and for go:linkname
 
-// Descriptors of the host are hostFD more here than there; the program knows none
-// of them, but Loam's own links and streams do. Linux hands out the lowest number
-// that is free, and Loam does as well, so neither gets that far.
+// A descriptor of the host is numbered in the guest as its host number plus loamHostFD. The program knows
+// none of them; Loam's own links and streams use them. Linux and Loam both hand out the lowest free number,
+// so neither reaches loamHostFD by itself.
 const (
 	loamHostFD   = 1 << 24
 	loamHostSpan = 1 << 24
 )
 
-// Whose a call is, by its number: see posix.Takes.
+// Owners of a system call, by its number. unikernel/rt/start.go sets them from the table of calls
+// (posix/call).
 const (
-	loamHost    = 0 // the host's
-	loamFirstFD = 1 // Loam's, unless its first argument is a descriptor of the host
-	loamOurs    = 2 // Loam's
+	loamHost    = 0 // the host
+	loamFirstFD = 1 // Loam, unless the first argument is a descriptor of the host
+	loamOurs    = 2 // Loam
 )
 
-// loamCalls holds one of the constants above for each system call; the last stands
-// for all that are higher. All are the host's until Loam has started.
+// loamCalls holds the owner of each system call. The last entry stands for all higher numbers. The host
+// owns every call until Loam has started.
 var loamCalls [512]uint8
 
-// loamServe opens the door. It is called once, before any code of the program.
+// loamServe installs the table of owners. It is called once, before any code of the program runs.
 //
 //go:linkname loamServe
 func loamServe(calls *[512]uint8) { loamCalls = *calls }
 
-// Loam calls the host past the door by this.
+// Loam uses linuxSyscall6 to call the host without passing the hook.
 //
 //go:linkname linuxSyscall6
 
-// loamCall serves a call.
+// loamCall serves a system call of Loam.
 //
 //go:linkname loamCall loam/unikernel/rt.call
 func loamCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr)
 
-// loamEnter and loamEnterBubble are in package runtime: into Loam, unless this
-// is no place for it, and back.
+// loamEnter and loamEnterBubble are in package runtime. loamEnter enters Loam: ok is false if no Go code
+// may run at this point. loamEnterBubble undoes it.
 func loamEnter() (bubble unsafe.Pointer, ok bool)
 func loamEnterBubble(bubble unsafe.Pointer)
 
-// loamAsk asks loamCall, outside of any bubble of testing/synctest. Where no Go
-// code may run (runtime/loam_hook.go), there are no calls of Loam's: ENOSYS. It is
-// nosplit because its callers are.
+// loamAsk runs loamCall outside of any testing/synctest bubble. Where no Go code may run
+// (runtime/loam_hook.go), it returns ENOSYS. It is nosplit because its callers are.
 //
 //go:nosplit
 func loamAsk(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
@@ -70,8 +67,8 @@ func loamAsk(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 	return r1, errno
 }
 
-// loamWhose says whose a call is, and what its first argument is there. It is what
-// every system call of the program pays.
+// loamWhose reports whether Loam owns a call, and returns the first argument as the owner numbers it. Every
+// system call of the program pays its cost. It is nosplit because its callers are.
 //
 //go:nosplit
 func loamWhose(trap, a1 uintptr) (ours bool, first uintptr) {
@@ -82,9 +79,9 @@ func loamWhose(trap, a1 uintptr) (ours bool, first uintptr) {
 	return whose != loamHost, a1
 }
 
-// loamSecond is the second result: Linux leaves the register as it was, with the third
-// argument, and there are programs that look (mremap in Badger). It is nosplit because
-// its callers are.
+// loamSecond returns the second result of a system call. Linux leaves its register (RDX) unchanged, with
+// the third argument in it, and some programs read it (mremap in Badger). It is nosplit because its callers
+// are.
 //
 //go:nosplit
 func loamSecond(a3, errno uintptr) uintptr {

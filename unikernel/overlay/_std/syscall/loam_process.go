@@ -1,19 +1,19 @@
 package syscall
 
-// What the toolchain's own syscall package does past the door.
+// Functions of package syscall that do not pass through the hook in the toolchain's version.
 
-// forkExec would start another program. There is one here: what this one is linked
-// with is its kernel, and a copy of it would be a second.
+// forkExec would start another program, which Loam does not support: it fails with ENOSYS. The program is
+// linked with its kernel, so a copy of the process would be a second kernel.
 func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error) { return 0, ENOSYS }
 
-// Umask is a call that cannot fail; the toolchain's goes straight to the host.
+// Umask is umask(2), which cannot fail. The toolchain's version calls the host directly.
 func Umask(mask int) (oldmask int) {
 	old, _, _ := RawSyscall(SYS_UMASK, uintptr(mask), 0, 0)
 	return int(old)
 }
 
-// AllThreadsSyscall changes what Linux keeps for each thread. Loam keeps nothing
-// for threads, so once is enough, unless the call is the host's.
+// AllThreadsSyscall makes a system call on every thread. Loam keeps no state per thread, so a call that
+// Loam serves is made once.
 //
 //go:uintptrescapes
 func AllThreadsSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno) {

@@ -1,14 +1,13 @@
 package syscall
 
-// Read and write by a way of their own. Programs make no calls more often, and these
-// need nothing of the door: their arguments are a number and a slice, which may move
-// with the stack. So there is neither a table of calls nor a function of this package
-// between a program and its file.
+// Fast paths for read and write, which programs call most. They do not need the hook: their arguments are a
+// number and a slice, and a slice moves with the stack. So neither the table of calls nor a function of
+// this package stands between a program and its file.
 
 import _ "unsafe" // for go:linkname
 
-// read and write are read(2) and write(2), of Loam's descriptors and of the host's. Both
-// keep the slice to themselves, and nothing of it after they have returned.
+// read and write are read(2) and write(2), for descriptors of Loam and of the host. Neither lets p escape
+// or keeps a part of it after it returns.
 //
 //go:linkname read loam/unikernel/rt.read
 //go:noescape
@@ -18,7 +17,7 @@ func read(fd int, p []byte) (n int, err error)
 //go:noescape
 func write(fd int, p []byte) (n int, err error)
 
-// They go to these for descriptors of the host, and before Loam has started.
+// read and write use these functions for descriptors of the host, and before Loam has started.
 //
 //go:linkname linuxRead
 //go:linkname linuxWrite

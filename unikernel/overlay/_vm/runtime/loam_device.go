@@ -1,9 +1,9 @@
 package runtime
 
-// Interrupts of devices, as the goroutine sees them that serves all of them: a set
-// of bits which the kernel sets, and a place where that goroutine waits until one
-// is set. The kernel then wakes the poller, which finds that goroutine ready, as
-// it finds those whose files are ready: no thread waits for interrupts alone.
+// Interrupts of devices, as seen by the goroutine that serves all of them. The kernel sets a bit per
+// interrupt, and the goroutine parks until a bit is set. The kernel then wakes the poller. The poller
+// returns that goroutine, as it returns goroutines whose files are ready, so no thread waits for interrupts
+// alone.
 
 import (
 	"internal/runtime/atomic"
@@ -11,12 +11,12 @@ import (
 	"unsafe"
 )
 
-// loamGate stands in the place of SYSCALL instructions, in other packages too.
+// loamGate replaces SYSCALL instructions, in other packages too.
 //
 //go:linkname loamGate
 func loamGate()
 
-// loamCall asks the kernel for what Linux does not have.
+// loamCall makes a call of Loam's kernel that Linux does not have.
 //
 //go:linkname loamCall
 func loamCall(number, a, b uintptr) (result, errno uintptr) {
@@ -24,20 +24,19 @@ func loamCall(number, a, b uintptr) (result, errno uintptr) {
 	return result, errno
 }
 
-// loamCallPoll is loam/kernel.CallPoll.
+// loamCallPoll is the call number loam/kernel.CallPoll.
 const loamCallPoll = 0x1007
 
-// loamRung has the bits of interrupts that have come. The kernel sets them.
+// loamRung holds one bit for each interrupt that has arrived. The kernel sets the bits.
 //
 //go:linkname loamRung loam/kernel.Rung
 var loamRung uint64
 
-// loamAwaiting is the goroutine that waits in loamAwaitInterrupts, or 0. The
-// collector does not know of it; no g is ever freed.
+// loamAwaiting is the goroutine parked in loamAwaitInterrupts, or 0. The collector does not see it; that is
+// safe because no g is ever freed.
 var loamAwaiting uintptr
 
-// loamAwaitInterrupts waits until there are bits, and takes them. One goroutine
-// may call it.
+// loamAwaitInterrupts waits until bits are set, clears and returns them. Only one goroutine may call it.
 //
 //go:linkname loamAwaitInterrupts
 func loamAwaitInterrupts() uint64 {
@@ -49,14 +48,14 @@ func loamAwaitInterrupts() uint64 {
 	}
 }
 
-// loamParkOnKernel reports whether the goroutine stays where it is: bits may have been set
-// since it looked.
+// loamParkOnKernel reports whether the goroutine stays parked. It does not if a bit has been set since the
+// goroutine looked.
 func loamParkOnKernel(gp *g, _ unsafe.Pointer) bool {
 	atomic.Storeuintptr(&loamAwaiting, uintptr(unsafe.Pointer(gp)))
 	return atomic.Load64(&loamRung) == 0 || !atomic.Casuintptr(&loamAwaiting, uintptr(unsafe.Pointer(gp)), 0)
 }
 
-// loamPollInterrupts has idle threads wait in the poller, from now on.
+// loamPollInterrupts makes idle threads wait in the poller, from now on.
 //
 //go:linkname loamPollInterrupts
 func loamPollInterrupts() {
@@ -64,15 +63,14 @@ func loamPollInterrupts() {
 	netpollAdjustWaiters(1)
 }
 
-// netpoll takes the place of Go's: it waits for netpollBreak and for interrupts, and
-// finds the goroutine that waits for these. The delay is as there: in nanoseconds;
-// negative: for ever; 0: not at all, and then the kernel need not be asked. Nothing else
-// is ever in the poller's set.
+// netpoll replaces Go's. It waits for netpollBreak and for interrupts, and returns the goroutine that waits
+// for interrupts. delay is in nanoseconds as in Go's. A negative delay waits forever. Zero does not wait,
+// and does not call the kernel. The poller of a virtual machine has no other members.
 func netpoll(delay int64) (gList, int32) {
 	var list gList
 	if delay != 0 {
-		// As in Go's, who breaks from here on and finds the signal set has somebody to
-		// look again: us.
+		// As in Go's version: a netpollBreak that finds the signal set from here on relies on this thread
+		// to look again.
 		if broken, _ := loamCall(loamCallPoll, uintptr(delay), 0); broken == 1 {
 			netpollWakeSig.Store(0)
 		}

@@ -8,10 +8,11 @@
 // ordinary Go that allocates nothing. It returns the frame to go on with, which
 // may be another thread's.
 //
-// GS always points to the CPU's own structure, loam/kernel.cpu. Interrupts
+// In ring 0 GS points to the CPU's own structure, loam/kernel.cpu. Interrupts
 // switch to the stack that entry 1 of the CPU's interrupt stack table names: the
 // end of the thread's frame while a thread runs, and another place while the
-// kernel does, so that a fault of the kernel's own destroys nothing.
+// kernel does, so that a fault of the kernel's own destroys nothing. What comes from ring 3
+// goes to loam_user_amd64.s.
 
 #include "go_asm.h"
 #include "textflag.h"
@@ -25,6 +26,7 @@
 #define cpu_ist1	(48+0x24)
 #define cpu_claimed	152
 #define cpu_dozes	156
+#define cpu_user	208
 
 // The general registers of an amd64.Frame, from the last to the first.
 #define PUSH_REGISTERS \
@@ -43,6 +45,11 @@
 // Of loam/arch/amd64.Frame.
 #define frameSize	176
 #define frame_vector	120
+#define frame_cs	144
+
+// Of loam/kernel/user.page; see loam_user_amd64.s.
+#define page_live	224
+#define page_vector	256
 
 #define selectorCode	8
 #define selectorData	16
@@ -155,6 +162,8 @@ TEXT runtime·loamExit(SB),NOSPLIT|NOFRAME,$0
 // such an instruction expects to find the vector registers again. The way back is
 // that of all frames, IRET: SYSRET goes to ring 3.
 TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
+	TESTQ	CX, CX
+	JPL	user	// programs in ring 3 have the lower half
 	MOVQ	SP, cpu_scratch(GS)
 	MOVQ	cpu_frameEnd(GS), SP
 	PUSHQ	$selectorData
@@ -165,6 +174,8 @@ TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	$0
 	PUSHQ	$vectorSyscall
 	JMP	trap<>(SB)
+user:
+	JMP	runtime·loamUserCall(SB)
 
 // call goes on from loamGate, with the registers as the SYSCALL instruction leaves
 // them.
@@ -179,12 +190,16 @@ TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	$0
 	PUSHQ	$vectorCall
 	PUSH_REGISTERS
-	JMP	serve<>(SB)
+	JMP	runtime·loamServe(SB)
 
 // trap goes on from loamVectors and loamTrap: the vector is on the stack.
 TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	CLD
+	TESTB	$3, frame_cs(SP)
+	JEQ	kernel
+	JMP	runtime·loamUserTrap(SB)
+kernel:
 
 	// Is this the frame of a thread?
 	MOVQ	cpu_frameEnd(GS), AX
@@ -200,13 +215,13 @@ TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	MOVL	$-1, AX
 	MOVL	$-1, DX
 	XSAVE64	(DI)
-	JMP	serve<>(SB)
+	JMP	runtime·loamServe(SB)
 old:
 	FXSAVE64	(DI)
-	JMP	serve<>(SB)
+	JMP	runtime·loamServe(SB)
 
-// serve is the way to loam/kernel.Enter.
-TEXT serve<>(SB),NOSPLIT|NOFRAME,$0
+// loamServe is the way to loam/kernel.Enter.
+TEXT runtime·loamServe(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	cpu_crashEnd(GS), AX
 	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	SP, BX
@@ -227,6 +242,15 @@ TEXT leave<>(SB),NOSPLIT|NOFRAME,$0
 	JEQ	general
 	CMPB	loam∕kernel·haveXSave(SB), $0
 	JEQ	old
+	MOVQ	cpu_user(GS), CX
+	TESTQ	CX, CX
+	JEQ	free
+	MOVL	$1, AX	// the x87, which a context has here
+	XORL	DX, DX
+	XSAVE64	page_vector(CX)
+	MOVL	$0, page_live(CX)
+	MOVQ	$0, cpu_user(GS)
+free:
 	MOVL	$-1, AX
 	MOVL	$-1, DX
 	XRSTOR64	(BX)
@@ -282,6 +306,19 @@ TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
 	CALL	loam∕kernel·Fatal<ABIInternal>(SB)
 	HLT
 	JMP	-1(PC)
+
+// last is for exceptions that end the machine. They may come before or after the exchange
+// of GS with that of a program in ring 3, so the address of loam/kernel.cpu comes from their
+// stack: see crashRoom in kernel/stack.go.
+TEXT last<>(SB),NOSPLIT|NOFRAME,$0
+	PUSH_REGISTERS
+	CLD
+	MOVQ	frameSize(SP), AX
+	MOVQ	AX, DX
+	SHRQ	$32, DX
+	MOVL	$0xc0000101, CX	// the base of GS
+	WRMSR
+	JMP	crash<>(SB)
 
 // loamIdle is what a CPU does when no thread wants it. It enters at the HLT with
 // interrupts off: STI lets them in only behind the next instruction, so none is
@@ -349,13 +386,29 @@ wait:
 	PCALIGN	$16; \
 	PUSH(n); \
 	JMP	trap<>(SB)
+#define VECTOR_LAST(n) \
+	PCALIGN	$16; \
+	PUSH(0); \
+	PUSH(n); \
+	JMP	last<>(SB)
+#define VECTOR_LAST_WITH_CODE(n) \
+	PCALIGN	$16; \
+	PUSH(n); \
+	JMP	last<>(SB)
 #define VECTORS_8(n) \
 	VECTOR(n+0); VECTOR(n+1); VECTOR(n+2); VECTOR(n+3); \
 	VECTOR(n+4); VECTOR(n+5); VECTOR(n+6); VECTOR(n+7)
 
 TEXT loamVectors<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
-	VECTORS_8(0)
-	VECTOR_WITH_CODE(8)
+	VECTOR(0)
+	VECTOR(1)
+	VECTOR_LAST(2)
+	VECTOR(3)
+	VECTOR(4)
+	VECTOR(5)
+	VECTOR(6)
+	VECTOR(7)
+	VECTOR_LAST_WITH_CODE(8)
 	VECTOR(9)
 	VECTOR_WITH_CODE(10)
 	VECTOR_WITH_CODE(11)
@@ -365,7 +418,7 @@ TEXT loamVectors<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	VECTOR(15)
 	VECTOR(16)
 	VECTOR_WITH_CODE(17)
-	VECTOR(18)
+	VECTOR_LAST(18)
 	VECTOR(19)
 	VECTOR(20)
 	VECTOR_WITH_CODE(21)

@@ -72,6 +72,10 @@ TEXT loam∕arch∕amd64·ReadCR2<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	CR2, AX
 	RET
 
+TEXT loam∕arch∕amd64·ReadCR3<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	CR3, AX
+	RET
+
 TEXT loam∕arch∕amd64·WriteCR3<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	AX, CR3
 	RET
@@ -132,11 +136,23 @@ TEXT loam∕arch∕amd64·LoadTask<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	LTR	AX
 	RET
 
+// The assembler has no LLDT.
+TEXT loam∕arch∕amd64·LoadLocal<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	BYTE $0x0f; BYTE $0x00; BYTE $0xd0	// LLDT AX
+	RET
+
 TEXT loam∕arch∕amd64·Timestamp<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	LFENCE
 	RDTSC
 	SHLQ	$32, DX
 	ORQ	DX, AX
+	RET
+
+TEXT loam∕arch∕amd64·XSave<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	AX, CX
+	MOVL	BX, AX
+	XORL	DX, DX
+	XSAVE64	(CX)
 	RET
 
 TEXT loam∕arch∕amd64·Random<ABIInternal>(SB),NOSPLIT|NOFRAME,$0

@@ -2,17 +2,16 @@ package runtime
 
 import _ "unsafe" // for go:linkname
 
-// loamEmulated says that each instruction is emulated. The kernel sets it, before the
-// runtime begins.
+// loamEmulated is set if each instruction is emulated. The kernel sets it before the runtime starts.
 //
 //go:linkname loamEmulated loam/kernel.Emulated
 var loamEmulated bool
 
-// procyield is what a loop does that waits for another CPU. An emulator leaves its
-// translated code for each PAUSE, takes its locks, and comes back: a microsecond or more
-// for what is meant to be some dozens of nanoseconds. There it counts.
+// procyield is the pause in a loop that waits for another CPU. For each PAUSE, an emulator leaves its
+// translated code, takes its locks and returns. That takes a microsecond or more, instead of some dozens of
+// nanoseconds. Under emulation procyield therefore counts instead.
 //
-// It is nosplit because Go's is: its callers are.
+// It is nosplit because Go's version is, whose callers are.
 //
 //go:linkname procyield
 //go:nosplit
@@ -21,7 +20,7 @@ func procyield(cycles uint32) {
 		linuxProcyield(cycles)
 		return
 	}
-	const each = 8 // steps for a PAUSE: as many nanoseconds, or a few times that
+	const each = 8 // steps per PAUSE; a step takes about a nanosecond or a few
 	for range cycles * each {
 	}
 }

@@ -2,15 +2,15 @@ package runtime
 
 import _ "unsafe" // for go:linkname
 
-// loamSymbol is the function that an instruction belongs to, and where its source
-// is; empty if it is none. frameless: it has nothing on the stack there, so the stack
-// begins with where it returns to. It only reads tables of the program's file, so that the
-// kernel can ask when nothing else works any more.
+// loamSymbol returns the function that contains pc, and its source position. They are empty if there is
+// none. frameless means that the function has nothing on the stack at pc, so the top of the stack is its
+// return address. It only reads tables of the executable, so the kernel can use it when nothing else works
+// any more.
 //
 //go:linkname loamSymbol
 func loamSymbol(pc uintptr) (name, file string, line int, frameless bool) {
 	if gp := getg(); gp.m == nil {
-		setMNoWB(&gp.m, &m0) // the kernel's g has none, and the tables have a cache for each
+		setMNoWB(&gp.m, &m0) // the kernel's g has no M, and each M has a cache for the tables
 	}
 	f := findfunc(pc)
 	if !f.valid() {

@@ -1,11 +1,11 @@
 package runtime
 
-// Calls that have trapped where no goroutine can wait for an answer (loam_trap.go), in
-// a virtual machine: the kernel is asked, which does not know of files.
+// Trapped calls at points where no goroutine can wait for a result (loam_trap.go), in a virtual machine.
+// Loam's kernel serves them; it has no files.
 
 import "internal/runtime/syscall/linux"
 
-// loamRest serves a call at once.
+// loamRest serves such a call at once.
 //
 //go:nowritebarrierrec
 func loamRest(c *sigctxt) {

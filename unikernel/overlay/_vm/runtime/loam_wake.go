@@ -5,23 +5,23 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// loamHeld is not 0 while the kernel has a thread wait for the CPU that woke it, though
-// another CPU is idle: loam/kernel.shareWork says why. The kernel sets it.
+// loamHeld is not 0 while the kernel makes a thread wait for the CPU that woke it although another CPU is
+// idle. The reason is given at loam/kernel.shareWork. The kernel sets it.
 //
 //go:linkname loamHeld loam/kernel.Held
 var loamHeld uint32
 
-// loamAlarmClock is the clock of the alarms of threads (loam_debt.go): the thread's own time
-// on a CPU, so that none wakes a CPU which has become idle.
+// loamAlarmClock is the clock of the threads' alarms (loam_debt.go): the thread's CPU time. An alarm then
+// never wakes a CPU that has become idle.
 const loamAlarmClock = _CLOCK_THREAD_CPUTIME_ID
 
-// loamCallShare is loam/kernel.CallShare.
+// loamCallShare is the call number loam/kernel.CallShare.
 const loamCallShare = 0x1008
 
-// loamWoken is called when Go's rules for waking a thread have been followed. It adds what
-// the kernel cannot see: whether there is more to do than this P will come to shortly, a
-// few goroutines that hand something on to one another. Then the thread is not held back.
-// One that is runs after loam/kernel.patience at the latest.
+// loamWoken is called after Go's rules for waking a thread have been followed. It reports to the kernel
+// what the kernel cannot see: this P has more goroutines queued than a few that pass work to one another,
+// so it will not run them soon. The kernel then stops holding the thread back. A held thread runs after
+// loam/kernel.patience at the latest.
 func loamWoken() {
 	if atomic.Load(&loamHeld) == 0 {
 		return
@@ -32,10 +32,10 @@ func loamWoken() {
 	}
 }
 
-// loamOwes says that wakes may be owed here (loam_debt.go): in a machine the kernel has
-// a thread wait instead, which sees what all CPUs do.
+// loamOwes disables deferred wakes (loam_debt.go) on this platform. In a machine the kernel delays the
+// thread instead, because the kernel sees what all CPUs do.
 const loamOwes = false
 
-// loamPatience is for how long the alarm is set, in nanoseconds: as long as the runtime's
-// monitor, for whose sake alone it is there, lets a goroutine run.
+// loamPatience is the delay of the alarm, in nanoseconds. Here the alarm only replaces the runtime's
+// monitor, which lets a goroutine run for the same time.
 const loamPatience = 10e6

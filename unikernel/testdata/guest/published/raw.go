@@ -220,6 +220,16 @@ func blocking(c *net.TCPConn) error {
 func level(c *net.TCPConn) error { return byEpoll(c, 0) }
 func edge(c *net.TCPConn) error  { return byEpoll(c, 1<<31) }
 
+// waitEpoll is epoll_wait(2). It starts again after a signal: the Go runtime preempts threads by signals, and
+// Linux does not restart this call.
+func waitEpoll(set int, events []syscall.EpollEvent, ms int) (int, error) {
+	for {
+		if n, err := syscall.EpollWait(set, events, ms); err != syscall.EINTR {
+			return n, err
+		}
+	}
+}
+
 func byEpoll(c *net.TCPConn, mode uint32) error {
 	fd, err := take(c)
 	if err != nil {
@@ -236,21 +246,21 @@ func byEpoll(c *net.TCPConn, mode uint32) error {
 		return err
 	}
 	events := make([]syscall.EpollEvent, 4)
-	if n, err := syscall.EpollWait(set, events, 20); n != 0 || err != nil {
+	if n, err := waitEpoll(set, events, 20); n != 0 || err != nil {
 		return fmt.Errorf("events before there are any: %d, %v", n, err)
 	}
 	for round := range 3 {
 		if _, err := syscall.Write(fd, []byte("go\n")); err != nil {
 			return err
 		}
-		if n, err := syscall.EpollWait(set, events, int(patience/time.Millisecond)); n != 1 || err != nil || events[0].Fd != 7 || events[0].Events != syscall.EPOLLIN {
+		if n, err := waitEpoll(set, events, int(patience/time.Millisecond)); n != 1 || err != nil || events[0].Fd != 7 || events[0].Events != syscall.EPOLLIN {
 			return fmt.Errorf("round %d: %d, %v, %+v", round, n, err, events[0])
 		}
 		want := 1 // what is not read is told again, or is not
 		if mode != 0 {
 			want = 0
 		}
-		if n, err := syscall.EpollWait(set, events, 20); n != want || err != nil {
+		if n, err := waitEpoll(set, events, 20); n != want || err != nil {
 			return fmt.Errorf("round %d, again: %d, %v", round, n, err)
 		}
 		if n, err := syscall.Read(fd, make([]byte, 100)); n != 5 || err != nil {
@@ -258,7 +268,7 @@ func byEpoll(c *net.TCPConn, mode uint32) error {
 		}
 	}
 	syscall.Write(fd, []byte("end\n"))
-	if n, err := syscall.EpollWait(set, events, int(patience/time.Millisecond)); n != 1 || err != nil || events[0].Events != syscall.EPOLLIN|syscall.EPOLLRDHUP {
+	if n, err := waitEpoll(set, events, int(patience/time.Millisecond)); n != 1 || err != nil || events[0].Events != syscall.EPOLLIN|syscall.EPOLLRDHUP {
 		return fmt.Errorf("the end: %d, %v, %#x", n, err, events[0].Events)
 	}
 	return nil
@@ -279,8 +289,12 @@ func poll(c *net.TCPConn) error {
 	defer syscall.Close(fd)
 	p := pollFD{fd: int32(fd), events: 1} // POLLIN
 	wait := func(ms int) (uintptr, syscall.Errno) {
-		n, _, errno := syscall.Syscall(syscall.SYS_POLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(ms))
-		return n, errno
+		for {
+			n, _, errno := syscall.Syscall(syscall.SYS_POLL, uintptr(unsafe.Pointer(&p)), 1, uintptr(ms))
+			if errno != syscall.EINTR { // Linux does not restart poll after a signal
+				return n, errno
+			}
+		}
 	}
 	if n, errno := wait(20); n != 0 || errno != 0 {
 		return fmt.Errorf("before there is anything: %d, %v", n, errno)

@@ -1,17 +1,15 @@
 package poll
 
-// Reads and writes of files that keep nobody waiting: regular files of Loam's tree, and
-// devices such as /dev/null.
+// Fast reads and writes of files that never block: regular files of Loam's tree, and devices such as
+// /dev/null. They bypass the lock of the FD. The lock has three purposes, and these files do not need it
+// for any of them:
+// - It serialises writes. The file below has a lock of its own for that.
+// - It unblocks callers when the FD is closed. No caller of these files blocks.
+// - It keeps the descriptor number from being reused during a call. A call here names its open file, and
+//   fails if the number refers to another file by then. On Linux, too, Close does not wait for calls on a
+//   blocking FD: such a call happens before Close, or fails.
 //
-// The lock of an FD does for a file what such a file does for itself. It has writes take
-// turns: the file below has a lock for that. It unblocks who waits when the FD is closed:
-// nobody waits. It keeps the number of the descriptor from being given to another file
-// while a call is under way: a call names its file, and is refused when the number leads
-// elsewhere. Close does not wait for calls of a blocking FD on Linux either; one that is
-// under way then comes before it, or fails.
-//
-// All else, errors and what is left of a write that came up short included, goes the way
-// of the toolchain.
+// Everything else uses the toolchain's functions, including errors and the remainder of a partial write.
 
 import (
 	"internal/asan"
@@ -20,13 +18,13 @@ import (
 	"unsafe" // and for go:linkname
 )
 
-// loamFile is what an FD has more here.
+// loamFile is a field that the overlay adds to an FD.
 type loamFile struct {
-	open unsafe.Pointer // names the open file; nil if it may keep its callers waiting
+	open unsafe.Pointer // handle of the open file; nil if its calls may block
 }
 
-// loamImmediate names the open file of a descriptor, or returns nil. The others return
-// the number of bytes, or -1 when they have done nothing. They keep p to themselves.
+// loamImmediate returns the handle of a descriptor's open file, or nil if its calls may block. The four
+// functions below return the number of bytes, or -1 if they have done nothing. They do not let p escape.
 //
 //go:linkname loamImmediate loam/unikernel/rt.immediate
 func loamImmediate(fd int) unsafe.Pointer
@@ -47,10 +45,10 @@ func loamReadAt(open unsafe.Pointer, fd int, p []byte, off int64) int
 //go:noescape
 func loamWriteAt(open unsafe.Pointer, fd int, p []byte, off int64) int
 
-// loamWatched is set where package syscall tells a sanitizer of each read and write.
+// loamWatched is set in builds where package syscall reports each read and write to a sanitizer.
 const loamWatched = race.Enabled || msan.Enabled || asan.Enabled
 
-// Init initializes the FD, as it says at linuxInit.
+// Init initializes the FD as linuxInit documents, and stores the handle for the fast path.
 func (fd *FD) Init(net string, pollable bool) error {
 	err := fd.linuxInit(net, pollable)
 	if !loamWatched && fd.isBlocking != 0 {

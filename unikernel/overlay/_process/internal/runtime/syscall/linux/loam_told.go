@@ -1,11 +1,11 @@
 package linux
 
-// loamTold is in package runtime.
+// loamTold records the events of handed-over connections. It is in package runtime.
 //
 //go:noescape
 func loamTold(events []EpollEvent)
 
-// EpollWait is linuxEpollWait, and has what it tells taken down.
+// EpollWait is linuxEpollWait, and passes the events to loamTold.
 func EpollWait(epfd int32, events []EpollEvent, maxev, waitms int32) (n int32, errno uintptr) {
 	n, errno = linuxEpollWait(epfd, events, maxev, waitms)
 	if errno == 0 {

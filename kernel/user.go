@@ -1,0 +1,157 @@
+package kernel
+
+import (
+	"sync/atomic"
+
+	"loam/abi/linux"
+	"loam/arch/amd64"
+	"loam/boot"
+	"loam/kernel/space"
+)
+
+// Services of the core for package kernel/user, which runs threads in ring 3: physical pages, roots of address
+// spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
+
+// CanRunUser reports whether the CPU has the features that ring 3 requires: XSAVE, FSGSBASE and NX.
+func CanRunUser() bool { return have.XSave && have.FSGSBase && have.NoExecute }
+
+// VectorSize returns the size of the vector registers in the format of XSAVE, in bytes.
+func VectorSize() int { return int(xsaveSize) }
+
+// SavesVectors reports whether XSAVE saves all vector registers of ring 3. Otherwise XSAVE saves only the x87
+// state, and moves save the SSE and AVX registers.
+func SavesVectors() bool { return userVectors == vectorsAll }
+
+// VectorComponents returns the components of the vector registers, as bits of XCR0.
+func VectorComponents() uint64 { return xsaveComponents }
+
+// userCall serves the calls from CallTake to CallSave. It returns ENOSYS for any other number.
+func userCall(c *cpu, f *amd64.Frame) int64 {
+	switch f.AX {
+	case CallTake:
+		return takePages(f.DI, f.SI)
+	case CallGive:
+		return givePages(f.DI, f.SI)
+	case CallSpace:
+		return newRoot()
+	case CallFlush:
+		if f.DI>>c.number&1 != 0 {
+			flushAll()
+		}
+		flushOthers(f.DI, f.SI != 0)
+		return 0
+	case CallRetire:
+		retire(c, f.DI)
+		return 0
+	case CallSave:
+		if f.DI == uint64(c.number) {
+			c.save()
+		} else if f.DI < uint64(cpuCount) {
+			flushOthers(1<<f.DI, true)
+		}
+		return 0
+	case CallKick:
+		if f.DI < uint64(cpuCount) {
+			cpus[f.DI].kick()
+		}
+		return 0
+	}
+	return -int64(linux.ENOSYS)
+}
+
+// takePages fills an array with the addresses of free pages, which are not zeroed. It returns the number of pages,
+// fewer than count if memory runs out.
+func takePages(addr, count uint64) int64 {
+	if count > 1<<16 || !touch(addr, count*8, space.Write) {
+		return -int64(linux.EFAULT)
+	}
+	for i := range count {
+		pa, ok := frames.Take()
+		if !ok {
+			return int64(i)
+		}
+		*word(addr + i*8) = pa
+	}
+	return int64(count)
+}
+
+// givePages frees an array of pages.
+func givePages(addr, count uint64) int64 {
+	if count > 1<<16 || !touch(addr, count*8, space.Read) {
+		return -int64(linux.EFAULT)
+	}
+	for i := range count {
+		frames.Free(*word(addr + i*8))
+	}
+	return 0
+}
+
+// newRoot creates the root page table of an address space: an empty lower half and the kernel's upper half.
+func newRoot() int64 {
+	if !pinRoot() {
+		return -int64(linux.ENOMEM)
+	}
+	pa, ok := frames.Alloc()
+	if !ok {
+		return -int64(linux.ENOMEM)
+	}
+	const half = amd64.PageSize / 2
+	copy(bytesAt(boot.Window+pa+half, half), bytesAt(boot.Window+tables.Root+half, half))
+	return int64(pa)
+}
+
+// pinRoot allocates every table that the kernel's root table will ever refer to, so that copies of the root stay
+// valid. It does so when the first process is created: programs without processes do not need these 64 tables.
+func pinRoot() bool {
+	if tables.Pinned {
+		return true
+	}
+	const each = 512 * amd64.HugePageSize // bytes that one entry of the root covers
+	for va := uint64(boot.DynamicLow); va < boot.DynamicHigh; va += each {
+		if !tables.Reserve(va, allocFrame) {
+			return false
+		}
+	}
+	tables.Pinned = true
+	return true
+}
+
+// retired is the root of an address space that all CPUs have to leave; 0: none. Atomic.
+var retired uint64
+
+// retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's.
+func retire(c *cpu, root uint64) {
+	atomic.StoreUint64(&retired, root)
+	c.forget()
+	flushOthers(everyCPU, true)
+	atomic.StoreUint64(&retired, 0)
+}
+
+// Offsets in a context of package kernel/user, for save. A test of that package checks them.
+const (
+	ContextLive   = 224
+	ContextVector = 256
+)
+
+// save stores the x87 state of the context that is in the processor, if there is one.
+func (c *cpu) save() {
+	if c.user == 0 {
+		return
+	}
+	const x87 = 1
+	amd64.XSave(c.user+ContextVector, x87)
+	atomic.StoreUint32(word32(uint64(c.user)+ContextLive), 0)
+	c.user = 0
+}
+
+// forget serves a request of another CPU. It saves a context's x87 state, then drops all translations, or leaves
+// the address space if it is retired.
+func (c *cpu) forget() {
+	c.save()
+	if c.root != atomic.LoadUint64(&retired) {
+		flushAll()
+		return
+	}
+	c.root, c.active = tables.Root, 0
+	amd64.WriteCR3(tables.Root)
+}

@@ -1,0 +1,148 @@
+package user
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"loam/arch/amd64"
+	"loam/kernel"
+)
+
+// Reason is the reason why Run returned.
+type Reason uint8
+
+const (
+	// Call: the thread executed SYSCALL. The registers contain the number and the arguments.
+	Call Reason = iota
+	// Fault: the thread accessed an address that its space does not map, or does not map for this access.
+	Fault
+	// Exception: an instruction caused another exception. Frame.Vector is its vector.
+	Exception
+	// Interrupted: the CPU was needed for something else, or Kick was called. The caller handles any request that
+	// came with a Kick, and calls Run again.
+	Interrupted
+)
+
+// Limit is the first address that ring 3 cannot use. The highest page of the lower half is never mapped: after a
+// SYSCALL instruction at its end, the return address would not be canonical.
+const Limit = 1<<47 - amd64.PageSize
+
+// Errors of this package.
+var (
+	ErrProcessor = errors.New("user: the processor cannot run programs in ring 3: it needs XSAVE, FSGSBASE and NX")
+	ErrMemory    = errors.New("user: there is no memory left")
+	ErrAddress   = errors.New("user: an address is not one of ring 3")
+)
+
+// Context holds the registers of one thread in ring 3. Only one goroutine may use it at a time, except for Kick.
+type Context struct {
+	page  *page
+	at    uint64 // physical address of page
+	space *Space
+}
+
+// NewContext returns a context with all registers zero, in a space that must outlive it. The caller releases it by
+// Close.
+func NewContext(s *Space) (*Context, error) {
+	pa, ok := shared.TakeZeroed()
+	if !ok {
+		return nil, ErrMemory
+	}
+	c := &Context{page: pageAt(pa), at: pa, space: s}
+	c.page.root, c.page.active = s.tables.Root, addressOf(s.active)
+	initVectors(c.page.vector[:])
+	c.page.mxcsr = initialMXCSR
+	return c, nil
+}
+
+// Close releases the context. The thread must not be running, and Kick must not be called afterwards.
+func (c *Context) Close() {
+	c.settle()
+	shared.Give(c.at)
+	c.page = nil
+}
+
+// Registers returns the registers of the thread while it is not running. The next Run loads changes. After a system
+// call CX and R11 are restored only if Restore was called. Changes to CS, SS and to flags that ring 3 cannot change
+// are ignored.
+func (c *Context) Registers() *amd64.Frame { return &c.page.frame }
+
+// Restore makes the next Run load all registers. It is needed after a system call that replaces them, such as
+// rt_sigreturn(2).
+func (c *Context) Restore() { c.page.frame.Vector = 0 }
+
+// Run runs the thread until it makes a system call, faults or is interrupted, and returns the reason.
+func (c *Context) Run() Reason {
+	vector := enter(c.page)
+	for vector == vectorElsewhere {
+		c.settle()
+		vector = enter(c.page)
+	}
+	switch {
+	case vector == amd64.VectorSyscall:
+		return Call
+	case vector == amd64.VectorPage:
+		return Fault
+	case vector < amd64.VectorException:
+		return Exception
+	}
+	atomic.StoreUint32(&c.page.stop, 0) // before the caller checks for requests that came with a Kick
+	return Interrupted
+}
+
+// FaultAddress returns the address of the last Fault. Bits of Frame.Code say which access failed.
+func (c *Context) FaultAddress() uint64 { return c.page.fault }
+
+// Kick makes the Run in progress, or else the next one, return Interrupted. Any goroutine may call it.
+func (c *Context) Kick() {
+	atomic.StoreUint32(&c.page.stop, 1)
+	if n := atomic.LoadUint32(&c.page.cpu); n != 0 {
+		kernelCall(kernel.CallKick, uintptr(n-1), 0)
+	}
+}
+
+// Bases returns the bases of FS and GS.
+func (c *Context) Bases() (fs, gs uint64) { return c.page.fsBase, c.page.gsBase }
+
+// SetBases sets the bases of FS and GS. It returns ErrAddress if one is not below Limit.
+func (c *Context) SetBases(fs, gs uint64) error {
+	if fs >= Limit || gs >= Limit {
+		return ErrAddress
+	}
+	c.page.fsBase, c.page.gsBase = fs, gs
+	return nil
+}
+
+// Vectors returns a copy of the vector registers, in the standard format of XSAVE (SDM volume 1,
+// 13.4).
+func (c *Context) Vectors() []byte {
+	c.settle()
+	b := append([]byte(nil), c.page.vectors()...)
+	if !kernel.SavesVectors() {
+		joinVectors(b, &c.page.wide, c.page.mxcsr)
+	}
+	return b
+}
+
+// SetVectors replaces the vector registers. State that XRSTOR would reject is cleared. It reports false if b does
+// not have the size of Vectors.
+func (c *Context) SetVectors(b []byte) bool {
+	v := c.page.vectors()
+	if len(b) != len(v) {
+		return false
+	}
+	c.settle()
+	copy(v, b)
+	cleanVectors(v, kernel.VectorComponents())
+	if !kernel.SavesVectors() {
+		c.page.mxcsr = splitVectors(v, &c.page.wide)
+	}
+	return true
+}
+
+// settle makes the CPU that holds the thread's x87 state save it.
+func (c *Context) settle() {
+	if n := atomic.LoadUint32(&c.page.live); n != 0 {
+		kernelCall(kernel.CallSave, uintptr(n-1), 0)
+	}
+}

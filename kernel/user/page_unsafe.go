@@ -1,0 +1,91 @@
+package user
+
+import (
+	"unsafe"
+
+	"loam/arch/amd64"
+	"loam/kernel"
+)
+
+// page is the memory of a context: one physical page, accessed through the window. The entry code knows the offsets
+// of its fields; a test checks them.
+type page struct {
+	frame amd64.Frame
+
+	fault  uint64 // address of the last page fault
+	fsBase uint64
+	gsBase uint64
+	root   uint64  // physical address of the space's root table
+	active uintptr // address of the set of CPUs that use the space
+	stop   uint32  // not 0: do not enter ring 3; atomic
+	cpu    uint32  // number of the CPU that runs the thread, plus one; 0: none; atomic
+
+	live  uint32 // number of the CPU that holds the x87 state, plus one; 0: it is in vector; atomic
+	mxcsr uint32
+
+	_      [24]byte
+	vector [2816]byte // written by XSAVE: all vector registers, or only the x87 state
+	wide   [16]wideRegister
+	_      [512]byte
+}
+
+// wideRegister is an AVX register; the SSE register is its lower half.
+type wideRegister [32]byte
+
+// enter enters ring 3. It returns the vector that ended the run: an exception, an interrupt, amd64.VectorSyscall,
+// or one of the values below if the thread did not run.
+//
+//go:noescape
+//go:linkname enter
+func enter(p *page) (vector uint64)
+
+// Results of enter if the thread did not run.
+const (
+	vectorStopped   = 0x103 // it was asked to stop
+	vectorElsewhere = 0x104 // another CPU holds its x87 state
+)
+
+// forget drops the calling CPU's translations, if it uses that root: of pages pages from va, or of all if pages is
+// 0. It returns the other CPUs in the set active.
+//
+//go:noescape
+//go:linkname forget
+func forget(active *uint64, root, va, pages uint64) (others uint64)
+
+// kernelCall makes a system call with one of Loam's own numbers.
+//
+//go:linkname kernelCall runtime.loamCall
+func kernelCall(number, a, b uintptr) (result, errno uintptr)
+
+// callWithArray passes an array of physical addresses. The array is in the Go heap and does not move during the
+// call.
+func callWithArray(number uintptr, list []uint64) (uintptr, uintptr) {
+	return kernelCall(number, uintptr(unsafe.Pointer(unsafe.SliceData(list))), uintptr(len(list)))
+}
+
+// pageAt returns the context in a physical page.
+func pageAt(pa uint64) *page {
+	// Safety: the page was allocated by the kernel, and the window maps it. The detour by &addr is for vet, which
+	// cannot know that addr holds a pointer.
+	addr := kernel.WindowTo(pa)
+	return *(**page)(unsafe.Pointer(&addr))
+}
+
+// Bytes returns the content of a page. The caller owns the page.
+func (p *Pages) Bytes(pa uint64) []byte { return bytesAt(p.window+uintptr(pa), amd64.PageSize) }
+
+func bytesAt(addr uintptr, n int) []byte {
+	// Safety: as in pageAt.
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
+}
+
+// word returns the first word of a page.
+func (p *Pages) word(pa uint64) *uint64 {
+	// Safety: as in pageAt.
+	addr := p.window + uintptr(pa)
+	return *(**uint64)(unsafe.Pointer(&addr))
+}
+
+func addressOf(p *uint64) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+func (p *page) vectors() []byte { return p.vector[:kernel.VectorSize()] }

@@ -1,0 +1,64 @@
+package user
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"loam/arch/amd64"
+	"loam/kernel"
+)
+
+// On a host there is neither Loam's kernel nor ring 3. These functions replace those that the overlay adds to
+// package runtime.
+
+//go:linkname hostCall runtime.loamCall
+func hostCall(_, _, _ uintptr) (result, errno uintptr) { return 0, 1 }
+
+//go:linkname hostEnter loam/kernel/user.enter
+func hostEnter(*page) uint64 { return 0 }
+
+//go:linkname hostForget loam/kernel/user.forget
+func hostForget(_ *uint64, _, _, _ uint64) uint64 { return 0 }
+
+// The entry code has the correct offsets of a context's fields.
+func TestOffsets(t *testing.T) {
+	source, err := os.ReadFile("../../unikernel/overlay/_vm/runtime/loam_user_amd64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defined := map[string]uint64{}
+	for _, m := range regexp.MustCompile(`(?m)^#define (page_\w+)\s+(\d+)$`).FindAllSubmatch(source, -1) {
+		defined[string(m[1])], _ = strconv.ParseUint(string(m[2]), 10, 64)
+	}
+	var p page
+	for name, want := range map[string]uintptr{
+		"page_fault":  unsafe.Offsetof(p.fault),
+		"page_fsBase": unsafe.Offsetof(p.fsBase),
+		"page_gsBase": unsafe.Offsetof(p.gsBase),
+		"page_root":   unsafe.Offsetof(p.root),
+		"page_active": unsafe.Offsetof(p.active),
+		"page_stop":   unsafe.Offsetof(p.stop),
+		"page_cpu":    unsafe.Offsetof(p.cpu),
+		"page_live":   unsafe.Offsetof(p.live),
+		"page_mxcsr":  unsafe.Offsetof(p.mxcsr),
+		"page_vector": unsafe.Offsetof(p.vector),
+		"page_wide":   unsafe.Offsetof(p.wide),
+	} {
+		if got, ok := defined[name]; !ok || got != uint64(want) {
+			t.Errorf("%s is %d, and %d in the code", name, want, got)
+		}
+		delete(defined, name)
+	}
+	if len(defined) > 0 {
+		t.Errorf("the code has more: %v", defined)
+	}
+	if unsafe.Offsetof(p.live) != kernel.ContextLive || unsafe.Offsetof(p.vector) != kernel.ContextVector {
+		t.Error("the kernel has other offsets")
+	}
+	if size := unsafe.Sizeof(p); size != amd64.PageSize || unsafe.Offsetof(p.vector)%64 != 0 {
+		t.Errorf("a context has %d bytes; its vector registers begin at %d", size, unsafe.Offsetof(p.vector))
+	}
+}

@@ -1,0 +1,214 @@
+package user
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"loam/arch/amd64"
+	"loam/kernel"
+	"loam/kernel/space"
+)
+
+// Space is the page tables of one process: a lower half of its own and the kernel's upper half. The page tables are
+// only a cache of the process's mappings: a translation may be dropped at any time.
+//
+// Pages belong to the caller. Space neither counts nor frees pages, except those of its tables.
+type Space struct {
+	mu     sync.RWMutex // read-locked while memory is copied, write-locked while tables change
+	tables amd64.Tables
+	pages  *Pages
+	active *uint64 // set of CPUs that may have translations, one bit each; in a page of its own
+	page   uint64  // physical address of that page
+	gone   []uint64
+}
+
+// NewSpace returns a space with an empty lower half. The caller releases it by Close. It returns ErrProcessor if
+// the CPU cannot run ring 3, and ErrMemory if no memory is left.
+func NewSpace() (*Space, error) {
+	if !kernel.CanRunUser() {
+		return nil, ErrProcessor
+	}
+	pa, ok := shared.TakeZeroed()
+	if !ok {
+		return nil, ErrMemory
+	}
+	root, errno := kernelCall(kernel.CallSpace, 0, 0)
+	if errno != 0 {
+		shared.Give(pa)
+		return nil, ErrMemory
+	}
+	return newSpace(&shared, uint64(root), pa), nil
+}
+
+// newSpace returns a space that uses two pages: root for its uppermost table, and pa, which is zeroed, for the set
+// of CPUs.
+func newSpace(p *Pages, root, pa uint64) *Space {
+	return &Space{
+		tables: amd64.Tables{Root: root, Window: p.window},
+		pages:  p,
+		active: p.word(pa), page: pa,
+	}
+}
+
+// Close releases the page tables. No context may use the space any more.
+func (s *Space) Close() {
+	s.Apply([]Change{{Action: Unmap, End: Limit}})
+	kernelCall(kernel.CallRetire, uintptr(s.tables.Root), 0)
+	s.pages.Give(s.tables.Root)
+	s.pages.Give(s.page)
+}
+
+// Action is the kind of a Change.
+type Action uint8
+
+const (
+	// Unmap removes all translations of a range. A big page is removed as a whole.
+	Unmap Action = iota
+	// Restrict removes all rights that are not in Rights from the translations of a range.
+	Restrict
+	// Install maps a page or a big page, and replaces an existing mapping.
+	Install
+)
+
+// Change is a change of page tables from Start to End: addresses up to Limit, on page boundaries.
+type Change struct {
+	Action     Action
+	Rights     space.Rights // Restrict, Install
+	Start, End uint64
+	Physical   uint64 // Install: physical address of the page at Start
+}
+
+// Apply makes changes in order. When it returns, no CPU and no copy uses a translation or a right that was removed,
+// so the caller may free the pages. On ErrMemory or ErrAddress, the changes after the failing one are not made.
+func (s *Space) Apply(changes []Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var stale extent
+	var err error
+	for i := range changes {
+		if err = s.change(&changes[i], &stale); err != nil {
+			break
+		}
+	}
+	s.flush(stale)
+	return err
+}
+
+// extent is the range of addresses whose translations have to be flushed.
+type extent struct{ start, end uint64 }
+
+// add extends the range by start to end.
+func (e *extent) add(start, end uint64) {
+	if e.end == 0 {
+		*e = extent{start, end}
+		return
+	}
+	e.start, e.end = min(e.start, start), max(e.end, end)
+}
+
+// change makes one change, and adds the addresses to flush to stale.
+func (s *Space) change(c *Change, stale *extent) error {
+	if c.Start > c.End || c.End > Limit || (c.Start|c.End|c.Physical)%amd64.PageSize != 0 {
+		return ErrAddress
+	}
+	switch c.Action {
+	case Unmap:
+		if s.tables.Remove(c.Start, c.End, s.dropTable) {
+			stale.add(c.Start, c.End)
+		}
+		return nil
+	case Restrict:
+		s.restrict(c, stale)
+		return nil
+	}
+	return s.install(c, stale)
+}
+
+// dropTable records a table that was removed. flush frees it.
+func (s *Space) dropTable(pa uint64) { s.gone = append(s.gone, pa) }
+
+// restrict removes rights. Big pages that lie only partly in the range are unmapped.
+func (s *Space) restrict(c *Change, stale *extent) {
+	for _, va := range [...]uint64{c.Start, c.End} {
+		if _, size := s.tables.Lookup(va); size > amd64.PageSize && va%size != 0 {
+			s.tables.Remove(va, va+1, s.dropTable)
+			stale.add(va&^(size-1), va&^(size-1)+size)
+		}
+	}
+	allowed := flagsOf(c.Rights)
+	s.tables.Each(c.Start, c.End, func(va, entry, size uint64) uint64 {
+		limited := entry&^(amd64.PageWrite&^allowed) | allowed&amd64.PageNoExecute
+		if c.Rights == 0 {
+			limited = 0
+		}
+		if limited != entry {
+			stale.add(va, va+size)
+		}
+		return limited
+	})
+}
+
+// install maps one page. A big page replaces a table of small pages, and the reverse.
+func (s *Space) install(c *Change, stale *extent) error {
+	size := c.End - c.Start
+	if size != amd64.PageSize && size != amd64.BigPageSize || (c.Start|c.Physical)%size != 0 {
+		return ErrAddress
+	}
+	entry, old := s.tables.Lookup(c.Start)
+	if size == amd64.BigPageSize || old > size {
+		if s.tables.Remove(c.Start, c.End, s.dropTable) {
+			stale.add(c.Start&^(amd64.BigPageSize-1), c.Start&^(amd64.BigPageSize-1)+amd64.BigPageSize)
+		}
+		entry = 0
+	}
+	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, s.pages.TakeZeroed) {
+		return ErrMemory
+	}
+	if entry != 0 {
+		stale.add(c.Start, c.End)
+	}
+	return nil
+}
+
+// flagsOf translates rights into flags of a page. Every mapped page is readable.
+func flagsOf(rights space.Rights) uint64 {
+	flags := uint64(amd64.PageNoExecute)
+	if rights&space.Execute != 0 {
+		flags = 0
+	}
+	if rights&space.Write != 0 {
+		flags |= amd64.PageWrite
+	}
+	return flags
+}
+
+// flush drops stale translations on the CPUs that use the space, and then frees removed tables. Most often only the
+// calling CPU uses the space, and no other CPU is interrupted.
+func (s *Space) flush(stale extent) {
+	const few = 32 // pages, above which flushing everything is faster
+	if stale.end == 0 && len(s.gone) == 0 {
+		return
+	}
+	count := (stale.end - stale.start) / amd64.PageSize
+	if count > few || len(s.gone) > 0 {
+		count = 0
+	}
+	if atomic.LoadUint64(s.active) != 0 {
+		if others := forget(s.active, s.tables.Root, stale.start, count); others != 0 {
+			kernelCall(kernel.CallFlush, uintptr(others), uintptr(min(len(s.gone), 1)))
+		}
+	}
+	for _, pa := range s.gone {
+		s.pages.Give(pa)
+	}
+	s.gone = s.gone[:0]
+}
+
+// CPUs returns how many CPUs may have translations of this space.
+func (s *Space) CPUs() int {
+	n := 0
+	for set := atomic.LoadUint64(s.active); set != 0; set &= set - 1 {
+		n++
+	}
+	return n
+}

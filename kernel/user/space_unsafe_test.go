@@ -1,0 +1,227 @@
+package user
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"loam/arch/amd64"
+	"loam/kernel/space"
+)
+
+// memory returns simulated physical memory that starts at address 0. Page 0 is not free.
+func memory(count int) *Pages {
+	words := make([]uint64, (count+2)*amd64.PageSize/8)
+	p := &Pages{window: (uintptr(unsafe.Pointer(&words[0])) + amd64.PageSize - 1) &^ (amd64.PageSize - 1)}
+	for i := range count {
+		p.free = append(p.free, uint64(i+1)*amd64.PageSize)
+	}
+	return p
+}
+
+func testSpace(p *Pages) *Space {
+	root, _ := p.TakeZeroed()
+	pa, _ := p.TakeZeroed()
+	return newSpace(p, root, pa)
+}
+
+const pageSize = amd64.PageSize
+
+// entryOf returns the address and rights of the page mapped at va; zeros if there is none.
+func entryOf(s *Space, va uint64) (pa uint64, rights space.Rights) {
+	e, size := s.tables.Lookup(va)
+	if e == 0 {
+		return 0, 0
+	}
+	rights = space.Read
+	if e&amd64.PageWrite != 0 {
+		rights |= space.Write
+	}
+	if e&amd64.PageNoExecute == 0 {
+		rights |= space.Execute
+	}
+	return amd64.Physical(e) + va&(size-1)&^(pageSize-1), rights
+}
+
+// Random changes have the same effect as on a map of pages, and tables are freed with their last page.
+func TestApplyAgainstModel(t *testing.T) {
+	type mapping struct {
+		pa     uint64
+		rights space.Rights
+	}
+	const span = 6 << 20 // three big pages, at the border of two tables of the next level
+	const base = 1<<30 - 2<<21
+	p := memory(200)
+	s := testSpace(p)
+	before := len(p.free)
+	model := map[uint64]mapping{}
+	rng := rand.New(rand.NewPCG(3, 4))
+	rights := func() space.Rights { return space.Read | space.Rights(rng.IntN(4))<<1 }
+	for range 4000 {
+		start := base + rng.Uint64N(span/pageSize)*pageSize
+		end := min(start+rng.Uint64N(700)*pageSize, base+span)
+		c := Change{Action: Action(rng.IntN(3)), Start: start, End: end, Rights: rights()}
+		big := rng.IntN(4) == 0
+		drop := func(va uint64) {
+			if e, size := s.tables.Lookup(va); e != 0 && size > pageSize {
+				for at := va &^ (size - 1); at < va&^(size-1)+size; at += pageSize {
+					delete(model, at)
+				}
+			}
+			delete(model, va)
+		}
+		switch c.Action {
+		case Install:
+			c.Physical, c.End = rng.Uint64N(1<<20)*pageSize, start+pageSize
+			if big {
+				c.Start &^= amd64.BigPageSize - 1
+				c.End, c.Physical = c.Start+amd64.BigPageSize, c.Physical&^(amd64.BigPageSize-1)
+			}
+			for va := c.Start; va < c.End; va += pageSize {
+				drop(va)
+			}
+			for va := c.Start; va < c.End; va += pageSize {
+				model[va] = mapping{c.Physical + va - c.Start, c.Rights}
+			}
+		case Unmap:
+			for va := start; va < end; va += pageSize {
+				drop(va)
+			}
+		case Restrict:
+			for _, va := range []uint64{start, end} {
+				if _, size := s.tables.Lookup(va); size > pageSize && va%size != 0 {
+					drop(va)
+				}
+			}
+			for va := start; va < end; va += pageSize {
+				if m, ok := model[va]; ok {
+					model[va] = mapping{m.pa, m.rights & c.Rights}
+				}
+			}
+		}
+		if err := s.Apply([]Change{c}); err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+	}
+	for va := uint64(base); va < base+span; va += pageSize {
+		pa, r := entryOf(s, va)
+		if m := model[va]; m.pa != pa || m.rights != r {
+			t.Fatalf("%#x: %#x %v, want %+v", va, pa, r, m)
+		}
+	}
+	if err := s.Apply([]Change{{Action: Unmap, End: Limit}}); err != nil || len(p.free) != before {
+		t.Errorf("%d pages of tables are left, %v", before-len(p.free), err)
+	}
+}
+
+// Invalid changes are rejected, and the changes after them are not made.
+func TestApplyRefuses(t *testing.T) {
+	s := testSpace(memory(50))
+	for _, c := range []Change{
+		{Action: Unmap, Start: 2 * pageSize, End: pageSize},
+		{Action: Unmap, End: 1 << 63},
+		{Action: Unmap, Start: 1, End: pageSize},
+		{Action: Install, Start: Limit, End: Limit + pageSize},
+		{Action: Install, Start: pageSize, End: 3 * pageSize},
+		{Action: Install, Start: pageSize, End: 2 * pageSize, Physical: 5},
+		{Action: Install, Start: pageSize, End: pageSize + amd64.BigPageSize},
+		{Action: Install, End: amd64.BigPageSize, Physical: pageSize},
+		{Action: Install, Start: 0xffff_8000_0000_0000, End: 0xffff_8000_0000_1000},
+	} {
+		later := Change{Action: Install, Start: pageSize, End: 2 * pageSize, Physical: pageSize}
+		if err := s.Apply([]Change{c, later}); err != ErrAddress {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if pa, _ := entryOf(s, pageSize); pa != 0 {
+		t.Error("changes behind a refused one were made")
+	}
+	none := testSpace(memory(3))
+	if err := none.Apply([]Change{{Action: Install, End: pageSize, Physical: pageSize}}); err != ErrMemory {
+		t.Errorf("without memory: %v", err)
+	}
+}
+
+// Copies cross pages, end at a page that is missing or read-only, and never access memory outside of the process.
+func TestCopy(t *testing.T) {
+	p := memory(50)
+	s := testSpace(p)
+	first, _ := p.TakeZeroed()
+	second, _ := p.TakeZeroed()
+	const at = 1 << 40
+	must := func(c Change) {
+		if err := s.Apply([]Change{c}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(Change{Action: Install, Start: at, End: at + pageSize, Physical: first, Rights: space.Read | space.Write})
+	must(Change{Action: Install, Start: at + pageSize, End: at + 2*pageSize, Physical: second, Rights: space.Read | space.Write})
+	text := bytes.Repeat([]byte("0123456789"), 500)
+	if n := s.Write(at+3000, text); n != len(text) {
+		t.Errorf("%d bytes were written", n)
+	}
+	got := make([]byte, len(text))
+	if n := s.Read(at+3000, got); n != len(text) || !bytes.Equal(got, text) {
+		t.Errorf("%d bytes were read", n)
+	}
+	if n := s.Read(at+2*pageSize-100, got); n != 100 {
+		t.Errorf("%d bytes before the end", n)
+	}
+	must(Change{Action: Restrict, Start: at + pageSize, End: at + 2*pageSize, Rights: space.Read})
+	if n := s.Write(at+3000, text); n != 2*pageSize-pageSize-3000 {
+		t.Errorf("%d bytes up to a page that must not be written", n)
+	}
+	for _, va := range []uint64{0, Limit, 1 << 63, 0xffff_8000_0000_0000, 1<<64 - 8, at - 1} {
+		if s.Read(va, got) != 0 || s.Write(va, text) != 0 {
+			t.Errorf("%#x was copied", va)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { s.Read(at, got[:64]) }); n != 0 {
+		t.Errorf("a copy allocates %v times", n)
+	}
+}
+
+// After cleanVectors, XRSTOR accepts any state that a program may pass (SDM volume 1, 13.8.1).
+func TestCleanVectors(t *testing.T) {
+	const components = 7
+	b := bytes.Repeat([]byte{0xff}, 1024)
+	cleanVectors(b, components)
+	le := binary.LittleEndian
+	if v := le.Uint64(b[vectorHeader:]); v != components {
+		t.Errorf("components %#x", v)
+	}
+	if !bytes.Equal(b[vectorHeader+8:vectorHeader+64], make([]byte, 56)) {
+		t.Error("the header has more")
+	}
+	if v := le.Uint32(b[vectorMXCSR:]); v != 0xffff {
+		t.Errorf("MXCSR %#x", v)
+	}
+}
+
+// Registers keep their values when they are converted to the format of XSAVE and back.
+func TestJoinAndSplit(t *testing.T) {
+	var wide, again [16]wideRegister
+	for i := range wide {
+		for j := range wide[i] {
+			wide[i][j] = byte(i*32 + j)
+		}
+	}
+	for _, size := range []int{vectorUpper, vectorUpper + 256} {
+		b := make([]byte, size)
+		joinVectors(b, &wide, 0x1fa0)
+		if m := splitVectors(b, &again); m != 0x1fa0 {
+			t.Errorf("MXCSR %#x", m)
+		}
+		for i := range wide {
+			n := 16
+			if size > vectorUpper {
+				n = 32
+			}
+			if !bytes.Equal(wide[i][:n], again[i][:n]) || !bytes.Equal(again[i][n:], make([]byte, 32-n)) {
+				t.Errorf("%d bytes, register %d: %x", size, i, again[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package call
+
+import (
+	"bytes"
+	"testing"
+
+	"loam/abi/linux"
+	"loam/posix"
+	"loam/stack"
+)
+
+// flatMemory is a Memory of one range of bytes that starts at base.
+type flatMemory struct {
+	bytes  []byte
+	copies bool // Bytes returns nil
+}
+
+// base is the address of the first byte.
+const base = 0x10000
+
+// piece returns the n bytes at addr, or false if they are not all in the range.
+func (m *flatMemory) piece(addr, n uint64) ([]byte, bool) {
+	size := uint64(len(m.bytes))
+	if addr < base || addr-base > size || n > size-(addr-base) {
+		return nil, false
+	}
+	return m.bytes[addr-base:][:n], true
+}
+
+func (m *flatMemory) Read(b []byte, addr uint64) linux.Errno {
+	p, ok := m.piece(addr, uint64(len(b)))
+	if !ok && len(b) > 0 {
+		return linux.EFAULT
+	}
+	copy(b, p)
+	return 0
+}
+
+func (m *flatMemory) Write(addr uint64, b []byte) linux.Errno {
+	p, ok := m.piece(addr, uint64(len(b)))
+	if !ok && len(b) > 0 {
+		return linux.EFAULT
+	}
+	copy(p, b)
+	return 0
+}
+
+func (m *flatMemory) Pointer(addr uint64) (uint64, linux.Errno) {
+	p, ok := m.piece(addr, 8)
+	if !ok {
+		return 0, linux.EFAULT
+	}
+	return le.Uint64(p), 0
+}
+
+func (m *flatMemory) String(addr uint64, most int) (string, linux.Errno) {
+	for n := range most {
+		p, ok := m.piece(addr, uint64(n)+1)
+		if !ok {
+			return "", linux.EFAULT
+		}
+		if p[n] == 0 {
+			return string(p[:n]), 0
+		}
+	}
+	return "", linux.ENAMETOOLONG
+}
+
+func (m *flatMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
+	p, ok := m.piece(addr, uint64(n))
+	switch {
+	case !ok:
+		return nil, linux.EFAULT
+	case m.copies:
+		return nil, 0
+	}
+	return p, 0
+}
+
+// newCaller returns a caller whose process has a loopback interface, and size bytes of memory.
+func newCaller(t testing.TB, size int) (Caller, *flatMemory) {
+	s := stack.New(stack.Config{Shards: 1})
+	t.Cleanup(func() { s.Close() })
+	m := &flatMemory{bytes: make([]byte, size)}
+	return Caller{posix.New(posix.Options{Network: s, Credentials: posix.Credentials{PID: 7}}), m}, m
+}
+
+// do makes a call by its number.
+func do(c Caller, number int, args ...uint64) (uint64, linux.Errno) {
+	args = append(args, make([]uint64, 6)...)
+	r := ByNumber(number)
+	if r == nil || r.Serve == nil {
+		return 0, linux.ENOSYS
+	}
+	return r.Serve(c, Args{args[0], args[1], args[2], args[3], args[4], args[5]})
+}
+
+// must fails the test if errno is not 0.
+func must(t testing.TB) func(uint64, linux.Errno) uint64 {
+	return func(n uint64, errno linux.Errno) uint64 {
+		t.Helper()
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		return n
+	}
+}
+
+// accept leaves no descriptor open if the address cannot be written (accept(2): EFAULT).
+func TestAcceptLeavesNothing(t *testing.T) {
+	c, m := newCaller(t, 256)
+	name := []byte{linux.AF_UNIX, 0, 0, 'x'} // an abstract name
+	copy(m.bytes, name)
+	l := must(t)(do(c, linux.SYS_SOCKET, linux.AF_UNIX, linux.SOCK_STREAM))
+	must(t)(do(c, linux.SYS_BIND, l, base, uint64(len(name))))
+	must(t)(do(c, linux.SYS_LISTEN, l, 5))
+	client := must(t)(do(c, linux.SYS_SOCKET, linux.AF_UNIX, linux.SOCK_STREAM))
+	must(t)(do(c, linux.SYS_CONNECT, client, base, uint64(len(name))))
+	before := len(c.Process.Descriptors())
+	if _, errno := do(c, linux.SYS_ACCEPT, l, base, 5); errno != linux.EFAULT {
+		t.Errorf("errno %v, want EFAULT", errno)
+	}
+	if after := len(c.Process.Descriptors()); after != before {
+		t.Errorf("%d descriptors, %d before", after, before)
+	}
+}
+
+// pipe and socketpair leave no descriptors open if the numbers cannot be written.
+func TestPairsLeaveNothing(t *testing.T) {
+	c, _ := newCaller(t, 64)
+	for _, try := range [][]uint64{
+		{linux.SYS_PIPE, 5}, {linux.SYS_PIPE2, base + 60, 0}, {linux.SYS_SOCKETPAIR, linux.AF_UNIX, linux.SOCK_STREAM, 0, 5},
+	} {
+		if _, errno := do(c, int(try[0]), try[1:]...); errno != linux.EFAULT {
+			t.Errorf("call %d: %v, want EFAULT", try[0], errno)
+		}
+	}
+	if left := c.Process.Descriptors(); len(left) != 0 {
+		t.Errorf("descriptors %v are left", left)
+	}
+}
+
+// select(2) returns EINVAL for a negative number, and EBADF for a descriptor that is not open.
+func TestSelectErrors(t *testing.T) {
+	c, m := newCaller(t, 64)
+	m.bytes[0] = 1 << 3
+	for _, try := range []struct {
+		n, set uint64
+		want   linux.Errno
+	}{
+		{^uint64(0), 0, linux.EINVAL}, {1 << 31, 0, linux.EINVAL}, {4, base, linux.EBADF}, {4, 5, linux.EFAULT}, {1 << 30, base, linux.EFAULT}, {3, base, 0},
+	} {
+		_, errno := do(c, linux.SYS_SELECT, try.n, try.set, 0, 0, base+32)
+		if errno != try.want {
+			t.Errorf("select of %#x: %v, want %v", try.n, errno, try.want)
+		}
+	}
+}
+
+// A vector is read and written piece by piece, whether its memory is copied or not.
+func TestVectors(t *testing.T) {
+	for _, copies := range []bool{false, true} {
+		c, m := newCaller(t, 512)
+		m.copies = copies
+		must(t)(do(c, linux.SYS_PIPE, base))
+		r, w := uint64(le.Uint32(m.bytes)), uint64(le.Uint32(m.bytes[4:]))
+		copy(m.bytes[100:], "one two")
+		pieces := func(list ...uint64) {
+			for i, v := range list {
+				le.PutUint64(m.bytes[16+8*i:], v)
+			}
+		}
+		pieces(base+100, 4, 5, 0, base+104, 3)
+		if n := must(t)(do(c, linux.SYS_WRITEV, w, base+16, 3)); n != 7 {
+			t.Errorf("writev wrote %d bytes", n)
+		}
+		pieces(base+200, 2, base+300, 100)
+		if n := must(t)(do(c, linux.SYS_READV, r, base+16, 2)); n != 7 || !bytes.Equal(m.bytes[200:202], []byte("on")) || string(m.bytes[300:305]) != "e two" {
+			t.Errorf("readv read %d bytes: %q %q", n, m.bytes[200:202], m.bytes[300:305])
+		}
+	}
+}
+
+// FuzzCalls makes calls with random arguments and memory. No call may panic, and every opened
+// descriptor can be closed. Calls that may wait use descriptors that do not.
+func FuzzCalls(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 1, 2, 3, 4, 5, 6}, []byte("/file\x00"))
+	f.Add([]byte{22, 0x80, 0, 0, 0, 0, 0, 1, 3, 0x80, 9, 0, 0, 0}, []byte{1, 2, 3})
+	f.Add([]byte{41, 2, 1, 0, 0, 0, 0, 50, 0, 5, 0, 0, 0, 0}, []byte{2, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, program, memory []byte) {
+		c, m := newCaller(t, 1<<16)
+		copy(m.bytes, memory)
+		for ; len(program) >= 7; program = program[7:] {
+			number := int(program[0]) + int(program[1]&0x40)*4
+			if waits[number] {
+				continue
+			}
+			var args [6]uint64
+			for i := range args {
+				args[i] = argument(program[1+i])
+			}
+			do(c, number, args[:]...)
+		}
+		for _, fd := range c.Process.Descriptors() {
+			if errno := c.Process.Close(fd); errno != 0 {
+				t.Errorf("close of %d: %v", fd, errno)
+			}
+		}
+		c.Process.Exit(0)
+	})
+}
+
+// waits are the calls that may wait forever in a process without any other activity.
+var waits = map[int]bool{
+	linux.SYS_READ: true, linux.SYS_READV: true, linux.SYS_RECVFROM: true, linux.SYS_RECVMSG: true, linux.SYS_RECVMMSG: true,
+	linux.SYS_ACCEPT: true, linux.SYS_ACCEPT4: true, linux.SYS_CONNECT: true, linux.SYS_POLL: true, linux.SYS_PPOLL: true,
+	linux.SYS_SELECT: true, linux.SYS_PSELECT6: true, linux.SYS_EPOLL_WAIT: true, linux.SYS_EPOLL_PWAIT: true, linux.SYS_EPOLL_PWAIT2: true,
+	linux.SYS_FLOCK: true, linux.SYS_FCNTL: true, linux.SYS_OPEN: true, linux.SYS_OPENAT: true, linux.SYS_OPENAT2: true, linux.SYS_CREAT: true,
+	linux.SYS_WRITE: true, linux.SYS_WRITEV: true, linux.SYS_SENDFILE: true, linux.SYS_SENDTO: true, linux.SYS_SENDMSG: true, linux.SYS_SENDMMSG: true,
+	linux.SYS_PREADV2: true, linux.SYS_PWRITEV2: true, linux.SYS_COPY_FILE_RANGE: true,
+}
+
+// argument converts a byte to an argument: a small number, an address, or a limit.
+func argument(b byte) uint64 {
+	switch {
+	case b < 0x80:
+		return uint64(b)
+	case b < 0xf0:
+		return base + uint64(b-0x80)*600
+	}
+	return [...]uint64{
+		^uint64(0), 1 << 63, 1<<63 - 1, 1 << 31, 1<<31 - 1, 1 << 32, ^uint64(99), 0, 1 << 12, 1 << 20, 1 << 40, 1 << 62, base - 1, base + 1<<16, base + 1<<16 - 1, 0xdead000,
+	}[b&15]
+}
+
+// BenchmarkTable reads a byte of a file through the table. BenchmarkRead bypasses the table, as
+// unikernel/rt/transfer.go does.
+func BenchmarkTable(b *testing.B) {
+	c, fd := benchmarkFile(b)
+	serve := ByNumber(linux.SYS_PREAD64).Serve
+	for b.Loop() {
+		serve(c, Args{A1: fd, A2: base, A3: 1})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	c, fd := benchmarkFile(b)
+	m := make([]byte, 1)
+	for b.Loop() {
+		c.Process.Opened(int(fd)).ReadAt(m, 0)
+	}
+}
+
+func benchmarkFile(b *testing.B) (Caller, uint64) {
+	c, m := newCaller(b, 64)
+	copy(m.bytes, "/file\x00x")
+	fd := must(b)(do(c, linux.SYS_OPEN, base, linux.O_RDWR|linux.O_CREAT, 0o600))
+	must(b)(do(c, linux.SYS_WRITE, fd, base, 8))
+	return c, fd
+}

@@ -1,0 +1,114 @@
+// Package call is the table of system calls. A row holds everything that is known about a call: its
+// number, name and arguments, who serves it, what it lacks, how signals affect it, and the function
+// that serves it. The table is used by the replacement of the standard library's system calls
+// (unikernel/rt), by calls that trap in ring 0 (kernel), and by the filter of a sealed process
+// (unikernel/seal). docs/syscalls.md is generated from it.
+//
+// A function of the table decodes a call: it converts registers and bytes of the caller's memory to
+// arguments of a method of posix.Process, and converts the results back to bytes. It accesses the
+// caller's memory only through Memory. So it serves both a Go program in our own address space and a
+// process behind page tables. A bad address returns EFAULT.
+//
+// The order of checks is Linux's where programs can observe it: a descriptor is looked up before memory
+// is read, and a length is checked before the address. Differences are listed in
+// unikernel/errno_test.go, with the reason.
+//
+// Rejected: a switch over numbers at each place that needs to know the calls, because the switches must
+// be kept equal. Also rejected: a table of interface values whose methods decode, because a function
+// value costs the same and needs no types.
+package call
+
+import (
+	"loam/abi/linux"
+	"loam/posix"
+)
+
+// Who is a set of parties that serve a call.
+type Who uint8
+
+// Members of Who.
+const (
+	Personality Who = 1 << iota // a function of the table
+	Host                        // Linux, through the gate of the seal, for a program that runs as a process
+	Runtime                     // Linux, for the Go runtime and Loam itself
+	Core                        // package kernel, in a virtual machine
+	AtOnce                      // package kernel, directly at the SYSCALL instruction, without raising SIGSYS
+)
+
+// Signal says how a signal handler affects a call that waits (signal(7)).
+type Signal uint8
+
+// Values of Signal.
+const (
+	Unaffected Signal = iota // the call does not wait, or its wait is not interrupted
+	Restarts                 // the call restarts with SA_RESTART, and otherwise fails with EINTR
+	Fails                    // the call fails with EINTR
+)
+
+// String returns the word used in docs/syscalls.md.
+func (s Signal) String() string { return [...]string{"", "restart", "EINTR"}[s] }
+
+// Arguments describes the arguments of a call, one letter for each:
+//
+//	f  a descriptor
+//	d  the descriptor of a directory, or AT_FDCWD
+//	s  the address of a string with a terminating NUL
+//	p  an address
+//	v  the address of an array of struct iovec
+//	n  a number of bytes or elements
+//	o  an offset, a position, or the address of a mapping, which is not read
+//	i  any other number
+type Arguments string
+
+// Addresses returns a bit set of the arguments that are addresses in the caller's memory. Bit 0 is the
+// first argument.
+func (a Arguments) Addresses() (set uint8) {
+	for i, kind := range a {
+		if kind == 's' || kind == 'p' || kind == 'v' {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// DescriptorFirst reports whether the first argument is a descriptor. It may be a descriptor of the
+// host.
+func (a Arguments) DescriptorFirst() bool { return len(a) > 0 && a[0] == 'f' }
+
+// Args holds the arguments of a call, as passed in registers.
+type Args struct{ A1, A2, A3, A4, A5, A6 uint64 }
+
+// Caller is the process that makes a call, and its memory.
+type Caller struct {
+	Process *posix.Process
+	Memory  Memory
+}
+
+// Serve executes a call. It returns the result, or an errno and a meaningless result.
+type Serve func(c Caller, a Args) (uint64, linux.Errno)
+
+// Row is a row of the table.
+type Row struct {
+	Number  int
+	Name    string
+	Args    Arguments
+	Who     Who
+	Signal  Signal
+	Missing string      // what the personality lacks; empty: nothing
+	Errno   linux.Errno // returned for a call that the personality rejects, as a Linux that does not allow it
+	Serve   Serve       // nil unless Who has Personality
+}
+
+// Numbers is the size of arrays indexed by a call's number. The last element represents all higher
+// numbers, which do not exist.
+const Numbers = 512
+
+// ByNumber returns the row with a number, or nil.
+func ByNumber(number int) *Row {
+	for i := range Table {
+		if Table[i].Number == number {
+			return &Table[i]
+		}
+	}
+	return nil
+}

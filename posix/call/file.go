@@ -1,0 +1,219 @@
+package call
+
+import (
+	"loam/abi/linux"
+	"loam/posix"
+)
+
+// Calls on any descriptor.
+
+func read(c Caller, a Args) (uint64, linux.Errno) {
+	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Read(fd(a.A1), b) })
+}
+
+func write(c Caller, a Args) (uint64, linux.Errno) {
+	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Write(fd(a.A1), b) })
+}
+
+func pread(c Caller, a Args) (uint64, linux.Errno) {
+	if int64(a.A4) < 0 {
+		return fail(linux.EINVAL)
+	}
+	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
+}
+
+func pwrite(c Caller, a Args) (uint64, linux.Errno) {
+	if int64(a.A4) < 0 {
+		return fail(linux.EINVAL)
+	}
+	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pwrite(fd(a.A1), b, int64(a.A4)) })
+}
+
+func readv(c Caller, a Args) (uint64, linux.Errno) {
+	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.Read(fd(a.A1), b) })
+}
+
+func writev(c Caller, a Args) (uint64, linux.Errno) {
+	return c.sendVector(a, func(b []byte) (int, linux.Errno) { return c.Process.Write(fd(a.A1), b) })
+}
+
+// ownOffset is the offset of preadv2(2) and pwritev2(2) that means the file's own.
+const ownOffset = -1
+
+func preadv(c Caller, a Args) (uint64, linux.Errno) {
+	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
+}
+
+func pwritev(c Caller, a Args) (uint64, linux.Errno) {
+	offset := int64(a.A4)
+	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
+		n, errno := c.Process.Pwrite(fd(a.A1), b, offset)
+		offset += int64(max(n, 0))
+		return n, errno
+	})
+}
+
+func preadv2(c Caller, a Args) (uint64, linux.Errno) {
+	if int64(a.A4) == ownOffset {
+		return readv(c, a)
+	}
+	return preadv(c, a)
+}
+
+func pwritev2(c Caller, a Args) (uint64, linux.Errno) {
+	if int64(a.A4) == ownOffset {
+		return writev(c, a)
+	}
+	return pwritev(c, a)
+}
+
+func fcntl(c Caller, a Args) (uint64, linux.Errno) {
+	switch cmd := number(a.A2); cmd {
+	case linux.F_GETLK, linux.F_SETLK, linux.F_SETLKW, linux.F_OFD_GETLK, linux.F_OFD_SETLK, linux.F_OFD_SETLKW:
+		return c.lockRange(fd(a.A1), cmd, a.A3)
+	default:
+		return result(c.Process.Fcntl(fd(a.A1), cmd, int(a.A3)))
+	}
+}
+
+func (c Caller) lockRange(fd, cmd int, addr uint64) (uint64, linux.Errno) {
+	if errno := c.opened(fd); errno != 0 {
+		return fail(errno)
+	}
+	l, errno := parse(c, addr, linux.SizeofFlock, linux.ParseFlock)
+	if errno != 0 {
+		return fail(errno)
+	}
+	errno = c.Process.Lock(fd, cmd, &l)
+	if errno == 0 && (cmd == linux.F_GETLK || cmd == linux.F_OFD_GETLK) {
+		return c.put(addr, linux.SizeofFlock, l.Put)
+	}
+	return fail(errno)
+}
+
+// opened returns EBADF unless fd is open. Linux looks up the descriptor before it reads memory.
+func (c Caller) opened(fd int) linux.Errno {
+	if c.Process.Opened(fd) == nil {
+		return linux.EBADF
+	}
+	return 0
+}
+
+func ioctl(c Caller, a Args) (uint64, linux.Errno) {
+	descriptor, request := fd(a.A1), unsigned(a.A2)
+	if errno := c.opened(descriptor); errno != 0 {
+		return fail(errno)
+	}
+	switch size := terminalArgument(request); {
+	case size > 0:
+		return c.withArgument(a.A3, size, func(arg []byte) linux.Errno { return c.Process.Terminal(descriptor, request, arg) })
+	case posix.IsInterfaceRequest(request):
+		return c.withArgument(a.A3, linux.SizeofIfreq, func(arg []byte) linux.Errno {
+			return c.Process.InterfaceRequest(descriptor, request, arg)
+		})
+	case !posix.TakesInt(request): // the argument may be any value, but not an address
+		_, errno := c.Process.Ioctl(descriptor, request, 0)
+		return fail(errno)
+	}
+	return c.withArgument(a.A3, 4, func(arg []byte) linux.Errno {
+		out, errno := c.Process.Ioctl(descriptor, request, int(int32(le.Uint32(arg))))
+		le.PutUint32(arg, uint32(out))
+		return errno
+	})
+}
+
+// terminalArgument returns the size of the argument of a terminal request, in bytes (ioctl_tty(2)); 0
+// for other requests.
+func terminalArgument(request int) int {
+	switch {
+	case request >= linux.TCGETS && request <= linux.TCSETSF:
+		return linux.SizeofTermios
+	case request == linux.TCGETS2, request >= linux.TCSETS2 && request <= linux.TCSETSF2:
+		return linux.SizeofTermios2
+	case request == linux.TIOCGWINSZ, request == linux.TIOCSWINSZ:
+		return linux.SizeofWinsize
+	case request == linux.TIOCGPGRP, request == linux.TIOCSPGRP:
+		return 4
+	}
+	return 0
+}
+
+// withArgument calls f with a copy of the argument at addr, and writes the copy back.
+func (c Caller) withArgument(addr uint64, size int, f func(arg []byte) linux.Errno) (uint64, linux.Errno) {
+	arg, errno := c.copyIn(addr, size)
+	if errno == 0 {
+		errno = f(arg)
+	}
+	if errno == 0 {
+		errno = c.Memory.Write(addr, arg)
+	}
+	return fail(errno)
+}
+
+func dup3(c Caller, a Args) (uint64, linux.Errno) {
+	return result(c.Process.Dup3(fd(a.A1), fd(a.A2), number(a.A3), false))
+}
+
+func sendfile(c Caller, a Args) (uint64, linux.Errno) {
+	return c.moved(a.A3, 0, func(from, _ *int64) (int, linux.Errno) {
+		return c.Process.Sendfile(fd(a.A1), fd(a.A2), from, int(a.A4))
+	})
+}
+
+func copyFileRange(c Caller, a Args) (uint64, linux.Errno) {
+	if a.A6 != 0 { // no flags are defined
+		return fail(linux.EINVAL)
+	}
+	return c.moved(a.A2, a.A4, func(from, to *int64) (int, linux.Errno) {
+		return c.Process.CopyFileRange(fd(a.A1), from, fd(a.A3), to, int(a.A5))
+	})
+}
+
+// moved calls f with the offsets stored at two addresses, and writes them back. An address may be 0.
+func (c Caller) moved(in, out uint64, f func(from, to *int64) (int, linux.Errno)) (uint64, linux.Errno) {
+	var args [2]*int64
+	for i, addr := range [...]uint64{in, out} {
+		if addr == 0 {
+			continue
+		}
+		b, errno := c.copyIn(addr, 8)
+		if errno != 0 {
+			return fail(errno)
+		}
+		offset := int64(le.Uint64(b))
+		args[i] = &offset
+	}
+	n, errno := f(args[0], args[1])
+	for i, addr := range [...]uint64{in, out} {
+		if addr != 0 && errno == 0 {
+			errno = c.writeUint64(addr, uint64(*args[i]))
+		}
+	}
+	return result(n, errno)
+}
+
+// pair writes two descriptors to an array of int. If the write fails, it closes them.
+func (c Caller) pair(addr uint64, fds [2]int, errno linux.Errno) (uint64, linux.Errno) {
+	if errno != 0 {
+		return fail(errno)
+	}
+	if errno = c.writeUint64(addr, uint64(uint32(fds[0]))|uint64(uint32(fds[1]))<<32); errno != 0 {
+		c.Process.Close(fds[0])
+		c.Process.Close(fds[1])
+	}
+	return fail(errno)
+}
+
+func (c Caller) pipe(addr uint64, flags int) (uint64, linux.Errno) {
+	fds, errno := c.Process.Pipe2(flags)
+	return c.pair(addr, fds, errno)
+}
+
+func getdents64(c Caller, a Args) (uint64, linux.Errno) {
+	return c.fill(fd(a.A1), a.A2, unsigned(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Getdents(fd(a.A1), b) })
+}
+
+func lseek(c Caller, a Args) (uint64, linux.Errno) {
+	at, errno := c.Process.Lseek(fd(a.A1), int64(a.A2), number(a.A3))
+	return uint64(at), errno
+}

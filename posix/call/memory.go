@@ -1,0 +1,184 @@
+package call
+
+import (
+	"sync"
+
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// Memory is the memory of a caller, by address. Its methods return EFAULT for a bad address. A call may
+// use it from one goroutine only, and not after it has returned.
+type Memory interface {
+	// Read copies len(b) bytes from addr.
+	Read(b []byte, addr uint64) linux.Errno
+	// Write copies b to addr.
+	Write(addr uint64, b []byte) linux.Errno
+	// Pointer reads the address stored at addr. Addresses must be read this way: if the memory can move
+	// (a Go stack), the address is translated.
+	Pointer(addr uint64) (uint64, linux.Errno)
+	// String reads a string up to its terminating NUL, which is not returned. Errors: ENAMETOOLONG if
+	// there is no NUL among the first most bytes.
+	String(addr uint64, most int) (string, linux.Errno)
+	// Bytes returns the n bytes at addr without a copy, or nil if they can only be copied; n is at
+	// least 1. Errors: EFAULT if addr can never be mapped. An unmapped page is detected only by a copy,
+	// as on Linux, where a call that copies nothing succeeds.
+	Bytes(addr uint64, n int) ([]byte, linux.Errno)
+}
+
+// loan is a temporary buffer used instead of the caller's memory.
+type loan struct {
+	b     []byte
+	small *[smallLoan]byte
+	large *[largeLoan]byte
+}
+
+// Sizes of reusable buffers in bytes. A small one holds any structure, a large one any datagram.
+// Streams are copied through a large one piece by piece.
+const (
+	smallLoan = 512
+	largeLoan = 64 << 10
+)
+
+var (
+	smallLoans = sync.Pool{New: func() any { return new([smallLoan]byte) }}
+	largeLoans = sync.Pool{New: func() any { return new([largeLoan]byte) }}
+)
+
+// borrow returns a buffer of n bytes. Its content is undefined.
+func borrow(n int) loan {
+	switch {
+	case n <= smallLoan:
+		buf := smallLoans.Get().(*[smallLoan]byte)
+		return loan{b: buf[:n], small: buf}
+	case n <= largeLoan:
+		buf := largeLoans.Get().(*[largeLoan]byte)
+		return loan{b: buf[:n], large: buf}
+	}
+	return loan{b: make([]byte, n)}
+}
+
+// giveBack ends a loan.
+func (l loan) giveBack() {
+	if l.small != nil {
+		smallLoans.Put(l.small)
+	}
+	if l.large != nil {
+		largeLoans.Put(l.large)
+	}
+}
+
+// copyIn returns a copy of n bytes at addr.
+func (c Caller) copyIn(addr uint64, n int) ([]byte, linux.Errno) {
+	if n == 0 {
+		return nil, 0
+	}
+	b := make([]byte, n)
+	return b, c.Memory.Read(b, addr)
+}
+
+// readUint32 reads 32 bits.
+func (c Caller) readUint32(addr uint64) (uint32, linux.Errno) {
+	l := borrow(4)
+	defer l.giveBack()
+	errno := c.Memory.Read(l.b, addr)
+	return le.Uint32(l.b), errno
+}
+
+// writeUint32 writes 32 bits.
+func (c Caller) writeUint32(addr uint64, v uint32) linux.Errno {
+	l := borrow(4)
+	defer l.giveBack()
+	le.PutUint32(l.b, v)
+	return c.Memory.Write(addr, l.b)
+}
+
+// writeUint64 writes 64 bits.
+func (c Caller) writeUint64(addr uint64, v uint64) linux.Errno {
+	l := borrow(8)
+	defer l.giveBack()
+	le.PutUint64(l.b, v)
+	return c.Memory.Write(addr, l.b)
+}
+
+// put calls encode with a buffer of size bytes and writes the buffer to addr.
+func (c Caller) put(addr uint64, size int, encode func(b []byte)) (uint64, linux.Errno) {
+	l := borrow(size)
+	defer l.giveBack()
+	encode(l.b)
+	return 0, c.Memory.Write(addr, l.b)
+}
+
+// parse reads size bytes at addr and decodes them.
+func parse[T any](c Caller, addr uint64, size int, decode func(b []byte) T) (T, linux.Errno) {
+	l := borrow(size)
+	defer l.giveBack()
+	if errno := c.Memory.Read(l.b, addr); errno != 0 {
+		var none T
+		return none, errno
+	}
+	return decode(l.b), 0
+}
+
+// fill lets read store up to n bytes from a descriptor at addr.
+func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+	b, errno := c.buffer(addr, n)
+	switch {
+	case errno != 0:
+		return 0, c.orClosed(fd, errno)
+	case b != nil || n == 0:
+		return result(read(b))
+	}
+	l := borrow(min(n, most))
+	defer l.giveBack()
+	got, errno := read(l.b)
+	if errno == 0 {
+		errno = c.Memory.Write(addr, l.b[:got])
+	}
+	return result(got, errno)
+}
+
+// drain passes n bytes at addr to write, for a descriptor.
+func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+	b, errno := c.buffer(addr, n)
+	switch {
+	case errno != 0:
+		return 0, c.orClosed(fd, errno)
+	case b != nil || n == 0:
+		return result(write(b))
+	}
+	l := borrow(min(n, most))
+	defer l.giveBack()
+	if errno := c.Memory.Read(l.b, addr); errno != 0 {
+		return 0, c.orClosed(fd, errno)
+	}
+	return result(write(l.b))
+}
+
+// orClosed returns EBADF if fd is not open, and errno otherwise, as Linux looks up the descriptor
+// first.
+func (c Caller) orClosed(fd int, errno linux.Errno) linux.Errno {
+	if closed := c.opened(fd); closed != 0 {
+		return closed
+	}
+	return errno
+}
+
+// most limits the bytes that one call copies. It exceeds every datagram; a longer stream transfer is
+// partial.
+const most = 4 << 20
+
+// buffer returns the n bytes at addr without a copy, or nil if they have to be copied. Errors: EFAULT,
+// also for a negative n.
+func (c Caller) buffer(addr uint64, n int) ([]byte, linux.Errno) {
+	if n < 0 {
+		return nil, linux.EFAULT
+	}
+	if n == 0 {
+		return nil, 0
+	}
+	return c.Memory.Bytes(addr, n)
+}
+
+// path reads a path. Errors: EFAULT, ENAMETOOLONG.
+func (c Caller) path(addr uint64) (string, linux.Errno) { return c.Memory.String(addr, fs.MaxPath) }

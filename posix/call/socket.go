@@ -1,0 +1,187 @@
+package call
+
+import (
+	"loam/abi/linux"
+	"loam/posix"
+)
+
+// Calls of the sockets API, except for messages.
+
+func socketpair(c Caller, a Args) (uint64, linux.Errno) {
+	fds, errno := c.Process.SocketPair(number(a.A1), number(a.A2), number(a.A3))
+	return c.pair(a.A4, fds, errno)
+}
+
+// address reads a struct sockaddr of n bytes.
+func (c Caller) address(addr uint64, n int) (posix.Address, linux.Errno) {
+	if n < 0 || n > linux.SizeofSockaddrStorage {
+		return posix.Address{}, linux.EINVAL
+	}
+	l := borrow(n)
+	defer l.giveBack()
+	if errno := c.Memory.Read(l.b, addr); errno != 0 {
+		return posix.Address{}, errno
+	}
+	return posix.ParseAddress(l.b)
+}
+
+// putAddress writes a struct sockaddr, truncated to the size stored at size, and stores its full length
+// there (accept(2)). If addr is 0, it writes nothing.
+func (c Caller) putAddress(addr, size uint64, from posix.Address) linux.Errno {
+	if addr == 0 {
+		return 0
+	}
+	room, errno := c.readUint32(size)
+	switch {
+	case errno != 0:
+		return errno
+	case int32(room) < 0:
+		return linux.EINVAL
+	}
+	n, errno := c.writeAddress(addr, int(room), from)
+	if errno != 0 {
+		return errno
+	}
+	return c.writeUint32(size, uint32(n))
+}
+
+// writeAddress writes a struct sockaddr, truncated to room bytes, and returns its full length.
+func (c Caller) writeAddress(addr uint64, room int, from posix.Address) (int, linux.Errno) {
+	l := borrow(linux.SizeofSockaddrStorage)
+	defer l.giveBack()
+	b := from.Append(l.b[:0])
+	return len(b), c.Memory.Write(addr, b[:min(room, len(b))])
+}
+
+// withAddress calls f with the descriptor and the struct sockaddr of a call.
+func (c Caller) withAddress(a Args, f func(fd int, to posix.Address) linux.Errno) (uint64, linux.Errno) {
+	if errno := c.isSocket(fd(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	to, errno := c.address(a.A2, number(a.A3))
+	if errno != 0 {
+		return fail(errno)
+	}
+	return fail(f(fd(a.A1), to))
+}
+
+// isSocket performs the check that Linux makes before it reads memory. Errors: EBADF, ENOTSOCK.
+func (c Caller) isSocket(fd int) linux.Errno { return c.Process.IsSocket(fd) }
+
+func bind(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Bind) }
+
+func connect(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Connect) }
+
+// accept closes the new connection if its address cannot be written.
+func (c Caller) accept(a Args, flags int) (uint64, linux.Errno) {
+	accepted, peer, errno := c.Process.Accept4(fd(a.A1), flags)
+	if errno != 0 {
+		return fail(errno)
+	}
+	if errno = c.putAddress(a.A2, a.A3, peer); errno != 0 {
+		c.Process.Close(accepted)
+	}
+	return result(accepted, errno)
+}
+
+func getsockname(c Caller, a Args) (uint64, linux.Errno) { return c.name(a, c.Process.GetSockName) }
+
+func getpeername(c Caller, a Args) (uint64, linux.Errno) { return c.name(a, c.Process.GetPeerName) }
+
+func (c Caller) name(a Args, of func(fd int) (posix.Address, linux.Errno)) (uint64, linux.Errno) {
+	name, errno := of(fd(a.A1))
+	if errno != 0 {
+		return fail(errno)
+	}
+	room, errno := c.readUint32(a.A3)
+	switch {
+	case errno != 0:
+		return fail(errno)
+	case int32(room) < 0:
+		return fail(linux.EINVAL)
+	}
+	n, errno := c.writeAddress(a.A2, int(room), name)
+	if errno == 0 {
+		errno = c.writeUint32(a.A3, uint32(n))
+	}
+	return fail(errno)
+}
+
+func getsockopt(c Caller, a Args) (uint64, linux.Errno) {
+	if errno := c.isSocket(fd(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	room, errno := c.readUint32(a.A5)
+	switch {
+	case errno != 0:
+		return fail(errno)
+	case int32(room) < 0:
+		return fail(linux.EINVAL)
+	}
+	value, errno := c.option(a, int(room))
+	if errno != 0 {
+		return fail(errno)
+	}
+	value = value[:min(int(room), len(value))]
+	if errno = c.Memory.Write(a.A4, value); errno == 0 {
+		errno = c.writeUint32(a.A5, uint32(len(value)))
+	}
+	return fail(errno)
+}
+
+// option returns the value of an option. Some options have a request in the buffer: see posix.IsAsked.
+func (c Caller) option(a Args, room int) ([]byte, linux.Errno) {
+	descriptor, level, name := fd(a.A1), number(a.A2), number(a.A3)
+	if !posix.IsAsked(level, name) {
+		return c.Process.GetSockOpt(descriptor, level, name)
+	}
+	const most = 256 // maximum size of a request; the sources in it are output only
+	request, errno := c.copyIn(a.A4, min(room, most))
+	if errno != 0 {
+		return nil, errno
+	}
+	return c.Process.GetSockOptBy(descriptor, level, name, request)
+}
+
+// mostOption limits the value of an option, in bytes.
+const mostOption = 64 << 10
+
+func setsockopt(c Caller, a Args) (uint64, linux.Errno) {
+	descriptor, level, name, n := fd(a.A1), number(a.A2), number(a.A3), number(a.A5)
+	if n < 0 {
+		return fail(linux.EINVAL)
+	}
+	if errno := c.isSocket(descriptor); errno != 0 {
+		return fail(errno)
+	}
+	if n > mostOption {
+		return fail(linux.EINVAL)
+	}
+	var value []byte
+	var errno linux.Errno
+	if level == linux.SOL_SOCKET && name == linux.SO_ATTACH_FILTER {
+		value, errno = c.filter(a.A4, n)
+	} else {
+		value, errno = c.copyIn(a.A4, n)
+	}
+	if errno != 0 {
+		return fail(errno)
+	}
+	return fail(c.Process.SetSockOpt(descriptor, level, name, value))
+}
+
+// filter reads the instructions of a struct sock_fprog.
+func (c Caller) filter(addr uint64, n int) ([]byte, linux.Errno) {
+	if n != linux.SizeofSockFprog {
+		return nil, linux.EINVAL
+	}
+	f, errno := parse(c, addr, linux.SizeofSockFprog, linux.ParseSockFprog)
+	if errno != 0 {
+		return nil, errno
+	}
+	at, errno := c.Memory.Pointer(addr + linux.SockFprogFilter)
+	if errno != 0 {
+		return nil, errno
+	}
+	return c.copyIn(at, int(f.Len)*linux.SizeofSockFilter)
+}

@@ -1,0 +1,117 @@
+package call
+
+import "loam/abi/linux"
+
+// Calls about the process: memory, IDs, limits, signals, threads and clocks (see Table).
+var processRows = []Row{
+	{linux.SYS_MMAP, "mmap", "onniio", Personality | Runtime | Core | AtOnce, Unaffected, mapsOfFile, 0, mmap},
+	{linux.SYS_MPROTECT, "mprotect", "oni", Personality | Runtime | Core | AtOnce, Unaffected, notOfShared, 0, ofMapping(linux.SYS_MPROTECT)},
+	{linux.SYS_MUNMAP, "munmap", "on", Personality | Runtime | Core | AtOnce, Unaffected, "", 0, ofMapping(linux.SYS_MUNMAP)},
+	{linux.SYS_MADVISE, "madvise", "oni", Personality | Runtime | Core | AtOnce, Unaffected, notOfShared, 0, ofMapping(linux.SYS_MADVISE)},
+	{linux.SYS_MREMAP, "mremap", "onnio", Personality | Runtime, Unaffected, oneOfShared, 0, mremap},
+	{linux.SYS_MSYNC, "msync", "oni", Personality | Runtime, Unaffected, "", 0, func(_ Caller, _ Args) (uint64, linux.Errno) {
+		return fail(0)
+	}},
+	{linux.SYS_MINCORE, "mincore", "onp", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_MLOCK, "mlock", "on", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_MUNLOCK, "munlock", "on", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_MLOCKALL, "mlockall", "i", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_MUNLOCKALL, "munlockall", "", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_KILL, "kill", "ii", Personality | Runtime | Core, Unaffected, onlyItself, 0, kill},
+	{linux.SYS_TGKILL, "tgkill", "iii", Personality | Runtime | Core | AtOnce, Unaffected, onlyItself, 0, tgkill},
+	{linux.SYS_TKILL, "tkill", "ii", Personality | Core | AtOnce, Unaffected, "", linux.ESRCH, nil},
+	{linux.SYS_UNAME, "uname", "p", Personality | Runtime | Core, Unaffected, "", 0, uname},
+	{linux.SYS_SETUID, "setuid", "i", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.SetUserID(uint32(a.A1)))
+	}},
+	{linux.SYS_SETGID, "setgid", "i", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.SetGroupID(uint32(a.A1)))
+	}},
+	{linux.SYS_SETPGID, "setpgid", "ii", Personality, Unaffected, "to the group that it is in; else EPERM", 0, setpgid},
+	{linux.SYS_SETREUID, "setreuid", "ii", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.SetUserIDs(uint32(a.A1), uint32(a.A2)))
+	}},
+	{linux.SYS_SETREGID, "setregid", "ii", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.SetGroupIDs(uint32(a.A1), uint32(a.A2)))
+	}},
+	{linux.SYS_SETSID, "setsid", "", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SETGROUPS, "setgroups", "np", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SETRESUID, "setresuid", "iii", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.SetUserIDs(uint32(a.A1), uint32(a.A2), uint32(a.A3)))
+	}},
+	{linux.SYS_SETRESGID, "setresgid", "iii", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.SetGroupIDs(uint32(a.A1), uint32(a.A2), uint32(a.A3)))
+	}},
+	{linux.SYS_SETFSUID, "setfsuid", "i", Personality, Unaffected, ownID, 0, func(c Caller, _ Args) (uint64, linux.Errno) {
+		return result(c.Process.SetFileUserID(), 0)
+	}},
+	{linux.SYS_SETFSGID, "setfsgid", "i", Personality, Unaffected, ownID, 0, func(c Caller, _ Args) (uint64, linux.Errno) {
+		return result(c.Process.SetFileGroupID(), 0)
+	}},
+	{linux.SYS_CAPGET, "capget", "pp", Personality, Unaffected, "", 0, capget},
+	{linux.SYS_CAPSET, "capset", "pp", Personality, Unaffected, "to those that there are; else EPERM", 0, capset},
+	{linux.SYS_SETPRIORITY, "setpriority", "iii", Personality, Unaffected, "of the program itself; a higher nice value changes nothing", 0, setpriority},
+	{linux.SYS_PRCTL, "prctl", "ipppp", Personality | Runtime | Core, Unaffected, fewPrctls, 0, prctl},
+	{linux.SYS_GETRLIMIT, "getrlimit", "ip", Personality | Runtime | Core, Unaffected, noCores, 0, getrlimit},
+	{linux.SYS_SETRLIMIT, "setrlimit", "ip", Personality | Runtime | Core, Unaffected, noCores, 0, setrlimit},
+	{linux.SYS_PRLIMIT64, "prlimit64", "iipp", Personality | Runtime | Core, Unaffected, noCores, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return c.limit(number(a.A1), unsigned(a.A2), a.A3, a.A4)
+	}},
+	{linux.SYS_ADJTIMEX, "adjtimex", "p", Personality, Unaffected, onlyTells, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return c.adjtime(linux.CLOCK_REALTIME, a.A1)
+	}},
+	{linux.SYS_CLOCK_ADJTIME, "clock_adjtime", "ip", Personality, Unaffected, onlyTells, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return c.adjtime(number(a.A1), a.A2)
+	}},
+	{linux.SYS_EXECVE, "execve", "spp", Personality, Unaffected, "", linux.ENOSYS, nil},
+	{linux.SYS_WAIT4, "wait4", "ipip", Personality, Restarts, "", linux.ECHILD, nil},
+	{linux.SYS_PTRACE, "ptrace", "iipp", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_REBOOT, "reboot", "iiip", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SETHOSTNAME, "sethostname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SETDOMAINNAME, "setdomainname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SCHED_YIELD, "sched_yield", "", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_SCHED_GETAFFINITY, "sched_getaffinity", "inp", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_SCHED_SETAFFINITY, "sched_setaffinity", "inp", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETTID, "gettid", "", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_GETCPU, "getcpu", "ppp", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_ARCH_PRCTL, "arch_prctl", "io", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_MEMBARRIER, "membarrier", "iii", Host, Unaffected, "", 0, nil},
+	{linux.SYS_EXIT, "exit", "i", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_EXIT_GROUP, "exit_group", "i", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_CLONE, "clone", "ippp", Runtime | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_FORK, "fork", "", AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_VFORK, "vfork", "", AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_RESTART_SYSCALL, "restart_syscall", "", Runtime, Unaffected, "", 0, nil},
+	{linux.SYS_RT_SIGACTION, "rt_sigaction", "ippn", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_RT_SIGPROCMASK, "rt_sigprocmask", "ippn", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_RT_SIGRETURN, "rt_sigreturn", "", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_SIGALTSTACK, "sigaltstack", "pp", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_TIMER_CREATE, "timer_create", "ipp", Runtime | Core, Unaffected, "", 0, nil},
+	{linux.SYS_TIMER_SETTIME, "timer_settime", "iipp", Runtime | Core, Unaffected, "", 0, nil},
+	{linux.SYS_TIMER_DELETE, "timer_delete", "i", Runtime | Core, Unaffected, "", 0, nil},
+	{linux.SYS_CLOCK_GETTIME, "clock_gettime", "ip", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_CLOCK_GETRES, "clock_getres", "ip", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETTIMEOFDAY, "gettimeofday", "pp", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_TIME, "time", "p", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_TIMES, "times", "p", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETITIMER, "getitimer", "ip", Host, Unaffected, "", 0, nil},
+	{linux.SYS_SETITIMER, "setitimer", "ipp", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_ALARM, "alarm", "i", Host, Unaffected, "", 0, nil},
+	{linux.SYS_GETPID, "getpid", "", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETPPID, "getppid", "", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETPGID, "getpgid", "i", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETPGRP, "getpgrp", "", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETSID, "getsid", "i", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETUID, "getuid", "", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETEUID, "geteuid", "", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETGID, "getgid", "", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETEGID, "getegid", "", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETGROUPS, "getgroups", "np", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETRESUID, "getresuid", "ppp", Host, Unaffected, "", 0, nil},
+	{linux.SYS_GETRESGID, "getresgid", "ppp", Host, Unaffected, "", 0, nil},
+	{linux.SYS_GETRUSAGE, "getrusage", "ip", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETPRIORITY, "getpriority", "ii", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_SYSINFO, "sysinfo", "p", Host | Core, Unaffected, "", 0, nil},
+	{linux.SYS_GETRANDOM, "getrandom", "pni", Host | Core, Fails, "", 0, nil},
+}

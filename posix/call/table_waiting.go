@@ -1,0 +1,37 @@
+package call
+
+import "loam/abi/linux"
+
+// Calls that wait (see Table).
+var waitingRows = []Row{
+	{linux.SYS_POLL, "poll", "pni", Personality | Runtime, Fails, noSignalMask, 0, poll},
+	{linux.SYS_PPOLL, "ppoll", "pnppn", Personality | Runtime, Fails, noSignalMask, 0, ppoll},
+	{linux.SYS_SELECT, "select", "npppp", Personality, Fails, noSignalMask, 0, selectCall},
+	{linux.SYS_PSELECT6, "pselect6", "nppppp", Personality, Fails, noSignalMask, 0, pselect6},
+	{linux.SYS_EPOLL_CREATE, "epoll_create", "i", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return c.epollCreate(a)
+	}},
+	{linux.SYS_EPOLL_CREATE1, "epoll_create1", "i", Personality | Runtime | Core, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.EpollCreate(number(a.A1)))
+	}},
+	{linux.SYS_EPOLL_CTL, "epoll_ctl", "fifp", Personality | Runtime | Core, Unaffected, "", 0, epollCtl},
+	{linux.SYS_EPOLL_WAIT, "epoll_wait", "fpni", Personality, Fails, noSignalMask, 0, epollWait},
+	{linux.SYS_EPOLL_PWAIT, "epoll_pwait", "fpnipn", Personality | Runtime, Fails, noSignalMask, 0, epollWait},
+	{linux.SYS_EPOLL_PWAIT2, "epoll_pwait2", "fpnppn", Personality, Fails, noSignalMask, 0, epollPwait2},
+	{linux.SYS_EVENTFD, "eventfd", "i", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.EventFD(uint32(a.A1), 0))
+	}},
+	{linux.SYS_EVENTFD2, "eventfd2", "ii", Personality | Runtime | Core, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.EventFD(uint32(a.A1), number(a.A2)))
+	}},
+	{linux.SYS_TIMERFD_CREATE, "timerfd_create", "ii", Personality, Unaffected, ofClocks, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.TimerFDCreate(number(a.A1), number(a.A2)))
+	}},
+	{linux.SYS_TIMERFD_SETTIME, "timerfd_settime", "fipp", Personality, Unaffected, noCancel, 0, timerfdSettime},
+	{linux.SYS_TIMERFD_GETTIME, "timerfd_gettime", "fp", Personality, Unaffected, "", 0, timerfdGettime},
+	{linux.SYS_FUTEX, "futex", "piippi", Host | Core | AtOnce, Fails, "", 0, nil},
+	{linux.SYS_NANOSLEEP, "nanosleep", "pp", Host | Core | AtOnce, Fails, "", 0, nil},
+	{linux.SYS_CLOCK_NANOSLEEP, "clock_nanosleep", "iipp", Host, Fails, "", 0, nil},
+	{linux.SYS_PAUSE, "pause", "", Host, Fails, "", 0, nil},
+	{linux.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", "pppn", Host, Fails, "", 0, nil},
+}

@@ -1,0 +1,170 @@
+package call
+
+import "loam/abi/linux"
+
+// Vectors of buffers: readv(2), writev(2) and struct msghdr.
+
+// vector is a decoded array of struct iovec.
+type vector []linux.Iovec
+
+// fewPieces holds the vectors of most calls, on the stack of the calling function.
+type fewPieces [4]linux.Iovec
+
+// vector reads an array, into few if it fits. Errors: EINVAL, EFAULT.
+func (c Caller) vector(addr, n uint64, few *fewPieces) (vector, linux.Errno) {
+	if n > linux.UIO_MAXIOV {
+		return nil, linux.EINVAL
+	}
+	v := vector(few[:min(n, uint64(len(few)))])
+	if n > uint64(len(few)) {
+		v = make(vector, n)
+	}
+	for i := range v {
+		errno := c.element(&v[i], addr+uint64(i)*linux.SizeofIovec)
+		if errno != 0 {
+			return nil, errno
+		}
+	}
+	return v, v.check()
+}
+
+// element reads one struct iovec. Errors: EFAULT.
+func (c Caller) element(e *linux.Iovec, addr uint64) (errno linux.Errno) {
+	if *e, errno = parse(c, addr, linux.SizeofIovec, linux.ParseIovec); errno == 0 {
+		e.Base, errno = c.Memory.Pointer(addr)
+	}
+	return errno
+}
+
+// check rejects negative lengths, and an overflow of their sum.
+func (v vector) check() linux.Errno {
+	total := int64(0)
+	for _, e := range v {
+		if int64(e.Len) < 0 || total+int64(e.Len) < 0 {
+			return linux.EINVAL
+		}
+		total += int64(e.Len)
+	}
+	return 0
+}
+
+// len returns the total number of bytes.
+func (v vector) len() int {
+	n := 0
+	for _, e := range v {
+		n += int(e.Len)
+	}
+	return n
+}
+
+// single returns the buffer of a vector with exactly one element. It returns nil if the vector has more
+// elements, or if the buffer has to be copied.
+func (c Caller) single(v vector) ([]byte, linux.Errno) {
+	if len(v) != 1 {
+		return nil, 0
+	}
+	return c.buffer(v[0].Base, int(v[0].Len))
+}
+
+// gather copies bytes from offset off into b, and returns their number.
+func (c Caller) gather(v vector, b []byte, off int) (int, linux.Errno) {
+	return v.each(off, len(b), func(at int, addr uint64, n int) linux.Errno { return c.Memory.Read(b[at:at+n], addr) })
+}
+
+// scatter copies b to the front of v.
+func (c Caller) scatter(v vector, b []byte) linux.Errno {
+	_, errno := v.each(0, len(b), func(at int, addr uint64, n int) linux.Errno { return c.Memory.Write(addr, b[at:at+n]) })
+	return errno
+}
+
+// each calls f for the pieces of the n bytes at offset off, with the position of each piece relative to
+// off. It returns the number of bytes before the first error.
+func (v vector) each(off, n int, f func(at int, addr uint64, n int) linux.Errno) (int, linux.Errno) {
+	done := 0
+	for _, e := range v {
+		size := int(e.Len)
+		if off >= size {
+			off -= size
+			continue
+		}
+		piece := min(size-off, n-done)
+		if piece == 0 {
+			break
+		}
+		if errno := f(done, e.Base+uint64(off), piece); errno != 0 {
+			return done, errno
+		}
+		done += piece
+		off = 0
+	}
+	return done, 0
+}
+
+// receiveVector lets read fill the vector at a.A2, or its first largeLoan bytes.
+func (c Caller) receiveVector(a Args, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+	if errno := c.opened(fd(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	var few fewPieces
+	v, errno := c.vector(a.A2, uint64(uint32(a.A3)), &few)
+	if errno != 0 {
+		return fail(errno)
+	}
+	b, errno := c.single(v)
+	switch {
+	case errno != 0:
+		return fail(errno)
+	case b != nil:
+		return result(read(b))
+	}
+	l := borrow(min(v.len(), largeLoan))
+	defer l.giveBack()
+	got, errno := read(l.b)
+	if errno == 0 {
+		errno = c.scatter(v, l.b[:got])
+	}
+	return result(got, errno)
+}
+
+// sendVector writes the vector at a.A2 to a stream, buffer by buffer, until a write is partial.
+func (c Caller) sendVector(a Args, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+	if errno := c.opened(fd(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	var few fewPieces
+	v, errno := c.vector(a.A2, uint64(uint32(a.A3)), &few)
+	if errno != 0 {
+		return fail(errno)
+	}
+	b, errno := c.single(v)
+	switch {
+	case errno != 0:
+		return fail(errno)
+	case b != nil:
+		return result(write(b))
+	}
+	return c.sendPieces(v, write)
+}
+
+func (c Caller) sendPieces(v vector, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+	total := v.len()
+	l := borrow(min(total, largeLoan))
+	defer l.giveBack()
+	for off := 0; ; {
+		got, errno := c.gather(v, l.b, off)
+		n := 0
+		if errno == 0 {
+			n, errno = write(l.b[:got])
+		}
+		if errno != 0 {
+			if off > 0 {
+				return result(off, 0)
+			}
+			return fail(errno)
+		}
+		off += n
+		if n < got || off == total {
+			return result(off, 0)
+		}
+	}
+}

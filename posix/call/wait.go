@@ -1,0 +1,305 @@
+package call
+
+import (
+	"math/bits"
+	"time"
+
+	"loam/abi/linux"
+	"loam/posix"
+)
+
+// Calls that wait: epoll, poll, select; and timer files.
+
+// epollCtl implements epoll_ctl(2). EPOLL_CTL_DEL reads no event.
+func epollCtl(c Caller, a Args) (uint64, linux.Errno) {
+	var ev linux.EpollEvent
+	if op := number(a.A2); op != linux.EPOLL_CTL_DEL {
+		var errno linux.Errno
+		if ev, errno = parse(c, a.A4, linux.SizeofEpollEvent, linux.ParseEpollEvent); errno != 0 {
+			return fail(errno)
+		}
+	}
+	return fail(c.Process.EpollCtl(fd(a.A1), number(a.A2), fd(a.A3), posix.EpollEvent(ev)))
+}
+
+func epollWait(c Caller, a Args) (uint64, linux.Errno) { return c.epollWait(a, milliseconds(a.A4)) }
+
+func epollPwait2(c Caller, a Args) (uint64, linux.Errno) {
+	timeout, errno := c.timeout(a.A4)
+	if errno != 0 {
+		return fail(errno)
+	}
+	return c.epollWait(a, timeout)
+}
+
+// Limits of the results and arguments of one call.
+const (
+	maxEpollEvents   = 1024
+	mostEpollRequest = (1<<31 - 1) / linux.SizeofEpollEvent
+)
+
+func (c Caller) epollWait(a Args, timeout time.Duration) (uint64, linux.Errno) {
+	n := number(a.A3)
+	if n <= 0 || n > mostEpollRequest {
+		return fail(linux.EINVAL)
+	}
+	events := make([]posix.EpollEvent, min(n, maxEpollEvents))
+	got, errno := c.Process.EpollWait(fd(a.A1), events, timeout)
+	if errno != 0 || got == 0 {
+		return result(got, errno)
+	}
+	l := borrow(got * linux.SizeofEpollEvent)
+	defer l.giveBack()
+	for i, ev := range events[:got] {
+		linux.EpollEvent(ev).Put(l.b[i*linux.SizeofEpollEvent:])
+	}
+	return result(got, c.Memory.Write(a.A2, l.b))
+}
+
+// milliseconds converts a timeout. A negative timeout means forever.
+func milliseconds(a uint64) time.Duration { return time.Duration(int32(a)) * time.Millisecond }
+
+// forever is the timeout of a wait without one.
+const forever = -1
+
+// mostSeconds limits a timeout. It exceeds every practical wait, and fits into nanoseconds.
+const mostSeconds = 1 << 33
+
+// timeout reads a struct timespec. An address of 0 means forever.
+func (c Caller) timeout(addr uint64) (time.Duration, linux.Errno) {
+	if addr == 0 {
+		return forever, 0
+	}
+	t, errno := parse(c, addr, linux.SizeofTimespec, linux.ParseTimespec)
+	switch {
+	case errno != 0:
+		return 0, errno
+	case t.Sec < 0 || t.Nsec < 0 || t.Nsec >= int64(time.Second):
+		return 0, linux.EINVAL
+	}
+	t.Sec = min(t.Sec, mostSeconds)
+	return time.Duration(t.Nano()), 0
+}
+
+// timevalTimeout reads a struct timeval. An address of 0 means forever.
+func (c Caller) timevalTimeout(addr uint64) (time.Duration, linux.Errno) {
+	if addr == 0 {
+		return forever, 0
+	}
+	t, errno := parse(c, addr, linux.SizeofTimeval, linux.ParseTimeval)
+	switch {
+	case errno != 0:
+		return 0, errno
+	case t.Sec < 0 || t.Usec < 0:
+		return 0, linux.EINVAL
+	}
+	// Microseconds above a million are carried into the seconds (fs/select.c).
+	t.Sec = min(t.Sec, mostSeconds) + min(t.Usec/1e6, mostSeconds)
+	t.Usec %= 1e6
+	return time.Duration(t.Nano()), 0
+}
+
+func poll(c Caller, a Args) (uint64, linux.Errno) { return c.poll(a, milliseconds(a.A3)) }
+
+func ppoll(c Caller, a Args) (uint64, linux.Errno) {
+	timeout, errno := c.timeout(a.A3)
+	if errno != 0 {
+		return fail(errno)
+	}
+	return c.poll(a, timeout)
+}
+
+// maxPoll limits the entries of poll to the maximum number of descriptors.
+const maxPoll = 1 << 20
+
+func (c Caller) poll(a Args, timeout time.Duration) (uint64, linux.Errno) {
+	n := unsigned(a.A2)
+	if n > maxPoll {
+		return fail(linux.EINVAL)
+	}
+	l := borrow(n * linux.SizeofPollFD)
+	defer l.giveBack()
+	if errno := c.Memory.Read(l.b, a.A1); errno != 0 {
+		return fail(errno)
+	}
+	fds := make([]posix.PollFD, n)
+	for i := range fds {
+		e := linux.ParsePollFD(l.b[i*linux.SizeofPollFD:])
+		fds[i] = posix.PollFD{FD: int(e.FD), Events: posix.Events(e.Events)}
+	}
+	ready, errno := c.Process.Poll(fds, timeout)
+	if errno != 0 {
+		return fail(errno)
+	}
+	for i, f := range fds {
+		linux.PollFD{FD: int32(f.FD), Events: uint16(f.Events), Revents: uint16(f.Revents)}.Put(l.b[i*linux.SizeofPollFD:])
+	}
+	return result(ready, c.Memory.Write(a.A1, l.b))
+}
+
+// selectEvents are the poll events of the three sets of select(2).
+var selectEvents = [3]posix.Events{
+	posix.PollIn | posix.PollHup | posix.PollErr,
+	posix.PollOut | posix.PollErr,
+	posix.PollPri,
+}
+
+func selectCall(c Caller, a Args) (uint64, linux.Errno) {
+	timeout, errno := c.timevalTimeout(a.A5)
+	if errno != 0 {
+		return fail(errno)
+	}
+	return c.selectSets(a, timeout)
+}
+
+func pselect6(c Caller, a Args) (uint64, linux.Errno) {
+	timeout, errno := c.timeout(a.A5)
+	if errno != 0 {
+		return fail(errno)
+	}
+	return c.selectSets(a, timeout)
+}
+
+// sets are the descriptor sets of select(2), as 64-bit words; nil: absent.
+type sets [3][]uint64
+
+// wordSize is the size of a word in bytes, and wordBits in bits.
+const (
+	wordSize = 8
+	wordBits = 8 * wordSize
+)
+
+// mostSelected is the maximum number of descriptors. Sets are not read beyond it.
+const mostSelected = maxPoll
+
+func (c Caller) selectSets(a Args, timeout time.Duration) (uint64, linux.Errno) {
+	n := number(a.A1)
+	if n < 0 {
+		return fail(linux.EINVAL)
+	}
+	words := (min(n, mostSelected) + wordBits - 1) / wordBits
+	addrs := [3]uint64{a.A2, a.A3, a.A4}
+	var s sets
+	for i, addr := range addrs {
+		if addr == 0 {
+			continue
+		}
+		b, errno := c.copyIn(addr, words*wordSize)
+		if errno != 0 {
+			return fail(errno)
+		}
+		for ; len(b) > 0; b = b[wordSize:] {
+			s[i] = append(s[i], le.Uint64(b))
+		}
+	}
+	fds := s.take(n)
+	if _, errno := c.Process.Poll(fds, timeout); errno != 0 {
+		return fail(errno)
+	}
+	for _, f := range fds {
+		if f.Revents&posix.PollNval != 0 {
+			return fail(linux.EBADF)
+		}
+	}
+	ready := s.put(fds)
+	for i, addr := range addrs {
+		if errno := c.putWords(addr, s[i]); errno != 0 {
+			return fail(errno)
+		}
+	}
+	return result(ready, 0)
+}
+
+func (c Caller) putWords(addr uint64, words []uint64) linux.Errno {
+	if len(words) == 0 {
+		return 0
+	}
+	b := make([]byte, 0, len(words)*wordSize)
+	for _, w := range words {
+		b = le.AppendUint64(b, w)
+	}
+	return c.Memory.Write(addr, b)
+}
+
+// take returns entries for the descriptors below n that are in the sets, and clears the sets.
+func (s *sets) take(n int) []posix.PollFD {
+	var fds []posix.PollFD
+	for word := range (n + wordBits - 1) / wordBits {
+		var asked [3]uint64
+		for i, set := range s {
+			if word < len(set) {
+				asked[i], set[word] = set[word], 0
+			}
+		}
+		for all := asked[0] | asked[1] | asked[2]; all != 0; all &= all - 1 {
+			bit := bits.TrailingZeros64(all)
+			f := posix.PollFD{FD: word*wordBits + bit}
+			for i := range asked {
+				if asked[i]>>bit&1 != 0 {
+					f.Events |= selectEvents[i]
+				}
+			}
+			if f.FD < n {
+				fds = append(fds, f)
+			}
+		}
+	}
+	return fds
+}
+
+// put sets the bits of ready descriptors and returns their number. A set contains a descriptor if the
+// set's events are among the entry's requested ones.
+func (s *sets) put(fds []posix.PollFD) int {
+	n := 0
+	for _, f := range fds {
+		for i, set := range s {
+			if set != nil && f.Events&selectEvents[i] == selectEvents[i] && f.Revents&selectEvents[i] != 0 {
+				set[f.FD/wordBits] |= 1 << (f.FD % wordBits)
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func timerfdSettime(c Caller, a Args) (uint64, linux.Errno) {
+	setting, errno := parse(c, a.A3, linux.SizeofItimerspec, linux.ParseItimerspec)
+	if errno != 0 {
+		return fail(errno)
+	}
+	before, errno := c.Process.TimerFDSet(fd(a.A1), number(a.A2), setting)
+	if errno != 0 || a.A4 == 0 {
+		return fail(errno)
+	}
+	return c.put(a.A4, linux.SizeofItimerspec, before.Put)
+}
+
+func timerfdGettime(c Caller, a Args) (uint64, linux.Errno) {
+	s, errno := c.Process.TimerFDGet(fd(a.A1))
+	if errno != 0 {
+		return fail(errno)
+	}
+	return c.put(a.A2, linux.SizeofItimerspec, s.Put)
+}
+
+// adjtime implements adjtimex(2) and clock_adjtime(2).
+func (c Caller) adjtime(clock int, addr uint64) (uint64, linux.Errno) {
+	t, errno := parse(c, addr, linux.SizeofTimex, linux.ParseTimex)
+	if errno != 0 {
+		return fail(errno)
+	}
+	state, errno := c.Process.ClockAdjtime(clock, &t)
+	if errno != 0 {
+		return fail(errno)
+	}
+	_, errno = c.put(addr, linux.SizeofTimex, t.Put)
+	return result(state, errno)
+}
+
+// epollCreate implements epoll_create(2). The size must be positive and is otherwise ignored.
+func (c Caller) epollCreate(a Args) (uint64, linux.Errno) {
+	if number(a.A1) <= 0 {
+		return fail(linux.EINVAL)
+	}
+	return result(c.Process.EpollCreate(0))
+}

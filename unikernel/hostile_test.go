@@ -1,0 +1,336 @@
+package unikernel
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"loam/internal/race"
+	"loam/unikernel/sandbox"
+	"loam/unikernel/seal"
+)
+
+// Hostile programs (testdata/hostile), one per technique. There are three groups of tests. On Linux the
+// attacks do harm; otherwise testing them would prove nothing. The sandbox alone stops them, without checks
+// of the executable. And `loam run` rejects or stops them, as a process and in a machine.
+
+const (
+	hostileFolder = "/tmp/loam-hostile" // as in testdata/hostile/attack
+	hostileSecret = "the secret of the host"
+)
+
+// targets are the objects that the programs attack.
+type targets struct {
+	victim *exec.Cmd
+	calls  atomic.Int32 // number of accepted connections
+	port   int
+}
+
+// newTargets creates the targets. The victim and the file belong to the user that programs run as here.
+func newTargets(t *testing.T) *targets {
+	t.Helper()
+	g := &targets{}
+	if err := os.RemoveAll(hostileFolder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(hostileFolder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(hostileFolder) })
+	g.reset(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.port = l.Addr().(*net.TCPAddr).Port
+	abstract, err := net.Listen("unix", "@loam-hostile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []net.Listener{l, abstract} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				g.calls.Add(1)
+				c.Close()
+			}
+		}()
+		t.Cleanup(func() { l.Close(); <-done })
+	}
+	t.Cleanup(func() { g.victim.Process.Kill(); g.victim.Wait() })
+	return g
+}
+
+// reset recreates the targets that an attack may have changed.
+func (g *targets) reset(t *testing.T) {
+	t.Helper()
+	os.RemoveAll(filepath.Join(hostileFolder, "mark"))
+	secret := filepath.Join(hostileFolder, "secret")
+	os.Remove(secret)
+	if err := os.WriteFile(secret, []byte(hostileSecret), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(hostileFolder, 0o777) // whatever the umask is
+	os.Chmod(secret, 0o666)
+	if g.victim != nil {
+		g.victim.Process.Kill()
+		g.victim.Wait()
+	}
+	g.victim = exec.Command("sleep", "1000")
+	g.victim.Dir = "/"
+	g.victim.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := g.victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g.calls.Store(0)
+}
+
+// environ returns the variables that describe the targets to a program.
+func (g *targets) environ() []string {
+	return []string{"HOSTILE_PID=" + strconv.Itoa(g.victim.Process.Pid), "HOSTILE_PORT=" + strconv.Itoa(g.port)}
+}
+
+// boasts matches the output of programs whose attack has succeeded.
+var boasts = regexp.MustCompile(hostileSecret + `|is there|of another process|of the host|works|a ring|^ports|can be read`)
+
+// harm describes the damage to the targets, or returns an empty string.
+func (g *targets) harm(output []byte) string {
+	var all []string
+	if names, _ := filepath.Glob(hostileFolder + "/*"); !slices.Equal(names, []string{hostileFolder + "/secret"}) {
+		all = append(all, fmt.Sprintf("there are %q", names))
+	}
+	if b, err := os.ReadFile(hostileFolder + "/secret"); err != nil || string(b) != hostileSecret {
+		all = append(all, fmt.Sprintf("the secret is %q, %v", b, err))
+	}
+	if st, err := os.Stat(hostileFolder + "/secret"); err == nil && st.Mode().Perm() != 0o666 {
+		all = append(all, "the secret has mode "+st.Mode().String())
+	}
+	var status syscall.WaitStatus
+	if pid, err := syscall.Wait4(g.victim.Process.Pid, &status, syscall.WNOHANG|syscall.WUNTRACED, nil); pid != 0 {
+		all = append(all, fmt.Sprintf("the victim: %v, %v", status, err))
+	}
+	if n := g.calls.Load(); n > 0 {
+		all = append(all, fmt.Sprintf("%d connections", n))
+	}
+	if boast := boasts.Find(output); boast != nil {
+		all = append(all, fmt.Sprintf("it prints %q", boast))
+	}
+	return strings.Join(all, ", ")
+}
+
+// hostilePrograms are the programs whose technique is in the executable itself, by folder. The value is
+// whether they do harm on Linux.
+var hostilePrograms = map[string]bool{
+	"cgo-init": true, "cgo-init-linkname": false, "cgo-mmap": true, "cgo-notify-runtime-init-done": false, "cgo-sigaction": true,
+	"cgo-thread-start": false, "cgo-yield": true, "dynamic-empty": false, "dynamic-libc": false, "early-package": true,
+	"runtime-check": true, "runtime-gate": false, "runtime-rt0": true, "runtime-settls": true, "pretender": true,
+}
+
+// hostileHarm are techniques of the program calls that do harm on Linux, at least to root.
+var hostileHarm = []string{"open", "openat", "creat", "int80", "execve", "execveat", "memfd", "fork", "kill", "pidfd", "ptrace", "socket", "unixsocket", "truncate", "sigreturn", "port"}
+
+// buildHostile builds a program for Linux.
+func buildHostile(t *testing.T, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	cmd := exec.Command("go", "build", "-o", program, ".")
+	cmd.Dir = filepath.Join("testdata/hostile", name)
+	cmd.Env = append(os.Environ(), guestEnv...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", name, err, out)
+	}
+	return program
+}
+
+// techniques returns the techniques of the program calls.
+func techniques(t *testing.T, program string) []string {
+	t.Helper()
+	out, err := exec.Command(program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
+
+// hostileTime bounds a program's run: some never end.
+const hostileTime = 20 * time.Second
+
+// onLinux runs a program without confinement, in a process group of its own that is killed afterwards.
+func (g *targets) onLinux(program string, args ...string) []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), hostileTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), g.environ()...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC}
+	if os.Getuid() != 0 {
+		cmd.SysProcAttr.Cloneflags = 0
+	}
+	out, _ := cmd.CombinedOutput()
+	return out
+}
+
+// The attacks do harm on Linux. Those that signal all processes are only tested in the sandbox.
+func TestHostileOnLinux(t *testing.T) {
+	if os.Getuid() != 0 || race.Enabled {
+		t.Skip("needs root, and is not about races")
+	}
+	g := newTargets(t)
+	for _, name := range sortedKeys(hostilePrograms) {
+		if !hostilePrograms[name] {
+			continue
+		}
+		g.reset(t)
+		if out := g.onLinux(buildHostile(t, name)); g.harm(out) == "" {
+			t.Errorf("%s does no harm: %s", name, out)
+		}
+	}
+	program := buildHostile(t, "calls")
+	for _, name := range hostileHarm {
+		if name == "kill" || name == "pidfd" || name == "ptrace" {
+			continue // the PID namespace that protects the rest of the machine also protects the victim
+		}
+		g.reset(t)
+		if out := g.onLinux(program, name); g.harm(out) == "" {
+			t.Errorf("%s does no harm: %s", name, out)
+		}
+	}
+}
+
+// sandboxed runs any program in the sandbox, without checking its executable. The victim runs as the
+// program's user.
+func (g *targets) sandboxed(t *testing.T, program string, args ...string) []byte {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	places, err := placesOf(program)
+	if err != nil { // an executable without the runtime's functions; any other addresses do
+		places = nil
+		for _, name := range seal.Functions() {
+			places = append(places, seal.Place{Name: name, After: 0x402000})
+		}
+	}
+	ended := make(chan []byte)
+	go func() {
+		var out bytes.Buffer
+		out.ReadFrom(r)
+		ended <- out.Bytes()
+	}()
+	done := make(chan error, 1)
+	go func() {
+		p, err := sandbox.Start(sandbox.Command{
+			Program: program, Args: append([]string{program}, args...), Env: g.environ(), Stdout: w, Stderr: w,
+			Calls: seal.Calls, Places: places, Handed: -1, Group: true,
+		})
+		w.Close()
+		if err == nil {
+			limit := time.AfterFunc(hostileTime, func() { p.Signal(syscall.SIGKILL) })
+			_, err = p.Wait()
+			limit.Stop()
+		}
+		done <- err
+	}()
+	<-done // a program may end in any way
+	return <-ended
+}
+
+// The sandbox alone stops every program.
+func TestHostileInSandbox(t *testing.T) {
+	g := newTargets(t)
+	for _, name := range sortedKeys(hostilePrograms) {
+		if out := g.sandboxed(t, buildHostile(t, name)); g.harm(out) != "" {
+			t.Errorf("%s: %s", name, g.harm(out))
+			g.reset(t)
+		}
+	}
+	program := buildHostile(t, "calls")
+	for _, name := range techniques(t, program) {
+		if out := g.sandboxed(t, program, name); g.harm(out) != "" {
+			t.Errorf("%s: %s", name, g.harm(out))
+			g.reset(t)
+		}
+	}
+}
+
+// loamRun runs a program of testdata/hostile on Loam.
+func (g *targets) loamRun(t *testing.T, p Platform, name string, args ...string) []byte {
+	t.Helper()
+	folder, err := filepath.Abs("testdata/hostile/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], append([]string{folder}, args...)...)
+	cmd.Env = append(append(os.Environ(), helper+"="+strconv.Itoa(int(UserNetwork))), g.environ()...)
+	if p == Machine {
+		cmd.Env = append(cmd.Env, onMachine+"=128")
+	}
+	limit := time.AfterFunc(2*hostileTime, func() { cmd.Process.Signal(syscall.SIGKILL) })
+	defer limit.Stop()
+	out, _ := cmd.CombinedOutput()
+	return out
+}
+
+// A program on Loam cannot read, write or signal anything outside. An executable that replaces parts of the
+// runtime is rejected, and the error names the package.
+func TestHostile(t *testing.T) {
+	for _, p := range []Platform{Process, Machine} {
+		t.Run(p.String(), func(t *testing.T) { testHostile(t, p) })
+	}
+}
+
+func testHostile(t *testing.T, p Platform) {
+	g := newTargets(t)
+	names := sortedKeys(hostilePrograms)
+	all := techniques(t, buildHostile(t, "calls"))
+	if race.Enabled { // the program itself is built without the race detector
+		names, all = names[:1], all[:1]
+	}
+	if len(names)+len(all) < 30 && !race.Enabled {
+		t.Errorf("there are %d techniques", len(names)+len(all))
+	}
+	for _, name := range names {
+		out := g.loamRun(t, p, name)
+		if harm := g.harm(out); harm != "" {
+			t.Errorf("%s: %s", name, harm)
+			g.reset(t)
+		}
+		// Of two functions of one name, the linker keeps the runtime's own in runtime-gate, which is then
+		// an ordinary program.
+		refused := strings.HasPrefix(name, "cgo-") || strings.HasPrefix(name, "runtime-") && name != "runtime-gate" || strings.HasPrefix(name, "dynamic-")
+		if refused && !bytes.HasPrefix(out, []byte("loam: ")) {
+			t.Errorf("%s is not refused: %s", name, out)
+		}
+	}
+	var two sync.WaitGroup
+	turns := make(chan struct{}, 2)
+	for _, name := range all {
+		turns <- struct{}{}
+		two.Go(func() {
+			defer func() { <-turns }()
+			if harm := g.harm(g.loamRun(t, p, "calls", name)); harm != "" {
+				t.Errorf("%s, or the one beside it: %s", name, harm)
+			}
+		})
+	}
+	two.Wait()
+}

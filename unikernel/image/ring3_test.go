@@ -1,0 +1,106 @@
+package image
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"loam/boot"
+)
+
+// Threads run in ring 3, each case on one CPU and on two: see testdata/ring3.
+//
+//   - proof: system calls, page faults, exceptions and interrupts, while garbage is collected
+//   - hostile: privileged instructions, wrong selectors, forged flags, unmapped addresses
+//   - state: registers across calls, time, and changes of CPU
+//   - xsave: the same, as on a processor with AVX-512
+//   - spaces: pages are unmapped while threads read them
+//   - kick: a thread is interrupted by another goroutine
+//   - churn: processes are created and closed without losing a page
+func TestRing3(t *testing.T) {
+	image := bootableOf(t, ring3)
+	for name, want := range map[string]string{
+		"proof":   "proved",
+		"hostile": "hostile 0",
+		"state":   "state 0 true",
+		"xsave":   "state 0 true",
+		"spaces":  "spaces 0 true true true",
+		"kick":    "kicked",
+		"churn":   "churned true",
+	} {
+		for _, cpus := range []string{"1", "2"} {
+			expectRing3(t, image, name, want, "-machine", "q35", "-smp", cpus)
+		}
+	}
+}
+
+// Ring 3 is confined even without the processor features that additionally protect ring 0.
+func TestRing3WithoutFeatures(t *testing.T) {
+	image := bootableOf(t, ring3)
+	for _, model := range []string{"max,-smap,-smep", "max,-avx,-avx2"} {
+		expectRing3(t, image, "hostile", "hostile 0", "-machine", "q35", "-cpu", model)
+	}
+	expectRing3(t, image, "proof", "user: the processor cannot run programs in ring 3", "-machine", "q35", "-cpu", "qemu64")
+}
+
+// An ordinary, unmodified Linux program built by the go command runs in ring 3: threads, futexes, memory,
+// its own garbage collector.
+func TestRing3Program(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "hello")
+	cmd := exec.Command("go", "build", "-o", file, "./testdata/hello")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	program, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := AddFiles(prepared(t, buildOf(t, ring3)), program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := filepath.Join(t.TempDir(), "ring3.elf")
+	if err := os.WriteFile(image, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := boot.Config{Args: []string{"ring3", "program", "hello", "there"}}
+	const want = "hello from ring 3 [hello there] [199990000 199990000 199990000 199990000]\n"
+	for _, cpus := range []string{"1", "2"} {
+		if out, status := machine(t, image, c, "-machine", "q35", "-m", "256M", "-smp", cpus); status != 42 || out != want {
+			t.Errorf("on %s CPUs: status %d, %s", cpus, status, out)
+		}
+	}
+}
+
+func expectRing3(t *testing.T, image, name, want string, options ...string) {
+	t.Helper()
+	c := boot.Config{Args: []string{"ring3", name}}
+	out, _ := machine(t, image, c, append([]string{"-m", "256M"}, options...)...)
+	if !strings.Contains(out, want) {
+		t.Errorf("%s %v: %s", name, options, out)
+	}
+}
+
+// BenchmarkRing3 reports the time of a system call from ring 3 to the goroutine and back, and of a page
+// fault that is served. For comparison, it also reports a call from the Go runtime to the core. An
+// operation is the whole measurement.
+func BenchmarkRing3(b *testing.B) {
+	image := bootableOf(b, ring3)
+	c := boot.Config{Args: []string{"ring3", "bench"}}
+	for b.Loop() {
+		out, _ := machine(b, image, c, "-m", "256M", "-machine", "q35")
+		for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+			var name string
+			var nanos, ticks float64
+			if _, err := fmt.Sscanf(line, "%s %f ns %f ticks", &name, &nanos, &ticks); err != nil {
+				b.Fatal(out)
+			}
+			b.ReportMetric(nanos, name+"-ns")
+			b.ReportMetric(ticks, name+"-ticks")
+		}
+	}
+}

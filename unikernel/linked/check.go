@@ -1,0 +1,188 @@
+package linked
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Complaint says that a program has code or data that is not Go's own where only Go's own may be.
+// Package sandbox confines such a program like any other; the check is there because a program that
+// replaces parts of the runtime does not work on Loam, and was written to do harm.
+type Complaint struct {
+	Symbol string // the name that was defined
+	File   string // the source file that defines it; empty: not known
+	Why    string
+}
+
+// Error implements error.
+func (c *Complaint) Error() string {
+	if c.File == "" {
+		return c.Symbol + " " + c.Why
+	}
+	return fmt.Sprintf("%s %s, in %s", c.Symbol, c.Why, c.File)
+}
+
+// Libraries is returned for a program that wants libraries of C loaded with it.
+type Libraries struct{ Names []string }
+
+// Error implements error.
+func (l *Libraries) Error() string { return "it is linked with " + strings.Join(l.Names, ", ") }
+
+// Check returns an error about a file that is not a static program that consists of Go's runtime
+// and packages that leave it as it is.
+func Check(f *elf.File) error {
+	for _, check := range []func(*elf.File) error{checkKind, checkLibraries, checkSegments, checkConstructors, checkCgo, checkRuntime} {
+		if err := check(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkKind(f *elf.File) error {
+	if f.Class != elf.ELFCLASS64 || f.Machine != elf.EM_X86_64 || f.Type != elf.ET_EXEC {
+		return fmt.Errorf("%w: %v for %v", ErrProgram, f.Type, f.Machine)
+	}
+	return nil
+}
+
+func checkLibraries(f *elf.File) error {
+	names, err := f.ImportedLibraries()
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" }) // checkSegments is about these
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return &Libraries{names}
+}
+
+// checkSegments refuses an interpreter, which would run first, and what tells one what to do.
+func checkSegments(f *elf.File) error {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			return &Complaint{Symbol: "a segment " + p.Type.String(), Why: "asks for a dynamic linker (cgo_import_dynamic)"}
+		}
+	}
+	return nil
+}
+
+// checkConstructors refuses code that a loader of C would run.
+func checkConstructors(f *elf.File) error {
+	for _, s := range f.Sections {
+		switch s.Name {
+		case ".init", ".init_array", ".preinit_array", ".ctors", ".fini", ".fini_array", ".dtors":
+			if s.Size > 0 {
+				return &Complaint{Symbol: "section " + s.Name, Why: "holds constructors or destructors"}
+			}
+		}
+	}
+	return nil
+}
+
+// checkCgo refuses values of the variables by which cgo has the runtime's entry call C. Package
+// runtime declares them, and they are zero without cgo.
+func checkCgo(f *elf.File) error {
+	symbols, err := f.Symbols()
+	if errors.Is(err, elf.ErrNoSymbols) {
+		return nil // a program that is linked without symbols is checked by its functions alone
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	for _, s := range symbols {
+		if !strings.HasPrefix(s.Name, "_cgo_") || int(s.Section) >= len(f.Sections) {
+			continue
+		}
+		if f.Sections[s.Section].Type != elf.SHT_NOBITS {
+			return &Complaint{Symbol: s.Name, Why: "is defined, which is for cgo alone"}
+		}
+	}
+	return nil
+}
+
+// checkRuntime refuses functions of the runtime whose source is not below the folder that
+// runtime.main comes from.
+func checkRuntime(f *elf.File) error {
+	text := f.Section(".text")
+	if text == nil {
+		return fmt.Errorf("%w: it has no text", ErrProgram)
+	}
+	table, err := lineTable(f, text.Addr)
+	if err != nil {
+		return err
+	}
+	first := table.LookupFunc("runtime.main")
+	if first == nil {
+		return fmt.Errorf("%w: it has no runtime.main", ErrProgram)
+	}
+	file, _, _ := table.PCToLine(first.Entry)
+	src, ok := strings.CutSuffix(file, "runtime/proc.go")
+	if !ok {
+		return &Complaint{Symbol: first.Name, File: file, Why: "is a function of package runtime that is defined elsewhere"}
+	}
+	for i := range table.Funcs {
+		fn := &table.Funcs[i]
+		pkg, ok := ownPackage(fn.Name)
+		if !ok {
+			continue
+		}
+		file, _, _ := table.PCToLine(fn.Entry)
+		if !isOwn(file, src) {
+			return &Complaint{Symbol: fn.Name, File: file, Why: "is a function of package " + pkg + " that is defined elsewhere"}
+		}
+	}
+	return nil
+}
+
+// ownPackages are the packages whose functions the seam and the filter rely on, and those below them.
+var ownPackages = []string{"runtime", "internal/runtime", "internal/abi", "internal/bytealg", "internal/cpu", "syscall", "loamguest"}
+
+// ownPackage returns the package of a function if that is one of ownPackages. The entry of a
+// program, _rt0_amd64_linux, is the runtime's too.
+func ownPackage(function string) (string, bool) {
+	if strings.HasPrefix(function, "_rt0_") {
+		return "runtime", true
+	}
+	slash := strings.LastIndexByte(function, '/') + 1
+	dot := strings.IndexByte(function[slash:], '.')
+	if dot < 0 || strings.HasPrefix(function, "go:") || strings.HasPrefix(function, "type:") {
+		return "", false
+	}
+	pkg := function[:slash+dot]
+	return pkg, slices.ContainsFunc(ownPackages, func(own string) bool {
+		return pkg == own || strings.HasPrefix(pkg, own+"/")
+	})
+}
+
+// isOwn reports whether a source file belongs to the standard library, whose folders are below src. With
+// -trimpath src is empty, and a path of the standard library has no dot in its first element. Which of its
+// packages it is does not matter: they define functions for one another in assembly, and the compiler
+// inlines. A function without a file is made by the compiler or the linker.
+func isOwn(file, src string) bool {
+	if file == "" || strings.HasPrefix(file, "<") {
+		return true
+	}
+	first, _, _ := strings.Cut(file, "/")
+	if strings.HasPrefix(file, src) && (src != "" || first != "" && !strings.Contains(first, ".")) {
+		return true
+	}
+	copied := copyOf(src)
+	return copied != "" && strings.Contains(file, copied)
+}
+
+// digestLen is the length of the name of a toolchain's copy in the cache.
+const digestLen = 32
+
+// copyOf returns the end of the path of a toolchain's copy in the cache, "/goroot/DIGEST/src/", or "" for another
+// toolchain. The go command's own cache may have packages that were compiled from the same copy in
+// another place.
+func copyOf(src string) string {
+	const folder = "/goroot/"
+	i := strings.LastIndex(src, folder)
+	if i < 0 || len(src[i:]) != len(folder)+digestLen+len("/src/") {
+		return ""
+	}
+	return src[i:]
+}

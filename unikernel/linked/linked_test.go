@@ -1,0 +1,100 @@
+package linked
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// link builds a program of one file and returns its content.
+func link(t testing.TB, source string, flags ...string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", append(append([]string{"build", "-o", "program"}, flags...), "main.go")...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	content, err := os.ReadFile(filepath.Join(dir, "program"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+const empty = "package main\n\nfunc main() { println() }\n"
+
+func check(content []byte) error {
+	f, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	return Check(f)
+}
+
+// Programs of the stock toolchain are taken, however they are linked.
+func TestOrdinary(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-trimpath"}, {"-ldflags=-s -w"}, {"-gcflags=all=-N -l"}} {
+		content := link(t, empty, flags...)
+		if err := check(content); err != nil {
+			t.Errorf("%v: %v", flags, err)
+		}
+		f, err := elf.NewFile(bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		const read, write = "runtime.read", "runtime.write1"
+		if places, err := Places(f, []string{read, write}); err != nil || len(places) != 2 {
+			t.Errorf("%v: %v, %v", flags, places, err)
+		}
+		if _, err := Places(f, []string{"main.main"}); !errors.Is(err, ErrProgram) {
+			t.Errorf("%v: a function without system calls: %v", flags, err)
+		}
+	}
+}
+
+// A program that lies anywhere in memory, or has an interpreter, is none.
+func TestRefused(t *testing.T) {
+	if err := check(link(t, empty, "-buildmode=pie")); !errors.Is(err, ErrProgram) {
+		t.Errorf("a program that lies anywhere: %v", err)
+	}
+	var libraries *Libraries
+	if err := check(link(t, "package main\n\n//go:cgo_import_dynamic _ _ \"libc.so.6\"\n\nfunc main() {}\n")); !errors.As(err, &libraries) {
+		t.Errorf("a library: %v", err)
+	}
+	var complaint *Complaint
+	if err := check(link(t, "package main\n\n//go:cgo_import_dynamic _ _ \"\"\n\nfunc main() {}\n")); !errors.As(err, &complaint) {
+		t.Errorf("an interpreter: %v", err)
+	}
+	content := link(t, empty)
+	renamed := bytes.Replace(content, []byte("\x00.debug_line\x00"), []byte("\x00.init_array\x00"), 1)
+	if err := check(renamed); !errors.As(err, &complaint) {
+		t.Errorf("constructors: %v", err)
+	}
+}
+
+// A file may be anything: what it says of itself is looked at without a panic.
+func FuzzCheck(f *testing.F) {
+	content := link(f, empty, "-ldflags=-w")
+	f.Add(uint32(0), uint64(0))
+	f.Add(uint32(32), ^uint64(0))
+	f.Fuzz(func(t *testing.T, at uint32, word uint64) {
+		changed := bytes.Clone(content)
+		// Most of what is parsed is in the headers, at the beginning.
+		binary.LittleEndian.PutUint64(changed[int(at)%(1<<13):], word)
+		file, err := elf.NewFile(bytes.NewReader(changed))
+		if err != nil {
+			return
+		}
+		Check(file)
+		Places(file, []string{"runtime.read"})
+	})
+}

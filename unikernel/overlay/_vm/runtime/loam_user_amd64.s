@@ -1,0 +1,403 @@
+// How a goroutine enters ring 3, and what brings it back.
+//
+// loam/kernel/user.enter is a call that ends when ring 3 is left: by a system call, an exception
+// or an interrupt. Registers of ring 3 lie in a page of their own, the context, which is always
+// seen through the window onto physical memory: the processor can store a frame there
+// at any time, which it could not in the Go heap, where a page may be absent for a moment.
+//
+// While a thread is in ring 3, entry 1 of the interrupt stack table names the end of the frame
+// in the context, and loam/kernel.cpu has the registers of the goroutine. The kernel's
+// core never sees a thread there: an interrupt first brings the thread back to the end of
+// enter, and is then served as if it had come in ring 0. So only interrupts take
+// the core's lock.
+//
+// Of the vector registers Go's code uses those of SSE and AVX, so these are saved and loaded
+// on each way, by moves. The x87 stays in the processor until the CPU enters ring 3 for another
+// context, or loads the registers of an interrupted thread, or another CPU asks for it: then it is
+// saved, and cpu_user forgets the context. cpu_user is a context if and only if page_live of the context
+// is the CPU. Where the processor has AVX-512, which Go uses as well, XSAVE saves all on each way, and
+// cpu_user is none.
+//
+// From CLI to the end nothing but the context, loam/kernel.cpu and the CPU's stack is touched.
+// All of these are present at any time.
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// Offsets in loam/kernel.cpu; a test compares them.
+#define cpu_frameEnd	8
+#define cpu_scratch	16
+#define cpu_stack	24
+#define cpu_ist1	(48+0x24)
+#define cpu_root	160
+#define cpu_active	168
+#define cpu_fsBase	176
+#define cpu_callerSP	184
+#define cpu_callerBP	192
+#define cpu_callerG	200
+#define cpu_user	208
+#define cpu_number	216
+
+// Of loam/kernel/user.page, which begins with an amd64.Frame; a test compares them.
+#define frameSize	176
+#define frame_vector	120
+#define frame_ip	136
+#define frame_cs	144
+#define frame_flags	152
+#define frame_ss	168
+#define page_fault	176
+#define page_fsBase	184
+#define page_gsBase	192
+#define page_root	200
+#define page_active	208
+#define page_stop	216
+#define page_cpu	220
+#define page_live	224
+#define page_mxcsr	228
+#define page_vector	256
+#define page_wide	3072
+
+// Of loam/arch/amd64.
+#define selectorCode	0x08
+#define selectorData	0x10
+#define userData	0x2b
+#define userCode	0x33
+#define flagsUser	0x254dd5
+#define flagsAlways	0x202
+#define exceptions	32
+#define vectorProtection	13
+#define vectorPage	14
+#define vectorSyscall	0x102
+#define vectorStopped	0x103
+#define vectorElsewhere	0x104
+#define vectorsAll	0
+#define vectorsSSE	1
+#define x87	1
+#define codeUser	1
+
+#define PUSH_REGISTERS \
+	PUSHQ	AX; PUSHQ	CX; PUSHQ	DX; PUSHQ	BX; \
+	PUSHQ	BP; PUSHQ	SI; PUSHQ	DI; \
+	PUSHQ	R8; PUSHQ	R9; PUSHQ	R10; PUSHQ	R11; \
+	PUSHQ	R12; PUSHQ	R13; PUSHQ	R14; PUSHQ	R15
+
+#define POP_REGISTERS \
+	POPQ	R15; POPQ	R14; POPQ	R13; POPQ	R12; \
+	POPQ	R11; POPQ	R10; POPQ	R9; POPQ	R8; \
+	POPQ	DI; POPQ	SI; POPQ	BP; \
+	POPQ	BX; POPQ	DX; POPQ	CX; POPQ	AX
+
+// func enter(page uintptr) (vector uint64)
+TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	AX, DI
+	CLI
+	// A request to preempt that came before CLI has had its signal already. One that comes
+	// later interrupts ring 3.
+	CMPQ	g_stackguard0(R14), $const_stackPreempt
+	JEQ	stopped
+	// Announce the CPU, then look whether somebody wants the thread back: Kick does
+	// the reverse, so one of the two sees the other.
+	MOVL	cpu_number(GS), CX
+	INCL	CX
+	XCHGL	CX, page_cpu(DI)
+	CMPL	page_stop(DI), $0
+	JNE	stopped
+	// IRET and SYSRET to an address outside of the lower half would be faults of ring 0 (SDM
+	// volume 2, SYSRET). They are ring 3's.
+	MOVQ	frame_ip(DI), CX
+	SHRQ	$47, CX
+	JNE	wild
+
+	XORL	R10, R10
+	CMPB	loam∕kernel·userVectors(SB), $vectorsAll
+	JEQ	foreign
+	CMPQ	DI, cpu_user(GS)
+	JEQ	known
+	CMPL	page_live(DI), $0
+	JNE	elsewhere
+	MOVL	$x87, AX
+	XORL	DX, DX
+	MOVQ	cpu_user(GS), R9
+	TESTQ	R9, R9
+	JEQ	load
+	XSAVE64	page_vector(R9)
+	MOVL	$0, page_live(R9)
+load:
+	XRSTOR64	page_vector(DI)
+	MOVL	cpu_number(GS), CX
+	INCL	CX
+	MOVL	CX, page_live(DI)
+	MOVQ	DI, cpu_user(GS)
+foreign:
+	// Another context left its selectors.
+	INCL	R10
+	XORL	CX, CX
+	MOVW	CX, DS
+	MOVW	CX, ES
+	MOVW	CX, FS
+known:
+	MOVQ	page_root(DI), CX
+	CMPQ	CX, cpu_root(GS)
+	JEQ	space
+	// The CPU uses the space as soon as CR3 is written, and the old one no longer then: the
+	// write drops all of its translations.
+	MOVL	cpu_number(GS), R8
+	MOVQ	page_active(DI), DX
+	LOCK
+	BTSQ	R8, 0(DX)
+	MOVQ	CX, CR3
+	MOVQ	CX, cpu_root(GS)
+	XCHGQ	DX, cpu_active(GS)
+	TESTQ	DX, DX
+	JEQ	space
+	LOCK
+	BTRQ	R8, 0(DX)
+space:
+	CMPB	loam∕kernel·userVectors(SB), $vectorsSSE
+	JCS	all
+	LDMXCSR	page_mxcsr(DI)
+	JEQ	narrow
+	VMOVDQU	(page_wide+0)(DI), Y0
+	VMOVDQU	(page_wide+32)(DI), Y1
+	VMOVDQU	(page_wide+64)(DI), Y2
+	VMOVDQU	(page_wide+96)(DI), Y3
+	VMOVDQU	(page_wide+128)(DI), Y4
+	VMOVDQU	(page_wide+160)(DI), Y5
+	VMOVDQU	(page_wide+192)(DI), Y6
+	VMOVDQU	(page_wide+224)(DI), Y7
+	VMOVDQU	(page_wide+256)(DI), Y8
+	VMOVDQU	(page_wide+288)(DI), Y9
+	VMOVDQU	(page_wide+320)(DI), Y10
+	VMOVDQU	(page_wide+352)(DI), Y11
+	VMOVDQU	(page_wide+384)(DI), Y12
+	VMOVDQU	(page_wide+416)(DI), Y13
+	VMOVDQU	(page_wide+448)(DI), Y14
+	VMOVDQU	(page_wide+480)(DI), Y15
+	JMP	loaded
+narrow:
+	MOVOU	(page_wide+0)(DI), X0
+	MOVOU	(page_wide+32)(DI), X1
+	MOVOU	(page_wide+64)(DI), X2
+	MOVOU	(page_wide+96)(DI), X3
+	MOVOU	(page_wide+128)(DI), X4
+	MOVOU	(page_wide+160)(DI), X5
+	MOVOU	(page_wide+192)(DI), X6
+	MOVOU	(page_wide+224)(DI), X7
+	MOVOU	(page_wide+256)(DI), X8
+	MOVOU	(page_wide+288)(DI), X9
+	MOVOU	(page_wide+320)(DI), X10
+	MOVOU	(page_wide+352)(DI), X11
+	MOVOU	(page_wide+384)(DI), X12
+	MOVOU	(page_wide+416)(DI), X13
+	MOVOU	(page_wide+448)(DI), X14
+	MOVOU	(page_wide+480)(DI), X15
+	JMP	loaded
+all:
+	MOVL	$-1, AX
+	MOVL	$-1, DX
+	XRSTOR64	page_vector(DI)
+loaded:
+	MOVQ	SP, cpu_callerSP(GS)
+	MOVQ	BP, cpu_callerBP(GS)
+	MOVQ	R14, cpu_callerG(GS)
+	LEAQ	frameSize(DI), CX
+	MOVQ	CX, cpu_ist1(GS)
+	MOVQ	page_gsBase(DI), DX
+	SWAPGS
+	TESTL	R10, R10
+	JEQ	bases
+	XORL	CX, CX
+	MOVW	CX, GS
+bases:
+	WRGSBASEQ	DX
+	MOVQ	page_fsBase(DI), CX
+	WRFSBASEQ	CX
+	MOVQ	DI, SP
+	ANDQ	$flagsUser, frame_flags(SP)
+	ORQ	$flagsAlways, frame_flags(SP)
+	CMPQ	frame_vector(SP), $vectorSyscall
+	JEQ	fast
+	JMP	slow<>(SB)
+fast:
+	JMP	fast<>(SB)
+wild:
+	MOVL	$vectorProtection, AX
+	MOVQ	AX, frame_vector(DI)
+	MOVQ	$0, (frame_vector+8)(DI)
+	JMP	stay
+elsewhere:
+	MOVL	$vectorElsewhere, AX
+	JMP	stay
+stopped:
+	MOVL	$vectorStopped, AX
+stay:
+	MOVL	$0, page_cpu(DI)
+	STI
+	RET
+
+// slow goes to ring 3 with all registers of the frame at SP.
+TEXT slow<>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	$userCode, frame_cs(SP)
+	MOVQ	$userData, frame_ss(SP)
+	POP_REGISTERS
+	ADDQ	$16, SP
+	IRETQ
+
+// fast goes to ring 3 after a system call, of which the program knows that CX and R11 are lost.
+TEXT fast<>(SB),NOSPLIT|NOFRAME,$0
+	POP_REGISTERS
+	MOVQ	16(SP), CX
+	MOVQ	32(SP), R11
+	MOVQ	40(SP), SP
+	BYTE $0x48; BYTE $0x0f; BYTE $0x07	// SYSRETQ
+
+// func forget(active *uint64, root uint64, va, pages uint64) (others uint64)
+//
+// The CPU is the same from the look at the set to the end, since interrupts are off.
+TEXT loam∕kernel∕user·forget<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	CLI
+	MOVQ	0(AX), AX
+	MOVL	cpu_number(GS), R8
+	BTRQ	R8, AX
+	CMPQ	BX, cpu_root(GS)
+	JNE	done
+	TESTQ	DI, DI
+	JEQ	all
+next:
+	INVLPG	(CX)
+	ADDQ	$4096, CX
+	DECQ	DI
+	JNE	next
+	JMP	done
+all:
+	MOVQ	CR3, CX
+	MOVQ	CX, CR3
+done:
+	STI
+	RET
+
+// loamUserCall is where the SYSCALL instruction of ring 3 goes: the return address is in CX, the
+// flags are in R11.
+TEXT runtime·loamUserCall(SB),NOSPLIT|NOFRAME,$0
+	SWAPGS
+	MOVQ	SP, cpu_scratch(GS)
+	MOVQ	cpu_ist1(GS), SP
+	PUSHQ	$userData
+	PUSHQ	cpu_scratch(GS)
+	PUSHQ	R11
+	PUSHQ	$userCode
+	PUSHQ	CX
+	PUSHQ	$0
+	PUSHQ	$vectorSyscall
+	PUSH_REGISTERS
+	JMP	back<>(SB)
+
+// loamUserTrap is for exceptions of ring 3 and interrupts that came there. The frame is complete.
+TEXT runtime·loamUserTrap(SB),NOSPLIT|NOFRAME,$0
+	SWAPGS
+	JMP	back<>(SB)
+
+// back returns to the goroutine: SP is the page.
+TEXT back<>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	SP, DI
+	MOVL	$0, page_cpu(DI)
+	// Flags of ring 3 that a gate keeps: alignment check, which suspends SMAP, and others.
+	MOVQ	cpu_stack(GS), SP
+	PUSHQ	$2
+	POPFQ
+	CMPB	loam∕kernel·userVectors(SB), $vectorsSSE
+	JCS	all
+	STMXCSR	page_mxcsr(DI)
+	JEQ	narrow
+	VMOVDQU	Y0, (page_wide+0)(DI)
+	VMOVDQU	Y1, (page_wide+32)(DI)
+	VMOVDQU	Y2, (page_wide+64)(DI)
+	VMOVDQU	Y3, (page_wide+96)(DI)
+	VMOVDQU	Y4, (page_wide+128)(DI)
+	VMOVDQU	Y5, (page_wide+160)(DI)
+	VMOVDQU	Y6, (page_wide+192)(DI)
+	VMOVDQU	Y7, (page_wide+224)(DI)
+	VMOVDQU	Y8, (page_wide+256)(DI)
+	VMOVDQU	Y9, (page_wide+288)(DI)
+	VMOVDQU	Y10, (page_wide+320)(DI)
+	VMOVDQU	Y11, (page_wide+352)(DI)
+	VMOVDQU	Y12, (page_wide+384)(DI)
+	VMOVDQU	Y13, (page_wide+416)(DI)
+	VMOVDQU	Y14, (page_wide+448)(DI)
+	VMOVDQU	Y15, (page_wide+480)(DI)
+	VZEROUPPER	// what follows is SSE
+	JMP	saved
+narrow:
+	MOVOU	X0, (page_wide+0)(DI)
+	MOVOU	X1, (page_wide+32)(DI)
+	MOVOU	X2, (page_wide+64)(DI)
+	MOVOU	X3, (page_wide+96)(DI)
+	MOVOU	X4, (page_wide+128)(DI)
+	MOVOU	X5, (page_wide+160)(DI)
+	MOVOU	X6, (page_wide+192)(DI)
+	MOVOU	X7, (page_wide+224)(DI)
+	MOVOU	X8, (page_wide+256)(DI)
+	MOVOU	X9, (page_wide+288)(DI)
+	MOVOU	X10, (page_wide+320)(DI)
+	MOVOU	X11, (page_wide+352)(DI)
+	MOVOU	X12, (page_wide+384)(DI)
+	MOVOU	X13, (page_wide+416)(DI)
+	MOVOU	X14, (page_wide+448)(DI)
+	MOVOU	X15, (page_wide+480)(DI)
+	JMP	saved
+all:
+	MOVL	$-1, AX
+	MOVL	$-1, DX
+	XSAVE64	page_vector(DI)
+saved:
+	LDMXCSR	loamMXCSR<>(SB)
+	XORPS	X15, X15
+	RDFSBASEQ	AX
+	MOVQ	AX, page_fsBase(DI)
+	MOVQ	cpu_fsBase(GS), AX
+	WRFSBASEQ	AX
+	SWAPGS
+	RDGSBASEQ	CX
+	SWAPGS
+	MOVQ	CX, page_gsBase(DI)
+	MOVQ	cpu_frameEnd(GS), AX
+	MOVQ	AX, cpu_ist1(GS)
+	MOVQ	cpu_callerBP(GS), BP
+	MOVQ	cpu_callerG(GS), R14
+
+	MOVQ	frame_vector(DI), AX
+	CMPQ	AX, $vectorSyscall
+	JEQ	return
+	CMPQ	AX, $vectorPage
+	JEQ	page
+	CMPQ	AX, $exceptions
+	JCC	interrupt
+return:
+	MOVQ	cpu_callerSP(GS), SP
+	STI
+	RET
+page:
+	MOVQ	CR2, CX
+	MOVQ	CX, page_fault(DI)
+	JMP	return
+interrupt:
+	MOVQ	cpu_callerSP(GS), CX
+	LEAQ	returned<>(SB), DX
+	MOVQ	cpu_frameEnd(GS), SP
+	PUSHQ	$selectorData
+	PUSHQ	CX
+	PUSHQ	$flagsAlways
+	PUSHQ	$selectorCode
+	PUSHQ	DX
+	PUSHQ	$codeUser
+	PUSHQ	AX
+	PUSH_REGISTERS
+	JMP	runtime·loamServe(SB)
+
+// returned is the end of enter after an interrupt: the return address of enter is on the stack.
+TEXT returned<>(SB),NOSPLIT|NOFRAME,$0
+	RET
+
+// loamMXCSR is how Go computes: all exceptions masked, rounding to nearest.
+DATA	loamMXCSR<>+0(SB)/4, $0x1f80
+GLOBL	loamMXCSR<>(SB), RODATA|NOPTR, $4

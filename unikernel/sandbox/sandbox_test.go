@@ -1,0 +1,241 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"debug/elf"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"loam/unikernel/linked"
+	"loam/unikernel/seal"
+)
+
+// asUser is set in the environment of this test when it runs again as another user.
+const asUser = "LOAM_TEST_SANDBOX_USER"
+
+// build builds the program of testdata.
+func build(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "view")
+	cmd := exec.Command("go", "build", "-o", program, "./testdata/view")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// command describes a run of a program with its output in w.
+func command(t testing.TB, program string, w *os.File, args ...string) Command {
+	t.Helper()
+	f, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	found, err := linked.Places(f, seal.Functions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Command{
+		Program: program, Args: append([]string{"view"}, args...), Env: []string{"VIEW=seen\xff"},
+		Stdout: w, Stderr: w, Calls: seal.Calls, Handed: -1, Group: true,
+	}
+	for _, p := range found {
+		c.Places = append(c.Places, seal.Place(p))
+	}
+	return c
+}
+
+// file is a file with a text, at its beginning.
+func file(t *testing.T, text string) *os.File {
+	t.Helper()
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// A program has its arguments, environment, streams and files, no file of the host, and its exit status is
+// that of the process.
+func TestRun(t *testing.T) {
+	out := file(t, "")
+	c := command(t, build(t), out, "one", "two", "exit")
+	c.Files = []*os.File{file(t, "inherited")}
+	p, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := p.Wait()
+	text, _ := os.ReadFile(out.Name())
+	if err != nil || status.ExitStatus() != 7 || !bytes.HasPrefix(text, []byte("one two exit seen\xff inherited <nil> true\n")) {
+		t.Errorf("status %v, %v: %q", status, err, text)
+	}
+	if l := p.Layers(); os.Getuid() == 0 && (l.Why != "" || !l.User || !l.Mount || !l.PID || !l.Network || !l.IPC || !l.Unprivileged) {
+		t.Errorf("of the layers there are %+v", l)
+	}
+}
+
+// start starts the program, which waits, and returns when it runs.
+func start(t *testing.T) (p *Process, program *bufio.Scanner) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	p, err = Start(command(t, build(t), w, "wait"))
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program = bufio.NewScanner(r)
+	for range 2 {
+		if !program.Scan() {
+			t.Fatal("the program ends at once")
+		}
+	}
+	return p, program
+}
+
+// A signal that ends a program is its status.
+func TestSignal(t *testing.T) {
+	p, _ := start(t)
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := p.Wait(); err != nil || status.Signal() != syscall.SIGKILL {
+		t.Errorf("status %v, %v", status, err)
+	}
+}
+
+// A program ends with its stage, of which it is told by nobody.
+func TestStageIsKilled(t *testing.T) {
+	p, program := start(t)
+	p.stage.Process.Kill()
+	if program.Scan() {
+		t.Errorf("the program goes on: %s", program.Text())
+	}
+	if status, err := p.Wait(); err != nil || status.Signal() != syscall.SIGKILL {
+		t.Errorf("status %v, %v", status, err)
+	}
+}
+
+// A file that cannot be run is an error, and not a program that ends.
+func TestNoProgram(t *testing.T) {
+	program := build(t)
+	c := command(t, program, os.Stderr)
+	c.Program = filepath.Join(t.TempDir(), "broken")
+	if err := os.WriteFile(c.Program, []byte("\x7fELF, and no more"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(c)
+	if err == nil {
+		_, err = p.Wait()
+	}
+	if !errors.Is(err, syscall.ENOEXEC) {
+		t.Errorf("a broken file: %v", err)
+	}
+	c.Program = filepath.Join(t.TempDir(), "none")
+	if _, err := Start(c); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// A user without privilege has the same, as far as the kernel grants it, and is the same user inside.
+func TestUnprivileged(t *testing.T) {
+	if program := os.Getenv(asUser); program != "" {
+		p, err := Start(command(t, program, os.Stdout, "exit"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, err := p.Wait(); err != nil || status.ExitStatus() != 7 {
+			t.Errorf("status %v, %v", status, err)
+		}
+		return
+	}
+	dir, err := os.MkdirTemp("", "loam-sandbox-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	for _, f := range []struct{ from, to string }{{os.Args[0], "test"}, {build(t), "view"}} {
+		content, err := os.ReadFile(f.from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, f.to), content, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	// The user may have no way here from a root folder that is root's alone, so names are relative.
+	cmd := exec.Command("./test", "-test.run=^TestUnprivileged$")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), asUser+"=./view", "TMPDIR=.")
+	uid := os.Getuid()
+	if uid == 0 {
+		uid = 65534
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " true\n"+strconv.Itoa(uid)+" true\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// What Probe reports is what a program gets.
+func TestProbe(t *testing.T) {
+	if l, err := Probe(); err != nil || os.Getuid() == 0 && !l.Mount {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// BenchmarkStart is the time from Start to the end of a program that does nothing, and beside it the same
+// program without a sandbox.
+func BenchmarkStart(b *testing.B) {
+	program := filepath.Join(b.TempDir(), "view")
+	cmd := exec.Command("go", "build", "-o", program, "./testdata/view")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer null.Close()
+	b.Run("sandbox", func(b *testing.B) {
+		c := command(b, program, null, "exit")
+		for b.Loop() {
+			p, err := Start(c)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Wait()
+		}
+	})
+	b.Run("linux", func(b *testing.B) {
+		for b.Loop() {
+			exec.Command(program, "exit").Run()
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// stageName is the name (argv[0]) under which this executable is the stage, and settingsVariable
+// holds the descriptor of its settings.
+const (
+	stageName        = "loam: sandbox"
+	settingsVariable = "SETTINGS"
+)
+
+func init() {
+	if len(os.Args) > 0 && os.Args[0] == stageName {
+		runtime.LockOSThread() // the namespace calls and fork are about this thread
+		runStage()
+	}
+}
+
+// stage is the process between the caller and the program. With a PID namespace it is
+// process 1 there: the program ends with it.
+type stage struct {
+	*settings
+	control int
+	layers  Layers
+	proc    int // descriptor of a proc file system that shows the program; -1: none
+}
+
+// runStage does not return.
+func runStage() {
+	disregardSignals()
+	s, err := openStage()
+	if err != nil {
+		os.Exit(1) // without a control socket there is nobody to report to
+	}
+	c, err := s.prepare()
+	switch {
+	case err != nil:
+	case s.Probe:
+		err = s.probe()
+	default:
+		err = s.run(c)
+	}
+	if err != nil {
+		s.fail(err)
+	}
+	os.Exit(0)
+}
+
+// disregardSignals has the stage live through signals that are meant for the program: a terminal sends them
+// to both. It takes them and does nothing, since a program inherits what is ignored; what the caller ignores
+// stays so.
+func disregardSignals() {
+	unread := make(chan os.Signal, 1) // sent by package signal, received by nobody; full: a signal is lost
+	for _, s := range []os.Signal{
+		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGWINCH,
+	} {
+		if !signal.Ignored(s) {
+			signal.Notify(unread, s)
+		}
+	}
+}
+
+// openStage reads the settings. Their descriptor is in the environment, and the control socket's
+// is the next one.
+func openStage() (*stage, error) {
+	first, err := strconv.Atoi(os.Getenv(settingsVariable))
+	if err != nil {
+		return nil, errSettings
+	}
+	text, err := io.ReadAll(io.NewSectionReader(os.NewFile(uintptr(first), "settings"), 0, 1<<30))
+	if err != nil {
+		return nil, err
+	}
+	set, err := parseSettings(text)
+	if err != nil {
+		return nil, err
+	}
+	return &stage{settings: set, control: first + 1, proc: -1}, nil
+}
+
+// prepare sets up everything that the program's process inherits from the stage.
+func (s *stage) prepare() (*child, error) {
+	if err := closeOnExec(s.Descriptors); err != nil {
+		return nil, err
+	}
+	for _, fd := range s.Nonblock {
+		if err := syscall.SetNonblock(fd, true); err != nil {
+			return nil, os.NewSyscallError("fcntl", err)
+		}
+	}
+	s.layers.User = s.Flags&syscall.CLONE_NEWUSER != 0
+	s.layers.PID = s.Flags&syscall.CLONE_NEWPID != 0
+	s.layers.Network = s.Flags&syscall.CLONE_NEWNET != 0
+	s.layers.IPC = s.Flags&syscall.CLONE_NEWIPC != 0
+	s.layers.Unprivileged = s.User >= 0 || s.DropCaps
+	s.proc = openProc(s.layers.PID)
+	if s.Flags&syscall.CLONE_NEWNS != 0 {
+		s.layers.Mount = emptyRoot() == nil
+	}
+	rules, version := newRules(s.program())
+	s.layers.Landlock = version
+	return newChild(s, rules)
+}
+
+// program is the descriptor of the program's file.
+func (s *stage) program() int { return s.Descriptors - 1 }
+
+// closeOnExec has all descriptors from first on closed when the program starts: the stage's own,
+// and those that the caller let it inherit by mistake.
+func closeOnExec(first int) error {
+	err := unix.CloseRange(uint(first), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
+	if err == nil || err != unix.ENOSYS && err != unix.EINVAL {
+		return os.NewSyscallError("close_range", err)
+	}
+	var most syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most); err != nil {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	for fd := first; uint64(fd) < most.Max; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	return nil
+}
+
+// run starts the program and waits for its end.
+func (s *stage) run(c *child) error {
+	pid, err := c.fork()
+	if err != nil {
+		return os.NewSyscallError("fork", err)
+	}
+	listener, err := c.awaitListener(pid)
+	if err == nil {
+		err = allowExec(listener)
+	}
+	if err != nil {
+		unix.Kill(pid, unix.SIGKILL)
+		return err
+	}
+	pidfd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return os.NewSyscallError("pidfd_open", err)
+	}
+	go serveMaps(listener, s.proc, pid) // it ends with this process at the latest
+	if err := s.report(report{Layers: s.layers}, pidfd); err != nil {
+		return err
+	}
+	status, err := waitFor(pid)
+	if err != nil {
+		return err
+	}
+	if errno := c.failure(); errno != 0 { // the last step, after the listener was there
+		return os.NewSyscallError("execveat", errno)
+	}
+	return syscall.Sendmsg(s.control, binary.LittleEndian.AppendUint32(nil, uint32(status)), nil, nil, 0)
+}
+
+// probe reports the layers, and a status of 0 in place of a program's.
+func (s *stage) probe() error {
+	if !canNotify() {
+		return ErrKernel
+	}
+	if err := s.report(report{Layers: s.layers}, -1); err != nil {
+		return err
+	}
+	return syscall.Sendmsg(s.control, make([]byte, statusSize), nil, nil, 0)
+}
+
+// waitFor waits for the program's end. Processes that nobody waits for become the stage's where
+// it is process 1; the program cannot make any.
+func waitFor(pid int) (status syscall.WaitStatus, err error) {
+	for {
+		if _, err = syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
+			return status, os.NewSyscallError("wait4", err)
+		}
+	}
+}
+
+// fail reports why the program does not run.
+func (s *stage) fail(err error) {
+	r := report{Error: err.Error(), Kernel: errors.Is(err, ErrKernel)}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		r.Error = call.Syscall
+		errors.As(call.Err, &r.Errno)
+	}
+	s.report(r, -1) // an error means that the caller has ended
+}
+
+// report sends a report, and the descriptor of the program's process with it.
+func (s *stage) report(r report, pidfd int) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if pidfd >= 0 {
+		rights = syscall.UnixRights(pidfd)
+	}
+	return syscall.Sendmsg(s.control, text, rights, nil, syscall.MSG_NOSIGNAL)
+}

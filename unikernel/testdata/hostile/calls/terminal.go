@@ -1,0 +1,17 @@
+package main
+
+import (
+	"example.com/hostile/attack"
+)
+
+func init() { techniques["terminal"] = tryTerminal }
+
+// tryTerminal types at the terminal of the user.
+func tryTerminal() {
+	for _, way := range attack.Ways {
+		for fd := range uintptr(16) {
+			way(16, fd, 0x5412, attack.String("x"), 0, 0, 0)
+			way(16, fd, 0x541c, attack.String("\x03"), 0, 0, 0)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+// Command runtime-rt0 replaces the first function of all programs.
+package main
+
+func main() {
+}

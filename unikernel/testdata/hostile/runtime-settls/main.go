@@ -1,0 +1,5 @@
+// Command runtime-settls replaces a function of the runtime that its entry calls.
+package main
+
+func main() {
+}

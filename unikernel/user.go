@@ -1,0 +1,38 @@
+package unikernel
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"loam/unikernel/sandbox"
+)
+
+// If the loam command runs as root, QEMU runs as the user sandbox.Nobody. QEMU's files are inherited
+// descriptors, so it needs no file of root's. Its program and libraries must be readable by everybody. It
+// keeps access to /dev/kvm if a group owns that file.
+
+// nobody returns the credentials for QEMU. It returns nil if QEMU keeps this process's user, which is so if
+// that is not root or if root is to be kept.
+func nobody(keepRoot bool) *syscall.Credential {
+	if keepRoot || os.Geteuid() != 0 {
+		return nil
+	}
+	c := &syscall.Credential{Uid: sandbox.Nobody, Gid: sandbox.Nobody}
+	if st, err := os.Stat("/dev/kvm"); err == nil {
+		if sys := st.Sys().(*syscall.Stat_t); sys.Gid != 0 && st.Mode()&0o060 == 0o060 {
+			c.Groups = []uint32{sys.Gid}
+		}
+	}
+	return c
+}
+
+// runsAsNobody reports whether QEMU starts as the user sandbox.Nobody. On some machines only root may
+// search the root folder.
+func runsAsNobody(ctx context.Context, path string) bool {
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: nobody(false)}
+	return cmd.Run() == nil
+}
