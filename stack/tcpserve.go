@@ -105,7 +105,7 @@ func (c *TCPConn) sendAll(sh *shard) {
 	var out tcp.Out
 	for range quantum {
 		if l != nil && !l.room() {
-			c.stall(l)
+			c.stall(sh, l)
 			return
 		}
 		if !c.machine.Poll(sh.now, c.maxPayload(), &out) {
@@ -117,7 +117,7 @@ func (c *TCPConn) sendAll(sh *shard) {
 			c.lose(sh, &out)
 		}
 	}
-	if c.machine.Pending() {
+	if c.machine.Pending(sh.now) {
 		sh.mark(c)
 	}
 }
@@ -141,8 +141,8 @@ func (c *TCPConn) discard(sh *shard) {
 
 // stall queues the connection until the device has room. A connection that is not
 // established does not queue behind those that are.
-func (c *TCPConn) stall(l *txLink) {
-	if c.stalled || !c.machine.Pending() {
+func (c *TCPConn) stall(sh *shard, l *txLink) {
+	if c.stalled || !c.machine.Pending(sh.now) {
 		return
 	}
 	c.stalled = true
@@ -265,7 +265,7 @@ func (c *TCPConn) settle(sh *shard) {
 	case m.Done():
 		sh.remove(c)
 		return
-	case m.State() == tcp.TimeWait && !m.Pending() && m.Rest():
+	case m.State() == tcp.TimeWait && !m.Pending(sh.now) && m.Rest():
 		sh.retire(c)
 		return
 	case status&statusClosed != 0:

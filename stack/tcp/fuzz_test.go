@@ -226,7 +226,7 @@ func (x *fuzzer) poll(n int) {
 	for range n {
 		var out Out
 		c.snd.burst = uint32(burst) // Pending depends on the last frame size of the owner
-		if pending := c.Pending(); pending != c.Poll(x.now, burst, &out) {
+		if pending := c.Pending(x.now); pending != c.Poll(x.now, burst, &out) {
 			x.t.Fatalf("Pending %v, then not", pending)
 		} else if !pending {
 			return

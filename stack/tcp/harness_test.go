@@ -234,7 +234,7 @@ func (c *testConn) want(text string) *Out {
 func (c *testConn) poll() *Out {
 	c.t.Helper()
 	var out Out
-	pending := c.Pending()
+	pending := c.Pending(c.now)
 	sent := c.Poll(c.now, c.burst, &out)
 	if pending != sent {
 		c.t.Fatalf("%v: Pending is %v, Poll %v", c.at(), pending, sent)
@@ -302,7 +302,7 @@ func (c *testConn) wantSilence(d time.Duration) {
 func (c *testConn) wantTimer(d time.Duration) {
 	c.t.Helper()
 	start := c.now
-	for !c.Pending() {
+	for !c.Pending(c.now) {
 		if c.Deadline() == Never {
 			c.t.Fatalf("%v: no timer is armed, want one in %v", c.at(), d)
 		}

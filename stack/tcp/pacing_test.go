@@ -94,12 +94,26 @@ func TestPacedDataHasADeadlineWithoutAnotherPoll(t *testing.T) {
 	if !c.Conn.Poll(c.now, 0, &out) {
 		t.Fatal("there is nothing to send")
 	}
-	if c.Pending() {
+	if c.Pending(c.now) {
 		t.Error("what pacing holds back is pending")
 	}
 	if d := c.Deadline(); d != c.now+ms {
 		t.Errorf("the deadline is in %v, want a millisecond", d-c.now)
 	}
+}
+
+// Data whose departure time has come is pending, even if the timer for it has not run.
+func TestPacedDataIsPendingAtItsDepartureTime(t *testing.T) {
+	c := established(t, nil, "")
+	c.SetMaxPacingRate(c.now, 1_000_000)
+	c.write(1000)
+	c.want("PA 1:1001 ack 1")
+	c.now += time.Second
+	c.write(1000)
+	if !c.Pending(c.now) {
+		t.Error("data that may leave is not pending")
+	}
+	c.want("PA 1001:2001 ack 1")
 }
 
 // The rate of slow start follows the round trip time with each acknowledgment, also while the window is not

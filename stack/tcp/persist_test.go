@@ -123,7 +123,7 @@ func TestPeerThatShrinksItsWindow(t *testing.T) {
 	c.send("A 1 ack 1001 win 0") // 4000 bytes in flight behind a closed window
 	c.wantIdle()
 	for range 30 { // the first is retransmitted for as long as the peer answers
-		for !c.Pending() {
+		for !c.Pending(c.now) {
 			c.now = max(c.now, c.Deadline())
 			c.Tick(c.now)
 		}
@@ -149,4 +149,22 @@ func TestAckNumberIsInsideShrunkWindow(t *testing.T) {
 	}
 	c.send("PA 1:11 ack 1001 win 1500")
 	c.want("A 2501 ack 11") // the peer would ignore a number behind its window
+}
+
+// An owner whose device is full asks Pending and not Poll. Data held back by either side still has its deadline.
+func TestHeldDataHasADeadlineWithoutAPoll(t *testing.T) {
+	for name, hold := range map[string]func(c *testConn){
+		"closed window": func(c *testConn) { c.send("A 1 ack 1 win 0") },
+		"cork":          func(c *testConn) { c.SetCork(c.now, true) },
+	} {
+		c := established(t, nil, "")
+		hold(c)
+		c.write(100)
+		if c.Pending(c.now) {
+			t.Errorf("%s: data held back is pending", name)
+		}
+		if !c.timers.armed(timerPersist) {
+			t.Errorf("%s: no timer is armed for it", name)
+		}
+	}
 }

@@ -26,13 +26,10 @@ const (
 	acknowledgment
 )
 
-// Pending reports whether Poll has something to send. What pacing holds back is not pending; its
-// departure is a deadline from here on, since the owner may not ask Poll before.
-func (c *Conn) Pending() bool {
-	a, _ := c.next()
-	if a == nothing {
-		c.holdBack()
-	}
+// Pending reports whether Poll has something to send at now. Data held back by pacing or by a window is not
+// pending. Pending arms the timer for it like Poll, since an owner without room to send does not call Poll.
+func (c *Conn) Pending(now Time) bool {
+	a, _ := c.choose(now)
 	return a != nothing
 }
 
@@ -42,18 +39,8 @@ func (c *Conn) Pending() bool {
 // several segments may share one frame; all but the last have out.MSS bytes.
 func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	c.snd.burst = uint32(max(maxPayload, 0))
-	c.releasePace(now)
-	if c.sent.len() == 0 {
-		c.restart(now)
-	}
-	if c.snd.holeMSS != 0 {
-		c.forgetHole(now)
-	}
-	a, n := c.next()
+	a, n := c.choose(now)
 	if a == nothing {
-		if !c.holdBack() {
-			c.hold(now)
-		}
 		return false
 	}
 	*out = Out{}
@@ -84,6 +71,23 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	}
 	c.sentSegments(out)
 	return true
+}
+
+// choose applies the passage of time to the sender and returns the next action and its payload length in
+// bytes. If there is none, it arms the timer for data that is held back.
+func (c *Conn) choose(now Time) (action, int) {
+	c.releasePace(now)
+	if c.sent.len() == 0 {
+		c.restart(now)
+	}
+	if c.snd.holeMSS != 0 {
+		c.forgetHole(now)
+	}
+	a, n := c.next()
+	if a == nothing && !c.holdBack() {
+		c.hold(now)
+	}
+	return a, n
 }
 
 // next returns the next action and its payload length in bytes.
