@@ -356,8 +356,8 @@ func TestHandedClosedInUse(t *testing.T) {
 		for range 3 {
 			wg.Go(func() {
 				for range 100 {
-					o.Write([]byte("x"))
-					o.Read(make([]byte, 1))
+					p.WriteOpened(o, []byte("x"))
+					p.ReadOpened(o, make([]byte, 1))
 					o.events()
 				}
 			})

@@ -24,10 +24,10 @@ type Kernel interface {
 }
 
 // Kernel returns the kernel that the process was created with, or nil.
-func (p *Process) Kernel() Kernel { return p.options.Kernel }
+func (p *Process) Kernel() Kernel { return p.kernel }
 
 // PID returns the process ID.
-func (p *Process) PID() int { return int(p.options.Credentials.PID) }
+func (p *Process) PID() int { return int(p.credentials.PID) }
 
 // IsSocket returns 0 if fd is a socket. Errors: EBADF, ENOTSOCK.
 func (p *Process) IsSocket(fd int) Errno {

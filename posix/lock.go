@@ -19,7 +19,7 @@ type FileLock = linux.Flock
 
 // held is a lock that is held on the bytes from first to last, inclusive.
 type held struct {
-	owner       any // *Process or *treeFile
+	owner       any // *own or *treeFile
 	first, last int64
 	write       bool
 }
@@ -126,13 +126,13 @@ func (p *Process) Flock(fd, how int) Errno {
 		p.flocks.release(node, want)
 		return 0
 	case linux.LOCK_SH, linux.LOCK_EX:
-		return p.flocks.take(node, want, how&linux.LOCK_NB == 0)
+		return p.flocks.take(node, want, how&linux.LOCK_NB == 0, p.interrupt)
 	}
 	return linux.EINVAL
 }
 
 // take acquires a lock. If the lock is not available, it waits or returns EAGAIN.
-func (t *lockTable) take(n fs.Node, want held, wait bool) Errno {
+func (t *lockTable) take(n fs.Node, want held, wait bool, interrupt <-chan struct{}) Errno {
 	for {
 		gone := t.try(n, want)
 		switch {
@@ -141,7 +141,11 @@ func (t *lockTable) take(n fs.Node, want held, wait bool) Errno {
 		case !wait:
 			return linux.EAGAIN
 		}
-		<-gone
+		select {
+		case <-gone:
+		case <-interrupt:
+			return linux.EINTR
+		}
 	}
 }
 
@@ -152,7 +156,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	if errno != 0 {
 		return errno
 	}
-	want := held{owner: p, write: l.Type == linux.F_WRLCK}
+	want := held{owner: p.own, write: l.Type == linux.F_WRLCK}
 	if cmd >= linux.F_OFD_GETLK {
 		if want.owner = f; l.PID != 0 {
 			return linux.EINVAL
@@ -182,7 +186,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	default:
 		return linux.EINVAL
 	}
-	return p.ranges.take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW)
+	return p.ranges.take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, p.interrupt)
 }
 
 // whoLocks implements F_GETLK: it stores the first conflicting lock in l.
@@ -199,8 +203,8 @@ func (p *Process) whoLocks(n fs.Node, want held, l *FileLock) {
 	if h.last == math.MaxInt64 {
 		l.Len = 0
 	}
-	if h.owner == any(p) {
-		l.PID = p.options.Credentials.PID
+	if h.owner == any(p.own) {
+		l.PID = p.credentials.PID
 	}
 }
 

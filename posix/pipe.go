@@ -269,7 +269,10 @@ func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
 	}
 	switch {
 	case flags&linux.O_NONBLOCK == 0:
-		shared.await(e, other)
+		if errno := p.await(shared, e, other); errno != 0 {
+			e.close()
+			return -1, errno
+		}
 	case does[writes] && alone():
 		e.close()
 		return -1, linux.ENXIO
@@ -277,24 +280,26 @@ func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
 	return p.installWith(e, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
 }
 
-// await waits until an end of a kind is open, or has been opened and closed in the meantime.
-func (p *pipe) await(e *pipeEnd, kind int) {
-	p.mu.Lock()
-	seen := p.since[kind]
-	there := p.ends[kind] > 0
-	p.mu.Unlock()
+// await waits until an end of a kind is open, or has been opened and closed in the meantime. Errors: EINTR.
+func (p *Process) await(shared *pipe, e *pipeEnd, kind int) Errno {
+	shared.mu.Lock()
+	seen := shared.since[kind]
+	there := shared.ends[kind] > 0
+	shared.mu.Unlock()
 	if there {
-		return
+		return 0
 	}
-	s := newSleeper(&e.q, 0)
+	s := p.newSleeper(&e.q, 0)
 	defer s.leave()
 	for {
-		p.mu.Lock()
-		came := p.since[kind] > seen
-		p.mu.Unlock()
+		shared.mu.Lock()
+		came := shared.since[kind] > seen
+		shared.mu.Unlock()
 		if came {
-			return
+			return 0
 		}
-		s.sleep()
+		if errno := s.sleep(); errno != 0 {
+			return errno
+		}
 	}
 }

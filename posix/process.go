@@ -11,28 +11,49 @@ import (
 	"loam/stack"
 )
 
-// Process is one program's view of Loam. It owns the descriptor table, the view of the file system and
-// the namespace of Unix sockets, and uses the network stack. Its methods may be called from several
-// goroutines at once.
+// Process is a process as one of its tasks sees it: the descriptor table, the view of the file system, and
+// what the process has for itself. Each of the three may be shared with other tasks or processes, as clone(2)
+// defines (Fork, Task). Its methods may be called from several goroutines at once.
 type Process struct {
-	options Options
-	net     *stack.Stack
-	fds     descriptors
-	names   unixNames
-	serial  serial // allocates netlink ports
-	leaving leaving
-	handed  handedPorts
-	streams [3]*stream // distinct standard streams; opening one again shares the input read ahead
+	*System
+	*place
+	*own
+	fds *descriptors
+	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
+	// closed; full: the next wait ends at once. A nil channel never interrupts.
+	interrupt <-chan struct{}
+}
 
+// System is what all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.
+type System struct {
+	net      *stack.Stack
+	kernel   Kernel
+	hostname string
+	missed   func(path string)
+	clock    func(id int) time.Duration
+
+	names    unixNames
+	serial   serial // allocates netlink ports
+	leaving  leaving
+	handed   handedPorts
+	fifos    fifos
+	flocks   lockTable // flock(2)
+	ranges   lockTable // fcntl(2)
+	watchers watchers
+}
+
+// place is where a process is in the file tree: its root, working directory and umask.
+type place struct {
 	view   atomic.Pointer[fs.View] // replaced as a whole, never modified
 	viewMu sync.Mutex              // held while view is replaced
-	fifos  fifos
-	flocks lockTable // flock(2)
-	ranges lockTable // fcntl(2)
+}
 
-	mappings mappings
-	watchers watchers
-	keepCaps atomic.Int32 // PR_SET_KEEPCAPS; per thread on Linux
+// own is the state of one process that its threads share. It identifies the process as the owner of record locks.
+type own struct {
+	credentials Credentials
+	streams     [3]*stream // distinct standard streams; opening one again shares the input read ahead
+	mappings    mappings
+	keepCaps    atomic.Int32 // PR_SET_KEEPCAPS; per thread on Linux
 }
 
 // Options configures a Process.
@@ -60,10 +81,15 @@ type Options struct {
 // Credentials is struct ucred (unix(7)).
 type Credentials struct{ PID, UID, GID int32 }
 
-// New returns a process whose only descriptors are its standard streams. Its working directory is the
-// root directory.
+// New returns the first process of a new system. Its only descriptors are its standard streams. Its working directory is
+// the root directory.
 func New(o Options) *Process {
-	p := &Process{options: o, net: o.Network}
+	p := &Process{
+		System: &System{net: o.Network, kernel: o.Kernel, hostname: o.Hostname, missed: o.Missed, clock: o.Clock},
+		place:  &place{},
+		own:    &own{credentials: o.Credentials},
+		fds:    &descriptors{},
+	}
 	p.names.init()
 	files := o.Files
 	if files == nil {
@@ -72,7 +98,7 @@ func New(o Options) *Process {
 	v := fs.NewView(files)
 	v.Who = fs.Credentials{UID: uint32(o.Credentials.UID), GID: uint32(o.Credentials.GID)}
 	p.view.Store(v)
-	p.installStreams()
+	p.installStreams(o.Streams)
 	return p
 }
 

@@ -326,7 +326,7 @@ func (p *Process) procTCP() string { return p.procTCPOf(false) }
 func (p *Process) procTCP6() string { return p.procTCPOf(true) }
 
 func (p *Process) procTCPOf(six bool) string {
-	table := socketTable{uid: p.options.Credentials.UID, six: six}
+	table := socketTable{uid: p.credentials.UID, six: six}
 	for fd, o := range p.opened() {
 		s, ok := o.file.(tcpFile)
 		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
@@ -356,7 +356,7 @@ type datagramFile interface {
 // socket is shown as established, any other as closed.
 func procDatagrams[T datagramFile](six bool) func(*Process) string {
 	return func(p *Process) string {
-		table := socketTable{uid: p.options.Credentials.UID, six: six}
+		table := socketTable{uid: p.credentials.UID, six: six}
 		for fd, o := range p.opened() {
 			s, ok := o.file.(T)
 			if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {

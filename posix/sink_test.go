@@ -114,7 +114,7 @@ func TestCloseAgainstWrite(t *testing.T) {
 		for range 2 {
 			writers.Go(func() {
 				for range 20 {
-					if n, errno := o.Write([]byte("text")); errno != linux.EBADF && (errno != 0 || n != 4) {
+					if n, errno := p.WriteOpened(o, []byte("text")); errno != linux.EBADF && (errno != 0 || n != 4) {
 						t.Errorf("write: %d, %v", n, errno)
 					}
 				}

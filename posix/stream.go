@@ -121,14 +121,14 @@ func (s *stream) buffered() int {
 
 // installStreams opens the standard streams as descriptors 0 to 2. Equal Streams share one open file
 // description.
-func (p *Process) installStreams() {
-	var opens [len(p.options.Streams)]*open
-	for i, s := range p.options.Streams {
+func (p *Process) installStreams(streams [3]Stream) {
+	var opens [len(streams)]*open
+	for i, s := range streams {
 		if s == nil {
 			continue
 		}
 		for j := range i {
-			if p.options.Streams[j] == s {
+			if streams[j] == s {
 				opens[i] = opens[j]
 			}
 		}

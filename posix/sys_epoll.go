@@ -62,8 +62,8 @@ func (p *Process) epoll(fd int) (*epoll, Errno) {
 	return e, 0
 }
 
-// EpollWait implements epoll_wait(2) and its variants. A negative timeout waits forever. Signals do not
-// interrupt it, because in a Go program other threads receive them.
+// EpollWait implements epoll_wait(2) and its variants. A negative timeout waits forever. Errors:
+// EBADF, EINVAL, EINTR.
 func (p *Process) EpollWait(epfd int, events []EpollEvent, timeout time.Duration) (int, Errno) {
 	e, errno := p.epoll(epfd)
 	switch {
@@ -75,14 +75,17 @@ func (p *Process) EpollWait(epfd int, events []EpollEvent, timeout time.Duration
 	if n := e.collect(events); n > 0 || timeout == 0 {
 		return n, 0
 	}
-	s := newSleeper(&e.q, max(timeout, 0))
+	s := p.newSleeper(&e.q, max(timeout, 0))
 	defer s.leave()
 	for {
 		if n := e.collect(events); n > 0 {
 			return n, 0
 		}
-		if !s.sleep() {
+		switch s.sleep() {
+		case linux.EAGAIN:
 			return 0, 0
+		case linux.EINTR:
+			return -1, linux.EINTR
 		}
 		if e.isClosed() {
 			return -1, linux.EBADF

@@ -15,14 +15,14 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return o.Read(b)
+	return p.ReadOpened(o, b)
 }
 
-// Read implements read(2) for an open file.
-func (o *open) Read(b []byte) (int, Errno) {
+// ReadOpened implements read(2) for an open file.
+func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
 	n, errno := o.read(b)
 	if errno == linux.EAGAIN {
-		n, errno = o.readLater(b)
+		n, errno = p.readLater(o, b)
 	}
 	if errno != 0 {
 		return -1, errno
@@ -31,7 +31,7 @@ func (o *open) Read(b []byte) (int, Errno) {
 }
 
 // readLater handles a read that found no data. It waits, or returns EAGAIN in non-blocking mode.
-func (o *open) readLater(b []byte) (int, Errno) {
+func (p *Process) readLater(o *open, b []byte) (int, Errno) {
 	in, isStream := o.file.(*stream)
 	if o.nonblocking() {
 		if isStream {
@@ -39,15 +39,18 @@ func (o *open) readLater(b []byte) (int, Errno) {
 		}
 		return 0, linux.EAGAIN
 	}
-	s := newSleeper(o.queue(), o.recvTimeout())
+	s := p.newSleeper(o.queue(), o.recvTimeout())
 	defer s.leave()
 	for {
 		n, errno := o.read(b)
 		if errno == linux.EAGAIN && isStream {
 			in.want(len(b))
 		}
-		if errno != linux.EAGAIN || !s.sleep() {
+		if errno != linux.EAGAIN {
 			return n, errno
+		}
+		if errno = s.sleep(); errno != 0 {
+			return 0, errno
 		}
 	}
 }
@@ -59,18 +62,18 @@ func (p *Process) Write(fd int, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return o.Write(b)
+	return p.WriteOpened(o, b)
 }
 
-// Write implements write(2) for an open file.
-func (o *open) Write(b []byte) (int, Errno) {
+// WriteOpened implements write(2) for an open file.
+func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	if o.sink != nil {
 		n, err := o.sink.WriteAt(b, 0)
 		return n, toErrno(err)
 	}
 	n, errno := o.write(b)
 	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.nonblocking() {
-		n, errno = o.writeWaiting(b, max(n, 0))
+		n, errno = p.writeWaiting(o, b, max(n, 0))
 	}
 	if errno != 0 {
 		return -1, errno
@@ -80,8 +83,8 @@ func (o *open) Write(b []byte) (int, Errno) {
 
 // writeWaiting writes b from offset done on, and waits when necessary. An error after some bytes have
 // been written is left to the next call.
-func (o *open) writeWaiting(b []byte, done int) (int, Errno) {
-	s := newSleeper(o.queue(), o.sendTimeout())
+func (p *Process) writeWaiting(o *open, b []byte, done int) (int, Errno) {
+	s := p.newSleeper(o.queue(), o.sendTimeout())
 	defer s.leave()
 	for {
 		n, errno := o.write(b[done:])
@@ -91,8 +94,10 @@ func (o *open) writeWaiting(b []byte, done int) (int, Errno) {
 			}
 			continue
 		}
-		if errno == linux.EAGAIN && s.sleep() {
-			continue
+		if errno == linux.EAGAIN {
+			if errno = s.sleep(); errno == 0 {
+				continue
+			}
 		}
 		if done > 0 {
 			return done, 0
@@ -106,7 +111,7 @@ func (o *open) writeWaiting(b []byte, done int) (int, Errno) {
 func (p *Process) Close(fd int) Errno {
 	if p.ranges.count.Load() > 0 {
 		if _, f, errno := p.tree(fd, 0); errno == 0 && f != nil {
-			p.ranges.release(f.Place().Node, held{owner: p, last: math.MaxInt64})
+			p.ranges.release(f.Place().Node, held{owner: p.own, last: math.MaxInt64})
 		}
 	}
 	return p.fds.remove(fd)

@@ -21,16 +21,16 @@ func stays(own int32, ids ...uint32) Errno {
 }
 
 // SetUserIDs implements setreuid(2) and setresuid(2). Errors: EPERM.
-func (p *Process) SetUserIDs(ids ...uint32) Errno { return stays(p.options.Credentials.UID, ids...) }
+func (p *Process) SetUserIDs(ids ...uint32) Errno { return stays(p.credentials.UID, ids...) }
 
 // SetGroupIDs implements setregid(2) and setresgid(2). Errors: EPERM.
-func (p *Process) SetGroupIDs(ids ...uint32) Errno { return stays(p.options.Credentials.GID, ids...) }
+func (p *Process) SetGroupIDs(ids ...uint32) Errno { return stays(p.credentials.GID, ids...) }
 
 // SetUserID implements setuid(2). Errors: EPERM, EINVAL.
-func (p *Process) SetUserID(id uint32) Errno { return setID(p.options.Credentials.UID, id) }
+func (p *Process) SetUserID(id uint32) Errno { return setID(p.credentials.UID, id) }
 
 // SetGroupID implements setgid(2). Errors: EPERM, EINVAL.
-func (p *Process) SetGroupID(id uint32) Errno { return setID(p.options.Credentials.GID, id) }
+func (p *Process) SetGroupID(id uint32) Errno { return setID(p.credentials.GID, id) }
 
 func setID(own int32, id uint32) Errno {
 	if id == unchanged {
@@ -41,13 +41,13 @@ func setID(own int32, id uint32) Errno {
 
 // SetFileUserID implements setfsuid(2), and SetFileGroupID setfsgid(2). They return the current ID and
 // change nothing.
-func (p *Process) SetFileUserID() int  { return int(p.options.Credentials.UID) }
-func (p *Process) SetFileGroupID() int { return int(p.options.Credentials.GID) }
+func (p *Process) SetFileUserID() int  { return int(p.credentials.UID) }
+func (p *Process) SetFileGroupID() int { return int(p.credentials.GID) }
 
 // SetGroup implements setpgid(2) for a process in the process group group. Errors: EPERM for another
 // group, ESRCH for another process, EINVAL.
 func (p *Process) SetGroup(pid, to, group int32) Errno {
-	own := p.options.Credentials.PID
+	own := p.credentials.PID
 	if to == 0 {
 		to = own
 	}
@@ -69,7 +69,7 @@ func (p *Process) SetPriority(which int, who int32, to, nice int) Errno {
 	switch {
 	case which < process || which > user:
 		return linux.EINVAL
-	case which != process || who != 0 && who != p.options.Credentials.PID:
+	case which != process || who != 0 && who != p.credentials.PID:
 		return linux.ESRCH
 	case min(to, highest) < nice:
 		return linux.EACCES
@@ -90,7 +90,7 @@ const (
 // Capabilities returns the permitted and effective capabilities, as bits. No capability is inheritable.
 func (p *Process) Capabilities() uint64 {
 	c := uint64(capBind | capRaw)
-	if p.options.Credentials.UID == 0 {
+	if p.credentials.UID == 0 {
 		c |= capChown | capOverride | capSearch | capOwner | capSetID | capRoot
 	}
 	return c

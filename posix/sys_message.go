@@ -28,7 +28,7 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 	n, errno := s.send(b, m)
 	if !o.nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 &&
 		(errno == linux.EAGAIN || errno == 0 && n < len(b)) {
-		n, errno = sendWaiting(s, b, m, max(n, 0))
+		n, errno = p.sendWaiting(s, b, m, max(n, 0))
 	}
 	if errno != 0 {
 		return -1, errno
@@ -38,9 +38,9 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 
 // sendWaiting sends b from offset done on, and waits when necessary. An error after some bytes have
 // been sent is left to the next call.
-func sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Errno) {
+func (p *Process) sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Errno) {
 	_, timeout := s.base().timeouts()
-	w := newSleeper(s.queue(), timeout)
+	w := p.newSleeper(s.queue(), timeout)
 	defer w.leave()
 	for {
 		if done > 0 {
@@ -53,8 +53,10 @@ func sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Errno) {
 			}
 			continue
 		}
-		if errno == linux.EAGAIN && w.sleep() {
-			continue
+		if errno == linux.EAGAIN {
+			if errno = w.sleep(); errno == 0 {
+				continue
+			}
 		}
 		if done > 0 {
 			return done, 0
@@ -80,7 +82,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 	if !o.nonblocking() && flags&linux.MSG_DONTWAIT == 0 {
 		all := flags&linux.MSG_WAITALL != 0 && s.base().typ == linux.SOCK_STREAM && flags&linux.MSG_PEEK == 0
 		if errno == linux.EAGAIN || errno == 0 && all && r.N > 0 && r.N < len(b) {
-			r, errno = recvWaiting(s, b, flags, r, all)
+			r, errno = p.recvWaiting(s, b, flags, r, all)
 		}
 	}
 	r.Flags |= flags & linux.MSG_CMSG_CLOEXEC // Linux returns the flag as well
@@ -101,9 +103,9 @@ func recvUrgent(s socket, b []byte, flags int) (Received, Errno) {
 
 // recvWaiting waits for a message, or, if all is set, until b is full or the stream ends. r describes
 // what has been received already.
-func recvWaiting(s socket, b []byte, flags int, r Received, all bool) (Received, Errno) {
+func (p *Process) recvWaiting(s socket, b []byte, flags int, r Received, all bool) (Received, Errno) {
 	timeout, _ := s.base().timeouts()
-	w := newSleeper(s.queue(), timeout)
+	w := p.newSleeper(s.queue(), timeout)
 	defer w.leave()
 	done := r.N
 	for {
@@ -118,8 +120,10 @@ func recvWaiting(s socket, b []byte, flags int, r Received, all bool) (Received,
 			}
 			continue
 		}
-		if errno == linux.EAGAIN && w.sleep() {
-			continue
+		if errno == linux.EAGAIN {
+			if errno = w.sleep(); errno == 0 {
+				continue
+			}
 		}
 		if done > 0 {
 			return r, 0

@@ -66,7 +66,7 @@ func (p *Process) descriptorIn(path string) (int, bool) {
 			return i, true
 		}
 	}
-	own := "/proc/" + strconv.Itoa(int(p.options.Credentials.PID)) + "/fd/"
+	own := "/proc/" + strconv.Itoa(int(p.credentials.PID)) + "/fd/"
 	for _, dir := range [...]string{"/proc/self/fd/", "/dev/fd/", "/proc/thread-self/fd/", own} {
 		if rest, ok := strings.CutPrefix(path, dir); ok {
 			n, err := strconv.ParseUint(rest, 10, 31)
@@ -100,7 +100,7 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 		}
 	}
 	if err != nil {
-		p.missed(at, path, toErrno(err))
+		p.reportMissed(at, path, toErrno(err))
 		return -1, toErrno(err)
 	}
 	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(path, f, flags)}, flags)
@@ -114,12 +114,12 @@ func openedAs(path string, f *fs.File, flags int) string {
 	return fmt.Sprintf("%s/#%d (deleted)", strings.TrimRight(path, "/"), f.Attr().Inode)
 }
 
-// missed calls Options.Missed if a file was not found.
-func (p *Process) missed(at fs.Place, path string, errno Errno) {
-	if p.options.Missed == nil || errno != linux.ENOENT {
+// reportMissed calls Options.Missed if a file was not found.
+func (p *Process) reportMissed(at fs.Place, path string, errno Errno) {
+	if p.missed == nil || errno != linux.ENOENT {
 		return
 	}
-	p.options.Missed(p.absolute(at, path))
+	p.missed(p.absolute(at, path))
 }
 
 // absolute returns a path from the root, or path itself if the directory's path is unknown.

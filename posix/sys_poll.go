@@ -1,6 +1,10 @@
 package posix
 
-import "time"
+import (
+	"time"
+
+	"loam/abi/linux"
+)
 
 // PollFD is struct pollfd.
 type PollFD struct {
@@ -11,7 +15,7 @@ type PollFD struct {
 
 // Poll implements poll(2) and ppoll(2), and select(2) once its sets have been decoded. It sets Revents
 // and returns the number of entries with events. A negative timeout waits forever, and 0 does not
-// wait. Signals do not interrupt it.
+// wait. Errors: EINTR.
 func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
 	c := polling{p: p, fds: fds, opens: make([]*open, len(fds)), bell: make(chan struct{}, 1)}
 	defer c.leave()
@@ -31,6 +35,8 @@ func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
 		case <-c.bell:
 		case <-expired:
 			return 0, 0
+		case <-p.interrupt:
+			return -1, linux.EINTR
 		}
 	}
 }

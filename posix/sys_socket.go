@@ -100,7 +100,7 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	}
 	c, errno := s.accept()
 	if errno == linux.EAGAIN && !o.nonblocking() {
-		c, errno = acceptWaiting(s)
+		c, errno = p.acceptWaiting(s)
 	}
 	if errno != 0 {
 		return -1, Address{}, errno
@@ -110,14 +110,17 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	return accepted, peer, errno
 }
 
-func acceptWaiting(s socket) (socket, Errno) {
+func (p *Process) acceptWaiting(s socket) (socket, Errno) {
 	timeout, _ := s.base().timeouts()
-	w := newSleeper(s.queue(), timeout)
+	w := p.newSleeper(s.queue(), timeout)
 	defer w.leave()
 	for {
 		c, errno := s.accept()
-		if errno != linux.EAGAIN || !w.sleep() {
+		if errno != linux.EAGAIN {
 			return c, errno
+		}
+		if errno = w.sleep(); errno != 0 {
+			return nil, errno
 		}
 	}
 }
@@ -133,17 +136,17 @@ func (p *Process) Connect(fd int, a Address) Errno {
 	case o.nonblocking():
 		return errno
 	case errno == linux.EINPROGRESS || errno == linux.EALREADY:
-		return connected(s, a)
+		return p.connected(s, a)
 	case errno == linux.EAGAIN: // AF_UNIX: the listener's backlog is full
-		return connectWaiting(s, a)
+		return p.connectWaiting(s, a)
 	}
 	return errno
 }
 
 // connected waits for the end of a handshake. It then calls connect again for the result.
-func connected(s socket, a Address) Errno {
+func (p *Process) connected(s socket, a Address) Errno {
 	_, timeout := s.base().timeouts()
-	w := newSleeper(s.queue(), timeout)
+	w := p.newSleeper(s.queue(), timeout)
 	defer w.leave()
 	for {
 		if s.events()&(PollOut|PollErr|PollHup) != 0 {
@@ -152,8 +155,11 @@ func connected(s socket, a Address) Errno {
 			}
 			return s.connect(a)
 		}
-		if !w.sleep() {
+		switch w.sleep() {
+		case linux.EAGAIN:
 			return linux.EINPROGRESS
+		case linux.EINTR:
+			return linux.EINTR
 		}
 	}
 }
@@ -162,13 +168,17 @@ func connected(s socket, a Address) Errno {
 // listener's backlog is full. Linux wakes the waiters instead. The case is too rare for a queue.
 const connectRetry = 5 * time.Millisecond
 
-func connectWaiting(s socket, a Address) Errno {
+func (p *Process) connectWaiting(s socket, a Address) Errno {
 	_, timeout := s.base().timeouts()
 	for waited := time.Duration(0); timeout == 0 || waited < timeout; waited += connectRetry {
 		if errno := s.connect(a); errno != linux.EAGAIN {
 			return errno
 		}
-		time.Sleep(connectRetry)
+		select {
+		case <-time.After(connectRetry):
+		case <-p.interrupt:
+			return linux.EINTR
+		}
 	}
 	return linux.EAGAIN
 }

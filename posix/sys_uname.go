@@ -10,11 +10,11 @@ const releaseMark = "-loam"
 // Options.Hostname if that is set.
 func (p *Process) Uname() linux.Utsname {
 	var u linux.Utsname
-	if k := p.options.Kernel; k != nil {
+	if k := p.kernel; k != nil {
 		u = k.Names()
 	}
 	u.Release += releaseMark
-	if name := p.options.Hostname; name != "" {
+	if name := p.hostname; name != "" {
 		u.Nodename = name
 	}
 	return u

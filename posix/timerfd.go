@@ -62,7 +62,7 @@ func (p *Process) TimerFDCreate(clock, flags int) (int, Errno) {
 	default:
 		return -1, linux.EINVAL
 	}
-	return p.install(&timerFD{id: clock, clock: p.options.Clock}, flags)
+	return p.install(&timerFD{id: clock, clock: p.clock}, flags)
 }
 
 // TimerFDSet implements timerfd_settime(2). It returns the previous setting. Errors: EBADF, EINVAL.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"loam/abi/linux"
 )
 
 // Waiting without lost wakeups. A waiter first adds its watch to the queue of the file, and only then tries
@@ -82,11 +84,13 @@ type sleeper struct {
 	w     watch
 	bell  chan struct{} // capacity 1; the watch sends, the sleeper receives; never closed; full: it will look anyway
 	timer *time.Timer   // nil: no timeout
+
+	interrupt <-chan struct{} // of the task; see Process
 }
 
 // newSleeper registers with q. A timeout of 0 means forever.
-func newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
-	s := &sleeper{q: q, bell: make(chan struct{}, 1)}
+func (p *Process) newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
+	s := &sleeper{q: q, bell: make(chan struct{}, 1), interrupt: p.interrupt}
 	s.w.f = func(Events) {
 		select {
 		case s.bell <- struct{}{}:
@@ -100,17 +104,24 @@ func newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
 	return s
 }
 
-// sleep returns true when an event may have occurred, and false when the time is up.
-func (s *sleeper) sleep() bool {
-	if s.timer == nil {
+// sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
+// interrupted.
+func (s *sleeper) sleep() Errno {
+	if s.timer == nil && s.interrupt == nil {
 		<-s.bell
-		return true
+		return 0
+	}
+	var late <-chan time.Time
+	if s.timer != nil {
+		late = s.timer.C
 	}
 	select {
 	case <-s.bell:
-		return true
-	case <-s.timer.C:
-		return false
+		return 0
+	case <-late:
+		return linux.EAGAIN
+	case <-s.interrupt:
+		return linux.EINTR
 	}
 }
 

@@ -70,12 +70,12 @@ func readAny(fd int, p []byte) (n int, err error) {
 	case o == nil:
 	case onStack && !o.TakesStack():
 		copied(len(p), func(b []byte) {
-			if n, errno = o.Read(b); errno == 0 {
+			if n, errno = process.ReadOpened(o, b); errno == 0 {
 				copy(p, b[:n])
 			}
 		})
 	default:
-		n, errno = o.Read(p)
+		n, errno = process.ReadOpened(o, p)
 	}
 	if bubble != nil {
 		enterBubble(bubble)
@@ -106,10 +106,10 @@ func writeAny(fd int, p []byte) (n int, err error) {
 	case onStack && !o.TakesStack():
 		copied(len(p), func(b []byte) {
 			copy(b, p)
-			n, errno = o.Write(b)
+			n, errno = process.WriteOpened(o, b)
 		})
 	default:
-		n, errno = o.Write(p)
+		n, errno = process.WriteOpened(o, p)
 	}
 	if bubble != nil {
 		enterBubble(bubble)
@@ -151,7 +151,7 @@ func readFrom(file unsafe.Pointer, fd int, p []byte) int {
 		return -1
 	}
 	bubble := leaveBubble()
-	n, errno := o.Read(p)
+	n, errno := process.ReadOpened(o, p)
 	if bubble != nil {
 		enterBubble(bubble)
 	}
@@ -176,7 +176,7 @@ func writeTo(file unsafe.Pointer, fd int, p []byte) int {
 		return -1
 	}
 	bubble := leaveBubble()
-	n, errno := o.Write(p)
+	n, errno := process.WriteOpened(o, p)
 	if bubble != nil {
 		enterBubble(bubble)
 	}
