@@ -51,6 +51,9 @@ const slowBuild = 3 * time.Second
 // of the signal that ended it. The error is an *Error if the user can act on it. ctx bounds only the time
 // until the program starts. After that, signals are forwarded to the program, which decides when to end.
 func Run(ctx context.Context, o Options) (status int, err error) {
+	if err := o.takeLinuxProgram(); err != nil {
+		return 0, err
+	}
 	return onNetwork(&o, func() (string, error) {
 		if o.Slow != nil {
 			defer time.AfterFunc(slowBuild, o.Slow).Stop()

@@ -34,6 +34,8 @@ const guestModule = "loamguest"
 const (
 	processPackage = "/unikernel/rt/process"
 	machinePackage = "/unikernel/rt/machine"
+	// ring3Package runs Linux programs in a virtual machine: see linux.go.
+	ring3Package = "/unikernel/rt/ring3"
 )
 
 // errSource returns the error for a folder that is not a checkout of Loam.
@@ -89,6 +91,9 @@ func guestSource(source fs.FS, platform Platform) (overlay.Files, error) {
 	files := overlay.Files{}
 	seen := map[string]bool{}
 	todo := []string{module + platform.root()}
+	if platform == Machine {
+		todo = append(todo, module+ring3Package)
+	}
 	for len(todo) > 0 {
 		pkg := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]

@@ -74,3 +74,44 @@ func (d CapData) Put(b []byte) {
 		le.PutUint32(b[12+4*i:], uint32(set>>32))
 	}
 }
+
+// SigStack is stack_t (sigaltstack(2)).
+type SigStack struct {
+	Addr  uint64
+	Flags int32
+	Size  uint64
+}
+
+// SizeofSigStack is the size of a stack_t in bytes.
+const SizeofSigStack = 24
+
+// ParseSigStack decodes a stack_t.
+func ParseSigStack(b []byte) SigStack {
+	return SigStack{Addr: le.Uint64(b), Flags: int32(le.Uint32(b[8:])), Size: le.Uint64(b[16:])}
+}
+
+// Put encodes a stack_t.
+func (s SigStack) Put(b []byte) {
+	le.PutUint64(b, s.Addr)
+	le.PutUint64(b[8:], uint64(uint32(s.Flags)))
+	le.PutUint64(b[16:], s.Size)
+}
+
+// KernelSigaction is the kernel's struct sigaction (rt_sigaction(2)).
+type KernelSigaction struct{ Handler, Flags, Restorer, Mask uint64 }
+
+// SizeofKernelSigaction is the size of the kernel's struct sigaction in bytes.
+const SizeofKernelSigaction = 32
+
+// ParseKernelSigaction decodes the kernel's struct sigaction.
+func ParseKernelSigaction(b []byte) KernelSigaction {
+	return KernelSigaction{le.Uint64(b), le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint64(b[24:])}
+}
+
+// Put encodes the kernel's struct sigaction.
+func (a KernelSigaction) Put(b []byte) {
+	le.PutUint64(b, a.Handler)
+	le.PutUint64(b[8:], a.Flags)
+	le.PutUint64(b[16:], a.Restorer)
+	le.PutUint64(b[24:], a.Mask)
+}

@@ -7,7 +7,10 @@ const (
 	ADJ_OFFSET            = 1
 	ADJ_OFFSET_SINGLESHOT = 0x8001
 	ADJ_OFFSET_SS_READ    = 0xa001
+	ARCH_GET_FS           = 0x1003
+	ARCH_GET_GS           = 0x1004
 	ARCH_SET_FS           = 0x1002
+	ARCH_SET_GS           = 0x1001
 	AUDIT_ARCH_X86_64     = 0xc000003e
 
 	CLOCK_BOOTTIME           = 7
@@ -22,20 +25,30 @@ const (
 	CLOCK_TAI                = 11
 	CLOCK_THREAD_CPUTIME_ID  = 3
 
-	CLONE_FILES   = 0x400
-	CLONE_FS      = 0x200
-	CLONE_NEWUSER = 0x10000000
-	CLONE_SETTLS  = 0x80000
-	CLONE_SIGHAND = 0x800
-	CLONE_SYSVSEM = 0x40000
-	CLONE_THREAD  = 0x10000
-	CLONE_VFORK   = 0x4000
-	CLONE_VM      = 0x100
+	CLONE_CHILD_CLEARTID = 0x200000
+	CLONE_CHILD_SETTID   = 0x1000000
+	CLONE_FILES          = 0x400
+	CLONE_FS             = 0x200
+	CLONE_NEWUSER        = 0x10000000
+	CLONE_PARENT_SETTID  = 0x100000
+	CLONE_SETTLS         = 0x80000
+	CLONE_SIGHAND        = 0x800
+	CLONE_SYSVSEM        = 0x40000
+	CLONE_THREAD         = 0x10000
+	CLONE_VFORK          = 0x4000
+	CLONE_VM             = 0x100
 
-	FUTEX_PRIVATE_FLAG = 0x80
-	FUTEX_WAIT         = 0
-	FUTEX_WAKE         = 1
-	ITIMER_PROF        = 2
+	FUTEX_CLOCK_REALTIME = 0x100
+	FUTEX_CMP_REQUEUE    = 4
+	FUTEX_PRIVATE_FLAG   = 0x80
+	FUTEX_REQUEUE        = 3
+	FUTEX_WAIT           = 0
+	FUTEX_WAIT_BITSET    = 9
+	FUTEX_WAKE           = 1
+	FUTEX_WAKE_BITSET    = 10
+	FUTEX_WAKE_OP        = 5
+	ITIMER_REAL          = 0
+	ITIMER_PROF          = 2
 
 	PRIO_PGRP    = 1
 	PRIO_PROCESS = 0
@@ -53,13 +66,33 @@ const (
 	PR_SET_PDEATHSIG    = 1
 	PR_SET_VMA          = 0x53564d41
 
+	RLIMIT_AS            = 9
 	RLIMIT_CORE          = 4
+	RLIMIT_DATA          = 2
 	RLIMIT_FSIZE         = 1
+	RLIMIT_MEMLOCK       = 8
 	RLIMIT_NOFILE        = 7
+	RLIMIT_STACK         = 3
 	RLIM_NLIMITS         = 0x10
+	RUSAGE_CHILDREN      = -1
 	RUSAGE_SELF          = 0
 	STA_UNSYNC           = 0x40
 	TIMER_ABSTIME        = 1
 	TIME_ERROR           = 5
 	CAPABILITY_VERSION_3 = 0x20080522 // _LINUX_CAPABILITY_VERSION_3
+)
+
+// Options of wait4(2) and waitid(2), and kinds of IDs of waitid(2).
+//
+// headers: sys/wait.h
+const (
+	P_ALL      = 0
+	P_PGID     = 2
+	P_PID      = 1
+	WCONTINUED = 8
+	WEXITED    = 4
+	WNOHANG    = 1
+	WNOWAIT    = 0x1000000
+	WSTOPPED   = 2
+	WUNTRACED  = 2
 )

@@ -4,6 +4,7 @@ package linux
 //
 // headers: stddef.h asm/signal.h asm/siginfo.h
 const (
+	MINSIGSTKSZ     = 2048
 	SA_NODEFER      = 0x40000000
 	SA_ONSTACK      = 0x8000000
 	SA_RESETHAND    = 0x80000000
@@ -30,9 +31,13 @@ const (
 	SIGURG          = 23
 	SIGWINCH        = 28
 
+	SIGALRM     = 14
+	SIGABRT     = 6
 	SIG_BLOCK   = 0
 	SIG_SETMASK = 2
 	SIG_UNBLOCK = 1
 	SI_KERNEL   = 0x80
 	SI_USER     = 0
+	SS_DISABLE  = 2
+	SS_ONSTACK  = 1
 )

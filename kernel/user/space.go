@@ -68,14 +68,16 @@ const (
 	Restrict
 	// Install maps a page or a big page, and replaces an existing mapping.
 	Install
+	// Offer maps a page where nothing is mapped, and otherwise does nothing.
+	Offer
 )
 
 // Change is a change of page tables from Start to End: addresses up to Limit, on page boundaries.
 type Change struct {
 	Action     Action
-	Rights     space.Rights // Restrict, Install
+	Rights     space.Rights // Restrict, Install, Offer
 	Start, End uint64
-	Physical   uint64 // Install: physical address of the page at Start
+	Physical   uint64 // Install, Offer: physical address of the page at Start
 }
 
 // Apply makes changes in order. When it returns, no CPU and no copy uses a translation or a right that was removed,
@@ -120,6 +122,10 @@ func (s *Space) change(c *Change, stale *extent) error {
 	case Restrict:
 		s.restrict(c, stale)
 		return nil
+	case Offer:
+		if entry, _ := s.tables.Lookup(c.Start); entry != 0 {
+			return nil
+		}
 	}
 	return s.install(c, stale)
 }

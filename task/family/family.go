@@ -117,3 +117,16 @@ func (t *Tree) name(n int, numbers ...PID) {
 		}
 	}
 }
+
+// Thread returns a number for another thread of a process, which Forget frees. Errors: EAGAIN if no number is free.
+func (t *Tree) Thread() (PID, error) {
+	id, ok := t.number()
+	if !ok {
+		return 0, linux.EAGAIN
+	}
+	t.name(1, id)
+	return id, nil
+}
+
+// Forget frees the number of a thread.
+func (t *Tree) Forget(id PID) { t.name(-1, id) }

@@ -23,6 +23,9 @@ import (
 // process is the program's process. It is set before Loam serves its first call and never changes.
 var process *posix.Process
 
+// Process returns the program's process.
+func Process() *posix.Process { return process }
+
 // Owners of a system call, as the hook in package syscall (unikernel/overlay) distinguishes them.
 const (
 	ofHost     = iota // the host

@@ -1,0 +1,69 @@
+package posix
+
+import (
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// Mapped is a file of the tree that is opened for mmap(2) or execve(2), with a handle of its own, which the receiver
+// closes.
+type Mapped struct {
+	Node   fs.Node
+	Handle fs.Handle
+	Flags  fs.Flags // of the descriptor
+	Attr   fs.Attr
+	Path   string
+}
+
+// ForMapping opens the file of a descriptor for mmap(2). Errors: EBADF, EACCES, ENODEV for what is no regular file.
+func (p *Process) ForMapping(fd int) (Mapped, Errno) {
+	f, errno := p.real(fd, linux.ENODEV)
+	if errno != 0 {
+		return Mapped{}, errno
+	}
+	a := f.Attr()
+	if a.Mode.Type() != fs.Regular {
+		return Mapped{}, linux.ENODEV
+	}
+	node := f.Place().Node
+	flags := f.Flags()
+	open := fs.Flags(linux.O_RDONLY)
+	if flags.MayWrite() {
+		open = linux.O_RDWR
+	}
+	handle, err := node.Open(open)
+	if err != nil {
+		return Mapped{}, toErrno(err)
+	}
+	path, _ := p.view.Load().Path(f.Place())
+	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Path: path}, 0
+}
+
+// OpenExecutable opens a file for execve(2), relative to a directory descriptor or AT_FDCWD. With an empty path it is
+// the file of the descriptor itself. Errors: those of open(2); EACCES for what is no regular file or has no execute
+// permission.
+func (p *Process) OpenExecutable(dirfd int, path string) (Mapped, Errno) {
+	fd := dirfd
+	if path != "" {
+		var errno Errno
+		if fd, errno = p.OpenAt(dirfd, path, linux.O_PATH|linux.O_CLOEXEC, 0); errno != 0 {
+			return Mapped{}, errno
+		}
+		defer p.Close(fd)
+	}
+	_, f, errno := p.tree(fd, linux.EACCES)
+	if errno != 0 {
+		return Mapped{}, errno
+	}
+	a := f.Attr()
+	v := p.view.Load()
+	if a.Mode.Type() != fs.Regular || !v.Who.May(a, fs.ToExecute) {
+		return Mapped{}, linux.EACCES
+	}
+	handle, err := f.Place().Node.Open(fs.Flags(linux.O_RDONLY))
+	if err != nil {
+		return Mapped{}, toErrno(err)
+	}
+	name, _ := v.Path(f.Place())
+	return Mapped{Node: f.Place().Node, Handle: handle, Attr: a, Path: name}, 0
+}

@@ -1,0 +1,201 @@
+package task
+
+import (
+	"runtime"
+	"time"
+
+	"loam/abi/linux"
+	"loam/posix/call"
+	"loam/task/signal"
+)
+
+// noResult is returned by a call after which the registers are not changed: rt_sigreturn, execve, exit.
+const noResult linux.Errno = 1 << 16
+
+// serveFunc executes a call of a task.
+type serveFunc func(t *Task, a call.Args) (uint64, linux.Errno)
+
+// served holds the calls of this package, by number. It is not changed after init.
+var served [call.Numbers]serveFunc
+
+// personality holds the rows of posix/call that serve a call, by number.
+var personality [call.Numbers]*call.Row
+
+func init() {
+	for i := range call.Table {
+		if r := &call.Table[i]; r.Who&call.Personality != 0 {
+			personality[r.Number] = r
+		}
+	}
+	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, miscCalls} {
+		for number, serve := range calls {
+			served[number] = serve
+		}
+	}
+}
+
+// call executes the call with a number.
+func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
+	if number >= call.Numbers {
+		return 0, linux.ENOSYS
+	}
+	if serve := served[number]; serve != nil {
+		return serve(t, a)
+	}
+	r := personality[number]
+	if r == nil {
+		return 0, linux.ENOSYS
+	}
+	if r.Serve == nil {
+		return 0, r.Errno
+	}
+	n, errno := r.Serve(t.caller, a)
+	if errno == linux.EPIPE {
+		t.pipeSignal(number, a)
+	}
+	return n, errno
+}
+
+// pipeSignal sends SIGPIPE for a write to what nobody reads (pipe(7)), unless the call has MSG_NOSIGNAL.
+func (t *Task) pipeSignal(number uint64, a call.Args) {
+	flags := uint64(0)
+	switch number {
+	case linux.SYS_SENDTO, linux.SYS_SENDMMSG:
+		flags = a.A4
+	case linux.SYS_SENDMSG:
+		flags = a.A3
+	case linux.SYS_WRITE, linux.SYS_WRITEV, linux.SYS_SENDFILE, linux.SYS_SPLICE:
+	default:
+		return
+	}
+	if flags&linux.MSG_NOSIGNAL != 0 {
+		return
+	}
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	t.process.send(t, signal.Info{Signal: linux.SIGPIPE, Code: signal.CodeKernel})
+}
+
+// restartOf returns how an interrupted call ends.
+func restartOf(number uint64) signal.Interrupted {
+	switch number {
+	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX:
+		return signal.Restartable
+	case linux.SYS_NANOSLEEP, linux.SYS_CLOCK_NANOSLEEP:
+		return signal.Rest
+	}
+	if r := personality[min(number, call.Numbers-1)]; r != nil && r.Signal == call.Restarts {
+		return signal.Restartable
+	}
+	return signal.NoHandler
+}
+
+// await waits until ready is closed or sends, for a time below forever, or for an interrupt. Errors: ETIMEDOUT, EINTR.
+func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
+	var late <-chan time.Time
+	if most >= 0 {
+		timer := time.NewTimer(most)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-ready:
+		return 0
+	case <-late:
+		return linux.ETIMEDOUT
+	case <-t.interrupt:
+		return linux.EINTR
+	}
+}
+
+// forever is the time of a wait without one.
+const forever time.Duration = -1
+
+// number returns an int from a register.
+func number(a uint64) int { return int(int32(a)) }
+
+// errnoOf converts an error of package mem, exec or family.
+func errnoOf(err error) linux.Errno {
+	if err == nil {
+		return 0
+	}
+	if errno, ok := err.(linux.Errno); ok {
+		return errno
+	}
+	return linux.EIO
+}
+
+// read reads a structure of the process.
+func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linux.Errno) {
+	b := make([]byte, size)
+	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
+		var none T
+		return none, errno
+	}
+	return decode(b), 0
+}
+
+// put writes a structure of the process. An address of 0 means that it is not wanted.
+func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
+	if addr == 0 {
+		return 0
+	}
+	b := make([]byte, size)
+	encode(b)
+	return t.caller.Memory.Write(addr, b)
+}
+
+// miscCalls are calls of no other group.
+var miscCalls = map[int]serveFunc{
+	linux.SYS_SCHED_YIELD: func(*Task, call.Args) (uint64, linux.Errno) { runtime.Gosched(); return 0, 0 },
+	linux.SYS_GETRANDOM:   getrandom,
+	linux.SYS_GETCPU: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		m := memory{t}
+		for _, at := range [...]uint64{a.A1, a.A2} {
+			if at != 0 {
+				if errno := m.setWord(at, 0); errno != 0 {
+					return 0, errno
+				}
+			}
+		}
+		return 0, 0
+	},
+	linux.SYS_SCHED_GETAFFINITY: schedGetaffinity,
+	linux.SYS_SCHED_SETAFFINITY: func(*Task, call.Args) (uint64, linux.Errno) { return 0, 0 },
+	linux.SYS_SYSINFO:           sysinfo,
+	linux.SYS_MEMBARRIER:        func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+}
+
+// getrandom implements getrandom(2). The generator is always seeded, so no flag makes a difference.
+func getrandom(t *Task, a call.Args) (uint64, linux.Errno) {
+	const known, piece = 7, 4096
+	if a.A3&^known != 0 {
+		return 0, linux.EINVAL
+	}
+	n := min(a.A2, 1<<31-1)
+	b := make([]byte, min(n, piece))
+	for done := uint64(0); done < n; {
+		part := b[:min(n-done, piece)]
+		fillRandom(part)
+		if errno := t.caller.Memory.Write(a.A1+done, part); errno != 0 {
+			return 0, errno
+		}
+		done += uint64(len(part))
+	}
+	return n, 0
+}
+
+// schedGetaffinity implements sched_getaffinity(2): every task may run on every CPU.
+func schedGetaffinity(t *Task, a call.Args) (uint64, linux.Errno) {
+	const word = 8
+	cpus := t.process.system.config.CPUs
+	size := uint64((cpus + 63) / 64 * word)
+	if a.A2%word != 0 || a.A2 < size {
+		return 0, linux.EINVAL
+	}
+	set := make([]byte, size)
+	for i := range cpus {
+		set[i/8] |= 1 << (i % 8)
+	}
+	return size, t.caller.Memory.Write(a.A3, set)
+}

@@ -1,0 +1,472 @@
+package task
+
+import (
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"loam/abi/linux"
+	"loam/posix/call"
+	"loam/task/family"
+	"loam/task/signal"
+)
+
+// signalCalls send signals, and say what they do.
+var signalCalls = map[int]serveFunc{
+	linux.SYS_RT_SIGACTION:   sigaction,
+	linux.SYS_RT_SIGPROCMASK: sigprocmask,
+	linux.SYS_RT_SIGRETURN:   func(t *Task, _ call.Args) (uint64, linux.Errno) { t.sigreturn(); return 0, noResult },
+	linux.SYS_SIGALTSTACK:    sigaltstack,
+	linux.SYS_RT_SIGPENDING: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		t.process.system.mu.Lock()
+		set := t.signals.Pending() & t.signals.Mask()
+		t.process.system.mu.Unlock()
+		return 0, t.putSet(a.A1, set)
+	},
+	linux.SYS_RT_SIGSUSPEND: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		set, errno := t.set(a.A1, a.A2)
+		if errno != 0 {
+			return 0, errno
+		}
+		t.suspend(set)
+		return 0, t.await(nil, forever)
+	},
+	linux.SYS_PAUSE:           func(t *Task, _ call.Args) (uint64, linux.Errno) { return 0, t.await(nil, forever) },
+	linux.SYS_RT_SIGTIMEDWAIT: sigtimedwait,
+	linux.SYS_KILL:            kill,
+	linux.SYS_TKILL: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		return t.signalThread(0, number(a.A1), number(a.A2), signal.Info{Code: signal.CodeThread})
+	},
+	linux.SYS_TGKILL: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		if number(a.A1) <= 0 {
+			return 0, linux.EINVAL
+		}
+		return t.signalThread(number(a.A1), number(a.A2), number(a.A3), signal.Info{Code: signal.CodeThread})
+	},
+}
+
+// setSize is the size of a set of signals in bytes.
+const setSize = 8
+
+// set reads a set of signals. Errors: EINVAL for another size, EFAULT.
+func (t *Task) set(addr, size uint64) (signal.Set, linux.Errno) {
+	if size != setSize {
+		return 0, linux.EINVAL
+	}
+	v, errno := t.caller.Memory.Pointer(addr)
+	return signal.Set(v), errno
+}
+
+func (t *Task) putSet(addr uint64, s signal.Set) linux.Errno {
+	return t.put(addr, setSize, func(b []byte) { binary.LittleEndian.PutUint64(b, uint64(s)) })
+}
+
+// suspend sets the mask for the time of a wait.
+func (t *Task) suspend(s signal.Set) {
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	t.signals.Suspend(s)
+	t.suspended = true
+	if t.signals.Deliverable() {
+		t.alert()
+	}
+}
+
+// sigaction implements rt_sigaction(2).
+func sigaction(t *Task, a call.Args) (uint64, linux.Errno) {
+	if a.A4 != setSize {
+		return 0, linux.EINVAL
+	}
+	n := signal.Number(a.A1)
+	if a.A1 < 1 || a.A1 > uint64(signal.Last) || a.A2 != 0 && (n == signal.Kill || n == signal.Stop) {
+		return 0, linux.EINVAL
+	}
+	var to linux.KernelSigaction
+	if a.A2 != 0 {
+		var errno linux.Errno
+		if to, errno = read(t, a.A2, linux.SizeofKernelSigaction, linux.ParseKernelSigaction); errno != 0 {
+			return 0, errno
+		}
+	}
+	s := t.process.system
+	s.mu.Lock()
+	old := t.process.signals.Action(n)
+	if a.A2 != 0 {
+		t.process.signals.SetAction(n, signal.Action{
+			Handler: to.Handler, Restorer: to.Restorer, Flags: uint32(to.Flags), Mask: signal.Set(to.Mask),
+		})
+		if n == signal.Child {
+			t.process.node.NoZombies = to.Handler == signal.Ignore || to.Flags&signal.NoChildWait != 0
+		}
+	}
+	s.mu.Unlock()
+	was := linux.KernelSigaction{Handler: old.Handler, Flags: uint64(old.Flags), Restorer: old.Restorer, Mask: uint64(old.Mask)}
+	return 0, t.put(a.A3, linux.SizeofKernelSigaction, was.Put)
+}
+
+// sigprocmask implements rt_sigprocmask(2).
+func sigprocmask(t *Task, a call.Args) (uint64, linux.Errno) {
+	if a.A4 != setSize {
+		return 0, linux.EINVAL
+	}
+	var to signal.Set
+	if a.A2 != 0 {
+		var errno linux.Errno
+		if to, errno = t.set(a.A2, setSize); errno != 0 {
+			return 0, errno
+		}
+	}
+	s := t.process.system
+	s.mu.Lock()
+	old := t.signals.Mask()
+	if a.A2 != 0 {
+		switch number(a.A1) {
+		case linux.SIG_BLOCK:
+			t.signals.SetMask(old | to)
+		case linux.SIG_UNBLOCK:
+			t.signals.SetMask(old &^ to)
+		case linux.SIG_SETMASK:
+			t.signals.SetMask(to)
+		default:
+			s.mu.Unlock()
+			return 0, linux.EINVAL
+		}
+		if t.signals.Deliverable() {
+			t.alerted.Store(true)
+		}
+	}
+	s.mu.Unlock()
+	return 0, t.putSet(a.A3, old)
+}
+
+// sigaltstack implements sigaltstack(2).
+func sigaltstack(t *Task, a call.Args) (uint64, linux.Errno) {
+	old := t.altStack
+	on := t.onAltStack(t.thread.Registers().SP)
+	if on {
+		old.Flags |= linux.SS_ONSTACK
+	}
+	if a.A1 != 0 {
+		to, errno := read(t, a.A1, linux.SizeofSigStack, linux.ParseSigStack)
+		switch {
+		case errno != 0:
+			return 0, errno
+		case on:
+			return 0, linux.EPERM
+		case to.Flags&^(linux.SS_DISABLE|linux.SS_ONSTACK) != 0:
+			return 0, linux.EINVAL
+		case to.Flags&linux.SS_DISABLE != 0:
+			to = linux.SigStack{Flags: linux.SS_DISABLE}
+		case to.Size < linux.MINSIGSTKSZ:
+			return 0, linux.ENOMEM
+		}
+		to.Flags &^= linux.SS_ONSTACK
+		t.altStack = to
+	}
+	return 0, t.put(a.A2, linux.SizeofSigStack, old.Put)
+}
+
+// onAltStack reports whether a stack pointer is in the alternate stack.
+func (t *Task) onAltStack(sp uint64) bool {
+	return t.altStack.Flags&linux.SS_DISABLE == 0 && sp-t.altStack.Addr-1 < t.altStack.Size
+}
+
+// sigtimedwait implements rt_sigtimedwait(2).
+func sigtimedwait(t *Task, a call.Args) (uint64, linux.Errno) {
+	set, errno := t.set(a.A1, a.A4)
+	if errno != 0 {
+		return 0, errno
+	}
+	most := forever
+	if a.A3 != 0 {
+		if most, errno = t.duration(a.A3); errno != 0 {
+			return 0, errno
+		}
+	}
+	deadline := time.Now().Add(most)
+	for {
+		s := t.process.system
+		s.mu.Lock()
+		i, ok := t.signals.Take(set)
+		s.mu.Unlock()
+		if ok {
+			const sizeofInfo = 128
+			return uint64(i.Signal), t.put(a.A2, sizeofInfo, func(b []byte) { putInfo(b, i) })
+		}
+		left := forever
+		if most >= 0 {
+			left = max(time.Until(deadline), 0)
+		}
+		s.mu.Lock()
+		mask := t.signals.Mask()
+		t.signals.SetMask(mask &^ set) // so that they wake this task
+		if t.signals.Deliverable() {
+			t.alert()
+		}
+		s.mu.Unlock()
+		errno := t.await(nil, left)
+		s.mu.Lock()
+		i, ok = t.signals.Take(set)
+		t.signals.SetMask(mask)
+		other := t.signals.Deliverable() || t.process.ending || t.process.stopped
+		s.mu.Unlock()
+		switch {
+		case ok:
+			const sizeofInfo = 128
+			return uint64(i.Signal), t.put(a.A2, sizeofInfo, func(b []byte) { putInfo(b, i) })
+		case errno == linux.ETIMEDOUT:
+			return 0, linux.EAGAIN
+		case other:
+			return 0, linux.EINTR
+		}
+		t.rearm()
+	}
+}
+
+// kill implements kill(2).
+func kill(t *Task, a call.Args) (uint64, linux.Errno) {
+	pid, n := family.PID(number(a.A1)), number(a.A2)
+	if n < 0 || n > int(signal.Last) {
+		return 0, linux.EINVAL
+	}
+	s := t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var to []*Process
+	switch {
+	case pid > 0:
+		if s.tree.Find(pid) == nil {
+			return 0, linux.ESRCH
+		}
+		if p := s.processes[pid]; p != nil {
+			to = append(to, p)
+		} else {
+			return 0, 0 // a zombie, or process 1
+		}
+	case pid == -1:
+		for _, p := range s.processes {
+			if p != t.process {
+				to = append(to, p)
+			}
+		}
+	case pid == 0:
+		to = s.group(t.process.node.Group)
+	default:
+		to = s.group(-pid)
+	}
+	if len(to) == 0 {
+		return 0, linux.ESRCH
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	i := t.sender(signal.Info{Signal: signal.Number(n), Code: signal.CodeUser})
+	for _, p := range to {
+		p.send(nil, i)
+	}
+	return 0, 0
+}
+
+// sender completes the info of a signal that the task sends.
+func (t *Task) sender(i signal.Info) signal.Info {
+	i.PID, i.UID = int32(t.process.node.PID), uint32(t.caller.Process.Credentials().UID)
+	return i
+}
+
+// signalThread sends a signal to a thread, of the process pid unless that is 0. Errors: EINVAL, ESRCH.
+func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno) {
+	if id <= 0 || n < 0 || n > int(signal.Last) {
+		return 0, linux.EINVAL
+	}
+	s := t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to := s.tasks[family.PID(id)]
+	if to == nil || pid != 0 && to.process.node.PID != family.PID(pid) {
+		return 0, linux.ESRCH
+	}
+	if n > 0 {
+		i.Signal = signal.Number(n)
+		to.process.send(to, t.sender(i))
+	}
+	return 0, 0
+}
+
+// group returns the processes of a group that run. The caller holds System.mu.
+func (s *System) group(id family.PID) (all []*Process) {
+	for _, m := range s.tree.Members(id) {
+		if p := s.processes[m.PID]; p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// sendGroup sends a signal to a process group. The caller holds System.mu.
+func (s *System) sendGroup(id family.PID, i signal.Info) {
+	for _, p := range s.group(id) {
+		p.send(nil, i)
+	}
+}
+
+// send sends a signal to the process, or to one of its threads. The caller holds System.mu.
+func (p *Process) send(to *Task, i signal.Info) {
+	if p.signals == nil || p.ending {
+		return
+	}
+	var o signal.Outcome
+	if to != nil {
+		o = to.signals.Send(i, true)
+	} else {
+		o = p.signals.Send(i, true)
+	}
+	if o.Resume && p.stopped {
+		p.resume()
+		p.continued()
+	}
+	if o.Kill {
+		p.end(int32(i.Signal))
+		return
+	}
+	for _, t := range p.tasks {
+		if t.signals == o.Wake {
+			t.alert()
+		}
+	}
+}
+
+// continued reports the end of a stop to the parent. The caller holds System.mu.
+func (p *Process) continued() {
+	if !p.node.Continue() {
+		return
+	}
+	if parent := p.system.processes[p.node.Parent()]; parent != nil {
+		parent.childNews(p, childContinued, int32(signal.Continue))
+	}
+}
+
+// attend does what requests of others have asked for: it delivers signals, stops, or ends the task. It runs before the
+// task returns to ring 3.
+func (t *Task) attend() {
+	p, s := t.process, t.process.system
+	for {
+		t.alerted.Store(false)
+		s.mu.Lock()
+		if p.ending || t.dismissed.Load() {
+			t.leaving = true
+			s.mu.Unlock()
+			return
+		}
+		if p.stopped {
+			resumed := p.resumed
+			s.mu.Unlock()
+			<-resumed
+			continue
+		}
+		d := t.signals.Next()
+		again := t.again.pending
+		if d.Effect == signal.None && t.suspended {
+			if again { // a wait with its own mask goes on with it
+				t.keepMask()
+			} else {
+				t.signals.Resume()
+			}
+			t.suspended = false
+		}
+		if d.Effect == signal.Handle {
+			t.suspended = false
+		}
+		switch d.Effect {
+		case signal.Terminate:
+			p.end(int32(d.Info.Signal))
+		case signal.Core:
+			p.end(int32(d.Info.Signal))
+		case signal.Suspend:
+			t.stop(d.Info.Signal)
+		}
+		s.mu.Unlock()
+		if d.Effect == signal.None || d.Effect == signal.Handle {
+			if again {
+				t.again.pending = false
+				if signal.Restarts(t.again.kind, d) {
+					t.repeat()
+				}
+			}
+			if d.Effect == signal.None {
+				return
+			}
+			t.handle(d)
+		}
+	}
+}
+
+// keepMask restores the mask that a wait replaced: the call is made again and replaces it again. The caller holds
+// System.mu.
+func (t *Task) keepMask() { t.signals.Resume() }
+
+// stop stops the process, unless the signal comes from a terminal and its group is orphaned. The caller holds System.mu.
+func (t *Task) stop(n signal.Number) {
+	p, s := t.process, t.process.system
+	if n != signal.Stop && s.tree.Orphaned(p.node.Group) {
+		return
+	}
+	p.stopped, p.resumed = true, make(chan struct{})
+	p.node.Stop(int32(n))
+	if parent := s.processes[p.node.Parent()]; parent != nil {
+		parent.childNews(p, childStopped, int32(n))
+	}
+	for _, o := range p.tasks {
+		if o != t {
+			o.alert()
+		}
+	}
+}
+
+// itimer is the ITIMER_REAL of a process. Its lock is a leaf.
+type itimer struct {
+	mu       sync.Mutex
+	timer    *time.Timer
+	at       time.Time // of the next expiration; zero: none
+	interval time.Duration
+}
+
+// set starts the timer, or stops it if first is 0. It returns the time that was left, and the interval.
+func (i *itimer) set(p *Process, first, interval time.Duration) (left, old time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	left, old = i.left()
+	if i.timer != nil {
+		i.timer.Stop()
+		i.timer = nil
+	}
+	i.at, i.interval = time.Time{}, interval
+	if first > 0 {
+		i.at = time.Now().Add(first)
+		i.timer = time.AfterFunc(first, func() { i.ring(p) })
+	}
+	return left, old
+}
+
+// left returns the time to the next expiration, at least a microsecond, and the interval. The caller holds mu.
+func (i *itimer) left() (left, interval time.Duration) {
+	if i.at.IsZero() {
+		return 0, i.interval
+	}
+	return max(time.Until(i.at), time.Microsecond), i.interval
+}
+
+// ring sends SIGALRM.
+func (i *itimer) ring(p *Process) {
+	i.mu.Lock()
+	i.at = time.Time{}
+	if i.interval > 0 && i.timer != nil {
+		i.at = time.Now().Add(i.interval)
+		i.timer.Reset(i.interval)
+	}
+	i.mu.Unlock()
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	p.send(nil, signal.Info{Signal: linux.SIGALRM, Code: signal.CodeKernel})
+}
+
+func (i *itimer) stop() { i.set(nil, 0, 0) }

@@ -1,0 +1,32 @@
+// Package task runs Linux programs: their processes and threads, from the first instruction to the last. It joins the
+// pure packages below it (mem, exec, task/signal, task/futex, task/family) with the personality (posix, posix/call).
+//
+//	System   all processes, futexes, and the files that are mapped
+//	Process  what the threads of a process share: memory, signals, descriptors, limits
+//	Task     one thread: a goroutine that runs the thread in ring 3, serves what it asks for, and repeats
+//	Machine  what runs threads: package kernel/user in a virtual machine, a script in tests
+//
+// Read task.go (the loop of a thread), calls.go (who serves a call), then the rest by topic.
+//
+// # Calls
+//
+// A call is looked up in this package's table (memory, processes, signals, futexes, time), and then in posix/call. Both
+// access the memory of the process only by call.Memory.
+//
+// # Waiting
+//
+// A thread that waits is a parked goroutine. Every wait ends by its event, its time, or the interrupt channel of the
+// task. alert sends to that channel and kicks the thread out of ring 3; the task then looks at its signals. A call
+// that ends with EINTR is made again or not as signal(7) says.
+//
+// # Locks
+//
+// System.mu guards the tree of processes, all signals, the futexes, and the lists of tasks. It is not held while a page is
+// loaded or a thread waits. Calls that need none of these take no lock of this package. Order: System.mu < mem.Map.
+//
+// # Rejected
+//
+//   - A goroutine that owns all processes and receives requests: a call of a signal mask would cost two switches.
+//   - A lock per process. Sending a signal to a group, waiting for children and the end of a process touch several
+//     processes; one lock makes these steps atomic. A profile that shows waiting for it would change this.
+package task

@@ -1,0 +1,58 @@
+package task
+
+import (
+	"loam/arch/amd64"
+	"loam/mem"
+)
+
+// Reason is the reason why a thread left ring 3.
+type Reason uint8
+
+// Reasons.
+const (
+	Call        Reason = iota // the SYSCALL instruction
+	Fault                     // an access to a page that is not mapped for it
+	Exception                 // another exception; Frame.Vector is its vector
+	Interrupted               // none of the thread's: look for requests, and run again
+)
+
+// Machine runs threads in address spaces. Its methods are safe for concurrent use.
+type Machine interface {
+	Memory() mem.Memory
+	// NewSpace returns an empty address space. Errors: ENOMEM.
+	NewSpace() (Space, error)
+	// Pages returns the size of the memory, in pages.
+	Pages() int64
+}
+
+// Space is the page tables of an address space.
+type Space interface {
+	mem.Tables
+	// Read and Write copy memory of the process. They return the bytes copied, fewer than len(b) if the next byte is not
+	// mapped, or not writable.
+	Read(addr uint64, b []byte) int
+	Write(addr uint64, b []byte) int
+	// NewThread returns a thread with all registers zero. Errors: ENOMEM.
+	NewThread() (Thread, error)
+	// Close releases the tables. No thread is left.
+	Close()
+}
+
+// Thread is the registers of a thread. Only Kick may be called by other goroutines.
+type Thread interface {
+	Run() Reason
+	// Registers returns the registers while the thread is not running. Restore makes the next Run load all of them,
+	// also after a system call.
+	Registers() *amd64.Frame
+	Restore()
+	FaultAddress() uint64
+	// Kick makes the Run in progress, or else the next one, return Interrupted.
+	Kick()
+	Bases() (fs, gs uint64)
+	SetBases(fs, gs uint64) error
+	// Vectors returns the vector registers in the standard format of XSAVE; SetVectors reports whether it has accepted
+	// the format.
+	Vectors() []byte
+	SetVectors([]byte) bool
+	Close()
+}

@@ -1,0 +1,101 @@
+package task
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"loam/abi/linux"
+	"loam/mem"
+)
+
+// memory is the memory of a task's process as the personality sees it (call.Memory). A page that is not present is
+// made so; what cannot be accessed returns EFAULT.
+type memory struct{ t *Task }
+
+// Read implements call.Memory.
+func (m memory) Read(b []byte, addr uint64) linux.Errno {
+	s := m.t.memory()
+	for done := 0; ; {
+		done += s.Read(addr+uint64(done), b[done:])
+		if done == len(b) {
+			return 0
+		}
+		if !m.present(addr+uint64(done), mem.Load) {
+			return linux.EFAULT
+		}
+	}
+}
+
+// Write implements call.Memory.
+func (m memory) Write(addr uint64, b []byte) linux.Errno {
+	s := m.t.memory()
+	for done := 0; ; {
+		done += s.Write(addr+uint64(done), b[done:])
+		if done == len(b) {
+			return 0
+		}
+		if !m.present(addr+uint64(done), mem.Store) {
+			return linux.EFAULT
+		}
+	}
+}
+
+// present makes a page accessible, and reports whether it did.
+func (m memory) present(addr uint64, access mem.Access) bool {
+	for range 2 {
+		switch m.t.memory().Fault(addr, access).Result {
+		case mem.Mapped:
+			return true
+		case mem.NoMemory:
+			m.t.exhausted()
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// Pointer implements call.Memory.
+func (m memory) Pointer(addr uint64) (uint64, linux.Errno) {
+	var b [8]byte
+	errno := m.Read(b[:], addr)
+	return binary.LittleEndian.Uint64(b[:]), errno
+}
+
+// String implements call.Memory.
+func (m memory) String(addr uint64, most int) (string, linux.Errno) {
+	var text []byte
+	for len(text) < most {
+		at := addr + uint64(len(text))
+		piece := make([]byte, min(most-len(text), int(mem.PageSize-at%mem.PageSize)))
+		if errno := m.Read(piece, at); errno != 0 {
+			return "", errno
+		}
+		if end := bytes.IndexByte(piece, 0); end >= 0 {
+			return string(append(text, piece[:end]...)), 0
+		}
+		text = append(text, piece...)
+	}
+	return "", linux.ENAMETOOLONG
+}
+
+// Bytes implements call.Memory. Memory of a process is always copied.
+func (m memory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
+	if addr >= mem.End || uint64(n) > mem.End-addr {
+		return nil, linux.EFAULT
+	}
+	return nil, 0
+}
+
+// word and setWord access a 32-bit word.
+func (m memory) word(addr uint64) (uint32, linux.Errno) {
+	var b [4]byte
+	errno := m.Read(b[:], addr)
+	return binary.LittleEndian.Uint32(b[:]), errno
+}
+
+func (m memory) setWord(addr uint64, v uint32) linux.Errno {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], v)
+	return m.Write(addr, b[:])
+}

@@ -1,0 +1,202 @@
+package task
+
+import (
+	"sync/atomic"
+
+	"loam/abi/linux"
+	"loam/mem"
+	"loam/posix"
+	"loam/task/family"
+	"loam/task/signal"
+)
+
+// Process is what the threads of a process share. System.mu guards what has no other comment.
+type Process struct {
+	system *System
+	node   *family.Process
+	space  atomic.Pointer[addressSpace]
+	posix  *posix.Process
+
+	signals *signal.Process
+	tasks   []*Task
+	limits  [linux.RLIM_NLIMITS]linux.Rlimit
+
+	ending  bool // all tasks end, with status
+	status  int32
+	stopped bool
+	resumed chan struct{} // closed by SIGCONT or the end; nil unless stopped
+	news    chan struct{} // closed and replaced when a child has news
+	expects chan struct{} // closed when a vfork parent may go on; nil otherwise
+	alarm   itimer
+	done    chan struct{} // closed at the end; status is then final
+
+	path string // of the executable
+}
+
+// addressSpace is memory that processes may share until one of them calls execve (vfork).
+type addressSpace struct {
+	Space
+	*mem.Map
+	users atomic.Int32
+}
+
+func newProcess(s *System, node *family.Process) *Process {
+	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{})}
+	for i := range p.limits {
+		p.limits[i] = linux.Rlimit{Cur: mem.Infinite, Max: mem.Infinite}
+	}
+	const files, mostFiles, stack = 1024, 1 << 20, 8 << 20
+	p.limits[linux.RLIMIT_NOFILE] = linux.Rlimit{Cur: files, Max: mostFiles}
+	p.limits[linux.RLIMIT_STACK].Cur = stack
+	p.limits[linux.RLIMIT_CORE].Cur = 0
+	return p
+}
+
+// PID returns the process ID.
+func (p *Process) PID() int { return int(p.node.PID) }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Status returns the status as wait4(2) reports it, after Done.
+func (p *Process) Status() int32 {
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	return p.status
+}
+
+// Signal sends a signal to the process, as kill(2) by process 1.
+func (p *Process) Signal(n int) {
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	p.send(nil, signal.Info{Signal: signal.Number(n), Code: signal.CodeUser})
+}
+
+// newAddressSpace returns empty memory with one user.
+func (p *Process) newAddressSpace(layout mem.Layout) (*addressSpace, error) {
+	tables, err := p.system.config.Machine.NewSpace()
+	if err != nil {
+		return nil, err
+	}
+	a := &addressSpace{Space: tables, Map: mem.New(mem.Config{
+		Memory: p.system.memory, Tables: tables, Account: &p.system.account, Layout: layout, Limits: p.memoryLimits(),
+	})}
+	a.users.Store(1)
+	return a, nil
+}
+
+func (p *Process) memoryLimits() mem.Limits {
+	return mem.Limits{
+		AS: p.limits[linux.RLIMIT_AS].Cur, Data: p.limits[linux.RLIMIT_DATA].Cur,
+		Stack: p.limits[linux.RLIMIT_STACK].Cur, Memlock: p.limits[linux.RLIMIT_MEMLOCK].Cur,
+	}
+}
+
+// leave drops one use of the memory, and frees it with the last.
+func (a *addressSpace) leave() {
+	if a.users.Add(-1) == 0 {
+		a.Map.Destroy()
+		a.Space.Close()
+	}
+}
+
+// end makes all tasks of the process end. The caller holds System.mu.
+func (p *Process) end(status int32) {
+	if p.ending {
+		return
+	}
+	p.ending, p.status = true, status
+	p.resume()
+	for _, t := range p.tasks {
+		t.alert()
+	}
+}
+
+// resume lets the tasks of a stopped process go on. The caller holds System.mu.
+func (p *Process) resume() {
+	if p.stopped {
+		p.stopped = false
+		close(p.resumed)
+	}
+}
+
+// released lets a vfork parent go on: the child has memory of its own, or has ended. The caller holds System.mu.
+func (p *Process) released() {
+	if p.expects != nil {
+		close(p.expects)
+		p.expects = nil
+	}
+}
+
+// ended completes the end of a process whose last task has left. The caller holds System.mu.
+func (p *Process) ended() {
+	s := p.system
+	p.alarm.stop()
+	p.released()
+	delete(s.processes, p.node.PID)
+	e := s.tree.Exit(p.node, p.status)
+	if parent := s.processes[pidOf(e.Notify)]; parent != nil {
+		parent.childNews(p, childCode(p.status), p.status)
+	}
+	for _, r := range e.Reapers {
+		if reaper := s.processes[r.PID]; reaper != nil {
+			reaper.wakeWaiters()
+		}
+	}
+	for _, group := range e.Hangup {
+		s.sendGroup(group, signal.Info{Signal: linux.SIGHUP, Code: signal.CodeKernel})
+		s.sendGroup(group, signal.Info{Signal: linux.SIGCONT, Code: signal.CodeKernel})
+	}
+	close(p.done)
+}
+
+func pidOf(p *family.Process) family.PID {
+	if p == nil {
+		return 0
+	}
+	return p.PID
+}
+
+// Values of si_code with SIGCHLD (sigaction(2)).
+const (
+	childExited = 1 + iota
+	childKilled
+	childDumped
+	childTrapped
+	childStopped
+	childContinued
+)
+
+const coreFlag = 0x80 // of a status: a core was dumped
+
+func childCode(status int32) int32 {
+	switch {
+	case status&0x7f == 0:
+		return childExited
+	case status&coreFlag != 0:
+		return childDumped
+	}
+	return childKilled
+}
+
+// childNews tells a process that a child has ended, stopped or continued: by SIGCHLD, and to threads that wait. The
+// caller holds System.mu.
+func (p *Process) childNews(child *Process, code, status int32) {
+	p.wakeWaiters()
+	stopped := code == childStopped || code == childContinued
+	if stopped && p.signals.Action(signal.Child).Flags&signal.NoChildStop != 0 {
+		return
+	}
+	if code == childExited {
+		status >>= 8
+	} else if !stopped {
+		status &= 0x7f
+	}
+	p.send(nil, signal.Info{Signal: signal.Child, Code: code, PID: int32(child.node.PID), Status: status})
+}
+
+// wakeWaiters makes threads in a wait for children look again. The caller holds System.mu.
+func (p *Process) wakeWaiters() {
+	close(p.news)
+	p.news = make(chan struct{})
+}

@@ -1,0 +1,116 @@
+package task
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"loam/abi/linux"
+	"loam/exec"
+	"loam/mem"
+	"loam/mem/cache"
+	"loam/posix"
+	"loam/task/family"
+	"loam/task/futex"
+)
+
+// Config describes a System.
+type Config struct {
+	Machine Machine
+	// Auxiliary is what programs learn of the processor (getauxval(3)).
+	Auxiliary exec.Machine
+	// Started is the time of the start for times(2) and CLOCK_BOOTTIME.
+	Started time.Time
+	// CPUs is the number of processors, for sched_getaffinity(2).
+	CPUs int
+}
+
+// System is all Linux processes of a machine.
+type System struct {
+	config  Config
+	memory  mem.Memory
+	account mem.Account
+	files   *files
+
+	mu        sync.Mutex // see the package comment
+	tree      *family.Tree
+	root      *family.Process
+	processes map[family.PID]*Process
+	tasks     map[family.PID]*Task
+	futexes   futex.Table[mem.Location]
+	sleepers  sleepers
+}
+
+// New returns a system without processes. The program that calls it counts as process 1: it inherits orphans, and
+// nobody waits for them.
+func New(c Config) *System {
+	s := &System{
+		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
+		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, sleepers: sleepers{},
+	}
+	s.tree, s.root = family.New()
+	s.root.NoZombies = true
+	s.files = newFiles(cache.New(s.memory, cache.Limits{}))
+	return s
+}
+
+// Program is a program to start.
+type Program struct {
+	Path      string // absolute, or relative to the working directory of Process
+	Args, Env []string
+	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
+	Process *posix.Process
+}
+
+// Start starts a program as a new process. Errors: those of execve(2).
+func (s *System) Start(q Program) (*Process, error) {
+	s.mu.Lock()
+	node, err := s.tree.Fork(s.root)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	p := newProcess(s, node)
+	t, err := p.first(q)
+	if err != nil {
+		s.mu.Lock()
+		s.tree.Exit(node, 0)
+		s.mu.Unlock()
+		return nil, err
+	}
+	s.mu.Lock()
+	s.processes[node.PID] = p
+	s.mu.Unlock()
+	go t.loop()
+	return p, nil
+}
+
+// Kill ends all processes.
+func (s *System) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.processes {
+		p.end(int32(linux.SIGKILL))
+	}
+}
+
+// WriteBack writes changed pages of mapped files back until the context ends.
+func (s *System) WriteBack(ctx context.Context) {
+	for next := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Until(next)):
+			next = s.files.cache.Step(time.Now())
+		}
+	}
+}
+
+// random returns 64 random bits.
+func random() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:])
+}

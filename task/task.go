@@ -1,0 +1,263 @@
+package task
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"loam/abi/linux"
+	"loam/arch/amd64"
+	"loam/mem"
+	"loam/posix"
+	"loam/posix/call"
+	"loam/task/family"
+	"loam/task/signal"
+)
+
+// Task is one thread. Its goroutine owns all fields but those with another comment.
+type Task struct {
+	process *Process
+	id      family.PID
+	name    string
+	thread  Thread
+	signals *signal.Thread // guarded by System.mu
+	caller  call.Caller
+
+	// interrupt ends a wait. alert sends, a wait receives; capacity 1; never closed; full: the next wait ends at once.
+	interrupt chan struct{}
+	alerted   atomic.Bool // a request may be waiting; set by alert
+	closed    bool        // thread is closed; guarded by System.mu
+	dismissed atomic.Bool // the task has to end, since another thread calls execve
+
+	clearID   uint64 // address of the word that is cleared at the end (set_tid_address(2))
+	robust    uint64 // address of the list of robust futexes
+	altStack  linux.SigStack
+	again     restart
+	leaving   bool // the thread has ended itself (exit(2))
+	suspended bool // the mask of signals is that of a wait
+}
+
+// restart is a call that ended with EINTR.
+type restart struct {
+	pending bool
+	number  uint64
+	kind    signal.Interrupted
+}
+
+// newTask adds a thread to a process. The caller holds System.mu unless nobody else knows the process.
+func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process) *Task {
+	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
+	t.caller = call.Caller{Process: files.Task(t.interrupt), Memory: memory{t}}
+	p.tasks = append(p.tasks, t)
+	p.system.tasks[id] = t
+	return t
+}
+
+// loop is the life of a thread.
+func (t *Task) loop() {
+	for {
+		if t.alerted.Load() || t.again.pending {
+			t.attend()
+		}
+		if t.leaving {
+			t.exit()
+			return
+		}
+		switch t.thread.Run() {
+		case Call:
+			t.serve()
+		case Fault:
+			t.fault()
+		case Exception:
+			t.exception()
+		}
+	}
+}
+
+// alert makes the task look at its signals and at the state of its process, soon. The caller holds System.mu.
+func (t *Task) alert() {
+	t.alerted.Store(true)
+	select {
+	case t.interrupt <- struct{}{}:
+	default:
+	}
+	if !t.closed {
+		t.thread.Kick()
+	}
+}
+
+// rearm removes an interrupt that an earlier call has left, unless there is a request.
+func (t *Task) rearm() {
+	select {
+	case <-t.interrupt:
+	default:
+	}
+	if t.alerted.Load() {
+		select {
+		case t.interrupt <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// serve executes a system call.
+func (t *Task) serve() {
+	f := t.thread.Registers()
+	number := f.AX
+	t.rearm()
+	n, errno := t.call(number, call.Args{A1: f.DI, A2: f.SI, A3: f.DX, A4: f.R10, A5: f.R8, A6: f.R9})
+	if errno == noResult {
+		return
+	}
+	f = t.thread.Registers() // execve has another thread
+	if errno == 0 {
+		f.AX = n
+		return
+	}
+	f.AX = -uint64(errno)
+	if errno == linux.EINTR {
+		t.again = restart{true, number, restartOf(number)}
+	}
+}
+
+// repeat makes the interrupted call again when the thread runs.
+func (t *Task) repeat() {
+	const instruction = 2 // bytes of SYSCALL
+	f := t.thread.Registers()
+	f.AX, f.IP = t.again.number, f.IP-instruction
+}
+
+// fault resolves a page fault, or sends the signal for it.
+func (t *Task) fault() {
+	const write, fetch = 1 << 1, 1 << 4 // of the error code: SDM volume 3, 4.7
+	f := t.thread.Registers()
+	access := mem.Load
+	switch {
+	case f.Code&fetch != 0:
+		access = mem.Fetch
+	case f.Code&write != 0:
+		access = mem.Store
+	}
+	t.faultAt(t.thread.FaultAddress(), access)
+}
+
+// Values of si_code (sigaction(2)).
+const (
+	segvMap, segvAccess = 1, 2
+	busAddress          = 2
+	illOperand          = 2
+	fpeDivide           = 1
+	trapBreak           = 128 // SI_KERNEL: INT3
+	trapStep            = 2
+)
+
+func (t *Task) faultAt(addr uint64, access mem.Access) {
+	switch result := t.memory().Fault(addr, access); result.Result {
+	case mem.MapError:
+		t.force(signal.Info{Signal: signal.Segmentation, Code: segvMap, Addr: addr})
+	case mem.AccessError:
+		t.force(signal.Info{Signal: signal.Segmentation, Code: segvAccess, Addr: addr})
+	case mem.BusError:
+		t.force(signal.Info{Signal: signal.Bus, Code: busAddress, Addr: addr})
+	case mem.NoMemory:
+		t.exhausted()
+	}
+}
+
+// exhausted frees memory, or ends a process.
+func (t *Task) exhausted() {
+	const want = 256
+	if t.process.system.files.cache.Reclaim(want) > 0 {
+		return
+	}
+	t.process.system.killLargest()
+	runtime.Gosched()
+}
+
+// exception sends the signal for an exception of the processor.
+func (t *Task) exception() {
+	f := t.thread.Registers()
+	i := signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel}
+	switch f.Vector {
+	case amd64.VectorDivide:
+		i = signal.Info{Signal: signal.FloatingPoint, Code: fpeDivide, Addr: f.IP}
+	case amd64.VectorX87, amd64.VectorSIMD:
+		i = signal.Info{Signal: signal.FloatingPoint, Addr: f.IP}
+	case amd64.VectorInvalid:
+		i = signal.Info{Signal: signal.Illegal, Code: illOperand, Addr: f.IP}
+	case amd64.VectorDebug:
+		i = signal.Info{Signal: signal.Trap, Code: trapStep, Addr: f.IP}
+	case amd64.VectorBreakpoint:
+		i = signal.Info{Signal: signal.Trap, Code: trapBreak}
+	case amd64.VectorStack, amd64.VectorAlign:
+		i.Signal = signal.Bus
+	}
+	t.force(i)
+}
+
+// force sends a signal that the thread's own instruction caused.
+func (t *Task) force(i signal.Info) {
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	t.signals.Force(i)
+	t.alerted.Store(true)
+}
+
+// memory returns the memory of the process.
+func (t *Task) memory() *addressSpace { return t.process.space.Load() }
+
+// exit ends the thread, and with the last one the process.
+func (t *Task) exit() {
+	t.clearTID()
+	t.leaveRobust()
+	p, s := t.process, t.process.system
+	s.mu.Lock()
+	t.thread.Close()
+	t.closed = true
+	p.remove(t)
+	last := len(p.tasks) == 0
+	s.mu.Unlock()
+	if !last {
+		return
+	}
+	p.posix.CloseAll()
+	space := p.space.Load()
+	space.leave()
+	s.files.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.ended()
+}
+
+// remove takes a task off the lists. The caller holds System.mu.
+func (p *Process) remove(t *Task) {
+	t.signals.Exit()
+	for i, o := range p.tasks {
+		if o == t {
+			p.tasks = append(p.tasks[:i:i], p.tasks[i+1:]...)
+			break
+		}
+	}
+	delete(p.system.tasks, t.id)
+	if t.id != p.node.PID {
+		p.system.tree.Forget(t.id)
+	}
+}
+
+// killLargest ends the process that uses most private memory.
+func (s *System) killLargest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var largest *Process
+	most := uint64(0)
+	for _, p := range s.processes {
+		if p.ending {
+			return // it frees memory soon
+		}
+		if n := p.space.Load().Usage().Private; largest == nil || n > most {
+			largest, most = p, n
+		}
+	}
+	if largest != nil {
+		largest.end(int32(linux.SIGKILL))
+	}
+}

@@ -1,0 +1,95 @@
+package ring3
+
+import (
+	"loam/abi/linux"
+	"loam/kernel"
+	"loam/kernel/space"
+	"loam/kernel/user"
+	"loam/mem"
+	"loam/task"
+)
+
+// machine implements task.Machine with the processors of the machine.
+type machine struct{ memory *memory }
+
+// Memory implements task.Machine.
+func (m machine) Memory() mem.Memory { return m.memory }
+
+// Pages implements task.Machine.
+func (m machine) Pages() (n int64) {
+	for _, r := range kernel.UsableMemory() {
+		n += int64(r.End-r.Start) / mem.PageSize
+	}
+	return n
+}
+
+// NewSpace implements task.Machine.
+func (m machine) NewSpace() (task.Space, error) {
+	s, err := user.NewSpace()
+	switch err {
+	case nil:
+		return &tables{Space: s}, nil
+	case user.ErrMemory:
+		return nil, linux.ENOMEM
+	}
+	return nil, err
+}
+
+// tables implements task.Space.
+type tables struct {
+	*user.Space
+	changes []user.Change // of Apply; the lock of the map guards it
+}
+
+// actions are those of package user for those of package mem.
+var actions = [...]user.Action{mem.Unmap: user.Unmap, mem.Restrict: user.Restrict, mem.Install: user.Install, mem.Offer: user.Offer}
+
+// Apply implements mem.Tables. If a page table cannot be allocated, translations are missing: the next access faults
+// again.
+func (t *tables) Apply(effects []mem.Effect) {
+	t.changes = t.changes[:0]
+	for _, e := range effects {
+		c := user.Change{Action: actions[e.Action], Rights: rights(e.Prot), Start: e.Start, End: min(e.End, user.Limit)}
+		if e.Action == mem.Install || e.Action == mem.Offer {
+			c.Physical = addressOf(e.Page)
+		}
+		if c.Start < c.End {
+			t.changes = append(t.changes, c)
+		}
+	}
+	t.Space.Apply(t.changes)
+}
+
+// rights translates permissions. A page without any is not readable either: package mem installs none.
+func rights(p mem.Prot) (r space.Rights) {
+	if p != 0 {
+		r = space.Read
+	}
+	if p&mem.Write != 0 {
+		r |= space.Write
+	}
+	if p&mem.Exec != 0 {
+		r |= space.Execute
+	}
+	return r
+}
+
+// NewThread implements task.Space.
+func (t *tables) NewThread() (task.Thread, error) {
+	c, err := user.NewContext(t.Space)
+	if err != nil {
+		return nil, linux.ENOMEM
+	}
+	return thread{c}, nil
+}
+
+// thread implements task.Thread.
+type thread struct{ *user.Context }
+
+// reasons are those of package task for those of package user.
+var reasons = [...]task.Reason{
+	user.Call: task.Call, user.Fault: task.Fault, user.Exception: task.Exception, user.Interrupted: task.Interrupted,
+}
+
+// Run implements task.Thread.
+func (t thread) Run() task.Reason { return reasons[t.Context.Run()] }

@@ -1,0 +1,83 @@
+// Package ring3 is the program in ring 0 that runs an unmodified Linux program in ring 3. The loam command builds it when
+// it is given an ELF file instead of a Go package.
+package ring3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"loam/abi/linux"
+	"loam/exec"
+	"loam/task"
+	"loam/unikernel/rt"
+)
+
+// Statuses of shells for a program that does not start.
+const (
+	statusNotExecutable = 126
+	statusNotFound      = 127
+	statusSignal        = 128 // plus the number of the signal that ended the program
+)
+
+// Main runs the program of the command line, and exits with its status.
+func Main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	if len(args) == 0 {
+		fmt.Fprintln(os.Stderr, "loam: there is no program to run")
+		return statusNotFound
+	}
+	m, ok := newMemory()
+	if !ok {
+		fmt.Fprintln(os.Stderr, "loam: there is no memory left: give the machine more (-m)")
+		return statusNotExecutable
+	}
+	s := task.New(task.Config{
+		Machine: machine{m}, Started: time.Now(), CPUs: runtime.NumCPU(),
+		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
+	})
+	p, err := s.Start(task.Program{Path: args[0], Args: args, Env: os.Environ(), Process: rt.Process()})
+	if err != nil {
+		return refused(args[0], err)
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
+	go s.WriteBack(context.Background())
+	for {
+		select {
+		case n := <-signals:
+			p.Signal(int(n.(syscall.Signal)))
+		case <-p.Done():
+			return statusOf(p.Status())
+		}
+	}
+}
+
+// refused reports that a program cannot be started, and returns the status that a shell would.
+func refused(path string, err error) int {
+	what := err.Error()
+	var errno linux.Errno
+	if errors.As(err, &errno) && errno == linux.ENOENT {
+		what = "the file, or the interpreter that it names, does not exist"
+	}
+	fmt.Fprintln(os.Stderr, "loam:", path+":", strings.TrimSpace(what))
+	if errno == linux.ENOENT {
+		return statusNotFound
+	}
+	return statusNotExecutable
+}
+
+// statusOf returns the exit status of a program as a shell reports it.
+func statusOf(status int32) int {
+	if n := status & 0x7f; n != 0 {
+		return statusSignal + int(n)
+	}
+	return int(status >> 8 & 0xff)
+}

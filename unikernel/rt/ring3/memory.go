@@ -1,0 +1,58 @@
+package ring3
+
+import (
+	"sync/atomic"
+
+	"loam/arch/amd64"
+	"loam/kernel"
+	"loam/kernel/user"
+	"loam/mem"
+)
+
+// memory implements mem.Memory with the machine's physical pages. The counts of references cover all of physical
+// memory: four bytes for a page.
+//
+// AllocateBlock always reports that there is no block: the kernel's allocator gives single pages to ring 3.
+type memory struct {
+	pages *user.Pages
+	refs  []atomic.Int32 // by page number
+	zero  mem.Page
+}
+
+// newMemory returns the memory of the machine. It returns false if not one page is free.
+func newMemory() (*memory, bool) {
+	end := uint64(0)
+	for _, r := range kernel.UsableMemory() {
+		end = max(end, r.End)
+	}
+	m := &memory{pages: user.Shared(), refs: make([]atomic.Int32, end/amd64.PageSize)}
+	pa, ok := m.pages.TakeZeroed()
+	m.zero = pageOf(pa)
+	return m, ok
+}
+
+// pageOf and addressOf convert between numbers of pages and physical addresses.
+func pageOf(pa uint64) mem.Page         { return mem.Page(pa / amd64.PageSize) }
+func addressOf(p mem.Page) uint64       { return uint64(p) * amd64.PageSize }
+func (m *memory) Zero() mem.Page        { return m.zero }
+func (*memory) AllocateBlock() mem.Page { return 0 }
+
+// Allocate implements mem.Memory.
+func (m *memory) Allocate() mem.Page {
+	pa, ok := m.pages.Take()
+	if !ok {
+		return 0
+	}
+	p := pageOf(pa)
+	m.refs[p].Store(1)
+	return p
+}
+
+// Free implements mem.Memory.
+func (m *memory) Free(p mem.Page) { m.pages.Give(addressOf(p)) }
+
+// Bytes implements mem.Memory.
+func (m *memory) Bytes(p mem.Page) []byte { return m.pages.Bytes(addressOf(p)) }
+
+// References implements mem.Memory.
+func (m *memory) References(p mem.Page) *atomic.Int32 { return &m.refs[p] }
