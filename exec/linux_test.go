@@ -173,7 +173,7 @@ func planFor(t *testing.T, path string, argv, envp []string, linux image) (*exec
 
 func stackLimit(t *testing.T) uint64 {
 	var l syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_STACK, &l); err != nil {
+	if err := syscall.Getrlimit(linux.RLIMIT_STACK, &l); err != nil {
 		t.Fatal(err)
 	}
 	return l.Cur

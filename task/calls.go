@@ -49,11 +49,57 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	if r.Serve == nil {
 		return 0, r.Errno
 	}
+	masked, errno := t.maskFor(number, a)
+	if errno != 0 {
+		return 0, errno
+	}
 	n, errno := r.Serve(t.caller, a)
+	if masked && errno != linux.EINTR {
+		t.unmask()
+	}
 	if errno == linux.EPIPE {
 		t.pipeSignal(number, a)
 	}
 	return n, errno
+}
+
+// maskFor sets the mask that a call has for the time of its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports
+// whether it has one. After EINTR, attend restores the old one.
+func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
+	addr, size := uint64(0), uint64(setSize)
+	switch number {
+	case linux.SYS_PPOLL:
+		addr, size = a.A4, a.A5
+	case linux.SYS_EPOLL_PWAIT, linux.SYS_EPOLL_PWAIT2:
+		addr, size = a.A5, a.A6
+	case linux.SYS_PSELECT6: // the last argument is the address of an address and a size
+		if a.A6 == 0 {
+			return false, 0
+		}
+		var errno linux.Errno
+		if addr, errno = t.caller.Memory.Pointer(a.A6); errno == 0 {
+			size, errno = t.caller.Memory.Pointer(a.A6 + 8)
+		}
+		if errno != 0 {
+			return false, errno
+		}
+	}
+	if addr == 0 {
+		return false, 0
+	}
+	set, errno := t.set(addr, size)
+	if errno == 0 {
+		t.suspend(set)
+	}
+	return errno == 0, errno
+}
+
+// unmask restores the mask after a call of maskFor.
+func (t *Task) unmask() {
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	t.signals.Resume()
+	t.suspended = false
 }
 
 // pipeSignal sends SIGPIPE for a write to what nobody reads (pipe(7)), unless the call has MSG_NOSIGNAL.

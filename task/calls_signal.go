@@ -320,13 +320,13 @@ func (p *Process) send(to *Task, i signal.Info) {
 	} else {
 		o = p.signals.Send(i, true)
 	}
-	if o.Resume && p.stopped {
-		p.resume()
-		p.continued()
-	}
 	if o.Kill {
 		p.end(int32(i.Signal))
 		return
+	}
+	if o.Resume && p.stopped {
+		p.resume()
+		p.continued()
 	}
 	for _, t := range p.tasks {
 		if t.signals == o.Wake {
@@ -365,17 +365,10 @@ func (t *Task) attend() {
 		}
 		d := t.signals.Next()
 		again := t.again.pending
-		if d.Effect == signal.None && t.suspended {
-			if again { // a wait with its own mask goes on with it
-				t.keepMask()
-			} else {
-				t.signals.Resume()
-			}
-			t.suspended = false
+		if d.Effect == signal.None && t.suspended { // a call that is made again sets its mask again
+			t.signals.Resume()
 		}
-		if d.Effect == signal.Handle {
-			t.suspended = false
-		}
+		t.suspended = t.suspended && d.Effect != signal.None && d.Effect != signal.Handle
 		switch d.Effect {
 		case signal.Terminate:
 			p.end(int32(d.Info.Signal))
@@ -399,10 +392,6 @@ func (t *Task) attend() {
 		}
 	}
 }
-
-// keepMask restores the mask that a wait replaced: the call is made again and replaces it again. The caller holds
-// System.mu.
-func (t *Task) keepMask() { t.signals.Resume() }
 
 // stop stops the process, unless the signal comes from a terminal and its group is orphaned. The caller holds System.mu.
 func (t *Task) stop(n signal.Number) {

@@ -72,6 +72,7 @@ func (s *System) Start(q Program) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	node.NoZombies = false // of process 1
 	p := newProcess(s, node)
 	t, err := p.first(q)
 	if err != nil {

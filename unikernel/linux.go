@@ -1,11 +1,14 @@
 package unikernel
 
 import (
+	"archive/tar"
+	"compress/gzip"
 	"io"
 	"os"
 	"path/filepath"
 
 	"loam/exec/library"
+	"loam/fs/tarfs"
 )
 
 // A target that is an ELF file is an unmodified Linux program. It runs in ring 3 of a virtual machine whose kernel is a
@@ -27,6 +30,13 @@ func (o *Options) takeLinuxProgram() error {
 		return nil
 	}
 	path := o.Target.Args[0]
+	if o.Root != "" {
+		if o.Target.Platform != Machine {
+			return errNeedsMachine(path)
+		}
+		o.Args = append([]string{path}, o.Args...)
+		return o.Target.runsLinux()
+	}
 	if !filepath.IsAbs(path) && o.Target.Dir != "" {
 		path = filepath.Join(o.Target.Dir, path)
 	}
@@ -38,7 +48,7 @@ func (o *Options) takeLinuxProgram() error {
 		return err
 	}
 	if o.Target.Platform != Machine {
-		return errorf("use --platform vm", "%s is a Linux program, which needs Loam's kernel under it", path)
+		return errNeedsMachine(path)
 	}
 	needs, err := library.Host{}.Find(path)
 	if err != nil {
@@ -60,6 +70,60 @@ func (o *Options) takeLinuxProgram() error {
 	}
 	o.Args = append([]string{path}, o.Args...)
 	return o.Target.runsLinux()
+}
+
+// errNeedsMachine returns the error for a Linux program on a platform without ring 3.
+func errNeedsMachine(path string) error {
+	return errorf("use --platform vm", "%s is a Linux program, which needs Loam's kernel under it", path)
+}
+
+// openRoot returns the archive of a root folder. The caller closes it.
+func openRoot(name string) (*os.File, error) {
+	const next = "name a folder, or a file that tar has made (.tar or .tar.gz)"
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil, errorf(next, "--root: %v", err)
+	}
+	if st.IsDir() {
+		f, err := memoryFile("root")
+		if err == nil {
+			_, err = tarfs.Pack(f, name)
+		}
+		if err != nil {
+			return nil, errorf(next, "--root %s: %v", name, err)
+		}
+		return f, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, errorf(next, "--root: %v", err)
+	}
+	var magic [2]byte
+	if _, err := f.ReadAt(magic[:], 0); err == nil && string(magic[:]) == "\x1f\x8b" {
+		defer f.Close()
+		f, err = decompressed(f)
+		if err != nil {
+			return nil, errorf(next, "--root %s: %v", name, err)
+		}
+	}
+	if _, err := tar.NewReader(io.NewSectionReader(f, 0, 1<<62)).Next(); err != nil {
+		f.Close()
+		return nil, errorf(next, "--root %s is no archive: %v", name, err)
+	}
+	return f, nil
+}
+
+// decompressed returns the content of a gzip file as a file in memory.
+func decompressed(f *os.File) (*os.File, error) {
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	to, err := memoryFile("root")
+	if err == nil {
+		_, err = io.Copy(to, z)
+	}
+	return to, err
 }
 
 // isELF reports whether a path names an ELF file.

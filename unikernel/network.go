@@ -119,16 +119,33 @@ func (n *network) give(f *os.File) int {
 	return firstGuestFD + len(n.files) - 1
 }
 
-// addFiles gives the guest its volumes, and sets the guest's working folder to the current one.
+// addFiles gives the guest its volumes, and sets the guest's working folder.
 func (n *network) addFiles(o *Options) (err error) {
-	if n.config.Folder, err = os.Getwd(); err != nil {
-		return err
+	switch {
+	case o.Folder != "":
+		n.config.Folder = o.Folder
+	case o.Root != "":
+		n.config.Folder = "/"
+	default:
+		if n.config.Folder, err = os.Getwd(); err != nil {
+			return err
+		}
 	}
 	give := n.give
 	if o.Target.Platform == Machine {
 		give = n.load
 	}
-	n.config.Mounts, err = openVolumes(o.Volumes, give)
+	if o.Root == "" {
+		n.config.Mounts, err = openVolumes(o.Volumes, give)
+		return err
+	}
+	root, err := openRoot(o.Root)
+	if err != nil {
+		return err
+	}
+	n.config.Mounts = []guest.Mount{{Archive: give(root), Path: "/"}}
+	more, err := packVolumes(o.Volumes, give)
+	n.config.Mounts = append(n.config.Mounts, more...)
 	return err
 }
 

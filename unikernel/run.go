@@ -34,6 +34,12 @@ type Options struct {
 	Volumes []Volume      // files of the host that are copied into the guest
 	Machine MachineConfig // for platform Machine
 
+	// Root is a folder, or a tar archive that may be compressed by gzip, whose files are the root folder of a Linux
+	// program; Target.Args then has the program's path in it. Empty: the program is one of the host.
+	Root string
+	// Folder is the program's working folder; empty: the current one, or / with Root.
+	Folder string
+
 	// KeepRoot keeps the program, or QEMU, running as root if the caller is root. Otherwise it runs as the
 	// user sandbox.Nobody. It has no effect if the caller is not root.
 	KeepRoot bool

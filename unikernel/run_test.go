@@ -66,6 +66,7 @@ func TestMain(m *testing.M) {
 		Machine: MachineConfig{Memory: memory << 20, Disks: disks, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
 		Volumes: testVolume(),
+		Root:    os.Getenv(withFiles),
 
 		KeepRoot: os.Getenv(withRoot) != "",
 		Network:  Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
@@ -79,6 +80,9 @@ func TestMain(m *testing.M) {
 
 // withRoot names the variable that keeps a program, and QEMU, root.
 const withRoot = "LOAM_TEST_ROOT"
+
+// withFiles names the variable with the root folder of a Linux program.
+const withFiles = "LOAM_TEST_FILES"
 
 // withVolume names the variable with a folder that the program has.
 const withVolume = "LOAM_TEST_VOLUME"

@@ -137,6 +137,12 @@ func openVolumes(volumes []Volume, give func(*os.File) int) ([]guest.Mount, erro
 	if err != nil {
 		return nil, err
 	}
+	more, err := packVolumes(volumes, give)
+	return append(mounts, more...), err
+}
+
+// packVolumes packs the volumes.
+func packVolumes(volumes []Volume, give func(*os.File) int) (mounts []guest.Mount, err error) {
 	for _, v := range volumes {
 		f, err := memoryFile("volume")
 		if err != nil {

@@ -27,6 +27,8 @@ type runFlags struct {
 	publish  []string
 	relay    bool
 	volumes  []string
+	root     string
+	folder   string
 	net      string
 	loopback bool
 	ips      []string
@@ -43,6 +45,8 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
+	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside a copy of `DIR|FILE.tar[.gz]`, which is its root folder")
+	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
 }
 
 // Default memory of a virtual machine, for programs and for tests, which need more.
@@ -99,6 +103,8 @@ type runOptions struct {
 	publish  []publication
 	relay    bool // published ports
 	volumes  []volume
+	root     string // folder or archive; "": none
+	folder   string // working folder; "": the default
 	net      network
 	env      []string // "KEY=VALUE"
 	pcap     string   // "": none
@@ -141,7 +147,7 @@ const (
 
 // options checks the flags and converts them to runOptions.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:
@@ -162,6 +168,9 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	}
 	if o.volumes, err = parseVolumes(f.volumes); err != nil {
 		return nil, err
+	}
+	if o.folder != "" && !path.IsAbs(o.folder) {
+		return nil, &usageError{fmt.Sprintf("-w %s is not an absolute path", o.folder), "write -w /DIR"}
 	}
 	for _, kv := range f.env {
 		if key, _, ok := strings.Cut(kv, "="); !ok || key == "" {

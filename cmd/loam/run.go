@@ -19,11 +19,15 @@ func newRun() *cobra.Command {
 	var f runFlags
 	var passed goFlags
 	cmd := &cobra.Command{
-		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION [-- ARGS]",
+		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION|ELF-FILE [-- ARGS]",
 		Short: "Build a Go program, unchanged, and run it on Loam",
 		Long: `Run builds a Go program with the Go toolchain that is installed, and runs it on
 Loam. The program is named as for "go run", and need not be changed. What stands
 behind -- are its arguments; its exit status is that of loam.
+
+An ELF file is an unmodified Linux program: it runs in ring 3 of a virtual
+machine, with its loader and libraries and nothing else of this system. With
+--root it is a path inside a root folder, such as one made by debootstrap.
 
 It runs in a virtual machine, with Loam's kernel under it, where there is a QEMU
 (by KVM where that boots a guest, which is tried once and remembered), and as a
@@ -36,6 +40,8 @@ on standard error; --platform vm or process chooses, and says nothing.`,
   loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
   loam run --platform vm --cpus 2 -m 1G ./server  in a virtual machine of this size, in ring 0
   loam run --platform process ./server           as a process
+  loam run /usr/bin/redis-server -- --save ''    a Linux program
+  loam run --root ./debian -m 1G /bin/bash       a Linux program with a root folder of its own
   loam run --pcap all.pcapng ./server            and every packet in a file for Wireshark`,
 		Args: oneProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,6 +114,8 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 	u := unikernel.Options{
 		Target:   unikernel.Target{Args: []string{o.program}, Platform: choice.Platform, Source: o.source},
 		KeepRoot: o.keepRoot,
+		Root:     o.root,
+		Folder:   o.folder,
 		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Emulator: choice.Emulator},
 		Args:     o.args,
 		Env:      o.env,

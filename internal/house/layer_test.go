@@ -79,7 +79,6 @@ const layers = `
 	mem < exec; # programs: ELF, scripts, the initial stack
 	NONE < exec/library; # of the host: which libraries a program needs
 	NONE < mem/pressure; # what gives when memory runs out
-	NONE < mem/pressure;
 
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
@@ -97,6 +96,8 @@ const layers = `
 	arch/amd64 < kernel/signal < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
+	posix/call, exec, mem/cache, arch/amd64, task/signal, task/futex, task/family < task; # processes of Linux programs
+	task, kernel/user, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
 	# Drivers know the machine by a contract only, which the kernel keeps.
@@ -125,7 +126,7 @@ const layers = `
 	NONE < unikernel/overlay;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/seal < unikernel/sandbox;
-	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet < unikernel;
+	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 

@@ -95,6 +95,18 @@ func (t *Tables) access(m *mem.Map, addr uint64, a mem.Access, f func(*byte)) me
 	return mem.Mapped
 }
 
+// Access calls f with the page of an address, if the tables allow the access. It reports whether they do.
+func (t *Tables) Access(addr uint64, a mem.Access, f func(page []byte)) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e, ok := t.entries[addr/mem.PageSize]
+	if !ok || a == mem.Store && e.prot&mem.Write == 0 {
+		return false
+	}
+	f(t.memory.Bytes(e.page))
+	return true
+}
+
 func (t *Tables) try(addr uint64, a mem.Access, f func(*byte)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	ossignal "os/signal"
 	"syscall"
 	"testing"
+
+	"loam/abi/linux"
 )
 
 // TestDefaultsAsLinux: each signal does to a process what it does on Linux.
@@ -41,7 +43,7 @@ func effectOnLinux(t *testing.T, n Number) Effect {
 	if harmless.Has(n) { // if Linux agrees, the process lives until it is killed
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil {
+	if _, err := syscall.Wait4(pid, &status, linux.WUNTRACED, nil); err != nil {
 		t.Fatal(err)
 	}
 	switch {

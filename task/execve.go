@@ -1,0 +1,243 @@
+package task
+
+import (
+	"io"
+	"time"
+
+	"loam/abi/linux"
+	"loam/exec"
+	"loam/mem/cache"
+	"loam/posix"
+	"loam/task/signal"
+)
+
+// opener opens files for package exec.
+type opener struct {
+	process *posix.Process
+	files   *files
+	path    string // of the last file
+}
+
+// open returns an executable file, relative to a directory descriptor.
+func (o *opener) open(dirfd int, path string) (exec.File, error) {
+	m, errno := o.process.OpenExecutable(dirfd, path)
+	if errno != 0 {
+		return exec.File{}, errno
+	}
+	o.path = m.Path
+	f := o.files.object(m)
+	return exec.File{Reader: cachedReader{f}, Object: f}, nil
+}
+
+// cachedReader reads a file through its pages.
+type cachedReader struct{ *cache.File }
+
+// ReadAt implements io.ReaderAt.
+func (r cachedReader) ReadAt(b []byte, offset int64) (int, error) {
+	n, err := r.File.ReadAt(b, offset)
+	if err == nil && n < len(b) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// image is a new program: memory, and a thread that begins there.
+type image struct {
+	space  *addressSpace
+	thread Thread
+	path   string
+}
+
+// load prepares a program. Errors: those of execve(2).
+func (p *Process) load(files *posix.Process, dirfd int, path string, args, env []string) (*image, error) {
+	o := &opener{process: files, files: p.system.files}
+	first := true
+	program, err := exec.Resolve(path, args, func(path string) (exec.File, error) {
+		at := linux.AT_FDCWD
+		if first {
+			at, first = dirfd, false
+		}
+		return o.open(at, path)
+	})
+	if err != nil {
+		return nil, err
+	}
+	real := o.path
+	c := files.Credentials()
+	plan, err := exec.Make(exec.Request{
+		Path: path, Argv: program.Argv, Envp: env, File: program.File, Random: random, Randomise: true,
+		Open:       func(path string) (exec.File, error) { return o.open(linux.AT_FDCWD, path) },
+		StackLimit: p.limits[linux.RLIMIT_STACK].Cur, Machine: p.system.config.Auxiliary,
+		Identity: exec.Identity{UID: uint32(c.UID), EUID: uint32(c.UID), GID: uint32(c.GID), EGID: uint32(c.GID)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	space, err := p.newAddressSpace(plan.Layout)
+	if err != nil {
+		return nil, linux.ENOMEM
+	}
+	if err := plan.Apply(space.Map); err != nil {
+		space.leave()
+		return nil, err
+	}
+	thread, err := space.NewThread()
+	if err != nil {
+		space.leave()
+		return nil, linux.ENOMEM
+	}
+	thread.Registers().IP, thread.Registers().SP = plan.Entry, plan.StackPointer
+	return &image{space, thread, real}, nil
+}
+
+// first makes the first task of a process that another program starts.
+func (p *Process) first(q Program) (*Task, error) {
+	files, errno := q.Process.Fork(int32(p.node.PID), 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	i, err := p.load(files, linux.AT_FDCWD, q.Path, q.Args, q.Env)
+	if err != nil {
+		files.CloseAll()
+		return nil, err
+	}
+	files.CloseOnExec()
+	p.posix, p.path = files, i.path
+	p.space.Store(i.space)
+	var signals *signal.Thread
+	p.signals, signals = signal.NewProcess()
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	t := p.newTask(p.node.PID, i.thread, signals, files)
+	t.name = base(i.path)
+	t.altStack.Flags = linux.SS_DISABLE
+	return t, nil
+}
+
+// base returns the name of a task after execve: the last part of a path, at most 15 bytes.
+func base(path string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '/' {
+			path = path[i+1:]
+			break
+		}
+	}
+	return path[:min(len(path), 15)]
+}
+
+// strings reads an array of pointers to strings. Errors: EFAULT, E2BIG.
+func (t *Task) strings(addr uint64) ([]string, linux.Errno) {
+	const most, longest = 1 << 17, 128 << 10 // one more byte than execve accepts
+	var all []string
+	for i := uint64(0); addr != 0; i++ {
+		at, errno := t.caller.Memory.Pointer(addr + i*8)
+		switch {
+		case errno != 0:
+			return nil, errno
+		case at == 0:
+			return all, 0
+		case len(all) >= most:
+			return nil, linux.E2BIG
+		}
+		s, errno := t.caller.Memory.String(at, longest)
+		if errno == linux.ENAMETOOLONG {
+			errno = linux.E2BIG
+		}
+		if errno != 0 {
+			return nil, errno
+		}
+		all = append(all, s)
+	}
+	return all, 0
+}
+
+// execve replaces the program of the process. Other threads end first.
+func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint64, linux.Errno) {
+	const emptyPath, noFollow = 0x1000, 0x100
+	if flags&^(emptyPath|noFollow) != 0 {
+		return 0, linux.EINVAL
+	}
+	path, errno := t.caller.Memory.String(pathAt, 4096)
+	if errno != 0 {
+		return 0, errno
+	}
+	if path == "" && flags&emptyPath == 0 {
+		return 0, linux.ENOENT
+	}
+	args, errno := t.strings(argvAt)
+	if errno != 0 {
+		return 0, errno
+	}
+	env, errno := t.strings(envpAt)
+	if errno != 0 {
+		return 0, errno
+	}
+	i, err := t.process.load(t.caller.Process, dirfd, path, args, env)
+	if err != nil {
+		return 0, errnoOf(err)
+	}
+	if !t.alone() {
+		i.thread.Close()
+		i.space.leave()
+		t.leaving = true
+		return 0, noResult
+	}
+	t.become(i)
+	return 0, noResult
+}
+
+// dismissPause is the time between two looks for threads that have not left yet.
+const dismissPause = time.Millisecond
+
+// alone ends the other threads of the process and waits for them. It reports false if this thread has to end instead.
+func (t *Task) alone() bool {
+	p, s := t.process, t.process.system
+	s.mu.Lock()
+	for _, o := range p.tasks {
+		if o != t {
+			o.dismissed.Store(true)
+			o.alert()
+		}
+	}
+	s.mu.Unlock()
+	for {
+		s.mu.Lock()
+		left, ending := len(p.tasks), p.ending || t.dismissed.Load()
+		s.mu.Unlock()
+		switch {
+		case ending:
+			return false
+		case left == 1:
+			return true
+		}
+		t.await(nil, dismissPause)
+	}
+}
+
+// become makes an image the program of the task's process, of which it is the only task.
+func (t *Task) become(i *image) {
+	p, s := t.process, t.process.system
+	t.clearTID()
+	t.leaveRobust()
+	t.caller.Process.CloseOnExec()
+	s.mu.Lock()
+	old := p.space.Load()
+	t.thread.Close()
+	t.thread = i.thread
+	t.signals.Exec()
+	p.node.Executed = true
+	p.path, t.name = i.path, base(i.path)
+	if t.id != p.node.PID { // the thread takes the ID of the process (execve(2))
+		delete(s.tasks, t.id)
+		s.tree.Forget(t.id)
+		t.id = p.node.PID
+		s.tasks[t.id] = t
+	}
+	p.space.Store(i.space)
+	p.released()
+	s.mu.Unlock()
+	old.leave()
+	t.clearID, t.robust = 0, 0
+	t.altStack = linux.SigStack{Flags: linux.SS_DISABLE}
+	t.again = restart{}
+}

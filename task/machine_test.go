@@ -1,0 +1,261 @@
+package task
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync"
+	"testing"
+
+	"loam/arch/amd64"
+	"loam/mem"
+	"loam/mem/memtest"
+)
+
+// simulated is a Machine whose threads run Go functions: they make system calls and access memory through simulated
+// page tables.
+type simulated struct {
+	t      *testing.T
+	memory *memtest.Memory
+	// programs are the functions that a thread can run, by the value of IP at its start; after clone(2), by R15.
+	programs []func(u *user)
+	mu       sync.Mutex
+	open     int // spaces and threads that are not closed
+}
+
+func (m *simulated) Memory() mem.Memory { return m.memory }
+func (m *simulated) Pages() int64       { return 1 << 10 }
+
+func (m *simulated) count(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open += n
+}
+
+func (m *simulated) NewSpace() (Space, error) {
+	m.count(1)
+	return &simulatedSpace{memtest.NewTables(m.memory), m}, nil
+}
+
+type simulatedSpace struct {
+	*memtest.Tables
+	machine *simulated
+}
+
+func (s *simulatedSpace) Read(addr uint64, b []byte) int {
+	return s.each(addr, b, mem.Load)
+}
+
+func (s *simulatedSpace) Write(addr uint64, b []byte) int {
+	return s.each(addr, b, mem.Store)
+}
+
+// each copies byte ranges within pages until one is not accessible.
+func (s *simulatedSpace) each(addr uint64, b []byte, access mem.Access) (done int) {
+	for done < len(b) {
+		at := addr + uint64(done)
+		n := min(len(b)-done, int(mem.PageSize-at%mem.PageSize))
+		ok := s.Access(at, access, func(page []byte) {
+			if part := page[at%mem.PageSize:][:n]; access == mem.Store {
+				copy(part, b[done:])
+			} else {
+				copy(b[done:done+n], part)
+			}
+		})
+		if !ok {
+			break
+		}
+		done += n
+	}
+	return done
+}
+
+func (s *simulatedSpace) Close() { s.machine.count(-1) }
+
+func (s *simulatedSpace) NewThread() (Thread, error) {
+	s.machine.count(1)
+	return &simulatedThread{space: s, reasons: make(chan Reason), resume: make(chan struct{}), kicked: make(chan struct{}, 1)}, nil
+}
+
+// simulatedThread hands control between the goroutine of a task and that of a program.
+type simulatedThread struct {
+	space   *simulatedSpace
+	frame   amd64.Frame
+	fs, gs  uint64
+	address uint64
+	vectors [1024]byte
+	started bool
+	reasons chan Reason   // the program sends; Run receives
+	resume  chan struct{} // Run sends; the program receives; closed by Close
+	kicked  chan struct{} // capacity 1; Kick sends; Run receives
+}
+
+// Run lets the program run until it does something.
+func (t *simulatedThread) Run() Reason {
+	select {
+	case <-t.kicked:
+		return Interrupted
+	default:
+	}
+	if !t.started {
+		t.started = true
+		number := t.frame.IP - entryPoint
+		if t.frame.AX == 0 && t.frame.R15 != 0 { // a child of clone
+			number = t.frame.R15
+		}
+		go t.space.machine.programs[number](&user{t})
+	} else {
+		t.resume <- struct{}{}
+	}
+	return <-t.reasons
+}
+
+func (t *simulatedThread) Registers() *amd64.Frame  { return &t.frame }
+func (t *simulatedThread) Restore()                 {}
+func (t *simulatedThread) FaultAddress() uint64     { return t.address }
+func (t *simulatedThread) Bases() (fs, gs uint64)   { return t.fs, t.gs }
+func (t *simulatedThread) Vectors() []byte          { return append([]byte(nil), t.vectors[:]...) }
+func (t *simulatedThread) SetVectors(b []byte) bool { return copy(t.vectors[:], b) == len(t.vectors) }
+
+func (t *simulatedThread) SetBases(fs, gs uint64) error {
+	t.fs, t.gs = fs, gs
+	return nil
+}
+
+func (t *simulatedThread) Kick() {
+	select {
+	case t.kicked <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the program's goroutine.
+func (t *simulatedThread) Close() {
+	close(t.resume)
+	t.space.machine.count(-1)
+}
+
+// user is a program's view of its thread.
+type user struct{ *simulatedThread }
+
+// stop returns control to the task until the thread runs again.
+func (u *user) stop(r Reason) {
+	u.reasons <- r
+	if _, ok := <-u.resume; !ok {
+		runtime.Goexit() // the thread has ended
+	}
+}
+
+// Addresses of the simulated programs.
+const (
+	textAt     = 0x40_0000
+	entryPoint = textAt + 0x100 // plus the number of the program
+	callAt     = textAt + 0x800 // of the SYSCALL instruction
+	handlersAt = textAt + 0x900 // plus the number of the program that handles a signal
+	restorerAt = textAt + 0xa00 // of the handlers
+	dataAt     = 0x60_0000      // writable memory
+	dataSize   = 16 * mem.PageSize
+	callSize   = 2
+)
+
+// call makes a system call and returns its result, as the C library would see it: negative errno values are errors.
+// Handlers of signals run meanwhile.
+func (u *user) call(number int, args ...uint64) int64 {
+	f := &u.frame
+	for i, r := range []*uint64{&f.DI, &f.SI, &f.DX, &f.R10, &f.R8, &f.R9}[:len(args)] {
+		*r = args[i]
+	}
+	f.AX, f.IP = uint64(number), callAt+callSize
+	u.stop(Call)
+	for {
+		switch {
+		case f.IP >= handlersAt && f.IP < restorerAt:
+			u.handle(f.IP - handlersAt)
+		case f.IP == callAt: // the call is made again
+			f.IP += callSize
+			u.stop(Call)
+		default:
+			return int64(f.AX)
+		}
+	}
+}
+
+// handle runs a handler and returns from it.
+func (u *user) handle(number uint64) {
+	f := &u.frame
+	at := f.SP
+	u.space.machine.programs[number](u)
+	f.SP = at + 8 // RET to the restorer
+	f.AX, f.IP = rtSigreturn, restorerAt+callSize
+	u.stop(Call)
+}
+
+// store writes memory, and faults as a processor would. It reports false after a signal that a handler has handled.
+func (u *user) store(addr uint64, b []byte) bool {
+	const write = 2 // of the error code
+	return u.access(addr, b, write, u.space.Write)
+}
+
+// access moves bytes by move, and faults where it ends early.
+func (u *user) access(addr uint64, b []byte, code uint64, move func(uint64, []byte) int) bool {
+	f := &u.frame
+	for done := move(addr, b); done < len(b); done += move(addr+uint64(done), b[done:]) {
+		u.address, f.Vector, f.Code, f.IP = addr+uint64(done), amd64.VectorPage, code, textAt
+		u.stop(Fault)
+		if f.IP != textAt {
+			for f.IP >= handlersAt && f.IP < restorerAt {
+				u.handle(f.IP - handlersAt)
+			}
+			return false
+		}
+	}
+	return true
+}
+
+func (u *user) store32(addr uint64, v uint32) {
+	u.store(addr, binary.LittleEndian.AppendUint32(nil, v))
+}
+
+// load32 reads a word of memory.
+func (u *user) load32(addr uint64) uint32 {
+	var b [4]byte
+	u.access(addr, b[:], 0, u.space.Read)
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+// text stores a string and returns its address.
+func (u *user) text(addr uint64, s string) uint64 {
+	u.store(addr, append([]byte(s), 0))
+	return addr
+}
+
+// fork creates a process that runs another program.
+func (u *user) fork(number uint64) int64 {
+	u.frame.R15 = number
+	return u.call(forkNumber)
+}
+
+// elf returns an executable file that starts a program.
+func elf(number int) []byte {
+	le := binary.LittleEndian
+	b := make([]byte, 64+2*56)
+	copy(b, "\x7fELF\x02\x01\x01")
+	le.PutUint16(b[16:], 2)  // ET_EXEC
+	le.PutUint16(b[18:], 62) // EM_X86_64
+	le.PutUint32(b[20:], 1)
+	le.PutUint64(b[24:], entryPoint+uint64(number))
+	le.PutUint64(b[32:], 64)
+	le.PutUint16(b[52:], 64)
+	le.PutUint16(b[54:], 56)
+	le.PutUint16(b[56:], 2)
+	segment := func(p []byte, flags uint32, at, file, memory uint64) {
+		le.PutUint32(p, 1)
+		le.PutUint32(p[4:], flags)
+		le.PutUint64(p[16:], at)
+		le.PutUint64(p[32:], file)
+		le.PutUint64(p[40:], memory)
+		le.PutUint64(p[48:], mem.PageSize)
+	}
+	segment(b[64:], 5, textAt, uint64(len(b)), uint64(len(b)))
+	segment(b[64+56:], 6, dataAt, 0, dataSize)
+	return b
+}

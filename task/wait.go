@@ -1,0 +1,112 @@
+package task
+
+import (
+	"loam/abi/linux"
+	"loam/posix/call"
+	"loam/task/family"
+	"loam/task/signal"
+)
+
+// wait4 implements wait4(2).
+func wait4(t *Task, a call.Args) (uint64, linux.Errno) {
+	const known = linux.WNOHANG | linux.WUNTRACED | linux.WCONTINUED | 0xe0000000 // __WALL and the like
+	options := number(a.A3)
+	if uint32(options)&^known != 0 {
+		return 0, linux.EINVAL
+	}
+	w := family.Wanted{Exited: true, Stopped: options&linux.WUNTRACED != 0, Continued: options&linux.WCONTINUED != 0}
+	r, errno := t.waitFor(family.Selector(number(a.A1)), w, options&linux.WNOHANG != 0)
+	if errno != 0 || r.Event == family.Nothing {
+		return 0, errno
+	}
+	status := r.Status
+	switch r.Event {
+	case family.Stopped:
+		status = status<<8 | 0x7f
+	case family.Continued:
+		status = 0xffff
+	}
+	if a.A2 != 0 {
+		if errno := (memory{t}).setWord(a.A2, uint32(status)); errno != 0 {
+			return 0, errno
+		}
+	}
+	if a.A4 != 0 {
+		if errno := t.caller.Memory.Write(a.A4, make([]byte, rusageSize)); errno != 0 {
+			return 0, errno
+		}
+	}
+	return uint64(r.PID), 0
+}
+
+// rusageSize is the size of struct rusage in bytes (getrusage(2)).
+const rusageSize = 144
+
+// waitFor waits for news of a child. Errors: ECHILD, EINTR.
+func (t *Task) waitFor(of family.Selector, w family.Wanted, poll bool) (family.Report, linux.Errno) {
+	p, s := t.process, t.process.system
+	for {
+		s.mu.Lock()
+		r, err := s.tree.Wait(p.node, of, w)
+		news := p.news
+		s.mu.Unlock()
+		if err != nil || r.Event != family.Nothing || poll {
+			return r, errnoOf(err)
+		}
+		if errno := t.await(news, forever); errno != 0 {
+			return r, errno
+		}
+	}
+}
+
+// waitid implements waitid(2).
+func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
+	const any, sizeofInfo = -1, 128
+	options := number(a.A4)
+	of := family.Selector(number(a.A2))
+	switch number(a.A1) {
+	case linux.P_ALL:
+		of = any
+	case linux.P_PID:
+		if of <= 0 {
+			return 0, linux.EINVAL
+		}
+	case linux.P_PGID:
+		if of < 0 {
+			return 0, linux.EINVAL
+		}
+		of = -of
+	default:
+		return 0, linux.EINVAL
+	}
+	w := family.Wanted{
+		Exited: options&linux.WEXITED != 0, Stopped: options&linux.WSTOPPED != 0,
+		Continued: options&linux.WCONTINUED != 0, Keep: options&linux.WNOWAIT != 0,
+	}
+	if !w.Exited && !w.Stopped && !w.Continued {
+		return 0, linux.EINVAL
+	}
+	r, errno := t.waitFor(of, w, options&linux.WNOHANG != 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return 0, t.put(a.A3, sizeofInfo, func(b []byte) {
+		if r.Event == family.Nothing {
+			return
+		}
+		i := signal.Info{Signal: signal.Child, PID: int32(r.PID), Status: r.Status}
+		switch r.Event {
+		case family.Stopped:
+			i.Code = childStopped
+		case family.Continued:
+			i.Code, i.Status = childContinued, int32(signal.Continue)
+		default:
+			if i.Code = childCode(r.Status); i.Code == childExited {
+				i.Status >>= 8
+			} else {
+				i.Status &= 0x7f
+			}
+		}
+		putInfo(b, i)
+	})
+}

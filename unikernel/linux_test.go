@@ -1,0 +1,167 @@
+package unikernel
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"loam/exec/library"
+)
+
+// linuxCommand is machineCommand for a Linux program.
+func linuxCommand(program string, args ...string) *exec.Cmd {
+	cmd := machineCommand(NoNetwork, program, args...)
+	cmd.Args[1] = program
+	return cmd
+}
+
+// rootWith makes a root folder with programs of this system, and what they need.
+func rootWith(t *testing.T, programs ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	put := func(path string) {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = os.MkdirAll(filepath.Join(root, filepath.Dir(path)), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(root, path), data, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range programs {
+		put(p)
+		needs, err := library.Host{}.Find(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(needs.Interp)
+		for _, l := range needs.Libraries {
+			put(l.Path)
+		}
+	}
+	return root
+}
+
+// Unmodified programs of Debian run in ring 3, with the same output and status as on Linux: dynamic libraries, fork,
+// execve, pipes, signals, waiting, files. On one CPU and on two.
+func TestLinuxPrograms(t *testing.T) {
+	root := rootWith(t, "/bin/dash", "/bin/bash", "/bin/cat", "/bin/ls", "/bin/sleep", "/bin/sort", "/bin/mkdir", "/bin/ln")
+	for _, c := range []struct {
+		args   []string
+		status int
+	}{
+		{[]string{"/bin/dash", "-c", "echo out; echo err >&2; exit 7"}, 7},
+		{[]string{"/bin/dash", "-c", "(exit 3); echo $?; echo x | while read y; do echo got $y; done"}, 0},
+		{[]string{"/bin/dash", "-c", "kill -TERM $$"}, 128 + int(syscall.SIGTERM)},
+		{[]string{"/bin/dash", "-c", "kill -SEGV $$"}, 128 + int(syscall.SIGSEGV)},
+		{[]string{"/bin/bash", "-c", "for i in c a b; do echo $i; done | /bin/sort | /bin/cat; for i in 1 2 3; do /bin/sleep 0.05 & done; wait; echo $?"}, 0},
+		{[]string{"/bin/bash", "-c", "trap 'echo trapped' USR1; kill -USR1 $$; echo $?; trap - USR1; (trap '' TERM; kill -TERM $BASHPID; echo ignored)"}, 0},
+		{[]string{"/bin/bash", "-c", "/bin/mkdir d; cd d; echo text > f; /bin/ln -s f g; /bin/cat g f; /bin/ls; [ -L g ] && echo link; echo $((3 * 4))"}, 0},
+		{[]string{"/bin/bash", "-c", "/bin/cat <(echo substituted); read a b <<< 'here string'; echo $b; exec 5>&1; echo five >&5; exec /bin/cat /none"}, 1},
+		{[]string{"/bin/bash", "-c", "{ /bin/sleep 100 & kill -9 $!; wait $!; } 2>f; echo $?; /none; echo $?; /tmp; echo $?"}, 0},
+		{[]string{"/bin/bash", "-c", "f() { (( $1 > 0 )) && ( f $(($1 - 1)) ); echo $1; }; f 30"}, 0},
+	} {
+		for _, cpus := range []string{"1", "2"} {
+			cmd := linuxCommand(c.args[0], c.args[1:]...)
+			cmd.Env = append(cmd.Env, withFiles+"="+root, machineCPUs+"="+cpus)
+			got, _ := cmd.CombinedOutput()
+			want := onHost(t, c.args)
+			if status := cmd.ProcessState.ExitCode(); status != c.status || string(got) != want {
+				t.Errorf("%q on %s CPUs: status %d, want %d:\n%s\nwant\n%s", c.args, cpus, status, c.status, got, want)
+			}
+		}
+	}
+}
+
+// onHost runs a program on this host, in an empty folder, and returns its output. Its status is not returned: a signal
+// ends it as such, and not as a shell reports it.
+func onHost(t *testing.T, args []string) string {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = t.TempDir()
+	out, _ := cmd.CombinedOutput()
+	return string(out)
+}
+
+// A program of the host runs with its loader and libraries, and sees no other file of the host. So do a static program
+// and one in an archive.
+func TestLinuxProgramOfHost(t *testing.T) {
+	out, err := linuxCommand("/bin/echo", "hello", "there").CombinedOutput()
+	if err != nil || string(out) != "hello there\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+	out, _ = linuxCommand("/bin/dash", "-c", "[ -e /bin/ls ] || [ -e /root/.bashrc ] || echo nothing").CombinedOutput()
+	if string(out) != "nothing\n" {
+		t.Errorf("%s", out)
+	}
+	dir := t.TempDir()
+	static := onThisHost(t, "child")
+	cmd := linuxCommand(static, "exit", "5")
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 5 {
+		t.Errorf("a static program of Go: %v: %s", cmd.ProcessState, out)
+	}
+	archive := filepath.Join(dir, "root.tar.gz")
+	pack := exec.Command("tar", "-C", rootWith(t, "/bin/echo"), "-czf", archive, ".")
+	if out, err := pack.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd = linuxCommand("/bin/echo", "of an archive")
+	cmd.Env = append(cmd.Env, withFiles+"="+archive)
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "of an archive\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// What cannot run gets one line that says why.
+func TestLinuxProgramRefused(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	echo, err := os.ReadFile("/bin/echo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := bytes.Clone(echo)
+	small[4] = 1 // ELFCLASS32
+	foreign := bytes.Clone(echo)
+	foreign[18] = 183 // EM_AARCH64
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	w := tar.NewWriter(z)
+	w.WriteHeader(&tar.Header{Name: "file", Size: 100})
+	w.Close()
+	z.Close()
+	for _, c := range []struct{ path, root, want string }{
+		{put("32", small), "", "it is a 32-bit program"},
+		{put("foreign", foreign), "", "it is for another processor"},
+		{put("short", echo[:3000]), "", "headers are damaged"},
+		{"/bin/nothing", rootWith(t, "/bin/echo"), "does not exist"},
+		{"/bin/echo", "/nothing", "no such file"},
+		{"/bin/echo", put("text", []byte("text")), "is no archive"},
+	} {
+		cmd := linuxCommand(c.path)
+		cmd.Env = append(cmd.Env, withFiles+"="+c.root)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) || bytes.Count(out, []byte("\n")) != 1 {
+			t.Errorf("%s in %q: %v: %s", c.path, c.root, err, out)
+		}
+	}
+	cmd := linuxCommand("/bin/echo")
+	cmd.Env = append(cmd.Env, onMachine+"=") // as a process
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "use --platform vm") {
+		t.Errorf("as a process: %v: %s", err, out)
+	}
+}
