@@ -75,7 +75,9 @@ func Open(v *virtio.Device) (*Device, error) {
 	if v.Kind() != virtio.Console {
 		return nil, fmt.Errorf("%v: %w of consoles", v, virtio.ErrNotVirtio)
 	}
-	if err := v.Negotiate(0, virtio.EventIndex|featureSize); err != nil {
+	// EventIndex is not negotiated. QEMU's console writes the event index and then reads the available index without a
+	// barrier between (virtio 1.2, 2.7.10), so a notification can get lost: the last output would never be accepted.
+	if err := v.Negotiate(0, featureSize); err != nil {
 		return nil, err
 	}
 	queues, err := v.SetUp(virtio.QueueSpec{Index: receiveQueue, Size: buffers}, virtio.QueueSpec{Index: transmitQueue, Size: buffers})

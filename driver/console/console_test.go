@@ -40,6 +40,18 @@ func work(d *model.Device) {
 	}
 }
 
+// The console does not use event indices: see Open.
+func TestNoEventIndex(t *testing.T) {
+	const eventIndex = 1 << 29
+	for way := range model.Ways {
+		d := echo()
+		open(t, d, way)
+		if d.Accepted()&eventIndex != 0 {
+			t.Errorf("%s: the driver accepts event indices", way)
+		}
+	}
+}
+
 func open(t *testing.T, d *model.Device, way string) *console.Device {
 	t.Helper()
 	m := model.New()

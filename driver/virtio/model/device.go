@@ -225,3 +225,10 @@ func (d *Device) readConfig(at, width int) (v uint64) {
 	}
 	return v
 }
+
+// Accepted returns the features that the driver has accepted.
+func (d *Device) Accepted() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.accepted
+}
