@@ -2,7 +2,7 @@ package linux
 
 // Numbers and flags of signals.
 //
-// headers: stddef.h asm/signal.h asm/siginfo.h
+// headers: stddef.h linux/signal.h
 const (
 	MINSIGSTKSZ     = 2048
 	SA_NODEFER      = 0x40000000
