@@ -37,6 +37,7 @@ type targets struct {
 	victim *exec.Cmd
 	calls  atomic.Int32 // number of accepted connections
 	port   int
+	places []net.Addr // where connections are accepted
 }
 
 // newTargets creates the targets. The victim and the file belong to the user that programs run as here.
@@ -61,6 +62,7 @@ func newTargets(t *testing.T) *targets {
 		t.Fatal(err)
 	}
 	for _, l := range []net.Listener{l, abstract} {
+		g.places = append(g.places, l.Addr())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -111,6 +113,21 @@ func (g *targets) environ() []string {
 // boasts matches the output of programs whose attack has succeeded.
 var boasts = regexp.MustCompile(hostileSecret + `|is there|of another process|of the host|works|a ring|^ports|can be read`)
 
+// connections returns the number of connections that others have made since reset. A connection of its own comes after
+// theirs, so that they are counted.
+func (g *targets) connections() int32 {
+	for _, at := range g.places {
+		c, err := net.Dial(at.Network(), at.String())
+		if err != nil {
+			continue
+		}
+		c.Read(make([]byte, 1)) // returns when it is counted, and closed
+		c.Close()
+		g.calls.Add(-1)
+	}
+	return g.calls.Load()
+}
+
 // harm describes the damage to the targets, or returns an empty string.
 func (g *targets) harm(output []byte) string {
 	var all []string
@@ -127,7 +144,7 @@ func (g *targets) harm(output []byte) string {
 	if pid, err := syscall.Wait4(g.victim.Process.Pid, &status, syscall.WNOHANG|syscall.WUNTRACED, nil); pid != 0 {
 		all = append(all, fmt.Sprintf("the victim: %v, %v", status, err))
 	}
-	if n := g.calls.Load(); n > 0 {
+	if n := g.connections(); n > 0 {
 		all = append(all, fmt.Sprintf("%d connections", n))
 	}
 	if boast := boasts.Find(output); boast != nil {
