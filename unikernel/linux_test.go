@@ -18,6 +18,7 @@ import (
 func linuxCommand(program string, args ...string) *exec.Cmd {
 	cmd := machineCommand(NoNetwork, program, args...)
 	cmd.Args[1] = program
+	cmd.Env = append(cmd.Env, "LC_ALL=C") // a root folder has no other locale
 	return cmd
 }
 
@@ -87,6 +88,7 @@ func TestLinuxPrograms(t *testing.T) {
 func onHost(t *testing.T, args []string) string {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	out, _ := cmd.CombinedOutput()
 	return string(out)
 }
