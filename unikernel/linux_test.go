@@ -38,6 +38,13 @@ func rootWith(t *testing.T, programs ...string) string {
 			t.Fatal(err)
 		}
 	}
+	dev := filepath.Join(root, "dev") // as debootstrap makes it
+	if err := os.Mkdir(dev, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/proc/self/fd", filepath.Join(dev, "fd")); err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range programs {
 		put(p)
 		needs, err := library.Host{}.Find(p)

@@ -2,6 +2,8 @@ package pseudo
 
 import (
 	"crypto/rand"
+	"errors"
+	iofs "io/fs"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -12,7 +14,8 @@ import (
 // memory is the major number of these devices.
 const memory = 1
 
-// Devices creates /dev and its files, and registers the drivers. v must be a view of user 0.
+// Devices creates the files of /dev, and registers the drivers. Files that exist already, such as those of the user's own
+// root folder, stay. v must be a view of user 0.
 func Devices(v *fs.View) error {
 	for _, d := range []struct {
 		name  string
@@ -27,23 +30,31 @@ func Devices(v *fs.View) error {
 	} {
 		number := fs.Device{Major: memory, Minor: d.minor}
 		v.Tree.AddDevice(fs.CharDevice, number, func(fs.Flags) (fs.Handle, error) { return d.open(), nil })
-		if err := v.Mknod(v.Root, "/dev/"+d.name, fs.CharDevice|0o666, number); err != nil {
+		if err := unlessExists(v.Mknod(v.Root, "/dev/"+d.name, fs.CharDevice|0o666, number)); err != nil {
 			return err
 		}
 	}
 	terminal := fs.Device{Major: 5} // opened by package posix, which has the streams
-	if err := v.Mknod(v.Root, "/dev/tty", fs.CharDevice|0o666, terminal); err != nil {
+	if err := unlessExists(v.Mknod(v.Root, "/dev/tty", fs.CharDevice|0o666, terminal)); err != nil {
 		return err
 	}
 	for _, l := range [][2]string{
 		{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"},
 		{"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"},
 	} {
-		if err := v.Symlink(l[0], v.Root, l[1]); err != nil {
+		if err := unlessExists(v.Symlink(l[0], v.Root, l[1])); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unlessExists returns err, or nil if a file exists already.
+func unlessExists(err error) error {
+	if errors.Is(err, iofs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // null discards writes and is always at its end. The other devices embed it. The methods have pointer
