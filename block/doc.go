@@ -11,7 +11,7 @@
 // its error in it, to the Completions that it names. Requests that the device has
 // no room for wait inside the device, in order of submission.
 //
-// # What is durable when
+// # Durability
 //
 // Power may fail at any moment. These rules say what a device holds afterwards.
 // "Write" includes WriteZeroes and Discard unless they are named.

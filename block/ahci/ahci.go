@@ -2,8 +2,8 @@
 // 1.3.1, whose sections are cited here, and ATA/ATAPI Command Set 3, ACS-3).
 //
 // Read in this order: ahci.go (the controller), port.go (how a disk is started and
-// stopped), registers.go, identify.go (what the disk says of itself), ring.go (a
-// request as a command, and errors). What is the same for all storage is in
+// stopped), registers.go, identify.go (the properties of a disk), ring.go (a
+// request as a command, and errors). The part that all controllers share is in
 // block/controller.
 //
 // Each port with a disk is a device of its own. They share the controller's interrupt:

@@ -3,7 +3,6 @@ package ahci_test
 import (
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,7 +209,7 @@ func FuzzController(f *testing.F) {
 			m, disks, _, err := try(c)
 			if err == nil {
 				for _, d := range disks {
-					exercise(d)
+					blocktest.Exercise(d)
 					if err := d.Close(); err != nil {
 						t.Error(err)
 					}
@@ -221,20 +220,4 @@ func FuzzController(f *testing.F) {
 			}
 		})
 	})
-}
-
-// exercise makes some requests at the same time, whatever comes of them.
-func exercise(d block.Device) {
-	o := block.NewIO(d)
-	var all sync.WaitGroup
-	for i := range int64(3) {
-		all.Go(func() {
-			p := make([]byte, 8192)
-			o.ReadAt(p, i*4096)
-			o.WriteFUA(p, i*8192)
-			o.Discard(0, 4096)
-			o.Flush()
-		})
-	}
-	all.Wait()
 }

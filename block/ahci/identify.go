@@ -7,7 +7,7 @@ import (
 	"loam/block"
 )
 
-// identity is what the driver needs of IDENTIFY DEVICE (ACS-3 section 7.12.7).
+// identity holds the fields of IDENTIFY DEVICE that the driver uses (ACS-3 section 7.12.7).
 type identity struct {
 	size     int64 // in bytes
 	logical  int   // sector in bytes

@@ -226,7 +226,7 @@ func (p *port) ranges(slot int) ([]byte, uint64) {
 	return p.memory.Bytes[at:][:rangesLen], p.memory.Address + uint64(at)
 }
 
-// fis is what varies of a command (register FIS, host to device: section 4.2.3 and
+// fis holds the variable fields of a command (register FIS, host to device: section 4.2.3 and
 // Serial ATA 3.1 section 10.5.5).
 type fis struct {
 	command  uint8

@@ -32,7 +32,7 @@ func TestQEMU(t *testing.T) {
 		t.Fatalf("%d disks, refused %v, %v", len(disks), refused, err)
 	}
 	t.Logf("%+v", disks[0].Info())
-	checkFile(t, disks[0], path, content)
+	blocktest.CheckFile(t, disks[0], path, content)
 	if err := disks[0].Close(); err != nil || m.Held() != 0 {
 		t.Errorf("Close: %v, %d bytes are kept", err, m.Held())
 	}
@@ -51,34 +51,4 @@ func TestQEMUConformance(t *testing.T) {
 		}
 		return disks[0]
 	}, blocktest.Allocates)
-}
-
-// checkFile reads, writes, zeroes and discards, and compares with the file at path,
-// which has content.
-func checkFile(t *testing.T, d block.Device, path string, content []byte) {
-	t.Helper()
-	o := block.NewIO(d)
-	got := make([]byte, len(content))
-	if n, err := o.ReadAt(got, 0); n != len(got) || err != nil || !bytes.Equal(got, content) {
-		t.Fatalf("ReadAt = %d, %v", n, err)
-	}
-	text := bytes.Repeat([]byte("written "), 25_600)
-	copy(content[4096:], text)
-	if n, err := o.WriteAt(text, 4096); n != len(text) || err != nil {
-		t.Fatalf("WriteAt = %d, %v", n, err)
-	}
-	clear(content[512<<10 : 640<<10])
-	if err := o.WriteZeroes(512<<10, 128<<10, 0); err != nil {
-		t.Error(err)
-	}
-	if err := o.Discard(768<<10, 64<<10); err != nil {
-		t.Error(err)
-	}
-	if err := o.Flush(); err != nil {
-		t.Error(err)
-	}
-	file, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(file[:768<<10], content[:768<<10]) {
-		t.Errorf("the file differs, %v", err)
-	}
 }

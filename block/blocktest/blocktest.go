@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"loam/block"
+	"loam/internal/leak"
 )
 
 // Make opens a device that can be written to, of at least MinSize bytes. The suite
@@ -66,8 +67,8 @@ func Run(t *testing.T, open Make, quirks ...Quirk) {
 			continue
 		}
 		t.Run(test.name, func(t *testing.T) {
-			before := goroutines()
-			t.Cleanup(func() { checkGoroutines(t, before) }) // behind the cleanups of open
+			before := leak.Goroutines()
+			t.Cleanup(func() { leak.Check(t, before) }) // behind the cleanups of open
 			d := open(t)
 			if d.Size() < MinSize {
 				t.Fatalf("%d bytes are too few for the suite", d.Size())

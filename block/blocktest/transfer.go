@@ -9,10 +9,10 @@ import (
 	"loam/block"
 )
 
-// span is how many bytes a test works on.
+// span is the number of bytes that a test uses.
 const span = 256 << 10
 
-// What is written is read again, whatever its length, place, alignment in memory and
+// Written data is read back unchanged, whatever its length, place, alignment in memory and
 // number of pieces.
 func testTransfers(t *testing.T, d block.Device) { transfers(t, d, 0, 0, span, 100) }
 

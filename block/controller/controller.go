@@ -4,7 +4,7 @@
 // Read in this order: controller.go (the life of a device), queue.go (what a driver
 // implements), slots.go (which command may be started; pure), memory.go (copies).
 //
-// A queue's lock is held by whoever submits requests and by the queue's loop, which
+// A queue's lock is held by the submitters of requests and by the queue's loop, which
 // takes completions. One more goroutine, Device.loop, waits for a failure: a command
 // that is overdue, hardware that completes what it was not asked for, or a driver
 // that says so. The device is then stopped and kept from memory, and after that every
@@ -24,10 +24,10 @@ import (
 	"loam/internal/crew"
 )
 
-// Config is what a driver has found out.
+// Config describes the hardware that a driver has found.
 type Config struct {
 	Machine driver.Machine
-	Info    block.Info // Depth is that of all rings
+	Info    block.Info // Depth is the sum over all rings
 	Size    int64      // in bytes
 	Rules   Rules
 	Rings   []Ring

@@ -18,7 +18,7 @@ type memory struct {
 	slots   []slotMemory
 }
 
-// slotMemory is that of one slot.
+// slotMemory is the memory of one slot.
 type slotMemory struct {
 	bounce   driver.Buffer // allocated when it is needed first, and kept
 	copied   bool

@@ -23,7 +23,7 @@ type Slots struct {
 	alone   bool  // the hardware has a step that must be alone
 }
 
-// Rules is what hardware can do.
+// Rules describes the capabilities of the hardware.
 type Rules struct {
 	FUA   bool            // a command can carry the flag
 	Flush bool            // there is a volatile cache, and a command that flushes it

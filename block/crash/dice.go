@@ -11,7 +11,7 @@ const (
 	styles
 )
 
-// dice chooses values. What is decided for a write is remembered, so that all its
+// dice chooses values. The decision for a write is remembered, so that all its
 // sectors are treated alike.
 type dice struct {
 	rng   *rand.Rand
@@ -20,7 +20,7 @@ type dice struct {
 	fates map[*write]fate
 }
 
-// fate is what happens to a write.
+// fate is the outcome of a write.
 type fate struct {
 	kept bool
 	upTo int64 // its sectors from this offset on are lost

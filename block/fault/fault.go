@@ -154,7 +154,7 @@ func (f *Device) Submit(queue int, rs []*block.Request) {
 }
 
 // Vanish has the device disappear: all requests come back with ErrGone from now on.
-// What is in the cache is lost.
+// The content of the cache is lost.
 func (f *Device) Vanish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +187,7 @@ func (f *Device) Cut(seed uint64) {
 	}
 }
 
-// Close implements block.Device. What is in the cache and was not flushed is lost.
+// Close implements block.Device. Unflushed writes in the cache are lost.
 func (f *Device) Close() error {
 	f.closing.Do(func() {
 		f.mu.Lock()

@@ -20,7 +20,7 @@ import (
 	"loam/internal/crew"
 )
 
-// Config is what the user wants. The zero value is good.
+// Config configures a file device. The zero value has the defaults.
 type Config struct {
 	Name     string // for people; empty: that of the file
 	ReadOnly bool

@@ -36,7 +36,7 @@ func (d *disk) identify() error {
 	return err
 }
 
-// controllerData is what the driver needs of Identify Controller.
+// controllerData holds the fields of Identify Controller that the driver uses.
 type controllerData struct {
 	maxTransfer int // bytes; 0: no limit
 	cache       bool
@@ -55,7 +55,7 @@ func parseController(b []byte) (c controllerData) {
 	return c
 }
 
-// namespaceData is what the driver needs of Identify Namespace.
+// namespaceData holds the fields of Identify Namespace that the driver uses.
 type namespaceData struct {
 	size     int64 // in bytes
 	logical  int   // sector in bytes

@@ -2,9 +2,9 @@
 // Specification 1.4, whose sections are cited here).
 //
 // Read in this order: nvme.go (how a controller is started), registers.go, pair.go (a
-// submission and a completion queue), identify.go (what the controller says of itself),
-// ring.go (a request as a command), prp.go (where its data is). What is the same for
-// all storage is in block/controller.
+// submission and a completion queue), identify.go (the properties of a controller),
+// ring.go (a request as a command), prp.go (the addresses of its data). The part that all
+// controllers share is in block/controller.
 //
 // The first active namespace is driven. Admin commands are sent only while the
 // controller is started, one at a time, and polled for with a bound.
@@ -45,7 +45,7 @@ const (
 	mostQueues  = 16
 )
 
-// Config is what the user wants.
+// Config configures a controller.
 type Config struct {
 	Name   string // for people; empty: that of the function
 	Queues int    // most; 0: one

@@ -212,7 +212,7 @@ func FuzzController(f *testing.F) {
 			}
 			m, d, err := try(c, int(vectors%5))
 			if err == nil {
-				exercise(d)
+				blocktest.Exercise(d)
 				if err := d.Close(); err != nil {
 					t.Error(err)
 				}
@@ -222,21 +222,4 @@ func FuzzController(f *testing.F) {
 			}
 		})
 	})
-}
-
-// exercise makes some requests at the same time, whatever comes of them.
-func exercise(d block.Device) {
-	o := block.NewIO(d)
-	var all sync.WaitGroup
-	for i := range int64(3) {
-		all.Go(func() {
-			p := make([]byte, 8192)
-			o.ReadAt(p, i*4096)
-			o.WriteFUA(p, i*8192)
-			o.WriteZeroes(0, 4096, 0)
-			o.Discard(0, 4096)
-			o.Flush()
-		})
-	}
-	all.Wait()
 }

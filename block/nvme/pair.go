@@ -53,7 +53,7 @@ func (p *pair) free(m driver.Machine) {
 	m.Free(p.done)
 }
 
-// command is what varies of a command (section 4.2).
+// command holds the variable fields of a command (section 4.2).
 type command struct {
 	opcode     uint8
 	id         uint16

@@ -1,4 +1,4 @@
-// Package relay is what wrappers of block devices have in common: a request of the
+// Package relay holds the common part of wrappers of block devices: a request of the
 // user is passed on to the wrapped device as another request, and one goroutine takes
 // those that come back.
 package relay

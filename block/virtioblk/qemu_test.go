@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"loam/block"
+	"loam/block/blocktest"
 	"loam/block/virtioblk"
 	"loam/driver/qtest"
 )
@@ -29,7 +29,7 @@ func TestQEMU(t *testing.T) {
 			if i := d.Info(); d.Size() != size || !i.Volatile || i.MaxZeroes == 0 || i.MaxDiscard == 0 || d.Queues() != 2 {
 				t.Errorf("%d bytes, %d queues, %+v", d.Size(), d.Queues(), i)
 			}
-			checkFile(t, d, path, content)
+			blocktest.CheckFile(t, d, path, content)
 			if err := d.Close(); err != nil {
 				t.Error(err)
 			}
@@ -37,35 +37,5 @@ func TestQEMU(t *testing.T) {
 				t.Errorf("%d bytes of memory are kept", n)
 			}
 		})
-	}
-}
-
-// checkFile reads, writes, zeroes and discards, and compares with the file at path,
-// which has content.
-func checkFile(t *testing.T, d block.Device, path string, content []byte) {
-	t.Helper()
-	o := block.NewIO(d)
-	got := make([]byte, len(content))
-	if n, err := o.ReadAt(got, 0); n != len(got) || err != nil || !bytes.Equal(got, content) {
-		t.Fatalf("ReadAt = %d, %v", n, err)
-	}
-	text := bytes.Repeat([]byte("written "), 25_600)
-	copy(content[4096:], text)
-	if n, err := o.WriteAt(text, 4096); n != len(text) || err != nil {
-		t.Fatalf("WriteAt = %d, %v", n, err)
-	}
-	clear(content[512<<10 : 640<<10])
-	if err := o.WriteZeroes(512<<10, 128<<10, 0); err != nil {
-		t.Error(err)
-	}
-	if err := o.Discard(768<<10, 64<<10); err != nil {
-		t.Error(err)
-	}
-	if err := o.Flush(); err != nil {
-		t.Error(err)
-	}
-	file, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(file[:768<<10], content[:768<<10]) {
-		t.Errorf("the file differs, %v", err)
 	}
 }

@@ -108,7 +108,7 @@ func (r *ring) Take() (c controller.Completion, ok bool, fatal error) {
 	}
 }
 
-// statusError is what the device answered, as an error.
+// statusError is the device's status as an error.
 func statusError(status uint8) error {
 	switch status {
 	case 0:

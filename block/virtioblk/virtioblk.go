@@ -1,7 +1,7 @@
 // Package virtioblk is the driver of virtio block devices (virtio 1.2 section 5.2).
 //
 // Read in this order: virtioblk.go (what the device says of itself), ring.go (a request
-// and its answer). What is the same for all storage is in block/controller.
+// and its answer). The part that all controllers share is in block/controller.
 package virtioblk
 
 import (
@@ -57,7 +57,7 @@ const (
 	answerBound = 30 * time.Second // disks behind a busy host take seconds
 )
 
-// Config is what the user wants.
+// Config configures a device.
 type Config struct {
 	Name   string // for people; empty: that of the device
 	Queues int    // most; 0: one

@@ -2,7 +2,6 @@ package virtioblk_test
 
 import (
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -260,7 +259,7 @@ func FuzzDisk(f *testing.F) {
 			d, err := virtioblk.Open(m.Add(t, "PCI, a line", disk.Device, 3), virtioblk.Config{Queues: 2})
 			if err == nil {
 				disk.Become(disk.Work, &model.Hostile{Next: model.FromBytes(lies)})
-				exercise(d)
+				blocktest.Exercise(d)
 				if err := d.Close(); err != nil {
 					t.Error(err)
 				}
@@ -270,21 +269,4 @@ func FuzzDisk(f *testing.F) {
 			}
 		})
 	})
-}
-
-// exercise makes some requests at the same time, whatever comes of them.
-func exercise(d block.Device) {
-	o := block.NewIO(d)
-	var all sync.WaitGroup
-	for i := range int64(3) {
-		all.Go(func() {
-			p := make([]byte, 8192)
-			o.ReadAt(p, i*4096)
-			o.WriteFUA(p, i*8192)
-			o.WriteZeroes(0, 4096, 0)
-			o.Discard(0, 4096)
-			o.Flush()
-		})
-	}
-	all.Wait()
 }

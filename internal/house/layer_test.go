@@ -56,7 +56,7 @@ const layers = `
 	link/match < link/filter;
 	link/fd, link/filter < link/afxdp < DEVICES;
 	link/filter < link/tc;
-	NONE < internal/race < link/linktest;
+	NONE < internal/race, internal/leak < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
 	MACHINES, stack/ring, link/loop, internal/counter < stack;
@@ -112,7 +112,7 @@ const layers = `
 	# Block devices, and the suite that all of them pass.
 	NONE < block < block/memory;
 	fs, block, fs/ext4/disk, fs/ext4/journal < fs/ext4;
-	block, internal/race < block/blocktest;
+	block, internal/race, internal/leak < block/blocktest;
 	block, driver < block/controller;
 	block < block/relay < block/trace;
 	block < block/fault, block/file;

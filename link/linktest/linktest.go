@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"loam/internal/leak"
 	"loam/link"
 )
 
@@ -84,7 +85,7 @@ func Run(t *testing.T, open Make, quirks ...Quirk) {
 			continue
 		}
 		t.Run(test.name, func(t *testing.T) {
-			before := goroutines()
+			before := leak.Goroutines()
 			link.Track(true)
 			defer link.Track(false)
 			p := &pair{quirks: quirks}
@@ -95,7 +96,7 @@ func Run(t *testing.T, open Make, quirks ...Quirk) {
 			if n := link.Outstanding(); n != 0 {
 				t.Errorf("%d frames are leaked", n)
 			}
-			checkGoroutines(t, before)
+			leak.Check(t, before)
 		})
 	}
 }

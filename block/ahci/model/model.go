@@ -52,7 +52,7 @@ type Controller struct {
 
 var le = binary.LittleEndian
 
-// The disk is at port 2 of 4, of which ports 0 and 2 are implemented.
+// The controller has four ports. Ports 0 and 2 are implemented, and the disk is at port 2.
 const (
 	disk  = 2
 	at    = (0x100 + 0x80*disk) / 4 // of the port's registers
