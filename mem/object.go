@@ -35,7 +35,7 @@ type Object interface {
 	Label() Label
 }
 
-// Label is what /proc/PID/maps shows of a region's object.
+// Label describes a region's object in /proc/PID/maps.
 type Label struct {
 	Path         string // also "[vdso]" and the like
 	Major, Minor uint32

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Usage is what /proc/PID/statm and status show of a map, in bytes.
+// Usage holds the sizes of a map for /proc/PID/statm and status, in bytes.
 type Usage struct {
 	Total, Data, Stack, Locked uint64
 	Private                    uint64 // private pages present

@@ -14,7 +14,7 @@ type Shared struct {
 	mappers Mappers
 }
 
-// NewShared returns shared memory of so many pages, none of which is present, attached to no map.
+// NewShared returns shared memory of size pages. No page is present, and no map is attached.
 func NewShared(m Memory, size uint64) *Shared { return &Shared{memory: m, size: size} }
 
 // Page implements Object.

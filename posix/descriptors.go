@@ -114,6 +114,8 @@ type descriptors struct {
 
 	mu     sync.Mutex // guards allocation
 	lowest int        // every index below it is in use
+
+	others atomic.Int32 // processes that share the table, beside one
 }
 
 // get returns the description of fd, or nil.

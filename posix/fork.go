@@ -1,7 +1,5 @@
 package posix
 
-import "loam/abi/linux"
-
 // Share says what a new process shares with the one that creates it, instead of getting a copy (clone(2)).
 type Share uint8
 
@@ -21,56 +19,54 @@ func (p *Process) Task(interrupt <-chan struct{}) *Process {
 
 // Fork returns a child with the process ID pid. The child has its own copies of the descriptor table and of the place in
 // the file tree, except those in share. It refers to the same open files, and has neither record locks nor mappings.
-// Errors: EMFILE.
-func (p *Process) Fork(pid int32, share Share) (*Process, Errno) {
+func (p *Process) Fork(pid int32, share Share) *Process {
 	child := &Process{System: p.System, place: p.place, fds: p.fds, own: &own{credentials: p.credentials, streams: p.streams}}
 	child.credentials.PID = pid
 	if share&SharePlace == 0 {
 		child.place = &place{}
 		child.view.Store(p.view.Load())
 	}
-	if share&ShareDescriptors == 0 {
-		child.fds = &descriptors{}
-		if errno := child.fds.copyFrom(p.fds); errno != 0 {
-			child.fds.removeAll()
-			return nil, errno
-		}
+	if share&ShareDescriptors != 0 {
+		child.fds.others.Add(1)
+		return child
 	}
-	return child, 0
+	child.fds = p.fds.copy()
+	return child
 }
 
-// CloseOnExec closes the descriptors with FD_CLOEXEC, as execve(2) does.
-func (p *Process) CloseOnExec() {
-	for _, fd := range p.fds.list() {
-		if p.fds.cloexec(fd) {
-			p.Close(fd)
+// Exec returns the process as a new program sees it (execve(2)): a descriptor table that was shared is copied, and
+// descriptors with FD_CLOEXEC are closed. The process has only one task.
+func (p *Process) Exec() *Process {
+	q := *p
+	if p.fds.others.Load() > 0 {
+		q.fds = p.fds.copy()
+		p.CloseAll()
+	}
+	for _, fd := range q.fds.list() {
+		if q.fds.cloexec(fd) {
+			q.Close(fd)
 		}
 	}
+	return &q
 }
 
-// CloseAll closes all descriptors. The process has ended, and no other shares its table.
+// CloseAll ends the process's use of its descriptor table. The last process that shares the table closes all descriptors.
 func (p *Process) CloseAll() {
+	if p.fds.others.Add(-1) >= 0 {
+		return
+	}
 	for _, fd := range p.fds.list() {
 		p.Close(fd)
 	}
 }
 
-// copyFrom makes every descriptor of another table refer to the same file here. The table is empty. A descriptor that is
-// closed meanwhile may be missing.
-func (d *descriptors) copyFrom(other *descriptors) Errno {
-	for _, fd := range other.list() {
-		o := other.get(fd)
-		if o == nil {
-			continue
-		}
-		switch errno := d.replace(o, fd, other.cloexec(fd)); errno {
-		case 0, linux.EBADF: // EBADF: closed since get
-		default:
-			return errno
+// copy returns a table whose descriptors refer to the same files. A descriptor that is closed meanwhile may be missing.
+func (d *descriptors) copy() *descriptors {
+	c := &descriptors{}
+	for _, fd := range d.list() {
+		if o := d.get(fd); o != nil {
+			c.replace(o, fd, d.cloexec(fd)) // fails only if o has been closed since
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lowest = 0
-	return 0
+	return c
 }

@@ -14,8 +14,7 @@ func TestFork(t *testing.T) {
 	ok(t, errno)
 	kept, errno := p.Dup(fds[0])
 	ok(t, errno)
-	child, errno := p.Fork(2, 0)
-	ok(t, errno)
+	child := p.Fork(2, 0)
 	if child.PID() != 2 || p.PID() != 1 {
 		t.Errorf("process IDs %d and %d", child.PID(), p.PID())
 	}
@@ -23,7 +22,7 @@ func TestFork(t *testing.T) {
 	if _, errno := child.Write(fds[1], []byte("x")); errno != 0 {
 		t.Errorf("the child's descriptor: %v", errno)
 	}
-	child.CloseOnExec()
+	child = child.Exec()
 	if _, errno := child.Write(fds[1], []byte("x")); errno != linux.EBADF {
 		t.Errorf("after exec: %v, want EBADF", errno)
 	}
@@ -49,8 +48,7 @@ func TestForkShares(t *testing.T) {
 	ok(t, p.MkdirAt(linux.AT_FDCWD, "/dir", 0o755))
 	for _, share := range []Share{0, ShareDescriptors, SharePlace} {
 		ok(t, p.Chdir("/"))
-		child, errno := p.Fork(2, share)
-		ok(t, errno)
+		child := p.Fork(2, share)
 		fd, errno := child.EventFD(0, 0)
 		ok(t, errno)
 		ok(t, child.Chdir("/dir"))
@@ -61,6 +59,28 @@ func TestForkShares(t *testing.T) {
 			t.Errorf("share %d: the directory is %q", share, path)
 		}
 		ok(t, child.Close(fd))
+	}
+}
+
+// A shared table is closed by the last process that uses it, and a program that is executed gets a table of its own.
+func TestSharedDescriptors(t *testing.T) {
+	p := New(Options{})
+	fd, errno := p.EventFD(0, linux.O_CLOEXEC)
+	ok(t, errno)
+	child := p.Fork(2, ShareDescriptors).Exec()
+	if _, errno := child.get(fd); errno != linux.EBADF {
+		t.Errorf("after exec, in the child: %v", errno)
+	}
+	if _, errno := p.get(fd); errno != 0 {
+		t.Errorf("after exec, in the parent: %v", errno)
+	}
+	p.Fork(3, ShareDescriptors).CloseAll()
+	if _, errno := p.get(fd); errno != 0 {
+		t.Errorf("after the end of a child: %v", errno)
+	}
+	p.CloseAll()
+	if _, errno := p.get(fd); errno != linux.EBADF {
+		t.Errorf("after the end of the last: %v", errno)
 	}
 }
 

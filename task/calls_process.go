@@ -31,7 +31,7 @@ var processCalls = map[int]serveFunc{
 		s := t.process.system
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !t.process.ending && len(t.process.tasks) == 1 {
+		if !t.process.ending { // the status of the last thread counts
 			t.process.status = int32(a.A1&0xff) << 8
 		}
 		return 0, noResult
@@ -182,15 +182,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	if c.flags&linux.CLONE_FS != 0 {
 		share |= posix.SharePlace
 	}
-	child.posix, errno = p.posix.Fork(int32(node.PID), share)
-	if errno != 0 {
-		s.mu.Lock()
-		s.tree.Exit(node, 0)
-		s.mu.Unlock()
-		thread.Close()
-		space.leave()
-		return 0, errno
-	}
+	child.posix = p.posix.Fork(int32(node.PID), share)
 	child.space.Store(space)
 	child.path, child.limits = p.path, p.limits
 	var gone chan struct{}

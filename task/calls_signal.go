@@ -183,43 +183,39 @@ func sigtimedwait(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, errno
 		}
 	}
+	i, errno := t.takeSignal(set, most)
+	if errno != 0 {
+		return 0, errno
+	}
+	return uint64(i.Signal), t.put(a.A2, infoSize, func(b []byte) { putInfo(b, i) })
+}
+
+// takeSignal takes a signal of a set, and waits for one. Errors: EAGAIN when the time is up, EINTR.
+func (t *Task) takeSignal(set signal.Set, most time.Duration) (signal.Info, linux.Errno) {
+	s := t.process.system
 	deadline := time.Now().Add(most)
-	for {
-		s := t.process.system
-		s.mu.Lock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mask := t.signals.Mask()
+	t.signals.SetMask(mask &^ set) // so that they wake this task
+	defer func() { t.signals.SetMask(mask) }()
+	for late := false; ; {
 		i, ok := t.signals.Take(set)
-		s.mu.Unlock()
-		if ok {
-			const sizeofInfo = 128
-			return uint64(i.Signal), t.put(a.A2, sizeofInfo, func(b []byte) { putInfo(b, i) })
+		switch {
+		case ok:
+			return i, 0
+		case t.signals.Deliverable() || t.process.ending || t.process.stopped || t.dismissed.Load():
+			return i, linux.EINTR
+		case late:
+			return i, linux.EAGAIN
 		}
-		left := forever
+		left := most
 		if most >= 0 {
 			left = max(time.Until(deadline), 0)
 		}
-		s.mu.Lock()
-		mask := t.signals.Mask()
-		t.signals.SetMask(mask &^ set) // so that they wake this task
-		if t.signals.Deliverable() {
-			t.alert()
-		}
 		s.mu.Unlock()
-		errno := t.await(nil, left)
+		late = t.await(nil, left) == linux.ETIMEDOUT
 		s.mu.Lock()
-		i, ok = t.signals.Take(set)
-		t.signals.SetMask(mask)
-		other := t.signals.Deliverable() || t.process.ending || t.process.stopped
-		s.mu.Unlock()
-		switch {
-		case ok:
-			const sizeofInfo = 128
-			return uint64(i.Signal), t.put(a.A2, sizeofInfo, func(b []byte) { putInfo(b, i) })
-		case errno == linux.ETIMEDOUT:
-			return 0, linux.EAGAIN
-		case other:
-			return 0, linux.EINTR
-		}
-		t.rearm()
 	}
 }
 

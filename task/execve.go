@@ -16,6 +16,7 @@ type opener struct {
 	process *posix.Process
 	files   *files
 	path    string // of the last file
+	held    []*mappedFile
 }
 
 // open returns an executable file, relative to a directory descriptor.
@@ -26,7 +27,8 @@ func (o *opener) open(dirfd int, path string) (exec.File, error) {
 	}
 	o.path = m.Path
 	f := o.files.object(m)
-	return exec.File{Reader: cachedReader{f}, Object: f}, nil
+	o.held = append(o.held, f)
+	return exec.File{Reader: cachedReader{f.File}, Object: f.File}, nil
 }
 
 // cachedReader reads a file through its pages.
@@ -51,6 +53,7 @@ type image struct {
 // load prepares a program. Errors: those of execve(2).
 func (p *Process) load(files *posix.Process, dirfd int, path string, args, env []string) (*image, error) {
 	o := &opener{process: files, files: p.system.files}
+	defer func() { o.files.unhold(o.held...) }()
 	first := true
 	program, err := exec.Resolve(path, args, func(path string) (exec.File, error) {
 		at := linux.AT_FDCWD
@@ -92,16 +95,13 @@ func (p *Process) load(files *posix.Process, dirfd int, path string, args, env [
 
 // first makes the first task of a process that another program starts.
 func (p *Process) first(q Program) (*Task, error) {
-	files, errno := q.Process.Fork(int32(p.node.PID), 0)
-	if errno != 0 {
-		return nil, errno
-	}
+	files := q.Process.Fork(int32(p.node.PID), 0)
 	i, err := p.load(files, linux.AT_FDCWD, q.Path, q.Args, q.Env)
 	if err != nil {
 		files.CloseAll()
 		return nil, err
 	}
-	files.CloseOnExec()
+	files = files.Exec()
 	p.posix, p.path = files, i.path
 	p.space.Store(i.space)
 	var signals *signal.Thread
@@ -214,13 +214,15 @@ func (t *Task) alone() bool {
 	}
 }
 
-// become makes an image the program of the task's process, of which it is the only task.
+// become makes an image the program of the task's process. The process has no other task.
 func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()
 	t.leaveRobust()
-	t.caller.Process.CloseOnExec()
+	files := p.posix.Exec()
+	t.caller.Process = files.Task(t.interrupt)
 	s.mu.Lock()
+	p.posix = files
 	old := p.space.Load()
 	t.thread.Close()
 	t.thread = i.thread

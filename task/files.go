@@ -2,6 +2,7 @@ package task
 
 import (
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,13 +24,16 @@ type files struct {
 
 	mu    sync.Mutex
 	known map[fs.Node]*mappedFile
+	old   []*mappedFile // with an earlier content, or of a file that has been dropped from known
 }
 
 // mappedFile is a file with the time and size at which its pages were read.
 type mappedFile struct {
 	*cache.File
+	handle fs.Handle
 	modify fs.Time
 	size   int64
+	held   int // calls that are about to map it; guarded by files.mu
 }
 
 func newFiles(c *cache.Cache) *files { return &files{cache: c, known: map[fs.Node]*mappedFile{}} }
@@ -70,39 +74,77 @@ func (p pager) WritePages(first uint64, pages [][]byte, size int64) error {
 // mostKnown bounds the files whose pages are kept when nobody maps them.
 const mostKnown = 4096
 
-// object returns the pages of a file that is open for mapping.
-func (s *files) object(f posix.Mapped) *cache.File {
+// object returns the pages of a file that is open for mapping. The caller maps them, and then calls unhold.
+func (s *files) object(f posix.Mapped) *mappedFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m := s.known[f.Node]; m != nil && m.modify == f.Attr.Modify && m.size == f.Attr.Size {
 		f.Handle.Close()
-		return m.File
+		m.held++
+		return m
 	}
-	if len(s.known) >= mostKnown {
-		clear(s.known) // mapped pages stay with their mappings
+	if m := s.known[f.Node]; m != nil {
+		s.old = append(s.old, m)
+	} else if len(s.known) >= mostKnown {
+		for node, m := range s.known {
+			delete(s.known, node)
+			s.old = append(s.old, m)
+		}
 	}
 	label := mem.Label{Path: f.Path, Inode: f.Attr.Inode}
-	m := &mappedFile{s.cache.NewFile(pager{f.Handle}, f.Attr.Size, label), f.Attr.Modify, f.Attr.Size}
+	m := &mappedFile{s.cache.NewFile(pager{f.Handle}, f.Attr.Size, label), f.Handle, f.Attr.Modify, f.Attr.Size, 1}
 	s.known[f.Node] = m
-	return m.File
+	return m
 }
 
-// request completes a request of mmap(2) for a descriptor. Errors: EBADF, EACCES, ENODEV.
-func (s *files) request(q *mem.Request, p *posix.Process, fd int) linux.Errno {
+// unhold ends calls of object.
+func (s *files) unhold(all ...*mappedFile) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range all {
+		m.held--
+	}
+}
+
+// release frees the pages and handles of files that nobody can map any more, once no process maps them: those with an
+// earlier content, and those without a name.
+func (s *files) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for node, m := range s.known {
+		if node.Attr().Links == 0 {
+			delete(s.known, node)
+			s.old = append(s.old, m)
+		}
+	}
+	s.old = slices.DeleteFunc(s.old, func(m *mappedFile) bool {
+		if m.held > 0 || m.Mapped() {
+			return false
+		}
+		m.Drop()
+		m.handle.Close()
+		return true
+	})
+}
+
+// request completes a request of mmap(2) for a descriptor, and returns the file for unhold. Errors: EBADF, EACCES, ENODEV.
+func (s *files) request(q *mem.Request, p *posix.Process, fd int) (*mappedFile, linux.Errno) {
 	f, errno := p.ForMapping(fd)
 	if errno != 0 {
-		return errno
+		return nil, errno
 	}
 	q.Unreadable = !f.Flags.MayRead()
 	if !f.Flags.MayWrite() {
 		q.Deny = mem.MayNotWrite
 	}
-	q.Object = s.object(f)
-	return 0
+	m := s.object(f)
+	q.Object = m.File
+	return m, 0
 }
 
-// flush writes all changed pages back.
+// flush writes all changed pages back, and releases files that are not needed any more. It runs at the end of a process.
 func (s *files) flush() {
+	defer s.release()
 	if _, dirty := s.cache.Pages(); dirty > 0 {
 		const later = time.Hour // more than the age at which a page is written back
 		s.cache.Step(time.Now().Add(later))

@@ -10,7 +10,7 @@ import (
 	"loam/task/signal"
 )
 
-// Process is what the threads of a process share. System.mu guards what has no other comment.
+// Process is the state that the threads of a process share. System.mu guards the fields without another comment.
 type Process struct {
 	system *System
 	node   *family.Process

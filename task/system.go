@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"loam/abi/linux"
 	"loam/exec"
 	"loam/mem"
 	"loam/mem/cache"
@@ -19,7 +18,7 @@ import (
 // Config describes a System.
 type Config struct {
 	Machine Machine
-	// Auxiliary is what programs learn of the processor (getauxval(3)).
+	// Auxiliary describes the processor to programs (getauxval(3)).
 	Auxiliary exec.Machine
 	// Started is the time of the start for times(2) and CLOCK_BOOTTIME.
 	Started time.Time
@@ -86,15 +85,6 @@ func (s *System) Start(q Program) (*Process, error) {
 	s.mu.Unlock()
 	go t.loop()
 	return p, nil
-}
-
-// Kill ends all processes.
-func (s *System) Kill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.processes {
-		p.end(int32(linux.SIGKILL))
-	}
 }
 
 // WriteBack writes changed pages of mapped files back until the context ends.

@@ -43,7 +43,7 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 		}
 		<-p.Done()
 		status = p.Status()
-		w.system.Kill()
+		w.kill()
 		synctest.Wait()
 		for _, f := range w.system.files.known {
 			f.Drop()
@@ -53,6 +53,15 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 		}
 	})
 	return status
+}
+
+// kill ends all processes that are left.
+func (w *world) kill() {
+	w.system.mu.Lock()
+	defer w.system.mu.Unlock()
+	for _, p := range w.system.processes {
+		p.end(linux.SIGKILL)
+	}
 }
 
 func (w *world) file(path string, content []byte) {
@@ -212,7 +221,7 @@ func TestBadAddress(t *testing.T) {
 	is(t, "status", int64(status), linux.SIGSEGV)
 }
 
-// Threads share memory and wait for futexes. The end of a thread wakes who waits for its ID word.
+// Threads share memory and wait for futexes. The end of a thread wakes the waiter for its ID word.
 func TestThreadsAndFutexes(t *testing.T) {
 	const flags = linux.CLONE_VM | linux.CLONE_FS | linux.CLONE_FILES | linux.CLONE_SIGHAND | linux.CLONE_THREAD |
 		linux.CLONE_CHILD_CLEARTID | linux.CLONE_PARENT_SETTID
@@ -306,6 +315,45 @@ func TestExecEndsThreads(t *testing.T) {
 		exit(u, 6)
 	})
 	is(t, "status", int64(status), 6<<8)
+}
+
+// A file that is mapped shares its pages; changes of a shared mapping reach the file; a file that has been removed is
+// released with the process that mapped it.
+func TestMappedFile(t *testing.T) {
+	run(t, func(u *user) {
+		fd := uint64(u.call(linux.SYS_OPEN, u.text(dataAt, "/file"), linux.O_CREAT|linux.O_RDWR, 0o644))
+		is(t, "write", u.call(linux.SYS_WRITE, fd, u.text(dataAt+64, "before"), 6), 6)
+		shared := uint64(u.call(linux.SYS_MMAP, 0, 4096, linux.PROT_READ|linux.PROT_WRITE, linux.MAP_SHARED, fd, 0))
+		private := uint64(u.call(linux.SYS_MMAP, 0, 4096, linux.PROT_READ|linux.PROT_WRITE, linux.MAP_PRIVATE, fd, 0))
+		is(t, "mapped", int64(u.load32(shared)), int64(u.load32(private)))
+		u.store32(private, 1)
+		u.store32(shared, 2)
+		is(t, "the copy", int64(u.load32(private)), 1)
+		is(t, "msync", u.call(linux.SYS_MSYNC, shared, 4096, linux.MS_SYNC), 0)
+		is(t, "pread", u.call(linux.SYS_PREAD64, fd, dataAt+64, 4, 0), 4)
+		is(t, "written back", int64(u.load32(dataAt+64)), 2)
+		u.call(linux.SYS_UNLINK, dataAt)
+		child := u.fork(1)
+		is(t, "wait", u.call(linux.SYS_WAIT4, uint64(child), 0, 0, 0), child)
+		exit(u, 0)
+	}, func(u *user) { exit(u, 0) })
+}
+
+// sigtimedwait takes a blocked signal, waits for one, and ends by its time.
+func TestTimedWait(t *testing.T) {
+	const set, info, timeout = dataAt, dataAt + 64, dataAt + 256
+	run(t, func(u *user) {
+		u.store(set, binary.LittleEndian.AppendUint64(nil, uint64(signal.SetOf(linux.SIGALRM))))
+		u.call(linux.SYS_RT_SIGPROCMASK, linux.SIG_BLOCK, set, 0, setSize)
+		second(u, timeout)
+		is(t, "no signal", u.call(linux.SYS_RT_SIGTIMEDWAIT, set, info, timeout, setSize), failed(linux.EAGAIN))
+		u.call(linux.SYS_ALARM, 1)
+		is(t, "waited for", u.call(linux.SYS_RT_SIGTIMEDWAIT, set, info, 0, setSize), linux.SIGALRM)
+		is(t, "its info", int64(u.load32(info)), linux.SIGALRM)
+		u.call(linux.SYS_KILL, uint64(u.call(linux.SYS_GETPID)), linux.SIGALRM)
+		is(t, "pending", u.call(linux.SYS_RT_SIGTIMEDWAIT, set, info, timeout, setSize), linux.SIGALRM)
+		exit(u, 0)
+	})
 }
 
 // Unknown calls are ENOSYS, and bad files are refused with the errors of execve(2).

@@ -61,7 +61,7 @@ func (t *Task) waitFor(of family.Selector, w family.Wanted, poll bool) (family.R
 
 // waitid implements waitid(2).
 func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
-	const any, sizeofInfo = -1, 128
+	const any = -1
 	options := number(a.A4)
 	of := family.Selector(number(a.A2))
 	switch number(a.A1) {
@@ -90,7 +90,7 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	return 0, t.put(a.A3, sizeofInfo, func(b []byte) {
+	return 0, t.put(a.A3, infoSize, func(b []byte) {
 		if r.Event == family.Nothing {
 			return
 		}

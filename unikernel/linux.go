@@ -3,6 +3,8 @@ package unikernel
 import (
 	"archive/tar"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -77,53 +79,81 @@ func errNeedsMachine(path string) error {
 	return errorf("use --platform vm", "%s is a Linux program, which needs Loam's kernel under it", path)
 }
 
-// openRoot returns the archive of a root folder. The caller closes it.
-func openRoot(name string) (*os.File, error) {
-	const next = "name a folder, or a file that tar has made (.tar or .tar.gz)"
-	st, err := os.Stat(name)
-	if err != nil {
-		return nil, errorf(next, "--root: %v", err)
+// errTooLarge is returned by bounded.
+var errTooLarge = errors.New("it is larger than the machine's memory")
+
+// bounded writes at most left bytes.
+type bounded struct {
+	to   io.Writer
+	left uint64
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if uint64(len(p)) > b.left {
+		return 0, errTooLarge
 	}
-	if st.IsDir() {
-		f, err := memoryFile("root")
-		if err == nil {
-			_, err = tarfs.Pack(f, name)
-		}
-		if err != nil {
-			return nil, errorf(next, "--root %s: %v", name, err)
-		}
-		return f, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, errorf(next, "--root: %v", err)
-	}
-	var magic [2]byte
-	if _, err := f.ReadAt(magic[:], 0); err == nil && string(magic[:]) == "\x1f\x8b" {
-		defer f.Close()
-		f, err = decompressed(f)
-		if err != nil {
-			return nil, errorf(next, "--root %s: %v", name, err)
-		}
-	}
-	if _, err := tar.NewReader(io.NewSectionReader(f, 0, 1<<62)).Next(); err != nil {
-		f.Close()
-		return nil, errorf(next, "--root %s is no archive: %v", name, err)
+	b.left -= uint64(len(p))
+	return b.to.Write(p)
+}
+
+// openRoot returns the archive of a root folder, of at most most bytes. The caller closes it.
+func openRoot(name string, most uint64) (*os.File, error) {
+	f, err := packRoot(name, most)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, errorf("give the machine more memory (-m)", "--root %s: %v", name, errTooLarge)
+	case err != nil:
+		return nil, errorf("name a folder, or a file that tar has made (.tar or .tar.gz)", "--root: %v", err)
 	}
 	return f, nil
 }
 
-// decompressed returns the content of a gzip file as a file in memory.
-func decompressed(f *os.File) (*os.File, error) {
-	z, err := gzip.NewReader(f)
+func packRoot(name string, most uint64) (*os.File, error) {
+	st, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	to, err := memoryFile("root")
-	if err == nil {
-		_, err = io.Copy(to, z)
+	if st.IsDir() {
+		return filled(func(w io.Writer) error {
+			_, err := tarfs.Pack(w, name)
+			return err
+		}, most)
 	}
-	return to, err
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if z, err := gzip.NewReader(f); err == nil {
+		defer f.Close()
+		f, err = filled(func(w io.Writer) error {
+			_, err := io.Copy(w, z)
+			return err
+		}, most)
+		if err != nil {
+			return nil, err
+		}
+	} else if st.Size() > int64(most) {
+		f.Close()
+		return nil, errTooLarge
+	}
+	if _, err := tar.NewReader(io.NewSectionReader(f, 0, st.Size()+int64(most))).Next(); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s is no archive: %w", name, err)
+	}
+	return f, nil
+}
+
+// filled returns a file in memory with the output of fill, of at most most bytes.
+func filled(fill func(io.Writer) error, most uint64) (*os.File, error) {
+	f, err := memoryFile("root")
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(&bounded{f, most}); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // isELF reports whether a path names an ELF file.

@@ -129,6 +129,20 @@ func TestLinuxProgramOfHost(t *testing.T) {
 	}
 }
 
+// bomb returns a small archive that decompresses to more than the memory of a machine.
+func bomb(t *testing.T) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	zeros := make([]byte, 1<<20)
+	for range 300 {
+		if _, err := z.Write(zeros); err != nil {
+			t.Fatal(err)
+		}
+	}
+	z.Close()
+	return b.Bytes()
+}
+
 // What cannot run gets one line that says why.
 func TestLinuxProgramRefused(t *testing.T) {
 	dir := t.TempDir()
@@ -160,6 +174,7 @@ func TestLinuxProgramRefused(t *testing.T) {
 		{"/bin/nothing", rootWith(t, "/bin/echo"), "does not exist"},
 		{"/bin/echo", "/nothing", "no such file"},
 		{"/bin/echo", put("text", []byte("text")), "is no archive"},
+		{"/bin/echo", put("bomb.tar.gz", bomb(t)), "larger than the machine's memory"},
 	} {
 		cmd := linuxCommand(c.path)
 		cmd.Env = append(cmd.Env, withFiles+"="+c.root)

@@ -139,7 +139,7 @@ func (n *network) addFiles(o *Options) (err error) {
 		n.config.Mounts, err = openVolumes(o.Volumes, give)
 		return err
 	}
-	root, err := openRoot(o.Root)
+	root, err := openRoot(o.Root, o.Machine.Memory)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // Limits say when dirty pages are written back.
 type Limits struct {
-	// Age is how long a page may be dirty. Zero means 30 s.
+	// Age is the maximum time that a page may be dirty. Zero means 30 s.
 	Age time.Duration
 	// Interval is the time between two Steps. Zero means 5 s.
 	Interval time.Duration

@@ -72,6 +72,13 @@ func (f *File) Detach(m *mem.Map) {
 	f.mappers.Remove(m)
 }
 
+// Mapped reports whether a map has a region over the file.
+func (f *File) Mapped() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.mappers.None()
+}
+
 // Page implements mem.Object.
 func (f *File) Page(index uint64, store bool) (mem.Page, bool, mem.Supply) {
 	f.mu.Lock()

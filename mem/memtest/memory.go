@@ -31,7 +31,7 @@ type Memory struct {
 	Poisoned bool
 }
 
-// NewMemory returns memory of so many blocks of 2 MiB, the first of which holds the page of zeros.
+// NewMemory returns memory with the given number of blocks of 2 MiB. The first block contains the page of zeros.
 func NewMemory(blocks int) *Memory {
 	m := &Memory{
 		bytes: make([]byte, blocks*mem.BlockSize), refs: make([]atomic.Int32, blocks*mem.BlockPages),
@@ -66,7 +66,7 @@ func (m *Memory) Allocate() mem.Page {
 	return p
 }
 
-// AllocateBlock implements mem.Memory. Blocks of which single pages were taken do not become whole again.
+// AllocateBlock implements mem.Memory. A block does not become whole again after single pages were taken from it.
 func (m *Memory) AllocateBlock() mem.Page {
 	m.mu.Lock()
 	defer m.mu.Unlock()

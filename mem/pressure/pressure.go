@@ -32,7 +32,7 @@ type Process struct {
 	Dying  bool  // was killed already, and has not freed its memory yet
 }
 
-// Action is what the caller has to do before it tries again.
+// Action is the step that the caller has to take before it tries again.
 type Action uint8
 
 // Actions.

@@ -100,17 +100,22 @@ func (v vector) each(off, n int, f func(at int, addr uint64, n int) linux.Errno)
 	return done, 0
 }
 
+// argument reads the vector at a.A2 for the descriptor a.A1. b is its memory if the vector is one piece that needs no copy.
+func (c Caller) argument(a Args, few *fewPieces) (v vector, b []byte, errno linux.Errno) {
+	if errno = c.opened(fd(a.A1)); errno != 0 {
+		return v, nil, errno
+	}
+	if v, errno = c.vector(a.A2, uint64(uint32(a.A3)), few); errno != 0 {
+		return v, nil, errno
+	}
+	b, errno = c.single(v)
+	return v, b, errno
+}
+
 // receiveVector lets read fill the vector at a.A2, or its first largeLoan bytes.
 func (c Caller) receiveVector(a Args, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
-	if errno := c.opened(fd(a.A1)); errno != 0 {
-		return fail(errno)
-	}
 	var few fewPieces
-	v, errno := c.vector(a.A2, uint64(uint32(a.A3)), &few)
-	if errno != 0 {
-		return fail(errno)
-	}
-	b, errno := c.single(v)
+	v, b, errno := c.argument(a, &few)
 	switch {
 	case errno != 0:
 		return fail(errno)
@@ -128,15 +133,8 @@ func (c Caller) receiveVector(a Args, read func([]byte) (int, linux.Errno)) (uin
 
 // sendVector writes the vector at a.A2 to a stream, buffer by buffer, until a write is partial.
 func (c Caller) sendVector(a Args, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
-	if errno := c.opened(fd(a.A1)); errno != 0 {
-		return fail(errno)
-	}
 	var few fewPieces
-	v, errno := c.vector(a.A2, uint64(uint32(a.A3)), &few)
-	if errno != 0 {
-		return fail(errno)
-	}
-	b, errno := c.single(v)
+	v, b, errno := c.argument(a, &few)
 	switch {
 	case errno != 0:
 		return fail(errno)

@@ -36,12 +36,12 @@ type Process struct {
 	children []*Process
 	zombie   bool
 	stopped  bool
-	// news is what a wait can report beside the end: a stop or a continuation, once.
+	// news is an event other than the end that a wait can report once: a stop or a continuation.
 	news   Event
 	status int32
 }
 
-// Event is what a wait reports.
+// Event is the kind of news that a wait reports.
 type Event uint8
 
 // Events.

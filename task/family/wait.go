@@ -6,7 +6,7 @@ import (
 	"loam/abi/linux"
 )
 
-// Ended is what the end of a process leads to.
+// Ended lists the consequences of the end of a process.
 type Ended struct {
 	// Notify is the process that gets SIGCHLD, or nil, and may have threads in a wait.
 	Notify *Process

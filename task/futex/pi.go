@@ -49,7 +49,7 @@ func (t *Table[K]) pass(key K) (uint32, *Waiter[K]) {
 	return value, first
 }
 
-// Highest returns the waiter that gets the lock next, or nil. Its priority is what the owner inherits.
+// Highest returns the waiter that gets the lock next, or nil. The owner inherits its priority.
 func (t *Table[K]) Highest(key K) (first *Waiter[K]) {
 	for _, w := range t.queues[key] {
 		if first == nil || w.Priority > first.Priority {
@@ -69,7 +69,7 @@ func DiedOwner(word, thread uint32) (value uint32, wake, changed bool) {
 	return word&Waiters | OwnerDied, word&Waiters != 0, true
 }
 
-// DiedPI hands a PI futex of a dead owner to the next waiter, who learns of it by OwnerDied.
+// DiedPI hands a PI futex of a dead owner to the next waiter. The word then has OwnerDied.
 func (t *Table[K]) DiedPI(key K) (value uint32, next *Waiter[K]) {
 	value, next = t.pass(key)
 	return value | OwnerDied, next

@@ -1,6 +1,6 @@
 package signal
 
-// Delivery is what a thread does about a signal before it returns to its program.
+// Delivery is the action of a thread for a signal before it returns to its program.
 type Delivery struct {
 	Effect Effect
 	Info   Info
@@ -74,7 +74,8 @@ func (t *Thread) Force(i Info) {
 	t.pending.add(i, true)
 }
 
-// Interrupted is how a system call ends that a signal interrupted (signal(7), Interruption of system calls).
+// Interrupted classifies system calls by their end after an interruption by a signal (signal(7), Interruption of
+// system calls).
 type Interrupted uint8
 
 // Kinds of system calls.

@@ -28,7 +28,7 @@ type queue struct {
 	infos []Info
 }
 
-// Outcome is what became of a signal that was sent.
+// Outcome is the result of sending a signal.
 type Outcome struct {
 	// Wake is the thread that has something to take now, or nil. It leaves its wait.
 	Wake *Thread
@@ -65,7 +65,7 @@ func (t *Thread) Fork() (*Process, *Thread) {
 	return child, child.Clone(t.mask)
 }
 
-// Exec makes handlers default: a new program has no code for them. What is ignored stays so. t is the only thread
+// Exec makes handlers default: a new program has no code for them. Ignored signals stay ignored. t is the only thread
 // that is left.
 func (t *Thread) Exec() {
 	p := t.process

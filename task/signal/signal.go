@@ -77,7 +77,7 @@ var (
 	harmless    = SetOf(Continue, Child, Window, Urgent)
 )
 
-// Effect is what a signal does to a process.
+// Effect is the effect of a signal on a process.
 type Effect uint8
 
 // Effects.
@@ -103,7 +103,7 @@ func defaultEffect(n Number) Effect {
 	return Terminate
 }
 
-// Info is what siginfo_t tells of a signal. Fields beyond Code depend on it.
+// Info holds the fields of siginfo_t. The fields after Code depend on Code.
 type Info struct {
 	Signal Number
 	Code   int32

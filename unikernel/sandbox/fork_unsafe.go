@@ -16,7 +16,7 @@ import (
 // more stack and allocate nothing, until it becomes the program. Everything that it reads was
 // made before the fork. See forkAndExecInChild in package syscall.
 
-// child is what the child needs.
+// child holds the data that the child needs.
 type child struct {
 	program     uintptr // descriptor
 	rules       int     // descriptor of a Landlock ruleset; -1: none

@@ -125,7 +125,7 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// A program ends with its stage, of which it is told by nobody.
+// A program ends with its stage, without a signal from the stage.
 func TestStageIsKilled(t *testing.T) {
 	p, program := start(t)
 	p.stage.Process.Kill()
@@ -202,7 +202,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// What Probe reports is what a program gets.
+// A program gets the layers that Probe reports.
 func TestProbe(t *testing.T) {
 	if l, err := Probe(); err != nil || os.Getuid() == 0 && !l.Mount {
 		t.Errorf("%+v, %v", l, err)
