@@ -41,7 +41,7 @@ type Segment struct {
 	Prot             mem.Prot
 }
 
-// Image is what the headers of an ELF file say.
+// Image holds the headers of an ELF file.
 type Image struct {
 	Fixed      bool // ET_EXEC: addresses are absolute
 	Entry      uint64

@@ -23,7 +23,7 @@ import (
 // Linux starts a program under ptrace, without randomisation, and stops it before its first
 // instruction. Its regions, registers and stack must be those of the plan.
 
-// image is what Linux made of a program.
+// image is the address space that Linux made for a program.
 type image struct {
 	maps  string
 	entry uint64

@@ -28,7 +28,7 @@ type Identity struct {
 	Secure               bool
 }
 
-// Machine is what auxv says of the processor and the kernel.
+// Machine describes the processor and the kernel for auxv.
 type Machine struct {
 	HWCap, HWCap2  uint64
 	MinSignalStack uint64 // AT_MINSIGSTKSZ
@@ -68,11 +68,11 @@ const (
 	dynBase = mem.End / 3 * 2
 	// stackShift is the mask of the stack's random shift, in pages.
 	stackShift = 0x3fffff
-	// mmapShift is that of a program, in pages (mmap_rnd_bits 28).
+	// mmapShift is the mask of the random shift of a program, in pages (mmap_rnd_bits 28).
 	mmapShift = 1<<28 - 1
-	// breakShift is how far the heap may begin behind the program, in bytes.
+	// breakShift is the largest random distance from the program to the heap, in bytes.
 	breakShift = 32 << 20
-	// stackSlack is what the stack's region has below the stack pointer at first.
+	// stackSlack is the size of the stack's region below the stack pointer at the start, in bytes.
 	stackSlack = 128 << 10
 )
 

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// lineSize is how much of a file Linux looks at: BINPRM_BUF_SIZE without its last byte.
+	// lineSize is the number of bytes of a file that Linux looks at: BINPRM_BUF_SIZE without its last byte.
 	lineSize = 255
 	// maxDepth is the number of `#!` files that may lead to another.
 	maxDepth = 5

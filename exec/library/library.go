@@ -47,7 +47,7 @@ type Library struct {
 	By   Rule
 }
 
-// Needs is what a program needs.
+// Needs lists the files that a program needs.
 type Needs struct {
 	Interp    string // path of the dynamic loader; empty for a static program
 	Libraries []Library

@@ -33,7 +33,7 @@ const (
 
 func isACL(name string) bool { return strings.HasPrefix(name, "system.posix_acl_") }
 
-// aclEntry is what one entry allows.
+// aclEntry is one entry of an ACL.
 type aclEntry struct {
 	tag, permissions uint16
 	id               uint32

@@ -10,7 +10,7 @@ import (
 // will take over the content of files: file.go uses nothing of it but content,
 // contentRun and change.
 
-// kind is what a block was checked to be.
+// kind is the kind that a block was checked for.
 type kind uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 )
 
 // buffer is the newest image of a block. Its fields are guarded by
-// FileSystem.mu; a reader, who holds it shared, changes only kind and the list.
+// FileSystem.mu; a reader, which holds it shared, changes only kind and the list.
 type buffer struct {
 	number uint64
 	data   []byte // never changed once an op has ended, except in place by one that owns it

@@ -11,7 +11,7 @@ import (
 	"loam/fs/ext4/journal"
 )
 
-// transaction is what changed since the last commit.
+// transaction holds the changes since the last commit.
 type transaction struct {
 	number  uint64
 	blocks  map[uint64]*buffer
@@ -95,7 +95,7 @@ func (s *FileSystem) discard(t *transaction) {
 	}
 }
 
-// idle is what commit returns when nothing changed.
+// idle is the result of commit when nothing has changed.
 func (s *FileSystem) idle() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -57,14 +57,14 @@ func (r *recorder) Submit(queue int, rs []*block.Request) {
 	}
 }
 
-// length is how many events there are.
+// length is the number of events.
 func (r *recorder) length() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.events)
 }
 
-// promise is what is durable once a number of events are: a file's content, or that it is gone.
+// promise is a durable state after a number of events: a file's content, or its absence.
 type promise struct {
 	events int
 	files  map[string]string
@@ -165,7 +165,7 @@ func apply(d *memory.Device, events []event) *memory.Device {
 	return copied
 }
 
-// lossy is what a disk may hold of events: all up to the last flush, and behind it any
+// lossy is a state of the disk after a power loss: all up to the last flush, and behind it any
 // sectors of any writes, in any order.
 func lossy(events []event, rnd *rand.Rand) []event {
 	flush := 0
@@ -289,7 +289,7 @@ func trial(t *testing.T, d *memory.Device, want promise, where string, judge boo
 	}
 }
 
-// promised is what is durable once a number of events are.
+// promised lists the promises after a number of durable events.
 func promised(promises []promise, events int) (want promise) {
 	for _, p := range promises {
 		if p.events <= events {

@@ -26,8 +26,8 @@
 // mu guards everything but the cache's table. Reads take it shared, ops
 // exclusively. commitMu is taken before mu by a commit, and held while
 // it waits for the device; mu is not, so that ops go on in the next transaction.
-// The cache's own lock is a leaf. A caller of fsync(2) takes commitMu: whoever gets
-// it first commits for all who wait (group commit).
+// The cache's own lock is a leaf. A caller of fsync(2) takes commitMu. The first
+// of them commits for all that wait (group commit).
 //
 // # Order on the device
 //
@@ -39,7 +39,7 @@
 // # Damage
 //
 // Every block is checked when it is read, by its checksum if there is one and by
-// its structure always. What is wrong gives EUCLEAN (as Linux's EFSCORRUPTED), and
+// its structure always. A wrong structure gives EUCLEAN (as Linux's EFSCORRUPTED), and
 // EIO what cannot be read. A commit that fails makes the file system read-only.
 //
 // Rejected: decoded inodes in memory, as Linux has. They would make stat(2)

@@ -91,7 +91,7 @@ func (n *names) seal(k kind) func([]byte) {
 	return func(b []byte) { sums.SealDirectory(b, o) }
 }
 
-// firstKind is what the first block of the directory is.
+// firstKind is the kind of the first block of the directory.
 func (n *names) firstKind() kind {
 	if n.indexed() {
 		return indexRoot

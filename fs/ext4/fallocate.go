@@ -9,7 +9,7 @@ import (
 // Room set aside and given back, by fallocate(2). What takes long is done in several
 // ops; each leaves a file system without a fault.
 
-// runsAtOnce is how many runs of a file one op changes.
+// runsAtOnce is the maximum number of runs of a file that one op changes.
 const runsAtOnce = 64
 
 // Allocate implements fs.Allocator.

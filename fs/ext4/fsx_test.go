@@ -59,7 +59,7 @@ func oneFile(t *testing.T, args string, steps int) {
 	check(t, d)
 }
 
-// model is what the file is to hold.
+// model is the expected content of the file.
 type model struct {
 	rnd   *rand.Rand
 	b     []byte

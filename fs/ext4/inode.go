@@ -71,7 +71,7 @@ func timeOf(i disk.Inode, f disk.TimeField) fs.Time {
 	return fs.Time(min(seconds, most)*second + int64(rest))
 }
 
-// attr is what stat(2) says of an inode.
+// attr returns the attributes of an inode for stat(2).
 func (s *FileSystem) attr(ino uint32, i disk.Inode) fs.Attr {
 	a := fs.Attr{
 		Inode: uint64(ino), Mode: fs.Mode(i.Mode()), Links: uint32(i.Links()), UID: i.UID(), GID: i.GID(),

@@ -17,7 +17,7 @@ import (
 // and we recover and read what it has in use.
 
 // linuxScript mounts $IMAGE, in a mount namespace that ends with it, copies the tree to $OUT, makes
-// changes below kernel, of which a copy goes to $KERNEL, and copies the image while it is in use.
+// changes below kernel, copies them to $KERNEL, and copies the image while it is in use.
 const linuxScript = `set -e
 mount -t ext4 -o loop "$IMAGE" "$MOUNT"
 cp -a "$MOUNT/." "$OUT/"

@@ -23,7 +23,7 @@ type op struct {
 	content []change           // content to be written when the op has succeeded
 }
 
-// touch is what a block was before the op.
+// touch is the state of a block before the op.
 type touch struct {
 	b      *buffer
 	data   []byte

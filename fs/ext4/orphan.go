@@ -58,7 +58,7 @@ func (o *op) dropOrphan(ino uint32) error {
 	return nil
 }
 
-// unlinked is called in an op when an inode's last name has gone. What is small and not open goes at
+// unlinked is called in an op when an inode's last name has gone. A small file that is not open goes at
 // once. It reports whether reap is to be called after the op.
 func (o *op) unlinked(ino uint32, i disk.Inode) (reap bool, err error) {
 	small := i.Flags()&disk.FlagExtents == 0 && !mapped(i) || i.Flags()&disk.FlagExtents != 0 && disk.Extents(i.Area()).Depth() == 0

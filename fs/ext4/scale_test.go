@@ -53,7 +53,7 @@ func TestScale(t *testing.T) {
 	check(t, d)
 }
 
-// A directory without an index is listed in parts, of which each has the entries that come next.
+// A directory without an index is listed in parts, each with the entries that come next.
 func TestLongListing(t *testing.T) {
 	d := loadImage(t, makeImage(t, "32M", "-O", "^dir_index", "-N", "12000"))
 	s := mount(t, d, ext4.Config{})

@@ -313,7 +313,7 @@ func (t *tree) shrink() error {
 	return nil
 }
 
-// freeData is what remove calls to give the blocks back.
+// freeData frees the blocks; remove calls it.
 func (t *tree) freeData(e disk.Extent) error {
 	t.addSectors(-int64(e.Length))
 	return t.o.free(e.Physical, uint64(e.Length), t.o.s.isMetadata(t.i))

@@ -176,7 +176,7 @@ func attributeHash(name string, value []byte) uint32 {
 func SharedAttributes(b []byte) uint32       { return le.Uint32(b[4:]) }
 func SetSharedAttributes(b []byte, n uint32) { le.PutUint32(b[4:], n) }
 
-// InlineData is what a file with FlagInlineData holds: in the area, and in an attribute.
+// InlineData is the content of a file with FlagInlineData, from the area and from an attribute.
 // Errors: ErrCorrupt.
 func (i Inode) InlineData() ([]byte, error) {
 	all, err := ReadAttributes(i.AttributeArea(), false)

@@ -75,7 +75,7 @@ func (g *Geometry) GroupStart(group uint32) uint64 {
 	return g.FirstData + uint64(group)*uint64(g.BlocksPerGroup)
 }
 
-// GroupBlocks is how many blocks a group has: the last may be short.
+// GroupBlocks is the number of blocks in a group. The last group may be shorter.
 func (g *Geometry) GroupBlocks(group uint32) uint32 {
 	return uint32(min(uint64(g.BlocksPerGroup), g.Blocks-g.GroupStart(group)))
 }
@@ -129,7 +129,7 @@ func (g *Geometry) hasSuper(group uint32) bool {
 	return false
 }
 
-// overhead is how many blocks at the start of a group hold copies of the
+// overhead is the number of blocks at the start of a group that hold copies of the
 // superblock and descriptors.
 func (g *Geometry) overhead(group uint32) uint32 {
 	per := uint32(g.BlockSize / g.DescSize)

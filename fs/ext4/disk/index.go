@@ -41,7 +41,7 @@ func (x Index) Block(i int) uint32 { return le.Uint32(x.b[x.at+8*i+4:]) & 0x0fff
 func (x Index) setCount(n int) { le.PutUint16(x.b[x.at+2:], uint16(n)) }
 func (x Index) tail() int      { return x.at + 8*x.Limit() }
 
-// room is how many entries a block has room for.
+// room is the maximum number of entries in a block.
 func (g *Geometry) room(at int) int {
 	n := (g.BlockSize - at) / 8
 	if g.Sums.metadata {

@@ -42,7 +42,7 @@ func (i Inode) rawBlocks() uint64 {
 	return uint64(le.Uint32(i[0x1c:])) | uint64(le.Uint16(i[0x74:]))<<32
 }
 
-// Sectors is what the file holds, in units of 512 bytes.
+// Sectors is the allocated size of the file, in units of 512 bytes.
 func (i Inode) Sectors(g *Geometry) uint64 {
 	n := i.rawBlocks()
 	if i.Flags()&FlagHugeFile != 0 {
@@ -86,7 +86,7 @@ func (i Inode) SetAttrBlock(b uint64) {
 	le.PutUint16(i[0x76:], uint16(b>>32))
 }
 
-// ExtraIsize is how many bytes of fields follow the first 128, at most what the inode has room for.
+// ExtraIsize is the number of bytes of fields after the first 128, limited to the size of the inode.
 func (i Inode) ExtraIsize() int {
 	if len(i) <= 128 {
 		return 0

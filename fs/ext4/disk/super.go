@@ -110,7 +110,7 @@ func (s Super) Seal() {
 	}
 }
 
-// Geometry is what a checked superblock says and never changes while a file
+// Geometry holds the fields of a checked superblock that never change while a file
 // system is mounted. All derived sizes are nonzero and fit.
 type Geometry struct {
 	BlockSize      int    // bytes: 1 to 64 KiB

@@ -1,10 +1,10 @@
 // Package journal is the journal of ext4 (jbd2), as a pure machine: transactions
 // go in, writes and barriers come out.
 //
-// A [Log] is told what the blocks of a transaction are to become, and answers with
-// the [Step] values that make it so. It knows neither a device nor a clock; whoever
-// has both carries the steps out, in order, and everything before a Flush is
-// durable before anything behind it begins. Tests replay the same steps in every
+// A [Log] receives the new contents of the blocks of a transaction, and returns the
+// [Step] values that write them. It knows neither a device nor a clock. The caller has
+// both and executes the steps in order; everything before a Flush is
+// durable before anything after it begins. Tests replay the same steps in every
 // order that a disk may choose. [Recover] reads a log after a crash and yields the
 // blocks to write.
 //

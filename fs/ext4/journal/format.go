@@ -41,7 +41,7 @@ const (
 	tagLast     = 8
 )
 
-// layout is what the features of a log make of its blocks.
+// layout is the layout of the blocks of a log, which depends on its features.
 type layout struct {
 	blockSize int
 	wide      bool // block numbers of 64 bits

@@ -63,7 +63,7 @@ func (d *storage) recoverAll(t *testing.T, c Config) map[uint64][]byte {
 }
 
 // TestEveryPrefix commits random transactions, and recovers after every prefix of the steps with every subset
-// of a few of the writes behind the last barrier. What is found is what some committed transaction left.
+// of a few of the writes behind the last barrier. The result is the state after some committed transaction.
 func TestEveryPrefix(t *testing.T) {
 	for _, c := range []Config{
 		{BlockSize: blockSize, Length: length, Checksums: true, Wide: true},
@@ -112,7 +112,7 @@ func everyPrefix(t *testing.T, c Config, seed uint64) {
 	}
 }
 
-// randomTransaction changes some blocks, of which one in a few begins with the magic number, and frees one.
+// randomTransaction changes some blocks, and frees one. Some blocks begin with the magic number.
 func randomTransaction(rnd *rand.Rand, freed map[uint64]bool) *Transaction {
 	tx := &Transaction{}
 	used := map[uint64]bool{}

@@ -28,13 +28,13 @@ type Step struct {
 	Data  []byte
 }
 
-// Image is what a block becomes.
+// Image is the new content of a block.
 type Image struct {
 	Block uint64
 	Data  []byte
 }
 
-// Transaction is what becomes durable together.
+// Transaction is a set of changes that become durable together.
 type Transaction struct {
 	Images  []Image
 	Revoked []uint64 // blocks that were freed, or became data
@@ -125,7 +125,7 @@ func (l *Log) Capacity() int {
 // Used is the share of the log that is not checkpointed, in percent.
 func (l *Log) Used() int { return int(uint64(l.used) * 100 / uint64(l.length-l.first)) }
 
-// perBlock is how many tags, and how many revocations, a block holds.
+// perBlock is the number of tags, and of revocations, in a block.
 func (l *Log) perBlock() (tags, revoked int) {
 	size := 4
 	if l.wide {
@@ -134,7 +134,7 @@ func (l *Log) perBlock() (tags, revoked int) {
 	return (l.end() - headSize - 16) / l.tagSize(), (l.end() - revokeHead) / size
 }
 
-// need is how many blocks of the log a transaction takes.
+// need is the number of blocks of the log that a transaction takes.
 func (l *Log) need(t *Transaction) int {
 	tags, revoked := l.perBlock()
 	return len(t.Images) + (len(t.Images)+tags-1)/tags + (len(t.Revoked)+revoked-1)/revoked + 1
