@@ -34,6 +34,12 @@ var folders = []struct {
 	{"/dev/shm", 0o777 | fs.Sticky}, {"/var/log", 0o755}, {"/var/lib", 0o755}, {"/var/cache", 0o755}, {"/opt", 0o755}, {"/srv", 0o755},
 }
 
+// contents is the page cache of all files in memory, once UsePageCache has been called.
+var contents memfs.Source
+
+// UsePageCache moves the contents of files in memory to a page cache, which processes in ring 3 map.
+func UsePageCache(c fs.Contents) { contents.Set(c) }
+
 // newTree builds the tree. Its /proc reads the global process, which is set later.
 func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	root, err := newRoot(p, c)
@@ -98,7 +104,7 @@ func mountPseudo(v *fs.View, about pseudo.Process) error {
 // memory, as for a tmpfs.
 func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 	total, _ := memory()
-	root := memfs.New(memfs.Config{Bytes: int64(total / 2)})
+	root := memfs.New(memfs.Config{Bytes: int64(total / 2), Source: &contents})
 	for _, m := range c.Mounts {
 		if m.Path != "/" {
 			continue
@@ -137,9 +143,9 @@ func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
 		return err
 	}
 	if m.Deferred {
-		return mountFolder(v, tarfs.Deferred(image, memfs.Config{}), m)
+		return mountFolder(v, tarfs.Deferred(image, memfs.Config{Source: &contents}), m)
 	}
-	system, err := tarfs.Load(image, memfs.Config{})
+	system, err := tarfs.Load(image, memfs.Config{Source: &contents})
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ func run(args []string) int {
 		Machine: machine{m}, Started: time.Now(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
+	rt.UsePageCache(s.NewContent)
 	p, err := s.Start(task.Program{Path: args[0], Args: args, Env: os.Environ(), Process: rt.Process()})
 	if err != nil {
 		return refused(args[0], err)
