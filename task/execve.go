@@ -71,6 +71,7 @@ func (p *Process) load(files *posix.Process, dirfd int, path string, args, env [
 		Path: path, Argv: program.Argv, Envp: env, File: program.File, Random: random, Randomise: true,
 		Open:       func(path string) (exec.File, error) { return o.open(linux.AT_FDCWD, path) },
 		StackLimit: p.limits[linux.RLIMIT_STACK].Cur, Machine: p.system.config.Auxiliary,
+		VDSO:     p.system.vdso,
 		Identity: exec.Identity{UID: uint32(c.UID), EUID: uint32(c.UID), GID: uint32(c.GID), EGID: uint32(c.GID)},
 	})
 	if err != nil {

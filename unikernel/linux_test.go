@@ -199,3 +199,11 @@ func TestLinuxProgramCoherent(t *testing.T) {
 		}
 	}
 }
+
+// Processes read clocks by the vDSO, which agree with those of system calls.
+func TestLinuxProgramClocks(t *testing.T) {
+	out, err := linuxCommand(onThisHost(t, "clocks")).CombinedOutput()
+	if err != nil || string(out) != "clocks\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}

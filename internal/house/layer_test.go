@@ -74,7 +74,7 @@ const layers = `
 	# User memory: pages, objects, maps and the page cache. They know no processor.
 	NONE < mem < mem/memtest;
 	mem < mem/cache;
-	NONE < exec/vdso;
+	NONE < exec/vdso; # the kernel writes the clocks into its page
 	NONE < task/signal, task/futex, task/family; # state of processes: pure
 	mem < exec; # programs: ELF, scripts, the initial stack
 	NONE < exec/library; # of the host: which libraries a program needs
@@ -94,9 +94,10 @@ const layers = `
 	NONE < arch/amd64, kernel/frame, kernel/space, kernel/thread, kernel/timekeeper;
 	boot/acpi, arch/amd64, kernel/frame, kernel/space, kernel/thread, kernel/timekeeper < kernel;
 	arch/amd64 < kernel/signal < kernel;
+	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
-	posix/call, exec, mem/cache, arch/amd64, task/signal, task/futex, task/family < task; # processes of Linux programs
+	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family < task; # processes of Linux programs
 	task, kernel/user, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
@@ -165,6 +166,9 @@ const layers = `
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
 	internal/debian/first < test/kvm/first;
 	NONE < test/kvm;
+	NONE < test/processes/micro;
+	internal/debian/first < test/processes/first;
+	internal/debian, unikernel, exec/library < test/processes;
 	NONE < test/pgo, test/pgo/program;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
@@ -197,6 +201,7 @@ var modules = map[string][]string{
 	// Devices of a host, which are not in guests.
 	"internal/debian/first": {"golang.org/x/sys/unix"},
 	"test/kvm/first":        {"golang.org/x/sys/unix"},
+	"test/processes/first":  {"golang.org/x/sys/unix"},
 	"link/afpacket":         {"golang.org/x/sys/unix"},
 	"link/afxdp":            {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
 	"link/filter":           {"github.com/cilium/ebpf"},

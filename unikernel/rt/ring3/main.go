@@ -40,7 +40,7 @@ func run(args []string) int {
 		return statusNotExecutable
 	}
 	s := task.New(task.Config{
-		Machine: machine{m}, Started: time.Now(), CPUs: runtime.NumCPU(),
+		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: m.clock(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
 	rt.UsePageCache(s.NewContent)
