@@ -13,7 +13,7 @@
 //	goroutine_test.go goroutines in a guest begin with a function of this module
 //	prose_test.go     files, functions and links named in the documents exist
 //	english_test.go   comments and documents are plain English; files named in comments exist
-//	outside_test.go   another module can import this one, as the README describes
+//	outside_test.go   another module can import this one, as docs/use/library.md describes
 //
 // tree_test.go finds the packages and files for all of them. Each rule is a function that returns
 // complaints about source text. Each is itself tested on a small text that violates it, because a rule
