@@ -135,7 +135,7 @@ func (s *shell) endServer() {
 		return
 	}
 	pid := strconv.Itoa(s.server.pid)
-	s.run("kill -INT " + pid + "; wait " + pid)
+	s.run("kill -INT -- -" + pid + "; wait " + pid) // the process group, as a terminal does for Ctrl-C
 	s.server = nil
 }
 
