@@ -16,12 +16,13 @@ import (
 
 // shell is a bash process that runs the commands of one document.
 type shell struct {
-	t      *testing.T
-	in     io.Writer
-	out    *bufio.Reader
-	temp   string
-	server *running
-	shown  []string // what a user sees at the terminal: commands with "$ ", and their output
+	t       *testing.T
+	in      io.Writer
+	out     *bufio.Reader
+	temp    string
+	server  *running
+	started int      // number of servers so far
+	shown   []string // what a user sees at the terminal: commands with "$ ", and their output
 }
 
 // running is a server in the background. Its output goes to a file.
@@ -105,7 +106,8 @@ func (s *shell) run(text string) (output string, status int) {
 // start starts a server and waits for its expected output.
 func (s *shell) start(c command) error {
 	s.endServer()
-	file := filepath.Join(s.temp, "server-output")
+	s.started++ // a file for each server: the shell empties it later than this test first reads it
+	file := filepath.Join(s.temp, fmt.Sprint("server-output-", s.started))
 	out, _ := s.run(fmt.Sprintf("%s >%s 2>&1 &\necho pid $!", c.text, file))
 	_, after, _ := strings.Cut(out, "pid ")
 	pid, err := strconv.Atoi(strings.TrimSpace(after))
