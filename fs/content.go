@@ -1,13 +1,13 @@
 package fs
 
-// Content is the content of a regular file in pages that read, write and mmap share, such as those of the page cache
+// Content is the content of a regular file in pages that read, write and mmap share, such as the page cache
 // (mem/cache.File). The file system that owns the file keeps changes of one file apart.
 type Content interface {
-	// ReadAt reads len(p) bytes, which lie before the end.
+	// ReadAt reads len(p) bytes. All of them are before the end.
 	ReadAt(p []byte, offset int64) (int, error)
 	// WriteAt writes, and extends the content if necessary. Errors: ENOMEM, ENOSPC.
 	WriteAt(p []byte, offset int64) (int, error)
-	// Truncate sets the size. What is added are zeros. Errors: ENOMEM, ENOSPC.
+	// Truncate sets the size. Added bytes are zeros. Errors: ENOMEM, ENOSPC.
 	Truncate(size int64) error
 	// Allocated returns the number of pages of 4 KiB that hold content.
 	Allocated() int64

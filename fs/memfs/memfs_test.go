@@ -184,7 +184,7 @@ func TestPageCache(t *testing.T) {
 	})
 }
 
-// A file moves to the page cache when it is opened, with what has been written and what lies below. Its pages are freed
+// A file moves to the page cache when it is opened, with its written pages and its base. Its pages are freed
 // with the file.
 func TestMoveToPageCache(t *testing.T) {
 	source := new(memfs.Source)

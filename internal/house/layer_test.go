@@ -156,12 +156,12 @@ const layers = `
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
 
 	# What runs the tests, and keeps the rules.
-	NONE < internal/house;
+	NONE < internal/house/english < internal/house, internal/house/sample;
 	NONE < internal/netns;
 	NONE < internal/freeport;
 	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
-	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
+	NONE < test/docs, test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
 	internal/debian/first < test/kvm/first;

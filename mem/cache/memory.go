@@ -5,10 +5,10 @@ import (
 	"loam/mem"
 )
 
-// Files in memory: files without a Pager, such as those of a tmpfs. The content of such a file is its base, read-only
+// Files in memory: files without a Pager, such as the files of a tmpfs. The content of such a file is its base, read-only
 // bytes that stay valid (a part of an archive, or none), followed by zeros, with the present pages in front of both.
 //
-//	absent:  the content is that of the base, or zeros; read(2) makes no page
+//	absent:  the content is a page of the base, or zeros; read(2) makes no page
 //	clean:   a copy of the base, made for a mapping; in the ring, since it can be made again
 //	dirty:   the page is the content; accounted for by charge, not in the ring, and kept until it is cut off
 //

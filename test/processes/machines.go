@@ -30,7 +30,7 @@ const memory = "1024M"
 // patience bounds one run of a machine.
 const patience = 10 * time.Minute
 
-// built is what build has made: the root folder with all programs, the loam command, and Linux's files.
+// built holds the paths of everything that build makes: the root folder with all programs, the loam command, and Linux's files.
 type built struct {
 	dir, root, loam, first, kernel, firmware string
 }

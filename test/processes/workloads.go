@@ -14,7 +14,7 @@ import (
 	"loam/exec/library"
 )
 
-// programs are those of this system that workloads need, with their libraries.
+// programs are the programs of this system that the workloads run.
 var programs = []string{"/usr/bin/dash", "/usr/bin/sleep", "/usr/bin/true", "/usr/bin/redis-server", "/usr/bin/redis-benchmark", "/usr/bin/redis-cli"}
 
 // add copies a program of this system, its loader and its libraries into the root folder.

@@ -63,7 +63,7 @@ func pipe(ends *[2]int) error {
 
 func closeFD(fd int) { raw(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
 
-// buffer is what read and write transfer from and to. It is a variable, so that its address does not move with a stack.
+// buffer is the memory from which write and to which read transfers. It is a variable, so that its address does not move with a stack.
 var buffer [64 << 10]byte
 
 func read(fd, n int) (int, error) {

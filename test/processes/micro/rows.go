@@ -144,7 +144,7 @@ func anonymousFaults() (func(int) error, func(), error) {
 			if err != nil {
 				return err
 			}
-			// Without big pages on either side: a fault is what is measured.
+			// Without big pages on either side: a fault of a small page is measured.
 			raw(syscall.SYS_MADVISE, addr, pages*page, syscall.MADV_NOHUGEPAGE)
 			for i := range uintptr(min(pages, n-done)) {
 				*at(addr + i*page) = 1
