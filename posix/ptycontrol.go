@@ -80,6 +80,18 @@ func (s *stream) terminal(request int, arg []byte) Errno {
 	return linux.ENOTTY
 }
 
+// HostTerminal passes any request to the terminal behind a standard stream. It is for Loam itself. Errors: EBADF, ENOTTY.
+func (p *Process) HostTerminal(fd, request int, arg []byte) Errno {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return errno
+	}
+	if s, ok := o.file.(*stream); ok {
+		return s.host.Ioctl(request, arg)
+	}
+	return linux.ENOTTY
+}
+
 func (s *ptySlave) isHung() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,6 +63,8 @@ const (
 	VLNEXT   = 15
 	VEOL2    = 16
 
+	IGNBRK = 0x1
+	BRKINT = 0x2
 	PARMRK = 0x8
 	ISTRIP = 0x20
 	INLCR  = 0x40

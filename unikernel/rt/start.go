@@ -66,6 +66,9 @@ func init() {
 // given is the configuration from the loam command. It is kept for StartMachine and StartProcess.
 var given guest.Config
 
+// WantsTerminal reports whether the first Linux program gets a terminal of its own.
+func WantsTerminal() bool { return given.Terminal }
+
 // StartMachine starts Loam in a virtual machine. The init function of package unikernel/rt/machine calls
 // it, so that only a machine links the drivers.
 func StartMachine(p Platform) {
