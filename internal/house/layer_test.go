@@ -67,7 +67,7 @@ const layers = `
 	stack, DEVICES, usernet/hand < usernet;
 
 	# The virtual file system, the file systems under it, and what judges them.
-	NONE < fs < fs/memfs, fs/pseudo, fs/fstest;
+	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest;
 	fs/memfs < fs/tarfs;
 	NONE < fs/ext4/disk < fs/ext4/journal;
 
@@ -83,7 +83,8 @@ const layers = `
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
 	NONE < posix/bpf; # socket filters
-	stack, DEVICES, fs/memfs, posix/bpf < posix < posix/call < unikernel/rt;
+	abi/linux < posix/terminal; # the line discipline of terminals: pure
+	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
