@@ -17,7 +17,7 @@ import (
 // Magic is f_type of statfs(2).
 const Magic = 0x1cd1
 
-// Numbers of devices (Documentation/admin-guide/devices.txt of Linux). A terminal has the minor number of its file.
+// Numbers of devices. A terminal has the minor number of its file.
 const (
 	Terminal   = 5 // major number of /dev/tty, /dev/console and /dev/ptmx
 	TTY        = 0 // minor numbers

@@ -99,7 +99,7 @@ const layers = `
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
 	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family < task; # processes of Linux programs
-	task, kernel/user, unikernel/rt < unikernel/rt/ring3;
+	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
 	# Drivers know the machine by a contract only, which the kernel keeps.
