@@ -144,7 +144,7 @@ func (p *Process) Fadvise(fd int) Errno {
 }
 
 // Sync implements sync(2).
-func (p *Process) Sync() { p.view.Load().Tree.Sync() }
+func (p *Process) Sync() { p.sight().Tree.Sync() }
 
 // copyPiece is the size of the buffer for copies between files, in bytes.
 const copyPiece = 64 << 10
