@@ -141,13 +141,13 @@ func (d *descriptors) get(fd int) *open {
 	return c.slots[i%chunkSize].Load()
 }
 
-// insert allocates the lowest free descriptor that is not below from, and refers it to o. Errors:
+// insert allocates the lowest free descriptor that is not below from and below most, and refers it to o. Errors:
 // EMFILE; EBADF if o has been closed.
-func (d *descriptors) insert(o *open, from int, cloexec bool) (int, Errno) {
+func (d *descriptors) insert(o *open, from, most int, cloexec bool) (int, Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := d.free(max(from, d.lowest))
-	if i < 0 {
+	if i < 0 || i >= most {
 		return -1, linux.EMFILE
 	}
 	if from <= d.lowest {

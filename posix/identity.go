@@ -13,7 +13,8 @@ import (
 type identity struct {
 	tid  int32
 	set  atomic.Pointer[credential.Set] // replaced as a whole, never modified
-	seen atomic.Pointer[seenView]       // the view for the newest credentials
+	rest func(asleep bool)
+	seen atomic.Pointer[seenView] // the view for the newest credentials
 }
 
 // seenView is the view of the place with the credentials of a task.
@@ -23,9 +24,10 @@ type seenView struct {
 	view fs.View
 }
 
-// SetIdentity gives p, a value of Task, an ID and credentials of its own.
-func (p *Process) SetIdentity(tid int32, c credential.Set) {
-	p.who = &identity{tid: tid}
+// SetIdentity gives p, a value of Task, an ID and credentials of its own. rest is called on the goroutine of the task with
+// true before it waits in a call, and with false afterwards.
+func (p *Process) SetIdentity(tid int32, c credential.Set, rest func(asleep bool)) {
+	p.who = &identity{tid: tid, rest: rest}
 	p.who.set.Store(&c)
 }
 
@@ -73,6 +75,13 @@ func rightsOf(c credential.Capabilities) fs.Rights {
 		}
 	}
 	return r
+}
+
+// asleep reports the beginning and the end of a wait: see SetIdentity.
+func (i *identity) asleep(on bool) {
+	if i != nil {
+		i.rest(on)
+	}
 }
 
 // may reports whether the task has a capability. A Go program has those of its user: see Capabilities.

@@ -54,7 +54,8 @@ type own struct {
 	credentials Credentials
 	streams     [3]*stream // distinct standard streams; opening one again shares the input read ahead
 	mappings    mappings
-	keepCaps    atomic.Int32 // PR_SET_KEEPCAPS; per thread on Linux
+	limits      atomic.Pointer[limits] // nil: none
+	keepCaps    atomic.Int32           // PR_SET_KEEPCAPS; per thread on Linux
 }
 
 // Options configures a Process.
@@ -146,7 +147,7 @@ func (p *Process) install(f file, typeFlags int) (int, Errno) {
 
 // installWith is install with an access mode; flags are as for newOpen. On error, it closes the file.
 func (p *Process) installWith(f file, flags int, cloexec bool) (int, Errno) {
-	fd, errno := p.fds.insert(newOpen(f, flags), 0, cloexec)
+	fd, errno := p.fds.insert(newOpen(f, flags), 0, p.mostFiles(), cloexec)
 	if errno != 0 {
 		f.close()
 	}

@@ -259,6 +259,9 @@ func (p *Process) Truncate(path string, size int64) Errno {
 	case size < 0:
 		return linux.EINVAL
 	}
+	if errno := p.mayExtend(size); errno != 0 {
+		return errno
+	}
 	return toErrno(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}, false))
 }
 

@@ -12,6 +12,7 @@ import (
 	"loam/mem"
 	"loam/mem/cache"
 	"loam/posix"
+	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/futex"
 )
@@ -29,6 +30,8 @@ type Config struct {
 	Clock mem.Page
 	// CPUs is the number of processors, for sched_getaffinity(2).
 	CPUs int
+	// Clock is the clock by which CPU time is measured, in nanoseconds; nil means the time since Started.
+	Clock func() int64
 }
 
 // System is all Linux processes of a machine.
@@ -43,7 +46,9 @@ type System struct {
 	tree      *family.Tree
 	root      *family.Process
 	processes map[family.PID]*Process
+	zombies   map[family.PID]*Process // ended, and not waited for
 	tasks     map[family.PID]*Task
+	forks     uint64 // processes and threads since the start
 	futexes   futex.Table[mem.Location]
 	sleepers  sleepers
 }
@@ -53,7 +58,7 @@ type System struct {
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
-		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, sleepers: sleepers{},
+		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{}, sleepers: sleepers{},
 	}
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
@@ -72,6 +77,8 @@ type Program struct {
 	Args, Env []string
 	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
 	Process *posix.Process
+	// Credentials are those of the new process; nil: those of Process.
+	Credentials *credential.Set
 }
 
 // Start starts a program as a new process. Errors: those of execve(2).
@@ -93,6 +100,7 @@ func (s *System) Start(q Program) (*Process, error) {
 	}
 	s.mu.Lock()
 	s.processes[node.PID] = p
+	s.forks++
 	s.mu.Unlock()
 	go t.loop()
 	return p, nil

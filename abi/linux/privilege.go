@@ -86,3 +86,12 @@ const (
 	CAP_SYS_PTRACE       = 19
 	CAP_SYS_RESOURCE     = 24
 )
+
+// Signals of resource limits and of timers of CPU time.
+//
+// headers: signal.h
+const (
+	SIGVTALRM = 26
+	SIGXCPU   = 24
+	SIGXFSZ   = 25
+)
