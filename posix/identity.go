@@ -60,6 +60,9 @@ func (p *Process) sight() *fs.View {
 	return &s.view
 }
 
+// View returns the file tree as the process sees it. It must not be modified.
+func (p *Process) View() *fs.View { return p.sight() }
+
 // rightsOf converts capabilities to rights on files.
 func rightsOf(c credential.Capabilities) fs.Rights {
 	r := fs.Explicit

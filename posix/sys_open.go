@@ -95,7 +95,11 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 	}
 	f, err := v.Open(at, path, fs.Flags(flags), fs.Mode(mode))
 	if err == linux.ENXIO {
-		if place, err := v.Lookup(at, path, true); err == nil && place.Node.Attr().Mode.Type() == fs.Fifo {
+		place, err := v.Lookup(at, path, true)
+		if n, ok := place.Node.(openNode); ok {
+			return p.openDescribed(n.open, flags)
+		}
+		if err == nil && place.Node.Attr().Mode.Type() == fs.Fifo {
 			return p.openFIFO(place.Node, flags)
 		}
 	}

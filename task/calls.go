@@ -58,6 +58,8 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 		t.unmask()
 	}
 	switch {
+	case errno == 0:
+		t.countTransfer(number, n)
 	case errno == linux.EPIPE:
 		t.pipeSignal(number, a)
 	case errno == linux.EFBIG && t.caller.Process.LimitsFileSize():

@@ -199,6 +199,8 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	child.exe, child.limits = p.exe, p.limits
 	child.dumpable.Store(p.dumpable.Load())
 	child.smallPages.Store(p.smallPages.Load())
+	child.loginUser.Store(p.loginUser.Load())
+	child.killPreference.Store(p.killPreference.Load())
 	var gone chan struct{}
 	if c.flags&linux.CLONE_VFORK != 0 {
 		gone = make(chan struct{})

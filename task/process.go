@@ -2,6 +2,7 @@ package task
 
 import (
 	"sync/atomic"
+	"time"
 
 	"loam/abi/linux"
 	"loam/mem"
@@ -43,7 +44,12 @@ type Process struct {
 	dumpable    atomic.Bool     // PR_SET_DUMPABLE: users other than root may inspect it
 	deathSignal atomic.Int32    // PR_SET_PDEATHSIG; 0: none
 	smallPages  atomic.Bool     // PR_SET_THP_DISABLE
-	exceeded    bool            // its user has more than RLIMIT_NPROC tasks: execve fails
+	loginUser   atomic.Uint32   // of /proc/PID/loginuid
+	started     time.Time
+	lastName    string // of its last thread
+	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
+	killPreference atomic.Int32
+	exceeded       bool // its user has more than RLIMIT_NPROC tasks: execve fails
 }
 
 // addressSpace is memory that processes may share until one of them calls execve (vfork).
@@ -54,7 +60,8 @@ type addressSpace struct {
 }
 
 func newProcess(s *System, node *family.Process) *Process {
-	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{})}
+	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: time.Now()}
+	p.loginUser.Store(noLogin)
 	p.limits = defaultLimits(s.config.Machine.Pages())
 	return p
 }
@@ -146,7 +153,7 @@ func (p *Process) ended() {
 	p.alarm.stop()
 	p.released()
 	delete(s.processes, p.node.PID)
-	p.creds()
+	s.ended.add(p.used())
 	s.zombies[p.node.PID] = p
 	e := s.tree.Exit(p.node, p.status)
 	s.forget(p.node.PID)

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/exec"
@@ -49,6 +50,9 @@ type System struct {
 	zombies   map[family.PID]*Process // ended, and not waited for
 	tasks     map[family.PID]*Task
 	forks     uint64 // processes and threads since the start
+	ended     usage  // of processes that have ended
+	load      load
+	killed    atomic.Int64 // processes ended since memory ran out
 	futexes   futex.Table[mem.Location]
 	sleepers  sleepers
 }

@@ -245,6 +245,7 @@ func (t *Task) exit() {
 // remove takes a task off the lists. The caller holds System.mu.
 func (p *Process) remove(t *Task) {
 	p.creds()
+	p.lastName = p.tasks[0].comm()
 	t.signals.Exit()
 	for i, o := range p.tasks {
 		if o == t {
@@ -273,6 +274,7 @@ func (s *System) killLargest() {
 		}
 	}
 	if largest != nil {
+		s.killed.Add(1)
 		largest.end(int32(linux.SIGKILL))
 	}
 }

@@ -22,6 +22,8 @@ type usage struct {
 	minor, major           atomic.Int64 // page faults
 	voluntary, involuntary atomic.Int64 // context switches: waits, and interrupts in ring 3
 	peak                   atomic.Int64 // resident memory, in pages: see sample
+
+	reads, writes, bytesRead, bytesWritten atomic.Int64 // calls like read(2) and write(2)
 }
 
 // add adds the use by another task or process.
@@ -32,6 +34,10 @@ func (u *usage) add(o *usage) {
 	u.major.Add(o.major.Load())
 	u.voluntary.Add(o.voluntary.Load())
 	u.involuntary.Add(o.involuntary.Load())
+	u.reads.Add(o.reads.Load())
+	u.writes.Add(o.writes.Load())
+	u.bytesRead.Add(o.bytesRead.Load())
+	u.bytesWritten.Add(o.bytesWritten.Load())
 	u.peak.Store(max(u.peak.Load(), o.peak.Load()))
 }
 
@@ -286,3 +292,17 @@ func (t *Task) countFault() {
 }
 
 func pidFrom(n int) family.PID { return family.PID(int32(n)) }
+
+// countTransfer counts a call that reads or writes, for /proc/PID/io.
+func (t *Task) countTransfer(number uint64, n uint64) {
+	calls, bytes := &t.usage.writes, &t.usage.bytesWritten
+	switch number {
+	case linux.SYS_READ, linux.SYS_READV, linux.SYS_PREAD64, linux.SYS_PREADV, linux.SYS_PREADV2:
+		calls, bytes = &t.usage.reads, &t.usage.bytesRead
+	case linux.SYS_WRITE, linux.SYS_WRITEV, linux.SYS_PWRITE64, linux.SYS_PWRITEV, linux.SYS_PWRITEV2:
+	default:
+		return
+	}
+	calls.Add(1)
+	bytes.Add(int64(n))
+}

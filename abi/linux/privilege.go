@@ -63,6 +63,7 @@ const (
 //
 // headers: linux/capability.h
 const (
+	CAP_AUDIT_CONTROL    = 30
 	CAP_AUDIT_WRITE      = 29
 	CAP_CHOWN            = 0
 	CAP_DAC_OVERRIDE     = 1

@@ -83,6 +83,7 @@ const layers = `
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
 	NONE < posix/bpf; # socket filters
+	abi/linux < posix/credential < posix; # user IDs and capabilities
 	stack, DEVICES, fs/memfs, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs < unikernel/rt;
@@ -97,7 +98,8 @@ const layers = `
 	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
-	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family < task; # processes of Linux programs
+	fs, posix/credential < task/procfs; # /proc/PID
+	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 

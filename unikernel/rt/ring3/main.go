@@ -15,6 +15,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/exec"
+	"loam/fs/pseudo"
 	"loam/task"
 	"loam/unikernel/rt"
 )
@@ -44,6 +45,10 @@ func run(args []string) int {
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
 	rt.UsePageCache(s.NewContent)
+	if err := showProcesses(s); err != nil {
+		fmt.Fprintln(os.Stderr, "loam: /proc:", err)
+		return statusNotExecutable
+	}
 	p, err := s.Start(task.Program{Path: args[0], Args: args, Env: os.Environ(), Process: rt.Process()})
 	if err != nil {
 		return refused(args[0], err)
@@ -51,6 +56,7 @@ func run(args []string) int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
 	go s.WriteBack(context.Background())
+	go s.Observe(context.Background())
 	for {
 		select {
 		case n := <-signals:
@@ -59,6 +65,15 @@ func run(args []string) int {
 			return statusOf(p.Status())
 		}
 	}
+}
+
+// showProcesses makes /proc show the processes of a system.
+func showProcesses(s *task.System) error {
+	return rt.MountProc(func(p *pseudo.Process) {
+		p.Writable = true
+		p.Processes = s.Processes(p.MountTables())
+		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used})
+	})
 }
 
 // refused reports that a program cannot be started, and returns the status that a shell would.
