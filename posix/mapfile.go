@@ -13,6 +13,7 @@ type Mapped struct {
 	Handle fs.Handle
 	Flags  fs.Flags // of the descriptor
 	Attr   fs.Attr
+	Device fs.Device // of the file system
 	Path   string
 }
 
@@ -36,7 +37,7 @@ func (p *Process) ForMapping(fd int) (Mapped, Errno) {
 	if err != nil {
 		return Mapped{}, toErrno(err)
 	}
-	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Path: p.pathOf(f)}, 0
+	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Device: f.Place().Device(), Path: p.pathOf(f)}, 0
 }
 
 // OpenExecutable opens a file for execve(2), relative to a directory descriptor or AT_FDCWD. With an empty path it is
@@ -64,5 +65,5 @@ func (p *Process) OpenExecutable(dirfd int, path string) (Mapped, Errno) {
 	if err != nil {
 		return Mapped{}, toErrno(err)
 	}
-	return Mapped{Node: f.Place().Node, Place: f.Place(), Handle: handle, Attr: a, Path: p.pathOf(f)}, 0
+	return Mapped{Node: f.Place().Node, Place: f.Place(), Handle: handle, Attr: a, Device: f.Place().Device(), Path: p.pathOf(f)}, 0
 }

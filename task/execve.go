@@ -272,6 +272,7 @@ func (t *Task) become(i *image) {
 		p.deathSignal.Store(0)
 	}
 	t.sample()
+	t.faultsBefore = t.usage.minor.Load()
 	s.mu.Lock()
 	t.caller.Process = files.Task(t.interrupt)
 	t.caller.Process.SetIdentity(int32(p.node.PID), i.creds, t.rest)

@@ -57,6 +57,8 @@ type Figures struct {
 
 // MachineFiles returns the files of /proc that show processes and memory, by path.
 func (s *System) MachineFiles(f Figures) map[string]func() string {
+	before, busy := f.Busy(), f.Busy // time that was used before the system began does not count
+	f.Busy = func() time.Duration { return busy() - before }
 	return map[string]func() string{
 		"stat":    func() string { return s.procStat(f) },
 		"uptime":  func() string { return s.procUptime(f) },

@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/credential"
+	"loam/task/family"
 	"loam/task/procfs"
 )
 
@@ -34,8 +35,13 @@ func (w shownRoot) Stat(tid int) (procfs.Stat, bool) {
 // Owner implements procfs.Process.
 func (w shownRoot) Owner() (uid, gid uint32, dumpable bool) { return 0, 0, true }
 
-// MayInspect implements procfs.Process. Nobody may.
-func (w shownRoot) MayInspect(fs.Caller) bool { return false }
+// MayInspect implements procfs.Process.
+func (w shownRoot) MayInspect(c fs.Caller) bool {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	t := w.s.tasks[family.PID(c.TID)]
+	return t != nil && t.creds().Has(linux.CAP_SYS_PTRACE)
+}
 
 // Arguments implements procfs.Process, as the other methods below: there is nothing to see.
 func (w shownRoot) Arguments() []byte { return nil }

@@ -30,17 +30,18 @@ type Task struct {
 	closed    bool        // thread is closed; guarded by System.mu
 	dismissed atomic.Bool // the task has to end, since another thread calls execve
 
-	clearID   uint64 // address of the word that is cleared at the end (set_tid_address(2))
-	robust    uint64 // address of the list of robust futexes
-	altStack  linux.SigStack
-	again     restart
-	usage     usage
-	started   time.Time
-	since     int64       // clockNow when time was last charged
-	sleeps    atomic.Bool // it waits in a call
-	traits    traits
-	leaving   bool // the thread has ended itself (exit(2))
-	suspended bool // the mask of signals is that of a wait
+	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
+	robust       uint64 // address of the list of robust futexes
+	altStack     linux.SigStack
+	again        restart
+	usage        usage
+	started      time.Time
+	since        int64       // clockNow when time was last charged
+	faultsBefore int64       // faults before the last execve
+	sleeps       atomic.Bool // it waits in a call
+	traits       traits
+	leaving      bool // the thread has ended itself (exit(2))
+	suspended    bool // the mask of signals is that of a wait
 }
 
 // restart is a call that ended with EINTR.

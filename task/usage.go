@@ -104,9 +104,12 @@ func (t *Task) rest(asleep bool) {
 	t.sleeps.Store(false)
 }
 
-// sample records the peak of resident memory. The pages of files are not counted.
+// sample records the peak of resident memory: the private pages or, if these are more, the faults of the program. A page of
+// a file counts only if it was mapped by a fault of its own.
 func (t *Task) sample() {
-	if n := int64(t.memory().Usage().Private >> mem.PageShift); n > t.usage.peak.Load() {
+	n := int64(t.memory().Usage().Private >> mem.PageShift)
+	n = max(n, t.usage.minor.Load()-t.faultsBefore)
+	if n > t.usage.peak.Load() {
 		t.usage.peak.Store(n)
 	}
 }
