@@ -29,6 +29,7 @@ type runFlags struct {
 	volumes  []string
 	root     string
 	folder   string
+	user     string
 	net      string
 	loopback bool
 	ips      []string
@@ -47,6 +48,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside a copy of `DIR|FILE.tar[.gz]`, which is its root folder")
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
 }
 
 // Default memory of a virtual machine, for programs and for tests, which need more.
@@ -105,6 +107,7 @@ type runOptions struct {
 	volumes  []volume
 	root     string // folder or archive; "": none
 	folder   string // working folder; "": the default
+	user     string // of a Linux program, USER[:GROUP]; "": root
 	net      network
 	env      []string // "KEY=VALUE"
 	pcap     string   // "": none
@@ -147,7 +150,7 @@ const (
 
 // options checks the flags and converts them to runOptions.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, user: f.user, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:
@@ -171,6 +174,9 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	}
 	if o.folder != "" && !path.IsAbs(o.folder) {
 		return nil, &usageError{fmt.Sprintf("-w %s is not an absolute path", o.folder), "write -w /DIR"}
+	}
+	if user, group, both := strings.Cut(o.user, ":"); o.user != "" && (user == "" || both && group == "") {
+		return nil, &usageError{fmt.Sprintf("-u %s names no user", o.user), "write -u USER or -u USER:GROUP, with names or numbers"}
 	}
 	for _, kv := range f.env {
 		if key, _, ok := strings.Cut(kv, "="); !ok || key == "" {

@@ -116,6 +116,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		KeepRoot: o.keepRoot,
 		Root:     o.root,
 		Folder:   o.folder,
+		User:     o.user,
 		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Emulator: choice.Emulator},
 		Args:     o.args,
 		Env:      o.env,

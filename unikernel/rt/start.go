@@ -66,6 +66,9 @@ func init() {
 // given is the configuration from the loam command. It is kept for StartMachine and StartProcess.
 var given guest.Config
 
+// User returns the user of a Linux program, as USER[:GROUP]; empty means root.
+func User() string { return given.User }
+
 // StartMachine starts Loam in a virtual machine. The init function of package unikernel/rt/machine calls
 // it, so that only a machine links the drivers.
 func StartMachine(p Platform) {

@@ -16,6 +16,7 @@ import (
 	"loam/abi/linux"
 	"loam/exec"
 	"loam/fs/pseudo"
+	"loam/posix/credential"
 	"loam/task"
 	"loam/unikernel/rt"
 )
@@ -49,7 +50,12 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "loam: /proc:", err)
 		return statusNotExecutable
 	}
-	p, err := s.Start(task.Program{Path: args[0], Args: args, Env: os.Environ(), Process: rt.Process()})
+	u, err := credential.Find(rt.User(), readFile)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "loam: -u", rt.User()+":", err)
+		return statusNotExecutable
+	}
+	p, err := s.Start(task.Program{Path: args[0], Args: args, Env: u.Environment(os.Environ()), Process: rt.Process(), Credentials: &u.Set})
 	if err != nil {
 		return refused(args[0], err)
 	}
