@@ -67,6 +67,7 @@ func TestMain(m *testing.M) {
 		Args:    os.Args[2:],
 		Volumes: testVolume(),
 		Root:    os.Getenv(withFiles),
+		User:    os.Getenv(asUser),
 
 		KeepRoot: os.Getenv(withRoot) != "",
 		Network:  Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
@@ -80,6 +81,9 @@ func TestMain(m *testing.M) {
 
 // withRoot names the variable that keeps a program, and QEMU, root.
 const withRoot = "LOAM_TEST_ROOT"
+
+// asUser names the variable with the user of a Linux program.
+const asUser = "LOAM_TEST_USER"
 
 // withFiles names the variable with the root folder of a Linux program.
 const withFiles = "LOAM_TEST_FILES"

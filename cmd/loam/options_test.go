@@ -46,6 +46,7 @@ func TestRunOptions(t *testing.T) {
 		want runOptions
 	}{
 		{".", runOptions{program: "."}},
+		{"-u www-data:adm --root d /bin/sh", runOptions{program: "/bin/sh", root: "d", user: "www-data:adm"}},
 		{"./server -- -v --x=y", runOptions{program: "./server", args: []string{"-v", "--x=y"}}},
 		{"example.org/cmd/x@v1.2.3", runOptions{program: "example.org/cmd/x@v1.2.3"}},
 		{"-p 8080:80 main.go", runOptions{program: "main.go", publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
@@ -120,6 +121,8 @@ func TestRunRefuses(t *testing.T) {
 		{"--platform vm -m lots .", `-m lots is no size`},
 		{"-m lots .", `-m lots is no size`},
 		{"-v missing:/x .", `-v missing:/x: no such file or directory`},
+		{"-u :adm .", `-u :adm names no user`},
+		{"-u www-data: .", `-u www-data: names no user`},
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
 		{"-v .:/ .", `-v ".:/" is no folder or file, or would be the root`},
 		{"-v .:/a -v testdata:/a/ .", "-v .:/a and -v testdata:/a/ take the same place"},

@@ -36,6 +36,7 @@ type Config struct {
 	Links    []Link
 	Mounts   []Mount
 	Folder   string // working folder at the start; empty: /
+	User     string // of a Linux program, USER[:GROUP]; empty: root
 	Machine  bool   // the guest is a virtual machine
 
 	Disks []string // kinds of a virtual machine's disks, in order: DiskVirtio and so on
@@ -155,6 +156,9 @@ func (c Config) Encode() string {
 	}
 	if c.Folder != "" {
 		fmt.Fprintf(&b, "host folder=%s\n", escape(c.Folder))
+	}
+	if c.User != "" {
+		fmt.Fprintf(&b, "host user=%s\n", escape(c.User))
 	}
 	for _, m := range c.Mounts {
 		fmt.Fprintf(&b, "mount archive=%d path=%s", m.Archive, escape(m.Path))
@@ -282,6 +286,8 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.Disks = strings.Split(value, ",")
 	case "host folder":
 		c.Folder, err = unescape(value)
+	case "host user":
+		c.User, err = unescape(value)
 	case "mount archive":
 		m.Archive, err = strconv.Atoi(value)
 	case "mount path":

@@ -15,6 +15,8 @@ import (
 
 	"loam/abi/linux"
 	"loam/exec"
+	"loam/fs/pseudo"
+	"loam/posix/credential"
 	"loam/task"
 	"loam/unikernel/rt"
 )
@@ -40,14 +42,22 @@ func run(args []string) int {
 		return statusNotExecutable
 	}
 	s := task.New(task.Config{
-		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: m.clock(), CPUs: runtime.NumCPU(),
+		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, ClockPage: m.clock(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
 	rt.UsePageCache(s.NewContent)
-	q := task.Program{Path: args[0], Args: args, Env: os.Environ(), Process: rt.Process()}
+	if err := showProcesses(s); err != nil {
+		fmt.Fprintln(os.Stderr, "loam: /proc:", err)
+		return statusNotExecutable
+	}
+	u, err := credential.Find(rt.User(), readFile)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "loam: -u", rt.User()+":", err)
+		return statusNotExecutable
+	}
+	q := task.Program{Path: args[0], Args: args, Env: u.Environment(os.Environ()), Process: rt.Process(), Credentials: &u.Set}
 	var c *console
 	if rt.WantsTerminal() {
-		var err error
 		if c, err = newConsole(rt.Process()); err != nil {
 			fmt.Fprintf(os.Stderr, "loam: there is no terminal for the program: %v: use -t=false\n", err)
 			return statusNotExecutable
@@ -59,6 +69,7 @@ func run(args []string) int {
 		return refused(args[0], err)
 	}
 	go s.WriteBack(context.Background())
+	go s.Observe(context.Background())
 	if c != nil {
 		c.start()
 	}
@@ -86,6 +97,15 @@ func attend(p *task.Process, c *console) int32 {
 			return p.Status()
 		}
 	}
+}
+
+// showProcesses makes /proc show the processes of a system.
+func showProcesses(s *task.System) error {
+	return rt.MountProc(func(p *pseudo.Process) {
+		p.Writable = true
+		p.Processes = s.Processes(p.MountTables())
+		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used})
+	})
 }
 
 // refused reports that a program cannot be started, and returns the status that a shell would.
