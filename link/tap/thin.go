@@ -17,8 +17,8 @@ import (
 
 // Thin implements link.Thinner. A TUN interface has no filters.
 //
-// While a filter is attached, the kernel remembers where its program is in memory, and reads it again
-// when another descriptor is attached to the interface. Only this process may do that then.
+// The kernel remembers where the program is in the memory of this process, for further descriptors of
+// the interface. IFF_NOFILTER makes a descriptor ignore that, and Close removes the filter.
 func (d *Device) Thin(t link.Thinning) error {
 	fd := d.ends[0].file
 	var err error

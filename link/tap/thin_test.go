@@ -5,8 +5,10 @@ package tap_test
 import (
 	"net/netip"
 	"slices"
+	"syscall"
 	"testing"
 
+	"loam/internal/netns"
 	"loam/link"
 	"loam/link/linktest"
 	"loam/link/tap"
@@ -100,5 +102,32 @@ func TestThinRefused(t *testing.T) {
 	d := openTap(t, tap.Config{Medium: link.IP}, "")
 	if err := d.Thin(link.Thinning{Kinds: link.KindSYN}); err == nil {
 		t.Error("a TUN interface has no filters, but Thin succeeds")
+	}
+}
+
+// A persistent interface that another process has left with a filter, because it was killed, can be
+// opened, and delivers all frames.
+func TestThinLeftBehind(t *testing.T) {
+	needTun(t)
+	files, info, err := tap.OpenFiles(tap.Config{Persist: true})
+	must(t, err)
+	defer netns.IP(t, "link", "delete", info.Name)
+	must(t, syscall.SetNonblock(int(files[0].Fd()), true))
+	thin := tap.ThinAndLeave(int(files[0].Fd()), link.Thinning{Kinds: link.KindARP, Shift: 31})
+	must(t, thin)
+	must(t, files[0].Close())
+	d := openTap(t, tap.Config{Name: info.Name}, "")
+	kernel := packetSocket(t, d.Info())
+	defer kernel.Close()
+	for _, c := range linktest.Kinds() {
+		if c.Kind != link.KindARP {
+			continue
+		}
+		f := link.NewFrame(len(c.Frame))
+		copy(f.Bytes(), c.Frame)
+		if n, err := kernel.Queues()[0].Send([]*link.Frame{f}); n != 1 || err != nil {
+			t.Fatalf("Send = %d, %v", n, err)
+		}
+		link.FreeAll(recv(t, d, 1, func(f *link.Frame) bool { return string(f.Bytes()) == string(c.Frame) }))
 	}
 }
