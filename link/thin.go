@@ -20,6 +20,7 @@ const (
 	KindFragment                   // fragments of IPv4 packets
 	KindEcho                       // ICMP echo requests
 	KindARP                        // ARP requests
+	KindUDP                        // UDP datagrams, except fragments
 
 	NumKinds = iota
 )
@@ -27,6 +28,8 @@ const (
 // Thinning says which frames a device drops.
 type Thinning struct {
 	Kinds Kinds // 0: none
+	// Port is the destination port of the UDP datagrams that are dropped. Others are all delivered.
+	Port uint16
 	// Shift is the share of these frames that is delivered: one in 1<<Shift, chosen at random. At most 31.
 	Shift uint8
 	// Known are IPv4 senders whose frames are all delivered, at most MaxKnown. For ARP, the sender is the
@@ -67,10 +70,17 @@ func KindOf(b []byte) (kind Kinds, sender netip.Addr) {
 			kind = KindSYN
 		case protocol == wire.ProtoICMP && len(b) > transport && wire.ICMPv4Type(b[transport]) == wire.ICMPv4Echo:
 			kind = KindEcho
+		case protocol == wire.ProtoUDP && len(b) >= transport+wire.UDPLen:
+			kind = KindUDP
 		}
 	}
 	if kind != 0 {
 		sender, _ = netip.AddrFromSlice(b[source : source+4])
 	}
 	return kind, sender
+}
+
+// UDPPort returns the destination port of a frame of kind KindUDP.
+func UDPPort(b []byte) uint16 {
+	return binary.BigEndian.Uint16(b[wire.EthernetLen+int(b[wire.EthernetLen]&0xf)*4+2:])
 }

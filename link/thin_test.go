@@ -17,6 +17,9 @@ func TestKindOf(t *testing.T) {
 		if want := (netip.Addr{}); kind == 0 && sender != want || kind != 0 && sender != linktest.Sender {
 			t.Errorf("%s: from %v", c.Name, sender)
 		}
+		if c.Kind == link.KindUDP && (link.UDPPort(c.Frame) == linktest.Port) == (c.Name == "datagram to another port") {
+			t.Errorf("%s: port %d", c.Name, link.UDPPort(c.Frame))
+		}
 		for n := range c.Frame { // truncated frames
 			link.KindOf(c.Frame[:n])
 		}

@@ -130,7 +130,7 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		done:        make(chan struct{}),
 		ended:       make(chan struct{}),
 	}
-	if info.Medium == link.Ethernet {
+	if info.Medium == link.Ethernet && !c.AcceptAny {
 		ifc.thinner, _ = dev.(link.Thinner)
 	}
 	ifc.neighbours.Store(&map[netip.Addr]*neighbour{})

@@ -9,6 +9,7 @@ import (
 
 	"loam/link"
 	"loam/stack/tcp"
+	"loam/wire"
 )
 
 // Floods from forged addresses, thinned out by the device.
@@ -36,33 +37,51 @@ type census struct {
 	began  tcp.Time
 	frames int
 	kinds  [link.NumKinds]int
-	sender netip.Addr // candidate for the sender of more than half of the frames
-	votes  int        // its majority, as in the algorithm of Boyer and Moore
+	sender vote[netip.Addr]
+	port   vote[uint16] // destination port of UDP datagrams
 }
 
-// add counts a frame.
-func (c *census) add(kind link.Kinds, sender netip.Addr) {
-	c.frames++
-	c.kinds[bits.TrailingZeros8(uint8(kind))]++
+// vote finds the value that occurs in more than half of all cases, by the algorithm of Boyer
+// and Moore.
+type vote[T comparable] struct {
+	value T   // the candidate
+	lead  int // at most how often it has occurred more than all other values together
+}
+
+func (v *vote[T]) add(value T) {
 	switch {
-	case sender == c.sender:
-		c.votes++
-	case c.votes == 0:
-		c.sender, c.votes = sender, 1
+	case value == v.value:
+		v.lead++
+	case v.lead == 0:
+		v.value, v.lead = value, 1
 	default:
-		c.votes--
+		v.lead--
 	}
 }
 
-// flood returns the kinds that make up a flood, at the end of a census that took span.
+// add counts a frame.
+func (c *census) add(kind link.Kinds, sender netip.Addr, frame []byte) {
+	c.frames++
+	c.kinds[bits.TrailingZeros8(uint8(kind))]++
+	c.sender.add(sender)
+	if kind == link.KindUDP {
+		c.port.add(link.UDPPort(frame))
+	}
+}
+
+// flood returns the kinds that make up a flood, at the end of a census that took span. UDP
+// datagrams do if most of them have the same destination port.
 func (c *census) flood(span tcp.Time) (kinds link.Kinds) {
-	if span > censusSpan || c.votes > censusFrames/4 {
+	if span > censusSpan || c.sender.lead > censusFrames/4 {
 		return 0
 	}
 	for i, n := range c.kinds {
 		if n > censusFrames/8 {
 			kinds |= 1 << i
 		}
+	}
+	if c.port.lead < censusFrames/16 {
+		kinds &^= link.KindUDP
 	}
 	return kinds
 }
@@ -83,9 +102,10 @@ func (r *receiver) countKinds(frames []*link.Frame) {
 		if r.census.frames == 0 {
 			r.census.began = r.ifc.stack.now()
 		}
-		if r.census.add(kind, sender); r.census.frames == censusFrames {
+		if r.census.add(kind, sender, f.Bytes()); r.census.frames == censusFrames {
 			if kinds := r.census.flood(r.ifc.stack.now() - r.census.began); kinds != 0 {
-				r.ifc.post(func(l *ifaceLoop) { l.thin(kinds) })
+				port := r.census.port.value
+				r.ifc.post(func(l *ifaceLoop) { l.thin(kinds, port) })
 			}
 			r.census = census{}
 		}
@@ -95,10 +115,17 @@ func (r *receiver) countKinds(frames []*link.Frame) {
 	}
 }
 
-// thin makes the device thin out further kinds.
-func (l *ifaceLoop) thin(kinds link.Kinds) {
+// thin makes the device thin out further kinds. port is the destination port of a flood of
+// UDP datagrams, which is left alone if a program or the DHCP client uses the port.
+func (l *ifaceLoop) thin(kinds link.Kinds, port uint16) {
+	if kinds&link.KindUDP != 0 && (port == dhcpClientPort || l.stack.ports.used(wire.ProtoUDP, port)) {
+		kinds &^= link.KindUDP
+	}
 	if l.flood.unable || kinds&^l.flood.kinds == 0 {
 		return
+	}
+	if kinds&link.KindUDP != 0 {
+		l.flood.port = port
 	}
 	l.stack.tally.count(EthFloods)
 	l.flood.kinds |= kinds
@@ -108,6 +135,7 @@ func (l *ifaceLoop) thin(kinds link.Kinds) {
 // floodState is what the loop of an interface knows about floods.
 type floodState struct {
 	kinds  link.Kinds // being thinned out
+	port   uint16     // of link.KindUDP
 	review tcp.Time   // when to check whether the flood goes on
 	unable bool       // the device has refused
 }
@@ -129,12 +157,15 @@ func (l *ifaceLoop) advanceThinning() {
 	if l.delivered.Load() < thinLeast {
 		l.flood.kinds = 0
 	}
+	if l.stack.ports.used(wire.ProtoUDP, l.flood.port) {
+		l.flood.kinds &^= link.KindUDP
+	}
 	l.applyThinning()
 }
 
 // applyThinning passes the state to the device.
 func (l *ifaceLoop) applyThinning() {
-	t := link.Thinning{Kinds: l.flood.kinds, Shift: thinShift, Known: l.stack.peers.list()}
+	t := link.Thinning{Kinds: l.flood.kinds, Port: l.flood.port, Shift: thinShift, Known: l.stack.peers.list()}
 	if err := l.thinner.Thin(t); err != nil {
 		l.flood = floodState{unable: true}
 	}

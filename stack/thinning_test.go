@@ -167,6 +167,34 @@ func TestKnownPeersAreNotThinnedOut(t *testing.T) {
 	})
 }
 
+// A flood of datagrams is thinned out only at a port that nobody uses.
+func TestDatagramsAreThinnedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFlooded(t)
+		defer w.close()
+		at := netip.AddrPortFrom(netip.IPv4Unspecified(), linktest.Port)
+		c, err := w.stack.ListenUDP(at, UDPOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.send(link.KindUDP, censusFrames+lone, 100)
+		w.want("a program uses the port")
+		c.Close()
+		w.send(link.KindUDP, censusFrames+lone, 100)
+		w.want("nobody uses the port", link.KindUDP)
+		if port := w.device.asked[0].Port; port != linktest.Port {
+			t.Errorf("the port is %d, want %d", port, linktest.Port)
+		}
+		if c, err = w.stack.ListenUDP(at, UDPOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		w.send(link.KindUDP, censusFrames+lone, 100)
+		time.Sleep(thinFor)
+		w.want("a program uses it again", link.KindUDP, 0)
+	})
+}
+
 func TestDeviceRefusesToThin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFlooded(t)

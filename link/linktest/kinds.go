@@ -17,6 +17,9 @@ type KindCase struct {
 // Sender is the sender of the frames of Kinds.
 var Sender = netip.AddrFrom4([4]byte{10, 9, 0, 200})
 
+// Port is the destination port of most UDP datagrams of Kinds. One has another.
+const Port = 9
+
 // Kinds returns frames of all kinds, and frames that resemble them and are of no kind.
 func Kinds() []KindCase {
 	segment := func(flags wire.TCPFlags) []byte {
@@ -31,6 +34,11 @@ func Kinds() []KindCase {
 		return b
 	}
 	datagram := make([]byte, 16)
+	h := wire.UDP{SrcPort: 1, DstPort: Port, PayloadLen: 8}
+	h.Put(datagram)
+	elsewhere := make([]byte, 16)
+	h.DstPort++
+	h.Put(elsewhere)
 	return []KindCase{
 		{"SYN", link.KindSYN, packet(wire.IPv4{Protocol: wire.ProtoTCP}, segment(wire.SYN))},
 		{"SYN with ECN", link.KindSYN, packet(wire.IPv4{Protocol: wire.ProtoTCP}, segment(wire.SYN|wire.ECE|wire.CWR))},
@@ -40,8 +48,9 @@ func Kinds() []KindCase {
 		{"echo reply", 0, packet(wire.IPv4{Protocol: wire.ProtoICMP}, icmp(wire.ICMPv4EchoReply))},
 		{"first fragment", link.KindFragment, packet(wire.IPv4{Protocol: wire.ProtoUDP, MoreFragment: true}, datagram)},
 		{"last fragment", link.KindFragment, packet(wire.IPv4{Protocol: wire.ProtoTCP, FragOffset: 1480}, datagram)},
-		{"not to be fragmented", 0, packet(wire.IPv4{Protocol: wire.ProtoUDP, DontFragment: true}, datagram)},
-		{"datagram", 0, packet(wire.IPv4{Protocol: wire.ProtoUDP}, datagram)},
+		{"datagram not to be fragmented", link.KindUDP, packet(wire.IPv4{Protocol: wire.ProtoUDP, DontFragment: true}, datagram)},
+		{"datagram to another port", link.KindUDP, packet(wire.IPv4{Protocol: wire.ProtoUDP}, elsewhere)},
+		{"datagram", link.KindUDP, packet(wire.IPv4{Protocol: wire.ProtoUDP}, datagram)},
 		{"ARP request", link.KindARP, arp(wire.ARPRequest)},
 		{"ARP reply", 0, arp(wire.ARPReply)},
 		{"IPv6", 0, append(ethernet(wire.TypeIPv6), make([]byte, 60)...)},

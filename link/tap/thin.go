@@ -57,11 +57,12 @@ const (
 	arpSender   = wire.EthernetLen + 14
 	tcpFlags    = wire.EthernetLen + 13 // behind X, the length of the IPv4 header
 	icmpType    = wire.EthernetLen      // behind X
+	udpPort     = wire.EthernetLen + 2  // behind X
 	randomValue = 0xfffff000 + 56       // SKF_AD_OFF + SKF_AD_RANDOM
 	fragment    = 0x3fff                // the offset, and "more fragments"
 )
 
-// thinner returns the program. It agrees with link.KindOf.
+// thinner returns the program. It agrees with link.KindOf, and with the port of the thinning.
 //
 //	find the kind; pass frames of other kinds
 //	A = sender
@@ -84,7 +85,11 @@ func thinner(t link.Thinning) []syscall.SockFilter {
 	p.add(syscall.BPF_LDX|syscall.BPF_B|syscall.BPF_MSH, wire.EthernetLen)
 	p.load(syscall.BPF_B|syscall.BPF_ABS, ipv4Proto)
 	p.jump(syscall.BPF_JEQ, uint32(wire.ProtoTCP), kind(link.KindSYN, "tcp"), "")
+	p.jump(syscall.BPF_JEQ, uint32(wire.ProtoUDP), kind(link.KindUDP, "udp"), "")
 	p.jump(syscall.BPF_JEQ, uint32(wire.ProtoICMP), kind(link.KindEcho, "icmp"), "pass")
+	p.at("udp")
+	p.load(syscall.BPF_H|syscall.BPF_IND, udpPort)
+	p.jump(syscall.BPF_JEQ, uint32(t.Port), "ip", "pass")
 	p.at("icmp")
 	p.load(syscall.BPF_B|syscall.BPF_IND, icmpType)
 	p.jump(syscall.BPF_JEQ, uint32(wire.ICMPv4Echo), "ip", "pass")
