@@ -63,7 +63,7 @@ type Stream struct {
 	Rate     pace.Rate   // zero value: as fast as possible
 	Spacing  pace.Spacing
 	Count    uint64 // number of frames; 0: unlimited
-	// Flows is the number of flows: the UDP or TCP source port cycles over this many values. Each flow has its own
+	// Flows is the number of flows: the UDP, TCP or SCTP source port cycles over this many values. Each flow has its own
 	// sequence numbers, up to sink.MaxFlows on each queue; further flows share them. 0 means 1.
 	Flows int
 	Seed  uint64 // seeds the template's random fields and the random spacing

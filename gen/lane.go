@@ -127,6 +127,7 @@ func (l *lane) write(slot []byte) int {
 	if l.tagged {
 		numbers := &l.next[l.flow%sink.MaxFlows]
 		measure.Tag{Run: l.run, Stream: l.ids[l.flow], Sequence: *numbers, Sent: l.sent}.Put(l.filler.Body(slot))
+		l.filler.Seal(slot)
 		*numbers++
 		if l.flow++; l.flow == len(l.ids) {
 			l.flow = 0

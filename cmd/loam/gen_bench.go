@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"loam/gen"
 	"loam/gen/bench"
 	"loam/gen/frame"
 	"loam/gen/guard"
@@ -101,7 +102,7 @@ func (f *genBenchFlags) run(cmd *cobra.Command) error {
 	if f.queues > 1 {
 		queues = append(queues, f.queues)
 	}
-	all, err := bench.Methods(f.dev, s, next, f.methods, queues)
+	all, err := bench.Methods(gen.Config{Interface: f.dev, Streams: []gen.Stream{s}, NextHop: next}, f.methods, queues)
 	if err != nil {
 		return &usageError{err.Error(), "see loam gen bench --help"}
 	}
