@@ -224,8 +224,8 @@ func (p *player) report() gen.Report {
 	r := gen.Report{Queues: 1, Elapsed: time.Duration(p.ended - p.began), Counters: p.Sender.Counters(), LinkFrames: gen.UnknownLink}
 	r.Total = p.total
 	r.Total.SetRates(p.total.Frames, p.total.Bytes, r.Elapsed+p.rest)
-	s := gen.StreamReport{Flow: r.Total, Asked: p.Rate.String(), Gaps: p.spread.Gaps(), Missed: p.clock.Missed()}
-	s.Name = "capture"
+	s := gen.StreamReport{Flow: r.Total, Gaps: p.spread.Gaps(), Missed: p.clock.Missed()}
+	s.Name, s.Asked = "capture", p.Rate.String()
 	if p.Speed > 0 {
 		s.Asked, s.Missed = "as captured", 0
 	} else {

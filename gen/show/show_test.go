@@ -30,8 +30,8 @@ var (
 	sent = gen.Report{
 		Method: "ring", Interface: "eth0", Queues: 1, Elapsed: 10 * time.Second, LinkFrames: 100002,
 		Streams: []gen.StreamReport{{
-			Flow:  gen.Flow{Name: "voice", Frames: 100000, Bytes: 6400000, PPS: 10000, L2Bits: 5.12e6, L1Bits: 6.72e6},
-			Asked: "10kpps", Error: 0.00012, Gaps: pace.Gaps{Count: 99999, Mean: 100 * time.Microsecond, Max: 2 * time.Millisecond},
+			Flow:  gen.Flow{Name: "voice", Frames: 100000, Bytes: 6400000, PPS: 10000, L2Bits: 5.12e6, L1Bits: 6.72e6, Asked: "10kpps"},
+			Error: 0.00012, Gaps: pace.Gaps{Count: 99999, Mean: 100 * time.Microsecond, Max: 2 * time.Millisecond},
 			Missed: 3 * time.Millisecond,
 		}},
 		Total:    gen.Flow{Frames: 100000, Bytes: 6400000, PPS: 10000, L2Bits: 5.12e6, L1Bits: 6.72e6},
