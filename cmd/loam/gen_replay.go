@@ -186,7 +186,7 @@ func (f *replayFlags) remark(w io.Writer, name string, c *replay.Config, v *repl
 func (f *replayFlags) look(c *replay.Config, name string) (v replay.Survey, err error) {
 	s, err := c.Open()
 	if err == nil {
-		v, err = replay.Look(s)
+		v, err = replay.Look(s, &c.Rewrite)
 	}
 	if err != nil {
 		return v, &usageError{name + ": " + err.Error(), "give a pcap or pcapng file of Ethernet frames"}
@@ -198,8 +198,8 @@ func (f *replayFlags) look(c *replay.Config, name string) (v replay.Survey, err 
 	if c.Speed == 0 {
 		pps = c.Rate.FramesPerSecond(c.MeanSize)
 	}
-	if v.Public.IsValid() && !f.public {
-		return v, genError(guard.Check(v.Public.String(), pps), false)
+	if v.Public != "" && !f.public {
+		return v, genError(guard.Check(v.Public, pps), false)
 	}
 	return v, nil
 }
