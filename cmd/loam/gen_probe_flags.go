@@ -220,7 +220,7 @@ func (f *probeFlags) from(o *session.Options) (err error) {
 		}
 	}
 	if f.dstMAC != "" {
-		if c.NextHopMAC, err = parseMAC("--dst-mac", f.dstMAC); err != nil {
+		if c.NextHopMAC, err = parseMAC(f.dstMAC); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ count, as a file in YAML says:
       scale: 50%        # of the streams' rates
 
 What stands in a template, a size and a rate is as for "loam gen". Further words:
-spacing of a stream, batch, next-hop, qdisc, plain, leave-checksum, patience, public, seed, and bare of a stream. What is not known is
+spacing of a stream, batch, float, next-hop, qdisc, plain, leave-checksum, patience, public, seed, and bare of a stream. What is not known is
 refused, with its line.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -59,6 +59,7 @@ refused, with its line.`,
 			if err != nil {
 				return err
 			}
+			p.Control = view.control
 			return view.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) {
 				r, err := sendAndReceive(ctx, p.Config, p.RX, keep, v)
 				return r, inFileTerms(err)
@@ -68,6 +69,7 @@ refused, with its line.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&keep, "keep-privileges", false, "stay root after set-up")
 	view.register(cmd)
+	view.registerControl(cmd)
 	return cmd
 }
 

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"net/netip"
@@ -40,7 +39,7 @@ func (p Ports) len() int { return int(p.Last) - int(p.First) + 1 }
 func ParseAddressMap(s string) (m AddressMap, err error) {
 	from, to, ok := strings.Cut(s, "=")
 	if !ok {
-		return m, errors.New("it has no =")
+		return m, fmt.Errorf("%s has no =", s)
 	}
 	if m.From, err = parsePrefix(from); err != nil {
 		return m, err
@@ -50,7 +49,7 @@ func ParseAddressMap(s string) (m AddressMap, err error) {
 	}
 	switch {
 	case m.From.Addr().Is4() != m.To.Addr().Is4():
-		return m, errors.New("one side is IPv4, the other IPv6")
+		return m, fmt.Errorf("%s: one side is IPv4, the other IPv6", s)
 	case m.To.Bits() > m.From.Bits():
 		return m, fmt.Errorf("%v has no room for the addresses of %v", m.To, m.From)
 	}
@@ -72,7 +71,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 func ParsePortMap(s string) (m PortMap, err error) {
 	from, to, ok := strings.Cut(s, "=")
 	if !ok {
-		return m, errors.New("it has no =")
+		return m, fmt.Errorf("%s has no =", s)
 	}
 	if m.From, err = parsePorts(from); err != nil {
 		return m, err
