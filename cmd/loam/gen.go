@@ -53,6 +53,11 @@ Sizes count the frame check sequence: 64 is the smallest frame of Ethernet. Rate
 are in frames (pps), in bits of frames (bps), of the wire (bpsL1), or a share of the
 line (%).
 
+tcpdump on this interface does not see frames that xdp and tc send, nor those of packet and
+ring without --qdisc: capture at the far end.
+
+The rate can be changed while frames are sent: by keys with --tui, by HTTP with --control.
+
 More than 1000 frames a second to public addresses need --public. Once everything
 is open, root's privileges are given up. However the command ends, the interface
 is as it was.`,

@@ -26,6 +26,7 @@ question can make one up.
 
   loam gen probe 10.0.0.0/16 --allow-private
   loam gen probe 10.0.0.0/16 --allow-private --tcp 22,80,443 --rate 10k -O csv -o open.csv
+  loam gen probe 192.168.1.0/24 --allow-private --arp
   loam gen probe --targets resolvers.txt --udp 53 --payload dns --resume run.state -o answers.json
 
 Without --rate it goes as fast as nothing is lost on this machine, to public
@@ -35,7 +36,9 @@ private, reserved or for documentation are left out unless they are allowed.
 With --resume FILE a run that is interrupted, by Ctrl-C or by the power, goes on
 when it is started again in the same way.
 
-The targets have to lie behind one router. Answers arrive through memory that is
+The targets have to lie behind one router, or all on the link of one interface. On a link
+each neighbour is asked for its Ethernet address first, and only those that have one are
+asked further; --arp asks nothing else. Answers arrive through memory that is
 shared with the kernel (--method tc, xdp or ring). With tc and xdp the kernel does not
 see the answers while the run lasts: echo replies with the identifier of the run, TCP or
 UDP to the source ports, and errors about either. A port that is open is not left half
@@ -96,7 +99,7 @@ func (f *probeFlags) interrupted(ctx context.Context, errs io.Writer, sum probe.
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		how, status = "the time is over", nil
 	}
-	if f.resume != "" {
+	if f.session.StateFile != "" {
 		fmt.Fprintf(errs, "loam: %s; the same command goes on\n", how)
 	} else {
 		fmt.Fprintf(errs, "loam: %s; with --resume FILE a run can go on\n", how)
