@@ -80,7 +80,7 @@ func (f *probeFlags) run(cmd *cobra.Command, args []string) error {
 	if errors.As(err, &refusal) {
 		return &usageError{refusal.Wrong, refusal.Do}
 	}
-	if !f.quiet && sum.Asked > 0 {
+	if !f.quiet && sum.Asked+sum.Absent > 0 {
 		fmt.Fprint(errs, sum.Text())
 	}
 	err = errors.Join(err, writeMetadata(metadata, sum))
