@@ -29,25 +29,23 @@ func newGenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen --dev IF --dst IP",
 		Short: "Send packets, at the speed of the machine, and see what arrives",
-		Long: `Gen sends frames by the method and at the rate that it is told, and says what
-left: each second a line, at the end a table with the rate that was held and the
-spread of the gaps between frames.
+		Long: `Gen sends frames by a method and at a rate. It prints a line each second, and at the end a
+table with the rate that was reached and the spread of the gaps between frames.
 
   loam gen --dev eth0 --dst 10.0.0.2 --rate 1Mpps --size 64 --time 10s
   loam gen --dev eth0 --dst 10.0.0.0/24 --method xdp --rate max --queues 4
   loam gen --dev eth0 --template 'eth; vlan id=7; ip6 dst=2001:db8::2; tcp flags=S dport=80' --vary ip6.src=2001:db8:1::/64
 
-Frames carry a tag with a number and the time, by which "loam gen sink", or --rx
-in one process with the sender, tells what was lost, doubled or put out of order,
-and how long it took.
+Frames carry a tag with a sequence number and the time. "loam gen sink" at the other end, or
+--rx in the same process, counts lost, duplicated and reordered frames, and measures latency.
 
-Methods, from what any program does down to what the driver does:
+Methods, from the sockets of any program down to the driver:
 
 ` + methodList() + `
-What is not given is found out: the source addresses are those of the interface,
-the next hop is asked for. Fields change from frame to frame with --vary, which
-takes 1024-2047, 1024+7, 53,123,443, 10.0.0.0/8, random or random:RANGE, and
-every field that a template has: eth.dst, vlan.id, ip.src, ip.ttl, udp.dport ...
+By default, frames have the source addresses of the interface, and the next hop is resolved by
+ARP or Neighbor Discovery. --vary makes a field change from frame to frame. It takes 1024-2047,
+1024+7, 53,123,443, 10.0.0.0/8, random or random:RANGE, for every field of a template: eth.dst,
+vlan.id, ip.src, ip.ttl, udp.dport ...
 
 Sizes count the frame check sequence: 64 is the smallest frame of Ethernet. Rates
 are in frames (pps), in bits of frames (bps), of the wire (bpsL1), or a share of the
@@ -58,9 +56,8 @@ ring without --qdisc: capture at the far end.
 
 The rate can be changed while frames are sent: by keys with --tui, by HTTP with --control.
 
-More than 1000 frames a second to public addresses need --public. Once everything
-is open, root's privileges are given up. However the command ends, the interface
-is as it was.`,
+More than 1000 frames a second to public addresses need --public. The command drops root's
+privileges after set-up. However it ends, the interface is unchanged afterwards.`,
 		Args:             knownCommand,
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) { endBySecondSignal(cmd.Context()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -326,7 +323,7 @@ func refused(c method.Counters) error {
 	return fmt.Errorf("%d frames were refused: they are longer than the interface takes, or make no sense to the kernel", c.Refused)
 }
 
-// endsAfter rejects a --time that is not positive. otherwise is what the command does without --time.
+// endsAfter rejects a --time that is not positive. otherwise describes the command without --time.
 func endsAfter(flags *pflag.FlagSet, d time.Duration, otherwise string) error {
 	if d > 0 || d == 0 && !flags.Changed("time") {
 		return nil

@@ -35,16 +35,16 @@ func newGenBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench --dev IF --dst IP",
 		Short: "Measure every way to send beside one another",
-		Long: `Bench sends the same frame by every method, as fast as it goes, and prints what
-arrived: of a veth by the counter of its peer, in whatever namespace that is, else
-by the interface's own. The methods take turns, in several rounds; the median
-counts, and its least and most are told.
+		Long: `Bench sends the same frame by every method, as fast as possible, and prints the rates at
+which frames arrived. For a veth it reads the counter of the peer, in any namespace, and
+otherwise the counter of the interface. The methods take turns in several rounds. The
+table has the median, the minimum and the maximum.
 
-What a veth's figures say depends on its peer, whose work is done on the sender's
-processor: a peer that drops early shows more of the sender. The method tap is
-measured on an interface of its own, which goes away with it.
+The figures of a veth depend on its peer, because the peer's work is done on the sender's
+processor. A peer that drops early shows more of the sender. The method tap is measured on
+an interface of its own, which the command removes.
 
-Privileges are kept to the end, since each method is opened in its turn.`,
+The command keeps its privileges, because each method is opened in its turn.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

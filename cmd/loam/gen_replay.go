@@ -36,8 +36,8 @@ func newGenReplay() *cobra.Command {
 		Use:   "replay FILE.pcapng --dev IF",
 		Short: "Send what was captured",
 		Long: `Replay sends the frames of a pcap or pcapng file, which may be compressed by gzip,
-as they are: with the gaps that they had, or at a rate. The file - is standard input,
-which is read to its end first, as other pipes are.
+unchanged: with their original gaps, or at a rate. The file - is standard input. A pipe is read
+to its end first.
 
   loam gen replay all.pcapng --dev eth0
   loam gen replay all.pcapng --dev eth0 --rate 100kpps --loops 10
@@ -47,9 +47,9 @@ which is read to its end first, as other pipes are.
 With --map and --map-port a connection of the capture becomes many: each loop has its own
 addresses and ports, in both directions, and the checksums fit.
 
-Frames that were captured in part are sent as far as they are there, and of a file
-that ends within a frame all before that; both is told. Frames that are longer than
-the interface takes are refused and counted.`,
+Frames that were captured in part are sent as captured. If a file ends within a frame, all frames
+before it are sent. The command reports both. Frames that are too long for the interface are
+refused and counted.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{fmt.Sprintf("one file is wanted, and %d are given", len(args)), "say loam gen replay FILE.pcapng --dev IF"}

@@ -26,20 +26,20 @@ func newGenRFC2544() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rfc2544 --tx IF --rx IF",
 		Short: "Test a device between two interfaces: throughput, latency, loss, back-to-back",
-		Long: `Rfc2544 runs the tests of RFC 2544 against a device that stands between two
-interfaces of this machine: a bridge, a router, a cable. For each size of frames it
+		Long: `Rfc2544 runs the tests of RFC 2544 against a device that connects two interfaces of
+this machine: a bridge, a router, a cable. For each size of frames it
 searches for the highest rate without loss (section 26.1), measures the latency at
 that rate (26.2), the loss at parts of the highest rate (26.3), and the longest
 burst without loss (26.4, RFC 9004).
 
 Frames are UDP from 198.18.0.1 to 198.19.0.1, the addresses of RFC 2544, and go to
-the Ethernet address of --rx, as through a bridge. Through a router say --dst: the
-next hop is asked for, or given by --dst-mac.
+the Ethernet address of --rx, as through a bridge. For a router, give --dst: the next
+hop is resolved, or given by --dst-mac.
 
 The RFC asks for trials of 60 seconds and 20 repetitions: --trial 60s --repeats 20.
-The report says what was done. Where our own sender or receiver was too slow, the
-report says that too. Privileges are kept to the end, since each trial opens its
-sockets anew.`,
+The report contains these parameters, and every trial in which this machine's own sender
+or receiver was too slow. The command keeps its privileges, because each trial opens its
+sockets again.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -55,7 +55,7 @@ sockets anew.`,
 	flags.IntSliceVar(&f.options.Sizes, "sizes", rfc2544.Sizes, "sizes of frames, FCS included")
 	flags.StringSliceVar(&f.options.Tests, "tests", rfc2544.Tests, "which tests")
 	flags.DurationVar(&f.options.Trial, "trial", rfc2544.DefaultTrial, "how long a trial is")
-	flags.DurationVar(&f.options.Settle, "settle", rfc2544.DefaultSettle, "how long the device has to empty itself after a trial")
+	flags.DurationVar(&f.options.Settle, "settle", rfc2544.DefaultSettle, "time for the device to empty its queues after a trial")
 	flags.Float64Var(&f.options.Top, "top", 0, "the highest rate to try, in frames a second (default: what this machine sends)")
 	flags.Float64Var(&f.options.Resolution, "resolution", rfc2544.DefaultResolution, "how near to find the throughput, as a part of the highest rate")
 	flags.IntVar(&f.options.Repeats, "repeats", rfc2544.DefaultRepeats, "how often to measure latency and bursts")

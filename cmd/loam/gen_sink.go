@@ -31,25 +31,25 @@ func newGenSink() *cobra.Command {
 	var f sinkFlags
 	cmd := &cobra.Command{
 		Use:   "sink --dev IF",
-		Short: "Receive what loam gen sends, and tell what became of it",
-		Long: `Sink is the other end of "loam gen": it counts the frames that carry a tag, and
-tells for each flow what was lost, came twice or out of order, and how long it
-took. Latency is from the sender's clock to this machine's, so it means something
-between machines whose clocks agree, and on one machine.
+		Short: "Receive the frames of loam gen, and report loss and latency",
+		Long: `Sink is the other end of "loam gen". It counts frames with a tag, and reports for each flow how
+many were lost, duplicated or reordered, and the latency. Latency is measured between the sender's
+clock and this machine's: it is meaningful on one machine, or if the two clocks agree.
 
-With --reflect tagged UDP is sent back, and "loam gen --rx" on the interface that
-it was sent by tells the time there and back, by one clock.
+With --reflect, tagged UDP is sent back. "loam gen --rx" on the sending interface then measures the
+round-trip time by one clock.
 
-A flow has three numbers: the stream, the sender's queue, the flow. Frames that
-were lost after the last one that arrived are not known here: the sender's count
-tells. Each run of a sender has a number of its own, so several may send to one sink. The kernel and others on the machine go on receiving as before, but with xdp and
-tc: these take away all IP that may carry a tag, which ARP and ICMPv6 do not, and count
-nothing else. tc leaves frames of a VLAN, and several that come as one, to the kernel,
-and says how many.
+A flow has three numbers: the stream, the sender's queue, the flow. Sink does not know of frames
+that were lost after the last arrival: compare with the sender's count. Each run of a sender has
+a number of its own, so several senders may use one sink.
 
-With --device-time the latency ends when the device saw the frame, and not when the
-kernel did, if the device has a clock. It is switched on for all frames, and off at the
-end, for which privileges are kept; a command that is killed leaves it on.`,
+With ring and packet, the kernel and other programs still receive the frames. xdp and tc take all
+IP packets that may carry a tag away from them, and count nothing else; ARP and ICMPv6 stay. tc
+leaves VLAN frames and merged frames to the kernel, and reports their number.
+
+With --device-time, latency ends at the hardware timestamp of the frame, if the device has a clock.
+The command enables timestamps for all frames and disables them at the end, for which it keeps its
+privileges. A command that is killed leaves them enabled.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.receiver.Interface == "" {
@@ -67,7 +67,7 @@ end, for which privileges are kept; a command that is killed leaves it on.`,
 	flags.StringVar(&f.method, "method", "ring", "how to receive: ring, packet, xdp or tc")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time` (default: with Ctrl-C)")
 	flags.BoolVar(&f.receiver.Promiscuous, "promiscuous", false, "take frames to any address, as long as the command runs")
-	flags.BoolVar(&f.reflect, "reflect", false, "send tagged UDP back, for the time there and back: see loam gen --rx")
+	flags.BoolVar(&f.reflect, "reflect", false, "send tagged UDP back, to measure round trips: see loam gen --rx")
 	flags.BoolVar(&f.receiver.DeviceTime, "device-time", false, "take the device's times of frames, where it has a clock (methods ring and packet)")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)

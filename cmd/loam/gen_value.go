@@ -59,8 +59,8 @@ func (l *list[T]) String() string { return "" }
 // Type implements pflag.Value.
 func (l *list[T]) Type() string { return "string" }
 
-// parsedFlag registers a flag that is parsed into an option. The option must already have the default, of which text
-// is the form that users write.
+// parsedFlag registers a flag that is parsed into an option. The option must already have the default. text is the
+// default as users write it.
 func parsedFlag[T any](flags *pflag.FlagSet, to *T, parse func(string) (T, error), name, text, usage string) {
 	flags.Var(&value[T]{to, parse, text}, name, usage)
 }

@@ -34,7 +34,7 @@ type Program struct {
 	vary    []varying
 	lens    []lengthField
 	sums    []sum // from the inside out
-	crcs    []crc // likewise
+	crcs    []crc // from the inside out
 	aligned int   // offset of the layer whose length is a multiple of align; 0: there is none
 	align   int
 	payload int // offset of the payload

@@ -319,7 +319,7 @@ func TestSpacings(t *testing.T) {
 	}
 }
 
-// A change of the rate neither adds nor skips a frame: the slot that has begun goes on at the new rate.
+// A change of the rate neither adds nor skips a frame: the time slot of the next frame continues at the new rate.
 func TestChangeKeepsTheSlot(t *testing.T) {
 	c := NewClock(Rate{PerSecond: 10}, 64, 0)
 	if n := c.Permits(0); n != 1 {

@@ -132,7 +132,7 @@ func shiftLeft(x uint64, n int) (hi, lo uint64) {
 	return bits.Mul64(x, 1<<n)
 }
 
-// lowBits returns 128 bits of which the lowest n are set.
+// lowBits returns 128 bits with the lowest n set.
 func lowBits(n int) (hi, lo uint64) {
 	if n >= 64 {
 		return 1<<(n-64) - 1, 1<<64 - 1

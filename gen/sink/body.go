@@ -157,7 +157,7 @@ func (w *walker) udp() bool {
 	return err == nil
 }
 
-// sctp parses the common header, and that of the first chunk if it is DATA (RFC 9260 section 3).
+// sctp parses the common header, and the header of a DATA chunk behind it (RFC 9260 section 3).
 func (w *walker) sctp() bool {
 	const data = 0
 	if !w.skip(sctpLen) {

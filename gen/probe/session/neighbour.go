@@ -12,10 +12,10 @@ import (
 	"loam/wire"
 )
 
-// Targets on the same link each have an Ethernet address of their own. A first run asks for all of them. The run
-// itself then asks only those that have answered.
+// Targets on the same link each have an Ethernet address of their own. A first run asks for these addresses. The run
+// itself then probes only targets that have answered.
 
-// askNeighbours returns the Ethernet addresses of the targets that have one.
+// askNeighbours returns the Ethernet addresses of all targets that have answered.
 func (o *Options) askNeighbours(ctx context.Context, c *probe.Config) (map[netip.Addr]wire.MAC, error) {
 	first := *c
 	first.Kind, first.Ports, first.Payload, first.LocalPorts = probe.Neighbour, nil, nil, probe.Ports{}
