@@ -199,17 +199,17 @@ func (s screen) below(width, height int) (lines []string) {
 	lines = append(lines, wrap(width, "latency: least "+Span(l.Min), "median "+Span(l.P50), "99 % "+Span(l.P99),
 		"99.9 % "+Span(l.P999), "most "+Span(l.Max), "jitter "+Span(c.Jitter))...)
 	for _, more := range [][]string{recent(width, &r.Recent.Latency), {"  " + spark(&l)}} {
-		if len(lines)+len(more)+len(foot)+leastAbove <= height && utf8.RuneCountInString(more[0]) <= width {
+		if len(more) > 0 && len(lines)+len(more)+len(foot)+leastAbove <= height && utf8.RuneCountInString(more[0]) <= width {
 			lines = append(lines, more...)
 		}
 	}
 	return append(lines, foot...)
 }
 
-// recent returns the latencies since the previous state.
+// recent returns the latencies since the previous state, or nothing if there are none.
 func recent(width int, l *sink.Latency) []string {
 	if l.Count == 0 {
-		return []string{""}
+		return nil
 	}
 	return wrap(width, "this second: median "+Span(l.P50), "99 % "+Span(l.P99), "99.9 % "+Span(l.P999), "most "+Span(l.Max))
 }
