@@ -149,11 +149,11 @@ const layers = `
 	gen/method, gen/measure < gen/sink;
 	gen/nexthop, gen/pace, gen/sink, gen/guard < gen < gen/show < gen/bench;
 	gen < gen/plan, gen/replay;
-	gen/show < gen/rfc2544;
+	gen/show < gen/rfc2544, gen/control;
 
 	# The tool.
 	NONE < internal/machine;
-	unikernel/cost, internal/machine, gen/bench, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
+	unikernel/cost, internal/machine, gen/bench, gen/control, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
 
 	# Programs that know nothing of Loam.
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
