@@ -30,7 +30,7 @@ var likeOurs = []struct{ ours, theirs string }{
 	{"pcap", "af_pcap"}, {"packet", "af_packet"}, {"xdp", "af_xdp"},
 }
 
-// others returns the generators that are installed, and the aims for Loam's methods beside them.
+// others returns the generators that are installed, and the aims for Loam's methods compared with them.
 func others(near, dst string) (all []bench.Contestant, wanted []aim) {
 	source := strings.TrimSuffix(dst, "2") + "1"
 	const next, least = "02:00:00:00:00:99", 1.0
