@@ -183,6 +183,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 		share |= posix.SharePlace
 	}
 	child.posix = p.posix.Fork(int32(node.PID), share)
+	child.posix.SetSender(child.sendTimer)
 	child.space.Store(space)
 	child.path, child.limits = p.path, p.limits
 	var gone chan struct{}

@@ -96,6 +96,7 @@ func (p *Process) load(files *posix.Process, dirfd int, path string, args, env [
 // first makes the first task of a process that another program starts.
 func (p *Process) first(q Program) (*Task, error) {
 	files := q.Process.Fork(int32(p.node.PID), 0)
+	files.SetSender(p.sendTimer)
 	i, err := p.load(files, linux.AT_FDCWD, q.Path, q.Args, q.Env)
 	if err != nil {
 		files.CloseAll()

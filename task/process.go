@@ -132,6 +132,7 @@ func (p *Process) released() {
 func (p *Process) ended() {
 	s := p.system
 	p.alarm.stop()
+	p.posix.DropTimers()
 	p.released()
 	delete(s.processes, p.node.PID)
 	e := s.tree.Exit(p.node, p.status)
