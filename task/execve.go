@@ -137,6 +137,7 @@ func (p *Process) first(q Program) (*Task, error) {
 			return nil, errno
 		}
 	}
+	files.SetSender(p.sendTimer)
 	creds := q.Credentials
 	if creds == nil {
 		creds = q.Process.Identity()
