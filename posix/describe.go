@@ -5,7 +5,7 @@ import (
 	"loam/fs"
 )
 
-// What other processes see of a process's descriptors and place (proc(5)).
+// Descriptions of a process's descriptors and place for other processes (proc(5)).
 
 // Description describes the file of a descriptor.
 type Description struct {

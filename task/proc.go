@@ -96,14 +96,14 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		TerminalGroup: -1, State: 'Z', ExitSignal: linux.SIGCHLD, Threads: len(p.tasks), Limits: p.limits,
 		Credentials: *p.creds(), KillPreference: int(p.killPreference.Load()), LoginUser: p.loginUser.Load(),
 		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Name: p.lastName, Affinity: s.allCPUs(),
-		Started: p.started.Sub(s.config.Started),
+		Started: p.started,
 	}
 	w.signals(&r, t)
 	w.use(&r, t)
 	if t != nil {
 		r.Credentials, r.Name, r.State = *t.creds(), t.comm(), t.state()
 		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.nice, t.traits.policy, t.traits.priority, s.affinityOf(t)
-		r.Started = t.started.Sub(s.config.Started)
+		r.Started = t.started
 	}
 	s.mu.Unlock()
 	if t != nil {

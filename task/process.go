@@ -45,8 +45,8 @@ type Process struct {
 	deathSignal atomic.Int32    // PR_SET_PDEATHSIG; 0: none
 	smallPages  atomic.Bool     // PR_SET_THP_DISABLE
 	loginUser   atomic.Uint32   // of /proc/PID/loginuid
-	started     time.Time
-	lastName    string // of its last thread
+	started     time.Duration   // since the start of the machine
+	lastName    string          // of its last thread
 	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
 	killPreference atomic.Int32
 	exceeded       bool // its user has more than RLIMIT_NPROC tasks: execve fails
@@ -60,7 +60,7 @@ type addressSpace struct {
 }
 
 func newProcess(s *System, node *family.Process) *Process {
-	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: time.Now()}
+	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: s.monotonic()}
 	p.loginUser.Store(noLogin)
 	p.limits = defaultLimits(s.config.Machine.Pages())
 	return p

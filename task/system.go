@@ -31,8 +31,8 @@ type Config struct {
 	Clock mem.Page
 	// CPUs is the number of processors, for sched_getaffinity(2).
 	CPUs int
-	// Clock is the clock by which CPU time is measured, in nanoseconds; nil means the time since Started.
-	Clock func() int64
+	// CPUClock is the clock by which CPU time is measured, in nanoseconds; nil: Monotonic.
+	CPUClock func() int64
 }
 
 // System is all Linux processes of a machine.
@@ -81,7 +81,7 @@ type Program struct {
 	Args, Env []string
 	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
 	Process *posix.Process
-	// Credentials are those of the new process; nil: those of Process.
+	// Credentials are the credentials of the new process; nil: the ones in Process.
 	Credentials *credential.Set
 }
 

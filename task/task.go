@@ -35,10 +35,10 @@ type Task struct {
 	altStack     linux.SigStack
 	again        restart
 	usage        usage
-	started      time.Time
-	since        int64       // clockNow when time was last charged
-	faultsBefore int64       // faults before the last execve
-	sleeps       atomic.Bool // it waits in a call
+	started      time.Duration // since the start of the machine
+	since        int64         // clockNow when time was last charged
+	faultsBefore int64         // faults before the last execve
+	sleeps       atomic.Bool   // it waits in a call
 	traits       traits
 	leaving      bool // the thread has ended itself (exit(2))
 	suspended    bool // the mask of signals is that of a wait
@@ -57,7 +57,7 @@ func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, 
 	t.caller = call.Caller{Process: files.Task(t.interrupt), Memory: memory{t}}
 	t.caller.Process.SetIdentity(int32(id), *creds, t.rest)
 	t.since = p.system.clockNow()
-	t.started = time.Now()
+	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
 	return t

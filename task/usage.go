@@ -65,10 +65,10 @@ const rusageSize = 144
 
 // clockNow returns the clock by which CPU time is measured, in nanoseconds.
 func (s *System) clockNow() int64 {
-	if s.config.Clock != nil {
-		return s.config.Clock()
+	if s.config.CPUClock != nil {
+		return s.config.CPUClock()
 	}
-	return int64(time.Since(s.config.Started))
+	return int64(s.monotonic())
 }
 
 // charge adds the time since the last call to a counter.
@@ -165,7 +165,7 @@ func times(t *Task, a call.Args) (uint64, linux.Errno) {
 			binary.LittleEndian.PutUint64(b[8*i:], uint64(v/int64(tick)))
 		}
 	})
-	return uint64(time.Since(s.config.Started) / tick), errno
+	return uint64(s.monotonic() / tick), errno
 }
 
 // cpuClock returns the time of a clock of CPU time: of the caller, or of a process or thread whose number the clock ID

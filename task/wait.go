@@ -58,7 +58,7 @@ func (t *Task) waitFor(of family.Selector, w family.Wanted, poll bool) (family.R
 	}
 }
 
-// reap returns the resources that a reported child has used. Those of one that has ended are added to the process's own
+// reap returns the resources that a reported child has used. The resources of an ended child are added to the process's own
 // children. The caller holds System.mu.
 func (p *Process) reap(r family.Report, keep bool) *usage {
 	used, s := &usage{}, p.system
@@ -78,7 +78,7 @@ func (p *Process) reap(r family.Report, keep bool) *usage {
 	return used
 }
 
-// forget removes the record of a process that nobody can wait for. The caller holds System.mu.
+// forget removes the record of a process that is not waited for any more. The caller holds System.mu.
 func (s *System) forget(pid family.PID) {
 	if s.tree.Find(pid) == nil {
 		delete(s.zombies, pid)

@@ -1,6 +1,6 @@
 package linux
 
-// Flags of clone(2) and clone3(2) beside those in process.go, resources, scheduling policies, and operations of prctl(2).
+// Further flags of clone(2) and clone3(2), resources, scheduling policies, and operations of prctl(2).
 //
 // headers: sched.h linux/sched.h sys/prctl.h sys/resource.h sys/time.h
 const (
