@@ -133,6 +133,8 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0
 	case *epoll:
 		return "anon_inode:[eventpoll]", 0
+	case *processFD:
+		return "anon_inode:[pidfd]", 0
 	case *eventFD:
 		return "anon_inode:[eventfd]", 0
 	case *timerFD:

@@ -184,11 +184,13 @@ func capget(t *Task, a call.Args) (uint64, linux.Errno) {
 		s := t.process.system
 		s.mu.Lock()
 		of := s.tasks[family.PID(h.PID)]
+		if of != nil {
+			c = of.creds()
+		}
 		s.mu.Unlock()
 		if of == nil {
 			return 0, linux.ESRCH
 		}
-		c = of.creds()
 	}
 	var b [linux.SizeofCapData]byte
 	linux.CapData{Effective: uint64(c.Effective), Permitted: uint64(c.Permitted), Inheritable: uint64(c.Inheritable)}.Put(b[:])

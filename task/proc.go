@@ -320,7 +320,7 @@ func (w shownProcess) Descriptor(fd int) (procfs.Descriptor, bool) {
 		return procfs.Descriptor{}, false
 	}
 	d, ok := w.p.files().Describe(fd)
-	return procfs.Descriptor{Name: d.Name, Place: d.Place, Flags: d.Flags, Offset: d.Offset, Inode: d.Inode, Mount: 1}, ok
+	return procfs.Descriptor{Name: d.Name, Place: d.Place, Flags: d.Flags, Offset: d.Offset, Inode: d.Inode, Mount: 1, Extra: d.Extra}, ok
 }
 
 // Link implements procfs.Process.

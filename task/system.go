@@ -88,7 +88,7 @@ type Program struct {
 // Start starts a program as a new process. Errors: those of execve(2).
 func (s *System) Start(q Program) (*Process, error) {
 	s.mu.Lock()
-	node, err := s.tree.Fork(s.root)
+	node, err := s.tree.Fork(s.root, false)
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err

@@ -90,6 +90,7 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 	const any = -1
 	options := number(a.A4)
 	of := family.Selector(number(a.A2))
+	unready := false // a non-blocking pidfd: EAGAIN instead of a wait
 	switch number(a.A1) {
 	case linux.P_ALL:
 		of = any
@@ -102,6 +103,15 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, linux.EINVAL
 		}
 		of = -of
+	case linux.P_PIDFD:
+		p, nonblocking, errno := t.watched(a.A2)
+		if errno != 0 {
+			return 0, errno
+		}
+		of = family.Selector(p.node.PID)
+		if unready = nonblocking && options&linux.WNOHANG == 0; unready {
+			options |= linux.WNOHANG
+		}
 	default:
 		return 0, linux.EINVAL
 	}
@@ -113,6 +123,9 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.EINVAL
 	}
 	r, used, errno := t.waitFor(of, w, options&linux.WNOHANG != 0)
+	if errno == 0 && unready && r.Event == family.Nothing {
+		errno = linux.EAGAIN
+	}
 	if errno != 0 {
 		return 0, errno
 	}

@@ -88,10 +88,11 @@ const (
 	CAP_SYS_RESOURCE     = 24
 )
 
-// Signals of resource limits and of timers of CPU time.
+// Signals of users, of resource limits, and of timers of CPU time.
 //
 // headers: signal.h
 const (
+	SIGUSR1   = 10
 	SIGVTALRM = 26
 	SIGXCPU   = 24
 	SIGXFSZ   = 25
