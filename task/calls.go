@@ -228,6 +228,7 @@ var miscCalls = map[int]serveFunc{
 	},
 	linux.SYS_SYSINFO:    sysinfo,
 	linux.SYS_MEMBARRIER: func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+	linux.SYS_VHANGUP:    vhangup,
 }
 
 // getrandom implements getrandom(2). The generator is always seeded, so no flag makes a difference.

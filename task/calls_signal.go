@@ -315,7 +315,9 @@ func (t *Task) attend() {
 		if p.stopped {
 			resumed := p.resumed
 			s.mu.Unlock()
+			t.rest(true)
 			<-resumed
+			t.rest(false)
 			continue
 		}
 		d := t.signals.Next()
@@ -356,6 +358,7 @@ func (t *Task) stop(n signal.Number) {
 	}
 	p.stopped, p.resumed = true, make(chan struct{})
 	p.node.Stop(int32(n))
+	p.notifyStop()
 	if parent := s.processes[p.node.Parent()]; parent != nil {
 		parent.childNews(p, childStopped, int32(n))
 	}

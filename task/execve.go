@@ -144,6 +144,12 @@ func privileges(m posix.Mapped) credential.File {
 // first makes the first task of a process that another program starts.
 func (p *Process) first(q Program) (*Task, error) {
 	files := q.Process.Fork(int32(p.node.PID), 0)
+	for to, fd := range q.Streams {
+		if _, errno := files.Dup3(fd, to, 0, true); errno != 0 {
+			files.CloseAll()
+			return nil, errno
+		}
+	}
 	creds := q.Credentials
 	if creds == nil {
 		creds = q.Process.Identity()
@@ -163,11 +169,16 @@ func (p *Process) first(q Program) (*Task, error) {
 	var signals *signal.Thread
 	p.signals, signals = signal.NewProcess()
 	p.system.mu.Lock()
-	defer p.system.mu.Unlock()
 	t := p.newTask(p.node.PID, i.thread, signals, files, &i.creds)
+	p.system.mu.Unlock()
 	t.setComm(i.name)
 	t.traits.slack = defaultSlack
 	t.altStack.Flags = linux.SS_DISABLE
+	if q.Terminal {
+		if errno := t.attach(); errno != 0 {
+			return nil, errno
+		}
+	}
 	return t, nil
 }
 
@@ -299,8 +310,6 @@ func (t *Task) become(i *image) {
 	t.sample()
 	t.faultsBefore = t.usage.minor.Load()
 	s.mu.Lock()
-	t.caller.Process = files.Task(t.interrupt)
-	t.caller.Process.SetIdentity(int32(p.node.PID), i.creds, t.rest)
 	p.dumpable.Store(dumpable)
 	p.posix = files
 	old := p.space.Load()
@@ -317,6 +326,7 @@ func (t *Task) become(i *image) {
 		t.id = p.node.PID
 		s.tasks[t.id] = t
 	}
+	t.callAs(files, &i.creds)
 	p.space.Store(i.space)
 	p.released()
 	s.mu.Unlock()

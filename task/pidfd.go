@@ -404,7 +404,6 @@ func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
 	}
 	creds := *t.creds()
 	p.posix = p.posix.Unshare(keep)
-	t.caller.Process = p.posix.Task(t.interrupt)
-	t.caller.Process.SetIdentity(int32(t.id), creds, t.rest)
+	t.callAs(p.posix, &creds)
 	return 0, 0
 }

@@ -107,6 +107,10 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 	}
 	s.mu.Unlock()
 	if t != nil {
+		device, foreground := p.files().TerminalOf(int32(r.Session))
+		if device != (fs.Device{}) {
+			r.Terminal, r.TerminalGroup = int(device.Number()), int(foreground)
+		}
 		where := p.files().Where()
 		r.Umask, r.TableSize = where.Umask, p.files().TableSize()
 		w.memory(&r)

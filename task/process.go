@@ -30,6 +30,7 @@ type Process struct {
 	news    chan struct{} // closed and replaced when a child has news
 	expects chan struct{} // closed when a vfork parent may go on; nil otherwise
 	alarm   itimer
+	stops   chan struct{} // see Stopped
 
 	past, children   usage       // of threads, and of children with theirs, that have ended
 	virtual, profile cpuTimer    // ITIMER_VIRTUAL, ITIMER_PROF

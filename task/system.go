@@ -79,6 +79,10 @@ func New(c Config) *System {
 type Program struct {
 	Path      string // absolute, or relative to the working directory of Process
 	Args, Env []string
+	// Streams are descriptors of Process that become descriptors 0, 1 and so on of the new process.
+	Streams []int
+	// Terminal says that stream 0 is a terminal of the new process: it leads a session whose controlling terminal this is.
+	Terminal bool
 	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
 	Process *posix.Process
 	// Credentials are the credentials of the new process; nil: the ones in Process.
@@ -87,6 +91,7 @@ type Program struct {
 
 // Start starts a program as a new process. Errors: those of execve(2).
 func (s *System) Start(q Program) (*Process, error) {
+	q.Process.SetGroups(groups{s})
 	s.mu.Lock()
 	node, err := s.tree.Fork(s.root, false)
 	s.mu.Unlock()

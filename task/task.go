@@ -54,8 +54,8 @@ type restart struct {
 // newTask adds a thread to a process. The caller holds System.mu unless nobody else knows the process.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
-	t.caller = call.Caller{Process: files.Task(t.interrupt), Memory: memory{t}}
-	t.caller.Process.SetIdentity(int32(id), *creds, t.rest)
+	t.caller.Memory = memory{t}
+	t.callAs(files, creds)
 	t.since = p.system.clockNow()
 	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
@@ -235,6 +235,7 @@ func (t *Task) exit() {
 		return
 	}
 	p.posix.CloseAll()
+	p.endSession()
 	space := p.space.Load()
 	space.leave()
 	s.files.flush()

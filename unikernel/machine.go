@@ -79,6 +79,9 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 		return 0, err
 	}
 	n.config.Streams, n.config.Ordered = standardStreams()
+	if n.config.Terminal, err = o.wantsTerminal(); err != nil {
+		return 0, err
+	}
 	n.config.Disks = diskKinds(o.Machine.Disks)
 	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
 	if err != nil {

@@ -49,6 +49,10 @@ type Options struct {
 	// Slow is called, if not nil, when finding and building the program takes longer than slowBuild.
 	Slow func()
 
+	// Terminal says whether a Linux program gets a terminal of its own.
+	Terminal TerminalUse
+
+	linux   bool // the program is a Linux program
 	results results
 }
 
@@ -60,6 +64,9 @@ const slowBuild = 3 * time.Second
 // until the program starts. After that, signals are forwarded to the program, which decides when to end.
 func Run(ctx context.Context, o Options) (status int, err error) {
 	if err := o.takeLinuxProgram(); err != nil {
+		return 0, err
+	}
+	if _, err := o.wantsTerminal(); err != nil {
 		return 0, err
 	}
 	return onNetwork(&o, func() (string, error) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"loam/unikernel"
 )
 
 // The flags of "loam run", which "loam test" shares, and their meaning. Every check that does not need a build or a
@@ -30,6 +32,7 @@ type runFlags struct {
 	root     string
 	folder   string
 	user     string
+	tty      choice
 	net      string
 	loopback bool
 	ips      []string
@@ -49,7 +52,32 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside a copy of `DIR|FILE.tar[.gz]`, which is its root folder")
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
 	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
+	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
+	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
 }
+
+// choice is a flag of yes or no that may be left out.
+type choice struct {
+	unikernel.TerminalUse
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string {
+	return map[unikernel.TerminalUse]string{unikernel.OwnTerminal: "true", unikernel.NoTerminal: "false"}[c.TerminalUse]
+}
+
+// Set implements pflag.Value.
+func (c *choice) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	c.TerminalUse = unikernel.NoTerminal
+	if on {
+		c.TerminalUse = unikernel.OwnTerminal
+	}
+	return err
+}
+
+// Type implements pflag.Value. pflag writes flags of this type without a value.
+func (c *choice) Type() string { return "bool" }
 
 // Default memory of a virtual machine, for programs and for tests, which need more.
 const (
@@ -108,6 +136,7 @@ type runOptions struct {
 	root     string // folder or archive; "": none
 	folder   string // working folder; "": the default
 	user     string // of a Linux program, USER[:GROUP]; "": root
+	terminal unikernel.TerminalUse
 	net      network
 	env      []string // "KEY=VALUE"
 	pcap     string   // "": none
@@ -150,7 +179,7 @@ const (
 
 // options checks the flags and converts them to runOptions.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, user: f.user, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, user: f.user, terminal: f.tty.TerminalUse, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"loam/unikernel"
 )
 
 // parseRun checks and parses the flags of "loam run" without starting a program.
@@ -73,6 +75,8 @@ func TestRunOptions(t *testing.T) {
 		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", platform: "vm", memory: 2 << 30, cpus: 4, model: "q35"}},
 		{"--machine microvm .", runOptions{program: ".", model: "microvm"}},
 		{"--platform vm --disk d.img --disk e,f.img .", runOptions{program: ".", platform: "vm", disks: []string{"d.img", "e,f.img"}}},
+		{"-t /bin/bash", runOptions{program: "/bin/bash", terminal: unikernel.OwnTerminal}},
+		{"-t=false /bin/bash", runOptions{program: "/bin/bash", terminal: unikernel.NoTerminal}},
 		{"--host-loopback .", runOptions{program: ".", net: network{loopback: true}}},
 		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
 		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{

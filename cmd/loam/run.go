@@ -117,6 +117,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		Root:     o.root,
 		Folder:   o.folder,
 		User:     o.user,
+		Terminal: o.terminal,
 		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Emulator: choice.Emulator},
 		Args:     o.args,
 		Env:      o.env,

@@ -67,7 +67,7 @@ const layers = `
 	stack, DEVICES, usernet/hand < usernet;
 
 	# The virtual file system, the file systems under it, and what judges them.
-	NONE < fs < fs/memfs, fs/pseudo, fs/fstest;
+	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest;
 	fs/memfs < fs/tarfs;
 	NONE < fs/ext4/disk < fs/ext4/journal;
 
@@ -84,7 +84,8 @@ const layers = `
 	link < unikernel/guest;
 	NONE < posix/bpf; # socket filters
 	abi/linux < posix/credential < posix; # user IDs and capabilities
-	stack, DEVICES, fs/memfs, posix/bpf < posix < posix/call < unikernel/rt;
+	abi/linux < posix/terminal; # the line discipline of terminals: pure
+	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
@@ -100,7 +101,7 @@ const layers = `
 	kernel < kernel/user;
 	fs, posix/credential < task/procfs; # /proc/PID
 	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/procfs < task; # processes of Linux programs
-	task, kernel/user, unikernel/rt < unikernel/rt/ring3;
+	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
 	# Drivers know the machine by a contract only, which the kernel keeps.

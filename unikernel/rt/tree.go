@@ -12,6 +12,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/devpts"
 	"loam/fs/memfs"
 	"loam/fs/pseudo"
 	"loam/fs/tarfs"
@@ -29,7 +30,7 @@ var folders = []struct {
 	path string
 	mode fs.Mode
 }{
-	{"/dev", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/etc", 0o755}, {"/run", 0o755}, {"/home", 0o755},
+	{"/dev", 0o755}, {"/dev/pts", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/etc", 0o755}, {"/run", 0o755}, {"/home", 0o755},
 	{"/root", 0o700}, {"/usr/bin", 0o755}, {"/tmp", 0o777 | fs.Sticky}, {"/var/tmp", 0o777 | fs.Sticky},
 	{"/dev/shm", 0o777 | fs.Sticky}, {"/var/log", 0o755}, {"/var/lib", 0o755}, {"/var/cache", 0o755}, {"/opt", 0o755}, {"/srv", 0o755},
 }
@@ -40,12 +41,20 @@ var contents memfs.Source
 // UsePageCache moves the contents of files in memory to a page cache, which processes in ring 3 map.
 func UsePageCache(c fs.Contents) { contents.Set(c) }
 
-// newTree builds the tree. Its /proc reads the global process, which is set later.
-func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
+// newTree builds the tree, with the file system of pseudo-terminals in it. Its /proc reads the global process, which is
+// set later.
+func newTree(p Platform, c guest.Config) (*fs.Tree, *devpts.FileSystem, error) {
 	root, err := newRoot(p, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	terminals := devpts.New()
+	tree, err := fillTree(p, c, root, terminals)
+	return tree, terminals, err
+}
+
+// fillTree adds to the root file system what every program has.
+func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *devpts.FileSystem) (*fs.Tree, error) {
 	v := fs.NewView(fs.NewTree(root))
 	v.Umask = 0
 	for _, f := range folders {
@@ -81,7 +90,7 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 		return nil, err
 	}
 	about = aboutProcess(p, c, executable)
-	return v.Tree, mountPseudo(v, about)
+	return v.Tree, mountPseudo(v, about, terminals)
 }
 
 // about is the content of /proc. It does not change after start.
@@ -100,14 +109,18 @@ func MountProc(change func(*pseudo.Process)) error {
 }
 
 // mountPseudo mounts the file systems whose content is generated when it is read.
-func mountPseudo(v *fs.View, about pseudo.Process) error {
+func mountPseudo(v *fs.View, about pseudo.Process, terminals *devpts.FileSystem) error {
 	for _, m := range []struct {
-		at     string
-		system fs.FileSystem
-	}{{"/proc", pseudo.Proc(about)}, {"/sys", pseudo.Sys(about)}, {"/sys/fs/cgroup", pseudo.Cgroup(about)}} {
+		at       string
+		system   fs.FileSystem
+		readOnly bool
+	}{
+		{"/proc", pseudo.Proc(about), true}, {"/sys", pseudo.Sys(about), true}, {"/sys/fs/cgroup", pseudo.Cgroup(about), true},
+		{"/dev/pts", terminals, false},
+	} {
 		place, err := v.Lookup(v.Root, m.at, true)
 		if err == nil {
-			err = v.Tree.Mount(m.system, place, true)
+			err = v.Tree.Mount(m.system, place, m.readOnly)
 		}
 		if err != nil {
 			return err

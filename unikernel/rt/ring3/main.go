@@ -55,20 +55,47 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "loam: -u", rt.User()+":", err)
 		return statusNotExecutable
 	}
-	p, err := s.Start(task.Program{Path: args[0], Args: args, Env: u.Environment(os.Environ()), Process: rt.Process(), Credentials: &u.Set})
+	q := task.Program{Path: args[0], Args: args, Env: u.Environment(os.Environ()), Process: rt.Process(), Credentials: &u.Set}
+	var c *console
+	if rt.WantsTerminal() {
+		var err error
+		if c, err = newConsole(rt.Process()); err != nil {
+			fmt.Fprintf(os.Stderr, "loam: there is no terminal for the program: %v: use -t=false\n", err)
+			return statusNotExecutable
+		}
+		q.Streams, q.Terminal = c.streams(), true
+	}
+	p, err := s.Start(q)
 	if err != nil {
 		return refused(args[0], err)
 	}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
 	go s.WriteBack(context.Background())
 	go s.Observe(context.Background())
+	if c != nil {
+		c.start()
+	}
+	return statusOf(attend(p, c))
+}
+
+// attend passes on signals and changes of the terminal until the first process ends, and returns its status. c is nil for
+// a process without a terminal.
+func attend(p *task.Process, c *console) int32 {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
 	for {
 		select {
 		case n := <-signals:
-			p.Signal(int(n.(syscall.Signal)))
+			if c == nil || !c.signal(p, n.(syscall.Signal)) {
+				p.Signal(int(n.(syscall.Signal)))
+			}
+		case <-p.Stopped():
+			c.suspend()
+			p.Continue()
 		case <-p.Done():
-			return statusOf(p.Status())
+			if c != nil {
+				c.show()
+			}
+			return p.Status()
 		}
 	}
 }
