@@ -86,6 +86,7 @@ const (
 	CAP_SYS_NICE         = 23
 	CAP_SYS_PTRACE       = 19
 	CAP_SYS_RESOURCE     = 24
+	CAP_SYS_TTY_CONFIG   = 26
 )
 
 // Signals of users, of resource limits, and of timers of CPU time.
