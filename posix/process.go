@@ -57,9 +57,9 @@ type own struct {
 	credentials Credentials
 	streams     [3]*stream // distinct standard streams; opening one again shares the input read ahead
 	mappings    mappings
+	detached    atomic.Bool            // the process does not use the terminal of its session any more (TIOCNOTTY)
 	limits      atomic.Pointer[limits] // nil: none
 	keepCaps    atomic.Int32           // PR_SET_KEEPCAPS; per thread on Linux
-	detached    atomic.Bool            // the process does not use the terminal of its session any more (TIOCNOTTY)
 }
 
 // Options configures a Process.

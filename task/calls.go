@@ -227,8 +227,8 @@ var miscCalls = map[int]serveFunc{
 		return 0, 0
 	},
 	linux.SYS_SYSINFO:    sysinfo,
-	linux.SYS_MEMBARRIER: func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
 	linux.SYS_VHANGUP:    vhangup,
+	linux.SYS_MEMBARRIER: func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
 }
 
 // getrandom implements getrandom(2). The generator is always seeded, so no flag makes a difference.

@@ -27,12 +27,12 @@ type Config struct {
 	Started time.Time
 	// Monotonic returns the time of CLOCK_MONOTONIC; nil: the time since Started.
 	Monotonic func() time.Duration
-	// Clock is a page in which the kernel keeps these clocks as vdso.Data; 0: processes get no vDSO.
-	Clock mem.Page
+	// ClockPage is a page in which the kernel keeps these clocks as vdso.Data; 0: processes get no vDSO.
+	ClockPage mem.Page
 	// CPUs is the number of processors, for sched_getaffinity(2).
 	CPUs int
-	// CPUClock is the clock by which CPU time is measured, in nanoseconds; nil: Monotonic.
-	CPUClock func() int64
+	// Clock is the clock by which CPU time is measured, in nanoseconds; nil means CLOCK_MONOTONIC.
+	Clock func() int64
 }
 
 // System is all Linux processes of a machine.
@@ -67,10 +67,10 @@ func New(c Config) *System {
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
 	s.files = newFiles(cache.New(s.memory, cache.Limits{}))
-	if c.Clock != 0 {
+	if c.ClockPage != 0 {
 		code := s.files.cache.NewMemory(vdso.Image(), nil)
 		code.SetLabel(mem.Label{Path: "[vdso]"})
-		s.vdso = exec.VDSO{Data: mem.NewFixed(mem.Label{Path: "[vvar]"}, c.Clock), Code: code, DataPages: 1, CodePages: 1}
+		s.vdso = exec.VDSO{Data: mem.NewFixed(mem.Label{Path: "[vvar]"}, c.ClockPage), Code: code, DataPages: 1, CodePages: 1}
 	}
 	return s
 }

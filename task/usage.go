@@ -65,8 +65,8 @@ const rusageSize = 144
 
 // clockNow returns the clock by which CPU time is measured, in nanoseconds.
 func (s *System) clockNow() int64 {
-	if s.config.CPUClock != nil {
-		return s.config.CPUClock()
+	if s.config.Clock != nil {
+		return s.config.Clock()
 	}
 	return int64(s.monotonic())
 }

@@ -31,8 +31,8 @@ type runFlags struct {
 	volumes  []string
 	root     string
 	folder   string
-	user     string
 	tty      choice
+	user     string
 	net      string
 	loopback bool
 	ips      []string
@@ -51,9 +51,9 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside a copy of `DIR|FILE.tar[.gz]`, which is its root folder")
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
 	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
 	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
 }
 
 // choice is a flag of yes or no that may be left out.
@@ -135,8 +135,8 @@ type runOptions struct {
 	volumes  []volume
 	root     string // folder or archive; "": none
 	folder   string // working folder; "": the default
-	user     string // of a Linux program, USER[:GROUP]; "": root
 	terminal unikernel.TerminalUse
+	user     string // of a Linux program, USER[:GROUP]; "": root
 	net      network
 	env      []string // "KEY=VALUE"
 	pcap     string   // "": none
@@ -179,7 +179,7 @@ const (
 
 // options checks the flags and converts them to runOptions.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, user: f.user, terminal: f.tty.TerminalUse, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, terminal: f.tty.TerminalUse, user: f.user, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:

@@ -83,9 +83,9 @@ const layers = `
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
 	NONE < posix/bpf; # socket filters
-	abi/linux < posix/credential < posix; # user IDs and capabilities
 	abi/linux < posix/terminal; # the line discipline of terminals: pure
-	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/bpf < posix < posix/call < unikernel/rt;
+	abi/linux < posix/credential; # user IDs and capabilities
+	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
@@ -149,11 +149,11 @@ const layers = `
 	gen/method, gen/measure < gen/sink;
 	gen/nexthop, gen/pace, gen/sink, gen/guard < gen < gen/show < gen/bench;
 	gen < gen/plan, gen/replay;
-	gen/show < gen/rfc2544;
+	gen/show < gen/rfc2544, gen/control;
 
 	# The tool.
 	NONE < internal/machine;
-	unikernel/cost, internal/machine, gen/bench, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
+	unikernel/cost, internal/machine, gen/bench, gen/control, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
 
 	# Programs that know nothing of Loam.
 	NONE < examples/web, examples/echo, unikernel/cost/calls;

@@ -42,7 +42,7 @@ func run(args []string) int {
 		return statusNotExecutable
 	}
 	s := task.New(task.Config{
-		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: m.clock(), CPUs: runtime.NumCPU(),
+		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, ClockPage: m.clock(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
 	rt.UsePageCache(s.NewContent)
@@ -58,7 +58,6 @@ func run(args []string) int {
 	q := task.Program{Path: args[0], Args: args, Env: u.Environment(os.Environ()), Process: rt.Process(), Credentials: &u.Set}
 	var c *console
 	if rt.WantsTerminal() {
-		var err error
 		if c, err = newConsole(rt.Process()); err != nil {
 			fmt.Fprintf(os.Stderr, "loam: there is no terminal for the program: %v: use -t=false\n", err)
 			return statusNotExecutable
