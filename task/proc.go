@@ -95,7 +95,7 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		PID: w.PID(), TID: tid, Parent: int(p.node.Parent()), Group: int(p.node.Group), Session: int(p.node.Session),
 		TerminalGroup: -1, State: 'Z', ExitSignal: linux.SIGCHLD, Threads: len(p.tasks), Limits: p.limits,
 		Credentials: *p.creds(), KillPreference: int(p.killPreference.Load()), LoginUser: p.loginUser.Load(),
-		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Name: p.lastName, Affinity: s.allCPUs(),
+		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Persona: p.persona.Load(), Name: p.lastName, Affinity: s.allCPUs(),
 		Started: p.started,
 	}
 	w.signals(&r, t)

@@ -117,5 +117,6 @@ type Stat struct {
 	ArgStart, ArgEnd, EnvStart, EnvEnd     uint64
 	Memory                                 bool // it has memory: it is no zombie
 	ExitCode                               int
+	Persona                                uint32 // personality(2)
 	SmallPages                             bool
 }
