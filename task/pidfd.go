@@ -164,7 +164,7 @@ func (t *Task) info(addr uint64, n int, own bool) (i signal.Info, errno linux.Er
 }
 
 // queueSignal implements rt_sigqueueinfo(2), and rt_tgsigqueueinfo(2) for a thread of the process group. Errors: EFAULT,
-// EPERM, EINVAL, ESRCH.
+// EPERM, EINVAL, ESRCH, EAGAIN.
 func (t *Task) queueSignal(group, id, n int, addr uint64) (uint64, linux.Errno) {
 	own := group == 0 && id == t.PID() || group == t.PID()
 	i, errno := t.info(addr, 0, own)
@@ -190,7 +190,7 @@ func (t *Task) queueSignal(group, id, n int, addr uint64) (uint64, linux.Errno) 
 		case !t.maySignal(to.process, n):
 			return 0, linux.EPERM
 		case n > 0:
-			to.process.send(to, i)
+			return 0, to.process.send(to, i)
 		}
 		return 0, 0
 	})

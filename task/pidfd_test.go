@@ -117,7 +117,7 @@ func TestOtherMemory(t *testing.T) {
 
 // A queued signal carries its value. Another process cannot claim that it comes from the kernel.
 func TestQueuedSignal(t *testing.T) {
-	const info, set = dataAt + 64, dataAt + 256
+	const info, set, realTime = dataAt + 64, dataAt + 256, 40
 	run(t, func(u *user) {
 		u.store(set, binary.LittleEndian.AppendUint64(nil, uint64(signal.SetOf(linux.SIGUSR1))))
 		u.call(linux.SYS_RT_SIGPROCMASK, linux.SIG_BLOCK, set, 0, setSize)
@@ -136,6 +136,15 @@ func TestQueuedSignal(t *testing.T) {
 		binary.LittleEndian.PutUint32(b[8:], 1<<32+signal.CodeQueue)
 		u.store(info, b)
 		is(t, "sigqueue", u.call(linux.SYS_RT_SIGQUEUEINFO, 2, linux.SIGUSR1, info), 0)
+		u.store(set, binary.LittleEndian.AppendUint64(nil, uint64(signal.SetOf(realTime))))
+		u.call(linux.SYS_RT_SIGPROCMASK, linux.SIG_BLOCK, set, 0, setSize)
+		u.limitTo(t, linux.RLIMIT_SIGPENDING, 2, 2)
+		self := uint64(u.call(linux.SYS_GETPID))
+		for _, want := range []int64{0, 0, failed(linux.EAGAIN)} {
+			u.store32(info, realTime)
+			is(t, "queue", u.call(linux.SYS_RT_SIGQUEUEINFO, self, realTime, info), want)
+		}
+		is(t, "kill", u.call(linux.SYS_KILL, self, linux.SIGCHLD), 0)
 		exit(u, 0)
 	})
 }
