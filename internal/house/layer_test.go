@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The map of the tree: which package may import which. Its form and purpose are those of the map in
+// The map of the tree: which package may import which. Form and purpose are the same as for the map in
 // Go's go/build/deps_test.go:
 //
 //	a, b < c, d < e;

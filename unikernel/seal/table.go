@@ -32,17 +32,17 @@ import (
 	"loam/abi/linux"
 )
 
-// A Call is a system call that is left. A number may stand in several.
+// A Call is an allowed system call. Several rows may have the same number.
 type Call struct {
 	Number uint32
 	Name   string
-	From   []string // the functions that may make it; nil: whoever
+	From   []string // the functions that may make it; nil: any
 	If     []Test   // of its arguments, all of which must hold
 	Why    string
 	Do     Action // for such a call
 }
 
-// Action is what happens to a call that a row of the table describes.
+// Action is the treatment of a call that matches a row of the table.
 type Action int
 
 const (
@@ -148,7 +148,7 @@ func runtimes(names ...string) []string {
 	return names
 }
 
-// Calls are all that are left. Those that are made most often come first: the filter
+// Calls lists all allowed calls. The most frequent ones come first: the filter
 // goes from one to the next.
 var Calls = slices.Concat(
 	[]Call{
@@ -245,7 +245,7 @@ const (
 	options    = "options of a connection"
 )
 
-// anybody is a call that may be made from anywhere.
+// anybody is a call that any function may make.
 func anybody(number uint32, name, why string) Call {
 	return Call{Number: number, Name: name, Why: why}
 }
