@@ -98,3 +98,10 @@ const (
 	SIGXCPU   = 24
 	SIGXFSZ   = 25
 )
+
+// FIOASYNC asks for SIGIO (ioctl(2)).
+//
+// headers: sys/ioctl.h
+const (
+	FIOASYNC = 0x5452
+)
