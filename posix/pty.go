@@ -55,7 +55,7 @@ func (p *Process) openMaster(place fs.Place, path string, flags int) (int, Errno
 	if all.system == nil {
 		return -1, linux.ENXIO
 	}
-	number, node, err := all.system.Add(p.view.Load().Who.UID)
+	number, node, err := all.system.Add(p.sight().Who.UID)
 	if err != nil {
 		return -1, toErrno(err)
 	}
@@ -75,7 +75,7 @@ func (p *Process) openSlave(t *pty, place fs.Place, path string, flags int) (int
 	case t.locked || t.master == nil:
 		t.mu.Unlock()
 		return -1, linux.EIO
-	case t.exclusive && len(t.slaves) > 0 && p.view.Load().Who.UID != 0:
+	case t.exclusive && len(t.slaves) > 0 && !p.may(linux.CAP_SYS_ADMIN):
 		t.mu.Unlock()
 		return -1, linux.EBUSY
 	}

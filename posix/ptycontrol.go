@@ -257,7 +257,7 @@ func (p *Process) valueRequest(t *pty, m *ptyMaster, o *open, request, arg int) 
 		t.notify()
 		return errno
 	case linux.TIOCSCTTY:
-		root := p.view.Load().Who.UID == 0
+		root := p.may(linux.CAP_SYS_ADMIN)
 		if o.flags.Load()&linux.O_ACCMODE == linux.O_WRONLY && !root {
 			return linux.EPERM
 		}
@@ -273,7 +273,7 @@ func (p *Process) valueRequest(t *pty, m *ptyMaster, o *open, request, arg int) 
 		t.exclusive = request == linux.TIOCEXCL
 		return 0
 	case linux.TIOCVHANGUP:
-		if p.view.Load().Who.UID != 0 {
+		if !p.may(linux.CAP_SYS_ADMIN) {
 			return linux.EPERM
 		}
 		t.hangUp(p)

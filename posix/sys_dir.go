@@ -137,6 +137,8 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return f.path, 0
 	case *epoll:
 		return "anon_inode:[eventpoll]", 0
+	case *processFD:
+		return "anon_inode:[pidfd]", 0
 	case *eventFD:
 		return "anon_inode:[eventfd]", 0
 	case *timerFD:

@@ -214,6 +214,11 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return -1, linux.EBADF
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
 		return o.seals(cmd, arg)
+	case linux.F_SETOWN:
+		o.owner.Store(int32(arg))
+		return 0, 0
+	case linux.F_GETOWN:
+		return int(o.owner.Load()), 0
 	}
 	return -1, linux.EINVAL
 }
@@ -229,6 +234,8 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	case linux.FIONBIO:
 		o.setNonblocking(arg != 0)
 		return arg, 0
+	case linux.FIOASYNC:
+		return arg, o.setAsync(arg != 0)
 	case linux.FIOCLEX, linux.FIONCLEX:
 		p.fds.setCloexec(fd, request == linux.FIOCLEX)
 		return arg, 0
@@ -260,7 +267,7 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 // TakesInt reports whether the argument of a request is the address of an int.
 func TakesInt(request int) bool {
 	switch request {
-	case linux.FIONBIO, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK:
+	case linux.FIONBIO, linux.FIOASYNC, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK:
 		return true
 	}
 	return false

@@ -264,20 +264,25 @@ func (s *System) sendGroup(id family.PID, i signal.Info) {
 	}
 }
 
-// send sends a signal to the process, or to one of its threads. The caller holds System.mu.
-func (p *Process) send(to *Task, i signal.Info) {
+// send sends a signal to the process, or to one of its threads. The caller holds System.mu. Errors: EAGAIN if there is no
+// room for a queued signal (RLIMIT_SIGPENDING).
+func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 	if p.signals == nil || p.ending {
-		return
+		return 0
 	}
 	var o signal.Outcome
+	room := uint64(p.signals.Queued()) < p.limits[linux.RLIMIT_SIGPENDING].Cur
 	if to != nil {
-		o = to.signals.Send(i, true)
+		o = to.signals.Send(i, room)
 	} else {
-		o = p.signals.Send(i, true)
+		o = p.signals.Send(i, room)
 	}
-	if o.Kill {
+	switch {
+	case o.Full:
+		return linux.EAGAIN
+	case o.Kill:
 		p.end(int32(i.Signal))
-		return
+		return 0
 	}
 	if o.Resume && p.stopped {
 		p.resume()
@@ -288,6 +293,7 @@ func (p *Process) send(to *Task, i signal.Info) {
 			t.alert()
 		}
 	}
+	return 0
 }
 
 // continued reports the end of a stop to the parent. The caller holds System.mu.
@@ -315,7 +321,9 @@ func (t *Task) attend() {
 		if p.stopped {
 			resumed := p.resumed
 			s.mu.Unlock()
+			t.rest(true)
 			<-resumed
+			t.rest(false)
 			continue
 		}
 		d := t.signals.Next()

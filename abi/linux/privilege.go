@@ -1,6 +1,6 @@
 package linux
 
-// Flags of clone(2) and clone3(2) beside those in process.go, resources, scheduling policies, and operations of prctl(2).
+// Further flags of clone(2) and clone3(2), resources, scheduling policies, and operations of prctl(2).
 //
 // headers: sched.h linux/sched.h sys/prctl.h sys/resource.h sys/time.h
 const (
@@ -77,12 +77,21 @@ const (
 	CAP_SYS_NICE         = 23
 	CAP_SYS_PTRACE       = 19
 	CAP_SYS_RESOURCE     = 24
+	CAP_SYS_TTY_CONFIG   = 26
 )
 
-// Signals of resource limits and of timers of CPU time.
+// Signals of users, of resource limits, and of timers of CPU time.
 //
 // headers: signal.h
 const (
+	SIGUSR1 = 10
 	SIGXCPU = 24
 	SIGXFSZ = 25
+)
+
+// FIOASYNC asks for SIGIO (ioctl(2)).
+//
+// headers: sys/ioctl.h
+const (
+	FIOASYNC = 0x5452
 )

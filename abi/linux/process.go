@@ -99,6 +99,7 @@ const (
 	P_ALL      = 0
 	P_PGID     = 2
 	P_PID      = 1
+	P_PIDFD    = 3
 	WCONTINUED = 8
 	WEXITED    = 4
 	WNOHANG    = 1
