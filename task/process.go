@@ -51,6 +51,8 @@ type Process struct {
 	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
 	killPreference atomic.Int32
 	exceeded       bool // its user has more than RLIMIT_NPROC tasks: execve fails
+
+	watchers []*func() // called when a signal has been sent: see WatchSignals
 }
 
 // addressSpace is memory that processes may share until one of them calls execve (vfork).
