@@ -118,7 +118,8 @@ func TestTerminalFile(t *testing.T) {
 	wantErrno(t, errno, linux.ENXIO, "open of /dev/tty without a terminal")
 }
 
-// What both ends report before the slave is opened, after it has been closed, and after the master has (as Linux does).
+// Events, reads and writes of both ends before the slave is opened, after it is closed, and after the master is closed. The
+// expected values are those that Linux 6.18 returned.
 func TestTerminalEnds(t *testing.T) {
 	p := withTerminals(t)
 	events := func(fd int) Events {
@@ -275,7 +276,7 @@ func TestTerminalWaits(t *testing.T) {
 	})
 }
 
-// A session leader that opens a terminal has it as controlling terminal. Its keys send signals to the foreground group,
+// A terminal that a session leader opens becomes its controlling terminal. Its keys send signals to the foreground group,
 // which the leader chooses; processes in the background are stopped when they read (tty_ioctl(4), termios(3)).
 func TestJobControl(t *testing.T) {
 	p := withTerminals(t)

@@ -22,7 +22,7 @@ type Signals interface {
 }
 
 // signalFD is a file from which signals are read (signalfd(2)). As on Linux, a read takes the signals of the reader, and
-// waiters are notified of those of the process that has created the file.
+// waiters are notified of signals to the process that has created the file.
 type signalFD struct {
 	set  atomic.Uint64
 	of   Signals
