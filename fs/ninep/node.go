@@ -40,8 +40,8 @@ type node struct {
 	names   *names                        // of a directory: cached names
 	kids    map[string]weak.Pointer[node] // of a directory: the nodes that are located in it
 	sweepAt int                           // number of kids at which those that are gone are removed
-	target  string    // of a symbolic link
-	targets time.Time // target counts until then
+	target  string                        // of a symbolic link
+	targets time.Time                     // target counts until then
 }
 
 // Files by type. Equal values are the same file.

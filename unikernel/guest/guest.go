@@ -35,6 +35,7 @@ type Config struct {
 	DNS      []netip.Addr
 	Links    []Link
 	Mounts   []Mount
+	Shared   []Shared
 	Folder   string // working folder at the start; empty: /
 	User     string // of a Linux program, USER[:GROUP]; empty: root
 	Machine  bool   // the guest is a virtual machine
@@ -80,6 +81,13 @@ type Mount struct {
 	File     bool   // the archive contains one file, which is mounted itself
 	Writable bool   // writes succeed and stay in memory; the root is always writable
 	Deferred bool   // a folder that is loaded on first access
+}
+
+// Shared is a folder of the host that the program can change (fs/ninep).
+type Shared struct {
+	Server  int    // descriptor of a socket to its server in a process; the number of a console, from 0, in a machine
+	Path    string // mount point
+	NoCache bool   // mode None of fs/ninep
 }
 
 // Kind is the kind of a link, which determines the meaning of its descriptors.
@@ -173,6 +181,13 @@ func (c Config) Encode() string {
 		}
 		b.WriteString("\n")
 	}
+	for _, s := range c.Shared {
+		fmt.Fprintf(&b, "shared server=%d path=%s", s.Server, escape(s.Path))
+		if s.NoCache {
+			b.WriteString(" cache=none")
+		}
+		b.WriteString("\n")
+	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
 	}
@@ -223,9 +238,10 @@ func Decode(s string) (Config, error) {
 		}
 		var l Link
 		var m Mount
+		var shared Shared
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, &m, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, &shared, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
@@ -234,15 +250,17 @@ func Decode(s string) (Config, error) {
 			c.Links = append(c.Links, l)
 		case words[0] == "mount" && m.Path != "":
 			c.Mounts = append(c.Mounts, m)
-		case words[0] == "link" || words[0] == "mount" || len(words) == 1:
+		case words[0] == "shared" && shared.Path != "":
+			c.Shared = append(c.Shared, shared)
+		case words[0] == "link" || words[0] == "mount" || words[0] == "shared" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
 	return c, nil
 }
 
-// set stores one word of a line in c, or in the link or mount that the line describes.
-func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
+// set stores one word of a line in c, or in the link, mount or folder that the line describes.
+func (c *Config) set(l *Link, m *Mount, shared *Shared, line, key, value string) (err error) {
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
@@ -302,6 +320,14 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		var a netip.Addr
 		a, err = netip.ParseAddr(value)
 		c.DNS = append(c.DNS, a)
+	case "shared server":
+		shared.Server, err = strconv.Atoi(value)
+	case "shared path":
+		shared.Path, err = unescape(value)
+	case "shared cache":
+		if shared.NoCache = value == "none"; !shared.NoCache {
+			err = errMalformed
+		}
 	case "link kind":
 		l.Kind = Kind(value)
 	case "link name":

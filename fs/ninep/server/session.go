@@ -19,6 +19,8 @@ type session struct {
 	fids map[uint32]*fid
 	body []byte // of the current request
 
+	handlers map[ninep.Type]func(*session, []byte) (work, error)
+
 	running sync.WaitGroup // requests that run beside the session's goroutine
 	room    chan struct{}  // a token for each of them; sent by the session, received by the request; full: the session waits
 
@@ -36,6 +38,7 @@ func newSession(s *server, rw io.ReadWriter) *session {
 	return &session{
 		server: s, size: s.Size, in: bufio.NewReaderSize(rw, inputRoom), out: bufio.NewWriterSize(rw, inputRoom),
 		fids: map[uint32]*fid{}, room: make(chan struct{}, maxRunning), beside: map[uint16][]func(){},
+		handlers: newHandlers(),
 	}
 }
 
@@ -91,7 +94,7 @@ func (s *session) serve(h ninep.Header) error {
 	case ninep.TypeFlush:
 		return s.cancel(h.Tag)
 	}
-	handler, ok := handlers[h.Type]
+	handler, ok := s.handlers[h.Type]
 	if !ok || h.Type >= ninep.TypeLookup && !s.loam {
 		s.reply(h, nil, unix.EOPNOTSUPP)
 		return nil
@@ -256,11 +259,9 @@ func (s *session) reset() {
 	}
 }
 
-// handlers are the functions that begin a request: they decode it and look its FIDs up.
-var handlers map[ninep.Type]func(*session, []byte) (work, error)
-
-func init() {
-	handlers = map[ninep.Type]func(*session, []byte) (work, error){
+// newHandlers returns the functions that begin a request: they decode it and look its FIDs up.
+func newHandlers() map[ninep.Type]func(*session, []byte) (work, error) {
+	return map[ninep.Type]func(*session, []byte) (work, error){
 		ninep.TypeAuth:        (*session).auth,
 		ninep.TypeAttach:      (*session).attach,
 		ninep.TypeWalk:        (*session).walk,
