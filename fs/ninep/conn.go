@@ -30,6 +30,7 @@ type conn struct {
 	flight  int       // bytes of requests without a reply
 	landed  sync.Cond // flight has shrunk, or err is set
 	err     error     // why the connection has ended
+	rounds  uint64    // see FileSystem.Rounds
 
 	sending sync.Mutex // guards the fields below; held while bytes are written
 	out     []byte     // messages to be written
@@ -79,7 +80,7 @@ func (c *conn) begin(t Type, m Message, k *call, lazy bool) {
 	start := len(c.out)
 	c.out = Append(c.out, t, wire, m)
 	k.size = len(c.out) - start
-	if !c.admit(tag, k) {
+	if !c.admit(tag, k, lazy) {
 		c.out = c.out[:start]
 		c.sending.Unlock()
 		c.tags <- tag
@@ -99,7 +100,7 @@ func (c *conn) begin(t Type, m Message, k *call, lazy bool) {
 
 // admit makes a request one in progress. It waits until the window has room; what is unsent is sent before. The
 // caller holds sending.
-func (c *conn) admit(tag uint16, k *call) bool {
+func (c *conn) admit(tag uint16, k *call, lazy bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.err == nil && c.flight > 0 && c.flight+k.size > c.window {
@@ -119,6 +120,9 @@ func (c *conn) admit(tag uint16, k *call) bool {
 	}
 	c.calls[tag] = k
 	c.flight += k.size
+	if k.kind != TypeClunk && !lazy {
+		c.rounds++
+	}
 	return true
 }
 
@@ -149,6 +153,21 @@ func (c *conn) call(t Type, m, reply Message) error {
 	c.begin(t, m, k, false)
 	<-k.done
 	return k.err
+}
+
+// callIn makes a request about names in a directory, and asks for the directory's attributes in the same round. They
+// are those after the request, since servers of Loam serve both in order. ok reports whether there are some.
+func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, err error) {
+	if !c.loam {
+		return false, c.call(t, m, reply)
+	}
+	first := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
+	second := &call{reply: a, clunk: NoFID, done: make(chan struct{})}
+	c.begin(t, m, first, true)
+	c.begin(TypeLookup, &Lookup{FID: dir}, second, false)
+	<-first.done
+	<-second.done
+	return second.err == nil, first.err
 }
 
 // forget makes a Clunk request that nobody waits for.

@@ -123,9 +123,14 @@ func (s *FileSystem) makeAt(d *node, name string, owner fs.Owner, request func(d
 	}
 	defer release()
 	t, m := request(fid)
-	err = s.conn.call(t, m, &OneQID{})
+	began, until := s.begin()
+	var parent Attr
+	known, err := s.conn.callIn(t, m, &OneQID{}, fid, &parent)
 	s.mu.Lock()
 	s.doubt(d, name)
+	if known {
+		d.learnLast(&parent, began, until)
+	}
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -207,7 +212,9 @@ func (d directory) remove(name string, flags uint32) error {
 		return err
 	}
 	defer release()
-	err = s.conn.call(TypeUnlinkAt, &UnlinkAt{fid, name, flags}, Empty{})
+	began, until := s.begin()
+	var parent Attr
+	known, err := s.conn.callIn(TypeUnlinkAt, &UnlinkAt{fid, name, flags}, Empty{}, fid, &parent)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := d.kid(name)
@@ -216,6 +223,9 @@ func (d directory) remove(name string, flags uint32) error {
 		return err
 	}
 	s.removed(d.node, name)
+	if known {
+		d.learnLast(&parent, began, until)
+	}
 	if n != nil {
 		s.lost(n)
 	}

@@ -47,11 +47,23 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	}
 	var answer OpenedAt
 	began, until := s.begin()
-	err = s.openAt(&m, &answer)
+	var parent Attr
+	known := false
+	if s.conn.loam {
+		m.New = s.conn.newFID()
+		if known, err = s.conn.callIn(TypeOpenAt, &m, &answer, fid, &parent); err != nil {
+			s.conn.dropFID(m.New)
+		}
+	} else {
+		err = s.openAt(&m, &answer)
+	}
 	release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubt(d, name)
+	if known {
+		d.learnLast(&parent, began, until)
+	}
 	if err != nil {
 		return nil, err
 	}

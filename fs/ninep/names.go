@@ -31,6 +31,7 @@ type known struct {
 	next   uint64    // offset of the next entry
 	began  uint64    // tick at which the request began
 	until  time.Time // counts until then
+	stale  bool      // the client has changed the file since: attr does not count
 
 	content *content // of a small file; see prefetch.go
 }
@@ -60,14 +61,14 @@ func (s *FileSystem) remembered(d *node, name string) (n *node, isKnown bool) {
 		}
 		n := d.kid(name)
 		if n == nil || n.key != keyOf(k.attr.QID) {
-			if k.attr.Links > 1 && fs.Mode(k.attr.Mode).Type() != fs.Dir {
+			if k.stale || k.attr.Links > 1 && fs.Mode(k.attr.Mode).Type() != fs.Dir {
 				return nil, false // the client may have changed it by another name
 			}
 			if n = s.nodeOf(d, name, &k.attr); n == nil {
 				return nil, false
 			}
 		}
-		if n.fresh.Before(k.until) {
+		if !k.stale && n.fresh.Before(k.until) {
 			n.learn(&k.attr, k.began, k.until)
 		}
 		return n, true

@@ -178,6 +178,14 @@ func (n *node) learn(a *Attr, began uint64, until time.Time) {
 	}
 }
 
+// learnLast stores attributes that were reported together with a change of the file, unless there was another change
+// meanwhile. It is called after touch. The caller holds mu.
+func (n *node) learnLast(a *Attr, began uint64, until time.Time) {
+	if n.s.tick <= began+1 && keyOf(a.QID) == n.key && !n.gone {
+		n.attr, n.fresh = attrOf(a), until
+	}
+}
+
 // touch records a change of the file by the client, which has ended. The caller holds mu.
 func (n *node) touch() {
 	n.s.tick++
@@ -185,7 +193,7 @@ func (n *node) touch() {
 	n.fresh = time.Time{}
 	if n.dir != nil && n.dir.names != nil {
 		if k := n.dir.names.known[n.name]; k != nil && !k.absent {
-			k.until = time.Time{}
+			k.stale = true
 		}
 	}
 }

@@ -122,7 +122,7 @@ func (s *FileSystem) following(n *node) (dir *node, all []string) {
 	}
 	size := 0
 	for _, k := range c.listing[at:] {
-		if !small(k) || k.absent {
+		if !small(k) || k.absent || k.stale {
 			continue
 		}
 		size += int(k.attr.Size)

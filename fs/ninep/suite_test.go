@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"testing"
 
-	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/fstest"
 	"loam/fs/ninep"
@@ -49,6 +48,7 @@ func export(t testing.TB, folder string, c ninep.Config, sc server.Config) *nine
 	if err != nil {
 		t.Fatal(err)
 	}
+	hostOf[s] = folder
 	t.Cleanup(func() {
 		s.Close()
 		if err := <-done; err != nil && !errors.Is(err, net.ErrClosed) {
@@ -58,6 +58,9 @@ func export(t testing.TB, folder string, c ninep.Config, sc server.Config) *nine
 	})
 	return s
 }
+
+// hostOf has the folder of each file system.
+var hostOf = map[*ninep.FileSystem]string{}
 
 // folder returns a new folder of the host with mode 0755.
 func folder(t testing.TB) string {
@@ -128,5 +131,3 @@ func write(t testing.TB, v *fs.View, path, text string, flags fs.Flags) {
 	must(t, err)
 	must(t, f.Close())
 }
-
-var _ = linux.ENOENT

@@ -106,6 +106,13 @@ func (s *FileSystem) attach(c Config) error {
 	return nil
 }
 
+// Rounds returns how often requests were made that somebody waits for. Requests that are made together count once.
+func (s *FileSystem) Rounds() uint64 {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	return s.conn.rounds
+}
+
 // Close ends the connection.
 func (s *FileSystem) Close() error {
 	s.conn.end(io.ErrClosedPipe)
