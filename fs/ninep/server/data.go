@@ -6,22 +6,14 @@ import (
 	"loam/fs/ninep"
 )
 
-// readAll reads until b is full or the file ends.
+// readAll reads until b is full or the file ends, by one call: a regular file ends where less comes.
 func readAll(fd int, b []byte, offset int64) (int, error) {
-	n := 0
-	for n < len(b) {
-		k, err := unix.Pread(fd, b[n:], offset+int64(n))
-		switch {
-		case err == unix.EINTR:
-		case err != nil && n == 0:
-			return 0, err
-		case err != nil || k == 0:
-			return n, nil
-		default:
-			n += k
+	for {
+		n, err := unix.Pread(fd, b, offset)
+		if err != unix.EINTR {
+			return max(n, 0), err
 		}
 	}
-	return n, nil
 }
 
 // read serves Read.
