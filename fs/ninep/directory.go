@@ -235,7 +235,7 @@ func (d directory) remove(name string, flags uint32) error {
 // lost records that the name at which a file was found has been removed. The caller holds mu.
 func (s *FileSystem) lost(n *node) {
 	n.touch()
-	n.gone = true
+	n.gone, n.removed = true, true
 	if n.kind == fs.Dir {
 		s.dropNames(n)
 		return // its ".." stays

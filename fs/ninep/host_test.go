@@ -196,3 +196,32 @@ func TestServerEnds(t *testing.T) {
 	}
 	must(t, s.Close())
 }
+
+// A QID that is used again at once, by a file of another type or of the same, is another file.
+func TestReusedQID(t *testing.T) {
+	for name, c := range caches {
+		t.Run(name, func(t *testing.T) {
+			v, err := view(export(t, folder(t), c, server.Config{})), error(nil)
+			must(t, v.Mkdir(v.Dir, "d", 0o755))
+			must(t, v.Mkdir(v.Dir, "d/e", 0o755))
+			v.Dir, err = v.LookupDir(v.Dir, "d/e")
+			must(t, err)
+			for range 200 {
+				write(t, v, "x", "text", 0)
+				old, err := v.Lookup(v.Dir, "x", false)
+				must(t, err)
+				must(t, v.Unlink(v.Dir, "x"))
+				must(t, v.Mkdir(v.Dir, "x", 0o755))
+				must(t, v.Mkdir(v.Dir, "y", 0o755))
+				must(t, v.Rmdir(v.Dir, "x"))
+				must(t, v.Rmdir(v.Dir, "y"))
+				write(t, v, "x", "other", 0)
+				p, err := v.Lookup(v.Dir, "x", false)
+				if err != nil || p == old || old.Node.Attr().Links != 0 {
+					t.Fatalf("a new file is the old node, or %v", err)
+				}
+				must(t, v.Unlink(v.Dir, "x"))
+			}
+		})
+	}
+}

@@ -17,10 +17,11 @@ type node struct {
 	kind fs.Mode
 
 	// The newest place where the file was found. dir is nil for the root, and for a file without a name.
-	dir    *node
-	name   string
-	gone   bool // the file has no name left, as far as the client knows
-	noLink bool // it must not get a name
+	dir     *node
+	name    string
+	gone    bool // the file has no name left, as far as the client knows
+	removed bool // gone, because the client has removed its name
+	noLink  bool // it must not get a name
 
 	attr    fs.Attr
 	fresh   time.Time // attr counts until then
@@ -88,15 +89,16 @@ func wireTime(t fs.Time) Time {
 }
 
 // nodeOf returns the node of a file that was found at a name in a directory; d is nil if it has no name. It returns
-// nil if the server says nonsense: a file that has changed its type. The caller holds mu.
+// nil if the server says nonsense: a directory that contains itself. The caller holds mu.
 func (s *FileSystem) nodeOf(d *node, name string, a *Attr) *node {
 	k := keyOf(a.QID)
 	kind := fs.Mode(a.Mode).Type()
 	if p, ok := s.nodes[k]; ok {
-		if n := p.Value(); n != nil {
-			if n.kind != kind || n == d {
-				return nil
-			}
+		if n := p.Value(); n == d && n != nil {
+			return nil
+		} else if n != nil && n.replaced(kind) {
+			n.gone = true
+		} else if n != nil {
 			if d != nil && n != s.root {
 				s.locate(n, d, name)
 			}
@@ -121,9 +123,15 @@ func (s *FileSystem) nodeOf(d *node, name string, a *Attr) *node {
 	return n
 }
 
+// replaced reports whether a file of a type that has the node's QID is another one: the server's clock for QIDs is
+// coarse, so the QID of a file that was removed may be used again. The caller holds mu.
+func (n *node) replaced(kind fs.Mode) bool {
+	return n.kind != kind || n.removed && n.fid == 0 && n.madeFID == 0 && len(n.handles) == 0
+}
+
 // locate records where a file is. The caller holds mu.
 func (s *FileSystem) locate(n, d *node, name string) {
-	n.gone = false
+	n.gone, n.removed = false, false
 	if n.dir == d && n.name == name && d.kids[name].Value() == n {
 		return
 	}

@@ -132,6 +132,7 @@ func (s *session) attach(body []byte) (work, error) {
 	if err := s.vacant(m.FID); err != nil {
 		return work{}, err
 	}
+	s.running.Wait() // others use the owner
 	if m.UID == ninep.NoFID {
 		m.UID = 0
 	}
