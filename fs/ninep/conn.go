@@ -215,8 +215,11 @@ func (c *conn) receive() {
 			return
 		}
 		h := ParseHeader(header[:])
-		k := c.take(h)
-		if k == nil || h.Size < HeaderSize || h.Size > MaxSize {
+		var k *call
+		if h.Size >= HeaderSize && h.Size <= MaxSize {
+			k = c.take(h)
+		}
+		if k == nil {
 			c.end(ErrMessage)
 			return
 		}

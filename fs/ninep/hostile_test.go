@@ -188,14 +188,15 @@ func liar(far net.Conn, r *rand.Rand, raw []byte) {
 		if _, err := io.CopyN(io.Discard, far, int64(h.Size)-ninep.HeaderSize); err != nil {
 			return
 		}
-		if _, err := far.Write(lie(h, r, &raw)); err != nil {
+		b, last := lie(h, r, raw)
+		if _, err := far.Write(b); err != nil || last {
 			return
 		}
 	}
 }
 
-// lie returns a reply.
-func lie(h ninep.Header, r *rand.Rand, raw *[]byte) []byte {
+// lie returns a reply; last reports that it may be only a part of one, so the connection must end.
+func lie(h ninep.Header, r *rand.Rand, raw []byte) (reply []byte, last bool) {
 	kind := modeDir
 	if r.IntN(2) == 0 {
 		kind = linux.S_IFREG | 0o644
@@ -243,18 +244,15 @@ func lie(h ninep.Header, r *rand.Rand, raw *[]byte) []byte {
 	t := h.Type.Reply()
 	switch r.IntN(40) {
 	case 0:
-		n := min(len(*raw), 40)
-		b := (*raw)[:n]
-		*raw = (*raw)[n:]
-		return b
+		return raw, true
 	case 1:
-		h.Tag = uint16(r.IntN(300))
+		h.Tag = 256 + uint16(r.IntN(300)) // of no request
 	case 2, 3, 4, 5:
 		t, m = ninep.TypeError, &ninep.Error{Errno: uint32([]int{2, 17, 5, 0, 1 << 20}[r.IntN(5)])}
 	case 6:
 		t = ninep.Type(r.IntN(256))
 	}
-	return ninep.Append(nil, t, h.Tag, m)
+	return ninep.Append(nil, t, h.Tag, m), h.Tag >= 256
 }
 
 // use makes calls on a file system, whatever they return.
