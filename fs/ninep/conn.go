@@ -170,6 +170,16 @@ func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, e
 	return second.err == nil, first.err
 }
 
+// beside runs f in a goroutine, unless the connection has ended. It reports whether it does.
+func (c *conn) beside(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.crew.Start(f)
+	}
+	return c.err == nil
+}
+
 // forget makes a Clunk request that nobody waits for.
 func (c *conn) forget(fid uint32) {
 	c.begin(TypeClunk, &OneFID{fid}, &call{reply: Empty{}, clunk: fid}, true)

@@ -121,7 +121,7 @@ func request(r *rand.Rand, tag uint16) []byte {
 	case 21:
 		return send(ninep.TypeLookup, &ninep.Lookup{FID: fid(), Name: name()})
 	case 22:
-		return send(ninep.TypeList, &ninep.List{FID: fid(), Offset: big, Count: n})
+		return send(ninep.TypeList, &ninep.List{FID: fid(), Name: []string{"", name()}[r.IntN(2)], Offset: big, Count: n})
 	case 23:
 		return send(ninep.TypeFetch, &ninep.Fetch{FID: fid(), Most: n, Count: n, Names: []string{name(), name()}})
 	case 24:

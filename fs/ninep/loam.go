@@ -12,23 +12,26 @@ type Lookup struct {
 
 func (m *Lookup) fields(c *Coder) { c.u32(&m.FID); c.text(&m.Name) }
 
-// List returns entries of a directory, from an offset on, with their attributes. FID need not be open. The reply is
-// a Listed of at most Count bytes.
+// List returns entries of a directory, from an offset on, with their attributes: of FID, which need not be open, or of
+// the directory with a name in it. The reply is a Listed of at most Count bytes.
 type List struct {
 	FID    uint32
+	Name   string
 	Offset uint64
 	Count  uint32
 }
 
-func (m *List) fields(c *Coder) { c.u32(&m.FID); c.u64(&m.Offset); c.u32(&m.Count) }
+func (m *List) fields(c *Coder) { c.u32(&m.FID); c.text(&m.Name); c.u64(&m.Offset); c.u32(&m.Count) }
 
-// Listed is the reply to List. Entries holds Entry values, one after another. End reports that there are no more.
+// Listed is the reply to List. QID is that of the directory. Entries holds Entry values, one after another. End
+// reports that there are no more.
 type Listed struct {
+	QID     QID
 	End     uint8
 	Entries []byte
 }
 
-func (m *Listed) fields(c *Coder) { c.u8(&m.End); c.data(&m.Entries) }
+func (m *Listed) fields(c *Coder) { c.qid(&m.QID); c.u8(&m.End); c.data(&m.Entries) }
 
 // Entry is an entry of a Listed.
 type Entry struct {

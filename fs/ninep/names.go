@@ -2,9 +2,11 @@ package ninep
 
 import (
 	"container/list"
+	"errors"
 	"slices"
 	"time"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
@@ -20,7 +22,13 @@ type names struct {
 	large    bool      // the directory has too many names to be listed
 	lru      *list.Element
 
-	readAt int // prefetch: place in listing behind the last file whose content was asked for
+	// See prefetch.go.
+	readAt  int           // place in listing behind the last file that was opened for reading
+	opened  int           // files that were opened for reading
+	walked  int           // subdirectories that were listed
+	reading bool          // files of a subdirectory are read
+	ahead   bool          // subdirectories are being listed ahead
+	fetches chan struct{} // closed when the fetch that runs has ended; nil: none runs
 }
 
 // known is a name that is known, and what there was at the time.
@@ -34,6 +42,7 @@ type known struct {
 	stale  bool      // the client has changed the file since: attr does not count
 
 	content *content // of a small file; see prefetch.go
+	read    bool     // it was opened for reading since the listing
 }
 
 // deadline returns until when something counts that is learned now. The caller holds mu.
@@ -183,42 +192,40 @@ const (
 	mostNames = 1 << 15
 )
 
-// fill lists a directory and keeps all of it.
+// fill lists a directory and keeps all of it. If another goroutine does so already, fill waits for it.
 func (s *FileSystem) fill(d *node) error {
-	fid, release, err := s.dirFID(d)
-	if err != nil {
-		return err
-	}
-	defer release()
-	began, until := s.begin()
-	var all []*known
-	ascending, offset := true, uint64(0)
-	for end := false; !end; {
-		var entries []Entry
-		if entries, end, err = s.list(fid, offset, listBytes); err != nil {
-			return err
-		}
-		for i := range entries {
-			e := &entries[i]
-			ascending = ascending && e.Offset > offset
-			offset = e.Offset
-			all = append(all, &known{name: e.Name, attr: e.Attr, next: e.Offset, began: began, until: until})
-		}
-		if len(all) > mostNames || len(entries) == 0 && !end {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.cache(d).large = true
-			return nil
-		}
-	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d.changed > began || d.gone {
+	if other := d.filling; other != nil {
+		s.mu.Unlock()
+		<-other
 		return nil
 	}
+	d.filling = make(chan struct{}) // closed here; others wait for it
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		close(d.filling)
+		d.filling = nil
+	}()
+	began, until := s.begin()
+	all, ascending, err := s.readNames(d, began, until)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == errLarge:
+		s.cache(d).large = true
+		return nil
+	case err != nil:
+		return err
+	case d.changed > began || d.gone:
+		return nil
+	}
+	old := s.cache(d)
 	s.dropNames(d)
 	c := s.cache(d)
 	c.complete, c.until = true, until
+	c.opened, c.walked, c.reading = old.opened, old.walked, old.reading
 	for _, k := range all {
 		c.known[k.name] = k
 	}
@@ -231,6 +238,49 @@ func (s *FileSystem) fill(d *node) error {
 	s.names += len(c.known)
 	s.trimNames(d)
 	return nil
+}
+
+// errLarge is returned by readNames for a directory with more than mostNames names.
+var errLarge = errors.New("ninep: the directory has too many names to keep")
+
+// readNames reads all names of a directory. A directory without a FID is listed by its place.
+func (s *FileSystem) readNames(d *node, began uint64, until time.Time) (all []*known, ascending bool, err error) {
+	m := List{Count: listBytes}
+	release := func() {}
+	defer func() { release() }()
+	s.mu.Lock()
+	if up := d.dir; d.fid == 0 && up != nil && up.fid != 0 && !d.gone {
+		m.FID, m.Name, release = up.fid, d.name, s.pin(up)
+		s.mu.Unlock()
+	} else {
+		s.mu.Unlock()
+		if m.FID, release, err = s.dirFID(d); err != nil {
+			release = func() {}
+			return nil, false, err
+		}
+	}
+	ascending = true
+	for {
+		entries, of, end, err := s.list(m)
+		if err != nil {
+			return nil, false, err
+		}
+		if m.Name != "" && keyOf(of) != d.key {
+			return nil, false, linux.ENOENT
+		}
+		for i := range entries {
+			e := &entries[i]
+			ascending = ascending && e.Offset > m.Offset
+			m.Offset = e.Offset
+			all = append(all, &known{name: e.Name, attr: e.Attr, next: e.Offset, began: began, until: until})
+		}
+		switch {
+		case end:
+			return all, ascending, nil
+		case len(all) > mostNames || len(entries) == 0:
+			return nil, false, errLarge
+		}
+	}
 }
 
 // Read implements fs.Directory.
@@ -247,6 +297,7 @@ func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 		if err := s.fill(d.node); err != nil {
 			return err
 		}
+		s.walkAhead(d.node)
 	}
 	fid, release, err := s.dirFID(d.node)
 	if err != nil {

@@ -41,6 +41,7 @@ type node struct {
 	names   *names                        // of a directory: cached names
 	kids    map[string]weak.Pointer[node] // of a directory: the nodes that are located in it
 	sweepAt int                           // number of kids at which those that are gone are removed
+	filling chan struct{}                 // of a directory that is being listed
 	target  string                        // of a symbolic link
 	targets time.Time                     // target counts until then
 }

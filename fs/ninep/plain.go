@@ -26,21 +26,21 @@ func (s *FileSystem) lookup(fid uint32, name string, a *Attr) error {
 }
 
 // list returns entries of a directory with their attributes, from an offset on. Only for servers of Loam.
-func (s *FileSystem) list(fid uint32, offset uint64, bytes uint32) (entries []Entry, end bool, err error) {
+func (s *FileSystem) list(m List) (entries []Entry, of QID, end bool, err error) {
 	var l Listed
-	if err := s.conn.call(TypeList, &List{fid, offset, bytes}, &l); err != nil {
-		return nil, false, err
+	if err := s.conn.call(TypeList, &m, &l); err != nil {
+		return nil, QID{}, false, err
 	}
 	for rest := l.Entries; len(rest) > 0; {
 		var e Entry
 		if rest, err = e.Next(rest); err != nil {
-			return nil, false, linux.EIO
+			return nil, QID{}, false, linux.EIO
 		}
 		if validName(e.Name) {
 			entries = append(entries, e)
 		}
 	}
-	return entries, l.End != 0, nil
+	return entries, l.QID, l.End != 0, nil
 }
 
 // validName reports whether a name of a server is one that a directory can have.
@@ -59,7 +59,7 @@ func validName(name string) bool {
 // entries returns entries of a directory, from an offset on.
 func (s *FileSystem) entries(fid uint32, offset uint64) (all []fs.Entry, end bool, err error) {
 	if s.conn.loam {
-		entries, end, err := s.list(fid, offset, streamBytes)
+		entries, _, end, err := s.list(List{FID: fid, Offset: offset, Count: streamBytes})
 		for i := range entries {
 			k := known{name: entries[i].Name, attr: entries[i].Attr, next: entries[i].Offset}
 			all = append(all, k.entry())

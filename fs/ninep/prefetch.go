@@ -73,13 +73,51 @@ func (s *FileSystem) takeContent(h *handle) bool {
 		return false
 	}
 	if h.takeKnown() {
+		s.fetchAhead(h.node)
 		return true
 	}
-	dir, names := s.following(h.node)
-	if len(names) == 0 || s.fetch(dir, names) != nil {
-		return false
+	b, wait := s.following(h.node, true)
+	if wait != nil {
+		<-wait
+		if h.takeKnown() {
+			return true
+		}
+		b, _ = s.following(h.node, true)
 	}
-	return h.takeKnown()
+	return len(b.files) > 0 && s.fetch(b) == nil && h.takeKnown()
+}
+
+// batch is a set of files whose content is fetched. While it is fetched, names.fetches is set.
+type batch struct {
+	dir   *node
+	names *names // of dir
+	files []string
+}
+
+// fetchAhead begins to fetch the next contents of a directory in which a file was just opened, if few are left.
+func (s *FileSystem) fetchAhead(n *node) {
+	s.mu.Lock()
+	if k := n.entry(); k == nil || n.dir.names.fetches != nil {
+		s.mu.Unlock()
+		return
+	}
+	c := n.dir.names
+	left := 0
+	for i := c.find(n.name); i >= 0 && i < len(c.listing) && left < fetchFiles/2; i++ {
+		if c.listing[i].content == nil && c.listing[i].wanted() {
+			break
+		}
+		left++
+	}
+	s.mu.Unlock()
+	if left >= fetchFiles/2 {
+		return
+	}
+	if b, _ := s.following(n, false); len(b.files) > 0 {
+		if !s.conn.beside(func() { s.fetch(b) }) {
+			s.fetch(b) // fails, and ends the batch
+		}
+	}
 }
 
 // takeKnown opens h if the content of the file is known.
@@ -88,7 +126,11 @@ func (h *handle) takeKnown() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := h.node.entry()
-	if k == nil || k.content == nil {
+	if k == nil {
+		return false
+	}
+	k.read = true
+	if k.content == nil {
 		return false
 	}
 	c := k.content
@@ -101,41 +143,62 @@ func (h *handle) takeKnown() bool {
 	return true
 }
 
-// following returns the names of small files, n first and then those behind it in the listing of its directory. It
-// returns none if n is the first file that is read in the directory.
-func (s *FileSystem) following(n *node) (dir *node, all []string) {
+// following returns small files of n's directory whose content is to be fetched: with first, n, and then those behind it in
+// the listing, which is a ring. There are none if n is the first file that is read in the directory. wait is not nil if
+// the directory is fetching already.
+func (s *FileSystem) following(n *node, first bool) (b batch, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n.gone || n.dir == nil || n.dir.names == nil {
-		return nil, nil
+		return b, nil
 	}
 	c := n.dir.names
-	now := s.now()
+	if c.fetches != nil {
+		return b, c.fetches
+	}
 	at := c.find(n.name)
-	if at < 0 || !now.Before(c.until) {
-		return nil, nil
+	if at < 0 || !s.now().Before(c.until) {
+		return b, nil
 	}
-	first := c.readAt == 0
 	c.readAt = at + 1
-	if first || !small(c.listing[at]) {
-		return nil, nil
+	if first {
+		c.opened++
+		if up := n.dir.dir; up != nil && up.names != nil {
+			up.names.reading = true
+		}
+		if c.opened < 2 || !c.listing[at].small() {
+			return b, nil
+		}
 	}
+	return s.batch(n.dir, at, first), nil
+}
+
+// batch returns files of a directory to be fetched, from a place in the listing on. The caller holds mu.
+func (s *FileSystem) batch(d *node, at int, first bool) batch {
+	b := batch{dir: d, names: d.names}
 	size := 0
-	for _, k := range c.listing[at:] {
-		if !small(k) || k.absent || k.stale {
+	for i := range b.names.listing {
+		k := b.names.listing[(at+i)%len(b.names.listing)]
+		if !(first && i == 0) && (!k.wanted() || k.content != nil) {
 			continue
 		}
 		size += int(k.attr.Size)
-		if len(all) > 0 && (size > fetchBytes || len(all) == fetchFiles || s.content+size > mostContent) {
+		if len(b.files) > 0 && (size > fetchBytes || len(b.files) == fetchFiles || s.content+size > mostContent) {
 			break
 		}
-		all = append(all, k.name)
+		b.files = append(b.files, k.name)
 	}
-	return n.dir, all
+	if len(b.files) > 0 {
+		b.names.fetches = make(chan struct{}) // closed by fetch; others wait for it
+	}
+	return b
 }
 
+// wanted reports whether the content of a file is fetched before it is asked for.
+func (k *known) wanted() bool { return k.small() && !k.absent && !k.stale && !k.read }
+
 // small reports whether the content of a file is fetched. One with several names can change by another name.
-func small(k *known) bool {
+func (k *known) small() bool {
 	return fs.Mode(k.attr.Mode).Type() == fs.Regular && k.attr.Size <= fetchMost && k.attr.Links == 1
 }
 
@@ -155,24 +218,30 @@ func (c *names) find(name string) int {
 	return -1
 }
 
-// fetch stores the content of files in a directory.
-func (s *FileSystem) fetch(d *node, names []string) error {
-	fid, release, err := s.dirFID(d)
+// fetch fetches the content of files.
+func (s *FileSystem) fetch(b batch) error {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		close(b.names.fetches)
+		b.names.fetches = nil
+	}()
+	fid, release, err := s.dirFID(b.dir)
 	if err != nil {
 		return err
 	}
 	defer release()
 	began, until := s.begin()
 	var data Data
-	const room = 128 // for attributes and lengths
-	m := Fetch{fid, fetchMost, fetchBytes + fetchFiles*2*room, names}
+	const room = 256 // for attributes and lengths
+	m := Fetch{fid, fetchMost, fetchBytes + fetchFiles*room, b.files}
 	if err := s.conn.call(TypeFetch, &m, &data); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rest := data.Data
-	for _, name := range names {
+	for _, name := range b.files {
 		if len(rest) == 0 {
 			break
 		}
@@ -180,20 +249,102 @@ func (s *FileSystem) fetch(d *node, names []string) error {
 		if rest, err = c.Next(rest); err != nil {
 			return err
 		}
-		if c.Errno != 0 || d.changed > began || uint64(len(c.Data)) != c.Attr.Size {
-			continue
-		}
-		if n := d.kid(name); n != nil {
-			if n.changed > began || n.key != keyOf(c.Attr.QID) {
-				continue
-			}
-			n.learn(&c.Attr, began, until)
-		}
-		s.remember(d, name, &c.Attr, began, until)
-		if d.names != nil && d.names.known[name] != nil {
-			d.names.known[name].content = &content{c.Data, until}
-			s.content += len(c.Data)
+		if c.Errno == 0 && b.dir.changed <= began && uint64(len(c.Data)) == c.Attr.Size {
+			s.keepContent(b.dir, name, &c, began, until)
 		}
 	}
 	return nil
+}
+
+// keepContent stores the content of a file. The caller holds mu.
+func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64, until time.Time) {
+	if n := d.kid(name); n != nil {
+		if n.changed > began || n.key != keyOf(c.Attr.QID) {
+			return
+		}
+		n.learn(&c.Attr, began, until)
+	}
+	if d.names == nil {
+		return
+	}
+	if k := d.names.known[name]; k != nil && !k.absent && !k.stale && keyOf(k.attr.QID) == keyOf(c.Attr.QID) {
+		s.dropContent(k)
+		k.attr, k.began, k.until = c.Attr, began, until
+		k.content = &content{c.Data, until}
+		s.content += len(c.Data)
+	}
+}
+
+// Bounds of what is listed ahead.
+const (
+	aheadDirs  = 64
+	aheadNames = mostCached / 2
+)
+
+// walkAhead lists the other subdirectories of d's parent, if d is the second one that is listed: the program walks the
+// tree. It reads files, too, if the program does.
+func (s *FileSystem) walkAhead(d *node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	up := d.dir
+	if up == nil || up.names == nil || len(up.names.listing) == 0 {
+		return
+	}
+	c := up.names
+	c.walked++
+	if c.walked < 2 || c.ahead {
+		return
+	}
+	c.ahead = s.conn.beside(func() {
+		s.listAhead(up, c)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.ahead = false
+	})
+}
+
+// listAhead lists subdirectories of a directory with cached names c.
+func (s *FileSystem) listAhead(up *node, c *names) {
+	s.mu.Lock()
+	listing := c.listing
+	s.mu.Unlock()
+	done := 0
+	for _, k := range listing {
+		s.mu.Lock()
+		var d *node
+		now := s.now()
+		if fs.Mode(k.attr.Mode).Type() == fs.Dir && !k.absent && now.Before(k.until) {
+			if d = up.kid(k.name); d == nil {
+				d = s.nodeOf(up, k.name, &k.attr)
+			}
+		}
+		full := s.names > aheadNames || up.names != c || done == aheadDirs
+		fresh := d != nil && d.names != nil && d.names.complete && now.Before(d.names.until)
+		s.mu.Unlock()
+		if full {
+			return
+		}
+		if d == nil || fresh {
+			continue
+		}
+		if s.fill(d) != nil {
+			return
+		}
+		done++
+		if b := s.firstBatch(c, d); len(b.files) > 0 && s.fetch(b) != nil {
+			return
+		}
+	}
+}
+
+// firstBatch returns the first files of a directory, if files of its siblings are read.
+func (s *FileSystem) firstBatch(up *names, d *node) batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := d.names
+	if !up.reading || c == nil || c.fetches != nil || len(c.listing) == 0 {
+		return batch{}
+	}
+	c.opened = max(c.opened, 1)
+	return s.batch(d, 0, false)
 }

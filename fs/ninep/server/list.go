@@ -152,13 +152,23 @@ func (s *session) list(body []byte) (work, error) {
 		return work{}, err
 	}
 	f, err := s.dir(m.FID)
+	if err == nil && m.Name != "" {
+		f, err = s.subdirectory(f, m.Name)
+		if err == nil {
+			defer f.release() // the work holds it
+		}
+	}
 	if err != nil {
 		return work{}, err
 	}
-	const more = 1 // of a Listed
+	qid, err := s.attr(f.fd, "")
+	if err != nil {
+		return work{}, err
+	}
+	const more = 14 // of a Listed
 	count := int(min(m.Count, s.size-ninep.ReadRoom-more))
 	return hold(f, false, true, func() (ninep.Message, error) {
-		answer := &ninep.Listed{End: 1}
+		answer := &ninep.Listed{QID: qid.QID, End: 1}
 		err := s.eachEntry(f, m.Offset, func(d dirent, st *unix.Statx_t) bool {
 			e := ninep.Entry{Offset: uint64(d.offset), Name: d.name, Attr: s.attrOf(f.fd, d.name, st)}
 			longer := e.AppendTo(answer.Entries)
@@ -174,6 +184,18 @@ func (s *session) list(body []byte) (work, error) {
 		}
 		return answer, err
 	})
+}
+
+// subdirectory returns a FID of a directory in another one, which the session does not know.
+func (s *session) subdirectory(f *fid, n string) (*fid, error) {
+	if err := name(n); err != nil {
+		return nil, err
+	}
+	fd, err := openBeneath(f.fd, n, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return newFID(fd, unix.S_IFDIR), nil
 }
 
 // fetch serves Fetch.
