@@ -27,6 +27,7 @@ type names struct {
 	opened  int           // files that were opened for reading
 	walked  int           // subdirectories that were listed
 	reading bool          // files of a subdirectory are read
+	batches int           // fetched ahead
 	ahead   bool          // subdirectories are being listed ahead
 	fetches chan struct{} // closed when the fetch that runs has ended; nil: none runs
 }

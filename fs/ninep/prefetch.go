@@ -165,6 +165,9 @@ func (s *FileSystem) following(n *node, first bool) (b batch, wait <-chan struct
 		c.opened++
 		if up := n.dir.dir; up != nil && up.names != nil {
 			up.names.reading = true
+			if top := up.dir; top != nil && top.names != nil {
+				top.names.reading = true
+			}
 		}
 		if c.opened < 2 || !c.listing[at].small() {
 			return b, nil
@@ -277,8 +280,9 @@ func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64,
 
 // Bounds of what is listed ahead.
 const (
-	aheadDirs  = 64
-	aheadNames = mostCached / 2
+	aheadDirs    = 64
+	aheadNames   = mostCached / 2
+	aheadBatches = 4 // of one directory
 )
 
 // walkAhead lists the other subdirectories of d's parent, if d is the second one that is listed: the program walks the
@@ -292,8 +296,12 @@ func (s *FileSystem) walkAhead(d *node) {
 	}
 	c := up.names
 	c.walked++
-	if c.walked < 2 || c.ahead {
+	deep := up.dir != nil && up.dir.names != nil && up.dir.names.walked > 1
+	if c.walked < 2 && !deep || c.ahead {
 		return
+	}
+	if deep && up.dir.names.reading {
+		c.reading = true
 	}
 	c.ahead = s.conn.beside(func() {
 		s.listAhead(up, c)
@@ -331,20 +339,23 @@ func (s *FileSystem) listAhead(up *node, c *names) {
 			return
 		}
 		done++
-		if b := s.firstBatch(c, d); len(b.files) > 0 && s.fetch(b) != nil {
-			return
+		for b := s.nextBatch(c, d); len(b.files) > 0; b = s.nextBatch(c, d) {
+			if s.fetch(b) != nil {
+				return
+			}
 		}
 	}
 }
 
-// firstBatch returns the first files of a directory, if files of its siblings are read.
-func (s *FileSystem) firstBatch(up *names, d *node) batch {
+// nextBatch returns files of a directory whose content is not known, if files of its siblings are read.
+func (s *FileSystem) nextBatch(up *names, d *node) batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := d.names
-	if !up.reading || c == nil || c.fetches != nil || len(c.listing) == 0 {
+	if !up.reading || c == nil || c.fetches != nil || c.batches == aheadBatches || s.content > mostContent/2 {
 		return batch{}
 	}
+	c.batches++
 	c.opened = max(c.opened, 1)
 	return s.batch(d, 0, false)
 }

@@ -50,6 +50,7 @@ type FileSystem struct {
 	owner fs.Owner
 	root  *node
 
+	clock  clock
 	naming sync.Mutex // held while a name is removed or moved
 
 	mu    sync.Mutex // guards the fields below, and those of nodes
@@ -79,6 +80,7 @@ func New(rw io.ReadWriteCloser, c Config) (*FileSystem, error) {
 	if c.Cache == None {
 		s.valid = 0
 	}
+	s.valid = s.clock.set(s.valid)
 	err := s.conn.negotiate(min(max(cmp.Or(c.Size, MaxSize), MinSize), MaxSize))
 	if err == nil {
 		err = s.attach(c)
@@ -176,7 +178,7 @@ func (s *FileSystem) now() time.Time {
 	if s.valid == 0 {
 		return time.Time{}
 	}
-	return time.Now()
+	return s.clock.now()
 }
 
 // errno returns err, or EIO for an error that no program knows.
