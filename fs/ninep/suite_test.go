@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/fstest"
 	"loam/fs/ninep"
@@ -16,7 +17,7 @@ import (
 // dial returns the two ends of a Unix socket.
 func dial(t testing.TB) (client, served net.Conn) {
 	t.Helper()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	fds, err := syscall.Socketpair(linux.AF_UNIX, linux.SOCK_STREAM|linux.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,24 +169,10 @@ func (c Config) Encode() string {
 		fmt.Fprintf(&b, "host user=%s\n", escape(c.User))
 	}
 	for _, m := range c.Mounts {
-		fmt.Fprintf(&b, "mount archive=%d path=%s", m.Archive, escape(m.Path))
-		if m.File {
-			b.WriteString(" file=yes")
-		}
-		if m.Writable {
-			b.WriteString(" writable=yes")
-		}
-		if m.Deferred {
-			b.WriteString(" deferred=yes")
-		}
-		b.WriteString("\n")
+		b.WriteString(m.line())
 	}
 	for _, s := range c.Shared {
-		fmt.Fprintf(&b, "shared server=%d path=%s", s.Server, escape(s.Path))
-		if s.NoCache {
-			b.WriteString(" cache=none")
-		}
-		b.WriteString("\n")
+		b.WriteString(s.line())
 	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
@@ -225,6 +211,45 @@ func (c Config) Encode() string {
 	return b.String()
 }
 
+// line returns a mount's line.
+func (m Mount) line() string {
+	text := fmt.Sprintf("mount archive=%d path=%s", m.Archive, escape(m.Path))
+	if m.File {
+		text += " file=yes"
+	}
+	if m.Writable {
+		text += " writable=yes"
+	}
+	if m.Deferred {
+		text += " deferred=yes"
+	}
+	return text + "\n"
+}
+
+// line returns a folder's line.
+func (s Shared) line() string {
+	text := fmt.Sprintf("shared server=%d path=%s", s.Server, escape(s.Path))
+	if s.NoCache {
+		text += " cache=none"
+	}
+	return text + "\n"
+}
+
+// set stores one word of a folder's line.
+func (s *Shared) set(key, value string) (err error) {
+	switch {
+	case key == "server":
+		s.Server, err = strconv.Atoi(value)
+	case key == "path":
+		s.Path, err = unescape(value)
+	case key == "cache" && value == "none":
+		s.NoCache = true
+	default:
+		err = errMalformed
+	}
+	return err
+}
+
 // errMalformed is returned by Decode for a value that Encode does not produce.
 var errMalformed = errors.New("guest: " + Variable + " is not what the loam command writes")
 
@@ -261,6 +286,9 @@ func Decode(s string) (Config, error) {
 
 // set stores one word of a line in c, or in the link, mount or folder that the line describes.
 func (c *Config) set(l *Link, m *Mount, shared *Shared, line, key, value string) (err error) {
+	if line == "shared" {
+		return shared.set(key, value)
+	}
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
@@ -320,14 +348,6 @@ func (c *Config) set(l *Link, m *Mount, shared *Shared, line, key, value string)
 		var a netip.Addr
 		a, err = netip.ParseAddr(value)
 		c.DNS = append(c.DNS, a)
-	case "shared server":
-		shared.Server, err = strconv.Atoi(value)
-	case "shared path":
-		shared.Path, err = unescape(value)
-	case "shared cache":
-		if shared.NoCache = value == "none"; !shared.NoCache {
-			err = errMalformed
-		}
 	case "link kind":
 		l.Kind = Kind(value)
 	case "link name":
