@@ -113,7 +113,7 @@ func TestHostRepository(t *testing.T) {
 	host("fsck", "--strict")
 }
 
-// What cannot be shared is refused with what is wrong and what to do.
+// A folder that cannot be shared is refused, with the reason and advice.
 func TestHostFolderRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// clock tells the time with the precision of its period, for less than the time takes: a path of five names asks ten
+// clock returns the time with the precision of its period, for less than the time takes: a path of five names asks ten
 // times. While it is in use a timer updates it.
 type clock struct {
 	base    time.Time

@@ -43,7 +43,7 @@ const maxCalls = 256
 // lazyTime is how long a request without a waiter may stay unsent, for others to come with it.
 const lazyTime = 2 * time.Millisecond
 
-// lazyBytes are so many bytes of unsent requests that they are sent at once.
+// lazyBytes is the size of unsent requests, in bytes, at which they are sent at once.
 const lazyBytes = 4096
 
 // call is a request in progress.
@@ -55,7 +55,7 @@ type call struct {
 	n     int    // bytes in into
 	err   error
 	clunk uint32        // FID that is free after the reply; NoFID: none
-	done  chan struct{} // closed by receive; nil: nobody waits
+	done  chan struct{} // closed by receive; nil: no caller waits
 }
 
 func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
@@ -146,7 +146,7 @@ func (c *conn) flush() {
 	c.write()
 }
 
-// call makes a request and waits for the reply. Errors: those of the server, as linux.Errno; EIO if the
+// call makes a request and waits for the reply. Errors: errors of the server, as linux.Errno; EIO if the
 // connection has ended.
 func (c *conn) call(t Type, m, reply Message) error {
 	k := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
@@ -156,7 +156,7 @@ func (c *conn) call(t Type, m, reply Message) error {
 }
 
 // callIn makes a request about names in a directory, and asks for the directory's attributes in the same round. They
-// are those after the request, since servers of Loam serve both in order. ok reports whether there are some.
+// include the effect of the request, since servers of Loam serve both in order. ok reports whether there are some.
 func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, err error) {
 	if !c.loam {
 		return false, c.call(t, m, reply)
@@ -180,7 +180,7 @@ func (c *conn) beside(f func()) bool {
 	return c.err == nil
 }
 
-// forget makes a Clunk request that nobody waits for.
+// forget makes a Clunk request without waiting for the reply.
 func (c *conn) forget(fid uint32) {
 	c.begin(TypeClunk, &OneFID{fid}, &call{reply: Empty{}, clunk: fid}, true)
 }
@@ -281,7 +281,7 @@ func (c *conn) land(tag uint16, k *call) {
 	}
 }
 
-// receive reads the body of a reply. room is reused for bodies of which nothing is kept.
+// receive reads the body of a reply. room is reused for short bodies.
 func (k *call) receive(in *bufio.Reader, h Header, room *[]byte) error {
 	n := int(h.Size - HeaderSize)
 	if h.Type == k.kind.Reply() && k.into != nil {

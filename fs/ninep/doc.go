@@ -9,7 +9,7 @@
 //
 // A file is known by its QID, and located by a directory and a name. The client keeps FIDs for directories that
 // are in use, at most mostFIDs, and for open files; it asks for all other files by directory and name. If the
-// file that is found there is another one, somebody on the host has changed the folder, and the node is a file
+// file that is found there is another one, a process of the host has changed the folder, and the node is a file
 // without a name. Before the client itself removes a name of a file that may live on, it gets a FID for it.
 //
 // Equal nodes are the same file: nodes holds a weak pointer for each QID, so a node lives as long as something
@@ -17,13 +17,13 @@
 //
 // # Cache modes
 //
-// With None nothing is kept: each call asks the server. What the host changes is seen at once.
+// With None nothing is kept: each call asks the server. Changes by the host are seen at once.
 //
 // With Loose the client keeps attributes, names (present and absent), targets of symbolic links and the content of small
 // files for Config.Valid, a second. Changes by the client itself are seen at once; what the host changes is seen
 // within that time. Writes are never kept: write(2) returns when the host has the data. To be fast, the client
-// asks for more than it was asked for: a second unknown name in a directory has it list the directory with
-// all attributes, and a second small file that is opened has it fetch the next ones of the listing.
+// asks for more than it was asked for: at a second unknown name in a directory it lists the directory with
+// all attributes, and at a second small file that is opened it fetches the next files of the listing.
 //
 // # Order of changes
 //
@@ -35,7 +35,7 @@
 //
 //	FileSystem.naming  <  FileSystem.mu  <  conn.sending  <  conn.mu
 //
-// No request is made with mu held, except for Clunk, which nobody waits for.
+// No request is made with mu held, except for Clunk, for which no caller waits.
 //
 // Reading order: message.go, conn.go, system.go, node.go, directory.go, names.go, file.go, prefetch.go.
 package ninep

@@ -128,7 +128,7 @@ func (n *node) keep() error {
 	own, q, err := s.walk(fid, []string{name})
 	release()
 	if err == linux.ENOENT {
-		return nil // the removal will say so
+		return nil // the removal will return it
 	}
 	if err != nil {
 		return err
@@ -349,7 +349,7 @@ func (h *handle) written() {
 	h.truncated = false
 }
 
-// Append implements fs.Handle. What does not fit into one message is appended in several.
+// Append implements fs.Handle. Data that does not fit into one message is appended in several.
 func (h *handle) Append(p []byte) (n int, end int64, err error) {
 	fid, release, err := h.opened()
 	if err != nil {
@@ -428,7 +428,7 @@ func (h *handle) NextHole(offset int64) int64 {
 	return at
 }
 
-// seek asks where the next data or hole is. Errors: ENXIO; EOPNOTSUPP if the server cannot tell.
+// seek asks where the next data or hole is. Errors: ENXIO; EOPNOTSUPP if the server does not support it.
 func (h *handle) seek(offset int64, whence uint32) (int64, error) {
 	if !h.s.conn.loam {
 		return 0, linux.EOPNOTSUPP

@@ -322,7 +322,7 @@ func (m *RenameAt) fields(c *Coder) {
 	c.text(&m.NewName)
 }
 
-// UnlinkAt removes a name; with Flags AT_REMOVEDIR that of a directory. The reply is Empty.
+// UnlinkAt removes a name; with Flags AT_REMOVEDIR the name of a directory. The reply is Empty.
 type UnlinkAt struct {
 	Dir   uint32
 	Name  string

@@ -23,7 +23,7 @@ type List struct {
 
 func (m *List) fields(c *Coder) { c.u32(&m.FID); c.text(&m.Name); c.u64(&m.Offset); c.u32(&m.Count) }
 
-// Listed is the reply to List. QID is that of the directory. Entries holds Entry values, one after another. End
+// Listed is the reply to List. QID identifies the directory. Entries holds Entry values, one after another. End
 // reports that there are no more.
 type Listed struct {
 	QID     QID
@@ -109,7 +109,7 @@ func (m *Content) Next(data []byte) (rest []byte, err error) {
 }
 
 // OpenAt opens the file of a name in the directory FID as New; with O_CREAT it creates the file, and with an empty
-// name it opens FID itself. Mode, UID and GID are those of a new file. Count bytes of its content are returned, if
+// name it opens FID itself. Mode, UID and GID apply to a new file. Count bytes of its content are returned, if
 // it is regular and opened for reading. The reply is an OpenedAt.
 type OpenAt struct {
 	FID, New              uint32

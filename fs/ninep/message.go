@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Type is the type of a message. That of a reply is the type of its request plus one.
+// Type is the type of a message. The type of a reply is the type of its request plus one.
 type Type uint8
 
 // Types of requests of 9P2000.L.

@@ -62,7 +62,7 @@ var examples = map[Type]Message{
 // empty returns a new message of the same type.
 func empty(m Message) Message { return reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message) }
 
-// What is encoded is decoded to the same values. A message that is cut anywhere, or has a byte more, is refused.
+// An encoded message is decoded to the same values. A message that is cut anywhere, or has a byte more, is refused.
 func TestRoundTrip(t *testing.T) {
 	for kind, m := range examples {
 		b := Append(nil, kind, 5, m)

@@ -40,7 +40,7 @@ type node struct {
 
 	names   *names                        // of a directory: cached names
 	kids    map[string]weak.Pointer[node] // of a directory: the nodes that are located in it
-	sweepAt int                           // number of kids at which those that are gone are removed
+	sweepAt int                           // number of kids at which dead ones are removed
 	filling chan struct{}                 // of a directory that is being listed
 	target  string                        // of a symbolic link
 	targets time.Time                     // target counts until then
@@ -259,7 +259,7 @@ func (n *node) ask() (fs.Attr, error) {
 	return attrOf(&a), nil
 }
 
-// reach returns how the server is asked for the file: a FID of its own and no name, or that of its directory and
+// reach returns how the server is asked for the file: a FID of its own and no name, or the FID of its directory and
 // its name. The caller calls release after the request. Errors: ENOENT, EIO.
 func (n *node) reach() (fid uint32, name string, release func(), err error) {
 	s := n.s
@@ -313,7 +313,7 @@ func (s *FileSystem) trimFIDs() {
 	}
 }
 
-// dropFID gives back a FID that nobody uses. The caller holds mu.
+// dropFID gives back an unused FID. The caller holds mu.
 func (s *FileSystem) dropFID(n *node) {
 	if n.lru == nil {
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // Content of small files (mode Loose). When a second small file of a directory is opened for reading, the client
-// fetches it together with those that follow it in the listing.
+// fetches it together with the next ones of the listing.
 
 // content is the content of a file that is known completely.
 type content struct {
@@ -278,7 +278,7 @@ func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64,
 	}
 }
 
-// Bounds of what is listed ahead.
+// Bounds of listing ahead.
 const (
 	aheadDirs    = 64
 	aheadNames   = mostCached / 2

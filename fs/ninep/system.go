@@ -108,7 +108,7 @@ func (s *FileSystem) attach(c Config) error {
 	return nil
 }
 
-// Rounds returns how often requests were made that somebody waits for. Requests that are made together count once.
+// Rounds returns how often callers have waited for requests. Requests that are made together count once.
 func (s *FileSystem) Rounds() uint64 {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()

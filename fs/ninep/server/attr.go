@@ -32,7 +32,7 @@ func (s *session) attr(fd int, name string) (ninep.Attr, error) {
 // attrOf converts attributes of the file.
 func (s *session) attrOf(fd int, name string, st *unix.Statx_t) ninep.Attr {
 	a := ninep.Attr{
-		Valid: ninep.AttrBasic, QID: s.qid(st), Mode: uint32(st.Mode), UID: Nobody, GID: Nobody,
+		Valid: ninep.AttrBasic, QID: s.qid(st), Mode: uint32(st.Mode), UID: OtherUser, GID: OtherUser,
 		Links: uint64(st.Nlink), Size: st.Size, BlockSize: uint64(st.Blksize), Blocks: st.Blocks,
 		Access: timeOf(st.Atime), Modify: timeOf(st.Mtime), Status: timeOf(st.Ctime), Birth: timeOf(st.Btime),
 	}
@@ -159,7 +159,7 @@ func (s *session) setattr(body []byte) (work, error) {
 	return done(ninep.Empty{})
 }
 
-// truncate sets the size. Errors: EINVAL for what is not a regular file to the client.
+// truncate sets the size. Errors: EINVAL unless it is a regular file to the client.
 func (f *fid) truncate(size uint64) error {
 	switch {
 	case f.kind != unix.S_IFREG || f.device || int64(size) < 0:

@@ -93,7 +93,7 @@ func writeAll(fd int, b []byte, offset int64) (int, error) {
 }
 
 // append writes at the end of the file, and returns the end. The kernel finds the end: pwritev2(2) with RWF_APPEND.
-// A write by somebody on the host may come between it and the question where the end is.
+// A write by a process of the host may come between it and the question where the end is.
 func (f *fid) append(b []byte) (n int, end uint64, err error) {
 	for {
 		n, err = unix.Pwritev2(f.fd, [][]byte{b}, 0, unix.RWF_APPEND)

@@ -11,7 +11,7 @@ import (
 	"loam/fs/ninep"
 )
 
-// fid is a file of the client's. The session has a reference, and each request that runs beside it.
+// fid is a file of the client's. The session has a reference, and each request that runs in its own goroutine.
 type fid struct {
 	fd     int    // opened with O_PATH; after open with flags
 	kind   uint32 // S_IFMT bits of the file of the host
@@ -219,7 +219,7 @@ func reopen(f *fid) (int, error) {
 	return unix.Open(path(f.fd), unix.O_PATH|unix.O_CLOEXEC, 0)
 }
 
-// step replaces the descriptor of a directory by that of a name in it.
+// step replaces the descriptor of a directory by the descriptor of a name in it.
 func (s *session) step(fd *int, n string) (ninep.Attr, uint32, error) {
 	next, err := openBeneath(*fd, n, unix.O_PATH, 0)
 	if err != nil {

@@ -31,7 +31,7 @@ func (s *session) open(body []byte) (work, error) {
 }
 
 // open opens the file. A directory is opened for reading only. Errors: EINVAL if it is open already; ENXIO for
-// what is neither a regular file nor a directory; those of open(2).
+// other files than regular files and directories; those of open(2).
 func (f *fid) open(flags int) error {
 	if f.opened || f.refs.Load() != 1 {
 		return unix.EINVAL
@@ -109,7 +109,7 @@ func (s *session) make(d *fid, n string, flags int, mode, uid, gid uint32) (*fid
 		first = private
 	}
 	fd, err := openBeneath(d.fd, n, flags&openFlags|unix.O_CREAT|unix.O_EXCL, first)
-	if err == unix.EEXIST && flags&unix.O_EXCL == 0 { // somebody on the host was faster
+	if err == unix.EEXIST && flags&unix.O_EXCL == 0 { // a process of the host was faster
 		if err = statAt(d.fd, n, &st); err == nil {
 			return s.openNamed(d.fd, n, &st, flags)
 		}

@@ -9,7 +9,7 @@ import (
 	"loam/fs/ninep"
 )
 
-// xattrClass is the class of attributes that the client can have, and ownClass that of the server's own, which
+// xattrClass is the class of attributes that the client can have, and ownClass the server's own attribute, which
 // it cannot see.
 const (
 	xattrClass = "user."
@@ -17,7 +17,7 @@ const (
 )
 
 // override holds attributes that a file has for the client only. It is the attribute user.loam: five numbers
-// in text. A file has it only if it has the sticky bit.
+// in text. Only files with the sticky bit can have it.
 type override struct {
 	uid, gid int64  // -1: by the owner on the host
 	bits     uint32 // S_ISUID, S_ISGID, S_ISVTX
@@ -36,7 +36,7 @@ func (o override) text() string {
 	return fmt.Sprintf("%d %d %o %o %d", o.uid, o.gid, o.bits, o.kind, o.device)
 }
 
-// parseOverride decodes the text. Anybody on the host may have written it.
+// parseOverride decodes the text. Any process of the host may have written it.
 func parseOverride(text string) (o override, ok bool) {
 	n, err := fmt.Sscanf(text, "%d %d %o %o %d", &o.uid, &o.gid, &o.bits, &o.kind, &o.device)
 	const most = 1<<32 - 1
@@ -44,7 +44,7 @@ func parseOverride(text string) (o override, ok bool) {
 		(o.kind == 0 || o.kind == unix.S_IFCHR || o.kind == unix.S_IFBLK)
 }
 
-// apply changes attributes of the host to those of the client.
+// apply converts attributes of the host to attributes for the client.
 func (o override) apply(a *ninep.Attr) {
 	if o.uid >= 0 {
 		a.UID = uint32(o.uid)

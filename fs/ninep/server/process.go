@@ -15,7 +15,7 @@ import (
 )
 
 // The server as a process: this executable, started again by Start under the name processName. It has no
-// privileges, whoever the caller is, and ends when the client's end of its socket is closed.
+// privileges, whatever the caller's user, and ends when the client's end of its socket is closed.
 
 // processName is the name (argv[0]) under which this executable is the server.
 const processName = "loam: folder"

@@ -58,7 +58,7 @@ func TestProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := n.Open(fs.ReadOnly); err == nil || n.Attr().UID != server.Nobody {
+		if _, err := n.Open(fs.ReadOnly); err == nil || n.Attr().UID != server.OtherUser {
 			t.Errorf("a file of root's is opened: %v, of user %d", err, n.Attr().UID)
 		}
 	}

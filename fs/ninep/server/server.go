@@ -11,8 +11,8 @@ import (
 	"loam/fs/ninep"
 )
 
-// Nobody is the user and the group to which files of others belong.
-const Nobody = 65534
+// OtherUser is the user and the group to which files of others belong.
+const OtherUser = 65534
 
 // Config describes a server. The zero value is good.
 type Config struct {

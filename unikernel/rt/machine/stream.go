@@ -51,7 +51,7 @@ func openConsoleAt(n int) (*console.Device, error) {
 	return console.Open(d)
 }
 
-// Shared implements rt.Platform. The first console is that of the channel.
+// Shared implements rt.Platform. The first console is the channel.
 func (platform) Shared(s guest.Shared) (io.ReadWriteCloser, error) {
 	return openConsoleAt(1 + s.Server)
 }
