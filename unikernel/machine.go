@@ -93,6 +93,8 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words), m.addQMP(o.Machine.Monitor)); err != nil {
 		return 0, err
 	}
+	m.addShared(o.Machine.Model, n.shared)
+	n.shared = nil
 	if err := m.addDisks(o.Machine.Model, o.Machine.Disks); err != nil {
 		return 0, err
 	}

@@ -134,12 +134,15 @@ func start(p Platform, c guest.Config) error {
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
 	})
+	openDoor()
+	if err := mountShared(tree, p, c); err != nil {
+		return err
+	}
 	if c.Folder != "" { // a mounted root may lack this folder; the program then starts in /
 		if errno := process.Chdir(c.Folder); errno != 0 && errno != linux.ENOENT {
 			return fmt.Errorf("%s: %w", c.Folder, errno)
 		}
 	}
-	openDoor()
 	if err := attachLinks(network, p, c); err != nil {
 		return err
 	}
