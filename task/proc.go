@@ -113,8 +113,6 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		}
 		where := p.files().Where()
 		r.Umask, r.TableSize = where.Umask, p.files().TableSize()
-		device, foreground := p.files().TerminalOf(int32(r.Session))
-		r.Terminal, r.TerminalGroup = int(device.Number()), int(foreground)
 		w.memory(&r)
 	}
 	return r, true
