@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"loam/unikernel"
 )
 
 // parseRun checks and parses the flags of "loam run" without starting a program.
@@ -71,7 +73,14 @@ func TestRunOptions(t *testing.T) {
 		{"--platform process --net none .", runOptions{program: ".", platform: "process", net: network{kind: noNetwork}}},
 		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", platform: "vm", memory: 2 << 30, cpus: 4, model: "q35"}},
 		{"--machine microvm .", runOptions{program: ".", model: "microvm"}},
-		{"--platform vm --disk d.img --disk e,f.img .", runOptions{program: ".", platform: "vm", disks: []string{"d.img", "e,f.img"}}},
+		{"--platform vm --disk d.img --disk e,f.img .", runOptions{program: ".", platform: "vm", disks: []unikernel.Disk{{Kind: "virtio", File: "d.img"}, {Kind: "virtio", File: "e,f.img"}}}},
+		{"--disk d.img:/data --disk nvme:e:/e:ro --disk-size 1G .", runOptions{program: ".", disks: []unikernel.Disk{
+			{Kind: "virtio", File: "d.img", Path: "/data", Size: 1 << 30}, {Kind: "nvme", File: "e", Path: "/e", ReadOnly: true, Size: 1 << 30},
+		}}},
+		{"-o snapshot --root d.img --disk e.img:/e bash", runOptions{program: "bash", root: "d.img", snapshot: true, disks: []unikernel.Disk{
+			{Kind: "virtio", File: "e.img", Path: "/e", Snapshot: true},
+		}}},
+		{"-o ro --root d.img bash", runOptions{program: "bash", root: "d.img", readOnly: true}},
 		{"--host-loopback .", runOptions{program: ".", net: network{loopback: true}}},
 		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
 		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{
@@ -115,6 +124,13 @@ func TestRunRefuses(t *testing.T) {
 		{"--platform cloud .", `there is no platform "cloud"`},
 		{"--platform vm -m lots .", `-m lots is no size`},
 		{"-m lots .", `-m lots is no size`},
+		{"--disk d.img --disk-size lots .", `--disk-size lots is no size`},
+		{"--disk-size 1G .", `--disk-size has no use without --disk`},
+		{"-o ro .", `-o ro has no use without --disk or --root`},
+		{"-o sync --root a .", `there is no option -o sync`},
+		{"-o ro --disk d:/d:snapshot .", `--disk d:/d:snapshot: ro and snapshot exclude each other`},
+		{"--disk d.img:/ .", `--disk d.img:/ would be the root`},
+		{"--disk :/data .", `--disk :/data names no file`},
 		{"-v missing:/x .", `-v missing:/x: no such file or directory`},
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
 		{"-v .:/ .", `-v ".:/" is no folder or file, or would be the root`},

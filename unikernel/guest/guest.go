@@ -21,13 +21,6 @@ import (
 // Variable is the name of the environment variable.
 const Variable = "LOAM_GUEST"
 
-// Kinds of disks, for Config.Disks.
-const (
-	DiskVirtio = "virtio"
-	DiskNVMe   = "nvme"
-	DiskAHCI   = "ahci"
-)
-
 // Config is the network and the files of a guest. The zero value is a network with only a loopback
 // interface, and a file tree with only the files that Loam creates.
 type Config struct {
@@ -38,7 +31,7 @@ type Config struct {
 	Folder   string // working folder at the start; empty: /
 	Machine  bool   // the guest is a virtual machine
 
-	Disks []string // kinds of a virtual machine's disks, in order: DiskVirtio and so on
+	Disks []Disk // in the order of their numbers
 
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine reaches through
 	// package channel; 0 for a stream that is not open. If all are 0, the machine does not use package
@@ -114,8 +107,8 @@ func (c Config) Encode() string {
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
 	}
-	if len(c.Disks) > 0 {
-		fmt.Fprintf(&b, "host disks=%s\n", strings.Join(c.Disks, ","))
+	for _, d := range c.Disks {
+		d.encode(&b)
 	}
 	if c.Streams != [3]uint32{} {
 		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
@@ -214,9 +207,10 @@ func Decode(s string) (Config, error) {
 		}
 		var l Link
 		var m Mount
+		var d Disk
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, &m, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, &d, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
@@ -225,15 +219,20 @@ func Decode(s string) (Config, error) {
 			c.Links = append(c.Links, l)
 		case words[0] == "mount" && m.Path != "":
 			c.Mounts = append(c.Mounts, m)
-		case words[0] == "link" || words[0] == "mount" || len(words) == 1:
+		case words[0] == "disk" && d.Kind != "":
+			c.Disks = append(c.Disks, d)
+		case words[0] == "link" || words[0] == "mount" || words[0] == "disk" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
 	return c, nil
 }
 
-// set stores one word of a line in c, or in the link or mount that the line describes.
-func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
+// set stores one word of a line in c, or in the link, mount or disk that the line describes.
+func (c *Config) set(l *Link, m *Mount, d *Disk, line, key, value string) (err error) {
+	if line == "disk" {
+		return d.set(key, value)
+	}
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
@@ -271,8 +270,6 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.Handed, err = strconv.Atoi(value)
 	case "host handedfrom6":
 		c.HandedFrom6, err = netip.ParseAddr(value)
-	case "host disks":
-		c.Disks = strings.Split(value, ",")
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "mount archive":

@@ -6,6 +6,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -36,33 +37,30 @@ var folders = []struct {
 
 // newTree builds the tree. Its /proc reads the global process, which is set later.
 func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
+	var err error
+	if disks, err = newDisks(p, c); err != nil {
+		return nil, err
+	}
+	if len(disks) > 0 {
+		diskReports = newReports(p.Stream(2, c))
+	}
+	if d := rootDisk(disks); d != nil {
+		return newDiskTree(p, c, d)
+	}
 	root, err := newRoot(p, c)
 	if err != nil {
 		return nil, err
 	}
 	v := fs.NewView(fs.NewTree(root))
 	v.Umask = 0
-	for _, f := range folders {
-		if err := makeFolders(v, f.path, f.mode); err != nil {
-			return nil, err
-		}
-	}
-	if err := v.Symlink("/run", v.Root, "/var/run"); err != nil && !errors.Is(err, iofs.ErrExist) {
+	if err := addFolders(v); err != nil {
 		return nil, err
 	}
-	if err := pseudo.Devices(v); err != nil {
+	if err := errors.Join(pseudo.Devices(v), addDevices(v, disks)); err != nil {
 		return nil, err
 	}
-	if err := p.Devices(v, c); err != nil {
+	if err := mountAll(v, p, c); err != nil {
 		return nil, err
-	}
-	for _, m := range c.Mounts {
-		if m.Path == "/" {
-			continue
-		}
-		if err := mountArchive(v, p, m); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Path, err)
-		}
 	}
 	if err := ownFolders(v, c); err != nil {
 		return nil, err
@@ -75,6 +73,45 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 		return nil, err
 	}
 	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable))
+}
+
+// addFolders creates folders.
+func addFolders(v *fs.View) error {
+	for _, f := range folders {
+		if err := makeFolders(v, f.path, f.mode); err != nil {
+			return err
+		}
+	}
+	if err := v.Symlink("/run", v.Root, "/var/run"); err != nil && !errors.Is(err, iofs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// mountAll mounts the user's archives and disks. What lies inside another mount comes after it.
+func mountAll(v *fs.View, p Platform, c guest.Config) error {
+	type step struct {
+		path  string
+		mount func() error
+	}
+	var steps []step
+	for _, m := range c.Mounts {
+		if m.Path != "/" {
+			steps = append(steps, step{m.Path, func() error { return mountArchive(v, p, m) }})
+		}
+	}
+	for _, d := range disks {
+		if d.Path != "" && d.Path != "/" {
+			steps = append(steps, step{d.Path, func() error { return mountDisk(v, d) }})
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return strings.Compare(a.path, b.path) })
+	for _, s := range steps {
+		if err := s.mount(); err != nil {
+			return fmt.Errorf("%s: %w", s.path, err)
+		}
+	}
+	return nil
 }
 
 // mountPseudo mounts the file systems whose content is generated when it is read.
@@ -205,12 +242,7 @@ func ownFolders(v *fs.View, c guest.Config) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		place, err := v.LookupDir(v.Root, name)
-		if err != nil {
-			return err
-		}
-		owner := fs.Change{Fields: fs.SetOwner | fs.SetGroup, UID: uint32(syscall.Getuid()), GID: uint32(syscall.Getgid())}
-		if err := v.Change(place, owner, false); err != nil {
+		if err := giveTo(v, name); err != nil {
 			return err
 		}
 	}
@@ -245,7 +277,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 	return pseudo.Process{
 		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
-		Mounts: mountsOf(c), Hostname: hostname(c), Release: hostNames.Release + "-loam",
+		Mounts: append(mountsOf(c), diskMounts()...), Hostname: hostname(c), Release: hostNames.Release + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn, Congestions: tcp.CongestionNames(),
 		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(c),
 		Net: procNet(c), Interfaces: interfaces(c),

@@ -1,0 +1,134 @@
+package unikernel
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// keptCommand runs the program kept with a disk, on a platform.
+func keptCommand(platform Platform, disk, what string) *exec.Cmd {
+	cmd := guestCommand(NoNetwork, "kept", what)
+	if platform == Machine {
+		cmd = machineCommand(NoNetwork, "kept", what)
+	}
+	cmd.Env = append(cmd.Env, withDisks+"="+disk)
+	return cmd
+}
+
+// runKept runs the program to its end.
+func runKept(t *testing.T, platform Platform, disk, what, want string) {
+	t.Helper()
+	out, err := keptCommand(platform, disk, what).CombinedOutput()
+	if err != nil || string(out) != want {
+		t.Fatalf("%s on %s, platform %v: %v: %s", what, disk, platform, err, out)
+	}
+}
+
+// checkImage has e2fsck judge an image, which was unmounted.
+func checkImage(t *testing.T, image string) {
+	t.Helper()
+	out, err := exec.Command("/usr/sbin/e2fsck", "-fn", image).CombinedOutput()
+	if err != nil || strings.Contains(string(out), "recovering journal") || strings.Contains(string(out), "skipping journal recovery") {
+		t.Fatalf("e2fsck -fn: %v\n%s", err, out)
+	}
+}
+
+// imageFile reads a file of an image.
+func imageFile(t *testing.T, image, name string) string {
+	t.Helper()
+	out, err := exec.Command("/usr/sbin/debugfs", "-R", "cat "+name, image).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+// disksOf are the disks of tests, by platform: the text before the image's name.
+var disksOf = map[Platform][]string{Process: {""}, Machine: {"", "nvme:", "ahci:"}}
+
+// What a program writes to a disk is there for the next, on each platform and kind of disk; the image is created, and
+// clean afterwards. Read only, it does not change; as a snapshot, only the program sees its changes.
+func TestMount(t *testing.T) {
+	if _, err := os.Stat("/usr/sbin/e2fsck"); err != nil {
+		t.Skip("e2fsprogs is not installed")
+	}
+	for platform, kinds := range disksOf {
+		for _, kind := range kinds {
+			t.Run(fmt.Sprintf("%v %s", platform, kind), func(t *testing.T) {
+				image := filepath.Join(t.TempDir(), "new, image")
+				runKept(t, platform, kind+image+":/data", "write", "written\n")
+				checkImage(t, image)
+				runKept(t, platform, kind+image+":/data", "read", "kept\n")
+				checkImage(t, image)
+				if kind == "ahci:" {
+					return
+				}
+				before, err := os.ReadFile(image)
+				if err != nil {
+					t.Fatal(err)
+				}
+				runKept(t, platform, kind+image+":/data:ro", "refused", "kept\nrefused\n")
+				runKept(t, platform, kind+image+":/data:snapshot", "change", "written\nkept\nchanged\n")
+				if after, err := os.ReadFile(image); err != nil || !bytes.Equal(before, after) {
+					t.Errorf("the image has changed: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// A signal that the program does not handle, one that it does, and a panic leave the file system unmounted, with
+// everything in it.
+func TestMountEnds(t *testing.T) {
+	if _, err := os.Stat("/usr/sbin/e2fsck"); err != nil {
+		t.Skip("e2fsprogs is not installed")
+	}
+	for _, platform := range []Platform{Process, Machine} {
+		for what, files := range map[string]map[string]string{
+			"terminated": {"terminated": "before the signal"},
+			"handled":    {"terminated": "before the signal", "handled": "after the signal"},
+			"panics":     {"panicked": "before the panic"},
+		} {
+			t.Run(fmt.Sprintf("%v %s", platform, what), func(t *testing.T) {
+				image := filepath.Join(t.TempDir(), "new")
+				cmd := keptCommand(platform, image+":/data", what)
+				var errors bytes.Buffer
+				cmd.Stderr = &errors
+				out, err := cmd.StdoutPipe()
+				if err == nil {
+					err = cmd.Start()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines := bufio.NewScanner(out)
+				if what != "panics" {
+					if !lines.Scan() || lines.Text() != "ready" {
+						t.Fatalf("%q: %s", lines.Text(), errors.Bytes())
+					}
+					cmd.Process.Signal(syscall.SIGTERM)
+				}
+				for lines.Scan() {
+				}
+				cmd.Wait()
+				want := map[string]int{"terminated": 128 + int(syscall.SIGTERM), "handled": 0, "panics": 2}[what]
+				if got := cmd.ProcessState.ExitCode(); got != want {
+					t.Errorf("status %d, want %d: %s", got, want, errors.Bytes())
+				}
+				checkImage(t, image)
+				for name, text := range files {
+					if got := imageFile(t, image, name); got != text {
+						t.Errorf("%s has %q, want %q", name, got, text)
+					}
+				}
+			})
+		}
+	}
+}
