@@ -132,3 +132,50 @@ func TestMountEnds(t *testing.T) {
 		}
 	}
 }
+
+// rootImage makes an image of a root folder with programs of this system.
+func rootImage(t *testing.T, programs ...string) string {
+	t.Helper()
+	if _, err := os.Stat("/usr/sbin/mke2fs"); err != nil {
+		t.Skip("e2fsprogs is not installed")
+	}
+	image := filepath.Join(t.TempDir(), "root.img")
+	out, err := exec.Command("/usr/sbin/mke2fs", "-q", "-t", "ext4", "-d", rootWith(t, programs...), image, "64M").CombinedOutput()
+	if err != nil {
+		t.Fatalf("mke2fs: %v: %s", err, out)
+	}
+	return image
+}
+
+// A Linux program has an ext4 image as its root: programs are loaded from it, what they write stays, and files of
+// /etc that Loam writes are not in it. A snapshot leaves it unchanged.
+func TestRootImage(t *testing.T) {
+	image := rootImage(t, "/bin/bash", "/bin/cat", "/bin/mkdir", "/bin/ls", "/bin/sync")
+	run := func(snapshot bool, script, want string) {
+		t.Helper()
+		cmd := linuxCommand("bash", "-c", script)
+		cmd.Env = append(cmd.Env, withFiles+"="+image)
+		if snapshot {
+			cmd.Env = append(cmd.Env, withSnapshot+"=1")
+		}
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+			t.Fatalf("%s: %v: %s", script, err, out)
+		}
+	}
+	run(false, `echo kept > /kept; mkdir -p /var/d; for i in 1 2 3; do echo $i; done > /var/d/f; sync; read a b c rest < /proc/mounts; echo $a $b $c; [[ -s /etc/hosts && -w /dev/null ]] && echo > /run/x && echo ok`,
+		"/dev/vda / ext4\nok\n")
+	checkImage(t, image)
+	run(false, `cat /kept /var/d/f; ls /run`, "kept\n1\n2\n3\n")
+	checkImage(t, image)
+	if got := imageFile(t, image, "/etc/hosts"); got != "" {
+		t.Errorf("/etc/hosts of the image has %q", got)
+	}
+	before, err := os.ReadFile(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(true, `echo changed > /kept; cat /kept`, "changed\n")
+	if after, err := os.ReadFile(image); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the image has changed: %v", err)
+	}
+}

@@ -76,7 +76,9 @@ func TestMain(m *testing.M) {
 		Args:    os.Args[2:],
 		Volumes: testVolume(),
 		Root:    os.Getenv(withFiles),
-		Disks:   disks,
+
+		RootSnapshot: os.Getenv(withSnapshot) != "",
+		Disks:        disks,
 
 		KeepRoot: os.Getenv(withRoot) != "",
 		Network:  Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
@@ -90,6 +92,9 @@ func TestMain(m *testing.M) {
 
 // withRoot names the variable that keeps a program, and QEMU, root.
 const withRoot = "LOAM_TEST_ROOT"
+
+// withSnapshot names the variable that keeps a root image unchanged.
+const withSnapshot = "LOAM_TEST_SNAPSHOT"
 
 // withFiles names the variable with the root folder of a Linux program.
 const withFiles = "LOAM_TEST_FILES"

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -43,7 +44,8 @@ func run(args []string) int {
 		Machine: machine{m}, Started: time.Now(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
-	p, err := s.Start(task.Program{Path: args[0], Args: args, Env: os.Environ(), Process: rt.Process()})
+	path := find(args[0])
+	p, err := s.Start(task.Program{Path: path, Args: args, Env: os.Environ(), Process: rt.Process()})
 	if err != nil {
 		return refused(args[0], err)
 	}
@@ -58,6 +60,24 @@ func run(args []string) int {
 			return statusOf(p.Status())
 		}
 	}
+}
+
+// defaultPath is where programs are looked for without the variable PATH.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// find returns the path of a program. A name without a slash is looked for in the folders of PATH, and then in those
+// of defaultPath: the host's PATH need not fit the program's root. It returns the name itself if there is none.
+func find(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH") + ":" + defaultPath) {
+		path := filepath.Join(dir, name)
+		if st, err := os.Stat(path); filepath.IsAbs(path) && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return name
 }
 
 // refused reports that a program cannot be started, and returns the status that a shell would.
