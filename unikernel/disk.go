@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"loam/fs/ext4"
+	"loam/fs/ext4/format"
+	"loam/fs/imagefile"
 	"loam/unikernel/guest"
 )
 
@@ -168,9 +170,9 @@ func openDisk(d Disk) (*drive, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errorf("create it (loam disk create --size 1G FILE), or give its size (--disk-size 1G)", "%s: there is no %s", d.flag(), d.File)
 	case err != nil:
-		var own *Error
+		var own *imagefile.Error
 		if errors.As(err, &own) {
-			return nil, err
+			return nil, errorf(own.Next, "%s: %s", d.flag(), own.What)
 		}
 		return nil, errorf("name a file that can be read", "%s: %v", d.flag(), err)
 	}
@@ -180,6 +182,17 @@ func openDisk(d Disk) (*drive, error) {
 		return nil, err
 	}
 	return i, nil
+}
+
+// createImage creates the image of a disk, with an ext4 file system if the disk is mounted.
+func createImage(d Disk) (*os.File, error) {
+	switch {
+	case d.ReadOnly || d.Snapshot:
+		return nil, &imagefile.Error{What: "there is no " + d.File + ", and a new image would be only read", Next: "create it (loam disk create)"}
+	case d.Path == "":
+		return imagefile.CreateEmpty(d.File, int64(d.Size))
+	}
+	return imagefile.Create(d.File, int64(d.Size), format.Config{})
 }
 
 // unwritable reports whether a file may be read at most.
@@ -197,7 +210,7 @@ func (i *drive) check() error {
 	if i.ReadOnly && i.Kind == guest.DiskAHCI || i.Snapshot && i.Kind == guest.DiskAHCI {
 		return errorf("leave out ahci:", "--disk: %s is only read, and QEMU has no such disk of kind ahci", i.File)
 	}
-	if err := LockImage(i.file, i.ReadOnly || i.Snapshot); err != nil {
+	if err := imagefile.Lock(i.file, i.ReadOnly || i.Snapshot); err != nil {
 		return errorf("end the program that uses it, or copy it", "%s: %s is in use: %v", i.flag(), i.File, err)
 	}
 	if i.Path == "" {

@@ -10,6 +10,7 @@ import (
 
 	"loam/fs/ext4/disk"
 	"loam/fs/ext4/format"
+	"loam/fs/imagefile"
 )
 
 // A program reads and writes disk images as block devices.
@@ -86,7 +87,7 @@ func TestDiskRefuses(t *testing.T) {
 	odd, good := write("odd", []byte("x"), 0o600), write("good", make([]byte, 512), 0o600)
 	formatted := func(name string, change func([]byte)) string {
 		path := filepath.Join(dir, name)
-		f, err := CreateImage(path, 8<<20, format.Config{})
+		f, err := imagefile.Create(path, 8<<20, format.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func TestDiskRefuses(t *testing.T) {
 	used, again := formatted("used", func([]byte) {}), formatted("again", func([]byte) {})
 	f, err := os.Open(used)
 	if err == nil {
-		err = LockImage(f, true)
+		err = imagefile.Lock(f, true)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -86,6 +86,7 @@ const layers = `
 	block < block/fault, block/file;
 	fs, block, fs/ext4/disk, fs/ext4/journal < fs/ext4;
 	block, fs/ext4/disk, fs/ext4/journal < fs/ext4/format;
+	fs/ext4, fs/ext4/format, block/file < fs/imagefile; # images in files of the host
 
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
@@ -129,7 +130,7 @@ const layers = `
 	NONE < unikernel/overlay;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/seal < unikernel/sandbox;
-	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/ext4/format < unikernel;
+	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 
