@@ -64,6 +64,10 @@ vmservers: ## the same in virtual machines, ten minutes for each, half an hour i
 idle: ## how much of a host's CPU an idle virtual machine takes, for a few minutes: docs/idle.md
 	@LOAM_IDLE_SECONDS=30 go test ./unikernel -count=1 -timeout=20m -run='^$$' -bench=Idle -benchtime=1x
 
+.PHONY: sample
+sample: ## 100 comments and 50 sentences of documents, drawn at random, to judge how well they read (SEED=n for others)
+	@go run ./internal/house/sample -seed $${SEED:-1}
+
 .PHONY: fmt
 fmt: ## format every Go file
 	@gofmt -s -w .

@@ -100,6 +100,7 @@ func correct(c *cpu) {
 	clock.Correct(sample())
 	clock.Hold()
 	clock.GoOn(amd64.Timestamp())
+	publishClock()
 	checkWall(c)
 }
 

@@ -147,6 +147,9 @@ func (c *cpu) features() {
 		_, size, _, _ := amd64.CPUID(0xd, 0) // of the components enabled in XCR0
 		xsaveSize = uint64(size)
 	}
+	if have.CPUNumber {
+		amd64.WriteMSR(amd64.MSRTSCAux, uint64(c.number))
+	}
 	if have.NoExecute {
 		amd64.WriteMSR(amd64.MSREFER, amd64.ReadMSR(amd64.MSREFER)|amd64.EFERNoExecute)
 	}

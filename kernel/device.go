@@ -27,6 +27,7 @@ const (
 	CallRetire                       // root of an address space: no CPU uses it when the call returns
 	CallKick                         // number of a CPU: interrupts it
 	CallSave                         // number of a CPU: makes it save the x87 state of the context that it holds
+	CallClock                        // physical address of a page for vdso.Data: keeps the clocks there from now on
 )
 
 // deviceCall serves the calls from CallMapRegisters to CallStir and passes all others to userCall.

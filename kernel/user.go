@@ -25,7 +25,7 @@ func SavesVectors() bool { return userVectors == vectorsAll }
 // VectorComponents returns the components of the vector registers, as bits of XCR0.
 func VectorComponents() uint64 { return xsaveComponents }
 
-// userCall serves the calls from CallTake to CallSave. It returns ENOSYS for any other number.
+// userCall serves the calls from CallTake to CallClock. It returns ENOSYS for any other number.
 func userCall(c *cpu, f *amd64.Frame) int64 {
 	switch f.AX {
 	case CallTake:
@@ -54,6 +54,9 @@ func userCall(c *cpu, f *amd64.Frame) int64 {
 		if f.DI < uint64(cpuCount) {
 			cpus[f.DI].kick()
 		}
+		return 0
+	case CallClock:
+		shareClock(f.DI)
 		return 0
 	}
 	return -int64(linux.ENOSYS)

@@ -18,6 +18,7 @@ var rtcAhead int64
 // setWall sets the wall clock.
 func setWall() {
 	clock.SetWall(readWall())
+	publishClock()
 	rtcAhead = amd64.DecodeRTC(amd64.ReadRTC()) - wallSeconds()
 }
 

@@ -18,7 +18,7 @@
 // A file descriptor refers to an open file description (open). Several descriptors may refer to the
 // same description (dup). The description lives until the last of them is closed. The file behind it is
 // a tcpSocket, hostTCP, udpSocket, pingSocket, rawSocket, packetSocket, unixSocket, netlinkSocket,
-// pipeEnd, stream, treeFile, epoll, eventFD, timerFD or inotify.
+// pipeEnd, stream, treeFile, epoll, eventFD, timerFD, inotify, ptyMaster or ptySlave.
 //
 // # Waiting
 //
@@ -31,6 +31,11 @@
 //
 // The lock order is: a file's own lock, a waitQueue's lock, the lock of an epoll set's ready list. A
 // function registered in a waitQueue takes no file's lock.
+//
+// # Terminals
+//
+// A pseudo-terminal (pty.go) is a terminal.Line with two ends. Sessions and their controlling terminals are in session.go;
+// process groups, and the state of the calling thread, are the task of a Member (jobs.go), which package task implements.
 //
 // # Reading order
 //

@@ -7,6 +7,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/devpts"
 	"loam/fs/memfs"
 	"loam/stack"
 )
@@ -22,6 +23,7 @@ type Process struct {
 	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
 	// closed; full: the next wait ends at once. A nil channel never interrupts.
 	interrupt <-chan struct{}
+	member    Member // of job control; nil: see alone
 }
 
 // System is what all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.
@@ -32,14 +34,15 @@ type System struct {
 	missed   func(path string)
 	clock    func(id int) time.Duration
 
-	names    unixNames
-	serial   serial // allocates netlink ports
-	leaving  leaving
-	handed   handedPorts
-	fifos    fifos
-	flocks   lockTable // flock(2)
-	ranges   lockTable // fcntl(2)
-	watchers watchers
+	names     unixNames
+	serial    serial // allocates netlink ports
+	leaving   leaving
+	handed    handedPorts
+	fifos     fifos
+	terminals terminals
+	flocks    lockTable // flock(2)
+	ranges    lockTable // fcntl(2)
+	watchers  watchers
 }
 
 // place is where a process is in the file tree: its root, working directory and umask.
@@ -54,6 +57,7 @@ type own struct {
 	streams     [3]*stream // distinct standard streams; opening one again shares the input read ahead
 	mappings    mappings
 	keepCaps    atomic.Int32 // PR_SET_KEEPCAPS; per thread on Linux
+	detached    atomic.Bool  // the process does not use the terminal of its session any more (TIOCNOTTY)
 }
 
 // Options configures a Process.
@@ -65,6 +69,9 @@ type Options struct {
 	Kernel Kernel
 	// Files is the file tree that paths are resolved in; nil means an empty file system in memory.
 	Files *fs.Tree
+	// Terminals is the file system in which pseudo-terminals get their files. It should be mounted at /dev/pts. If it is
+	// nil, there are no pseudo-terminals.
+	Terminals *devpts.FileSystem
 	// Streams are descriptors 0, 1 and 2; a nil stream is not open.
 	Streams [3]Stream
 	// Missed, if not nil, is called with each path that open(2) does not find.
@@ -95,6 +102,7 @@ func New(o Options) *Process {
 	if files == nil {
 		files = fs.NewTree(memfs.New(memfs.Config{}))
 	}
+	p.terminals.init(o.Terminals, files)
 	v := fs.NewView(files)
 	v.Who = fs.Credentials{UID: uint32(o.Credentials.UID), GID: uint32(o.Credentials.GID)}
 	p.view.Store(v)

@@ -134,6 +134,10 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return fmt.Sprintf("socket:[%d]", fd), 0
 	case *pipeEnd:
 		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0
+	case *ptyMaster:
+		return f.path, 0
+	case *ptySlave:
+		return f.path, 0
 	case *epoll:
 		return "anon_inode:[eventpoll]", 0
 	case *eventFD:

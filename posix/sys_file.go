@@ -20,6 +20,9 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 
 // ReadOpened implements read(2) for an open file.
 func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
+	if t, ok := o.file.(*ptySlave); ok {
+		return p.readTerminal(o, t, b)
+	}
 	n, errno := o.read(b)
 	if errno == linux.EAGAIN {
 		n, errno = p.readLater(o, b)
@@ -70,6 +73,11 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	if o.sink != nil {
 		n, err := o.sink.WriteAt(b, 0)
 		return n, toErrno(err)
+	}
+	if t, ok := o.file.(*ptySlave); ok && t.stopsBackground() {
+		if errno := p.inForeground(t.pty, linux.SIGTTOU); errno != 0 {
+			return -1, errno
+		}
 	}
 	n, errno := o.write(b)
 	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.nonblocking() {
@@ -223,6 +231,10 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		return f.buffered(), 0
 	}
 	switch f := o.file.(type) {
+	case *ptyMaster, *ptySlave:
+		if request == linux.TIOCOUTQ {
+			return 0, 0 // output is with the master at once
+		}
 	case socket:
 		if request == linux.SIOCOUTQ {
 			return f.unsent(), 0
@@ -246,18 +258,4 @@ func TakesInt(request int) bool {
 		return true
 	}
 	return false
-}
-
-// Terminal implements ioctl(2) for requests of terminals (ioctl_tty(2)), whose argument is not an int.
-// It passes them to the stream. arg is the memory at the caller's address. Errors: EBADF, ENOTTY.
-func (p *Process) Terminal(fd, request int, arg []byte) Errno {
-	o, errno := p.get(fd)
-	if errno != 0 {
-		return errno
-	}
-	s, ok := o.file.(*stream)
-	if !ok {
-		return linux.ENOTTY
-	}
-	return s.host.Ioctl(request, arg)
 }

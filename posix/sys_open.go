@@ -41,6 +41,9 @@ func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.V
 		fd, named = dirfd, true
 		fallthrough
 	case named && follow:
+		if place, ok := p.terminalPlace(fd); ok {
+			return p.view.Load(), place, 0
+		}
 		_, f, errno := p.tree(fd, linux.EINVAL)
 		if errno != 0 {
 			return nil, fs.Place{}, errno
@@ -86,7 +89,7 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 	if fd, ok := p.descriptorIn(path); ok && flags&linux.O_NOFOLLOW == 0 {
 		return p.openAgain(fd, flags)
 	}
-	if path == terminalPath {
+	if path == terminalPath && p.member == nil && p.controlling() == nil {
 		return p.openTerminal(flags)
 	}
 	v, at, errno := p.at(dirfd, path)
@@ -95,8 +98,13 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 	}
 	f, err := v.Open(at, path, fs.Flags(flags), fs.Mode(mode))
 	if err == linux.ENXIO {
-		if place, err := v.Lookup(at, path, true); err == nil && place.Node.Attr().Mode.Type() == fs.Fifo {
-			return p.openFIFO(place.Node, flags)
+		if place, err := v.Lookup(at, path, true); err == nil {
+			switch place.Node.Attr().Mode.Type() {
+			case fs.Fifo:
+				return p.openFIFO(place.Node, flags)
+			case fs.CharDevice:
+				return p.openTerminalDevice(place, p.absolute(at, path), flags)
+			}
 		}
 	}
 	if err != nil {
@@ -153,6 +161,8 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 			return -1, toErrno(err)
 		}
 		return p.installTree(&treeFile{File: again, p: p, from: f.from, path: f.path}, flags)
+	case *ptySlave:
+		return p.openSlave(f.pty, f.place, f.path, flags)
 	case socket:
 		return -1, linux.ENXIO
 	}

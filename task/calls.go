@@ -209,6 +209,7 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_SCHED_GETAFFINITY: schedGetaffinity,
 	linux.SYS_SCHED_SETAFFINITY: func(*Task, call.Args) (uint64, linux.Errno) { return 0, 0 },
 	linux.SYS_SYSINFO:           sysinfo,
+	linux.SYS_VHANGUP:           vhangup,
 	linux.SYS_MEMBARRIER:        func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
 }
 

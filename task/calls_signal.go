@@ -397,6 +397,7 @@ func (t *Task) stop(n signal.Number) {
 	}
 	p.stopped, p.resumed = true, make(chan struct{})
 	p.node.Stop(int32(n))
+	p.notifyStop()
 	if parent := s.processes[p.node.Parent()]; parent != nil {
 		parent.childNews(p, childStopped, int32(n))
 	}

@@ -85,7 +85,7 @@ func (t *Task) clock(id int) (int64, linux.Errno) {
 		return time.Now().UnixNano(), 0
 	case linux.CLOCK_MONOTONIC, linux.CLOCK_MONOTONIC_COARSE, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_BOOTTIME,
 		linux.CLOCK_PROCESS_CPUTIME_ID, linux.CLOCK_THREAD_CPUTIME_ID:
-		return int64(time.Since(t.process.system.config.Started)), 0
+		return int64(t.process.system.monotonic()), 0
 	}
 	return 0, linux.EINVAL
 }

@@ -71,6 +71,7 @@ func (p *Process) load(files *posix.Process, dirfd int, path string, args, env [
 		Path: path, Argv: program.Argv, Envp: env, File: program.File, Random: random, Randomise: true,
 		Open:       func(path string) (exec.File, error) { return o.open(linux.AT_FDCWD, path) },
 		StackLimit: p.limits[linux.RLIMIT_STACK].Cur, Machine: p.system.config.Auxiliary,
+		VDSO:     p.system.vdso,
 		Identity: exec.Identity{UID: uint32(c.UID), EUID: uint32(c.UID), GID: uint32(c.GID), EGID: uint32(c.GID)},
 	})
 	if err != nil {
@@ -96,6 +97,12 @@ func (p *Process) load(files *posix.Process, dirfd int, path string, args, env [
 // first makes the first task of a process that another program starts.
 func (p *Process) first(q Program) (*Task, error) {
 	files := q.Process.Fork(int32(p.node.PID), 0)
+	for to, fd := range q.Streams {
+		if _, errno := files.Dup3(fd, to, 0, true); errno != 0 {
+			files.CloseAll()
+			return nil, errno
+		}
+	}
 	i, err := p.load(files, linux.AT_FDCWD, q.Path, q.Args, q.Env)
 	if err != nil {
 		files.CloseAll()
@@ -107,10 +114,15 @@ func (p *Process) first(q Program) (*Task, error) {
 	var signals *signal.Thread
 	p.signals, signals = signal.NewProcess()
 	p.system.mu.Lock()
-	defer p.system.mu.Unlock()
 	t := p.newTask(p.node.PID, i.thread, signals, files)
+	p.system.mu.Unlock()
 	t.name = base(i.path)
 	t.altStack.Flags = linux.SS_DISABLE
+	if q.Terminal {
+		if errno := t.attach(); errno != 0 {
+			return nil, errno
+		}
+	}
 	return t, nil
 }
 
@@ -220,7 +232,7 @@ func (t *Task) become(i *image) {
 	t.clearTID()
 	t.leaveRobust()
 	files := p.posix.Exec()
-	t.caller.Process = files.Task(t.interrupt)
+	t.callAs(files)
 	s.mu.Lock()
 	p.posix = files
 	old := p.space.Load()

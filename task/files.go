@@ -13,10 +13,11 @@ import (
 	"loam/posix"
 )
 
-// files holds the pages of files that processes map or execute. A file has one cache.File as long as its content is
-// unchanged, so that processes share pages.
+// files holds the pages of files that processes map or execute. The content of a file of the tree in memory (fs/memfs)
+// is a cache.File itself: read, write and mmap see the same pages.
 //
-// The file system of Loam keeps contents of its own. A page that is mapped is a copy, read at the first access; a
+// Other file systems keep contents of their own. There a file has one cache.File as long as its content is
+// unchanged, so that processes share pages. A page that is mapped is a copy, read at the first access; a
 // changed page of a shared mapping is written back by msync(2), at the end of a process, and by age. Writes by write(2)
 // are seen by mappings that are made after them. CAVEATS.md says so.
 type files struct {
@@ -25,12 +26,15 @@ type files struct {
 	mu    sync.Mutex
 	known map[fs.Node]*mappedFile
 	old   []*mappedFile // with an earlier content, or of a file that has been dropped from known
+	added int           // calls of object since the last release
 }
 
-// mappedFile is a file with the time and size at which its pages were read.
+// mappedFile is a file that can be mapped. own is set for a content that is no cache.File itself; modify and size are
+// then those at which its pages were read.
 type mappedFile struct {
 	*cache.File
 	handle fs.Handle
+	own    bool
 	modify fs.Time
 	size   int64
 	held   int // calls that are about to map it; guarded by files.mu
@@ -71,6 +75,9 @@ func (p pager) WritePages(first uint64, pages [][]byte, size int64) error {
 	return nil
 }
 
+// releaseEvery is the number of calls of object after which files that have been removed are looked for.
+const releaseEvery = 64
+
 // mostKnown bounds the files whose pages are kept when nobody maps them.
 const mostKnown = 4096
 
@@ -78,7 +85,10 @@ const mostKnown = 4096
 func (s *files) object(f posix.Mapped) *mappedFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m := s.known[f.Node]; m != nil && m.modify == f.Attr.Modify && m.size == f.Attr.Size {
+	if s.added++; s.added >= releaseEvery {
+		s.releaseUnused()
+	}
+	if m := s.known[f.Node]; m != nil && (!m.own || m.modify == f.Attr.Modify && m.size == f.Attr.Size) {
 		f.Handle.Close()
 		m.held++
 		return m
@@ -92,9 +102,27 @@ func (s *files) object(f posix.Mapped) *mappedFile {
 		}
 	}
 	label := mem.Label{Path: f.Path, Inode: f.Attr.Inode}
-	m := &mappedFile{s.cache.NewFile(pager{f.Handle}, f.Attr.Size, label), f.Handle, f.Attr.Modify, f.Attr.Size, 1}
+	m := &mappedFile{File: contentOf(f.Handle), handle: f.Handle, modify: f.Attr.Modify, size: f.Attr.Size, held: 1}
+	if m.own = m.File == nil; m.own {
+		m.File = s.cache.NewFile(pager{f.Handle}, f.Attr.Size, label)
+	}
+	m.SetLabel(label)
 	s.known[f.Node] = m
 	return m
+}
+
+// contentOf returns the content of a file that has its content in a page cache, or nil.
+func contentOf(h fs.Handle) *cache.File {
+	if p, ok := h.(fs.Paged); ok {
+		f, _ := p.Content().(*cache.File)
+		return f
+	}
+	return nil
+}
+
+// NewContent returns a content for a file in memory (fs.Contents).
+func (s *System) NewContent(base []byte, charge func(pages int64) error) fs.Content {
+	return s.files.cache.NewMemory(base, charge)
 }
 
 // unhold ends calls of object.
@@ -111,6 +139,12 @@ func (s *files) unhold(all ...*mappedFile) {
 func (s *files) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.releaseUnused()
+}
+
+// releaseUnused is release for a caller that holds mu.
+func (s *files) releaseUnused() {
+	s.added = 0
 	for node, m := range s.known {
 		if node.Attr().Links == 0 {
 			delete(s.known, node)
@@ -121,7 +155,9 @@ func (s *files) release() {
 		if m.held > 0 || m.Mapped() {
 			return false
 		}
-		m.Drop()
+		if m.own {
+			m.Drop()
+		}
 		m.handle.Close()
 		return true
 	})

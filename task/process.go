@@ -29,6 +29,7 @@ type Process struct {
 	expects chan struct{} // closed when a vfork parent may go on; nil otherwise
 	alarm   itimer
 	done    chan struct{} // closed at the end; status is then final
+	stops   chan struct{} // see Stopped
 
 	path string // of the executable
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loam/exec"
+	"loam/exec/vdso"
 	"loam/mem"
 	"loam/mem/cache"
 	"loam/posix"
@@ -22,6 +23,10 @@ type Config struct {
 	Auxiliary exec.Machine
 	// Started is the time of the start for times(2) and CLOCK_BOOTTIME.
 	Started time.Time
+	// Monotonic returns the time of CLOCK_MONOTONIC; nil: the time since Started.
+	Monotonic func() time.Duration
+	// Clock is a page in which the kernel keeps these clocks as vdso.Data; 0: processes get no vDSO.
+	Clock mem.Page
 	// CPUs is the number of processors, for sched_getaffinity(2).
 	CPUs int
 }
@@ -32,6 +37,7 @@ type System struct {
 	memory  mem.Memory
 	account mem.Account
 	files   *files
+	vdso    exec.VDSO
 
 	mu        sync.Mutex // see the package comment
 	tree      *family.Tree
@@ -52,6 +58,11 @@ func New(c Config) *System {
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
 	s.files = newFiles(cache.New(s.memory, cache.Limits{}))
+	if c.Clock != 0 {
+		code := s.files.cache.NewMemory(vdso.Image(), nil)
+		code.SetLabel(mem.Label{Path: "[vdso]"})
+		s.vdso = exec.VDSO{Data: mem.NewFixed(mem.Label{Path: "[vvar]"}, c.Clock), Code: code, DataPages: 1, CodePages: 1}
+	}
 	return s
 }
 
@@ -59,12 +70,17 @@ func New(c Config) *System {
 type Program struct {
 	Path      string // absolute, or relative to the working directory of Process
 	Args, Env []string
+	// Streams are descriptors of Process that become descriptors 0, 1 and so on of the new process.
+	Streams []int
+	// Terminal says that stream 0 is a terminal of the new process: it leads a session whose controlling terminal this is.
+	Terminal bool
 	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
 	Process *posix.Process
 }
 
 // Start starts a program as a new process. Errors: those of execve(2).
 func (s *System) Start(q Program) (*Process, error) {
+	q.Process.SetGroups(groups{s})
 	s.mu.Lock()
 	node, err := s.tree.Fork(s.root)
 	s.mu.Unlock()
@@ -104,4 +120,12 @@ func random() uint64 {
 	var b [8]byte
 	rand.Read(b[:])
 	return binary.LittleEndian.Uint64(b[:])
+}
+
+// monotonic returns the time of CLOCK_MONOTONIC.
+func (s *System) monotonic() time.Duration {
+	if s.config.Monotonic != nil {
+		return s.config.Monotonic()
+	}
+	return time.Since(s.config.Started)
 }

@@ -46,7 +46,8 @@ type restart struct {
 // newTask adds a thread to a process. The caller holds System.mu unless nobody else knows the process.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
-	t.caller = call.Caller{Process: files.Task(t.interrupt), Memory: memory{t}}
+	t.caller.Memory = memory{t}
+	t.callAs(files)
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
 	return t
@@ -220,6 +221,7 @@ func (t *Task) exit() {
 		return
 	}
 	p.posix.CloseAll()
+	p.endSession()
 	space := p.space.Load()
 	space.leave()
 	s.files.flush()

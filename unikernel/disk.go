@@ -17,8 +17,8 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Disk images of a guest. An image is opened, locked and examined before the program is built, so that everything that
-// can be wrong with it is reported at once. The guest gets the open file (in a process a descriptor that only
+// Disk images of a guest. An image is opened, locked and examined before the program is built, so that problems are
+// reported at once. The guest gets the open file (in a process a descriptor that only
 // pread, pwrite and fdatasync may use; in a machine a drive of QEMU), never its name.
 
 // Disk is a disk image that a guest has.
@@ -228,7 +228,7 @@ func (i *drive) check() error {
 	return nil
 }
 
-// describe returns what the guest is told of a disk.
+// describe returns the disk as the guest sees it.
 func (i *drive) describe() guest.Disk {
 	return guest.Disk{Kind: i.Kind, Name: i.File, Path: i.Path, ReadOnly: i.ReadOnly, Snapshot: i.Snapshot, Fresh: i.fresh}
 }

@@ -36,7 +36,7 @@ func (o *Options) takeLinuxProgram() error {
 		if o.Target.Platform != Machine {
 			return errNeedsMachine(path)
 		}
-		o.Args = append([]string{path}, o.Args...)
+		o.Args, o.linux = append([]string{path}, o.Args...), true
 		return o.Target.runsLinux()
 	}
 	if !filepath.IsAbs(path) && o.Target.Dir != "" {
@@ -70,7 +70,7 @@ func (o *Options) takeLinuxProgram() error {
 		}
 		o.Volumes = append(o.Volumes, Volume{Host: real, Guest: f, Writable: true})
 	}
-	o.Args = append([]string{path}, o.Args...)
+	o.Args, o.linux = append([]string{path}, o.Args...), true
 	return o.Target.runsLinux()
 }
 

@@ -189,3 +189,21 @@ func TestLinuxProgramRefused(t *testing.T) {
 		t.Errorf("as a process: %v: %s", err, out)
 	}
 }
+
+// Read, write and mmap of one file see the same bytes, in one process and in two.
+func TestLinuxProgramCoherent(t *testing.T) {
+	program := onThisHost(t, "coherent")
+	for name, cmd := range map[string]*exec.Cmd{"Linux": exec.Command(program), "Loam": linuxCommand(program)} {
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "coherent\n" {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
+
+// Processes read clocks by the vDSO, which agree with those of system calls.
+func TestLinuxProgramClocks(t *testing.T) {
+	out, err := linuxCommand(onThisHost(t, "clocks")).CombinedOutput()
+	if err != nil || string(out) != "clocks\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -53,8 +53,8 @@ func imageFile(t *testing.T, image, name string) string {
 // disksOf are the disks of tests, by platform: the text before the image's name.
 var disksOf = map[Platform][]string{Process: {""}, Machine: {"", "nvme:", "ahci:"}}
 
-// What a program writes to a disk is there for the next, on each platform and kind of disk; the image is created, and
-// clean afterwards. Read only, it does not change; as a snapshot, only the program sees its changes.
+// The next program finds the files of a disk, on each platform and kind of disk. The image is created, and clean
+// afterwards. Read only, it does not change; as a snapshot, only the program sees its changes.
 func TestMount(t *testing.T) {
 	if _, err := os.Stat("/usr/sbin/e2fsck"); err != nil {
 		t.Skip("e2fsprogs is not installed")

@@ -52,6 +52,10 @@ type Options struct {
 	// Slow is called, if not nil, when finding and building the program takes longer than slowBuild.
 	Slow func()
 
+	// Terminal says whether a Linux program gets a terminal of its own.
+	Terminal TerminalUse
+
+	linux    bool // the program is a Linux program
 	results  results
 	rootDisk bool // Disks[0] is the root
 }
@@ -67,6 +71,9 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 		return 0, err
 	}
 	o.withRootImage()
+	if _, err := o.wantsTerminal(); err != nil {
+		return 0, err
+	}
 	return onNetwork(&o, func() (string, error) {
 		if o.Slow != nil {
 			defer time.AfterFunc(slowBuild, o.Slow).Stop()

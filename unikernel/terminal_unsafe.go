@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 	"unsafe"
+
+	"loam/unikernel/channel"
 )
 
 // sharesTerminal reports whether the program may read this process's terminal. This process group must be
@@ -57,6 +59,10 @@ type terminals struct {
 // control is ioctl(2) on a terminal. It serves only requests about the terminal's settings and size. Others
 // return ENOTTY.
 func (t *terminals) control(fd, request int, arg []byte) syscall.Errno {
+	if request == channel.Suspend {
+		t.suspend()
+		return 0
+	}
 	size, sets := 0, false
 	switch {
 	case request == syscall.TCGETS:
@@ -97,6 +103,23 @@ func (t *terminals) restore() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for fd, b := range t.before {
+		terminalControl(fd, syscall.TCSETS, b)
+	}
+}
+
+// suspend stops this process with the terminals as they were at first, and returns when it continues, with the terminals
+// as the program has set them.
+func (t *terminals) suspend() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := map[int][]byte{}
+	for fd, b := range t.before {
+		now[fd] = make([]byte, termiosLen)
+		terminalControl(fd, syscall.TCGETS, now[fd])
+		terminalControl(fd, syscall.TCSETS+1, b) // TCSETSW: after output
+	}
+	stopAsJob()
+	for fd, b := range now {
 		terminalControl(fd, syscall.TCSETS, b)
 	}
 }

@@ -56,6 +56,11 @@ var layouts = []struct {
 	{fileHeaders, "struct pollfd s = {-1, 2, 3};", PollFD{-1, 2, 3}.Put, SizeofPollFD, func(b []byte) any { return ParsePollFD(b) }, PollFD{-1, 2, 3}},
 	{fileHeaders, "struct epoll_event s; s.events = 1; s.data.u64 = 0x123456789a;", EpollEvent{1, 0x123456789a}.Put, SizeofEpollEvent,
 		func(b []byte) any { return ParseEpollEvent(b) }, EpollEvent{1, 0x123456789a}},
+	{"asm/termbits.h", `struct termios2 s = {1, 2, 3, 4, 5, {6, 7}, 8, 9};`, termios2.Put, SizeofTermios2,
+		func(b []byte) any { return ParseTermios(b) }, termios2},
+	{"asm/termbits.h", `struct termios s = {1, 2, 3, 4, 5, {6, 7}};`, termios2.Put, SizeofTermios, nil, nil},
+	{"asm/termios.h", `struct winsize s = {1, 2, 3, 4};`, Winsize{1, 2, 3, 4}.Put, SizeofWinsize,
+		func(b []byte) any { return ParseWinsize(b) }, Winsize{1, 2, 3, 4}},
 	{socketHeaders, "struct iovec s = {(void *)1, 2};", nil, SizeofIovec, func(b []byte) any { return ParseIovec(b) }, Iovec{1, 2}},
 	{socketHeaders, `struct msghdr s; memset(&s, 0, sizeof s); s.msg_name = (void *)1; s.msg_namelen = 2; s.msg_iov = (void *)3;
 		s.msg_iovlen = 4; s.msg_control = (void *)5; s.msg_controllen = 6; s.msg_flags = 7;`,
@@ -144,6 +149,7 @@ func TestSizes(t *testing.T) {
 		"offsetof(struct msghdr, msg_controllen)": MsghdrControllen, "offsetof(struct msghdr, msg_flags)": MsghdrFlags,
 		"sizeof(struct sock_filter)": SizeofSockFilter, "offsetof(struct sock_fprog, filter)": SockFprogFilter,
 		"sizeof(struct termios)": SizeofTermios, "sizeof(struct termios2)": SizeofTermios2, "8": SizeofWinsize,
+		"offsetof(struct termios2, c_cc)": termiosChars, "offsetof(struct termios2, c_ispeed)": SizeofTermios,
 	}
 	var names []string
 	var body strings.Builder
@@ -182,3 +188,6 @@ func TestNanoTimespec(t *testing.T) {
 		}
 	}
 }
+
+// termios2 is the struct termios2 of the table.
+var termios2 = Termios{Input: 1, Output: 2, Control: 3, Local: 4, Discipline: 5, Chars: [NCCS]uint8{6, 7}, InSpeed: 8, OutSpeed: 9}

@@ -20,6 +20,7 @@ const (
 	SIGKILL         = 9
 	SIGPIPE         = 13
 	SIGPROF         = 27
+	SIGQUIT         = 3
 	SIGSEGV         = 11
 	SIGSTOP         = 19
 	SIGSYS          = 31

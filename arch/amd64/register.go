@@ -23,6 +23,7 @@ const (
 	MSRFlagMask    = 0xc000_0084
 	MSRFSBase      = 0xc000_0100
 	MSRGSBase      = 0xc000_0101
+	MSRTSCAux      = 0xc000_0103 // RDTSCP returns it beside the counter
 	MSRKernelGS    = 0xc000_0102 // exchanged with the base of GS by SWAPGS
 )
 
@@ -70,6 +71,7 @@ type Features struct {
 	UMIP        bool
 	Machine     bool // machine-check exceptions
 	FSGSBase    bool
+	CPUNumber   bool // RDTSCP, with IA32_TSC_AUX
 	Random      bool
 	Hypervisor  bool
 }
@@ -94,5 +96,6 @@ func ReadFeatures() Features {
 	_, _, _, d = CPUID(0x8000_0001, 0)
 	f.NoExecute = d>>20&1 != 0
 	f.HugePages = d>>26&1 != 0
+	f.CPUNumber = d>>27&1 != 0
 	return f
 }

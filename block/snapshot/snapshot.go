@@ -1,5 +1,5 @@
-// Package snapshot is a block device that leaves the device under it unchanged: it keeps in memory what is written,
-// and reads everything else from below. It is lost with the device.
+// Package snapshot is a block device that leaves the device under it unchanged: it keeps written sectors in memory,
+// and reads all other sectors from below. The written sectors are lost when it is closed.
 package snapshot
 
 import (
@@ -9,7 +9,7 @@ import (
 	"loam/block/relay"
 )
 
-// pageSize is the unit of memory in bytes. A page holds some of its sectors, those that were written.
+// pageSize is the unit of memory in bytes. Only the sectors that were written are valid.
 const pageSize = 4096
 
 // page is a page of the device.

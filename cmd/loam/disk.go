@@ -20,8 +20,8 @@ func newDisk() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "disk COMMAND",
 		Short: "Create, check, read and fill images of disks",
-		Long: `Disk works on images with an ext4 file system: those of "loam run --disk", and those
-of others. Nothing is mounted and no privilege is needed. An image that a program
+		Long: `Disk works on images with an ext4 file system: images of "loam run --disk" as well
+as images of mke2fs. Nothing is mounted and no privilege is needed. An image that a program
 uses is locked, and left alone.`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },

@@ -18,7 +18,7 @@ func disk(args ...string) (status int, out, errors string) {
 	return status, o.String(), e.String()
 }
 
-// The commands do what they say, with the exit statuses that they say.
+// The commands print their results and return the documented exit statuses.
 func TestDisk(t *testing.T) {
 	dir := t.TempDir()
 	image, file := filepath.Join(dir, "data.img"), filepath.Join(dir, "file")

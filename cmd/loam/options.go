@@ -33,6 +33,7 @@ type runFlags struct {
 	volumes  []string
 	root     string
 	folder   string
+	tty      choice
 	net      string
 	loopback bool
 	ips      []string
@@ -53,7 +54,32 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
 	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside `DIR|FILE.tar[.gz]|IMAGE`: a copy of a folder or archive, or an image of ext4 itself, is its root folder")
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
+	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
+	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
 }
+
+// choice is a flag of yes or no that may be left out.
+type choice struct {
+	unikernel.TerminalUse
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string {
+	return map[unikernel.TerminalUse]string{unikernel.OwnTerminal: "true", unikernel.NoTerminal: "false"}[c.TerminalUse]
+}
+
+// Set implements pflag.Value.
+func (c *choice) Set(s string) error {
+	on, err := strconv.ParseBool(s)
+	c.TerminalUse = unikernel.NoTerminal
+	if on {
+		c.TerminalUse = unikernel.OwnTerminal
+	}
+	return err
+}
+
+// Type implements pflag.Value. pflag writes flags of this type without a value.
+func (c *choice) Type() string { return "bool" }
 
 // Default memory of a virtual machine, for programs and for tests, which need more.
 const (
@@ -106,13 +132,14 @@ type runOptions struct {
 	model    string
 
 	disks    []unikernel.Disk
-	readOnly bool // the root image; of disks, see there
-	snapshot bool // likewise
+	readOnly bool // of the root image; a disk has its own
+	snapshot bool // of the root image
 	publish  []publication
 	relay    bool // published ports
 	volumes  []volume
 	root     string // folder or archive; "": none
 	folder   string // working folder; "": the default
+	terminal unikernel.TerminalUse
 	net      network
 	env      []string // "KEY=VALUE"
 	pcap     string   // "": none
@@ -155,7 +182,7 @@ const (
 
 // options checks the flags and converts them to runOptions.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, terminal: f.tty.TerminalUse, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:

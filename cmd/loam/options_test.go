@@ -81,6 +81,8 @@ func TestRunOptions(t *testing.T) {
 			{Kind: "virtio", File: "e.img", Path: "/e", Snapshot: true},
 		}}},
 		{"-o ro --root d.img bash", runOptions{program: "bash", root: "d.img", readOnly: true}},
+		{"-t /bin/bash", runOptions{program: "/bin/bash", terminal: unikernel.OwnTerminal}},
+		{"-t=false /bin/bash", runOptions{program: "/bin/bash", terminal: unikernel.NoTerminal}},
 		{"--host-loopback .", runOptions{program: ".", net: network{loopback: true}}},
 		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
 		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{

@@ -120,10 +120,11 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 
 		RootReadOnly: o.readOnly, RootSnapshot: o.snapshot,
 
-		Folder:  o.folder,
-		Machine: unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Emulator: choice.Emulator},
-		Args:    o.args,
-		Env:     o.env,
+		Folder:   o.folder,
+		Terminal: o.terminal,
+		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Emulator: choice.Emulator},
+		Args:     o.args,
+		Env:      o.env,
 		Network: unikernel.Network{
 			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
 			Address6: o.net.address6, Gateway6: o.net.gateway6,

@@ -14,7 +14,8 @@ var names = []string{"__vdso_clock_gettime", "__vdso_getcpu", "__vdso_gettimeofd
 const (
 	headers    = 64 + 2*56
 	soname     = "linux-vdso.so.1"
-	infoFunc   = 1<<4 | 2 // STB_GLOBAL, STT_FUNC
+	version    = "LINUX_2.6" // of all symbols, as on Linux
+	infoFunc   = 1<<4 | 2    // STB_GLOBAL, STT_FUNC
 	infoWeak   = 2<<4 | 2
 	textIndex  = 1 // any defined section: there is no section table
 	symbolSize = 24
@@ -66,21 +67,48 @@ func Image() []byte {
 			symbols.words(uint64(text+c.labels[n]), uint64(c.size(n)))
 		}
 	}
-	so := name(soname)
+	so, v := name(soname), name(version)
 	hashAt := b.align(8)
 	b.hash(exported)
 	symbolsAt := b.align(8)
 	b.bytes = append(b.bytes, symbols.bytes...)
 	stringsAt := len(b.bytes)
 	b.bytes = append(b.bytes, strings...)
+	versionsAt := b.align(8)
+	b.versions(len(exported))
+	definitionsAt := b.align(8)
+	b.definition(1, 1, soname, so, definitionSize) // VER_FLG_BASE: of the file
+	b.definition(0, versionIndex, version, v, 0)
 	dynamicAt := b.align(8)
-	b.words(4, uint64(hashAt), 5, uint64(stringsAt), 6, uint64(symbolsAt), 10, uint64(len(strings)),
-		11, symbolSize, 14, uint64(so), 0, 0) // DT_HASH, STRTAB, SYMTAB, STRSZ, SYMENT, SONAME, NULL
+	const hash, strtab, symtab, strsz, syment, sonameTag = 4, 5, 6, 10, 11, 14
+	const versym, verdef, verdefNumber = 0x6ffffff0, 0x6ffffffc, 0x6ffffffd
+	b.words(hash, uint64(hashAt), strtab, uint64(stringsAt), symtab, uint64(symbolsAt), strsz, uint64(len(strings)),
+		syment, symbolSize, sonameTag, uint64(so), versym, uint64(versionsAt), verdef, uint64(definitionsAt), verdefNumber, 2, 0, 0)
 	b.header(dynamicAt)
 	if len(b.bytes) > pageSize {
 		panic("vdso: image larger than a page")
 	}
 	return append(b.bytes, make([]byte, pageSize-len(b.bytes))...)
+}
+
+// Indices and sizes of versions (LSB Core, "Symbol Versioning").
+const (
+	versionIndex   = 2      // of version; 1 is the file itself
+	definitionSize = 20 + 8 // an Elfxx_Verdef with one Elfxx_Verdaux
+)
+
+// versions writes the version of each of n symbols behind the null symbol.
+func (b *builder) versions(n int) {
+	b.bytes = append(b.bytes, 0, 0)
+	for range n {
+		b.bytes = append(b.bytes, versionIndex, 0)
+	}
+}
+
+// definition writes the definition of a version. next is the distance to the next one.
+func (b *builder) definition(flags, index uint32, text string, name, next uint32) {
+	const revision, one, aux = 1, 1, 20
+	b.halves(revision|flags<<16, index|one<<16, sysvHash(text), aux, next, name, 0)
 }
 
 // size returns the length of a function: up to the next one.

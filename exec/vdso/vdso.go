@@ -14,7 +14,8 @@
 // A clock that Data does not offer, and every clock while Data has no time stamp counter, is
 // asked for by the system call.
 //
-// Symbols have no versions: the lookups of glibc, musl and Go accept that. DT_HASH is the only hash table.
+// Symbols have the version LINUX_2.6: the runtime of Go dereferences a null pointer in an object without versions.
+// DT_HASH is the only hash table.
 package vdso
 
 import "sync/atomic"
@@ -55,22 +56,22 @@ type Clock struct {
 	Mult    uint64
 	Shift   uint32
 	Base    uint64         // nanoseconds of CLOCK_MONOTONIC then
-	Offset  map[int]uint64 // of the clocks offered, nanoseconds modulo 2^64
+	Offered uint32         // bits of the clocks that are offered
+	Offset  [Clocks]uint64 // from CLOCK_MONOTONIC to these clocks, nanoseconds modulo 2^64
 }
 
-// Update stores a state. The caller is the only writer. Readers on other CPUs see all of it or nothing.
+// Update stores a state. The caller is the only writer. Readers on other CPUs see all of it or nothing. Update allocates
+// nothing, and may run in the core of the kernel.
 func (d *Data) Update(c Clock) {
 	d.sequence.Add(1)
 	d.start.Store(c.Counter)
 	d.mult.Store(c.Mult)
 	d.shift.Store(c.Shift)
 	d.base.Store(c.Base)
-	clocks := uint32(0)
-	for clock, offset := range c.Offset {
-		d.offset[clock].Store(offset)
-		clocks |= 1 << clock
+	for clock := range c.Offset {
+		d.offset[clock].Store(c.Offset[clock])
 	}
-	d.clocks.Store(clocks)
+	d.clocks.Store(c.Offered)
 	d.counter.Store(1)
 	d.sequence.Add(1)
 }

@@ -30,6 +30,43 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
+// TestVersions: all functions have Linux's version, by an ELF reader of others.
+func TestVersions(t *testing.T) {
+	f, err := elf.NewFile(bytes.NewReader(Image()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := f.Progs[1]
+	tags := map[elf.DynTag]uint64{}
+	image := Image()
+	for b := image[d.Off:]; binary.LittleEndian.Uint64(b) != 0; b = b[16:] {
+		tags[elf.DynTag(binary.LittleEndian.Uint64(b))] = binary.LittleEndian.Uint64(b[8:])
+	}
+	if tags[elf.DT_VERDEFNUM] != 2 {
+		t.Errorf("%d definitions", tags[elf.DT_VERDEFNUM])
+	}
+	base := image[tags[elf.DT_VERDEF]:]
+	second := base[binary.LittleEndian.Uint32(base[16:]):]
+	const hashOfLinux26 = 0x3ae75f6
+	if got := binary.LittleEndian.Uint32(second[8:]); got != hashOfLinux26 || binary.LittleEndian.Uint16(second[4:]) != versionIndex {
+		t.Errorf("hash %#x, index %d", got, second[4])
+	}
+	name := binary.LittleEndian.Uint32(second[binary.LittleEndian.Uint32(second[12:]):])
+	text := image[tags[elf.DT_STRTAB]+uint64(name):]
+	if got := string(text[:bytes.IndexByte(text, 0)]); got != "LINUX_2.6" {
+		t.Errorf("the version is %q", got)
+	}
+	for i := range 2*len(names) + 1 {
+		want := uint16(versionIndex)
+		if i == 0 {
+			want = 0
+		}
+		if v := binary.LittleEndian.Uint16(image[tags[elf.DT_VERSYM]+2*uint64(i):]); v != want {
+			t.Errorf("symbol %d has version %d", i, v)
+		}
+	}
+}
+
 // value looks a symbol up as a dynamic loader does, by the hash table.
 func value(t *testing.T, name string) uint64 {
 	t.Helper()
@@ -127,7 +164,7 @@ func TestOnHost(t *testing.T) {
 	const shift, mult = 32, 1<<32*10/27 + 12345 // as of a counter of about 2.7 GHz
 	const base, offset = 123_456_789_012, 1_700_000_000_987_654_321
 	d := &Data{}
-	d.Update(Clock{Counter: 1000, Mult: mult, Shift: shift, Base: base, Offset: map[int]uint64{0: offset, 1: 0}})
+	d.Update(Clock{Counter: 1000, Mult: mult, Shift: shift, Base: base, Offered: 0b11, Offset: [Clocks]uint64{offset}})
 	d.OfferCPU()
 	out := run(t, d)
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(out[at:]) }
@@ -174,7 +211,7 @@ func run(t *testing.T, d *Data) []byte {
 // TestSystemCalls: without a counter, and without CPU numbers, the functions ask the kernel.
 func TestSystemCalls(t *testing.T) {
 	stopped := &Data{}
-	stopped.Update(Clock{Mult: 1, Shift: 1, Offset: map[int]uint64{0: 0, 1: 0}})
+	stopped.Update(Clock{Mult: 1, Shift: 1, Offered: 0b11})
 	stopped.Stop()
 	for _, d := range []*Data{{}, stopped} {
 		before := time.Now().Unix()

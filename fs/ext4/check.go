@@ -9,8 +9,8 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Checking a whole file system that nobody uses: every structure that is in use is read, and what it says of the others
-// is compared. Nothing is changed; a journal is recovered in memory first.
+// Checking a whole file system that is not in use. Every structure that is in use is read and compared with the
+// structures that refer to it. The device is not changed: a journal is recovered in memory first.
 
 // Findings are the result of Check.
 type Findings struct {
@@ -329,7 +329,7 @@ func (c *checker) claimExtents(ino uint32, i disk.Inode, x disk.Extents) (blocks
 	return blocks, nil
 }
 
-// claimMap claims a block of a file without extents, and those that it lists if level is above 0.
+// claimMap claims a block of a file without extents, and the blocks that it lists if level is above 0.
 func (c *checker) claimMap(ino uint32, number uint64, level int) (blocks uint64, err error) {
 	if number == 0 {
 		return 0, nil
@@ -382,7 +382,7 @@ func (c *checker) checkNames() {
 	}
 }
 
-// checkDirectory checks a directory, and returns those in it.
+// checkDirectory checks a directory, and returns its subdirectories.
 func (c *checker) checkDirectory(ino uint32) (below []uint32) {
 	i, err := c.s.inode(ino)
 	if err != nil {

@@ -60,8 +60,8 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// On images that were changed at random, Check complains of nothing that e2fsck accepts, and of nearly all that it
-// does not: some of what e2fsck mends does no harm.
+// On images that were changed at random, Check accepts every image that e2fsck accepts, and rejects nearly every image
+// that e2fsck rejects: some damage does no harm.
 func TestCheckAgrees(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -101,7 +101,7 @@ func TestCheckAgrees(t *testing.T) {
 	}
 }
 
-// checkProblems returns what Check says of a device; "" if it is well.
+// checkProblems returns the problems that Check finds; "" if there are none.
 func checkProblems(d *memory.Device) string {
 	f, err := ext4.Check(block.Device(d))
 	if err != nil {

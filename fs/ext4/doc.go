@@ -4,7 +4,7 @@
 //	fs.View                          package fs: paths, permissions
 //	  nodes and handles              node.go, directory.go, file.go, attributes.go
 //	    names: leaves and indexes    entries.go, index.go
-//	    extents: blocks of files     tree.go, blocks.go
+//	    extents: blocks of files     tree.go, read.go
 //	    inodes, blocks: allocation   inode.go, allocate.go, orphan.go
 //	      op: one change, all of it or nothing         op.go
 //	        cache: images of blocks                    cache.go

@@ -195,7 +195,7 @@ func (i *Image) copyOut(place fs.Place, from, to string, skipped Skipped) (err e
 	case err != nil:
 		return errorf("", "%s:%s cannot be copied to %s: %v", i.name, from, to, err)
 	}
-	os.Lchown(to, int(a.UID), int(a.GID)) // of those who may
+	os.Lchown(to, int(a.UID), int(a.GID)) // fails without the privilege
 	if a.Mode.Type() == fs.Symlink {
 		return nil
 	}

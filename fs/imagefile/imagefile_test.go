@@ -117,7 +117,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Listings show what is there.
+// Listings show all files and their attributes.
 func TestList(t *testing.T) {
 	image := create(t, 64<<20)
 	i := open(t, image, true)

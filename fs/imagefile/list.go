@@ -143,7 +143,7 @@ func modeText(m fs.Mode) string {
 	return string(b)
 }
 
-// Stat writes what there is to know of a file.
+// Stat writes the attributes of a file.
 func (i *Image) Stat(name string, w io.Writer) error {
 	place, err := i.View.Lookup(i.View.Root, name, false)
 	if err != nil {
@@ -161,7 +161,7 @@ func (i *Image) Stat(name string, w io.Writer) error {
 	return err
 }
 
-// Describe writes what there is to know of the file system.
+// Describe writes the size, state and features of the file system.
 func (i *Image) Describe(w io.Writer) error {
 	s, u := i.Summary, i.Usage()
 	state := "clean"

@@ -16,11 +16,12 @@ type page [pageSize]byte
 // file is a regular file. Its content and handles are guarded by mu.
 type file struct {
 	node
-	base     []byte    // content below the pages; read-only, and owned by the caller of SetContent
-	leaves   [][]*page // a leaf ends with its last allocated page; nil pages are holes or show base
-	held     int64     // allocated pages
-	mapped   mapped    // replaces base and leaves once the file has been mapped
-	handles  int       // open handles
+	base     []byte     // content below the pages; read-only, and owned by the caller of SetContent
+	leaves   [][]*page  // a leaf ends with its last allocated page; nil pages are holes or show base
+	held     int64      // allocated pages
+	mapped   mapped     // replaces base and leaves once the file has been mapped
+	paged    fs.Content // replaces base, leaves and mapped if there is a page cache: see Source
+	handles  int        // open handles
 	seals    fs.Seals
 	nameless bool // it has no name: the content is freed with the last handle
 	nameable bool // nameless, but may get a first name
@@ -46,6 +47,7 @@ func (f *file) Open(fs.Flags) (fs.Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.handles++
+	f.enterCache()
 	return handle{f}, nil
 }
 
@@ -92,6 +94,9 @@ func (f *file) Attr() fs.Attr {
 	a := f.node.Attr()
 	f.mu.RLock()
 	a.Blocks = f.held*(pageSize/512) + int64(len(f.base)+len(f.mapped.bytes)+511)/512
+	if f.paged != nil {
+		a.Blocks = f.paged.Allocated() * (pageSize / 512)
+	}
 	f.mu.RUnlock()
 	return a
 }
@@ -121,7 +126,11 @@ func (f *file) resize(size int64) error {
 	if err := f.mayResize(size); err != nil {
 		return err
 	}
-	if f.mapped.memory == nil {
+	if f.paged != nil {
+		if err := f.paged.Truncate(size); err != nil {
+			return err
+		}
+	} else if f.mapped.memory == nil {
 		f.cut(size)
 	} else if err := f.extend(size); err != nil {
 		return err
@@ -209,6 +218,9 @@ func (h handle) ReadAt(p []byte, offset int64) (int, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	p = p[:max(0, min(int64(len(p)), f.attr.Size-offset))]
+	if f.paged != nil && len(p) > 0 {
+		return f.paged.ReadAt(p, offset)
+	}
 	if f.mapped.memory != nil && len(p) > 0 {
 		return copy(p, f.mapped.bytes[offset:]), nil
 	}
@@ -271,6 +283,13 @@ func (f *file) write(p []byte, offset int64) (int, error) {
 
 // fill copies p into the content.
 func (f *file) fill(p []byte, offset int64) (int, error) {
+	if f.paged != nil {
+		n, err := f.paged.WriteAt(p, offset)
+		if n > 0 {
+			err = nil
+		}
+		return n, err
+	}
 	if f.mapped.memory != nil {
 		if err := f.extend(offset + int64(len(p))); err != nil {
 			return 0, err

@@ -21,6 +21,9 @@ func (h handle) next(offset int64, data bool) (int64, bool) {
 	f := h.file
 	f.mu.RLock()
 	defer f.mu.RUnlock()
+	if f.paged != nil {
+		return f.paged.Next(offset, data)
+	}
 	for at := offset; at < f.attr.Size; at = (at/pageSize + 1) * pageSize {
 		if leaf := at / pageSize / leafPages; data && f.isEmpty(leaf) {
 			at = (leaf+1)*leafSize - pageSize // skip to the next leaf

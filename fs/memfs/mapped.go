@@ -16,12 +16,15 @@ type mapped struct {
 	count   int        // number of mappings
 }
 
-// Map implements fs.Mappable.
+// Map implements fs.Mappable. Errors: also ENODEV for a file in the page cache.
 func (h handle) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 	f := h.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if size > MaxSize {
+	switch {
+	case f.paged != nil:
+		return nil, linux.ENODEV
+	case size > MaxSize:
 		return nil, linux.ENOMEM
 	}
 	f.mapped.reserve = reserve
@@ -83,6 +86,10 @@ func (f *file) release() {
 	if f.mapped.memory != nil {
 		f.mapped.memory.Free()
 		f.mapped.memory, f.mapped.bytes = nil, nil
+	}
+	if f.paged != nil {
+		f.paged.Drop()
+		f.paged = nil
 	}
 }
 

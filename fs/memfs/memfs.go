@@ -14,7 +14,8 @@
 //
 // Content consists of pages of 4 KiB in leaves of 512 pages. A page that was never written is not
 // allocated. Below the pages there may be content that belongs to the caller and is only read: see
-// SetContent. A file with neither name nor handle frees its pages.
+// SetContent. A file with neither name nor handle frees its pages. With a page cache (Source), the content is
+// there instead, so that Linux programs can map it.
 //
 // Rejected: a balanced tree of names, which is slower to list and no faster to search; and one slice
 // for a file, because growing copies everything and a hole uses memory.
@@ -41,6 +42,8 @@ type Config struct {
 	Files int64            // files of any type; 0: no limit
 	Mode  fs.Mode          // permissions of the root directory; 0: 0755
 	Now   func() time.Time // the clock; nil: time.Now
+	// Source supplies contents from a page cache; nil: contents are in the Go heap.
+	Source *Source
 }
 
 // FileSystem is a file system in memory.

@@ -1,12 +1,15 @@
 package memfs_test
 
 import (
+	"bytes"
 	"testing"
 
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/fstest"
 	"loam/fs/memfs"
+	"loam/mem/cache"
+	"loam/mem/memtest"
 )
 
 func TestFileSystem(t *testing.T) {
@@ -167,5 +170,62 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		f.WriteAt(p, 0)
+	}
+}
+
+// With a page cache, the file system behaves the same, and frees all pages in the end.
+func TestPageCache(t *testing.T) {
+	fstest.Test(t, func(t *testing.T) fs.FileSystem {
+		memory := memtest.NewMemory(8)
+		pages := cache.New(memory, cache.Limits{})
+		source := new(memfs.Source)
+		source.Set(func(base []byte, charge func(int64) error) fs.Content { return pages.NewMemory(base, charge) })
+		return memfs.New(memfs.Config{Source: source})
+	})
+}
+
+// A file moves to the page cache when it is opened, with its written pages and its base. Its pages are freed
+// with the file.
+func TestMoveToPageCache(t *testing.T) {
+	source := new(memfs.Source)
+	m := memfs.New(memfs.Config{Bytes: 1 << 20, Source: source})
+	v := fs.NewView(fs.NewTree(m))
+	f, err := v.Open(v.Root, "f", fs.ReadWrite|fs.Create, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := bytes.Repeat([]byte("below"), 2000)
+	if err := m.SetContent(f.Place().Node, below); err != nil {
+		t.Fatal(err)
+	}
+	want := bytes.Clone(below)
+	copy(want[5000:], "written")
+	f.WriteAt([]byte("written"), 5000)
+	memory := memtest.NewMemory(1)
+	pages := cache.New(memory, cache.Limits{})
+	source.Set(func(base []byte, charge func(int64) error) fs.Content { return pages.NewMemory(base, charge) })
+	second, err := v.Open(v.Root, "f", fs.ReadOnly, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := second.Handle().(fs.Paged).Content(); c == nil {
+		t.Fatal("the file has no content in the page cache")
+	}
+	for _, f := range []*fs.File{f, second} {
+		got := make([]byte, len(want)+1)
+		if n, err := f.ReadAt(got, 0); n != len(want) || err != nil || !bytes.Equal(got[:n], want) {
+			t.Errorf("%d bytes, %v; the content is another", n, err)
+		}
+	}
+	if memory.Used() != 1 {
+		t.Errorf("%d pages, want that of the write", memory.Used())
+	}
+	f.Close()
+	second.Close()
+	if err := v.Unlink(v.Root, "f"); err != nil {
+		t.Fatal(err)
+	}
+	if u := m.Usage(); memory.Used() != 0 || u.BlocksFree != u.Blocks {
+		t.Errorf("%d pages are left, usage %+v", memory.Used(), u)
 	}
 }

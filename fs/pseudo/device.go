@@ -34,9 +34,16 @@ func Devices(v *fs.View) error {
 			return err
 		}
 	}
-	terminal := fs.Device{Major: 5} // opened by package posix, which has the streams
-	if err := unlessExists(v.Mknod(v.Root, "/dev/tty", fs.CharDevice|0o666, terminal)); err != nil {
-		return err
+	for _, d := range []struct { // opened by package posix, which has the terminals
+		name  string
+		mode  fs.Mode
+		minor uint32
+	}{{"tty", 0o666, 0}, {"console", 0o600, 1}, {"ptmx", 0o666, 2}} {
+		const terminal = 5
+		number := fs.Device{Major: terminal, Minor: d.minor}
+		if err := unlessExists(v.Mknod(v.Root, "/dev/"+d.name, fs.CharDevice|d.mode, number)); err != nil {
+			return err
+		}
 	}
 	for _, l := range [][2]string{
 		{"/proc/self/fd", "/dev/fd"}, {"/proc/self/fd/0", "/dev/stdin"},

@@ -28,7 +28,7 @@ func (c *counts) String() string {
 }
 
 // goTest returns a step that runs tests with the given packages and flags. A package that fails is run
-// once more, by itself: see docs/decisions/0012-a-failure-is-asked-again.md.
+// once more, by itself: see docs/decisions/0012-failed-packages-run-again.md.
 func goTest(args ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		allowed, err := readSkips(bytes.NewReader(skipsText))

@@ -1,4 +1,5 @@
-// Package house checks the rules of the tree, as tests. It has no other code. Run them with
+// Package house checks the rules of the tree, as tests. Its subpackage english extracts the
+// prose of the tree, and command sample draws comments at random for a reader. Run the tests with
 //
 //	go test ./internal/house
 //
@@ -11,7 +12,8 @@
 //	linux_test.go     Linux's constants come from abi/linux
 //	goroutine_test.go goroutines in a guest begin with a function of this module
 //	prose_test.go     files, functions and links named in the documents exist
-//	outside_test.go   another module can import this one, as the README describes
+//	english_test.go   comments and documents are plain English; files named in comments exist
+//	outside_test.go   another module can import this one, as docs/use/library.md describes
 //
 // tree_test.go finds the packages and files for all of them. Each rule is a function that returns
 // complaints about source text. Each is itself tested on a small text that violates it, because a rule

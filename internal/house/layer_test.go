@@ -67,14 +67,14 @@ const layers = `
 	stack, DEVICES, usernet/hand < usernet;
 
 	# The virtual file system, the file systems under it, and what judges them.
-	NONE < fs < fs/memfs, fs/pseudo, fs/fstest;
+	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest;
 	fs/memfs < fs/tarfs;
 	NONE < fs/ext4/disk < fs/ext4/journal;
 
 	# User memory: pages, objects, maps and the page cache. They know no processor.
 	NONE < mem < mem/memtest;
 	mem < mem/cache;
-	NONE < exec/vdso;
+	NONE < exec/vdso; # the kernel writes the clocks into its page
 	NONE < task/signal, task/futex, task/family; # state of processes: pure
 	mem < exec; # programs: ELF, scripts, the initial stack
 	NONE < exec/library; # of the host: which libraries a program needs
@@ -91,7 +91,8 @@ const layers = `
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
 	NONE < posix/bpf; # socket filters
-	stack, DEVICES, fs/memfs, posix/bpf < posix < posix/call < unikernel/rt;
+	abi/linux < posix/terminal; # the line discipline of terminals: pure
+	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
@@ -102,10 +103,11 @@ const layers = `
 	NONE < arch/amd64, kernel/frame, kernel/space, kernel/thread, kernel/timekeeper;
 	boot/acpi, arch/amd64, kernel/frame, kernel/space, kernel/thread, kernel/timekeeper < kernel;
 	arch/amd64 < kernel/signal < kernel;
+	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
-	posix/call, exec, mem/cache, arch/amd64, task/signal, task/futex, task/family < task; # processes of Linux programs
-	task, kernel/user, unikernel/rt < unikernel/rt/ring3;
+	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family < task; # processes of Linux programs
+	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
 	# Drivers know the machine by a contract only, which the kernel keeps.
@@ -159,16 +161,19 @@ const layers = `
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
 
 	# What runs the tests, and keeps the rules.
-	NONE < internal/house;
+	NONE < internal/house/english < internal/house, internal/house/sample;
 	NONE < internal/netns;
 	NONE < internal/freeport;
 	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
-	NONE < test/interop, test/servers, test/gen, test/genbench, test/probebench;
+	NONE < test/docs, test/interop, test/servers, test/gen, test/genbench, test/probebench;
 	NONE < test/std;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
 	internal/debian/first < test/kvm/first;
 	NONE < test/kvm;
+	NONE < test/processes/micro;
+	internal/debian/first < test/processes/first;
+	internal/debian, unikernel, exec/library < test/processes;
 	NONE < test/pgo, test/pgo/program;
 
 	# The same stack runs on Linux, in fake time and in ring 0.
@@ -201,6 +206,7 @@ var modules = map[string][]string{
 	// Devices of a host, which are not in guests.
 	"internal/debian/first": {"golang.org/x/sys/unix"},
 	"test/kvm/first":        {"golang.org/x/sys/unix"},
+	"test/processes/first":  {"golang.org/x/sys/unix"},
 	"link/afpacket":         {"golang.org/x/sys/unix"},
 	"link/afxdp":            {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
 	"link/filter":           {"github.com/cilium/ebpf"},

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// requireLines matches the commands in the README that make another module import this one.
+// requireLines matches the commands in docs/use/library.md that make another module import this one.
 var requireLines = regexp.MustCompile(`(?m)^\$ (go (?:mod edit -replace=loam|get loam).*)$`)
 
-// Another module, created by the commands in the README, can run the example of the stack. It downloads
+// Another module, created by the commands in docs/use/library.md, can run the example of the stack. It downloads
 // nothing: the dependencies of Loam's commands are not dependencies of a module that imports only the
 // stack.
 func TestModuleOutside(t *testing.T) {
@@ -22,13 +22,13 @@ func TestModuleOutside(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "outside_test.go"), example, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lines := requireLines.FindAllSubmatch(read(t, "README.md"), -1)
+	lines := requireLines.FindAllSubmatch(read(t, "docs/use/library.md"), -1)
 	if len(lines) != 2 {
-		t.Fatalf("the README has %d lines for that", len(lines))
+		t.Fatalf("the document has %d lines for that", len(lines))
 	}
 	commands := []string{"go mod init example.org/outside"}
 	for _, l := range lines {
-		commands = append(commands, strings.Replace(string(l[1]), "../loam", rootDir(t), 1))
+		commands = append(commands, strings.Replace(string(l[1]), "$LOAM", rootDir(t), 1))
 	}
 	for _, c := range append(commands, "go test -run=Example -v .") {
 		args := strings.Fields(c)

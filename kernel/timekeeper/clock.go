@@ -33,6 +33,10 @@ func (c *Clock) At(counter uint64) uint64 {
 	return c.base + mulScale(counter-c.start, c.scale)
 }
 
+// State returns the reading of the counter at which the clock had a time, that time in nanoseconds, and the nanoseconds
+// for each tick since then, with 32 fraction bits. Only the owner may call it.
+func (c *Clock) State() (counter, nanos, scale uint64) { return c.start, c.base, c.scale }
+
 // Hold makes readers wait until Keeper.GoOn. The caller reads the counter in between: the speed must change at a
 // reading that is later than every reading of a reader.
 func (c *Clock) Hold() { atomic.AddUint32(&c.sequence, 1) }

@@ -55,6 +55,9 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 	return pa, ok
 }
 
+// ShareClock makes the kernel keep its clocks in a zeroed page, as vdso.Data. The page is never freed.
+func ShareClock(pa uint64) { kernelCall(kernel.CallClock, uintptr(pa), 0) }
+
 // Give frees a page. No CPU may have a translation to it.
 func (p *Pages) Give(pa uint64) {
 	p.mu.Lock()

@@ -20,16 +20,19 @@ type Pager interface {
 // File is the content of one file. It implements mem.Object.
 type File struct {
 	cache *Cache
-	pager Pager // nil: the pages are the file
-	label mem.Label
+	pager Pager // nil: the file is in memory only, see memory.go
 
 	writer sync.Mutex // serialises write-back
 
-	mu      sync.Mutex
-	size    int64
-	pages   map[uint64]*entry
-	mappers mem.Mappers
-	failed  error // of a write-back that nobody waited for
+	mu            sync.Mutex
+	label         mem.Label
+	base          []byte            // of a file in memory: its content where no page is present; then zeros follow
+	charge        func(int64) error // of a file in memory: accounts for pages; nil: they are not counted
+	owned, hiding int64             // dirty pages of a file in memory, and those of them that hide a page of the base
+	size          int64
+	pages         map[uint64]*entry
+	mappers       mem.Mappers
+	failed        error // of a write-back that nobody waited for
 }
 
 // entry is one page. The file's lock guards it.
@@ -38,9 +41,10 @@ type entry struct {
 	index          uint64
 	page           mem.Page
 	loading        chan struct{} // closed by the loader when it is done; nil afterwards
-	dirty, writing bool
+	hides          bool          // counted in File.hiding
+	dirty, writing bool          // dirty in a file in memory: the content differs from base
 	used           bool          // since the hand last passed
-	ring           *list.Element // guarded by Cache.mu; nil for a file without a pager
+	ring           *list.Element // guarded by Cache.mu; nil for a dirty page of a file in memory
 }
 
 // NewFile returns a file of size bytes.
@@ -56,7 +60,11 @@ func (f *File) Size() int64 {
 }
 
 // Label implements mem.Object.
-func (f *File) Label() mem.Label { return f.label }
+func (f *File) Label() mem.Label {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.label
+}
 
 // Attach implements mem.Object.
 func (f *File) Attach(m *mem.Map) {
@@ -87,25 +95,36 @@ func (f *File) Page(index uint64, store bool) (mem.Page, bool, mem.Supply) {
 		return 0, false, mem.Beyond
 	}
 	e := f.pages[index]
+	if e == nil && f.pager == nil {
+		var s mem.Supply
+		if e, s = f.supply(index); s != mem.Supplied {
+			return 0, false, s
+		}
+	}
 	if e == nil || e.loading != nil {
 		return 0, false, mem.Loading
 	}
 	e.used = true
-	if store {
-		f.soil(e)
+	if store && f.soil(e) != nil {
+		return 0, false, mem.Beyond
 	}
-	return e.page, e.dirty || f.pager == nil, mem.Supplied
+	return e.page, e.dirty, mem.Supplied
 }
 
 // end returns the number of pages.
 func (f *File) end() uint64 { return uint64(f.size+mem.PageSize-1) >> mem.PageShift }
 
-// soil makes a page dirty.
-func (f *File) soil(e *entry) {
-	if !e.dirty && f.pager != nil {
-		e.dirty = true
-		f.cache.soiled(f)
+// soil makes a page dirty. The caller holds mu. Errors: those of charge.
+func (f *File) soil(e *entry) error {
+	switch {
+	case e.dirty:
+		return nil
+	case f.pager == nil:
+		return f.own(e)
 	}
+	e.dirty = true
+	f.cache.soiled(f)
+	return nil
 }
 
 // Peek implements mem.Object.
@@ -132,8 +151,10 @@ func (f *File) Load(index uint64) error {
 // Errors: ENOMEM, those of the Pager.
 func (f *File) hold(index uint64, fill bool) (*entry, error) {
 	for {
-		e, mine, err := f.find(index)
+		e, mine, err := f.find(index, fill)
 		switch {
+		case err == linux.ENOMEM && f.cache.Reclaim(reclaimed) > 0:
+			continue
 		case err != nil:
 			return nil, err
 		case mine:
@@ -145,12 +166,21 @@ func (f *File) hold(index uint64, fill bool) (*entry, error) {
 	}
 }
 
+// reclaimed is the number of pages that are evicted when none is free.
+const reclaimed = 64
+
 // find returns the entry of an index. If it is new, it is the caller's to load; if it is being loaded by
-// another, it has no reference.
-func (f *File) find(index uint64) (e *entry, mine bool, err error) {
+// another, it has no reference. A page of a file in memory is never being loaded.
+func (f *File) find(index uint64, fill bool) (e *entry, mine bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if e = f.pages[index]; e != nil {
+	e = f.pages[index]
+	if e == nil && f.pager == nil {
+		if e, err = f.add(index, fill); err != nil {
+			return nil, false, err
+		}
+	}
+	if e != nil {
 		if e.loading != nil {
 			return &entry{loading: e.loading}, false, nil
 		}
@@ -171,7 +201,7 @@ func (f *File) find(index uint64) (e *entry, mine bool, err error) {
 func (f *File) load(e *entry, fill bool) error {
 	var err error
 	b := f.cache.memory.Bytes(e.page)
-	if fill && f.pager != nil {
+	if fill {
 		err = f.pager.ReadPage(e.index, b)
 	} else {
 		clear(b)
@@ -189,9 +219,7 @@ func (f *File) load(e *entry, fill bool) error {
 	}
 	if f.pages[e.index] == e { // not truncated meanwhile
 		mem.Retain(f.cache.memory, e.page)
-		if f.pager != nil {
-			f.cache.entered(e)
-		}
+		f.cache.entered(e)
 	}
 	return nil
 }
@@ -226,7 +254,11 @@ func (f *File) evict(e *entry) bool {
 // translations are revoked. An entry that is being loaded belongs to its loader.
 func (f *File) remove(e *entry) {
 	delete(f.pages, e.index)
-	f.cache.left(e)
+	if f.pager == nil && e.dirty {
+		f.disown(e)
+	} else {
+		f.cache.left(e)
+	}
 	e.dirty = false
 }
 

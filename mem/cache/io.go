@@ -42,12 +42,20 @@ func (f *File) transfer(b []byte, offset int64, move func(piece, page []byte), s
 		at := offset + int64(done)
 		n := min(len(b)-done, int(mem.PageSize-at%mem.PageSize))
 		whole := store && (n == mem.PageSize || at-at%mem.PageSize >= f.Size())
-		e, err := f.hold(uint64(at)>>mem.PageShift, !whole)
+		index := uint64(at) >> mem.PageShift
+		if !store && f.pager == nil && f.readAbsent(index, b[done:done+n], at) {
+			done += n
+			continue
+		}
+		e, err := f.hold(index, !whole)
 		if err != nil {
 			return done, err
 		}
 		if store {
-			f.storing(e, at+int64(n))
+			if err := f.storing(e, at+int64(n)); err != nil {
+				f.unhold(e)
+				return done, err
+			}
 		}
 		move(b[done:done+n], f.cache.memory.Bytes(e.page)[at%mem.PageSize:][:n])
 		f.unhold(e)
@@ -58,13 +66,16 @@ func (f *File) transfer(b []byte, offset int64, move func(piece, page []byte), s
 
 // storing prepares a store that ends at end: the page is dirty before its content changes, or a
 // write-back that runs meanwhile could miss it.
-func (f *File) storing(e *entry, end int64) {
+func (f *File) storing(e *entry, end int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.size = max(f.size, end)
 	if f.pages[e.index] == e {
-		f.soil(e)
+		if err := f.soil(e); err != nil {
+			return err
+		}
 	}
+	f.size = max(f.size, end)
+	return nil
 }
 
 // Truncate sets the size. Pages behind the end go, also out of mappings, and the rest of the last page
@@ -75,6 +86,7 @@ func (f *File) Truncate(size int64) error {
 	old := f.size
 	f.size = size
 	end := f.end()
+	f.base = f.base[:min(int64(len(f.base)), size)]
 	f.mu.Unlock()
 	f.discard(end, ^uint64(0))
 	return f.blank(min(old, size))
@@ -84,7 +96,7 @@ func (f *File) Truncate(size int64) error {
 // have changed it, and it becomes visible when the file grows.
 func (f *File) blank(size int64) error {
 	tail := size % mem.PageSize
-	if tail == 0 {
+	if tail == 0 || f.pager == nil && f.Peek(uint64(size)>>mem.PageShift) == 0 {
 		return nil
 	}
 	e, err := f.hold(uint64(size)>>mem.PageShift, true)
@@ -92,26 +104,32 @@ func (f *File) blank(size int64) error {
 		return err
 	}
 	defer f.unhold(e)
-	f.storing(e, 0)
+	if err := f.storing(e, 0); err != nil {
+		return err
+	}
 	clear(f.cache.memory.Bytes(e.page)[tail:])
 	return nil
 }
 
 // Punch implements mem.Object: the pages read as zeros afterwards.
 func (f *File) Punch(from, to uint64) error {
-	if f.pager == nil {
-		f.discard(from, to)
-		return nil
-	}
 	f.mu.Lock()
 	to = min(to, f.end())
+	based := f.based()
 	f.mu.Unlock()
+	if f.pager == nil && from < to {
+		f.discard(max(from, based), to)
+		to = min(to, based) // pages of zeros hide the base
+	}
 	for i := from; i < to; i++ {
 		e, err := f.hold(i, false)
 		if err != nil {
 			return err
 		}
-		f.storing(e, 0)
+		if err := f.storing(e, 0); err != nil {
+			f.unhold(e)
+			return err
+		}
 		clear(f.cache.memory.Bytes(e.page))
 		f.unhold(e)
 	}
@@ -130,6 +148,9 @@ func (f *File) Sync(from, to uint64) error {
 
 // writeBack writes the dirty pages with indices from from to to. Those that fail stay dirty.
 func (f *File) writeBack(from, to uint64) {
+	if f.pager == nil {
+		return
+	}
 	f.writer.Lock()
 	defer f.writer.Unlock()
 	batch, maps, size := f.begin(from, to)

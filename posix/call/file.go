@@ -104,9 +104,11 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 	if errno := c.opened(descriptor); errno != 0 {
 		return fail(errno)
 	}
-	switch size := terminalArgument(request); {
+	switch size, out := posix.TerminalArgument(request); {
 	case size > 0:
-		return c.withArgument(a.A3, size, func(arg []byte) linux.Errno { return c.Process.Terminal(descriptor, request, arg) })
+		return c.terminal(descriptor, request, a.A3, size, out)
+	case posix.TakesValue(request):
+		return result(c.Process.TerminalValue(descriptor, request, number(a.A3)))
 	case posix.IsInterfaceRequest(request):
 		return c.withArgument(a.A3, linux.SizeofIfreq, func(arg []byte) linux.Errno {
 			return c.Process.InterfaceRequest(descriptor, request, arg)
@@ -122,20 +124,21 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
-// terminalArgument returns the size of the argument of a terminal request, in bytes (ioctl_tty(2)); 0
-// for other requests.
-func terminalArgument(request int) int {
-	switch {
-	case request >= linux.TCGETS && request <= linux.TCSETSF:
-		return linux.SizeofTermios
-	case request == linux.TCGETS2, request >= linux.TCSETS2 && request <= linux.TCSETSF2:
-		return linux.SizeofTermios2
-	case request == linux.TIOCGWINSZ, request == linux.TIOCSWINSZ:
-		return linux.SizeofWinsize
-	case request == linux.TIOCGPGRP, request == linux.TIOCSPGRP:
-		return 4
+// terminal makes a request of a terminal whose argument is memory. Only a request that changes the argument writes it.
+func (c Caller) terminal(fd, request int, addr uint64, size int, out bool) (uint64, linux.Errno) {
+	if out {
+		arg := make([]byte, size)
+		errno := c.Process.Terminal(fd, request, arg)
+		if errno == 0 {
+			errno = c.Memory.Write(addr, arg)
+		}
+		return fail(errno)
 	}
-	return 0
+	arg, errno := c.copyIn(addr, size)
+	if errno == 0 {
+		errno = c.Process.Terminal(fd, request, arg)
+	}
+	return fail(errno)
 }
 
 // withArgument calls f with a copy of the argument at addr, and writes the copy back.

@@ -10,7 +10,7 @@ var Table = slices.Concat(filesRows, pathsRows, socketsRows, waitingRows, proces
 const (
 	noSignalMask = "signals do not interrupt it and the signal mask is ignored"
 	noDirect     = "O_DIRECT, O_SYNC and leases mean nothing"
-	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, those of a terminal on a standard stream, and those of netdevice(7) that tell of one interface; else ENOTTY"
+	fewIoctls    = "FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, SIOCOUTQ and SIOCATMARK, those of ioctl_tty(2) (of a terminal of the host only settings and size; TIOCSTI is EIO), and those of netdevice(7) that tell of one interface; else ENOTTY"
 	fewControls  = "control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their like of IPv6, SO_TIMESTAMP and SO_TIMESTAMPNS, PACKET_AUXDATA; MSG_OOB on TCP alone; MSG_ERRQUEUE on sockets for datagrams"
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route), AF_PACKET; else EAFNOSUPPORT"
 	fewOptions   = "those of socket.go, tcpoption.go, udpoption.go, rawsocket.go, sourcefilter.go, packetoption.go; else ENOPROTOOPT"

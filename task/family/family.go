@@ -29,6 +29,8 @@ type Process struct {
 	SubReaper bool
 	// Executed says that it has called execve since fork: its parent cannot move it to another group.
 	Executed bool
+	// Supervised says that process 1 controls it as a job: it is in another group of the same session, in effect.
+	Supervised bool
 	// NoZombies says that its children leave no zombies: SIGCHLD is ignored, or has SA_NOCLDWAIT.
 	NoZombies bool
 

@@ -70,8 +70,10 @@ func (t *Tree) Members(group PID) (all []*Process) {
 // Members that have ended do not count.
 func (t *Tree) Orphaned(group PID) bool {
 	for _, p := range t.processes {
-		if p.Group == group && !p.zombie && p.parent != nil && p.parent != t.init &&
-			p.parent.Group != group && p.parent.Session == p.Session {
+		if p.Group != group || p.zombie || p.parent == nil {
+			continue
+		}
+		if p.Supervised || p.parent != t.init && p.parent.Group != group && p.parent.Session == p.Session {
 			return false
 		}
 	}

@@ -178,7 +178,7 @@ func readGaps(t *testing.T, name string, rate int) gaps {
 	return gaps{at(0.01), at(0.5), at(0.99)}
 }
 
-// writePacing writes docs/gen/pacing.md.
+// writePacing writes the table of gaps between frames into docs/gen.
 func writePacing(t *testing.T, rows []pacedRow) {
 	t.Helper()
 	var b strings.Builder

@@ -48,6 +48,10 @@ const (
 	HeaderLen  = 8
 )
 
+// Suspend is the number of a Terminal request that stops the command as Ctrl-Z does. The answer comes when it continues.
+// No request of Linux has this number.
+const Suspend = 0xffff_4c53
+
 // ErrFrame is returned for a malformed or unexpected frame.
 var ErrFrame = errors.New("channel: the other end does not speak the channel's language")
 

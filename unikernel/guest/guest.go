@@ -38,6 +38,8 @@ type Config struct {
 	// channel. Ordered reports that standard output and standard error are the same file.
 	Streams [3]uint32
 	Ordered bool
+	// Terminal says that a Linux program gets a terminal of its own, which is connected to standard input and output.
+	Terminal bool
 
 	// Handed is the descriptor of the socket through which a process receives connections to its published
 	// ports (usernet/hand); 0: none.
@@ -115,6 +117,9 @@ func (c Config) Encode() string {
 	}
 	if c.Ordered {
 		b.WriteString("streams ordered=yes\n")
+	}
+	if c.Terminal {
+		b.WriteString("streams terminal=yes\n")
 	}
 	if c.Handed != 0 {
 		fmt.Fprintf(&b, "host handed=%d\n", c.Handed)
@@ -246,6 +251,8 @@ func (c *Config) set(l *Link, m *Mount, d *Disk, line, key, value string) (err e
 		c.Streams[2], err = parseMode(value)
 	case "streams ordered":
 		c.Ordered = true
+	case "streams terminal":
+		c.Terminal = true
 	case "results file":
 		var name string
 		name, err = unescape(value)

@@ -9,6 +9,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/devpts"
 	"loam/fs/memfs"
 	"loam/fs/pseudo"
 	"loam/unikernel/guest"
@@ -62,7 +63,7 @@ var mountPoints = []struct {
 }{{"/dev", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/run", 0o755}, {"/tmp", 0o777 | fs.Sticky}, {"/etc", 0o755}}
 
 // newDiskTree is newTree with a disk as the root.
-func newDiskTree(p Platform, c guest.Config, root *disk) (*fs.Tree, error) {
+func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileSystem) (*fs.Tree, error) {
 	if err := root.mount(diskReports); err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func newDiskTree(p Platform, c guest.Config, root *disk) (*fs.Tree, error) {
 		}
 	}
 	for _, name := range memoryFolders {
-		if err := mountFolder(v, memfs.New(memfs.Config{}), guest.Mount{Path: name, Writable: true}); err != nil {
+		if err := mountFolder(v, memfs.New(memfs.Config{Source: &contents}), guest.Mount{Path: name, Writable: true}); err != nil {
 			return nil, err
 		}
 	}
@@ -95,13 +96,13 @@ func newDiskTree(p Platform, c guest.Config, root *disk) (*fs.Tree, error) {
 		return nil, err
 	}
 	executable, _ := p.Executable(c)
-	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable))
+	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable), terminals)
 }
 
 // coverEtc mounts files in memory over those of /etc that Loam writes. A file that is missing is created, unless the
 // root is read-only.
 func coverEtc(v *fs.View) error {
-	system := memfs.New(memfs.Config{})
+	system := memfs.New(memfs.Config{Source: &contents})
 	for _, name := range [...]string{"hosts", "hostname", "resolv.conf"} {
 		at, err := v.Lookup(v.Root, path.Join("/etc", name), true)
 		if errors.Is(err, iofs.ErrNotExist) {

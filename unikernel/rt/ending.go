@@ -9,8 +9,8 @@ import (
 )
 
 // A program with disks that ends without exit(2): by a signal that it does not handle, or by a panic. On Linux the
-// kernel goes on and writes what the program has written. Here the kernel ends with the program, so it does that
-// before.
+// kernel still writes the dirty pages of files after the program. Here the kernel ends with the program, so it writes
+// them first.
 
 // fatalSignals are the signals that end a program in an orderly way.
 var fatalSignals = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}
@@ -56,7 +56,7 @@ func handled(c chan<- os.Signal, number int) bool
 //go:linkname crash runtime.loamCrash
 var crash func()
 
-// unmountTime is the longest that the end of a program waits for its disks: what panics may hold their locks.
+// unmountTime is the longest that the end of a program waits for its disks: a panicking goroutine may hold their locks.
 const unmountTime = 10 * time.Second
 
 // unmountInTime unmounts the file systems, but does not wait for ever.

@@ -66,6 +66,9 @@ func init() {
 // given is the configuration from the loam command. It is kept for StartMachine and StartProcess.
 var given guest.Config
 
+// WantsTerminal reports whether the first Linux program gets a terminal of its own.
+func WantsTerminal() bool { return given.Terminal }
+
 // StartMachine starts Loam in a virtual machine. The init function of package unikernel/rt/machine calls
 // it, so that only a machine links the drivers.
 func StartMachine(p Platform) {
@@ -107,7 +110,7 @@ func start(p Platform, c guest.Config) error {
 	if err := askNames(); err != nil {
 		return err
 	}
-	tree, err := newTree(p, c)
+	tree, terminals, err := newTree(p, c)
 	if err != nil {
 		return fmt.Errorf("the program's files: %w", err)
 	}
@@ -116,12 +119,13 @@ func start(p Platform, c guest.Config) error {
 		Resumed: resumed, DNSChanged: resolv.update, Log: slog.New(complaint.Handler{To: os.Stderr}),
 	})
 	process = posix.New(posix.Options{
-		Network:  network,
-		Files:    tree,
-		Streams:  [3]posix.Stream{p.Stream(0, c), p.Stream(1, c), p.Stream(2, c)},
-		Hostname: c.Hostname,
-		Kernel:   hostKernel{},
-		Clock:    readClock,
+		Network:   network,
+		Files:     tree,
+		Terminals: terminals,
+		Streams:   [3]posix.Stream{p.Stream(0, c), p.Stream(1, c), p.Stream(2, c)},
+		Hostname:  c.Hostname,
+		Kernel:    hostKernel{},
+		Clock:     readClock,
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},

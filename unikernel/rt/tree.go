@@ -13,6 +13,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/devpts"
 	"loam/fs/memfs"
 	"loam/fs/pseudo"
 	"loam/fs/tarfs"
@@ -30,27 +31,42 @@ var folders = []struct {
 	path string
 	mode fs.Mode
 }{
-	{"/dev", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/etc", 0o755}, {"/run", 0o755}, {"/home", 0o755},
+	{"/dev", 0o755}, {"/dev/pts", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/etc", 0o755}, {"/run", 0o755}, {"/home", 0o755},
 	{"/root", 0o700}, {"/usr/bin", 0o755}, {"/tmp", 0o777 | fs.Sticky}, {"/var/tmp", 0o777 | fs.Sticky},
 	{"/dev/shm", 0o777 | fs.Sticky}, {"/var/log", 0o755}, {"/var/lib", 0o755}, {"/var/cache", 0o755}, {"/opt", 0o755}, {"/srv", 0o755},
 }
 
-// newTree builds the tree. Its /proc reads the global process, which is set later.
-func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
+// contents is the page cache of all files in memory, once UsePageCache has been called.
+var contents memfs.Source
+
+// UsePageCache moves the contents of files in memory to a page cache, which processes in ring 3 map.
+func UsePageCache(c fs.Contents) { contents.Set(c) }
+
+// newTree builds the tree, with the file system of pseudo-terminals in it. Its /proc reads the global process, which is
+// set later.
+func newTree(p Platform, c guest.Config) (*fs.Tree, *devpts.FileSystem, error) {
 	var err error
 	if disks, err = newDisks(p, c); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	terminals := devpts.New()
 	if len(disks) > 0 {
 		diskReports = newReports(p.Stream(2, c))
 	}
 	if d := rootDisk(disks); d != nil {
-		return newDiskTree(p, c, d)
+		tree, err := newDiskTree(p, c, d, terminals)
+		return tree, terminals, err
 	}
 	root, err := newRoot(p, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	tree, err := fillTree(p, c, root, terminals)
+	return tree, terminals, err
+}
+
+// fillTree adds to the root file system what every program has.
+func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *devpts.FileSystem) (*fs.Tree, error) {
 	v := fs.NewView(fs.NewTree(root))
 	v.Umask = 0
 	if err := addFolders(v); err != nil {
@@ -72,7 +88,7 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, error) {
 	if err := putFile(v, executable, content, 0o755, root); err != nil {
 		return nil, err
 	}
-	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable))
+	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable), terminals)
 }
 
 // addFolders creates folders.
@@ -88,7 +104,7 @@ func addFolders(v *fs.View) error {
 	return nil
 }
 
-// mountAll mounts the user's archives and disks. What lies inside another mount comes after it.
+// mountAll mounts the user's archives and disks, outer mount points before inner ones.
 func mountAll(v *fs.View, p Platform, c guest.Config) error {
 	type step struct {
 		path  string
@@ -115,14 +131,18 @@ func mountAll(v *fs.View, p Platform, c guest.Config) error {
 }
 
 // mountPseudo mounts the file systems whose content is generated when it is read.
-func mountPseudo(v *fs.View, about pseudo.Process) error {
+func mountPseudo(v *fs.View, about pseudo.Process, terminals *devpts.FileSystem) error {
 	for _, m := range []struct {
-		at     string
-		system fs.FileSystem
-	}{{"/proc", pseudo.Proc(about)}, {"/sys", pseudo.Sys(about)}, {"/sys/fs/cgroup", pseudo.Cgroup(about)}} {
+		at       string
+		system   fs.FileSystem
+		readOnly bool
+	}{
+		{"/proc", pseudo.Proc(about), true}, {"/sys", pseudo.Sys(about), true}, {"/sys/fs/cgroup", pseudo.Cgroup(about), true},
+		{"/dev/pts", terminals, false},
+	} {
 		place, err := v.Lookup(v.Root, m.at, true)
 		if err == nil {
-			err = v.Tree.Mount(m.system, place, true)
+			err = v.Tree.Mount(m.system, place, m.readOnly)
 		}
 		if err != nil {
 			return err
@@ -135,7 +155,7 @@ func mountPseudo(v *fs.View, about pseudo.Process) error {
 // memory, as for a tmpfs.
 func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 	total, _ := memory()
-	root := memfs.New(memfs.Config{Bytes: int64(total / 2)})
+	root := memfs.New(memfs.Config{Bytes: int64(total / 2), Source: &contents})
 	for _, m := range c.Mounts {
 		if m.Path != "/" {
 			continue
@@ -174,9 +194,9 @@ func mountArchive(v *fs.View, p Platform, m guest.Mount) error {
 		return err
 	}
 	if m.Deferred {
-		return mountFolder(v, tarfs.Deferred(image, memfs.Config{}), m)
+		return mountFolder(v, tarfs.Deferred(image, memfs.Config{Source: &contents}), m)
 	}
-	system, err := tarfs.Load(image, memfs.Config{})
+	system, err := tarfs.Load(image, memfs.Config{Source: &contents})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Package format makes an empty ext4 file system on a device, with the features that mke2fs(8) of e2fsprogs 1.47
 // has by default, so that every Linux mounts it.
 //
-// Read in this order: format.go (what is chosen), layout.go (where it lies), write.go (the blocks).
+// Read in this order: format.go (choices), layout.go (places), write.go (contents).
 package format
 
 import (
@@ -52,7 +52,7 @@ const (
 	lostInode = 11 // lost+found
 )
 
-// Write makes a file system. What the device held is lost. It returns when the file system is durable.
+// Write makes a file system and discards the old contents of the device. It returns when the file system is durable.
 func Write(d block.Device, c Config) error {
 	if d.Info().ReadOnly {
 		return block.ErrReadOnly

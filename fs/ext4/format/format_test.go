@@ -105,7 +105,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// What cannot be made is refused.
+// Sizes and options without a possible file system are refused.
 func TestRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		size   int64

@@ -138,7 +138,7 @@ const (
 	modeLost = 0o40700
 )
 
-// writeTables writes the first inodes, which lie in group 0.
+// writeTables writes the first inodes, all in group 0.
 func (w *writer) writeTables() error {
 	g := w.geometry
 	bits := g.BlockBits
@@ -213,8 +213,8 @@ func (w *writer) writeDirectories() error {
 	return err
 }
 
-// writeResize writes the blocks of the resize inode: a block of the reserved blocks, each of which lists its copies
-// ("Special inodes").
+// writeResize writes the blocks of the resize inode: one block lists the reserved blocks, and each reserved block lists
+// its copies ("Special inodes").
 func (w *writer) writeResize() error {
 	g := w.geometry
 	backups := w.backups()

@@ -86,7 +86,7 @@ func Open(c Config) (*Log, error) {
 	return l, nil
 }
 
-// Init makes block 0 of an empty log of so many blocks, for the file system with a UUID.
+// Init makes block 0 of an empty log of blocks blocks. uuid is the UUID of the file system.
 func Init(b []byte, blocks uint32, uuid [16]byte) {
 	clear(b)
 	putHead(b, typeSuper2, 0)

@@ -41,23 +41,50 @@ func run(args []string) int {
 		return statusNotExecutable
 	}
 	s := task.New(task.Config{
-		Machine: machine{m}, Started: time.Now(), CPUs: runtime.NumCPU(),
+		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: m.clock(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
-	path := find(args[0])
-	p, err := s.Start(task.Program{Path: path, Args: args, Env: os.Environ(), Process: rt.Process()})
+	rt.UsePageCache(s.NewContent)
+	q := task.Program{Path: find(args[0]), Args: args, Env: os.Environ(), Process: rt.Process()}
+	var c *console
+	if rt.WantsTerminal() {
+		var err error
+		if c, err = newConsole(rt.Process()); err != nil {
+			fmt.Fprintf(os.Stderr, "loam: there is no terminal for the program: %v: use -t=false\n", err)
+			return statusNotExecutable
+		}
+		q.Streams, q.Terminal = c.streams(), true
+	}
+	p, err := s.Start(q)
 	if err != nil {
 		return refused(args[0], err)
 	}
+	go s.WriteBack(context.Background())
+	if c != nil {
+		c.start()
+	}
+	return statusOf(attend(p, c))
+}
+
+// attend passes on signals and changes of the terminal until the first process ends, and returns its status. c is nil for
+// a process without a terminal.
+func attend(p *task.Process, c *console) int32 {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
-	go s.WriteBack(context.Background())
 	for {
 		select {
 		case n := <-signals:
-			p.Signal(int(n.(syscall.Signal)))
+			if c == nil || !c.signal(p, n.(syscall.Signal)) {
+				p.Signal(int(n.(syscall.Signal)))
+			}
+		case <-p.Stopped():
+			c.suspend()
+			p.Continue()
 		case <-p.Done():
-			return statusOf(p.Status())
+			if c != nil {
+				c.show()
+			}
+			return p.Status()
 		}
 	}
 }

@@ -31,6 +31,16 @@ func newMemory() (*memory, bool) {
 	return m, ok
 }
 
+// clock returns a page in which the kernel keeps its clocks, or 0.
+func (m *memory) clock() mem.Page {
+	p := m.Allocate()
+	if p != 0 {
+		clear(m.Bytes(p))
+		user.ShareClock(addressOf(p))
+	}
+	return p
+}
+
 // pageOf and addressOf convert between numbers of pages and physical addresses.
 func pageOf(pa uint64) mem.Page         { return mem.Page(pa / amd64.PageSize) }
 func addressOf(p mem.Page) uint64       { return uint64(p) * amd64.PageSize }

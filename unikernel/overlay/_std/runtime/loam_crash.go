@@ -2,7 +2,7 @@ package runtime
 
 import _ "unsafe" // for go:linkname
 
-// loamCrash is called before a panic that nobody recovers ends the program; nil: nothing is called. It is set before
+// loamCrash is called before an unrecovered panic ends the program; nil: nothing is called. It is set before
 // the program runs.
 //
 //go:linkname loamCrash

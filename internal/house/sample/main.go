@@ -1,0 +1,91 @@
+// Command sample draws comments and sentences from the tree at random, for a reader who judges whether
+// they are understood at the first reading. The same seed draws the same sample from the same tree.
+//
+//	go run ./internal/house/sample -seed 7
+//	make sample SEED=7
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"loam/internal/house/english"
+)
+
+func main() {
+	seed := flag.Uint64("seed", 1, "draw this sample")
+	comments := flag.Int("comments", 100, "number of comments")
+	sentences := flag.Int("sentences", 50, "number of sentences from documents")
+	under := flag.String("under", "", "draw only from files whose path begins with this")
+	flag.Parse()
+	code, documents, err := prose(os.DirFS("."), *under)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sample:", err)
+		os.Exit(1)
+	}
+	r := rand.New(rand.NewPCG(*seed, 0))
+	for i, p := range draw(r, code, *comments) {
+		fmt.Printf("%d. %s:%d\n", i+1, p.File, p.Line)
+		for line := range strings.Lines(p.Text) {
+			fmt.Printf("   // %s", line)
+		}
+		fmt.Printf("   %s\n\n", p.Code)
+	}
+	for i, p := range draw(r, documents, *sentences) {
+		fmt.Printf("%d. %s:%d\n   %s\n\n", i+1, p.File, p.Line, strings.TrimSpace(p.Text))
+	}
+}
+
+// prose returns the comments of the code, and the documents split into sentences.
+func prose(tree fs.FS, under string) (code, documents []english.Passage, err error) {
+	err = english.Walk(tree, func(p english.Passage) {
+		switch {
+		case !strings.HasPrefix(p.File, under):
+		case strings.HasSuffix(p.File, ".md"):
+			documents = append(documents, split(p)...)
+		default:
+			code = append(code, p)
+		}
+	})
+	return code, documents, err
+}
+
+var sentenceEnd = regexp.MustCompile(`[.:;!?]["'` + "`" + `)]*\s+`)
+
+// split returns the sentences of a paragraph that have at least four words.
+func split(p english.Passage) (all []english.Passage) {
+	rest := strings.Join(strings.Fields(p.Text), " ")
+	add := func(text string) {
+		if len(strings.Fields(text)) >= 4 {
+			all = append(all, english.Passage{File: p.File, Line: p.Line, Text: text})
+		}
+	}
+	for {
+		at := sentenceEnd.FindStringIndex(rest)
+		if at == nil {
+			add(rest)
+			return all
+		}
+		add(rest[:at[1]])
+		rest = rest[at[1]:]
+	}
+}
+
+// draw returns n different passages of all, in the order of the tree.
+func draw(r *rand.Rand, all []english.Passage, n int) []english.Passage {
+	var drawn []english.Passage
+	for _, i := range r.Perm(len(all))[:min(n, len(all))] {
+		drawn = append(drawn, all[i])
+	}
+	slices.SortStableFunc(drawn, func(a, b english.Passage) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return drawn
+}

@@ -1,0 +1,40 @@
+package kernel
+
+import (
+	"loam/abi/linux"
+	"loam/exec/vdso"
+)
+
+// The page of clocks that processes in ring 3 read without a system call (package exec/vdso). The core writes it each
+// time its own clock changes, under the lock, so that a process that uses both the page and system calls never sees time
+// go back.
+
+// sharedClock is that page; nil: there is none yet.
+var sharedClock *vdso.Data
+
+// shareClock begins to keep the clocks in a page, which stays valid for ever.
+func shareClock(pa uint64) {
+	sharedClock = dataAt(WindowTo(pa))
+	if have.CPUNumber {
+		sharedClock.OfferCPU()
+	}
+	publishClock()
+}
+
+// publishClock stores the state of the clock in the shared page.
+func publishClock() {
+	if sharedClock == nil {
+		return
+	}
+	const fraction = 32 // bits of timekeeper.Clock's scale
+	counter, base, scale := clock.State()
+	c := vdso.Clock{
+		Counter: counter, Mult: scale, Shift: fraction, Base: base,
+		Offered: 1<<linux.CLOCK_REALTIME | 1<<linux.CLOCK_MONOTONIC | 1<<linux.CLOCK_MONOTONIC_RAW |
+			1<<linux.CLOCK_REALTIME_COARSE | 1<<linux.CLOCK_MONOTONIC_COARSE | 1<<linux.CLOCK_BOOTTIME | 1<<linux.CLOCK_TAI,
+	}
+	c.Offset[linux.CLOCK_REALTIME] = uint64(clock.Wall)
+	c.Offset[linux.CLOCK_REALTIME_COARSE] = uint64(clock.Wall)
+	c.Offset[linux.CLOCK_TAI] = uint64(clock.Wall)
+	sharedClock.Update(c)
+}

@@ -1,0 +1,152 @@
+package cache
+
+import (
+	"loam/abi/linux"
+	"loam/mem"
+)
+
+// Files in memory: files without a Pager, such as the files of a tmpfs. The content of such a file is its base, read-only
+// bytes that stay valid (a part of an archive, or none), followed by zeros, with the present pages in front of both.
+//
+//	absent:  the content is a page of the base, or zeros; read(2) makes no page
+//	clean:   a copy of the base, made for a mapping; in the ring, since it can be made again
+//	dirty:   the page is the content; accounted for by charge, not in the ring, and kept until it is cut off
+//
+// A page is made under the file's lock: it is a copy of 4 KiB, and nothing waits for storage.
+
+// NewMemory returns a file in memory with a base. charge accounts for n more pages, or fewer if n is negative; an
+// error other than nil refuses them, and must not be returned for a negative n. charge is called with locks held and
+// must not block. nil accounts for nothing.
+func (c *Cache) NewMemory(base []byte, charge func(n int64) error) *File {
+	f := c.NewFile(nil, int64(len(base)), mem.Label{})
+	f.base, f.charge = base, charge
+	return f
+}
+
+// SetLabel sets the description of a file that has none yet.
+func (f *File) SetLabel(l mem.Label) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.label == (mem.Label{}) {
+		f.label = l
+	}
+}
+
+// Allocated returns the number of pages that hold content of a file in memory.
+func (f *File) Allocated() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.owned + int64(f.based()) - f.hiding
+}
+
+// based returns the number of pages that the base covers. The caller holds mu.
+func (f *File) based() uint64 { return (uint64(len(f.base)) + mem.PageSize - 1) >> mem.PageShift }
+
+// Next returns the first offset at or after offset that is data, or that is in a hole (lseek(2)). It returns false at the
+// end of the file.
+func (f *File) Next(offset int64, data bool) (int64, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	based := f.based()
+	isData := func(i uint64) bool { return i < based || f.pages[i] != nil }
+	first := uint64(offset) >> mem.PageShift
+	i := first
+	if !data {
+		for i < f.end() && isData(i) {
+			i++
+		}
+	} else if !isData(i) {
+		i = f.end()
+		for have := range f.pages {
+			if have > first {
+				i = min(i, have)
+			}
+		}
+	}
+	at := max(offset, int64(i)<<mem.PageShift)
+	return at, at < f.size
+}
+
+// account counts n more pages.
+func (f *File) account(n int64) error {
+	if f.charge == nil {
+		return nil
+	}
+	return f.charge(n)
+}
+
+// own makes a page the content of a file in memory. The caller holds mu. Errors: those of charge.
+func (f *File) own(e *entry) error {
+	if err := f.account(1); err != nil {
+		return err
+	}
+	f.cache.left(e)
+	e.dirty = true
+	f.owned++
+	if e.hides = e.index < f.based(); e.hides {
+		f.hiding++
+	}
+	return nil
+}
+
+// disown ends what own began. The caller holds mu.
+func (f *File) disown(e *entry) {
+	f.account(-1)
+	f.owned--
+	if e.hides {
+		f.hiding--
+	}
+}
+
+// add adds an absent page. If fill is not set, its content is zeros, and the caller writes it. The caller holds mu.
+// Errors: ENOMEM, those of charge.
+func (f *File) add(index uint64, fill bool) (*entry, error) {
+	p := f.cache.memory.Allocate()
+	if p == 0 {
+		return nil, linux.ENOMEM
+	}
+	b := f.cache.memory.Bytes(p)
+	e := &entry{file: f, index: index, page: p}
+	at := index << mem.PageShift
+	if n := 0; at < uint64(len(f.base)) {
+		if fill {
+			n = copy(b, f.base[at:])
+		}
+		clear(b[n:])
+		f.cache.entered(e)
+	} else if err := f.own(e); err != nil {
+		mem.Release(f.cache.memory, p)
+		return nil, err
+	} else {
+		clear(b)
+	}
+	f.pages[index] = e
+	return e, nil
+}
+
+// supply adds an absent page for a mapping. The caller holds mu.
+func (f *File) supply(index uint64) (*entry, mem.Supply) {
+	e, err := f.add(index, true)
+	switch {
+	case err == linux.ENOMEM:
+		return nil, mem.Exhausted
+	case err != nil:
+		return nil, mem.Beyond
+	}
+	return e, mem.Supplied
+}
+
+// readAbsent reads content of a page that is absent, and reports whether it is.
+func (f *File) readAbsent(index uint64, b []byte, offset int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pages[index] != nil {
+		return false
+	}
+	n := 0
+	if offset < int64(len(f.base)) {
+		n = copy(b, f.base[offset:])
+	}
+	clear(b[n:])
+	return true
+}

@@ -1,0 +1,106 @@
+package terminal
+
+import "loam/abi/linux"
+
+// Sizes in bytes, those of Linux.
+const (
+	inputSize  = 4096 // of the edited input; one byte of it is for the end of a line
+	typedSize  = 8192 // of input that is not processed yet, since the edited input is full
+	outputSize = 8192 + inputSize
+	echoSize   = 4096 // of echoes that the output has no room for, or that are stopped
+	echoBatch  = 256  // of echoes that wait for the end of what is typed at once
+
+	// kept is how much output a flush leaves: Linux hands that much to the master at once.
+	kept = inputSize - 1
+)
+
+// disabled is the value of a special character that is switched off (_POSIX_VDISABLE). In input it stands for VEOF.
+const disabled = 0
+
+// Line is the state of a terminal.
+type Line struct {
+	settings linux.Termios
+	size     linux.Winsize
+
+	typed []byte
+	input []byte
+	ends  []bool // of each byte of input: it ends a line
+	lines int    // bytes of input that belong to complete lines; without ICANON not used
+
+	literal bool // the next character is literal (VLNEXT)
+	erasing bool // inside of an ECHOPRT erasure: a slash has to end it
+
+	output []byte
+	passed int // bytes of output that a signal does not discard any more: those from before the call of Type
+	echoes []echo
+	column int // of the cursor
+	edge   int // column at which the line that is edited begins
+
+	stopped bool // output is stopped by VSTOP or TCOOFF
+	held    bool // by TCOOFF: VSTART does not start it
+
+	packet  bool  // packet mode (TIOCPKT)
+	status  uint8 // news for the master in packet mode
+	signals []int
+}
+
+// New returns a terminal with the settings of a new pseudo-terminal.
+func New() *Line {
+	const speed = 38400
+	l := &Line{settings: linux.Termios{
+		Input: linux.ICRNL | linux.IXON, Output: linux.OPOST | linux.ONLCR, Control: linux.B38400 | linux.CS8 | linux.CREAD,
+		Local: linux.ISIG | linux.ICANON | linux.ECHO | linux.ECHOE | linux.ECHOK | linux.ECHOCTL | linux.ECHOKE | linux.IEXTEN,
+		Chars: [linux.NCCS]uint8{
+			linux.VINTR: control('C'), linux.VQUIT: control('\\'), linux.VERASE: del, linux.VKILL: control('U'),
+			linux.VEOF: control('D'), linux.VMIN: 1, linux.VSTART: control('Q'), linux.VSTOP: control('S'),
+			linux.VSUSP: control('Z'), linux.VREPRINT: control('R'), linux.VDISCARD: control('O'),
+			linux.VWERASE: control('W'), linux.VLNEXT: control('V'),
+		},
+		InSpeed: speed, OutSpeed: speed,
+	}}
+	return l
+}
+
+// control returns the character of a letter with the control key.
+func control(letter byte) byte { return letter ^ 0x40 }
+
+const del = 0x7f
+
+// Settings returns the settings.
+func (l *Line) Settings() linux.Termios { return l.settings }
+
+// Signals returns the signals that keys have caused since the last call, for the foreground process group.
+func (l *Line) Signals() []int {
+	s := l.signals
+	l.signals = nil
+	return s
+}
+
+// in, out and local report whether all flags of a set are on.
+func (l *Line) in(flags uint32) bool    { return l.settings.Input&flags == flags }
+func (l *Line) out(flags uint32) bool   { return l.settings.Output&flags == flags }
+func (l *Line) local(flags uint32) bool { return l.settings.Local&flags == flags }
+
+// is reports whether c is the special character with an index, which is not switched off.
+func (l *Line) is(c byte, index int) bool { return c != disabled && c == l.settings.Chars[index] }
+
+// canonical reports whether input is edited as lines.
+func (l *Line) canonical() bool { return l.local(linux.ICANON) }
+
+// Classes of characters are those of ISO 8859-1, as in Linux.
+
+// isControl reports whether a character is shown as ^X.
+func isControl(c byte) bool { return c < ' ' || c == del }
+
+// isWord reports whether a character belongs to a word (VWERASE).
+func isWord(c byte) bool {
+	const times, divided = 0xd7, 0xf7 // signs among the letters
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
+		return true
+	}
+	return c >= 0xc0 && c != times && c != divided
+}
+
+// continues reports whether a byte continues a character of UTF-8.
+func (l *Line) continues(c byte) bool { return l.in(linux.IUTF8) && c&0xc0 == 0x80 }

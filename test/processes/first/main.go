@@ -1,0 +1,65 @@
+//go:build linux
+
+// Command first is the first process of the Linux guest that Loam is compared with. It mounts what a program expects, runs
+// the command in /command, a list in JSON, and switches the machine off.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+
+	"loam/internal/debian/first"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "first:", err)
+	}
+	unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+}
+
+func run() error {
+	if err := first.Mount(); err != nil {
+		return err
+	}
+	for _, at := range []string{"/tmp", "/dev/shm"} {
+		os.MkdirAll(at, 0o777)
+		if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size=75%"); err != nil {
+			return fmt.Errorf("mount %s: %w", at, err)
+		}
+	}
+	if err := loopback(); err != nil {
+		return err
+	}
+	text, err := os.ReadFile("/command")
+	if err != nil {
+		return err
+	}
+	var args []string
+	if err := json.Unmarshal(text, &args); err != nil {
+		return err
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C"}
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/tmp", os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// loopback sets the loopback interface up.
+func loopback() error {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(s)
+	request, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, request)
+}

@@ -1,0 +1,375 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	page    = 4096
+	private = syscall.MAP_PRIVATE | syscall.MAP_ANON
+	shared  = syscall.MAP_SHARED | syscall.MAP_ANON
+	rw      = syscall.PROT_READ | syscall.PROT_WRITE
+)
+
+// rows are all rows, in the order of the table.
+var rows = []row{
+	{"getpid", plain(func() error { _, err := raw(syscall.SYS_GETPPID, 0, 0, 0); return err })},
+	{"clock_gettime", plain(func() error { now.Store(time.Now().UnixNano()); return nil })},
+	{"read 1 byte of /dev/zero", onFile("/dev/zero", os.O_RDONLY, func(fd int) error { _, err := read(fd, 1); return err })},
+	{"write 1 byte to /dev/null", onFile("/dev/null", os.O_WRONLY, func(fd int) error { _, err := write(fd, 1); return err })},
+	{"read 4 KiB of a file", fileRead(page)},
+	{"read 64 KiB of a file", fileRead(16 * page)},
+	{"open and close", openClose},
+	{"stat", statFile},
+	{"signal to itself", plain(func() error { return kill(os.Getpid(), int(syscall.SIGURG)) })},
+	{"mmap and munmap", plain(mapUnmap)},
+	{"mmap, touch and munmap", plain(mapTouchUnmap)},
+	{"fault of anonymous memory", anonymousFaults},
+	{"fault of a file in memory", fileFaults},
+	{"mprotect", protectPages},
+	{"pipe ping-pong", pipePingPong},
+	{"futex ping-pong", futexPingPong},
+	{"Unix socket ping-pong", unixPingPong},
+	{"TCP ping-pong on loopback", tcpPingPong},
+	{"thread", threads},
+	{"fork, exit and wait", plain(forkWait)},
+	{"fork, execve, exit and wait", forkExec},
+}
+
+var now atomic.Int64 // a result that the compiler may not drop
+
+func nothing() {}
+
+// plain is a row of calls that need nothing prepared.
+func plain(f func() error) func() (func(int) error, func(), error) {
+	return func() (func(int) error, func(), error) { return repeat(f), nothing, nil }
+}
+
+func repeat(f func() error) func(int) error {
+	return func(n int) error {
+		for range n {
+			if err := f(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func onFile(name string, flags int, f func(fd int) error) func() (func(int) error, func(), error) {
+	return func() (func(int) error, func(), error) {
+		fd, err := syscall.Open(name, flags, 0)
+		return repeat(func() error { return f(fd) }), func() { syscall.Close(fd) }, err
+	}
+}
+
+// scratch makes a file with content, and returns its name.
+func scratch(size int) (string, error) {
+	f, err := os.CreateTemp("", "micro")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	_, err = f.Write(make([]byte, size))
+	return f.Name(), err
+}
+
+func fileRead(size int) func() (func(int) error, func(), error) {
+	return func() (func(int) error, func(), error) {
+		name, err := scratch(size)
+		if err != nil {
+			return nil, nil, err
+		}
+		fd, err := syscall.Open(name, os.O_RDONLY, 0)
+		return repeat(func() error {
+			_, err := raw6(syscall.SYS_LSEEK, uintptr(fd), 0, 0, 0, 0, 0)
+			if n, _ := read(fd, size); n != size {
+				return fmt.Errorf("read %d bytes", n)
+			}
+			return err
+		}), func() { syscall.Close(fd); os.Remove(name) }, err
+	}
+}
+
+func openClose() (func(int) error, func(), error) {
+	name, err := scratch(1)
+	path := cString(name)
+	return repeat(func() error {
+		fd, err := openFile(path, os.O_RDONLY)
+		closeFD(fd)
+		return err
+	}), func() { os.Remove(name) }, err
+}
+
+func statFile() (func(int) error, func(), error) {
+	name, err := scratch(1)
+	path := cString(name)
+	st := new(syscall.Stat_t)
+	return repeat(func() error { return stat(path, st) }), func() { os.Remove(name) }, err
+}
+
+func mapUnmap() error {
+	addr, err := mmap(16*page, rw, private, -1)
+	if err != nil {
+		return err
+	}
+	return munmap(addr, 16*page)
+}
+
+func mapTouchUnmap() error {
+	const pages = 16
+	addr, err := mmap(pages*page, rw, private, -1)
+	if err != nil {
+		return err
+	}
+	for i := range uintptr(pages) {
+		*at(addr + i*page) = 1
+	}
+	return munmap(addr, pages*page)
+}
+
+// anonymousFaults measures the first store to a page. Mapping and unmapping 4 MiB is shared by 1,024 faults.
+func anonymousFaults() (func(int) error, func(), error) {
+	const pages = 1024
+	return func(n int) error {
+		for done := 0; done < n; done += pages {
+			addr, err := mmap(pages*page, rw, private, -1)
+			if err != nil {
+				return err
+			}
+			// Without big pages on either side: a fault of a small page is measured.
+			raw(syscall.SYS_MADVISE, addr, pages*page, syscall.MADV_NOHUGEPAGE)
+			for i := range uintptr(min(pages, n-done)) {
+				*at(addr + i*page) = 1
+			}
+			if err := munmap(addr, pages*page); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nothing, nil
+}
+
+// fileFaults measures the first load from a page of a file that is in memory.
+func fileFaults() (func(int) error, func(), error) {
+	const pages = 1024
+	name, err := scratch(pages * page)
+	if err != nil {
+		return nil, nil, err
+	}
+	fd, err := syscall.Open(name, os.O_RDONLY, 0)
+	sum := byte(0)
+	return func(n int) error {
+		for done := 0; done < n; done += pages {
+			addr, err := mmap(pages*page, syscall.PROT_READ, syscall.MAP_SHARED, fd)
+			if err != nil {
+				return err
+			}
+			for i := range uintptr(min(pages, n-done)) {
+				sum += *at(addr + i*page)
+			}
+			if err := munmap(addr, pages*page); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() { syscall.Close(fd); os.Remove(name) }, err
+}
+
+func protectPages() (func(int) error, func(), error) {
+	addr, err := mmap(page, rw, private, -1)
+	if err == nil {
+		*at(addr) = 1
+	}
+	return repeat(func() error {
+		if err := mprotect(addr, page, syscall.PROT_READ); err != nil {
+			return err
+		}
+		return mprotect(addr, page, rw)
+	}), func() { munmap(addr, page) }, err
+}
+
+// pingPong forks a child that answers each byte from down with one to up, until down ends.
+func pingPong(down, up [2]int) (func(int) error, func(), error) {
+	pid, err := fork()
+	if err != nil {
+		return nil, nil, err
+	}
+	if pid == 0 {
+		closeFD(down[1])
+		for {
+			if n, _ := read(down[0], 1); n != 1 {
+				exit(0)
+			}
+			write(up[1], 1)
+		}
+	}
+	closeFD(down[0])
+	if up[1] != down[0] {
+		closeFD(up[1])
+	}
+	return repeat(func() error {
+			if _, err := write(down[1], 1); err != nil {
+				return err
+			}
+			if n, err := read(up[0], 1); n != 1 {
+				return errors.Join(err, errors.New("the other process does not answer"))
+			}
+			return nil
+		}), func() {
+			closeFD(down[1])
+			if up[0] != down[1] {
+				closeFD(up[0])
+			}
+			wait(pid)
+		}, nil
+}
+
+func pipePingPong() (func(int) error, func(), error) {
+	var down, up [2]int
+	if err := errors.Join(pipe(&down), pipe(&up)); err != nil {
+		return nil, nil, err
+	}
+	return pingPong(down, up)
+}
+
+func unixPingPong() (func(int) error, func(), error) {
+	p, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pingPong([2]int{p[1], p[0]}, [2]int{p[0], p[1]})
+}
+
+func tcpPingPong() (func(int) error, func(), error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.Close()
+	near, err := net.Dial("tcp4", l.Addr().String())
+	if err != nil {
+		return nil, nil, err
+	}
+	far, err := l.Accept()
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err1 := near.(*net.TCPConn).File()
+	b, err2 := far.(*net.TCPConn).File()
+	near.Close()
+	far.Close()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, nil, err
+	}
+	for _, f := range []*os.File{a, b} {
+		if err := syscall.SetNonblock(int(f.Fd()), false); err != nil {
+			return nil, nil, err
+		}
+	}
+	x, y := int(a.Fd()), int(b.Fd())
+	runtime.SetFinalizer(a, nil)
+	runtime.SetFinalizer(b, nil)
+	kept = append(kept, a, b)
+	return pingPong([2]int{y, x}, [2]int{x, y})
+}
+
+var kept []*os.File // so that no finalizer closes them
+
+func futexPingPong() (func(int) error, func(), error) {
+	addr, err := mmap(page, rw, shared, -1)
+	if err != nil {
+		return nil, nil, err
+	}
+	const end = 1 << 31
+	turn := word(addr)
+	// hand makes it the other's turn, and waits for the own one.
+	hand := func(own, other uint32) bool {
+		turn.Store(other)
+		futex(addr, futexWake, 1)
+		for {
+			switch v := turn.Load(); v {
+			case own:
+				return true
+			case end:
+				return false
+			default:
+				futex(addr, futexWait, v)
+			}
+		}
+	}
+	pid, err := fork()
+	if err != nil {
+		return nil, nil, err
+	}
+	if pid == 0 {
+		for hand(1, 0) {
+		}
+		exit(0)
+	}
+	return repeat(func() error { hand(0, 1); return nil }), func() {
+		turn.Store(end)
+		futex(addr, futexWake, 1)
+		wait(pid)
+		munmap(addr, page)
+	}, nil
+}
+
+func threads() (func(int) error, func(), error) {
+	const stack = 4 * page
+	addr, err := mmap(stack, rw, private, -1)
+	if err != nil {
+		return nil, nil, err
+	}
+	tid := word(addr)
+	return repeat(func() error {
+		tid.Store(1)
+		if n := thread(addr+stack, addr); int(n) < 0 {
+			return fmt.Errorf("clone: %v", syscall.Errno(-n))
+		}
+		for tid.Load() != 0 {
+			futex(addr, futexWait, 1)
+		}
+		return nil
+	}), func() { munmap(addr, stack) }, nil
+}
+
+func forkWait() error {
+	pid, err := fork()
+	if err != nil {
+		return err
+	}
+	if pid == 0 {
+		exit(0)
+	}
+	return wait(pid)
+}
+
+// forkExec starts a small program, the one that the command line names in MICRO_EXEC, or this one.
+func forkExec() (func(int) error, func(), error) {
+	name := os.Getenv("MICRO_EXEC")
+	if name == "" {
+		name = os.Args[0]
+	}
+	path := cString(name)
+	args := []*byte{path, cString("-mode=exit"), nil}
+	env := []*byte{nil}
+	return repeat(func() error {
+		pid, err := fork()
+		if err != nil {
+			return err
+		}
+		if pid == 0 {
+			execve(path, &args[0], &env[0])
+			exit(1)
+		}
+		return wait(pid)
+	}), nothing, nil
+}

@@ -1,0 +1,23 @@
+#include "textflag.h"
+
+// func thread(stack, tid uintptr) uintptr
+//
+// clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD|CLONE_SYSVSEM|CLONE_CHILD_CLEARTID); the new thread
+// calls exit(0). It has no frame, so the stack of the new thread is not used.
+TEXT ·thread(SB), NOSPLIT, $0-24
+	MOVQ $0x250f00, DI
+	MOVQ stack+0(FP), SI
+	MOVQ $0, DX
+	MOVQ tid+8(FP), R10
+	MOVQ $0, R8
+	MOVQ $56, AX
+	SYSCALL
+	TESTQ AX, AX
+	JNE parent
+	XORQ DI, DI
+	MOVQ $60, AX
+	SYSCALL
+	INT $3
+parent:
+	MOVQ AX, ret+16(FP)
+	RET

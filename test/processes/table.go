@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// key names a cell of the table.
+type key struct {
+	row    string
+	cpus   int
+	kernel string
+}
+
+// table holds all results, in nanoseconds of an operation.
+type table struct {
+	rows    []string // in the order of the first result
+	cpus    []int
+	results map[key][]float64
+}
+
+func newTable() *table { return &table{results: map[key][]float64{}} }
+
+func (t *table) add(row string, cpus int, kernel string, ns float64) {
+	if !slices.Contains(t.rows, row) {
+		t.rows = append(t.rows, row)
+	}
+	if !slices.Contains(t.cpus, cpus) {
+		t.cpus = append(t.cpus, cpus)
+	}
+	k := key{row, cpus, kernel}
+	t.results[k] = append(t.results[k], ns)
+}
+
+// median returns the median, or 0 without results.
+func (t *table) median(k key) float64 {
+	all := slices.Sorted(slices.Values(t.results[k]))
+	if len(all) == 0 {
+		return 0
+	}
+	return all[len(all)/2]
+}
+
+// String returns the table as Markdown.
+func (t *table) String() string {
+	var b strings.Builder
+	date := time.Now().Format("2 January 2006")
+	if *many {
+		b.WriteString("# Instructions of Linux programs on Loam beside a Linux guest\n\n")
+		fmt.Fprintf(&b, "Made by `go run ./test/processes -count` on %s: thousands of instructions for one\n", date)
+	} else {
+		b.WriteString("# Linux programs on Loam beside a Linux guest\n\n")
+		fmt.Fprintf(&b, "Made by `go run ./test/processes -reps %d` on %s, on a machine with %d CPUs: medians of microseconds for one\n", *reps, date, runtime.NumCPU())
+	}
+	b.WriteString("operation. Both are virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and CPUs;\n")
+	b.WriteString("Linux is Debian's cloud kernel without mitigations. \"Times Linux\" is Linux's figure over Loam's: above 1, Loam needs less.\n\n| |")
+	for _, n := range t.cpus {
+		fmt.Fprintf(&b, " Linux, %d CPU | Loam | times Linux |", n)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---:|---:|---:|", len(t.cpus)) + "\n")
+	for _, row := range t.rows {
+		fmt.Fprintf(&b, "| %s |", row)
+		for _, n := range t.cpus {
+			linux, loam := t.median(key{row, n, onLinux}), t.median(key{row, n, onLoam})
+			ratio := "-"
+			if linux > 0 && loam > 0 {
+				ratio = fmt.Sprintf("%.2f", linux/loam)
+			}
+			fmt.Fprintf(&b, " %s | %s | %s |", micros(linux), micros(loam), ratio)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func micros(ns float64) string {
+	if ns == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3g", ns/1000)
+}

@@ -1,0 +1,166 @@
+package ring3
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+
+	"loam/abi/linux"
+	"loam/posix"
+	"loam/task"
+	"loam/unikernel/channel"
+)
+
+// The terminal of the first program. It is a pseudo-terminal: programs have its slave, with job control, and this program
+// has its master. Two goroutines copy between the master and the user's terminal, which is raw: it passes on each key.
+
+// console is the pseudo-terminal, and the streams that are the user's terminal.
+type console struct {
+	process       *posix.Process
+	master, slave int  // descriptors of process
+	errors        bool // standard error of the loam command is a terminal, too
+
+	writing sync.Mutex // held while output is moved
+}
+
+// Descriptors of the standard streams.
+const (
+	stdin = iota
+	stdout
+	stderr
+)
+
+// newConsole creates the pseudo-terminal with the settings and the size of the user's terminal, which becomes raw.
+func newConsole(p *posix.Process) (*console, error) {
+	master, errno := p.OpenAt(linux.AT_FDCWD, "/dev/ptmx", linux.O_RDWR|linux.O_NONBLOCK|linux.O_CLOEXEC, 0)
+	if errno != 0 {
+		return nil, fmt.Errorf("/dev/ptmx: %w", errno)
+	}
+	p.Terminal(master, linux.TIOCSPTLCK, make([]byte, 4))
+	slave, errno := p.TerminalValue(master, linux.TIOCGPTPEER, linux.O_RDWR|linux.O_CLOEXEC)
+	if errno != 0 {
+		return nil, fmt.Errorf("/dev/pts: %w", errno)
+	}
+	p.SetConsole(slave)
+	c := &console{process: p, master: master, slave: slave}
+	settings := make([]byte, linux.SizeofTermios)
+	if p.Terminal(stdin, linux.TCGETS, settings) == 0 {
+		p.Terminal(slave, linux.TCSETS, settings)
+		raw(settings)
+		p.Terminal(stdin, linux.TCSETS, settings)
+	}
+	c.errors = p.Terminal(stderr, linux.TCGETS, settings) == 0
+	c.resize()
+	return c, nil
+}
+
+// raw changes settings to those of cfmakeraw(3).
+func raw(settings []byte) {
+	t := linux.ParseTermios(settings)
+	t.Input &^= linux.IGNBRK | linux.BRKINT | linux.PARMRK | linux.ISTRIP | linux.INLCR | linux.IGNCR | linux.ICRNL | linux.IXON
+	t.Output &^= linux.OPOST
+	t.Local &^= linux.ECHO | linux.ECHONL | linux.ICANON | linux.ISIG | linux.IEXTEN
+	t.Chars[linux.VMIN], t.Chars[linux.VTIME] = 1, 0
+	t.Put(settings)
+}
+
+// streams returns the descriptors that become those of the first program. Its standard error is not the terminal if that
+// of the loam command is not.
+func (c *console) streams() []int {
+	if c.errors {
+		return []int{c.slave, c.slave, c.slave}
+	}
+	return []int{c.slave, c.slave}
+}
+
+// resize passes on the size of the user's window. Programs in the foreground receive SIGWINCH if it has changed.
+func (c *console) resize() {
+	size := make([]byte, linux.SizeofWinsize)
+	if c.process.Terminal(stdin, linux.TIOCGWINSZ, size) == 0 {
+		c.process.Terminal(c.master, linux.TIOCSWINSZ, size)
+	}
+}
+
+// start begins to copy. The first program has the slave now.
+func (c *console) start() {
+	c.process.Close(c.slave)
+	go c.typeAll()
+	go c.showAll()
+}
+
+// typeAll copies the keys of the user. The end of the input means that the user's terminal is gone.
+func (c *console) typeAll() {
+	room := make([]byte, channel.MaxPayload)
+	for {
+		n, errno := c.process.Read(stdin, room)
+		if n <= 0 || errno != 0 {
+			c.hangUp()
+			return
+		}
+		for b := room[:n]; len(b) > 0; {
+			fds := []posix.PollFD{{FD: c.master, Events: posix.PollOut}}
+			c.process.Poll(fds, -1)
+			k, errno := c.process.Write(c.master, b)
+			switch errno {
+			case 0:
+				b = b[k:]
+			case linux.EAGAIN:
+			default:
+				return
+			}
+		}
+	}
+}
+
+// hangUp closes the master: the session receives SIGHUP (termios(3), Modem disconnect).
+func (c *console) hangUp() { c.process.Close(c.master) }
+
+// showAll copies the output of programs.
+func (c *console) showAll() {
+	for {
+		fds := []posix.PollFD{{FD: c.master, Events: posix.PollIn}}
+		if _, errno := c.process.Poll(fds, -1); errno != 0 || !c.show() {
+			return
+		}
+	}
+}
+
+// show moves all output that there is. It returns false when there will be none.
+func (c *console) show() bool {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	room := make([]byte, channel.MaxPayload)
+	for {
+		n, errno := c.process.Read(c.master, room)
+		switch {
+		case errno == linux.EAGAIN:
+			return true
+		case errno != 0 || n <= 0:
+			return false
+		}
+		c.process.Write(stdout, room[:n]) // fails only if the user's terminal is gone
+	}
+}
+
+// suspend stops the loam command, as the shell from which the user has started it expects of a job that Ctrl-Z stops. It
+// returns when the command continues.
+func (c *console) suspend() {
+	c.show()
+	c.process.HostTerminal(stdin, channel.Suspend, nil)
+	c.resize()
+}
+
+// signal does what a signal to the loam command means for a program with a terminal, unless the program simply receives
+// it. SIGHUP is a hangup of the terminal, and so is SIGTERM for a program that ignores it, as an interactive shell does:
+// nothing else would end it.
+func (c *console) signal(p *task.Process, n syscall.Signal) bool {
+	switch {
+	case n == syscall.SIGWINCH:
+		c.resize()
+	case n == syscall.SIGHUP, n == syscall.SIGTERM && p.Ignores(int(n)):
+		c.hangUp()
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,106 @@
+// Command coherent checks that read, write and mmap of one file see the same bytes, within a process and between
+// processes. It prints "coherent" if they do.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+const pages, page = 4, 4096
+
+func run() error {
+	if len(os.Args) > 1 {
+		return child(os.Args[1])
+	}
+	dir, err := os.MkdirTemp("", "coherent")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	f, err := os.Create(filepath.Join(dir, "file"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Truncate(pages * page); err != nil {
+		return err
+	}
+	shared, err := mmap(f, syscall.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	private, err := mmap(f, syscall.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	return check(f, shared, private)
+}
+
+func mmap(f *os.File, flags int) ([]byte, error) {
+	return syscall.Mmap(int(f.Fd()), 0, pages*page, syscall.PROT_READ|syscall.PROT_WRITE, flags)
+}
+
+func check(f *os.File, shared, private []byte) error {
+	_ = shared[page] // present before the write
+	if _, err := f.WriteAt([]byte("written"), page-3); err != nil {
+		return err
+	}
+	if got := string(shared[page-3 : page+4]); got != "written" {
+		return fmt.Errorf("the mapping has %q after a write", got)
+	}
+	copy(shared[2*page:], "stored")
+	b := make([]byte, 6)
+	if _, err := f.ReadAt(b, 2*page); err != nil || string(b) != "stored" {
+		return fmt.Errorf("a read after a store: %q, %v", b, err)
+	}
+	copy(private[3*page:], "private")
+	if shared[3*page] != 0 {
+		return fmt.Errorf("a store to a private mapping changed the file")
+	}
+	out, err := exec.Command(os.Args[0], f.Name()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("the other process: %w: %s", err, out)
+	}
+	if got := string(shared[:5]); got != "child" {
+		return fmt.Errorf("the mapping has %q after a store of another process", got)
+	}
+	if err := f.Truncate(page + 2); err != nil {
+		return err
+	}
+	if err := f.Truncate(pages * page); err != nil {
+		return err
+	}
+	if got := string(shared[page : page+4]); got != "tt\x00\x00" || shared[2*page] != 0 {
+		return fmt.Errorf("the mapping has %q after the file was cut", got)
+	}
+	fmt.Println("coherent")
+	return nil
+}
+
+// child stores to a mapping of the file of another process.
+func child(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	shared, err := mmap(f, syscall.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	if got := string(shared[2*page : 2*page+6]); got != "stored" {
+		return fmt.Errorf("%q in the other process", got)
+	}
+	copy(shared, "child")
+	return nil
+}
