@@ -201,13 +201,13 @@ func newDiskCopy() *cobra.Command {
 		Short: "Copy files and folders into an image, or out of it",
 		Long: `Cp copies files and whole folders. Either the sources or the target are in an image:
 IMAGE:/PATH. Modes, times, symbolic links and, for root, owners are kept; devices,
-pipes and sockets are left out, which is said.`,
+pipes and sockets are skipped with a message.`,
 		Example: `  loam disk cp ./site data.img:/srv
   loam disk cp data.img:/var/log/app.log .`,
 		Args: atLeast(2, 0, "SOURCE... TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			skipped := func(name, why string) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "loam: %s is left out: %s\n", name, why)
+				fmt.Fprintf(cmd.ErrOrStderr(), "loam: %s is skipped: %s\n", name, why)
 			}
 			sources, to := args[:len(args)-1], args[len(args)-1]
 			if image, inside, ok := inImage(to); ok {
