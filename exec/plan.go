@@ -59,6 +59,15 @@ type Plan struct {
 	Break        uint64
 	Base         uint64 // of the dynamic loader (AT_BASE); 0: none
 	Bias         uint64 // of the program
+	Places       Places
+}
+
+// Places are the addresses in a new program that /proc/PID shows (proc(5)), and the auxiliary vector.
+type Places struct {
+	CodeStart, CodeEnd, DataStart, DataEnd uint64
+	ArgStart, ArgEnd, EnvStart, EnvEnd     uint64 // the strings of arguments and environment
+	StackStart, BreakStart                 uint64
+	Auxv                                   []byte
 }
 
 // Addresses of Linux.
@@ -101,6 +110,8 @@ func Make(q Request) (*Plan, error) {
 	}
 	vdso := q.vdso(p, &area)
 	p.breakAfter(main, q)
+	p.Places.BreakStart = p.Break
+	p.extent(main)
 	return p, p.stack(q, main, vdso)
 }
 
@@ -247,4 +258,16 @@ func write(m *mem.Map, b []byte, addr uint64) error {
 		return linux.EIO
 	}
 	return linux.EFAULT
+}
+
+// extent records where code and data of the program are. The data of the last writable segment in the file counts.
+func (p *Plan) extent(i *Image) {
+	for _, s := range i.Segments {
+		start, end := s.Addr+p.Bias, s.Addr+s.FileSize+p.Bias
+		if s.Prot&mem.Exec != 0 {
+			p.Places.CodeStart, p.Places.CodeEnd = start, end
+		} else if s.Prot&mem.Write != 0 {
+			p.Places.DataStart, p.Places.DataEnd = start, end
+		}
+	}
 }

@@ -111,8 +111,11 @@ func (p *Plan) stack(q Request, main *Image, vdso uint64) error {
 	s := &pusher{top: top}
 	s.push(make([]byte, pointerSize))
 	path := s.strings([]string{q.Path})[0]
+	p.Places.EnvEnd = s.address()
 	envp := s.strings(q.Envp)
+	p.Places.EnvStart, p.Places.ArgEnd = s.address(), s.address()
 	argv := s.strings(q.Argv)
+	p.Places.ArgStart = s.address()
 	if q.Randomise {
 		s.push(make([]byte, q.Random()%8192))
 	}
@@ -122,14 +125,17 @@ func (p *Plan) stack(q Request, main *Image, vdso uint64) error {
 	words := []uint64{uint64(len(argv))}
 	words = append(append(words, argv...), 0)
 	words = append(append(words, envp...), 0)
-	words = append(words, p.auxv(q, main, vdso, path, name, random)...)
+	auxv := p.auxv(q, main, vdso, path, name, random)
+	words = append(words, auxv...)
 	// The pointers begin at a multiple of 16; what is between them and the random bytes is zeros.
 	s.push(make([]byte, (s.address()-uint64(len(words))*pointerSize)%stackAlignment))
 	b := make([]byte, 0, len(words)*pointerSize)
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint64(b, w)
 	}
+	p.Places.Auxv = b[len(b)-len(auxv)*pointerSize:]
 	p.StackPointer = s.push(b)
+	p.Places.StackStart = p.StackPointer
 	p.Stack = s.content()
 	return p.stackRegion(q, main, top)
 }

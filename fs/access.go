@@ -2,10 +2,34 @@ package fs
 
 import "slices"
 
-// Credentials are the IDs that determine access to files (credentials(7)).
+// Credentials are the IDs that determine access to files (credentials(7)), and the rights beyond the permission bits.
 type Credentials struct {
 	UID, GID uint32
 	Groups   []uint32
+	// Rights holds the rights if it contains Explicit. Otherwise user 0 has all rights, and other users have none.
+	Rights Rights
+}
+
+// Rights is a set of rights that do not depend on permission bits (capabilities(7)).
+type Rights uint8
+
+// Members of Rights.
+const (
+	Explicit    Rights = 1 << iota
+	Override           // CAP_DAC_OVERRIDE: ignore permission bits
+	ReadSearch         // CAP_DAC_READ_SEARCH: ignore them for reading, and for searching directories
+	ChangeOwner        // CAP_CHOWN
+	ActAsOwner         // CAP_FOWNER
+	KeepSetIDs         // CAP_FSETID: set-user-ID and set-group-ID bits stay
+	MakeDevices        // CAP_MKNOD
+)
+
+// has reports whether c has a right.
+func (c *Credentials) has(r Rights) bool {
+	if c.Rights&Explicit == 0 {
+		return c.UID == 0
+	}
+	return c.Rights&r != 0
 }
 
 // Wish is a set of access modes, with the values of access(2).
@@ -18,11 +42,14 @@ const (
 	ToRead
 )
 
-// May reports whether a file's permission bits allow w (path_resolution(7)). User 0 may do everything,
-// except execute a file without any execute permission.
+// May reports whether a file's permission bits allow w (path_resolution(7)). With Override everything is allowed,
+// except to execute a file without any execute permission.
 func (c *Credentials) May(a Attr, w Wish) bool {
-	if c.UID == 0 {
+	if c.has(Override) {
 		return w&ToExecute == 0 || a.Mode.Type() == Dir || a.Mode&0o111 != 0
+	}
+	if c.has(ReadSearch) && w&ToWrite == 0 && (w&ToExecute == 0 || a.Mode.Type() == Dir) {
+		return true
 	}
 	bits := a.Mode
 	switch {
@@ -39,7 +66,7 @@ func (c *Credentials) inGroup(gid uint32) bool {
 }
 
 // owns reports whether c may change the mode and the times of a file.
-func (c *Credentials) owns(a Attr) bool { return c.UID == 0 || c.UID == a.UID }
+func (c *Credentials) owns(a Attr) bool { return c.UID == a.UID || c.has(ActAsOwner) }
 
 // mayRemove reports whether c may remove or rename the entry of file in dir. In a directory with the
 // sticky bit this requires owning one of the two.

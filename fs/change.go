@@ -30,7 +30,7 @@ func (v *View) Change(p Place, c Change, now bool) error {
 	}
 	if c.Fields&SetMode != 0 {
 		c.Mode &= Permissions
-		if v.Who.UID != 0 && !v.Who.inGroup(a.GID) {
+		if !v.Who.has(KeepSetIDs) && !v.Who.inGroup(a.GID) {
 			c.Mode &^= SetGID
 		}
 	} else if c.Fields&(SetOwner|SetGroup) != 0 && a.Mode.Type() == Regular {
@@ -59,9 +59,9 @@ func (v *View) mayChange(a Attr, c Change, now bool) error {
 	switch {
 	case c.Fields&SetMode != 0 && !owns:
 		return linux.EPERM
-	case c.Fields&SetOwner != 0 && v.Who.UID != 0 && !(owns && c.UID == a.UID):
+	case c.Fields&SetOwner != 0 && !v.Who.has(ChangeOwner) && !(v.Who.UID == a.UID && c.UID == a.UID):
 		return linux.EPERM
-	case c.Fields&SetGroup != 0 && v.Who.UID != 0 && !(owns && v.Who.inGroup(c.GID)):
+	case c.Fields&SetGroup != 0 && !v.Who.has(ChangeOwner) && !(v.Who.UID == a.UID && v.Who.inGroup(c.GID)):
 		return linux.EPERM
 	case c.Fields&SetSize != 0 && a.Mode.Type() == Dir:
 		return linux.EISDIR

@@ -12,6 +12,8 @@ import (
 type File struct {
 	tree   *Tree
 	place  Place
+	dir    Place  // where the file was found; zero: unknown
+	name   string // in dir
 	handle Handle // nil for a directory, and with PathOnly
 	flags  atomic.Int32
 

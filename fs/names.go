@@ -91,7 +91,7 @@ func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
 	if err != nil {
 		return err
 	}
-	if kind := mode.Type(); v.Who.UID != 0 && (kind == CharDevice || kind == BlockDevice) {
+	if kind := mode.Type(); !v.Who.has(MakeDevices) && (kind == CharDevice || kind == BlockDevice) {
 		return linux.EPERM
 	}
 	return v.made(dir, t.name)(v.makeIn(dir, t.name, mode&(TypeMask|Permissions), d))
@@ -122,7 +122,7 @@ func (v *View) Readlink(at Place, path string) (string, error) {
 	if !ok {
 		return "", linux.EINVAL
 	}
-	return link.Target()
+	return v.TargetOf(link)
 }
 
 // Link implements linkat(2): it adds a name for the file old. The caller must own the file, or be able

@@ -20,11 +20,50 @@ func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error
 	if flags&Create != 0 {
 		return v.openOrCreate(at, path, flags, mode)
 	}
-	p, err := v.Lookup(at, path, flags&NoFollow == 0)
+	how := atSlash
+	if flags&NoFollow == 0 {
+		how = always
+	}
+	t, err := v.walk(at, path, how)
 	if err != nil {
 		return nil, err
 	}
-	return v.open(p, flags)
+	p, err := t.found()
+	if err != nil {
+		return nil, err
+	}
+	return t.origin(v.open(p, flags))
+}
+
+// origin records where a file was found.
+func (t *target) origin(f *File, err error) (*File, error) {
+	if err == nil && t.last == named {
+		f.dir, f.name = t.dir, t.name
+	}
+	return f, err
+}
+
+// PathOf returns the path of an open file as v sees it (proc(5), /proc/PID/fd). It ends with " (deleted)" if the file
+// does not have the name any more under which it was opened. Errors: ENOENT for a file that was not opened by a name.
+func (v *View) PathOf(f *File) (string, error) {
+	if _, isDir := f.place.Node.(Directory); isDir {
+		if path, err := v.Path(f.place); err == nil {
+			return path, nil
+		}
+	}
+	dir, err := f.dir.directory()
+	if err != nil || f.name == "" {
+		return "", linux.ENOENT
+	}
+	path, err := v.Path(f.dir)
+	if err != nil {
+		return "", err
+	}
+	path = strings.TrimSuffix(path, "/") + "/" + f.name
+	if n, err := dir.Lookup(f.name); err != nil || v.Tree.cross(Place{f.dir.mount, n}).Node != f.place.Node {
+		path += " (deleted)"
+	}
+	return path, nil
 }
 
 // openOrCreate implements Open with O_CREAT. It returns EISDIR for a directory and for a path with a
@@ -53,7 +92,7 @@ func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*Fil
 	case t.place.Node.Attr().Mode.Type() == Dir:
 		return nil, linux.EISDIR
 	}
-	return v.open(t.place, flags)
+	return t.origin(v.open(t.place, flags))
 }
 
 // create creates the file that openOrCreate did not find. If another process creates it at the same
@@ -66,7 +105,7 @@ func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 	node, err := v.makeIn(dir, t.name, Regular|mode&Permissions, Device{})
 	if err == linux.EEXIST && flags&Exclusive == 0 {
 		if node, err = dir.Lookup(t.name); err == nil {
-			return v.open(v.Tree.cross(Place{t.dir.mount, node}), flags)
+			return t.origin(v.open(v.Tree.cross(Place{t.dir.mount, node}), flags))
 		}
 	}
 	if err != nil {
@@ -77,7 +116,7 @@ func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 		return nil, err
 	}
 	v.Tree.tellName(dir, t.name, node, Created)
-	return v.opened(newFile(v.Tree, Place{t.dir.mount, node}, h, flags)), nil
+	return t.origin(v.opened(newFile(v.Tree, Place{t.dir.mount, node}, h, flags)), nil)
 }
 
 // OpenPlace opens a known place with all checks of Open. It serves paths in /proc/self/fd, and files to
@@ -104,7 +143,7 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 	case Fifo, Socket:
 		return nil, linux.ENXIO
 	default:
-		h, err = p.Node.Open(flags)
+		h, err = v.openNode(p.Node, flags)
 	}
 	if err != nil {
 		return nil, err

@@ -23,6 +23,8 @@ type View struct {
 	Dir   Place // the working directory
 	Who   Credentials
 	Umask Mode
+	// Caller is the thread that uses the view.
+	Caller Caller
 
 	bounds Resolve // set only for one walk: see Within
 }
@@ -155,11 +157,15 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 	if err != nil {
 		return t, true, err
 	}
+	place, err := w.enter(node)
 	if link, ok := node.(Link); ok && (!last || follow == always || follow == atSlash && slash) {
-		return t, false, w.follow(link, slash)
+		magic, ok := link.(Magic)
+		if !ok {
+			return t, false, w.follow(link, slash)
+		}
+		place, err = w.jump(magic)
 	}
-	place := w.Tree.cross(Place{w.dir.mount, node})
-	if err := w.mayCross(place); err != nil {
+	if err != nil {
 		return t, true, err
 	}
 	if last {
@@ -169,13 +175,19 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 	return t, false, nil
 }
 
+// enter returns the place of a node in the current directory, across a mount. Errors: EXDEV.
+func (w *walker) enter(node Node) (Place, error) {
+	place := w.Tree.cross(Place{w.dir.mount, node})
+	return place, w.mayCross(place)
+}
+
 // follow prepends the target of a symbolic link to the rest of the path.
 func (w *walker) follow(link Link, slash bool) error {
 	w.links++
 	if w.links > maxLinks {
 		return linux.ELOOP
 	}
-	path, err := link.Target()
+	path, err := w.TargetOf(link)
 	switch {
 	case err != nil:
 		return err

@@ -61,7 +61,7 @@ func setFlows(t *frame.Template, flows int) error {
 	if flows <= 1 {
 		return nil
 	}
-	for _, l := range []string{"udp", "tcp"} {
+	for _, l := range []string{"udp", "tcp", "sctp"} {
 		if t.Has(l) {
 			first := uint64(firstPort)
 			if given := t.Get(l + ".sport"); given != "" {
@@ -74,7 +74,7 @@ func setFlows(t *frame.Template, flows int) error {
 			return t.Set(l+".sport", fmt.Sprintf("%d-%d", first, int(first)+flows-1))
 		}
 	}
-	return bad("flows differ by source port, and the template has neither udp nor tcp")
+	return bad("flows differ by source port, and the template has none of udp, tcp and sctp")
 }
 
 // outerIP returns the kind of the first IP layer ("ip" or "ip6"), or "" if there is none.

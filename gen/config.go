@@ -41,6 +41,9 @@ type Config struct {
 	// Float does not pin workers to processors.
 	Float bool
 
+	// Control changes rates during the run. It may be nil. A Control serves one run.
+	Control *Control
+
 	// Observe is called every Interval (0: one second) on the goroutine of Run, and once more at the end.
 	Interval time.Duration
 	Observe  func(Sample)
@@ -63,7 +66,7 @@ type Stream struct {
 	Rate     pace.Rate   // zero value: as fast as possible
 	Spacing  pace.Spacing
 	Count    uint64 // number of frames; 0: unlimited
-	// Flows is the number of flows: the UDP or TCP source port cycles over this many values. Each flow has its own
+	// Flows is the number of flows: the UDP, TCP or SCTP source port cycles over this many values. Each flow has its own
 	// sequence numbers, up to sink.MaxFlows on each queue; further flows share them. 0 means 1.
 	Flows int
 	Seed  uint64 // seeds the template's random fields and the random spacing
@@ -102,6 +105,9 @@ func (c Config) withDefaults() Config {
 	}
 	if len(c.Steps) == 0 {
 		c.Steps = []Step{{c.Time, 1}}
+	}
+	if c.Control == nil {
+		c.Control = NewControl()
 	}
 	c.Streams = append([]Stream(nil), c.Streams...)
 	for i := range c.Streams {
@@ -148,7 +154,7 @@ func (c *Config) check() error {
 			return bad("there are two streams of the name %q: give each a name of its own", name)
 		}
 		named[c.Streams[i].Name] = true
-		if err := c.checkStream(&c.Streams[i]); err != nil {
+		if err := c.checkStream(&c.Streams[i], 1); err != nil {
 			return fmt.Errorf("%s: %w", c.Streams[i].Name, err)
 		}
 	}
@@ -176,8 +182,8 @@ func (c *Config) checkSteps() error {
 	return nil
 }
 
-// checkStream checks a stream, including its rate to public addresses.
-func (c *Config) checkStream(s *Stream) error {
+// checkStream checks a stream, including its rate to public addresses. factor is a factor for its rate.
+func (c *Config) checkStream(s *Stream, factor float64) error {
 	switch {
 	case s.Template == nil:
 		return bad("there is no template")
@@ -199,7 +205,7 @@ func (c *Config) checkStream(s *Stream) error {
 	}
 	for _, field := range []string{"ip.dst", "ip6.dst"} {
 		if d := s.Template.Get(field); d != "" {
-			if err := guard.Check(d, c.highest()*s.Rate.FramesPerSecond(size)); err != nil {
+			if err := guard.Check(d, factor*c.highest()*s.Rate.FramesPerSecond(size)); err != nil {
 				return err
 			}
 		}

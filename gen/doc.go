@@ -2,7 +2,8 @@
 // queues, and reports what was sent.
 //
 // Reading order: config.go (the configuration of a run), address.go (addresses that the run looks up by itself),
-// lane.go (one stream on one queue), worker.go (one queue), run.go (the run) and report.go (its results).
+// lane.go (one stream on one queue), worker.go (one queue), control.go (rates that change), run.go (the run) and
+// report.go (its results).
 //
 //	stream ─ lane ┐
 //	stream ─ lane ┴ worker of queue 0 ──> sender ──> interface

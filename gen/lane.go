@@ -31,12 +31,11 @@ type lane struct {
 
 	spacing pace.Spacing
 	seed    uint64        // for the spacing
-	rate    pace.Rate     // this queue's share
-	paced   pace.Rate     // the rate in the current step
+	paced   pace.Rate     // this queue's share of the rate, scaled
 	mean    float64       // mean frame size
 	max     bool          // no rate limit
-	silent  bool          // nothing is sent in the current step
-	missed  time.Duration // in completed steps
+	silent  bool          // nothing is sent now
+	missed  time.Duration // by earlier clocks
 
 	ends  uint64 // frames to send; MaxUint64: unlimited
 	done  uint64
@@ -68,10 +67,8 @@ func newLane(s *Stream, p *frame.Program, run uint16, index, queue, queues int) 
 		run:     run,
 		spacing: s.Spacing, seed: s.Seed + uint64(queue),
 		filler: p.Filler(queue, queues),
-		rate:   s.Rate.Share(queue, queues),
 		mean:   p.Sizes().Mean(),
 		spread: pace.NewSpread(),
-		max:    s.Rate.IsMax(),
 		ends:   math.MaxUint64,
 		tagged: !s.Bare,
 	}
@@ -87,16 +84,32 @@ func newLane(s *Stream, p *frame.Program, run uint16, index, queue, queues int) 
 	return l
 }
 
-// enter starts a step at time began, which may lie somewhat in the past.
-func (l *lane) enter(scale float64, began int64) {
-	r := l.rate
-	if !l.max {
+// pace sets the rate: r is this queue's share of the stream's rate.
+func (l *lane) pace(r pace.Rate, scale float64) {
+	if l.max = r.IsMax(); !l.max {
 		r.PerSecond = max(1, uint64(scale*float64(r.PerSecond)+0.5))
 	}
 	l.silent, l.paced = scale == 0, r
-	l.clock = pace.NewClock(r, l.mean, catchUp)
+}
+
+// enter starts a step at time began, which may lie somewhat in the past.
+func (l *lane) enter(r pace.Rate, scale float64, began int64) {
+	l.pace(r, scale)
+	l.clock = pace.NewClock(l.paced, l.mean, catchUp)
 	l.clock.Space(l.spacing, l.seed)
 	l.clock.Permits(began)
+}
+
+// change changes the rate within a step. The time slot of the next frame is continued at the new rate, so that a
+// change adds no frame. After a silence, and after a time without a rate, a new slot begins.
+func (l *lane) change(r pace.Rate, scale float64, now int64) {
+	fresh := l.silent || l.max
+	if l.pace(r, scale); fresh || l.silent || l.max {
+		l.missed += l.clock.Missed()
+		l.enter(r, scale, now)
+		return
+	}
+	l.clock.Change(l.paced, now)
 }
 
 // leave ends a step whose planned end was until. Frames that were due by then but not sent, because sending them
@@ -127,6 +140,7 @@ func (l *lane) write(slot []byte) int {
 	if l.tagged {
 		numbers := &l.next[l.flow%sink.MaxFlows]
 		measure.Tag{Run: l.run, Stream: l.ids[l.flow], Sequence: *numbers, Sent: l.sent}.Put(l.filler.Body(slot))
+		l.filler.Seal(slot)
 		*numbers++
 		if l.flow++; l.flow == len(l.ids) {
 			l.flow = 0

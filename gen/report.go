@@ -20,6 +20,7 @@ type Sample struct {
 // Flow is the amount sent by one stream, or by all streams.
 type Flow struct {
 	Name   string  `json:"name,omitempty"`
+	Asked  string  `json:"asked,omitempty"` // the rate in force: as configured, or as last changed
 	Frames uint64  `json:"frames"`
 	Bytes  uint64  `json:"bytes"`  // including FCS
 	PPS    float64 `json:"pps"`    // frames per second
@@ -47,6 +48,7 @@ type Report struct {
 	Elapsed   time.Duration   `json:"elapsed_ns"` // from the first frame to the last
 	Streams   []StreamReport  `json:"streams"`
 	Total     Flow            `json:"total"`
+	Changed   bool            `json:"changed,omitempty"` // rates were changed during the run
 	Counters  method.Counters `json:"counters"`
 	// LinkFrames is how many frames the interface itself counted as sent during the run, by any sender. It is
 	// UnknownLink if the interface does not count.
@@ -59,8 +61,7 @@ const UnknownLink = -1
 // StreamReport is the result of one stream.
 type StreamReport struct {
 	Flow
-	Asked  string        `json:"asked"`           // the configured rate
-	Error  float64       `json:"error,omitempty"` // relative error of the rate: 0.001 is 0.1 % too fast
+	Error  float64       `json:"error,omitempty"` // relative error of the rate: 0.001 is 0.1 % too fast; 0 if it was changed
 	Gaps   pace.Gaps     `json:"gaps"`            // between frames, at the moment they were passed to the sender
 	Missed time.Duration `json:"missed_ns"`       // time lost in stalls too long to make up for
 }

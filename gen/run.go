@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		before = linkFrames(r.Interface)
 	}
 	err = r.drive(ctx)
-	return r.report(before), err
+	return r.report(before, r.Control.End()), err
 }
 
 // open compiles the streams and opens the senders.
@@ -76,7 +76,7 @@ func (r *run) open() error {
 	// The stack of the method loam has threads of its own, which should run close to the worker.
 	pin := !r.Float && r.Method != "loam"
 	for q := range r.Queues {
-		r.workers = append(r.workers, &worker{queue: q, pin: pin, steps: r.Steps})
+		r.workers = append(r.workers, &worker{queue: q, queues: r.Queues, pin: pin, steps: r.Steps, control: r.Control})
 	}
 	r.streams = make([][]*lane, len(r.Streams))
 	longest := 0
@@ -192,6 +192,7 @@ func (r *run) drive(ctx context.Context) error {
 	// over is closed when all workers have returned.
 	failed, over := make(chan error, len(r.workers)), make(chan struct{})
 	r.start = time.Now()
+	r.Control.Begin(r.Interface, r.Streams, r.checkRates)
 	for _, w := range r.workers {
 		working.Go(func() {
 			if err := w.loop(&r.stop); err != nil {
@@ -249,9 +250,10 @@ func (r *run) observe(last bool) {
 	now := Sample{Elapsed: time.Since(r.start), Streams: make([]Flow, len(r.Streams)), Last: last}
 	now.Over = now.Elapsed - r.last.Elapsed
 	var before Flow
+	rates := r.Control.Rates().Of
 	for i := range r.Streams {
 		f := &now.Streams[i]
-		f.Name = r.Streams[i].Name
+		f.Name, f.Asked = r.Streams[i].Name, rates[i].String()
 		var old Flow
 		if r.last.Streams != nil {
 			old = r.last.Streams[i]
@@ -273,8 +275,9 @@ func (r *run) observe(last bool) {
 	}
 }
 
-// report builds the Report after the workers have ended. linkBefore is the interface's counter at the start.
-func (r *run) report(linkBefore int64) Report {
+// report builds the Report after the workers have ended. linkBefore is the interface's counter at the start. changed
+// reports whether rates were changed.
+func (r *run) report(linkBefore int64, changed bool) Report {
 	out := Report{Run: r.id, Method: r.Method, Interface: r.Interface, Queues: r.Queues, LinkFrames: UnknownLink}
 	for _, w := range r.workers {
 		out.Elapsed = max(out.Elapsed, time.Duration(w.ended-w.began))
@@ -283,8 +286,10 @@ func (r *run) report(linkBefore int64) Report {
 		}
 	}
 	var longest time.Duration
+	out.Changed = changed
+	rates := r.Control.Rates().Of
 	for i := range r.Streams {
-		s := StreamReport{Flow: Flow{Name: r.Streams[i].Name}, Asked: r.Streams[i].Rate.String()}
+		s := StreamReport{Flow: Flow{Name: r.Streams[i].Name, Asked: rates[i].String()}}
 		spread := pace.NewSpread()
 		for _, l := range r.streams[i] {
 			s.Frames += l.frames.Load()
@@ -295,7 +300,9 @@ func (r *run) report(linkBefore int64) Report {
 		lasted := r.lasted(i)
 		longest = max(longest, lasted)
 		s.SetRates(s.Frames, s.Bytes, lasted)
-		s.Error = RateError(r.Streams[i].Rate, r.meanScale(), &s.Flow)
+		if !changed {
+			s.Error = RateError(r.Streams[i].Rate, r.meanScale(), &s.Flow)
+		}
 		s.Gaps = spread.Gaps()
 		out.Streams = append(out.Streams, s)
 		out.Total.Frames += s.Frames

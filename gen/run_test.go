@@ -324,7 +324,7 @@ func TestLaneAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	lane := r.streams[0][0]
-	lane.enter(1, pace.Now())
+	lane.enter(pace.Rate{}, 1, pace.Now())
 	if n := testing.AllocsPerRun(100, func() { lane.send(64) }); n > 0 {
 		t.Errorf("%v allocations for 64 frames", n)
 	}

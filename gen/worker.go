@@ -15,6 +15,7 @@ import (
 // worker drives the lanes of one queue.
 type worker struct {
 	queue   int
+	queues  int
 	pin     bool
 	senders []method.Sender
 	lanes   []*lane
@@ -22,6 +23,10 @@ type worker struct {
 	began   int64 // pace.Now at the first frame; ended is the time after the last
 	ended   int64
 	waiter  *pace.Waiter
+
+	control *Control
+	rates   *Rates  // the latest that the lanes follow
+	scale   float64 // of the current step
 }
 
 // flushTime is how long a worker waits at its end for frames to leave.
@@ -57,8 +62,9 @@ func (w *worker) loop(stop *atomic.Bool) error {
 func (w *worker) walk(stop *atomic.Bool) error {
 	until := w.began
 	for _, s := range w.steps {
-		for _, l := range w.lanes {
-			l.enter(s.Scale, until)
+		w.rates, w.scale = w.control.Rates(), s.Scale
+		for i, l := range w.lanes {
+			l.enter(w.rate(i), w.rates.Factor*s.Scale, until)
 		}
 		if until += int64(s.Time); s.Time == 0 {
 			until = math.MaxInt64
@@ -73,12 +79,28 @@ func (w *worker) walk(stop *atomic.Bool) error {
 	return nil
 }
 
+// rate returns this queue's share of the rate of a lane, before it is scaled.
+func (w *worker) rate(lane int) pace.Rate { return w.rates.Of[lane].Share(w.queue, w.queues) }
+
+// follow changes the rates of the lanes if they have been changed by the Control.
+func (w *worker) follow(now int64) {
+	s := w.control.Rates()
+	if s == w.rates {
+		return
+	}
+	w.rates = s
+	for i, l := range w.lanes {
+		l.change(w.rate(i), s.Factor*w.scale, now)
+	}
+}
+
 // send sends what is due before until. A small backlog is still sent after until, so that a run has exactly the
 // frames that its rate and its time imply.
 func (w *worker) send(stop *atomic.Bool, until int64) error {
 	checked := false
 	for !stop.Load() {
 		now := pace.Now()
+		w.follow(now)
 		next, finished := int64(math.MaxInt64), true
 		moved := false
 		for _, l := range w.lanes {

@@ -33,8 +33,9 @@ type open struct {
 	// sink and source are set for a device that reads and writes the same at every offset. They let a
 	// call reach the device directly. Otherwise they are nil.
 	sink, source fs.Handle
-	flags        atomic.Int32 // status flags and access mode: O_NONBLOCK, O_RDWR, ...
-	refs         atomic.Int32 // descriptors, and messages in transit that carry the description; -1: closed
+	flags        atomic.Int32  // status flags and access mode: O_NONBLOCK, O_RDWR, ...
+	inode        atomic.Uint32 // see number
+	refs         atomic.Int32  // descriptors, and messages in transit that carry the description; -1: closed
 }
 
 // newOpen creates a description. flags holds the access mode and the status flags that F_GETFL returns.
@@ -45,6 +46,15 @@ func newOpen(f file, flags int) *open {
 	}
 	o.flags.Store(int32(flags))
 	return o
+}
+
+// number returns the inode number of a socket or another file without one of its own. It is allocated at the first use.
+func (o *open) number(s *System) uint64 {
+	if n := o.inode.Load(); n != 0 {
+		return uint64(n)
+	}
+	o.inode.CompareAndSwap(0, s.serial.next())
+	return uint64(o.inode.Load())
 }
 
 func (o *open) nonblocking() bool { return o.flags.Load()&linux.O_NONBLOCK != 0 }
@@ -131,13 +141,13 @@ func (d *descriptors) get(fd int) *open {
 	return c.slots[i%chunkSize].Load()
 }
 
-// insert allocates the lowest free descriptor that is not below from, and refers it to o. Errors:
+// insert allocates the lowest free descriptor that is not below from and below most, and refers it to o. Errors:
 // EMFILE; EBADF if o has been closed.
-func (d *descriptors) insert(o *open, from int, cloexec bool) (int, Errno) {
+func (d *descriptors) insert(o *open, from, most int, cloexec bool) (int, Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := d.free(max(from, d.lowest))
-	if i < 0 {
+	if i < 0 || i >= most {
 		return -1, linux.EMFILE
 	}
 	if from <= d.lowest {

@@ -23,6 +23,7 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 	child := &Process{System: p.System, place: p.place, fds: p.fds, own: &own{credentials: p.credentials, streams: p.streams}}
 	child.credentials.PID = pid
 	child.detached.Store(p.detached.Load())
+	child.limits.Store(p.limits.Load())
 	if share&SharePlace == 0 {
 		child.place = &place{}
 		child.view.Store(p.view.Load())

@@ -85,7 +85,7 @@ func (i *inotify) buffered() int {
 }
 
 func (i *inotify) close() {
-	i.p.watchers.change(i.p.view.Load().Tree, func(l []*inotify) []*inotify {
+	i.p.watchers.change(i.p.sight().Tree, func(l []*inotify) []*inotify {
 		return slices.DeleteFunc(l, func(o *inotify) bool { return o == i })
 	})
 }
@@ -185,7 +185,7 @@ func (p *Process) InotifyInit(flags int) (int, Errno) {
 		return -1, linux.EINVAL
 	}
 	i := &inotify{p: p, watches: map[fs.Node]*inotifyWatch{}}
-	p.watchers.change(p.view.Load().Tree, func(l []*inotify) []*inotify { return append(l, i) })
+	p.watchers.change(p.sight().Tree, func(l []*inotify) []*inotify { return append(l, i) })
 	return p.installWith(i, flags&linux.O_NONBLOCK|linux.O_RDONLY, flags&linux.IN_CLOEXEC != 0)
 }
 

@@ -34,6 +34,3 @@ func (p *Process) IsSocket(fd int) Errno {
 	_, _, errno := p.socket(fd)
 	return errno
 }
-
-// Credentials returns the IDs of the process and its user.
-func (p *Process) Credentials() Credentials { return p.credentials }

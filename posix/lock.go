@@ -126,13 +126,13 @@ func (p *Process) Flock(fd, how int) Errno {
 		p.flocks.release(node, want)
 		return 0
 	case linux.LOCK_SH, linux.LOCK_EX:
-		return p.flocks.take(node, want, how&linux.LOCK_NB == 0, p.interrupt)
+		return p.flocks.take(node, want, how&linux.LOCK_NB == 0, p)
 	}
 	return linux.EINVAL
 }
 
 // take acquires a lock. If the lock is not available, it waits or returns EAGAIN.
-func (t *lockTable) take(n fs.Node, want held, wait bool, interrupt <-chan struct{}) Errno {
+func (t *lockTable) take(n fs.Node, want held, wait bool, p *Process) Errno {
 	for {
 		gone := t.try(n, want)
 		switch {
@@ -141,10 +141,8 @@ func (t *lockTable) take(n fs.Node, want held, wait bool, interrupt <-chan struc
 		case !wait:
 			return linux.EAGAIN
 		}
-		select {
-		case <-gone:
-		case <-interrupt:
-			return linux.EINTR
+		if done, errno := p.awaitEvent(gone, nil); done {
+			return errno
 		}
 	}
 }
@@ -186,7 +184,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	default:
 		return linux.EINVAL
 	}
-	return p.ranges.take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, p.interrupt)
+	return p.ranges.take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, p)
 }
 
 // whoLocks implements F_GETLK: it stores the first conflicting lock in l.

@@ -9,9 +9,11 @@ import (
 // closes.
 type Mapped struct {
 	Node   fs.Node
+	Place  fs.Place // of an executable
 	Handle fs.Handle
 	Flags  fs.Flags // of the descriptor
 	Attr   fs.Attr
+	Device fs.Device // of the file system
 	Path   string
 }
 
@@ -35,8 +37,7 @@ func (p *Process) ForMapping(fd int) (Mapped, Errno) {
 	if err != nil {
 		return Mapped{}, toErrno(err)
 	}
-	path, _ := p.view.Load().Path(f.Place())
-	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Path: path}, 0
+	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Device: f.Place().Device(), Path: p.pathOf(f)}, 0
 }
 
 // OpenExecutable opens a file for execve(2), relative to a directory descriptor or AT_FDCWD. With an empty path it is
@@ -56,7 +57,7 @@ func (p *Process) OpenExecutable(dirfd int, path string) (Mapped, Errno) {
 		return Mapped{}, errno
 	}
 	a := f.Attr()
-	v := p.view.Load()
+	v := p.sight()
 	if a.Mode.Type() != fs.Regular || !v.Who.May(a, fs.ToExecute) {
 		return Mapped{}, linux.EACCES
 	}
@@ -64,6 +65,5 @@ func (p *Process) OpenExecutable(dirfd int, path string) (Mapped, Errno) {
 	if err != nil {
 		return Mapped{}, toErrno(err)
 	}
-	name, _ := v.Path(f.Place())
-	return Mapped{Node: f.Place().Node, Handle: handle, Attr: a, Path: name}, 0
+	return Mapped{Node: f.Place().Node, Place: f.Place(), Handle: handle, Attr: a, Device: f.Place().Device(), Path: p.pathOf(f)}, 0
 }

@@ -17,7 +17,7 @@ func (p *Process) MemfdCreate(name string, flags int) (int, Errno) {
 	if flags&^(linux.MFD_CLOEXEC|linux.MFD_ALLOW_SEALING) != 0 || len(name) > maxMemfdName {
 		return -1, linux.EINVAL
 	}
-	f, err := p.view.Load().OpenNameless(memfdMode)
+	f, err := p.sight().OpenNameless(memfdMode)
 	if err != nil {
 		return -1, toErrno(err)
 	}

@@ -20,6 +20,7 @@ type Process struct {
 	*place
 	*own
 	fds *descriptors
+	who *identity // of the task; nil for a Go program
 	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
 	// closed; full: the next wait ends at once. A nil channel never interrupts.
 	interrupt <-chan struct{}
@@ -56,8 +57,9 @@ type own struct {
 	credentials Credentials
 	streams     [3]*stream // distinct standard streams; opening one again shares the input read ahead
 	mappings    mappings
-	keepCaps    atomic.Int32 // PR_SET_KEEPCAPS; per thread on Linux
-	detached    atomic.Bool  // the process does not use the terminal of its session any more (TIOCNOTTY)
+	detached    atomic.Bool            // the process does not use the terminal of its session any more (TIOCNOTTY)
+	limits      atomic.Pointer[limits] // nil: none
+	keepCaps    atomic.Int32           // PR_SET_KEEPCAPS; per thread on Linux
 }
 
 // Options configures a Process.
@@ -153,7 +155,7 @@ func (p *Process) install(f file, typeFlags int) (int, Errno) {
 
 // installWith is install with an access mode; flags are as for newOpen. On error, it closes the file.
 func (p *Process) installWith(f file, flags int, cloexec bool) (int, Errno) {
-	fd, errno := p.fds.insert(newOpen(f, flags), 0, cloexec)
+	fd, errno := p.fds.insert(newOpen(f, flags), 0, p.mostFiles(), cloexec)
 	if errno != 0 {
 		f.close()
 	}

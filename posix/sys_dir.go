@@ -21,7 +21,7 @@ func (p *Process) look(change func(v *fs.View)) {
 
 // Chdir implements chdir(2) for the whole process. Errors: those of fs.View.LookupDir.
 func (p *Process) Chdir(path string) Errno {
-	v := p.view.Load()
+	v := p.sight()
 	dir, err := v.LookupDir(v.Dir, path)
 	if err != nil {
 		return toErrno(err)
@@ -40,21 +40,21 @@ func (p *Process) Fchdir(fd int) Errno {
 	switch {
 	case a.Mode.Type() != fs.Dir:
 		return linux.ENOTDIR
-	case !p.view.Load().Who.May(a, fs.ToExecute):
+	case !p.sight().Who.May(a, fs.ToExecute):
 		return linux.EACCES
 	}
 	p.look(func(v *fs.View) { v.Dir = f.Place() })
 	return 0
 }
 
-// Chroot implements chroot(2). Errors: those of fs.View.LookupDir; EPERM for every user but 0.
+// Chroot implements chroot(2). Errors: those of fs.View.LookupDir; EPERM without CAP_SYS_CHROOT.
 func (p *Process) Chroot(path string) Errno {
-	v := p.view.Load()
+	v := p.sight()
 	dir, err := v.LookupDir(v.Dir, path)
 	switch {
 	case err != nil:
 		return toErrno(err)
-	case v.Who.UID != 0:
+	case !p.may(linux.CAP_SYS_CHROOT):
 		return linux.EPERM
 	}
 	p.look(func(v *fs.View) { v.Root = dir })
@@ -63,7 +63,7 @@ func (p *Process) Chroot(path string) Errno {
 
 // Getcwd implements getcwd(2). Errors: ENOENT if the directory has been removed.
 func (p *Process) Getcwd() (string, Errno) {
-	v := p.view.Load()
+	v := p.sight()
 	path, err := v.Path(v.Dir)
 	return path, toErrno(err)
 }
@@ -126,12 +126,9 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 	}
 	switch f := o.file.(type) {
 	case *treeFile:
-		if path, err := p.view.Load().Path(f.Place()); err == nil && f.Attr().Mode.Type() == fs.Dir {
-			return path, 0
-		}
-		return p.absolute(f.from, f.path), 0
+		return p.pathOf(f), 0
 	case socket:
-		return fmt.Sprintf("socket:[%d]", fd), 0
+		return fmt.Sprintf("socket:[%d]", o.number(p.System)), 0
 	case *pipeEnd:
 		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0
 	case *ptyMaster:
@@ -148,6 +145,14 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return "anon_inode:inotify", 0
 	}
 	return fmt.Sprintf("/dev/fd/%d", fd), 0
+}
+
+// pathOf returns the path of a file of the tree: as it is now, or else as the file was opened.
+func (p *Process) pathOf(f *treeFile) string {
+	if path, err := p.sight().PathOf(f.File); err == nil {
+		return path
+	}
+	return p.absolute(f.from, f.path)
 }
 
 // Descriptors returns the open descriptors in ascending order.

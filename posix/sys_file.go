@@ -79,6 +79,10 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 			return -1, errno
 		}
 	}
+	b, errno := p.bounded(o, b, current)
+	if errno != 0 {
+		return -1, errno
+	}
 	n, errno := o.write(b)
 	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.nonblocking() {
 		n, errno = p.writeWaiting(o, b, max(n, 0))
@@ -151,7 +155,7 @@ func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.fds.insert(o, from, cloexec)
+	return p.fds.insert(o, from, p.mostFiles(), cloexec)
 }
 
 // Dup3 implements dup3(2). With dup2 it implements dup2(2), which allows fd == to. Errors: EBADF,
@@ -168,6 +172,8 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 		return -1, linux.EINVAL
 	case fd == to:
 		return to, 0
+	case to >= p.mostFiles():
+		return -1, linux.EBADF
 	}
 	if errno := p.fds.replace(o, to, flags&linux.O_CLOEXEC != 0); errno != 0 {
 		return -1, errno
@@ -184,7 +190,7 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	}
 	switch cmd {
 	case linux.F_DUPFD, linux.F_DUPFD_CLOEXEC:
-		if arg < 0 {
+		if arg < 0 || arg >= p.mostFiles() {
 			return -1, linux.EINVAL
 		}
 		return p.dupAbove(fd, arg, cmd == linux.F_DUPFD_CLOEXEC)

@@ -183,7 +183,7 @@ func (p *Process) unpackControl(control []Control, cloexec bool) {
 		}
 		c.Data = c.Data[:0]
 		for _, o := range c.passed {
-			fd, _ := p.fds.insert(o, 0, cloexec)
+			fd, _ := p.fds.insert(o, 0, p.mostFiles(), cloexec)
 			o.release()
 			if fd >= 0 {
 				c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(fd))

@@ -51,6 +51,9 @@ func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
+	if b, errno = p.bounded(o, b, func(*treeFile) int64 { return max(offset, 0) }); errno != 0 {
+		return -1, errno
+	}
 	return o.WriteAt(b, offset)
 }
 
@@ -74,6 +77,9 @@ func (p *Process) Ftruncate(fd int, size int64) Errno {
 	if errno != 0 {
 		return errno
 	}
+	if errno := p.mayExtend(size); errno != 0 {
+		return errno
+	}
 	return toErrno(f.Truncate(size))
 }
 
@@ -91,6 +97,8 @@ func (p *Process) Fallocate(fd int, mode uint32, offset, length int64) Errno {
 	case f.Attr().Mode.Type() != fs.Regular:
 		return linux.ENODEV
 	case offset+length < 0:
+		return linux.EFBIG
+	case p.mayExtend(offset+length) != 0:
 		return linux.EFBIG
 	}
 	if a, ok := f.Handle().(fs.Allocator); ok {
@@ -144,7 +152,7 @@ func (p *Process) Fadvise(fd int) Errno {
 }
 
 // Sync implements sync(2).
-func (p *Process) Sync() { p.view.Load().Tree.Sync() }
+func (p *Process) Sync() { p.sight().Tree.Sync() }
 
 // copyPiece is the size of the buffer for copies between files, in bytes.
 const copyPiece = 64 << 10

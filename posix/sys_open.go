@@ -17,7 +17,7 @@ const statusFlags = linux.O_ACCMODE | linux.O_APPEND | linux.O_NONBLOCK | linux.
 
 // at returns the directory where a path begins. Errors: EBADF, ENOTDIR.
 func (p *Process) at(dirfd int, path string) (*fs.View, fs.Place, Errno) {
-	v := p.view.Load()
+	v := p.sight()
 	if dirfd == linux.AT_FDCWD || strings.HasPrefix(path, "/") {
 		return v, v.Dir, 0
 	}
@@ -35,7 +35,7 @@ func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.V
 	fd, named := p.descriptorIn(path)
 	switch {
 	case path == "" && mayBeEmpty && dirfd == linux.AT_FDCWD:
-		v := p.view.Load()
+		v := p.sight()
 		return v, v.Dir, 0
 	case path == "" && mayBeEmpty:
 		fd, named = dirfd, true
@@ -48,7 +48,7 @@ func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.V
 		if errno != 0 {
 			return nil, fs.Place{}, errno
 		}
-		return p.view.Load(), f.Place(), 0
+		return p.sight(), f.Place(), 0
 	}
 	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
@@ -98,7 +98,11 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 	}
 	f, err := v.Open(at, path, fs.Flags(flags), fs.Mode(mode))
 	if err == linux.ENXIO {
-		if place, err := v.Lookup(at, path, true); err == nil {
+		place, err := v.Lookup(at, path, true)
+		if n, ok := place.Node.(openNode); ok {
+			return p.openDescribed(n.open, flags)
+		}
+		if err == nil {
 			switch place.Node.Attr().Mode.Type() {
 			case fs.Fifo:
 				return p.openFIFO(place.Node, flags)
@@ -135,7 +139,7 @@ func (p *Process) absolute(at fs.Place, path string) string {
 	if strings.HasPrefix(path, "/") {
 		return path
 	}
-	dir, err := p.view.Load().Path(at)
+	dir, err := p.sight().Path(at)
 	if err != nil {
 		return path
 	}
@@ -156,7 +160,7 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 	}
 	switch f := o.file.(type) {
 	case *treeFile:
-		again, err := p.view.Load().OpenPlace(f.Place(), fs.Flags(flags))
+		again, err := p.sight().OpenPlace(f.Place(), fs.Flags(flags))
 		if err != nil {
 			return -1, toErrno(err)
 		}

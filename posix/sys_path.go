@@ -129,7 +129,7 @@ func (p *Process) ReadlinkAt(dirfd int, path string) (string, Errno) {
 		if !ok {
 			return "", linux.ENOENT
 		}
-		text, err := link.Target()
+		text, err := p.sight().TargetOf(link)
 		return text, toErrno(err)
 	}
 	v, at, errno := p.at(dirfd, path)
@@ -168,7 +168,7 @@ func (p *Process) Fchmod(fd int, mode uint32) Errno {
 	if errno != 0 || f == nil { // sockets and pipes have no effective permissions
 		return errno
 	}
-	return chmod(p.view.Load(), f.Place(), mode)
+	return chmod(p.sight(), f.Place(), mode)
 }
 
 // ChownAt implements fchownat(2). An ID of -1 is left unchanged.
@@ -192,7 +192,7 @@ func (p *Process) Fchown(fd int, uid, gid int32) Errno {
 	if errno != 0 || f == nil {
 		return errno
 	}
-	return toErrno(p.view.Load().Change(f.Place(), ownership(uid, gid), false))
+	return toErrno(p.sight().Change(f.Place(), ownership(uid, gid), false))
 }
 
 func ownership(uid, gid int32) fs.Change {
@@ -230,7 +230,7 @@ func (p *Process) UtimensAt(dirfd int, path string, access, modify Moment, flags
 		if errno != 0 || f == nil {
 			return errno
 		}
-		v, place = p.view.Load(), f.Place()
+		v, place = p.sight(), f.Place()
 	} else if v, place, errno = p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0); errno != 0 {
 		return errno
 	}
@@ -264,6 +264,9 @@ func (p *Process) Truncate(path string, size int64) Errno {
 		return errno
 	case size < 0:
 		return linux.EINVAL
+	}
+	if errno := p.mayExtend(size); errno != 0 {
+		return errno
 	}
 	return toErrno(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}, false))
 }

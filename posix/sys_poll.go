@@ -31,13 +31,23 @@ func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
 		if n := c.look(); n > 0 || timeout == 0 {
 			return n, 0
 		}
-		select {
-		case <-c.bell:
-		case <-expired:
-			return 0, 0
-		case <-p.interrupt:
-			return -1, linux.EINTR
+		if done, errno := p.awaitEvent(c.bell, expired); done {
+			return 0, errno
 		}
+	}
+}
+
+// awaitEvent waits for an event. It returns true if the time is up, or with EINTR for an interrupt.
+func (p *Process) awaitEvent(bell <-chan struct{}, expired <-chan time.Time) (done bool, errno Errno) {
+	p.who.asleep(true)
+	defer p.who.asleep(false)
+	select {
+	case <-bell:
+		return false, 0
+	case <-expired:
+		return true, 0
+	case <-p.interrupt:
+		return true, linux.EINTR
 	}
 }
 

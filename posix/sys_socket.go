@@ -174,10 +174,8 @@ func (p *Process) connectWaiting(s socket, a Address) Errno {
 		if errno := s.connect(a); errno != linux.EAGAIN {
 			return errno
 		}
-		select {
-		case <-time.After(connectRetry):
-		case <-p.interrupt:
-			return linux.EINTR
+		if done, errno := p.awaitEvent(nil, time.After(connectRetry)); done && errno != 0 {
+			return errno
 		}
 	}
 	return linux.EAGAIN

@@ -26,7 +26,7 @@ func (p *Process) xattrFile(file XattrFile) (v *fs.View, place fs.Place, kind fs
 	if errno != 0 {
 		return nil, place, 0, errno
 	}
-	v = p.view.Load()
+	v = p.sight()
 	if f, ok := o.file.(*treeFile); ok {
 		if f.Flags()&fs.PathOnly != 0 {
 			return v, place, 0, linux.EBADF

@@ -32,7 +32,7 @@ func (p *Process) bindUnix(s *unixSocket, name string) (bound string, node fs.No
 		bound, errno = p.names.bindAbstract(s, name)
 		return bound, nil, errno
 	}
-	v := p.view.Load()
+	v := p.sight()
 	err := v.Mknod(v.Dir, name, fs.Socket|0o777, fs.Device{})
 	if err == linux.EEXIST {
 		return "", nil, linux.EADDRINUSE
@@ -89,7 +89,7 @@ func (p *Process) findUnix(name string) (*unixSocket, Errno) {
 	}
 	var node fs.Node
 	if !isAbstract(name) {
-		v := p.view.Load()
+		v := p.sight()
 		place, err := v.Lookup(v.Dir, name, true)
 		if err == nil {
 			err = v.Access(place, fs.ToWrite)

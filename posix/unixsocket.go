@@ -72,7 +72,7 @@ func pair(a, b *unixSocket) {
 	}
 	a.outbox, b.outbox = b.inbox, a.inbox
 	a.other, b.other = b, a
-	a.peerCreds, b.peerCreds = b.p.credentials, a.p.credentials
+	a.peerCreds, b.peerCreds = b.p.Credentials(), a.p.Credentials()
 }
 
 func (s *unixSocket) stream() bool { return s.typ == linux.SOCK_STREAM }
@@ -149,7 +149,7 @@ func (s *unixSocket) listen(backlog int) Errno {
 	}
 	s.listening = true
 	s.backlog = max(backlog, 0)
-	s.peerCreds = s.p.credentials
+	s.peerCreds = s.p.Credentials()
 	return 0
 }
 
@@ -213,7 +213,7 @@ func (s *unixSocket) connectStream(to *unixSocket) Errno {
 	server.inbox = server.newMailbox()
 	in := s.newMailbox()
 	server.outbox, server.other, server.peerName = in, s, name
-	server.peerCreds = s.p.credentials
+	server.peerCreds = s.p.Credentials()
 
 	to.mu.Lock()
 	if !to.listening || to.closed {
@@ -345,7 +345,7 @@ func (s *unixSocket) wantsCredentials() bool {
 
 // credentials returns an SCM_CREDENTIALS message. The sender is always this process.
 func (s *unixSocket) credentials() Control {
-	return Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: s.p.credentials.value()}
+	return Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: s.p.Credentials().value()}
 }
 
 // value encodes a struct ucred.

@@ -86,11 +86,12 @@ type sleeper struct {
 	timer *time.Timer   // nil: no timeout
 
 	interrupt <-chan struct{} // of the task; see Process
+	who       *identity
 }
 
 // newSleeper registers with q. A timeout of 0 means forever.
 func (p *Process) newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
-	s := &sleeper{q: q, bell: make(chan struct{}, 1), interrupt: p.interrupt}
+	s := &sleeper{q: q, bell: make(chan struct{}, 1), interrupt: p.interrupt, who: p.who}
 	s.w.f = func(Events) {
 		select {
 		case s.bell <- struct{}{}:
@@ -107,6 +108,8 @@ func (p *Process) newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
 // sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
 // interrupted.
 func (s *sleeper) sleep() Errno {
+	s.who.asleep(true)
+	defer s.who.asleep(false)
 	if s.timer == nil && s.interrupt == nil {
 		<-s.bell
 		return 0

@@ -22,6 +22,7 @@ const (
 	EthUnknownType      // no protocol for the EtherType
 	EthTagged           // a VLAN that is not configured
 	EthNoRoom           // ARP and DHCP packets dropped because the device was full
+	EthFloods           // floods that the device was asked to thin out
 	ARPReceived         //
 	ARPSent             //
 	ARPMalformed        //
@@ -128,7 +129,7 @@ const (
 
 var counterNames = [numCounters]string{
 	"eth.received", "eth.sent", "eth.malformed", "eth.not_for_us", "eth.unknown_type", "eth.tagged",
-	"eth.no_room",
+	"eth.no_room", "eth.floods",
 	"arp.received", "arp.sent", "arp.malformed", "arp.overflow", "arp.conflict",
 	"nd.received", "nd.sent", "nd.malformed", "nd.overflow", "nd.conflict",
 	"redirect.followed", "redirect.ignored", "redirect.unsent", "redirect.stranger", "redirect.off_link", "redirect.overflow",

@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,46 +82,46 @@ func (c *crowd) closeAll() {
 	}
 }
 
-// latency is the longest time that a probe took.
-type latency struct {
-	longest time.Duration
-	err     error
+// probe calls a function repeatedly and measures how long the calls take.
+type probe struct {
+	name string
+	f    func() error
+	took []time.Duration
+	err  error
 }
 
-func (l *latency) measure(f func() error) {
+func (p *probe) measure() {
 	began := time.Now()
-	if err := f(); err != nil && l.err == nil {
-		l.err = err
+	if err := p.f(); err != nil && p.err == nil {
+		p.err = err
 	}
-	l.longest = max(l.longest, time.Since(began))
+	p.took = append(p.took, time.Since(began))
 }
 
-// during pings b from a and connects to a port of b repeatedly while f runs.
-func (c *crowd) during(b *testing.B, f func()) (ping, connect latency) {
-	b.Helper()
-	over := make(chan struct{})
-	var probes sync.WaitGroup
-	repeat := func(l *latency, probe func() error) {
-		probes.Go(func() {
-			for {
-				l.measure(probe)
-				select {
-				case <-over:
-					return
-				case <-time.After(time.Millisecond):
-				}
-			}
-		})
+// report adds the longest time and the 99th percentile to the results, in milliseconds.
+func (p *probe) report(b *testing.B) {
+	if p.err != nil {
+		b.Errorf("%s: %v", p.name, p.err)
 	}
-	repeat(&ping, func() error {
+	slices.Sort(p.took)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	b.ReportMetric(ms(p.took[len(p.took)-1]), "ms-"+p.name)
+	b.ReportMetric(ms(p.took[len(p.took)*99/100]), "ms-"+p.name+"-p99")
+}
+
+// probes returns the probes of a crowd: a ping of b from a, a connection to a port of b, and for
+// comparison a goroutine that sleeps for a millisecond and does nothing else. On a busy
+// machine it wakes up late, and no answer can be much faster.
+func (c *crowd) probes(b *testing.B) []*probe {
+	ping := func() error {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 		defer cancel()
 		_, err := c.a.Ping(ctx, addrB, 56)
 		return err
-	})
+	}
 	l := c.listeners[len(c.listeners)-1]
 	to := fmt.Sprintf("10.0.0.2:%d", l.LocalAddrPort().Port())
-	repeat(&connect, func() error {
+	connect := func() error {
 		conn, err := c.a.Dial("tcp", to)
 		if err != nil {
 			return err
@@ -130,20 +132,58 @@ func (c *crowd) during(b *testing.B, f func()) (ping, connect latency) {
 		}
 		accepted.Abort()
 		return conn.Close()
-	})
-	f()
-	close(over)
-	probes.Wait()
-	return ping, connect
+	}
+	sleep := func() error {
+		time.Sleep(time.Millisecond)
+		return nil
+	}
+	return []*probe{{name: "ping", f: ping}, {name: "connect", f: connect}, {name: "sleep", f: sleep}}
 }
 
-// report adds the probes' measurements to the results.
-func (c *crowd) report(b *testing.B, ping, connect latency) {
-	if ping.err != nil || connect.err != nil {
-		b.Errorf("ping: %v; connect: %v", ping.err, connect.err)
+// during runs the probes repeatedly while f runs, and reports them. It returns the CPU time of the
+// process meanwhile.
+func (c *crowd) during(b *testing.B, f func()) time.Duration {
+	b.Helper()
+	over := make(chan struct{})
+	var running sync.WaitGroup
+	probes := c.probes(b)
+	before := cpuTime(b)
+	for _, p := range probes {
+		running.Go(func() {
+			for {
+				p.measure()
+				select {
+				case <-over:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		})
 	}
-	b.ReportMetric(float64(ping.longest.Microseconds())/1000, "ms-ping")
-	b.ReportMetric(float64(connect.longest.Microseconds())/1000, "ms-connect")
+	f()
+	used := cpuTime(b) - before
+	close(over)
+	running.Wait()
+	for _, p := range probes {
+		p.report(b)
+	}
+	return used
+}
+
+// cpuTime returns the CPU time that the process has used.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// timeouts returns the number of retransmission timeouts of both stacks. Nothing is lost, so they
+// are all caused by delays in the stacks.
+func (c *crowd) timeouts() uint64 {
+	onA, onB := c.a.Counters(), c.b.Counters()
+	return onA.Get(stack.TCPLossTimeouts) + onB.Get(stack.TCPLossTimeouts)
 }
 
 // BenchmarkCrowdSend sends 100 bytes on each connection and reads them.
@@ -157,7 +197,8 @@ func BenchmarkCrowdSend(b *testing.B) {
 			got := make([]byte, 200)
 			rounds := 0
 			b.ResetTimer()
-			ping, connect := c.during(b, func() {
+			late := c.timeouts()
+			used := c.during(b, func() {
 				for b.Loop() {
 					for _, conn := range c.clients {
 						if _, err := conn.Write(data); err != nil {
@@ -173,8 +214,9 @@ func BenchmarkCrowdSend(b *testing.B) {
 				}
 			})
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(rounds*n), "ns/conn")
+			b.ReportMetric(float64(used.Nanoseconds())/float64(rounds*n), "cpu-ns/conn")
 			b.ReportMetric(float64(memory)/float64(n), "B/conn")
-			c.report(b, ping, connect)
+			b.ReportMetric(float64(c.timeouts()-late)/float64(rounds*n), "timeouts/conn")
 			c.closeAll()
 		})
 	}
@@ -184,17 +226,16 @@ func BenchmarkCrowdSend(b *testing.B) {
 func BenchmarkCrowdClose(b *testing.B) {
 	for _, n := range crowdSizes() {
 		b.Run("conns="+strconv.Itoa(n), func(b *testing.B) {
-			var ping, connect latency
 			for b.Loop() {
 				b.StopTimer()
 				c := newCrowd(b, n)
 				runtime.GC()
 				b.StartTimer()
 				began := time.Now()
-				ping, connect = c.during(b, c.closeAll)
+				used := c.during(b, c.closeAll)
 				b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(n), "ns/conn")
+				b.ReportMetric(float64(used.Nanoseconds())/float64(n), "cpu-ns/conn")
 				b.StopTimer()
-				c.report(b, ping, connect)
 				onA, onB := c.a.Counters(), c.b.Counters()
 				b.ReportMetric(float64(onA.Get(stack.TCPResets)+onB.Get(stack.TCPResets)), "resets")
 				c.a.Close()

@@ -25,6 +25,7 @@ type Interface struct {
 	name        string
 	index       int
 	device      link.Device
+	thinner     link.Thinner // the device, if it can thin out floods, or nil
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
@@ -50,6 +51,9 @@ type Interface struct {
 	groupsIn    chan wire.GroupMessage                    // from shards; never closed; if full, dropped and counted
 	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; if full, dropped and counted
 	routing     atomic.Int32                              // role in router discovery: routerless and the other constants
+
+	thinned   atomic.Bool  // the device is thinning out frames; written by loop
+	delivered atomic.Int64 // frames of any link.Kinds that have arrived since loop last reset it
 
 	receptions receptions // multicast groups that sockets and addresses need
 
@@ -125,6 +129,9 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		wake:        make(chan struct{}, 1),
 		done:        make(chan struct{}),
 		ended:       make(chan struct{}),
+	}
+	if info.Medium == link.Ethernet && !c.AcceptAny {
+		ifc.thinner, _ = dev.(link.Thinner)
 	}
 	ifc.neighbours.Store(&map[netip.Addr]*neighbour{})
 	for _, q := range dev.Queues() {

@@ -142,6 +142,7 @@ type ifaceLoop struct {
 
 	groups    groupHosts
 	redirects ip.Redirects
+	flood     floodState
 
 	auto       *autoconfigured // nil: router advertisements are ignored
 	advertised *advertising    // nil: the interface is not a router
@@ -202,6 +203,7 @@ func (i *Interface) loop() {
 		l.advanceLease() // after publish, which may have reported a conflict to it
 		l.advanceRouters()
 		l.advanceDHCPv6()
+		l.advanceThinning()
 		l.sendARP()
 		l.sendGroups() // first: a switch may otherwise filter the replies to the messages that follow
 		l.sendND()
@@ -365,7 +367,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 // arm sets the timer to the earliest deadline of all machines. As in shard.arm, a timer
 // set too early is not changed.
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.dhcpv6Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.dhcpv6Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline(), l.flood.deadline())
 	if next >= l.armed {
 		return
 	}

@@ -54,6 +54,13 @@ func (p *ports) release(b *port.Binding) {
 	p.table.Release(b)
 }
 
+// used reports whether a port has a user.
+func (p *ports) used(proto wire.Protocol, number uint16) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.table.Used(proto, number)
+}
+
 // connect reserves a connection. b is the binding of its local port, or nil. Errors:
 // ErrNotAvailable, ErrInUse.
 func (p *ports) connect(local, remote netip.AddrPort, b *port.Binding, o port.Options) (*port.Flow, error) {

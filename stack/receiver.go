@@ -15,13 +15,14 @@ import (
 // each IP packet to the shard that owns its flow. It makes all checks that need no
 // connection, once: a packet it passes on is a valid IP packet for this host.
 type receiver struct {
-	ifc   *Interface
-	queue link.Queue
-	tally tally
-	out   []*batch      // batches being filled, by shard; nil when empty
-	asked icmp.Bucket   // rate limit of ARP requests
-	full  int           // full batches in a row
-	ended chan struct{} // closed by loop
+	ifc    *Interface
+	queue  link.Queue
+	tally  tally
+	out    []*batch      // batches being filled, by shard; nil when empty
+	asked  icmp.Bucket   // rate limit of ARP requests
+	full   int           // full batches in a row
+	census census        // frames that may belong to a flood
+	ended  chan struct{} // closed by loop
 }
 
 func newReceiver(ifc *Interface, q link.Queue) *receiver {
@@ -36,6 +37,7 @@ func (r *receiver) loop() {
 		n, err := r.queue.Recv(frames[:])
 		r.ifc.stack.config.Resumed()
 		t := r.ifc.stack.tables.Load()
+		r.countKinds(frames[:n])
 		tapped := r.ifc.stack.linkConns.Load() != nil
 		for i, f := range frames[:n] {
 			frames[i] = nil

@@ -36,6 +36,7 @@ type Stack struct {
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
 	tally     tally                        // counted by programs' goroutines; shards and receivers have their own
 
+	peers        recentPeers
 	pressedUntil atomic.Int64 // tcp.Time, set by receivers: see notePressure
 
 	mu        sync.Mutex // guards configuration changes and the fields below

@@ -26,8 +26,9 @@ type strangers struct {
 
 // knownPeer is a host that has completed a handshake, and the time when it did.
 type knownPeer struct {
-	addr netip.Addr
-	at   tcp.Time
+	addr  netip.Addr
+	at    tcp.Time
+	place uint64 // in Stack.peers, or 0
 }
 
 const (
@@ -51,7 +52,16 @@ func (sh *shard) knownPlace(addr netip.Addr) *knownPeer {
 }
 
 // know records that a host has completed a handshake, which proves its address.
-func (sh *shard) know(addr netip.Addr) { *sh.knownPlace(addr) = knownPeer{addr, sh.now} }
+func (sh *shard) know(addr netip.Addr) {
+	p := sh.knownPlace(addr)
+	if p.addr != addr {
+		*p = knownPeer{addr: addr}
+	}
+	p.at = sh.now
+	if addr.Is4() && !sh.stack.peers.holds(p.place) {
+		p.place = sh.stack.peers.add(addr)
+	}
+}
 
 // knows reports whether a host has completed a handshake within knownFor.
 func (sh *shard) knows(addr netip.Addr) bool {

@@ -27,7 +27,7 @@ func init() {
 			personality[r.Number] = r
 		}
 	}
-	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, miscCalls} {
+	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, credentialCalls, scheduleCalls, miscCalls} {
 		for number, serve := range calls {
 			served[number] = serve
 		}
@@ -57,8 +57,13 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	if masked && errno != linux.EINTR {
 		t.unmask()
 	}
-	if errno == linux.EPIPE {
+	switch {
+	case errno == 0:
+		t.countTransfer(number, n)
+	case errno == linux.EPIPE:
 		t.pipeSignal(number, a)
+	case errno == linux.EFBIG && t.caller.Process.LimitsFileSize():
+		t.sendOwn(linux.SIGXFSZ)
 	}
 	return n, errno
 }
@@ -117,9 +122,14 @@ func (t *Task) pipeSignal(number uint64, a call.Args) {
 	if flags&linux.MSG_NOSIGNAL != 0 {
 		return
 	}
+	t.sendOwn(linux.SIGPIPE)
+}
+
+// sendOwn sends a signal of the kernel to the task itself.
+func (t *Task) sendOwn(n signal.Number) {
 	t.process.system.mu.Lock()
 	defer t.process.system.mu.Unlock()
-	t.process.send(t, signal.Info{Signal: linux.SIGPIPE, Code: signal.CodeKernel})
+	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 
 // restartOf returns how an interrupted call ends.
@@ -138,6 +148,8 @@ func restartOf(number uint64) signal.Interrupted {
 
 // await waits until ready is closed or sends, for a time below forever, or for an interrupt. Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
+	t.rest(true)
+	defer t.rest(false)
 	var late <-chan time.Time
 	if most >= 0 {
 		timer := time.NewTimer(most)
@@ -169,6 +181,14 @@ func errnoOf(err error) linux.Errno {
 		return errno
 	}
 	return linux.EIO
+}
+
+// errorOf is the reverse of errnoOf.
+func errorOf(errno linux.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
 }
 
 // read reads a structure of the process.
@@ -206,11 +226,9 @@ var miscCalls = map[int]serveFunc{
 		}
 		return 0, 0
 	},
-	linux.SYS_SCHED_GETAFFINITY: schedGetaffinity,
-	linux.SYS_SCHED_SETAFFINITY: func(*Task, call.Args) (uint64, linux.Errno) { return 0, 0 },
-	linux.SYS_SYSINFO:           sysinfo,
-	linux.SYS_VHANGUP:           vhangup,
-	linux.SYS_MEMBARRIER:        func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+	linux.SYS_SYSINFO:    sysinfo,
+	linux.SYS_VHANGUP:    vhangup,
+	linux.SYS_MEMBARRIER: func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
 }
 
 // getrandom implements getrandom(2). The generator is always seeded, so no flag makes a difference.
@@ -230,19 +248,4 @@ func getrandom(t *Task, a call.Args) (uint64, linux.Errno) {
 		done += uint64(len(part))
 	}
 	return n, 0
-}
-
-// schedGetaffinity implements sched_getaffinity(2): every task may run on every CPU.
-func schedGetaffinity(t *Task, a call.Args) (uint64, linux.Errno) {
-	const word = 8
-	cpus := t.process.system.config.CPUs
-	size := uint64((cpus + 63) / 64 * word)
-	if a.A2%word != 0 || a.A2 < size {
-		return 0, linux.EINVAL
-	}
-	set := make([]byte, size)
-	for i := range cpus {
-		set[i/8] |= 1 << (i % 8)
-	}
-	return size, t.caller.Memory.Write(a.A3, set)
 }

@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/task/family"
 )
 
 // processCalls create, replace, end and await processes and threads.
@@ -124,6 +125,11 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 		return 0, errno
 	}
 	s.mu.Lock()
+	if errno := t.mayClone(); errno != 0 {
+		s.mu.Unlock()
+		thread.Close()
+		return 0, errno
+	}
 	id, err := s.tree.Thread()
 	if err != nil || p.ending {
 		if err == nil {
@@ -133,8 +139,10 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 		thread.Close()
 		return 0, linux.EAGAIN
 	}
-	child := p.newTask(id, thread, p.signals.Clone(t.signals.Mask()), p.posix)
-	child.name = t.name
+	child := p.newTask(id, thread, p.signals.Clone(t.signals.Mask()), p.posix, t.creds())
+	child.setComm(t.comm())
+	child.traits = t.traits.inherited()
+	s.forks++
 	s.mu.Unlock()
 	t.announce(child, c, memory{t})
 	go child.loop()
@@ -167,7 +175,11 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 		return 0, errno
 	}
 	s.mu.Lock()
-	node, err := s.tree.Fork(p.node)
+	var node *family.Process
+	err := errorOf(t.mayClone())
+	if err == nil {
+		node, err = s.tree.Fork(p.node)
+	}
 	s.mu.Unlock()
 	if err != nil {
 		thread.Close()
@@ -184,7 +196,11 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	}
 	child.posix = p.posix.Fork(int32(node.PID), share)
 	child.space.Store(space)
-	child.path, child.limits = p.path, p.limits
+	child.exe, child.limits = p.exe, p.limits
+	child.dumpable.Store(p.dumpable.Load())
+	child.smallPages.Store(p.smallPages.Load())
+	child.loginUser.Store(p.loginUser.Load())
+	child.killPreference.Store(p.killPreference.Load())
 	var gone chan struct{}
 	if c.flags&linux.CLONE_VFORK != 0 {
 		gone = make(chan struct{})
@@ -193,12 +209,15 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	s.mu.Lock()
 	process, signals := t.signals.Fork()
 	child.signals = process
-	ct := child.newTask(node.PID, thread, signals, child.posix)
-	ct.name, ct.altStack = t.name, t.altStack
+	ct := child.newTask(node.PID, thread, signals, child.posix, t.creds())
+	ct.setComm(t.comm())
+	ct.altStack, ct.traits = t.altStack, t.traits.inherited()
+	child.retime()
 	if c.flags&linux.CLONE_VM != 0 && c.flags&linux.CLONE_VFORK == 0 {
 		ct.altStack = linux.SigStack{Flags: linux.SS_DISABLE}
 	}
 	s.processes[node.PID] = child
+	s.forks++
 	s.mu.Unlock()
 	t.announce(ct, c, memory{ct})
 	go ct.loop()

@@ -219,57 +219,13 @@ func (t *Task) takeSignal(set signal.Set, most time.Duration) (signal.Info, linu
 	}
 }
 
-// kill implements kill(2).
-func kill(t *Task, a call.Args) (uint64, linux.Errno) {
-	pid, n := family.PID(number(a.A1)), number(a.A2)
-	if n < 0 || n > int(signal.Last) {
-		return 0, linux.EINVAL
-	}
-	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var to []*Process
-	switch {
-	case pid > 0:
-		if s.tree.Find(pid) == nil {
-			return 0, linux.ESRCH
-		}
-		if p := s.processes[pid]; p != nil {
-			to = append(to, p)
-		} else {
-			return 0, 0 // a zombie, or process 1
-		}
-	case pid == -1:
-		for _, p := range s.processes {
-			if p != t.process {
-				to = append(to, p)
-			}
-		}
-	case pid == 0:
-		to = s.group(t.process.node.Group)
-	default:
-		to = s.group(-pid)
-	}
-	if len(to) == 0 {
-		return 0, linux.ESRCH
-	}
-	if n == 0 {
-		return 0, 0
-	}
-	i := t.sender(signal.Info{Signal: signal.Number(n), Code: signal.CodeUser})
-	for _, p := range to {
-		p.send(nil, i)
-	}
-	return 0, 0
-}
-
 // sender completes the info of a signal that the task sends.
 func (t *Task) sender(i signal.Info) signal.Info {
-	i.PID, i.UID = int32(t.process.node.PID), uint32(t.caller.Process.Credentials().UID)
+	i.PID, i.UID = int32(t.process.node.PID), t.creds().UID
 	return i
 }
 
-// signalThread sends a signal to a thread, of the process pid unless that is 0. Errors: EINVAL, ESRCH.
+// signalThread sends a signal to a thread, of the process pid unless that is 0. Errors: EINVAL, ESRCH, EPERM.
 func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno) {
 	if id <= 0 || n < 0 || n > int(signal.Last) {
 		return 0, linux.EINVAL
@@ -280,6 +236,9 @@ func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno)
 	to := s.tasks[family.PID(id)]
 	if to == nil || pid != 0 && to.process.node.PID != family.PID(pid) {
 		return 0, linux.ESRCH
+	}
+	if !t.maySignal(to.process, n) {
+		return 0, linux.EPERM
 	}
 	if n > 0 {
 		i.Signal = signal.Number(n)

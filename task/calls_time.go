@@ -33,10 +33,7 @@ var timeCalls = map[int]serveFunc{
 		now := uint64(time.Now().Unix())
 		return now, t.put(a.A1, 8, func(b []byte) { binary.LittleEndian.PutUint64(b, now) })
 	},
-	linux.SYS_TIMES: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		const tick, sizeofTms = 10 * time.Millisecond, 32
-		return uint64(time.Since(t.process.system.config.Started) / tick), t.put(a.A1, sizeofTms, func([]byte) {})
-	},
+	linux.SYS_TIMES:     times,
 	linux.SYS_NANOSLEEP: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.sleep(a.A1, a.A2) },
 	linux.SYS_CLOCK_NANOSLEEP: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		now, errno := t.clock(number(a.A1))
@@ -59,7 +56,7 @@ var timeCalls = map[int]serveFunc{
 	linux.SYS_SETITIMER: setitimer,
 	linux.SYS_GETITIMER: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		if number(a.A1) != linux.ITIMER_REAL {
-			return 0, linux.EINVAL
+			return t.cpuTimer(number(a.A1), a.A2, nil)
 		}
 		i := &t.process.alarm
 		i.mu.Lock()
@@ -83,9 +80,11 @@ func (t *Task) clock(id int) (int64, linux.Errno) {
 	switch id {
 	case linux.CLOCK_REALTIME, linux.CLOCK_REALTIME_COARSE, linux.CLOCK_TAI:
 		return time.Now().UnixNano(), 0
-	case linux.CLOCK_MONOTONIC, linux.CLOCK_MONOTONIC_COARSE, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_BOOTTIME,
-		linux.CLOCK_PROCESS_CPUTIME_ID, linux.CLOCK_THREAD_CPUTIME_ID:
+	case linux.CLOCK_MONOTONIC, linux.CLOCK_MONOTONIC_COARSE, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_BOOTTIME:
 		return int64(t.process.system.monotonic()), 0
+	}
+	if now, ok := t.cpuClock(id); ok {
+		return now, 0
 	}
 	return 0, linux.EINVAL
 }
@@ -126,11 +125,8 @@ func (t *Task) sleep(request, remaining uint64) (uint64, linux.Errno) {
 	return 0, errno
 }
 
-// setitimer implements setitimer(2) for ITIMER_REAL. Errors: EINVAL for the clocks of CPU time.
+// setitimer implements setitimer(2). Errors: EINVAL, EFAULT.
 func setitimer(t *Task, a call.Args) (uint64, linux.Errno) {
-	if number(a.A1) != linux.ITIMER_REAL {
-		return 0, linux.EINVAL
-	}
 	var interval, first time.Duration
 	if a.A2 != 0 {
 		var b [2 * linux.SizeofTimeval]byte
@@ -140,8 +136,31 @@ func setitimer(t *Task, a call.Args) (uint64, linux.Errno) {
 		interval = time.Duration(linux.ParseTimeval(b[:]).Nano())
 		first = time.Duration(linux.ParseTimeval(b[linux.SizeofTimeval:]).Nano())
 	}
+	if number(a.A1) != linux.ITIMER_REAL {
+		return t.cpuTimer(number(a.A1), a.A3, func(c *cpuTimer, now time.Duration) (left, old time.Duration) {
+			return c.set(now, first, interval)
+		})
+	}
 	left, old := t.process.alarm.set(t.process, first, interval)
 	return 0, t.putItimer(a.A3, left, old)
+}
+
+// cpuTimer implements setitimer(2) and getitimer(2) for timers of CPU time. A nil set only reads. Errors: EINVAL.
+func (t *Task) cpuTimer(which int, to uint64, set func(c *cpuTimer, now time.Duration) (left, old time.Duration)) (uint64, linux.Errno) {
+	p, s := t.process, t.process.system
+	if set == nil {
+		set = (*cpuTimer).left
+	}
+	s.mu.Lock()
+	c, now := p.cpuItimer(which)
+	if c == nil {
+		s.mu.Unlock()
+		return 0, linux.EINVAL
+	}
+	left, old := set(c, now)
+	p.retime()
+	s.mu.Unlock()
+	return 0, t.putItimer(to, left, old)
 }
 
 func (t *Task) putItimer(addr uint64, left, interval time.Duration) linux.Errno {

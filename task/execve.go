@@ -6,8 +6,10 @@ import (
 
 	"loam/abi/linux"
 	"loam/exec"
+	"loam/fs"
 	"loam/mem/cache"
 	"loam/posix"
+	"loam/posix/credential"
 	"loam/task/signal"
 )
 
@@ -15,7 +17,7 @@ import (
 type opener struct {
 	process *posix.Process
 	files   *files
-	path    string // of the last file
+	last    posix.Mapped // the newest file; its handle is not used
 	held    []*mappedFile
 }
 
@@ -25,7 +27,7 @@ func (o *opener) open(dirfd int, path string) (exec.File, error) {
 	if errno != 0 {
 		return exec.File{}, errno
 	}
-	o.path = m.Path
+	o.last = m
 	f := o.files.object(m)
 	o.held = append(o.held, f)
 	return exec.File{Reader: cachedReader{f.File}, Object: f.File}, nil
@@ -43,15 +45,25 @@ func (r cachedReader) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// image is a new program: memory, and a thread that begins there.
-type image struct {
-	space  *addressSpace
-	thread Thread
-	path   string
+// executed is the executable of a process. It is not changed while the process runs it.
+type executed struct {
+	path   string // the file, of a script its interpreter
+	place  fs.Place
+	places exec.Places
 }
 
-// load prepares a program. Errors: those of execve(2).
-func (p *Process) load(files *posix.Process, dirfd int, path string, args, env []string) (*image, error) {
+// image is a new program: memory, a thread that begins there, and its credentials.
+type image struct {
+	space   *addressSpace
+	thread  Thread
+	name    string // of the task
+	program executed
+	creds   credential.Set
+	secure  bool // AT_SECURE
+}
+
+// load prepares a program for a caller with credentials. Errors: those of execve(2).
+func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, path string, args, env []string) (*image, error) {
 	o := &opener{process: files, files: p.system.files}
 	defer func() { o.files.unhold(o.held...) }()
 	first := true
@@ -65,14 +77,20 @@ func (p *Process) load(files *posix.Process, dirfd int, path string, args, env [
 	if err != nil {
 		return nil, err
 	}
-	real := o.path
-	c := files.Credentials()
+	i := &image{name: base(path), program: executed{path: o.last.Path, place: o.last.Place}}
+	if path == "" {
+		i.name = base(o.last.Path)
+	}
+	var errno linux.Errno
+	if i.creds, i.secure, errno = caller.Exec(privileges(o.last)); errno != 0 {
+		return nil, errno
+	}
 	plan, err := exec.Make(exec.Request{
 		Path: path, Argv: program.Argv, Envp: env, File: program.File, Random: random, Randomise: true,
 		Open:       func(path string) (exec.File, error) { return o.open(linux.AT_FDCWD, path) },
-		StackLimit: p.limits[linux.RLIMIT_STACK].Cur, Machine: p.system.config.Auxiliary,
+		StackLimit: p.limit(linux.RLIMIT_STACK), Machine: p.system.config.Auxiliary,
 		VDSO:     p.system.vdso,
-		Identity: exec.Identity{UID: uint32(c.UID), EUID: uint32(c.UID), GID: uint32(c.GID), EGID: uint32(c.GID)},
+		Identity: exec.Identity{UID: i.creds.UID, EUID: i.creds.EUID, GID: i.creds.GID, EGID: i.creds.EGID, Secure: i.secure},
 	})
 	if err != nil {
 		return nil, err
@@ -91,7 +109,23 @@ func (p *Process) load(files *posix.Process, dirfd int, path string, args, env [
 		return nil, linux.ENOMEM
 	}
 	thread.Registers().IP, thread.Registers().SP = plan.Entry, plan.StackPointer
-	return &image{space, thread, real}, nil
+	i.space, i.thread, i.program.places = space, thread, plan.Places
+	return i, nil
+}
+
+// privileges returns what an executable file gives its program: set-user-ID and set-group-ID bits, and capabilities.
+func privileges(m posix.Mapped) credential.File {
+	const groupExecute = 0o010
+	a := m.Attr
+	f := credential.File{
+		SetUID: a.Mode&fs.SetUID != 0, SetGID: a.Mode&fs.SetGID != 0 && a.Mode&groupExecute != 0, UID: a.UID, GID: a.GID,
+	}
+	if n, ok := m.Node.(fs.Attributed); ok {
+		if b, err := n.Xattr("security.capability"); err == nil {
+			f.ParseFile(b)
+		}
+	}
+	return f
 }
 
 // first makes the first task of a process that another program starts.
@@ -103,20 +137,29 @@ func (p *Process) first(q Program) (*Task, error) {
 			return nil, errno
 		}
 	}
-	i, err := p.load(files, linux.AT_FDCWD, q.Path, q.Args, q.Env)
+	creds := q.Credentials
+	if creds == nil {
+		creds = q.Process.Identity()
+	}
+	files = files.Task(nil)
+	files.SetIdentity(int32(p.node.PID), *creds, func(bool) {})
+	i, err := p.load(files, creds, linux.AT_FDCWD, q.Path, q.Args, q.Env)
 	if err != nil {
 		files.CloseAll()
 		return nil, err
 	}
 	files = files.Exec()
-	p.posix, p.path = files, i.path
+	p.posix, p.exe = files, i.program
+	p.applyLimits()
+	p.dumpable.Store(!i.secure)
 	p.space.Store(i.space)
 	var signals *signal.Thread
 	p.signals, signals = signal.NewProcess()
 	p.system.mu.Lock()
-	t := p.newTask(p.node.PID, i.thread, signals, files)
+	t := p.newTask(p.node.PID, i.thread, signals, files, &i.creds)
 	p.system.mu.Unlock()
-	t.name = base(i.path)
+	t.setComm(i.name)
+	t.traits.slack = defaultSlack
 	t.altStack.Flags = linux.SS_DISABLE
 	if q.Terminal {
 		if errno := t.attach(); errno != 0 {
@@ -184,7 +227,10 @@ func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint
 	if errno != 0 {
 		return 0, errno
 	}
-	i, err := t.process.load(t.caller.Process, dirfd, path, args, env)
+	if t.process.exceeds() {
+		return 0, linux.EAGAIN
+	}
+	i, err := t.process.load(t.caller.Process, t.creds(), dirfd, path, args, env)
 	if err != nil {
 		return 0, errnoOf(err)
 	}
@@ -232,15 +278,24 @@ func (t *Task) become(i *image) {
 	t.clearTID()
 	t.leaveRobust()
 	files := p.posix.Exec()
-	t.callAs(files)
+	dumpable := !i.secure && i.creds.EUID == i.creds.UID && i.creds.EGID == i.creds.GID
+	if i.secure || i.creds.MorePrivileged(t.creds()) {
+		p.deathSignal.Store(0)
+	}
+	t.sample()
+	t.faultsBefore = t.usage.minor.Load()
 	s.mu.Lock()
+	t.callAs(files)
+	t.caller.Process.SetIdentity(int32(p.node.PID), i.creds, t.rest)
+	p.dumpable.Store(dumpable)
 	p.posix = files
 	old := p.space.Load()
 	t.thread.Close()
 	t.thread = i.thread
 	t.signals.Exec()
 	p.node.Executed = true
-	p.path, t.name = i.path, base(i.path)
+	p.exe = i.program
+	t.setComm(i.name)
 	if t.id != p.node.PID { // the thread takes the ID of the process (execve(2))
 		delete(s.tasks, t.id)
 		s.tree.Forget(t.id)

@@ -101,7 +101,7 @@ func (s *files) object(f posix.Mapped) *mappedFile {
 			s.old = append(s.old, m)
 		}
 	}
-	label := mem.Label{Path: f.Path, Inode: f.Attr.Inode}
+	label := mem.Label{Path: f.Path, Inode: f.Attr.Inode, Major: f.Device.Major, Minor: f.Device.Minor}
 	m := &mappedFile{File: contentOf(f.Handle), handle: f.Handle, modify: f.Attr.Modify, size: f.Attr.Size, held: 1}
 	if m.own = m.File == nil; m.own {
 		m.File = s.cache.NewFile(pager{f.Handle}, f.Attr.Size, label)

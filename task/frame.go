@@ -173,6 +173,8 @@ func putInfo(b []byte, i signal.Info) {
 		le.PutUint32(b[20:], i.UID)
 		if i.Signal == signal.Child {
 			le.PutUint32(b[24:], uint32(i.Status))
+			le.PutUint64(b[32:], i.User)
+			le.PutUint64(b[40:], i.System)
 		} else {
 			le.PutUint64(b[24:], i.Value)
 		}

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"loam/arch/amd64"
 	"loam/mem"
@@ -20,6 +22,21 @@ type simulated struct {
 	programs []func(u *user)
 	mu       sync.Mutex
 	open     int // spaces and threads that are not closed
+
+	started time.Time
+	spent   atomic.Int64 // CPU time that programs have used, in nanoseconds
+}
+
+// clock is the clock of CPU time: fake time, and the time that programs say they use.
+func (m *simulated) clock() int64 { return int64(time.Since(m.started)) + m.spent.Load() }
+
+// spend uses CPU time in ring 3. The task notices at once, and handlers of signals run.
+func (u *user) spend(d time.Duration) {
+	u.space.machine.spent.Add(int64(d))
+	u.stop(Interrupted)
+	for u.frame.IP >= handlersAt && u.frame.IP < restorerAt {
+		u.handle(u.frame.IP - handlersAt)
+	}
 }
 
 func (m *simulated) Memory() mem.Memory { return m.memory }

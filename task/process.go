@@ -2,10 +2,12 @@ package task
 
 import (
 	"sync/atomic"
+	"time"
 
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix"
+	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/signal"
 )
@@ -28,10 +30,27 @@ type Process struct {
 	news    chan struct{} // closed and replaced when a child has news
 	expects chan struct{} // closed when a vfork parent may go on; nil otherwise
 	alarm   itimer
-	done    chan struct{} // closed at the end; status is then final
 	stops   chan struct{} // see Stopped
 
-	path string // of the executable
+	past, children   usage       // of threads, and of children with theirs, that have ended
+	virtual, profile cpuTimer    // ITIMER_VIRTUAL, ITIMER_PROF
+	warned           uint64      // seconds of CPU time before which SIGXCPU is not sent again
+	timed            atomic.Bool // a timer of CPU time runs: see expire
+
+	done chan struct{} // closed at the end; status is then final
+
+	exe executed // the executable
+
+	lastCreds   *credential.Set // of its last thread; see creds
+	dumpable    atomic.Bool     // PR_SET_DUMPABLE: users other than root may inspect it
+	deathSignal atomic.Int32    // PR_SET_PDEATHSIG; 0: none
+	smallPages  atomic.Bool     // PR_SET_THP_DISABLE
+	loginUser   atomic.Uint32   // of /proc/PID/loginuid
+	started     time.Time
+	lastName    string // of its last thread
+	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
+	killPreference atomic.Int32
+	exceeded       bool // its user has more than RLIMIT_NPROC tasks: execve fails
 }
 
 // addressSpace is memory that processes may share until one of them calls execve (vfork).
@@ -42,14 +61,9 @@ type addressSpace struct {
 }
 
 func newProcess(s *System, node *family.Process) *Process {
-	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{})}
-	for i := range p.limits {
-		p.limits[i] = linux.Rlimit{Cur: mem.Infinite, Max: mem.Infinite}
-	}
-	const files, mostFiles, stack = 1024, 1 << 20, 8 << 20
-	p.limits[linux.RLIMIT_NOFILE] = linux.Rlimit{Cur: files, Max: mostFiles}
-	p.limits[linux.RLIMIT_STACK].Cur = stack
-	p.limits[linux.RLIMIT_CORE].Cur = 0
+	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: time.Now()}
+	p.loginUser.Store(noLogin)
+	p.limits = defaultLimits(s.config.Machine.Pages())
 	return p
 }
 
@@ -79,17 +93,22 @@ func (p *Process) newAddressSpace(layout mem.Layout) (*addressSpace, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.system.mu.Lock()
+	limits := p.memoryLimits()
+	p.system.mu.Unlock()
 	a := &addressSpace{Space: tables, Map: mem.New(mem.Config{
-		Memory: p.system.memory, Tables: tables, Account: &p.system.account, Layout: layout, Limits: p.memoryLimits(),
+		Memory: p.system.memory, Tables: tables, Account: &p.system.account, Layout: layout, Limits: limits,
 	})}
 	a.users.Store(1)
 	return a, nil
 }
 
+// memoryLimits returns the limits of memory. The caller holds System.mu.
 func (p *Process) memoryLimits() mem.Limits {
 	return mem.Limits{
 		AS: p.limits[linux.RLIMIT_AS].Cur, Data: p.limits[linux.RLIMIT_DATA].Cur,
 		Stack: p.limits[linux.RLIMIT_STACK].Cur, Memlock: p.limits[linux.RLIMIT_MEMLOCK].Cur,
+		LockAny: p.creds() != nil && p.creds().Has(linux.CAP_IPC_LOCK),
 	}
 }
 
@@ -135,7 +154,16 @@ func (p *Process) ended() {
 	p.alarm.stop()
 	p.released()
 	delete(s.processes, p.node.PID)
+	s.ended.add(p.used())
+	s.zombies[p.node.PID] = p
 	e := s.tree.Exit(p.node, p.status)
+	s.forget(p.node.PID)
+	for _, o := range e.Orphans {
+		s.forget(o.PID)
+		if child := s.processes[o.PID]; child != nil && child.deathSignal.Load() != 0 {
+			child.send(nil, signal.Info{Signal: signal.Number(child.deathSignal.Load()), Code: signal.CodeUser, PID: int32(p.node.PID), UID: p.lastCreds.UID})
+		}
+	}
 	if parent := s.processes[pidOf(e.Notify)]; parent != nil {
 		parent.childNews(p, childCode(p.status), p.status)
 	}
@@ -193,7 +221,11 @@ func (p *Process) childNews(child *Process, code, status int32) {
 	} else if !stopped {
 		status &= 0x7f
 	}
-	p.send(nil, signal.Info{Signal: signal.Child, Code: code, PID: int32(child.node.PID), Status: status})
+	used := child.used()
+	p.send(nil, signal.Info{
+		Signal: signal.Child, Code: code, PID: int32(child.node.PID), Status: status, UID: child.creds().UID,
+		User: uint64(used.user.Load() / int64(tick)), System: uint64(used.system.Load() / int64(tick)),
+	})
 }
 
 // wakeWaiters makes threads in a wait for children look again. The caller holds System.mu.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/exec"
@@ -12,6 +13,7 @@ import (
 	"loam/mem"
 	"loam/mem/cache"
 	"loam/posix"
+	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/futex"
 )
@@ -25,10 +27,12 @@ type Config struct {
 	Started time.Time
 	// Monotonic returns the time of CLOCK_MONOTONIC; nil: the time since Started.
 	Monotonic func() time.Duration
-	// Clock is a page in which the kernel keeps these clocks as vdso.Data; 0: processes get no vDSO.
-	Clock mem.Page
+	// ClockPage is a page in which the kernel keeps these clocks as vdso.Data; 0: processes get no vDSO.
+	ClockPage mem.Page
 	// CPUs is the number of processors, for sched_getaffinity(2).
 	CPUs int
+	// Clock is the clock by which CPU time is measured, in nanoseconds; nil means CLOCK_MONOTONIC.
+	Clock func() int64
 }
 
 // System is all Linux processes of a machine.
@@ -43,7 +47,12 @@ type System struct {
 	tree      *family.Tree
 	root      *family.Process
 	processes map[family.PID]*Process
+	zombies   map[family.PID]*Process // ended, and not waited for
 	tasks     map[family.PID]*Task
+	forks     uint64 // processes and threads since the start
+	ended     usage  // of processes that have ended
+	load      load
+	killed    atomic.Int64 // processes ended since memory ran out
 	futexes   futex.Table[mem.Location]
 	sleepers  sleepers
 }
@@ -53,15 +62,15 @@ type System struct {
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
-		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, sleepers: sleepers{},
+		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{}, sleepers: sleepers{},
 	}
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
 	s.files = newFiles(cache.New(s.memory, cache.Limits{}))
-	if c.Clock != 0 {
+	if c.ClockPage != 0 {
 		code := s.files.cache.NewMemory(vdso.Image(), nil)
 		code.SetLabel(mem.Label{Path: "[vdso]"})
-		s.vdso = exec.VDSO{Data: mem.NewFixed(mem.Label{Path: "[vvar]"}, c.Clock), Code: code, DataPages: 1, CodePages: 1}
+		s.vdso = exec.VDSO{Data: mem.NewFixed(mem.Label{Path: "[vvar]"}, c.ClockPage), Code: code, DataPages: 1, CodePages: 1}
 	}
 	return s
 }
@@ -76,6 +85,8 @@ type Program struct {
 	Terminal bool
 	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
 	Process *posix.Process
+	// Credentials are those of the new process; nil: those of Process.
+	Credentials *credential.Set
 }
 
 // Start starts a program as a new process. Errors: those of execve(2).
@@ -98,6 +109,7 @@ func (s *System) Start(q Program) (*Process, error) {
 	}
 	s.mu.Lock()
 	s.processes[node.PID] = p
+	s.forks++
 	s.mu.Unlock()
 	go t.loop()
 	return p, nil

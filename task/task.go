@@ -3,12 +3,14 @@ package task
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/signal"
 )
@@ -17,7 +19,7 @@ import (
 type Task struct {
 	process *Process
 	id      family.PID
-	name    string
+	name    atomic.Pointer[string] // see comm
 	thread  Thread
 	signals *signal.Thread // guarded by System.mu
 	caller  call.Caller
@@ -28,12 +30,18 @@ type Task struct {
 	closed    bool        // thread is closed; guarded by System.mu
 	dismissed atomic.Bool // the task has to end, since another thread calls execve
 
-	clearID   uint64 // address of the word that is cleared at the end (set_tid_address(2))
-	robust    uint64 // address of the list of robust futexes
-	altStack  linux.SigStack
-	again     restart
-	leaving   bool // the thread has ended itself (exit(2))
-	suspended bool // the mask of signals is that of a wait
+	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
+	robust       uint64 // address of the list of robust futexes
+	altStack     linux.SigStack
+	again        restart
+	usage        usage
+	started      time.Time
+	since        int64       // clockNow when time was last charged
+	faultsBefore int64       // faults before the last execve
+	sleeps       atomic.Bool // it waits in a call
+	traits       traits
+	leaving      bool // the thread has ended itself (exit(2))
+	suspended    bool // the mask of signals is that of a wait
 }
 
 // restart is a call that ended with EINTR.
@@ -44,10 +52,13 @@ type restart struct {
 }
 
 // newTask adds a thread to a process. The caller holds System.mu unless nobody else knows the process.
-func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process) *Task {
+func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
 	t.caller.Memory = memory{t}
 	t.callAs(files)
+	t.caller.Process.SetIdentity(int32(id), *creds, t.rest)
+	t.since = p.system.clockNow()
+	t.started = time.Now()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
 	return t
@@ -63,7 +74,7 @@ func (t *Task) loop() {
 			t.exit()
 			return
 		}
-		switch t.thread.Run() {
+		switch t.run() {
 		case Call:
 			t.serve()
 		case Fault:
@@ -152,6 +163,7 @@ const (
 )
 
 func (t *Task) faultAt(addr uint64, access mem.Access) {
+	t.countFault()
 	switch result := t.memory().Fault(addr, access); result.Result {
 	case mem.MapError:
 		t.force(signal.Info{Signal: signal.Segmentation, Code: segvMap, Addr: addr})
@@ -210,10 +222,13 @@ func (t *Task) memory() *addressSpace { return t.process.space.Load() }
 func (t *Task) exit() {
 	t.clearTID()
 	t.leaveRobust()
+	t.sample()
+	t.charge(&t.usage.system)
 	p, s := t.process, t.process.system
 	s.mu.Lock()
 	t.thread.Close()
 	t.closed = true
+	p.past.add(&t.usage)
 	p.remove(t)
 	last := len(p.tasks) == 0
 	s.mu.Unlock()
@@ -232,6 +247,8 @@ func (t *Task) exit() {
 
 // remove takes a task off the lists. The caller holds System.mu.
 func (p *Process) remove(t *Task) {
+	p.creds()
+	p.lastName = p.tasks[0].comm()
 	t.signals.Exit()
 	for i, o := range p.tasks {
 		if o == t {
@@ -260,6 +277,7 @@ func (s *System) killLargest() {
 		}
 	}
 	if largest != nil {
+		s.killed.Add(1)
 		largest.end(int32(linux.SIGKILL))
 	}
 }

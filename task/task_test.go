@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/fs/pseudo"
 	"loam/mem/memtest"
 	"loam/posix"
 	"loam/task/signal"
@@ -33,7 +34,9 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &simulated{t: t, memory: memtest.NewMemory(8), programs: programs}
 		w := &world{T: t, machine: m, root: posix.New(posix.Options{Credentials: posix.Credentials{PID: 1}})}
-		w.system = New(Config{Machine: m, Started: time.Now(), CPUs: 2})
+		m.started = time.Now()
+		w.system = New(Config{Machine: m, Started: m.started, CPUs: 2, Clock: m.clock})
+		w.mountProc()
 		for i := range programs {
 			w.file(fmt.Sprintf("/%d", i), elf(i))
 		}
@@ -53,6 +56,22 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 		}
 	})
 	return status
+}
+
+// mountProc mounts /proc.
+func (w *world) mountProc() {
+	w.Helper()
+	v := w.root.View()
+	w.root.MkdirAt(linux.AT_FDCWD, "/proc", 0o555)
+	place, err := v.Lookup(v.Root, "/proc", true)
+	if err == nil {
+		proc := pseudo.New(pseudo.ProcMagic)
+		proc.Extend(w.system.Processes("mounts\n", "mountinfo\n"))
+		err = v.Tree.Mount(proc, place, false)
+	}
+	if err != nil {
+		w.Fatal(err)
+	}
 }
 
 // kill ends all processes that are left.

@@ -15,7 +15,7 @@ func wait4(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.EINVAL
 	}
 	w := family.Wanted{Exited: true, Stopped: options&linux.WUNTRACED != 0, Continued: options&linux.WCONTINUED != 0}
-	r, errno := t.waitFor(family.Selector(number(a.A1)), w, options&linux.WNOHANG != 0)
+	r, used, errno := t.waitFor(family.Selector(number(a.A1)), w, options&linux.WNOHANG != 0)
 	if errno != 0 || r.Event == family.Nothing {
 		return 0, errno
 	}
@@ -32,30 +32,56 @@ func wait4(t *Task, a call.Args) (uint64, linux.Errno) {
 		}
 	}
 	if a.A4 != 0 {
-		if errno := t.caller.Memory.Write(a.A4, make([]byte, rusageSize)); errno != 0 {
+		if errno := t.put(a.A4, rusageSize, used.put); errno != 0 {
 			return 0, errno
 		}
 	}
 	return uint64(r.PID), 0
 }
 
-// rusageSize is the size of struct rusage in bytes (getrusage(2)).
-const rusageSize = 144
-
-// waitFor waits for news of a child. Errors: ECHILD, EINTR.
-func (t *Task) waitFor(of family.Selector, w family.Wanted, poll bool) (family.Report, linux.Errno) {
+// waitFor waits for news of a child, and returns the resources that it and its own children have used. Errors: ECHILD,
+// EINTR.
+func (t *Task) waitFor(of family.Selector, w family.Wanted, poll bool) (family.Report, *usage, linux.Errno) {
 	p, s := t.process, t.process.system
 	for {
 		s.mu.Lock()
 		r, err := s.tree.Wait(p.node, of, w)
 		news := p.news
+		used := p.reap(r, w.Keep)
 		s.mu.Unlock()
 		if err != nil || r.Event != family.Nothing || poll {
-			return r, errnoOf(err)
+			return r, used, errnoOf(err)
 		}
 		if errno := t.await(news, forever); errno != 0 {
-			return r, errno
+			return r, used, errno
 		}
+	}
+}
+
+// reap returns the resources that a reported child has used. Those of one that has ended are added to the process's own
+// children. The caller holds System.mu.
+func (p *Process) reap(r family.Report, keep bool) *usage {
+	used, s := &usage{}, p.system
+	child := s.zombies[r.PID]
+	if child == nil {
+		child = s.processes[r.PID]
+	}
+	if child == nil {
+		return used
+	}
+	used.add(child.used())
+	used.add(&child.children)
+	if r.Event == family.Exited && !keep {
+		p.children.add(used)
+		delete(s.zombies, r.PID)
+	}
+	return used
+}
+
+// forget removes the record of a process that nobody can wait for. The caller holds System.mu.
+func (s *System) forget(pid family.PID) {
+	if s.tree.Find(pid) == nil {
+		delete(s.zombies, pid)
 	}
 }
 
@@ -86,8 +112,11 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 	if !w.Exited && !w.Stopped && !w.Continued {
 		return 0, linux.EINVAL
 	}
-	r, errno := t.waitFor(of, w, options&linux.WNOHANG != 0)
+	r, used, errno := t.waitFor(of, w, options&linux.WNOHANG != 0)
 	if errno != 0 {
+		return 0, errno
+	}
+	if errno := t.put(a.A5, rusageSize, used.put); errno != 0 && r.Event != family.Nothing {
 		return 0, errno
 	}
 	return 0, t.put(a.A3, infoSize, func(b []byte) {

@@ -29,7 +29,7 @@ func main() { ring3.Main() }
 // takeLinuxProgram replaces a target that is an ELF file by the Go program that runs it.
 func (o *Options) takeLinuxProgram() error {
 	if len(o.Target.Args) != 1 {
-		return nil
+		return o.hasNoUser()
 	}
 	path := o.Target.Args[0]
 	if o.Root != "" {
@@ -43,7 +43,7 @@ func (o *Options) takeLinuxProgram() error {
 		path = filepath.Join(o.Target.Dir, path)
 	}
 	if !isELF(path) {
-		return nil
+		return o.hasNoUser()
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -72,6 +72,14 @@ func (o *Options) takeLinuxProgram() error {
 	}
 	o.Args, o.linux = append([]string{path}, o.Args...), true
 	return o.Target.runsLinux()
+}
+
+// hasNoUser rejects a user for a program in Go, whose user IDs are fixed.
+func (o *Options) hasNoUser() error {
+	if o.User == "" {
+		return nil
+	}
+	return errorf("run the program without -u", "-u %s is for Linux programs", o.User)
 }
 
 // errNeedsMachine returns the error for a Linux program on a platform without ring 3.

@@ -122,6 +122,7 @@ func (n *network) give(f *os.File) int {
 
 // addFiles gives the guest its volumes, and sets the guest's working folder.
 func (n *network) addFiles(o *Options) (err error) {
+	n.config.User = o.User
 	switch {
 	case o.Folder != "":
 		n.config.Folder = o.Folder

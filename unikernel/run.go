@@ -44,6 +44,8 @@ type Options struct {
 	Disks []Disk
 	// Folder is the program's working folder; empty: the current one, or / with Root.
 	Folder string
+	// User is the user of a Linux program, USER[:GROUP] by names of its root folder or by numbers; empty: root.
+	User string
 
 	// KeepRoot keeps the program, or QEMU, running as root if the caller is root. Otherwise it runs as the
 	// user sandbox.Nobody. It has no effect if the caller is not root.

@@ -76,6 +76,7 @@ func TestMain(m *testing.M) {
 		Args:    os.Args[2:],
 		Volumes: testVolume(),
 		Root:    os.Getenv(withFiles),
+		User:    os.Getenv(asUser),
 
 		RootSnapshot: os.Getenv(withSnapshot) != "",
 		Disks:        disks,
@@ -95,6 +96,9 @@ const withRoot = "LOAM_TEST_ROOT"
 
 // withSnapshot names the variable that keeps a root image unchanged.
 const withSnapshot = "LOAM_TEST_SNAPSHOT"
+
+// asUser names the variable with the user of a Linux program.
+const asUser = "LOAM_TEST_USER"
 
 // withFiles names the variable with the root folder of a Linux program.
 const withFiles = "LOAM_TEST_FILES"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"loam/gen/pace"
 	"loam/gen/show"
 	"loam/gen/sink"
-	"loam/wire"
 )
 
 // newGenCommand returns the command of the packet engine. Without a subcommand it sends one stream. Each subcommand
@@ -31,37 +29,39 @@ func newGenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gen --dev IF --dst IP",
 		Short: "Send packets, at the speed of the machine, and see what arrives",
-		Long: `Gen sends frames by the method and at the rate that it is told, and says what
-left: each second a line, at the end a table with the rate that was held and the
-spread of the gaps between frames.
+		Long: `Gen sends frames by a method and at a rate. It prints a line each second, and at the end a
+table with the rate that was reached and the spread of the gaps between frames.
 
   loam gen --dev eth0 --dst 10.0.0.2 --rate 1Mpps --size 64 --time 10s
   loam gen --dev eth0 --dst 10.0.0.0/24 --method xdp --rate max --queues 4
   loam gen --dev eth0 --template 'eth; vlan id=7; ip6 dst=2001:db8::2; tcp flags=S dport=80' --vary ip6.src=2001:db8:1::/64
 
-Frames carry a tag with a number and the time, by which "loam gen sink", or --rx
-in one process with the sender, tells what was lost, doubled or put out of order,
-and how long it took.
+Frames carry a tag with a sequence number and the time. "loam gen sink" at the other end, or
+--rx in the same process, counts lost, duplicated and reordered frames, and measures latency.
 
-Methods, from what any program does down to what the driver does:
+Methods, from the sockets of any program down to the driver:
 
 ` + methodList() + `
-What is not given is found out: the source addresses are those of the interface,
-the next hop is asked for. Fields change from frame to frame with --vary, which
-takes 1024-2047, 1024+7, 53,123,443, 10.0.0.0/8, random or random:RANGE, and
-every field that a template has: eth.dst, vlan.id, ip.src, ip.ttl, udp.dport ...
+By default, frames have the source addresses of the interface, and the next hop is resolved by
+ARP or Neighbor Discovery. --vary makes a field change from frame to frame. It takes 1024-2047,
+1024+7, 53,123,443, 10.0.0.0/8, random or random:RANGE, for every field of a template: eth.dst,
+vlan.id, ip.src, ip.ttl, udp.dport ...
 
 Sizes count the frame check sequence: 64 is the smallest frame of Ethernet. Rates
 are in frames (pps), in bits of frames (bps), of the wire (bpsL1), or a share of the
 line (%).
 
-More than 1000 frames a second to public addresses need --public. Once everything
-is open, root's privileges are given up. However the command ends, the interface
-is as it was.`,
+tcpdump on this interface does not see frames that xdp and tc send, nor those of packet and
+ring without --qdisc: capture at the far end.
+
+The rate can be changed while frames are sent: by keys with --tui, by HTTP with --control.
+
+More than 1000 frames a second to public addresses need --public. The command drops root's
+privileges after set-up. However it ends, the interface is unchanged afterwards.`,
 		Args:             knownCommand,
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) { endBySecondSignal(cmd.Context()) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.config()
+			c, err := f.options()
 			if err != nil {
 				return err
 			}
@@ -82,114 +82,125 @@ func methodList() string {
 	return b.String()
 }
 
-// genFlags are the flags of loam gen as given by the user.
+// genFlags are the flags of loam gen.
 type genFlags struct {
 	viewFlags
-	flags                                 *pflag.FlagSet
-	method, dev, dst, src, dstMAC, srcMAC string
-	dport, sport                          string
-	template, rate, spacing, size         string
-	vary                                  []string
-	flows, queues, batch                  int
-	count, seed                           uint64
-	time, patience                        time.Duration
-	rx                                    string
-	bare, qdisc, plain, leave             bool
-	public, keep                          bool
+	flags  *pflag.FlagSet
+	config gen.Config
+	stream gen.Stream
+	layers templateFlags
+	rx     string // receive here, too
+	keep   bool   // privileges
 }
+
+// templateFlags are the flags that describe the frames of a stream.
+type templateFlags struct {
+	text     string // template; "": UDP
+	dst, src string
+	settings []setting // of fields by flags of their own
+	vary     []setting
+}
+
+// setting is a field and its pattern.
+type setting struct{ field, pattern string }
 
 func (f *genFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.flags = flags
 	flags.SortFlags = false
-	flags.StringVar(&f.method, "method", "ring", "how to send, `M`: see above")
-	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
-	flags.StringVar(&f.dst, "dst", "", "where to, `IP` or a prefix to go through")
-	flags.StringVar(&f.src, "src", "", "where from, `IP` (default: the interface's)")
-	flags.StringVar(&f.dport, "dport", "", "destination `port` (default: 9, discard)")
-	flags.StringVar(&f.sport, "sport", "", "source `port`")
-	flags.StringVar(&f.dstMAC, "dst-mac", "", "the next hop's `MAC` (default: ask for it)")
-	flags.StringVar(&f.srcMAC, "src-mac", "", "our `MAC` (default: the interface's)")
-	flags.StringVar(&f.template, "template", "", "what frames are made of, `LAYERS` with semicolons between, or @FILE (default: eth; ip; udp)")
-	flags.StringArrayVar(&f.vary, "vary", nil, "have a field change, `FIELD=PATTERN` (repeat for more)")
-	flags.StringVar(&f.rate, "rate", "1kpps", "how fast, `RATE`: 1Mpps, 2Gbps, 10GbpsL1, 50% of the line, or max")
-	flags.StringVar(&f.spacing, "spacing", "even", "how frames follow one another: even, poisson, or burst:`N` at once with a gap behind")
-	flags.StringVar(&f.size, "size", "", "size of frames, `N`, A-B, random:A-B, imix or imix:SIZE=WEIGHT,... (default: as small as can be)")
-	flags.IntVar(&f.flows, "flows", 1, "source ports to go through, each a flow that is numbered by itself")
-	flags.Uint64Var(&f.count, "count", 0, "end after so many frames")
-	flags.DurationVar(&f.time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
-	flags.DurationVar(&f.patience, "patience", method.DefaultPatience, "how long to wait where no frame leaves, as with a link that goes down")
-	flags.IntVar(&f.queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
-	flags.IntVar(&f.batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 to 4096; with tags no more than 256)")
+	c, s := &f.config, &f.stream
+	s.Name = "stream 1"
+	c.Streams = nil
+	s.Rate = pace.Rate{PerSecond: 1000}
+	flags.StringVar(&c.Method, "method", "ring", "how to send, `M`: see above")
+	flags.StringVar(&c.Interface, "dev", "", "the interface, `IF`")
+	f.layers.register(flags)
+	parsedFlag(flags, &c.NextHop, parseMAC, "dst-mac", "", "the next hop's `MAC` (default: ask for it)")
+	parsedFlag(flags, &s.Rate, pace.ParseRate, "rate", "1kpps", "how fast, `RATE`: 1Mpps, 2Gbps, 10GbpsL1, 50% of the line, or max")
+	parsedFlag(flags, &s.Spacing, pace.ParseSpacing, "spacing", "even", "how frames follow one another: even, poisson, or burst:`N` at once with a gap behind")
+	parsedFlag(flags, &s.Sizes, frame.ParseSizes, "size", "", "size of frames, `N`, A-B, random:A-B, imix or imix:SIZE=WEIGHT,... (default: as small as can be)")
+	flags.IntVar(&s.Flows, "flows", 1, "source ports to go through, each a flow that is numbered by itself")
+	flags.Uint64Var(&s.Count, "count", 0, "end after so many frames")
+	flags.DurationVar(&c.Time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
+	flags.DurationVar(&c.Patience, "patience", method.DefaultPatience, "how long to wait where no frame leaves, as with a link that goes down")
+	flags.IntVar(&c.Queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
+	flags.BoolVar(&c.Float, "float", false, "let the kernel choose the threads' processors, on a machine that others use too")
+	flags.IntVar(&c.Batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 to 4096; with tags no more than 256)")
 	flags.StringVar(&f.rx, "rx", "", "receive on this interface too, `IF`, and tell what was lost")
-	flags.Uint64Var(&f.seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
-	flags.BoolVar(&f.bare, "bare", false, "leave out the tag that a sink looks for")
-	flags.BoolVar(&f.qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
-	flags.BoolVar(&f.plain, "plain", false, "one datagram a message (method mmsg), also where the kernel could cut up several")
-	flags.BoolVar(&f.leave, "leave-checksum", false, "leave the checksum of UDP or TCP to the device (methods packet and ring)")
-	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
+	flags.Uint64Var(&s.Seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
+	flags.BoolVar(&s.Bare, "bare", false, "leave out the tag that a sink looks for")
+	flags.BoolVar(&c.Qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
+	flags.BoolVar(&c.Plain, "plain", false, "one datagram a message (method mmsg), also where the kernel could cut up several")
+	flags.BoolVar(&c.LeaveChecksum, "leave-checksum", false, "leave the checksum of UDP or TCP to the device (methods packet and ring)")
+	flags.BoolVar(&c.Public, "public", false, "allow public addresses at any rate")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)
+	f.viewFlags.registerControl(cmd)
 }
 
-// config checks the flags and converts them to a gen.Config.
-func (f *genFlags) config() (gen.Config, error) {
-	c := gen.Config{
-		Method: f.method, Interface: f.dev, Queues: f.queues, Batch: f.batch, Qdisc: f.qdisc, Plain: f.plain, LeaveChecksum: f.leave, Public: f.public, Time: f.time, Patience: f.patience,
+func (f *templateFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.dst, "dst", "", "where to, `IP` or a prefix to go through")
+	flags.StringVar(&f.src, "src", "", "where from, `IP` (default: the interface's)")
+	for _, one := range []struct{ flag, field, usage string }{
+		{"dport", "dport", "destination `port` (default: 9, discard)"},
+		{"sport", "sport", "source `port`"},
+	} {
+		listFlag(flags, &f.settings, func(s string) (setting, error) { return setting{one.field, s}, nil }, one.flag, one.usage)
 	}
-	if f.dev == "" {
+	listFlag(flags, &f.settings, func(s string) (setting, error) {
+		_, err := parseMAC(s)
+		return setting{"eth.src", s}, err
+	}, "src-mac", "our `MAC` (default: the interface's)")
+	flags.StringVar(&f.text, "template", "", "what frames are made of, `LAYERS` with semicolons between, or @FILE (default: eth; ip; udp)")
+	listFlag(flags, &f.vary, parseSetting, "vary", "have a field change, `FIELD=PATTERN` (repeat for more)")
+}
+
+// parseSetting parses FIELD=PATTERN.
+func parseSetting(s string) (setting, error) {
+	field, pattern, ok := strings.Cut(s, "=")
+	if !ok {
+		return setting{}, &usageError{s + " is no setting", "write --vary FIELD=PATTERN, such as udp.sport=1024-2047"}
+	}
+	return setting{field, pattern}, nil
+}
+
+// options returns the configuration of the run. It checks what only the command can know to be wrong.
+func (f *genFlags) options() (gen.Config, error) {
+	c, s := f.config, f.stream
+	if c.Interface == "" {
 		return c, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
 	}
-	if _, err := method.ByName(f.method); err != nil {
+	if _, err := method.ByName(c.Method); err != nil {
 		return c, &usageError{err.Error(), "see loam gen --help"}
 	}
-	if f.queues < 1 || f.batch < 0 || f.flows < 1 {
+	if c.Queues < 1 || c.Batch < 0 || s.Flows < 1 {
 		return c, &usageError{"--queues, --batch and --flows count from 1", "leave them out for one queue, one flow"}
 	}
-	if err := endsAfter(f.flags, f.time, "send"); err != nil {
+	if err := endsAfter(f.flags, c.Time, "send until Ctrl-C"); err != nil {
 		return c, err
 	}
-	if f.patience <= 0 || f.patience > gen.MaxTime {
-		return c, &usageError{fmt.Sprintf("--patience %v is no time to wait", f.patience), "give a time such as 30s, or leave it out for a second"}
+	if c.Patience <= 0 || c.Patience > gen.MaxTime {
+		return c, &usageError{fmt.Sprintf("--patience %v is no time to wait", c.Patience), "give a time such as 30s, or leave it out for a second"}
 	}
-	s := gen.Stream{Name: "stream 1", Count: f.count, Flows: f.flows, Seed: f.seed, Bare: f.bare}
 	if s.Seed == 0 {
 		s.Seed = rand.Uint64()
 	}
 	var err error
-	if s.Rate, err = pace.ParseRate(f.rate); err != nil {
-		return c, &usageError{"--rate " + err.Error(), "see loam gen --help"}
-	}
-	if s.Spacing, err = pace.ParseSpacing(f.spacing); err != nil {
-		return c, &usageError{"--spacing " + err.Error(), "see loam gen --help"}
-	}
-	if f.size != "" {
-		if s.Sizes, err = frame.ParseSizes(f.size); err != nil {
-			return c, &usageError{err.Error(), "see loam gen --help"}
-		}
-	}
-	if s.Template, err = f.layers(); err != nil {
-		return c, err
-	}
-	if f.dstMAC != "" {
-		if c.NextHop, err = parseMAC("--dst-mac", f.dstMAC); err != nil {
-			return c, err
-		}
-	}
+	s.Template, err = f.layers.template()
 	c.Streams = []gen.Stream{s}
-	return c, nil
+	return c, err
 }
 
-// layers returns the template of the stream.
-func (f *genFlags) layers() (*frame.Template, error) {
-	v6, err := f.family()
+// template returns the template of the stream.
+func (f *templateFlags) template() (*frame.Template, error) {
+	v6, err := isIPv6(f.dst)
 	if err != nil {
 		return nil, err
 	}
 	t := frame.UDP(v6)
 	switch {
-	case f.template != "":
-		if t, err = parseTemplate(f.template); err != nil {
+	case f.text != "":
+		if t, err = parseTemplate(f.text); err != nil {
 			return nil, err
 		}
 		v6 = t.V6()
@@ -200,24 +211,26 @@ func (f *genFlags) layers() (*frame.Template, error) {
 	if v6 {
 		ip = "ip6"
 	}
-	if t.Has("tcp") {
-		transport = "tcp"
-	}
-	if f.srcMAC != "" {
-		if _, err := parseMAC("--src-mac", f.srcMAC); err != nil {
-			return nil, err
+	for _, kind := range []string{"tcp", "sctp"} {
+		if t.Has(kind) && !t.Has(transport) {
+			transport = kind
 		}
 	}
-	settings := []string{ip + ".dst=" + f.dst, ip + ".src=" + f.src, "eth.src=" + f.srcMAC, transport + ".dport=" + f.dport, transport + ".sport=" + f.sport}
-	for _, s := range append(settings, f.vary...) {
-		field, pattern, ok := strings.Cut(s, "=")
-		if ok && pattern == "" && !strings.Contains(strings.Join(f.vary, "\n"), s) {
-			continue // the flag was not given
+	all := []setting{{ip + ".dst", f.dst}, {ip + ".src", f.src}}
+	if f.dst == "" {
+		all = all[1:]
+	}
+	if f.src == "" {
+		all = all[:len(all)-1]
+	}
+	for _, s := range f.settings {
+		if !strings.Contains(s.field, ".") {
+			s.field = transport + "." + s.field
 		}
-		if !ok {
-			return nil, &usageError{fmt.Sprintf("--vary %s is no setting", s), "write --vary FIELD=PATTERN, such as udp.sport=1024-2047"}
-		}
-		if err := t.Set(field, pattern); err != nil {
+		all = append(all, s)
+	}
+	for _, s := range append(all, f.vary...) {
+		if err := t.Set(s.field, s.pattern); err != nil {
 			return nil, &usageError{err.Error(), "see loam gen --help"}
 		}
 	}
@@ -240,31 +253,24 @@ func parseTemplate(text string) (*frame.Template, error) {
 	return t, nil
 }
 
-// family reports whether the destination is an IPv6 address.
-func (f *genFlags) family() (v6 bool, err error) {
-	if f.dst == "" {
+// isIPv6 reports whether a destination is an IPv6 address or prefix.
+func isIPv6(dst string) (v6 bool, err error) {
+	if dst == "" {
 		return false, nil
 	}
-	if p, err := netip.ParsePrefix(f.dst); err == nil {
+	if p, err := netip.ParsePrefix(dst); err == nil {
 		return p.Addr().Is6(), nil
 	}
-	a, err := netip.ParseAddr(f.dst)
+	a, err := netip.ParseAddr(dst)
 	if err != nil {
-		return false, &usageError{fmt.Sprintf("--dst %s is no address", f.dst), "write an address such as 10.0.0.2, or a prefix such as 10.0.0.0/24"}
+		return false, &usageError{fmt.Sprintf("--dst %s is no address", dst), "write an address such as 10.0.0.2, or a prefix such as 10.0.0.0/24"}
 	}
 	return a.Is6(), nil
 }
 
-func parseMAC(flag, s string) (m wire.MAC, err error) {
-	b, err := net.ParseMAC(s)
-	if err != nil || len(b) != len(m) {
-		return m, &usageError{fmt.Sprintf("%s %s is no address of Ethernet", flag, s), "write it as 02:00:00:00:00:01"}
-	}
-	return wire.MAC(b), nil
-}
-
 // send runs the engine and shows the run as the flags ask.
 func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
+	c.Control = f.control
 	return f.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) {
 		return sendAndReceive(ctx, c, f.rx, f.keep, v)
 	})
@@ -317,12 +323,12 @@ func refused(c method.Counters) error {
 	return fmt.Errorf("%d frames were refused: they are longer than the interface takes, or make no sense to the kernel", c.Refused)
 }
 
-// endsAfter rejects a --time that is not positive. Without --time the run has no time limit.
-func endsAfter(flags *pflag.FlagSet, d time.Duration, does string) error {
+// endsAfter rejects a --time that is not positive. otherwise describes the command without --time.
+func endsAfter(flags *pflag.FlagSet, d time.Duration, otherwise string) error {
 	if d > 0 || d == 0 && !flags.Changed("time") {
 		return nil
 	}
-	return &usageError{fmt.Sprintf("--time %v is no time", d), "leave it out to " + does + " until Ctrl-C"}
+	return &usageError{fmt.Sprintf("--time %v is no time", d), "leave it out to " + otherwise}
 }
 
 // lateness is how long a sink waits for the last frames.

@@ -11,19 +11,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"loam/gen"
 	"loam/gen/bench"
 	"loam/gen/frame"
 	"loam/gen/guard"
-	"loam/wire"
 )
 
-// genBenchFlags are the flags of loam gen bench as given by the user.
+// genBenchFlags are the flags of loam gen bench.
 type genBenchFlags struct {
-	dev, dst, dstMAC, plot string
-	methods                []string
-	size, queues, rounds   int
-	time                   time.Duration
-	json, public           bool
+	config  gen.Config
+	options bench.Options
+	dst     string
+	methods []string
+	size    int
+	queues  int           // the larger number to measure
+	time    time.Duration // of all turns of a method
+	plot    string
+	json    bool
 }
 
 func newGenBench() *cobra.Command {
@@ -31,65 +35,63 @@ func newGenBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench --dev IF --dst IP",
 		Short: "Measure every way to send beside one another",
-		Long: `Bench sends the same frame by every method, as fast as it goes, and prints what
-arrived: of a veth by the counter of its peer, in whatever namespace that is, else
-by the interface's own. The methods take turns, in several rounds; the median
-counts, and its least and most are told.
+		Long: `Bench sends the same frame by every method, as fast as possible, and prints the rates at
+which frames arrived. For a veth it reads the counter of the peer, in any namespace, and
+otherwise the counter of the interface. The methods take turns in several rounds. The
+table has the median, the minimum and the maximum.
 
-What a veth's figures say depends on its peer, whose work is done on the sender's
-processor: a peer that drops early shows more of the sender. The method tap is
-measured on an interface of its own, which goes away with it.
+The figures of a veth depend on its peer, because the peer's work is done on the sender's
+processor. A peer that drops early shows more of the sender. The method tap is measured on
+an interface of its own, which the command removes.
 
-Privileges are kept to the end, since each method is opened in its turn.`,
+The command keeps its privileges, because each method is opened in its turn.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
+	flags.StringVar(&f.config.Interface, "dev", "", "the interface, `IF`")
 	flags.StringVar(&f.dst, "dst", "", "where to, `IP`")
-	flags.StringVar(&f.dstMAC, "dst-mac", "", "the next hop's `MAC` (default: ask for it)")
+	parsedFlag(flags, &f.config.NextHop, parseMAC, "dst-mac", "", "the next hop's `MAC` (default: ask for it)")
 	flags.StringSliceVar(&f.methods, "methods", nil, "only these, by `names` with commas between")
 	flags.IntVar(&f.size, "size", frame.MinSize, "size of frames, FCS included")
 	flags.IntVar(&f.queues, "queues", 1, "with more than 1, measure each method with one and with so many")
+	flags.BoolVar(&f.config.Float, "float", false, "let the kernel choose the threads' processors")
 	flags.DurationVar(&f.time, "time", 5*time.Second, "measure each for this `time` in all")
-	flags.IntVar(&f.rounds, "rounds", 5, "in so many turns")
+	flags.IntVar(&f.options.Rounds, "rounds", 5, "in so many turns")
 	flags.BoolVar(&f.json, "json", false, "print a JSON object for programs")
 	flags.StringVar(&f.plot, "plot", "", "draw bars into `FILE`, as SVG")
-	flags.BoolVar(&f.public, "public", false, "allow a public address")
+	flags.BoolVar(&f.config.Public, "public", false, "allow a public address")
 	return cmd
 }
 
-// check checks the flags and parses the addresses.
-func (f *genBenchFlags) check() (dst netip.Addr, next wire.MAC, err error) {
-	if f.dev == "" {
-		return dst, next, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
+// check returns the destination. It checks what only the command can know to be wrong.
+func (f *genBenchFlags) check() (dst netip.Addr, err error) {
+	if f.config.Interface == "" {
+		return dst, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
 	}
 	if dst, err = netip.ParseAddr(f.dst); err != nil {
-		return dst, next, &usageError{fmt.Sprintf("--dst %q is no address", f.dst), "write an address such as 10.0.0.2"}
+		return dst, &usageError{fmt.Sprintf("--dst %q is no address", f.dst), "write an address such as 10.0.0.2"}
 	}
 	switch {
 	case f.size < frame.MinSize || f.size > 9018:
-		return dst, next, &usageError{fmt.Sprintf("--size %d is no size of a frame", f.size), "give 64 to 9018"}
+		return dst, &usageError{fmt.Sprintf("--size %d is no size of a frame", f.size), "give 64 to 9018"}
 	case f.queues < 1 || f.queues > 32:
-		return dst, next, &usageError{fmt.Sprintf("--queues %d", f.queues), "give 1 to 32"}
-	case f.rounds < 1 || f.time <= 0:
-		return dst, next, &usageError{"--rounds and --time must be above zero", "leave them out"}
+		return dst, &usageError{fmt.Sprintf("--queues %d", f.queues), "give 1 to 32"}
+	case f.options.Rounds < 1 || f.time <= 0:
+		return dst, &usageError{"--rounds and --time must be above zero", "leave them out"}
 	}
-	if !f.public {
+	if !f.config.Public {
 		if err := guard.Check(f.dst, guard.ModestRate+1); err != nil {
-			return dst, next, &usageError{err.Error(), "use --public if it is yours to test"}
+			return dst, &usageError{err.Error(), "use --public if it is yours to test"}
 		}
 	}
-	if f.dstMAC != "" {
-		next, err = parseMAC("--dst-mac", f.dstMAC)
-	}
-	return dst, next, err
+	return dst, nil
 }
 
 // run executes the command. Without a readable peer, the interface's own counter is used.
 func (f *genBenchFlags) run(cmd *cobra.Command) error {
-	dst, next, err := f.check()
+	dst, err := f.check()
 	if err != nil {
 		return err
 	}
@@ -101,22 +103,24 @@ func (f *genBenchFlags) run(cmd *cobra.Command) error {
 	if f.queues > 1 {
 		queues = append(queues, f.queues)
 	}
-	all, err := bench.Methods(f.dev, s, next, f.methods, queues)
+	f.config.Streams = []gen.Stream{s}
+	all, err := bench.Methods(f.config, f.methods, queues)
 	if err != nil {
 		return &usageError{err.Error(), "see loam gen bench --help"}
 	}
-	o := bench.Options{Slice: f.time / time.Duration(f.rounds), Warm: 100 * time.Millisecond, Rounds: f.rounds}
+	o, dev := &f.options, f.config.Interface
+	o.Slice, o.Warm = f.time/time.Duration(o.Rounds), 100*time.Millisecond
 	counted := "the peer's own counter"
-	o.Peer, err = bench.Peer(f.dev)
+	o.Peer, err = bench.Peer(dev)
 	if errors.Is(err, bench.ErrNoPeer) {
-		o.Peer, counted = bench.Own(f.dev), "the counter of "+f.dev+" itself"
+		o.Peer, counted = bench.Own(dev), "the counter of "+dev+" itself"
 	} else if err != nil {
 		return &usageError{wrong: err.Error()}
 	}
 	if !f.json {
 		o.Progress = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 	}
-	rows, err := bench.Run(cmd.Context(), all, o)
+	rows, err := bench.Run(cmd.Context(), all, *o)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -145,7 +149,7 @@ func (f *genBenchFlags) show(cmd *cobra.Command, rows []bench.Row, counted strin
 			return err
 		}
 		defer file.Close()
-		title := fmt.Sprintf("frames of %d bytes on %s", f.size, f.dev)
+		title := fmt.Sprintf("frames of %d bytes on %s", f.size, f.config.Interface)
 		if err := bench.Plot(file, title, rows); err != nil {
 			return err
 		}
@@ -157,6 +161,6 @@ func (f *genBenchFlags) show(cmd *cobra.Command, rows []bench.Row, counted strin
 	if len(f.methods) > 0 && !slices.Contains(f.methods, base) {
 		base = f.methods[0]
 	}
-	fmt.Fprintf(out, "frames of %d bytes, by %s, in %d turns of %v\n\n", f.size, counted, f.rounds, f.time/time.Duration(f.rounds))
+	fmt.Fprintf(out, "frames of %d bytes, by %s, in %d turns of %v\n\n", f.size, counted, f.options.Rounds, f.options.Slice)
 	return bench.Table(out, rows, f.size, base)
 }

@@ -19,23 +19,26 @@ func newGenProbe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe [flags] CIDR|ADDRESS|FIRST-LAST...",
 		Short: "Ask millions of addresses whether they are there, and lose no answer",
-		Long: `Probe asks every address of the ranges, once and those that stay silent again, in
-an order that looks random and needs no table: by ICMP echo, by TCP SYN to ports, or
-by UDP. What answers has to prove that it is an answer: nobody who has not seen the
-question can make one up.
+		Long: `Probe sends a probe to every address of the ranges, and sends it again to addresses that do not
+answer: an ICMP echo request, a TCP SYN to ports, a UDP datagram, or an ARP request. The order
+looks random and needs no table. Answers are authenticated: a host that has not seen the probe
+cannot forge one.
 
   loam gen probe 10.0.0.0/16 --allow-private
   loam gen probe 10.0.0.0/16 --allow-private --tcp 22,80,443 --rate 10k -O csv -o open.csv
+  loam gen probe 192.168.1.0/24 --allow-private --arp
   loam gen probe --targets resolvers.txt --udp 53 --payload dns --resume run.state -o answers.json
 
 Without --rate it goes as fast as nothing is lost on this machine, to public
 addresses at 1000 a second; for more than that say --public. Networks that are
 private, reserved or for documentation are left out unless they are allowed.
 
-With --resume FILE a run that is interrupted, by Ctrl-C or by the power, goes on
-when it is started again in the same way.
+With --resume FILE, the same command continues a run that was interrupted, for example by
+Ctrl-C or a power failure.
 
-The targets have to lie behind one router. Answers arrive through memory that is
+The targets must be behind one router, or all on the link of one interface. On a link, probe
+first resolves the Ethernet addresses of all targets, and then probes the targets that have one.
+--arp only resolves. Answers arrive through memory that is
 shared with the kernel (--method tc, xdp or ring). With tc and xdp the kernel does not
 see the answers while the run lasts: echo replies with the identifier of the run, TCP or
 UDP to the source ports, and errors about either. A port that is open is not left half
@@ -77,7 +80,7 @@ func (f *probeFlags) run(cmd *cobra.Command, args []string) error {
 	if errors.As(err, &refusal) {
 		return &usageError{refusal.Wrong, refusal.Do}
 	}
-	if !f.quiet && sum.Asked > 0 {
+	if !f.quiet && sum.Asked+sum.Absent > 0 {
 		fmt.Fprint(errs, sum.Text())
 	}
 	err = errors.Join(err, writeMetadata(metadata, sum))
@@ -96,7 +99,7 @@ func (f *probeFlags) interrupted(ctx context.Context, errs io.Writer, sum probe.
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		how, status = "the time is over", nil
 	}
-	if f.resume != "" {
+	if f.session.StateFile != "" {
 		fmt.Fprintf(errs, "loam: %s; the same command goes on\n", how)
 	} else {
 		fmt.Fprintf(errs, "loam: %s; with --resume FILE a run can go on\n", how)

@@ -17,89 +17,123 @@ import (
 	"loam/gen/probe/target"
 )
 
-// probeFlags are the flags of loam gen probe as given by the user.
+// probeFlags are the flags of loam gen probe.
 type probeFlags struct {
-	icmp                      bool
-	tcp, udp, payload         string
-	targets, blocklist        string
-	exclude                   []string
-	private, reserved, public bool
-	rate                      string
-	retries                   int
-	retryAfter, wait          time.Duration
-	dev, method               string
-	src, srcPorts, dstMAC     string
-	ttl                       uint8
-	seed, shard, shards, most uint64
-	time                      time.Duration
-	output, file, fields      string
-	resume, metadata          string
-	all, quiet, keep          bool
+	session           session.Options
+	icmp, arp         bool
+	tcp, udp, payload string
+	targets           string // file
+	exclude           []string
+	blocklist         string // file
+	rate              string
+	time              time.Duration
+	fields            string
+	metadata          string // file
+	quiet             bool
 }
 
 func (f *probeFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	o, c := &f.session, &f.session.Probe
 	flags.BoolVar(&f.icmp, "icmp", false, "ask by ICMP echo, or ICMPv6 (the default)")
 	flags.StringVar(&f.tcp, "tcp", "", "ask by a SYN to each of these `PORTS`: 80,443,8000-8100")
 	flags.StringVar(&f.udp, "udp", "", "ask by a datagram to each of these `PORTS`")
+	flags.BoolVar(&f.arp, "arp", false, "ask neighbours for their Ethernet addresses, by ARP or Neighbor Discovery")
 	flags.StringVar(&f.payload, "payload", "", "with --udp, what is in it: dns, ntp, text:STRING, hex:DIGITS or file:PATH (default: by the port)")
 	flags.StringVar(&f.targets, "targets", "", "ask the ranges in this `FILE` too, one a line")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out this `RANGE` (repeat for more)")
 	flags.StringVarP(&f.blocklist, "blocklist", "b", "", "leave out the ranges in this `FILE`, one a line")
-	flags.BoolVar(&f.private, "allow-private", false, "ask private networks (RFC 1918 and their like)")
-	flags.BoolVar(&f.reserved, "allow-reserved", false, "ask all that IANA has set apart, private networks included")
-	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
+	flags.BoolVar(&o.AllowPrivate, "allow-private", false, "ask private networks (RFC 1918 and their like)")
+	flags.BoolVar(&o.AllowReserved, "allow-reserved", false, "ask all that IANA has set apart, private networks included")
+	flags.BoolVar(&o.Public, "public", false, "allow public addresses at any rate")
 	flags.StringVarP(&f.rate, "rate", "r", "", "probes a second at the most: 1000, 10k, 1M or max (default: max; to public addresses 1000)")
-	flags.IntVar(&f.retries, "retries", 2, "how often the silent are asked again")
-	flags.DurationVar(&f.retryAfter, "retry-after", probe.DefaultRetryAfter, "how long they have before that")
-	flags.DurationVar(&f.wait, "wait", probe.DefaultWait, "how long to wait for late answers at the end")
-	flags.StringVar(&f.dev, "dev", "", "by this interface, `IF` (default: that of the route)")
-	flags.StringVar(&f.method, "method", "", "tc, xdp, ring or packet (default: xdp where the device does not copy, else tc, else ring)")
-	flags.StringVar(&f.src, "src", "", "from this `ADDRESS` (default: the interface's)")
-	flags.StringVar(&f.srcPorts, "src-ports", "", "source ports of --tcp and --udp, `FIRST-LAST`, that nobody else uses (default 61000-65535)")
-	flags.StringVar(&f.dstMAC, "dst-mac", "", "the router's `MAC` (default: ask for it)")
-	flags.Uint8Var(&f.ttl, "ttl", probe.DefaultHopLimit, "time to live, or hop limit")
-	flags.Uint64Var(&f.seed, "seed", 0, "of the order: the same seed, the same order (default: another each time)")
-	flags.Uint64Var(&f.shards, "shards", 1, "how many runs share the targets, with the same --seed")
-	flags.Uint64Var(&f.shard, "shard", 0, "which of them this is, from 0")
-	flags.Uint64VarP(&f.most, "max-targets", "n", 0, "ask only so many, the first in the order: a sample (default: all)")
+	flags.IntVar(&c.Retries, "retries", 2, "how often the silent are asked again")
+	flags.DurationVar(&c.RetryAfter, "retry-after", probe.DefaultRetryAfter, "how long they have before that")
+	flags.DurationVar(&c.Wait, "wait", probe.DefaultWait, "how long to wait for late answers at the end")
+	flags.StringVar(&o.Interface, "dev", "", "by this interface, `IF` (default: that of the route)")
+	flags.StringVar(&o.Method, "method", "", "tc, xdp, ring or packet (default: xdp where the device does not copy, else tc, else ring)")
+	parsedFlag(flags, &c.Path, f.parseSources, "src", "", "from these `ADDRESSES`, up to 16: A,B,... or FIRST-LAST (default: the interface's)")
+	parsedFlag(flags, &c.LocalPorts, parseLocalPorts, "src-ports", "", "source ports of --tcp and --udp, `FIRST-LAST`, that nobody else uses (default 61000-65535)")
+	parsedFlag(flags, &c.NextHopMAC, parseMAC, "dst-mac", "", "the router's `MAC` (default: ask for it)")
+	flags.Uint8Var(&c.HopLimit, "ttl", probe.DefaultHopLimit, "time to live, or hop limit")
+	flags.Uint64Var(&c.Seed, "seed", 0, "of the order: the same seed, the same order (default: another each time)")
+	flags.Uint64Var(&c.Shards, "shards", 1, "how many runs share the targets, with the same --seed")
+	flags.Uint64Var(&c.Shard, "shard", 0, "which of them this is, from 0")
+	flags.Uint64VarP(&c.Most, "max-targets", "n", 0, "ask only so many, the first in the order: a sample (default: all)")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time`, as with Ctrl-C (default: when all have been asked)")
-	flags.StringVarP(&f.output, "output", "O", "json", "form of the results: json or csv")
-	flags.StringVarP(&f.file, "output-file", "o", "", "write the results to this `FILE`")
-	flags.StringVarP(&f.fields, "fields", "f", "", "what is told of each: answer,code,ttl,rtt_ms,from,time")
-	flags.BoolVar(&f.all, "all", false, "results for closed ports and errors too")
-	flags.StringVar(&f.resume, "resume", "", "keep in this `FILE` how far the run is, and go on from there if it was interrupted")
+	flags.VarP(&value[probe.Format]{&o.Format, parseFormat, "json"}, "output", "O", "form of the results: json or csv")
+	flags.StringVarP(&o.OutputFile, "output-file", "o", "", "write the results to this `FILE`")
+	flags.StringVarP(&f.fields, "fields", "f", "", "what is told of each: answer,code,ttl,rtt_ms,from,time,mac")
+	parsedFlag(flags, &o.Filter, probe.ParseFilter, "filter", "", "results only where all `CONDITIONS` hold, such as \"answer=syn-ack,reset ttl>64 rtt_ms<10\"; with one on the answer, as with --all")
+	flags.BoolVar(&c.All, "all", false, "results for closed ports and errors too")
+	flags.StringVar(&o.StateFile, "resume", "", "keep in this `FILE` how far the run is, and go on from there if it was interrupted")
 	flags.StringVar(&f.metadata, "metadata", "", "write a summary as JSON to this `FILE`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, no summary")
-	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
+	flags.BoolVar(&o.KeepPrivileges, "keep-privileges", false, "stay root after set-up")
 }
 
-// options checks the flags and converts them to session.Options.
+// options returns the options of the run. It checks what only the command can know to be wrong.
 func (f *probeFlags) options(args []string) (o session.Options, err error) {
-	o = session.Options{
-		AllowPrivate: f.private, AllowReserved: f.reserved, Public: f.public, Interface: f.dev, Method: f.method,
-		OutputFile: f.file, StateFile: f.resume, KeepPrivileges: f.keep,
-	}
-	c := &o.Probe
-	c.Seed, c.Shard, c.Shards, c.Most = f.seed, f.shard, f.shards, f.most
-	c.Retries, c.RetryAfter, c.Wait, c.All, c.HopLimit = f.retries, f.retryAfter, f.wait, f.all, f.ttl
+	o = f.session
 	for _, step := range []func(*session.Options) error{
-		func(o *session.Options) error { return f.whom(o, args) }, f.kind, f.speed, f.from, f.results,
+		func(o *session.Options) error { return f.whom(o, args) }, f.kind, f.speed, f.results,
 	} {
 		if err := step(&o); err != nil {
 			return o, err
 		}
 	}
-	switch {
-	case f.retries < 0 || f.retryAfter < 0 || f.wait < 0 || f.time < 0:
+	switch c := &o.Probe; {
+	case c.Retries < 0 || c.RetryAfter < 0 || c.Wait < 0 || f.time < 0:
 		return o, &usageError{"--retries, --retry-after, --wait and --time count from 0", "leave them out"}
-	case f.shards < 1 || f.shard >= f.shards:
-		return o, &usageError{fmt.Sprintf("there is no shard %d of %d", f.shard, f.shards), "they count from 0: --shards 2 --shard 0 and --shard 1"}
-	case f.shards > 1 && f.seed == 0:
+	case c.Shards < 1 || c.Shard >= c.Shards:
+		return o, &usageError{fmt.Sprintf("there is no shard %d of %d", c.Shard, c.Shards), "they count from 0: --shards 2 --shard 0 and --shard 1"}
+	case c.Shards > 1 && c.Seed == 0:
 		return o, &usageError{"shards divide the targets by their order", "give all of them the same --seed"}
 	}
 	return o, nil
+}
+
+// parseSources returns the path with the source addresses in s: addresses or ranges, separated by commas.
+func (f *probeFlags) parseSources(s string) (p probe.Path, err error) {
+	p = f.session.Probe.Path
+	var all []netip.Addr
+	for one := range strings.SplitSeq(s, ",") {
+		r, err := target.ParseRange(one)
+		if err != nil {
+			return p, &usageError{one + " is no address", "write addresses such as 192.0.2.1,192.0.2.2 or 192.0.2.1-192.0.2.9"}
+		}
+		for a := r.First; len(all) <= session.MaxSources; a = a.Next() {
+			if all = append(all, a); a == r.Last {
+				break
+			}
+		}
+	}
+	if len(all) > session.MaxSources {
+		return p, &usageError{s + " are too many addresses", fmt.Sprintf("give up to %d", session.MaxSources)}
+	}
+	p.Source, p.More = all[0], all[1:]
+	return p, nil
+}
+
+// parseLocalPorts parses a range of source ports.
+func parseLocalPorts(s string) (probe.Ports, error) {
+	ports, err := parsePorts(s)
+	if err != nil || strings.Contains(s, ",") || ports[0] == 0 {
+		return probe.Ports{}, &usageError{s + " is no range of ports", "write FIRST-LAST such as 61000-65535"}
+	}
+	return probe.Ports{First: ports[0], Last: ports[len(ports)-1]}, nil
+}
+
+// parseFormat parses the format of the results.
+func parseFormat(s string) (probe.Format, error) {
+	switch s {
+	case "json":
+		return probe.JSONLines, nil
+	case "csv":
+		return probe.CSV, nil
+	}
+	return 0, &usageError{s + " is no output", "use --output json or --output csv"}
 }
 
 // whom reads the targets and the exclusions.
@@ -155,9 +189,13 @@ func (f *probeFlags) kind(o *session.Options) (err error) {
 	if f.icmp {
 		given++
 	}
+	if f.arp {
+		c.Kind = probe.Neighbour
+		given++
+	}
 	switch {
 	case given > 1:
-		return &usageError{"one run asks in one way", "choose --icmp, --tcp or --udp"}
+		return &usageError{"one run asks in one way", "choose --icmp, --tcp, --udp or --arp"}
 	case f.payload != "" && c.Kind != probe.UDP:
 		return &usageError{"--payload is of --udp", "leave it out"}
 	case f.payload != "":
@@ -195,7 +233,7 @@ func (f *probeFlags) speed(o *session.Options) error {
 	if text == "" {
 		text = "max"
 		for _, r := range o.Targets {
-			if !f.public && guard.PublicPattern(r.String()) {
+			if !o.Public && guard.PublicPattern(r.String()) {
 				text = strconv.Itoa(guard.ModestRate)
 			}
 		}
@@ -211,39 +249,8 @@ func (f *probeFlags) speed(o *session.Options) error {
 	return nil
 }
 
-// from sets the source of the probes and their path.
-func (f *probeFlags) from(o *session.Options) (err error) {
-	c := &o.Probe
-	if f.src != "" {
-		if c.Source, err = netip.ParseAddr(f.src); err != nil {
-			return &usageError{"--src " + f.src + " is no address", "write an address such as 192.0.2.1"}
-		}
-	}
-	if f.dstMAC != "" {
-		if c.NextHopMAC, err = parseMAC("--dst-mac", f.dstMAC); err != nil {
-			return err
-		}
-	}
-	if f.srcPorts != "" {
-		ports, err := parsePorts(f.srcPorts)
-		if err != nil || strings.Contains(f.srcPorts, ",") || ports[0] == 0 {
-			return &usageError{"--src-ports " + f.srcPorts + " is no range of ports", "write FIRST-LAST such as 61000-65535"}
-		}
-		c.LocalPorts = probe.Ports{First: ports[0], Last: ports[len(ports)-1]}
-	}
-	return nil
-}
-
-// results sets the format and the fields of the results.
+// results sets the fields of the results.
 func (f *probeFlags) results(o *session.Options) (err error) {
-	switch f.output {
-	case "json":
-		o.Format = probe.JSONLines
-	case "csv":
-		o.Format = probe.CSV
-	default:
-		return &usageError{fmt.Sprintf("there is no output %q", f.output), "use --output json or --output csv"}
-	}
 	o.Fields = probe.DefaultFields(o.Probe.Kind)
 	if f.fields != "" {
 		if o.Fields, err = probe.ParseFields(f.fields, o.Probe.Kind); err != nil {

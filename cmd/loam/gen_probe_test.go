@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -20,7 +21,7 @@ func probeOptions(t *testing.T, line ...string) (session.Options, error) {
 	cmd.ResetFlags()
 	f.register(cmd)
 	if err := cmd.ParseFlags(line); err != nil {
-		t.Fatal(err)
+		return session.Options{}, wrongFlag(cmd, err)
 	}
 	return f.options(cmd.Flags().Args())
 }
@@ -32,7 +33,7 @@ func TestProbeFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, err := probeOptions(t, "192.0.2.0/24", "--tcp", "80,443,8000-8002", "--targets", list, "--exclude", "192.0.2.9", "-b", list,
-		"--rate", "10k", "--shards", "4", "--shard", "3", "--seed", "7", "--src", "192.0.2.1", "--src-ports", "50000-50009",
+		"--rate", "10k", "--shards", "4", "--shard", "3", "--seed", "7", "--src", "192.0.2.1,192.0.2.5-192.0.2.6", "--filter", "ttl>3", "--src-ports", "50000-50009",
 		"--dst-mac", "02:00:00:00:00:01", "-O", "csv", "-o", "out", "--resume", "state", "--ttl", "9", "--retries", "5", "--all", "-n", "1000")
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +43,7 @@ func TestProbeFlags(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if c.Kind != probe.SYN || !reflect.DeepEqual(c.Ports, []uint16{80, 443, 8000, 8001, 8002}) || c.Rate != 10_000 || c.Shard != 3 || c.Shards != 4 ||
-		c.Seed != 7 || c.Source.String() != "192.0.2.1" || c.LocalPorts != (probe.Ports{First: 50000, Last: 50009}) ||
+		c.Seed != 7 || fmt.Sprint(c.Sources()) != "[192.0.2.1 192.0.2.5 192.0.2.6]" || c.LocalPorts != (probe.Ports{First: 50000, Last: 50009}) ||
 		c.NextHopMAC.String() != "02:00:00:00:00:01" || c.HopLimit != 9 || c.Most != 1000 || c.Retries != 5 || !c.All {
 		t.Errorf("%+v", c)
 	}
@@ -109,6 +110,9 @@ func TestProbeMistakes(t *testing.T) {
 		"10.0.0.1 --shards 2 --shard 2":    "no shard",
 		"10.0.0.1 --shards 2":              "the same --seed",
 		"10.0.0.1 --retries -1":            "count from 0",
+		"10.0.0.1 --arp --icmp":            "one run asks in one way",
+		"10.0.0.1 --src 10.0.0.0/24":       "too many addresses; give up to 16",
+		"10.0.0.1 --filter ttl":            "compares nothing; allowed: ",
 	} {
 		_, err := probeOptions(t, strings.Fields(line)...)
 		var usage *usageError

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"loam/gen"
 	"loam/gen/frame"
@@ -18,13 +19,15 @@ import (
 	"loam/gen/show"
 )
 
-// replayFlags are the flags of loam gen replay as given by the user.
+// replayFlags are the flags of loam gen replay.
 type replayFlags struct {
 	viewFlags
-	dev, method, rate, timing string
-	speed                     float64
-	loops                     int
-	qdisc, public, keep       bool
+	flags        *pflag.FlagSet
+	config       replay.Config
+	sender       method.Config
+	method       string
+	timing       string
+	public, keep bool
 }
 
 func newGenReplay() *cobra.Command {
@@ -33,16 +36,20 @@ func newGenReplay() *cobra.Command {
 		Use:   "replay FILE.pcapng --dev IF",
 		Short: "Send what was captured",
 		Long: `Replay sends the frames of a pcap or pcapng file, which may be compressed by gzip,
-as they are: with the gaps that they had, or at a rate. The file - is standard input,
-which is read to its end first, as other pipes are.
+unchanged: with their original gaps, or at a rate. The file - is standard input. A pipe is read
+to its end first.
 
   loam gen replay all.pcapng --dev eth0
   loam gen replay all.pcapng --dev eth0 --rate 100kpps --loops 10
   loam gen replay all.pcapng --dev eth0 --speed 2
+  loam gen replay one.pcapng --dev eth0 --rate 50kpps --time 1m --map 192.168.1.7=10.0.0.0/16 --map-port 40000=1024-65535
 
-Frames that were captured in part are sent as far as they are there, and of a file
-that ends within a frame all before that; both is told. Frames that are longer than
-the interface takes are refused and counted.`,
+With --map and --map-port a connection of the capture becomes many: each loop has its own
+addresses and ports, in both directions, and the checksums fit.
+
+Frames that were captured in part are sent as captured. If a file ends within a frame, all frames
+before it are sent. The command reports both. Frames that are too long for the interface are
+refused and counted.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{fmt.Sprintf("one file is wanted, and %d are given", len(args)), "say loam gen replay FILE.pcapng --dev IF"}
@@ -53,22 +60,32 @@ the interface takes are refused and counted.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
+	f.flags = flags
+	c, rewrite := &f.config, &f.config.Rewrite
+	flags.StringVar(&f.sender.Interface, "dev", "", "the interface, `IF`")
 	flags.StringVar(&f.method, "method", "ring", "how to send: ring, packet, xdp, tc, pcap or tap")
 	flags.StringVar(&f.timing, "timing", "", "original: with the gaps that the frames had (what is done without --rate)")
-	flags.StringVar(&f.rate, "rate", "", "how fast instead, `RATE`: 1Mpps, 2Gbps, 10GbpsL1 or max")
-	flags.Float64Var(&f.speed, "speed", 1, "with the original timing: gaps so many times shorter")
-	flags.IntVar(&f.loops, "loops", 1, "send the file so many times")
-	flags.BoolVar(&f.qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
+	parsedFlag(flags, &c.Rate, pace.ParseRate, "rate", "", "how fast instead, `RATE`: 1Mpps, 2Gbps, 10GbpsL1 or max")
+	flags.Float64Var(&c.Speed, "speed", 1, "with the original timing: gaps so many times shorter")
+	flags.IntVar(&c.Loops, "loops", 1, "send the file so many times; 0: until --time or Ctrl-C")
+	flags.DurationVar(&c.Time, "time", 0, "end after this `time`; without --loops, the file is sent again until then")
+	listFlag(flags, &rewrite.Addresses, replay.ParseAddressMap, "map", "move addresses, `FROM=TO`, addresses or prefixes; if TO is larger, each loop has the next part of it (repeat for more)")
+	listFlag(flags, &rewrite.Ports, replay.ParsePortMap, "map-port", "move ports of UDP and TCP, `FROM=TO`, ports or FIRST-LAST, likewise (repeat for more)")
+	parsedFlag(flags, &rewrite.Dst, parseMAC, "dst-mac", "", "send all frames to this `MAC`")
+	parsedFlag(flags, &rewrite.Src, parseMAC, "src-mac", "", "and from this `MAC`")
+	flags.BoolVar(&f.sender.Qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
 	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)
+	f.viewFlags.registerControl(cmd)
 	return cmd
 }
 
-// config checks the flags and converts them to a replay.Config and a method.
-func (f *replayFlags) config() (c replay.Config, m method.Method, err error) {
-	if f.dev == "" {
+// options returns the configuration of the replay and its method. It checks what only the command can know to be
+// wrong.
+func (f *replayFlags) options() (c replay.Config, m method.Method, err error) {
+	dev := f.sender.Interface
+	if dev == "" {
 		return c, m, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
 	}
 	if m, err = method.ByName(f.method); err != nil {
@@ -77,25 +94,30 @@ func (f *replayFlags) config() (c replay.Config, m method.Method, err error) {
 	if m.Layer != method.Frame {
 		return c, m, &usageError{fmt.Sprintf("the method %s does not send whole frames", f.method), "use ring, packet, xdp, tc, pcap or tap"}
 	}
+	c = f.config
+	byRate := f.flags.Changed("rate")
 	switch {
-	case f.qdisc && !m.HasQdisc():
+	case f.sender.Qdisc && !m.HasQdisc():
 		return c, m, &usageError{fmt.Sprintf("--qdisc has no effect with the method %s", f.method), "use packet or ring, or leave it out"}
 	case f.timing != "" && f.timing != "original":
 		return c, m, &usageError{fmt.Sprintf("there is no timing %q", f.timing), "use --timing original, or --rate"}
-	case f.timing != "" && f.rate != "":
+	case f.timing != "" && byRate:
 		return c, m, &usageError{"--timing and --rate exclude one another", "leave one of them out"}
-	case !(f.speed > 0 && f.speed <= 1e6):
-		return c, m, &usageError{fmt.Sprintf("--speed %v", f.speed), "give a number above 0, to 1000000"}
-	case f.loops < 1:
-		return c, m, &usageError{fmt.Sprintf("--loops %d sends nothing", f.loops), "use 1 or more"}
+	case !(c.Speed > 0 && c.Speed <= 1e6):
+		return c, m, &usageError{fmt.Sprintf("--speed %v", c.Speed), "give a number above 0, to 1000000"}
+	case c.Loops < 0:
+		return c, m, &usageError{fmt.Sprintf("--loops %d is no number of times", c.Loops), "use 1 or more, or 0 to send until --time or Ctrl-C"}
 	}
-	c = replay.Config{Speed: f.speed, Loops: f.loops}
-	if f.rate != "" {
+	if err := endsAfter(f.flags, c.Time, "send until the end of the file"); err != nil {
+		return c, m, err
+	}
+	if c.Time > 0 && !f.flags.Changed("loops") {
+		c.Loops = 0
+	}
+	c.Interface, c.Control = dev, f.control
+	if byRate {
 		c.Speed = 0
-		if c.Rate, err = pace.ParseRate(f.rate); err != nil {
-			return c, m, &usageError{"--rate " + err.Error(), "see loam gen replay --help"}
-		}
-		if c.Rate, err = gen.OnLine(c.Rate, f.dev); err != nil {
+		if c.Rate, err = gen.OnLine(c.Rate, dev); err != nil {
 			return c, m, &usageError{wrong: err.Error()}
 		}
 	}
@@ -104,7 +126,7 @@ func (f *replayFlags) config() (c replay.Config, m method.Method, err error) {
 
 // run executes the command on the capture file name; "-" is the standard input.
 func (f *replayFlags) run(cmd *cobra.Command, name string) error {
-	c, m, err := f.config()
+	c, m, err := f.options()
 	if err != nil {
 		return err
 	}
@@ -186,7 +208,7 @@ func (f *replayFlags) remark(w io.Writer, name string, c *replay.Config, v *repl
 func (f *replayFlags) look(c *replay.Config, name string) (v replay.Survey, err error) {
 	s, err := c.Open()
 	if err == nil {
-		v, err = replay.Look(s)
+		v, err = replay.Look(s, &c.Rewrite)
 	}
 	if err != nil {
 		return v, &usageError{name + ": " + err.Error(), "give a pcap or pcapng file of Ethernet frames"}
@@ -198,17 +220,20 @@ func (f *replayFlags) look(c *replay.Config, name string) (v replay.Survey, err 
 	if c.Speed == 0 {
 		pps = c.Rate.FramesPerSecond(c.MeanSize)
 	}
-	if v.Public.IsValid() && !f.public {
-		return v, genError(guard.Check(v.Public.String(), pps), false)
+	if v.Public == "" || f.public {
+		return v, nil
 	}
-	return v, nil
+	c.Limit = func(pps float64) error { return guard.Check(v.Public, pps) }
+	return v, genError(c.Limit(pps), false)
 }
 
 // send opens the sender, drops privileges unless --keep-privileges is given, and replays the capture.
 func (f *replayFlags) send(ctx context.Context, c replay.Config, m method.Method, survey replay.Survey, v show.View) (show.Result, error) {
 	none := show.NewResult(nil, nil)
 	var err error
-	if c.Sender, err = m.Open(method.Config{Interface: f.dev, Size: max(survey.Longest, frame.MinSize), Qdisc: f.qdisc}); err != nil {
+	sender := f.sender
+	sender.Size = max(survey.Longest, frame.MinSize)
+	if c.Sender, err = m.Open(sender); err != nil {
 		return none, genError(err, false)
 	}
 	defer c.Sender.Close()
@@ -220,7 +245,7 @@ func (f *replayFlags) send(ctx context.Context, c replay.Config, m method.Method
 	c.Interval = time.Second
 	c.Observe = func(s gen.Sample) { v.Update(show.State{Sent: &s}) }
 	report, err := replay.Run(ctx, c)
-	report.Method, report.Interface = m.Name, f.dev
+	report.Method, report.Interface = m.Name, sender.Interface
 	if err == nil {
 		err = refused(report.Counters)
 	}

@@ -30,7 +30,7 @@ func TestReplayRemarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := replay.Look(s)
+	v, err := replay.Look(s, &replay.Rewrite{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,16 +14,11 @@ import (
 	"loam/wire"
 )
 
-// rfcFlags are the flags of loam gen rfc2544 as given by the user.
+// rfcFlags are the flags of loam gen rfc2544.
 type rfcFlags struct {
-	tx, rx, method, rxMethod string
-	dst, dstMAC, template    string
-	sizes                    []int
-	tests                    []string
-	trial, settle            time.Duration
-	top, resolution          float64
-	repeats                  int
-	json, public             bool
+	options       rfc2544.Options
+	dst, template string
+	json          bool
 }
 
 func newGenRFC2544() *cobra.Command {
@@ -32,59 +26,56 @@ func newGenRFC2544() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rfc2544 --tx IF --rx IF",
 		Short: "Test a device between two interfaces: throughput, latency, loss, back-to-back",
-		Long: `Rfc2544 runs the tests of RFC 2544 against a device that stands between two
-interfaces of this machine: a bridge, a router, a cable. For each size of frames it
+		Long: `Rfc2544 runs the tests of RFC 2544 against a device that connects two interfaces of
+this machine: a bridge, a router, a cable. For each size of frames it
 searches for the highest rate without loss (section 26.1), measures the latency at
 that rate (26.2), the loss at parts of the highest rate (26.3), and the longest
 burst without loss (26.4, RFC 9004).
 
 Frames are UDP from 198.18.0.1 to 198.19.0.1, the addresses of RFC 2544, and go to
-the Ethernet address of --rx, as through a bridge. Through a router say --dst: the
-next hop is asked for, or given by --dst-mac.
+the Ethernet address of --rx, as through a bridge. For a router, give --dst: the next
+hop is resolved, or given by --dst-mac.
 
 The RFC asks for trials of 60 seconds and 20 repetitions: --trial 60s --repeats 20.
-The report says what was done. Where our own sender or receiver was too slow, the
-report says that too. Privileges are kept to the end, since each trial opens its
-sockets anew.`,
+The report contains these parameters, and every trial in which this machine's own sender
+or receiver was too slow. The command keeps its privileges, because each trial opens its
+sockets again.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.tx, "tx", "", "send by this interface, `IF`")
-	flags.StringVar(&f.rx, "rx", "", "receive by this one, `IF`")
-	flags.StringVar(&f.method, "method", "ring", "how to send")
-	flags.StringVar(&f.rxMethod, "rx-method", "ring", "how to receive: ring, packet, xdp or tc")
+	flags.StringVar(&f.options.TX, "tx", "", "send by this interface, `IF`")
+	flags.StringVar(&f.options.RX, "rx", "", "receive by this one, `IF`")
+	flags.StringVar(&f.options.Method, "method", "ring", "how to send")
+	flags.StringVar(&f.options.ReceiveMethod, "rx-method", "ring", "how to receive: ring, packet, xdp or tc")
 	flags.StringVar(&f.dst, "dst", "", "where to, `IP`, through a router")
-	flags.StringVar(&f.dstMAC, "dst-mac", "", "the next hop's `MAC`")
+	parsedFlag(flags, &f.options.NextHop, parseMAC, "dst-mac", "", "the next hop's `MAC`")
 	flags.StringVar(&f.template, "template", "", "what frames are made of, `LAYERS` or @FILE, as for loam gen")
-	flags.IntSliceVar(&f.sizes, "sizes", rfc2544.Sizes, "sizes of frames, FCS included")
-	flags.StringSliceVar(&f.tests, "tests", rfc2544.Tests, "which tests")
-	flags.DurationVar(&f.trial, "trial", rfc2544.DefaultTrial, "how long a trial is")
-	flags.DurationVar(&f.settle, "settle", rfc2544.DefaultSettle, "how long the device has to empty itself after a trial")
-	flags.Float64Var(&f.top, "top", 0, "the highest rate to try, in frames a second (default: what this machine sends)")
-	flags.Float64Var(&f.resolution, "resolution", rfc2544.DefaultResolution, "how near to find the throughput, as a part of the highest rate")
-	flags.IntVar(&f.repeats, "repeats", rfc2544.DefaultRepeats, "how often to measure latency and bursts")
+	flags.IntSliceVar(&f.options.Sizes, "sizes", rfc2544.Sizes, "sizes of frames, FCS included")
+	flags.StringSliceVar(&f.options.Tests, "tests", rfc2544.Tests, "which tests")
+	flags.DurationVar(&f.options.Trial, "trial", rfc2544.DefaultTrial, "how long a trial is")
+	flags.DurationVar(&f.options.Settle, "settle", rfc2544.DefaultSettle, "time for the device to empty its queues after a trial")
+	flags.Float64Var(&f.options.Top, "top", 0, "the highest rate to try, in frames a second (default: what this machine sends)")
+	flags.Float64Var(&f.options.Resolution, "resolution", rfc2544.DefaultResolution, "how near to find the throughput, as a part of the highest rate")
+	flags.IntVar(&f.options.Repeats, "repeats", rfc2544.DefaultRepeats, "how often to measure latency and bursts")
 	flags.BoolVar(&f.json, "json", false, "print a JSON object for programs")
-	flags.BoolVar(&f.public, "public", false, "allow public addresses")
+	flags.BoolVar(&f.options.Public, "public", false, "allow public addresses")
 	return cmd
 }
 
-// options checks the flags and converts them to rfc2544.Options.
-func (f *rfcFlags) options() (o rfc2544.Options, err error) {
+// check returns the options. It checks what only the command can know to be wrong.
+func (f *rfcFlags) check() (o rfc2544.Options, err error) {
+	o = f.options
 	switch {
-	case f.tx == "" || f.rx == "":
+	case o.TX == "" || o.RX == "":
 		return o, &usageError{"two interfaces are wanted", "say --tx IF --rx IF, with the device in between"}
-	case f.trial <= 0 || f.settle < 0 || f.repeats < 1:
+	case o.Trial <= 0 || o.Settle < 0 || o.Repeats < 1:
 		return o, &usageError{"--trial and --repeats must be above zero", "leave them out"}
-	case f.top < 0 || !(f.resolution > 0 && f.resolution < 1):
+	case o.Top < 0 || !(o.Resolution > 0 && o.Resolution < 1):
 		return o, &usageError{"--top is below zero, or --resolution not between 0 and 1", "leave them out"}
 	}
-	o = rfc2544.Options{
-		TX: f.tx, RX: f.rx, Method: f.method, ReceiveMethod: f.rxMethod, Sizes: f.sizes, Tests: f.tests, Public: f.public,
-		Trial: f.trial, Settle: f.settle, Top: f.top, Resolution: f.resolution, Repeats: f.repeats,
-	}
-	for _, s := range f.sizes {
+	for _, s := range o.Sizes {
 		if s < frame.MinSize || s > 9018 {
 			return o, &usageError{fmt.Sprintf("--sizes %d is no size of a frame", s), "give sizes from 64 to 9018"}
 		}
@@ -92,19 +83,16 @@ func (f *rfcFlags) options() (o rfc2544.Options, err error) {
 	if o.Template, err = f.layers(); err != nil {
 		return o, err
 	}
-	switch {
-	case f.dstMAC != "":
-		o.NextHop, err = parseMAC("--dst-mac", f.dstMAC)
-	case f.dst == "" && f.template == "":
-		i, e := net.InterfaceByName(f.rx)
-		if e != nil {
-			return o, &usageError{wrong: fmt.Sprintf("there is no interface %q: ip link lists those that there are", f.rx)}
+	if o.NextHop.IsZero() && f.dst == "" && f.template == "" {
+		i, err := net.InterfaceByName(o.RX)
+		if err != nil {
+			return o, &usageError{wrong: fmt.Sprintf("there is no interface %q: ip link lists those that there are", o.RX)}
 		}
 		if len(i.HardwareAddr) == len(o.NextHop) {
 			o.NextHop = wire.MAC(i.HardwareAddr)
 		}
 	}
-	return o, err
+	return o, nil
 }
 
 // layers returns the template of the test frames. The default addresses are in the range reserved for
@@ -125,7 +113,7 @@ func (f *rfcFlags) layers() (*frame.Template, error) {
 
 // run executes the command. An error during the tests still prints the results so far.
 func (f *rfcFlags) run(cmd *cobra.Command) error {
-	o, err := f.options()
+	o, err := f.check()
 	if err != nil {
 		return err
 	}

@@ -21,12 +21,12 @@ func newGenRun() *cobra.Command {
 		Use:   "run FILE.yaml",
 		Short: "Send the streams that a file describes",
 		Long: `Run sends several streams at once, each with its own template, sizes, rate and
-count, as a file in YAML says:
+count. A YAML file describes them:
 
   interface: eth0
   method: ring
   queues: 1
-  rx: eth1              # receive there too, and tell what was lost
+  rx: eth1              # receive there, too, and report losses
   streams:
     - name: voice
       template: eth; ip dst=10.0.0.2; udp dport=5060
@@ -45,9 +45,9 @@ count, as a file in YAML says:
     - time: 10s
       scale: 50%        # of the streams' rates
 
-What stands in a template, a size and a rate is as for "loam gen". Further words:
-spacing of a stream, batch, next-hop, qdisc, plain, leave-checksum, patience, public, seed, and bare of a stream. What is not known is
-refused, with its line.`,
+Templates, sizes and rates are written as for "loam gen". Further fields:
+spacing of a stream, batch, float, next-hop, qdisc, plain, leave-checksum, patience,
+public, seed, and bare of a stream. An unknown field is an error with its line.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{fmt.Sprintf("one file is wanted, and %d are given", len(args)), "say loam gen run FILE.yaml"}
@@ -59,6 +59,7 @@ refused, with its line.`,
 			if err != nil {
 				return err
 			}
+			p.Control = view.control
 			return view.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) {
 				r, err := sendAndReceive(ctx, p.Config, p.RX, keep, v)
 				return r, inFileTerms(err)
@@ -68,6 +69,7 @@ refused, with its line.`,
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&keep, "keep-privileges", false, "stay root after set-up")
 	view.register(cmd)
+	view.registerControl(cmd)
 	return cmd
 }
 

@@ -17,48 +17,45 @@ import (
 	"loam/gen/sink"
 )
 
-// sinkFlags are the flags of loam gen sink as given by the user.
+// sinkFlags are the flags of loam gen sink.
 type sinkFlags struct {
 	viewFlags
-	dev, method string
-	time        time.Duration
-	promiscuous bool
-	reflect     bool
-	deviceTime  bool
-	keep        bool
+	receiver method.Config
+	method   string
+	time     time.Duration
+	reflect  bool
+	keep     bool
 }
 
 func newGenSink() *cobra.Command {
 	var f sinkFlags
 	cmd := &cobra.Command{
 		Use:   "sink --dev IF",
-		Short: "Receive what loam gen sends, and tell what became of it",
-		Long: `Sink is the other end of "loam gen": it counts the frames that carry a tag, and
-tells for each flow what was lost, came twice or out of order, and how long it
-took. Latency is from the sender's clock to this machine's, so it means something
-between machines whose clocks agree, and on one machine.
+		Short: "Receive the frames of loam gen, and report loss and latency",
+		Long: `Sink is the other end of "loam gen". It counts frames with a tag, and reports for each flow how
+many were lost, duplicated or reordered, and the latency. Latency is measured between the sender's
+clock and this machine's: it is meaningful on one machine, or if the two clocks agree.
 
-With --reflect tagged UDP is sent back, and "loam gen --rx" on the interface that
-it was sent by tells the time there and back, by one clock.
+With --reflect, tagged UDP is sent back. "loam gen --rx" on the sending interface then measures the
+round-trip time by one clock.
 
-A flow has three numbers: the stream, the sender's queue, the flow. Frames that
-were lost after the last one that arrived are not known here: the sender's count
-tells. Senders of two commands have the same numbers, and are one to a sink, with
-frames that come twice: give each a sink of its own, or send streams with "loam gen
-run". The kernel and others on the machine go on receiving as before, but with xdp and
-tc: these take away all IP that may carry a tag, which ARP and ICMPv6 do not, and count
-nothing else. tc leaves frames of a VLAN, and several that come as one, to the kernel,
-and says how many.
+A flow has three numbers: the stream, the sender's queue, the flow. Sink does not know of frames
+that were lost after the last arrival: compare with the sender's count. Each run of a sender has
+a number of its own, so several senders may use one sink.
 
-With --device-time the latency ends when the device saw the frame, and not when the
-kernel did, if the device has a clock. It is switched on for all frames, and off at the
-end, for which privileges are kept; a command that is killed leaves it on.`,
+With ring and packet, the kernel and other programs still receive the frames. xdp and tc take all
+IP packets that may carry a tag away from them, and count nothing else; ARP and ICMPv6 stay. tc
+leaves VLAN frames and merged frames to the kernel, and reports their number.
+
+With --device-time, latency ends at the hardware timestamp of the frame, if the device has a clock.
+The command enables timestamps for all frames and disables them at the end, for which it keeps its
+privileges. A command that is killed leaves them enabled.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.dev == "" {
+			if f.receiver.Interface == "" {
 				return &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
 			}
-			if err := endsAfter(cmd.Flags(), f.time, "receive"); err != nil {
+			if err := endsAfter(cmd.Flags(), f.time, "receive until Ctrl-C"); err != nil {
 				return err
 			}
 			return f.watch(cmd, f.receive)
@@ -66,12 +63,12 @@ end, for which privileges are kept; a command that is killed leaves it on.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.dev, "dev", "", "the interface, `IF`")
+	flags.StringVar(&f.receiver.Interface, "dev", "", "the interface, `IF`")
 	flags.StringVar(&f.method, "method", "ring", "how to receive: ring, packet, xdp or tc")
 	flags.DurationVar(&f.time, "time", 0, "end after this `time` (default: with Ctrl-C)")
-	flags.BoolVar(&f.promiscuous, "promiscuous", false, "take frames to any address, as long as the command runs")
-	flags.BoolVar(&f.reflect, "reflect", false, "send tagged UDP back, for the time there and back: see loam gen --rx")
-	flags.BoolVar(&f.deviceTime, "device-time", false, "take the device's times of frames, where it has a clock (methods ring and packet)")
+	flags.BoolVar(&f.receiver.Promiscuous, "promiscuous", false, "take frames to any address, as long as the command runs")
+	flags.BoolVar(&f.reflect, "reflect", false, "send tagged UDP back, to measure round trips: see loam gen --rx")
+	flags.BoolVar(&f.receiver.DeviceTime, "device-time", false, "take the device's times of frames, where it has a clock (methods ring and packet)")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)
 	return cmd
@@ -88,12 +85,11 @@ func open(name, dev string) (method.Sender, error) {
 
 // listen opens the receivers. If the device has no time stamps, it uses the kernel's receive times.
 func (f *sinkFlags) listen() ([]method.Receiver, error) {
-	c := method.Config{Interface: f.dev, Promiscuous: f.promiscuous, DeviceTime: f.deviceTime}
-	r, err := listen(f.method, c)
+	r, err := listen(f.method, f.receiver)
 	if errors.Is(err, hwtime.ErrNone) {
 		fmt.Fprintf(os.Stderr, "loam: %v: the kernel's are used\n", err)
-		f.deviceTime, c.DeviceTime = false, false
-		return listen(f.method, c)
+		f.receiver.DeviceTime = false
+		return listen(f.method, f.receiver)
 	}
 	return r, err
 }
@@ -105,7 +101,7 @@ func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, erro
 	if err != nil {
 		return show.NewResult(nil, nil), genError(err, false)
 	}
-	dev, err := net.InterfaceByName(f.dev)
+	dev, err := net.InterfaceByName(f.receiver.Interface)
 	if err != nil {
 		sink.Close(rs)
 		return show.NewResult(nil, nil), err
@@ -114,14 +110,14 @@ func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, erro
 		if !f.reflect {
 			break
 		}
-		tx, err := open("packet", f.dev)
+		tx, err := open("packet", f.receiver.Interface)
 		if err != nil {
 			sink.Close(rs)
 			return show.NewResult(nil, nil), genError(err, false)
 		}
 		rs[i] = sink.Reflect(rs[i], tx)
 	}
-	if !f.keep && !f.deviceTime {
+	if !f.keep && !f.receiver.DeviceTime {
 		if err := guard.Drop(); err != nil {
 			sink.Close(rs)
 			return show.NewResult(nil, nil), genError(err, false)
@@ -143,7 +139,7 @@ func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, erro
 			if _, e := net.InterfaceByIndex(dev.Index); e == nil && s.Err() == nil {
 				continue
 			} else if e != nil {
-				err = genError(fmt.Errorf("%s is gone", f.dev), false)
+				err = genError(fmt.Errorf("%s is gone", f.receiver.Interface), false)
 			}
 		case <-ctx.Done():
 		}

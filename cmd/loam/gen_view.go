@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"loam/gen"
+	"loam/gen/control"
 	"loam/gen/show"
 )
 
@@ -15,6 +17,9 @@ import (
 type viewFlags struct {
 	json, tui  bool
 	prom, plot string
+	// For runs whose rate can change; nil for others.
+	control *gen.Control
+	http    string // address of the control server; "": none
 }
 
 func (f *viewFlags) register(cmd *cobra.Command) {
@@ -23,6 +28,12 @@ func (f *viewFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.json, "json", false, "print JSON lines for programs")
 	flags.StringVar(&f.prom, "prom", "", "answer Prometheus at `ADDR`, such as 127.0.0.1:9100, under /metrics")
 	flags.StringVar(&f.plot, "plot", "", "draw the rates over the time into `FILE`, as SVG")
+}
+
+// registerControl registers the flag of a run whose rate can change.
+func (f *viewFlags) registerControl(cmd *cobra.Command) {
+	f.control = gen.NewControl()
+	cmd.Flags().StringVar(&f.http, "control", "", "change rates by HTTP at `ADDR`, such as 127.0.0.1:9101: GET /rate, and PUT /rate with {\"scale\": 0.5} or {\"rate\": \"2Mpps\"}")
 }
 
 // watch calls work and shows the run. With --tui, work runs on a goroutine of its own, because the terminal needs
@@ -75,7 +86,7 @@ func (f *viewFlags) open(cmd *cobra.Command, stop func()) (views show.All, live 
 	case f.json:
 		views = append(views, show.JSON{W: out})
 	case f.tui:
-		live = show.NewLive(cmd.InOrStdin(), out, stop)
+		live = show.NewLive(cmd.InOrStdin(), out, f.control, stop)
 		views = append(views, live)
 	default:
 		views = append(views, show.Text{W: out})
@@ -86,6 +97,13 @@ func (f *viewFlags) open(cmd *cobra.Command, stop func()) (views show.All, live 
 			return nil, nil, &usageError{fmt.Sprintf("--prom %s: %v", f.prom, err), "give an address of this machine with a free port, such as 127.0.0.1:9100"}
 		}
 		views = append(views, p)
+	}
+	if f.http != "" {
+		s, err := control.Listen(f.http, f.control)
+		if err != nil {
+			return nil, nil, &usageError{fmt.Sprintf("--control %s: %v", f.http, err), "give an address of this machine with a free port, such as 127.0.0.1:9101"}
+		}
+		views = append(views, s)
 	}
 	if f.plot != "" {
 		file, err := createFile("--plot", f.plot)

@@ -118,6 +118,9 @@ func newRoot() *cobra.Command {
 // wrongFlag returns the error for a flag that is unknown or lacks its value. After the program's name, the flag is
 // probably meant for the program.
 func wrongFlag(cmd *cobra.Command, err error) error {
+	if wrong, ok := wrongValue(cmd, err); ok {
+		return wrong
+	}
 	do := "see " + cmd.CommandPath() + " --help"
 	if program := cmd.Flags().Arg(0); cmd.Name() == "run" && program != "" {
 		do = "put the program's arguments behind --: loam run " + program + " -- ARGS"

@@ -34,6 +34,7 @@ type runFlags struct {
 	root     string
 	folder   string
 	tty      choice
+	user     string
 	net      string
 	loopback bool
 	ips      []string
@@ -56,6 +57,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
 	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
 	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
 }
 
 // choice is a flag of yes or no that may be left out.
@@ -140,6 +142,7 @@ type runOptions struct {
 	root     string // folder or archive; "": none
 	folder   string // working folder; "": the default
 	terminal unikernel.TerminalUse
+	user     string // of a Linux program, USER[:GROUP]; "": root
 	net      network
 	env      []string // "KEY=VALUE"
 	pcap     string   // "": none
@@ -182,7 +185,7 @@ const (
 
 // options checks the flags and converts them to runOptions.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, terminal: f.tty.TerminalUse, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, terminal: f.tty.TerminalUse, user: f.user, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:
@@ -209,6 +212,9 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	}
 	if o.folder != "" && !path.IsAbs(o.folder) {
 		return nil, &usageError{fmt.Sprintf("-w %s is not an absolute path", o.folder), "write -w /DIR"}
+	}
+	if user, group, both := strings.Cut(o.user, ":"); o.user != "" && (user == "" || both && group == "") {
+		return nil, &usageError{fmt.Sprintf("-u %s names no user", o.user), "write -u USER or -u USER:GROUP, with names or numbers"}
 	}
 	for _, kv := range f.env {
 		if key, _, ok := strings.Cut(kv, "="); !ok || key == "" {

@@ -46,6 +46,7 @@ func TestRunOptions(t *testing.T) {
 		want runOptions
 	}{
 		{".", runOptions{program: "."}},
+		{"-u www-data:adm --root d /bin/sh", runOptions{program: "/bin/sh", root: "d", user: "www-data:adm"}},
 		{"./server -- -v --x=y", runOptions{program: "./server", args: []string{"-v", "--x=y"}}},
 		{"example.org/cmd/x@v1.2.3", runOptions{program: "example.org/cmd/x@v1.2.3"}},
 		{"-p 8080:80 main.go", runOptions{program: "main.go", publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
@@ -134,6 +135,8 @@ func TestRunRefuses(t *testing.T) {
 		{"--disk d.img:/ .", `--disk d.img:/ would be the root`},
 		{"--disk :/data .", `--disk :/data names no file`},
 		{"-v missing:/x .", `-v missing:/x: no such file or directory`},
+		{"-u :adm .", `-u :adm names no user`},
+		{"-u www-data: .", `-u www-data: names no user`},
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
 		{"-v .:/ .", `-v ".:/" is no folder or file, or would be the root`},
 		{"-v .:/a -v testdata:/a/ .", "-v .:/a and -v testdata:/a/ take the same place"},

@@ -122,6 +122,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 
 		Folder:   o.folder,
 		Terminal: o.terminal,
+		User:     o.user,
 		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Emulator: choice.Emulator},
 		Args:     o.args,
 		Env:      o.env,

@@ -93,6 +93,8 @@ type directory struct {
 	entries []entry
 	names   func() []string
 	target  func(name string) string
+
+	extension Extension // nil: none
 }
 
 type entry struct {
@@ -136,6 +138,11 @@ func (d *directory) Lookup(name string) (fs.Node, error) {
 			if listed == name {
 				return d.listed(name), nil
 			}
+		}
+	}
+	if d.extension != nil {
+		if n := d.extension.Lookup(name); n != nil {
+			return n, nil
 		}
 	}
 	return nil, linux.ENOENT
@@ -188,6 +195,9 @@ func (d *directory) NameOf(child fs.Directory) (string, bool) {
 			return e.name, true
 		}
 	}
+	if d.extension != nil {
+		return d.extension.NameOf(child)
+	}
 	return "", false
 }
 
@@ -201,6 +211,13 @@ func (d *directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 				return nil
 			}
 		}
+	}
+	if d.extension != nil {
+		own := uint64(len(d.entries))
+		d.extension.Read(cursor-min(cursor, own), func(e fs.Entry) bool {
+			e.Cursor += own
+			return yield(e)
+		})
 	}
 	if d.names == nil {
 		return nil

@@ -33,6 +33,26 @@ type FileSystem struct {
 	root  *directory
 	inode uint64  // last inode number
 	since fs.Time // all timestamps of all files
+
+	replaced map[string]func() string // see Process.Replaced
+}
+
+// Extension is further entries of the root, which change while the file system is in use.
+type Extension interface {
+	// SetRoot is called once, with the directory that becomes the parent of the entries.
+	SetRoot(root fs.Directory)
+	// Lookup returns the entry with a name, or nil.
+	Lookup(name string) fs.Node
+	// NameOf returns the name of a directory among the entries.
+	NameOf(child fs.Directory) (string, bool)
+	// Read yields the entries after a cursor, as fs.Directory.
+	Read(cursor uint64, yield func(fs.Entry) bool)
+}
+
+// Extend adds entries to the root. A file system has at most one extension.
+func (f *FileSystem) Extend(e Extension) {
+	f.root.extension = e
+	e.SetRoot(f.root)
 }
 
 // New returns an empty file system. magic is its f_type in statfs(2).
@@ -56,6 +76,9 @@ func (f *FileSystem) Sync() error { return nil }
 // File adds a file. text is called each time the file is opened, possibly by several goroutines at
 // once.
 func (f *FileSystem) File(path string, text func() string) {
+	if other := f.replaced[path]; other != nil {
+		text = other
+	}
 	n := &file{text: text}
 	n.node = f.newNode(fs.Regular | 0o444)
 	f.add(path, n)

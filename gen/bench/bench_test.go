@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"loam/gen"
 	"loam/gen/method"
 	"loam/internal/netns"
 	"loam/wire"
@@ -40,7 +41,7 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	}
 	next := wire.MAC{2, 0, 0, 0, 0, 0x99}
 	netns.IP(t, "neigh", "replace", fmt.Sprintf("10.%d.0.2", n), "lladdr", next.String(), "dev", near, "nud", "permanent")
-	all, err := Methods(near, s, next, nil, []int{1, 2})
+	all, err := Methods(gen.Config{Interface: near, Streams: []gen.Stream{s}, NextHop: next}, nil, []int{1, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,7 @@ func TestFramesBeyondTheMTU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Methods(near, s, wire.MAC{}, nil, []int{1}); (err == nil) != fits {
+		if _, err := Methods(gen.Config{Interface: near, Streams: []gen.Stream{s}}, nil, []int{1}); (err == nil) != fits {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 	}

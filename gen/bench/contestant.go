@@ -14,22 +14,24 @@ import (
 	"loam/wire"
 )
 
-// Methods returns a contestant for each method that can send stream s on the interface, and for each number of
-// queues. names selects methods; nil means all. Frames longer than the MTU are an error, because fragments would be
-// counted.
-func Methods(name string, s gen.Stream, nextHop wire.MAC, names []string, queues []int) ([]Contestant, error) {
-	if link, err := netlink.LinkByName(name); err == nil {
-		if most := link.Attrs().MTU + wire.EthernetLen + frame.FCSLen; s.Sizes.Max() > most {
-			return nil, fmt.Errorf("frames of %d bytes are longer than the %d that %s takes: ip link set %s mtu N makes it take more", s.Sizes.Max(), most, name, name)
+// Methods returns a contestant for each method that can send the only stream of a configuration, and for each number
+// of queues. names selects methods; nil means all. Frames longer than the MTU are an error, because fragments would
+// be counted.
+func Methods(base gen.Config, names []string, queues []int) ([]Contestant, error) {
+	if link, err := netlink.LinkByName(base.Interface); err == nil {
+		if size, most := base.Streams[0].Sizes.Max(), link.Attrs().MTU+wire.EthernetLen+frame.FCSLen; size > most {
+			return nil, fmt.Errorf("frames of %d bytes are longer than the %d that %s takes: ip link set %s mtu N makes it take more", size, most, base.Interface, base.Interface)
 		}
 	}
+	base.Public = true
 	var all []Contestant
 	for _, m := range method.All() {
 		if names != nil && !contains(names, m.Name) {
 			continue
 		}
 		for _, q := range queues {
-			c := gen.Config{Method: m.Name, Interface: name, Queues: q, Streams: []gen.Stream{s}, NextHop: nextHop, Public: true}
+			c := base
+			c.Method, c.Queues = m.Name, q
 			switch {
 			case m.Name == "mmsg":
 				plain := c

@@ -31,7 +31,11 @@ type sum struct {
 func (p *Program) plan(layers []placed) {
 	for i := len(layers) - 1; i >= 0; i-- {
 		l := &layers[i]
-		if _, given := l.given["checksum"]; l.sum.at != 0 && !given {
+		switch _, given := l.given["checksum"]; {
+		case l.sum.at == 0 || given:
+		case l.sum.crc:
+			p.crcs = append(p.crcs, crc{at: l.at + l.sum.at, start: l.at})
+		default:
 			s := sum{at: l.at + l.sum.at, start: l.at, noZero: l.sum.noZero}
 			if l.sum.header {
 				s.stop = l.at + l.length
@@ -53,6 +57,9 @@ func (p *Program) plan(layers []placed) {
 	}
 	for i := range p.lens {
 		p.lens[i].sums = p.covers(p.lens[i].at)
+	}
+	for i := range p.crcs {
+		p.crcs[i].sums = p.covers(p.crcs[i].at)
 	}
 }
 
@@ -128,6 +135,9 @@ func (p *Program) constants() {
 	}
 	for i := range p.lens {
 		p.proto[p.lens[i].at], p.proto[p.lens[i].at+1] = 0, 0
+	}
+	for i := range p.crcs {
+		clear(p.proto[p.crcs[i].at:][:crcLen])
 	}
 	for i := range p.sums {
 		s := &p.sums[i]

@@ -16,7 +16,7 @@ type Options struct {
 	Seed  uint64 // seeds all random fields and sizes
 	// Reserve is the number of bytes at the start of every payload that the caller will write. They are zero here
 	// and count as zero in the checksums. The caller must write bytes whose checksum is zero, so that the frame's
-	// checksums stay correct: see package measure.
+	// checksums stay correct: see package measure. It then calls Filler.Seal.
 	Reserve int
 	// Skip is the number of bytes at the start of the frame that are not written, because the kernel writes them.
 	// No field in them may change from frame to frame.
@@ -34,8 +34,11 @@ type Program struct {
 	vary    []varying
 	lens    []lengthField
 	sums    []sum // from the inside out
-	payload int   // offset of the payload
-	end     int   // the end of the packet if padding follows it, else 0
+	crcs    []crc // from the inside out
+	aligned int   // offset of the layer whose length is a multiple of align; 0: there is none
+	align   int
+	payload int // offset of the payload
+	end     int // the end of the packet if padding follows it, else 0
 	options Options
 	sizes   Sizes
 }
@@ -65,7 +68,7 @@ func Compile(t *Template, o Options) (*Program, error) {
 		return nil, err
 	}
 	last := &layers[len(layers)-1]
-	p := &Program{payload: last.at + last.length, options: o, sizes: o.Sizes}
+	p := &Program{payload: last.at + last.length, options: o, sizes: o.Sizes, aligned: last.at, align: max(1, last.align)}
 	if err := p.size(last, len(data.content)); err != nil {
 		return nil, err
 	}
@@ -87,11 +90,14 @@ func Compile(t *Template, o Options) (*Program, error) {
 }
 
 // tail returns the end of the payload in the largest frame.
-func (p *Program) tail() int {
+func (p *Program) tail() int { return p.packetEnd(len(p.proto)) }
+
+// packetEnd returns the end of the packet in a frame of n bytes without FCS. Up to align-1 bytes may follow it.
+func (p *Program) packetEnd(n int) int {
 	if p.end != 0 {
 		return p.end
 	}
-	return len(p.proto)
+	return n - (n-p.aligned)&(p.align-1)
 }
 
 // place determines each layer's kind, patterns and offset.
@@ -224,6 +230,7 @@ func carriedBy(k *kind) string {
 // size determines the frame sizes and the end of the packet.
 func (p *Program) size(last *placed, content int) error {
 	least := p.payload + max(content, p.options.Reserve)
+	least += (p.aligned - least) & (p.align - 1)
 	padded := max(least, MinSize-FCSLen)
 	if p.options.NoPadding {
 		padded = least

@@ -2,8 +2,8 @@
 // to frame, becomes bytes in the slot of a ring, with correct lengths and checksums.
 //
 // Reading order: template.go (what a user writes), layers.go (the table of layers and fields), pattern.go (how a
-// field changes), size.go (frame sizes), compile.go (a template becomes a program) and filler.go (the program
-// writes frames).
+// field changes), size.go (frame sizes), compile.go (a template becomes a program), checksum.go, crc.go and
+// filler.go (the program writes frames).
 //
 // A template is text with one layer per line, or with layers separated by semicolons. Each layer lists the fields
 // that differ from their defaults:

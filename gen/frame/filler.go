@@ -108,10 +108,7 @@ func (f *Filler) Same() []byte { return f.same }
 func (f *Filler) compose(slot []byte) int {
 	skip := f.options.Skip
 	n := f.sizer.next()
-	end := n
-	if f.Program.end != 0 {
-		end = f.Program.end
-	}
+	end := f.packetEnd(n)
 	f.end = end
 	slot = slot[:n-skip]
 	copy(slot, f.proto[skip:n])
@@ -156,6 +153,9 @@ func (f *Filler) compose(slot []byte) int {
 			binary.BigEndian.PutUint16(slot[s.at-skip:], c)
 			add(&acc, s.in, uint64(c))
 		}
+	}
+	if f.options.Reserve == 0 {
+		f.Seal(slot)
 	}
 	return n - skip
 }

@@ -2,8 +2,10 @@ package frame
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/netip"
 	"strings"
 	"testing"
@@ -35,6 +37,10 @@ var examples = []string{
 	"eth; ip6; gre key=5; mpls; ip; tcp",
 	"eth; ip; ip6; udp sport=random",
 	"eth; ip6; ip; tcp window=random",
+	"eth; ip src=10.0.0.0/8; sctp sport=random:1024-65535 tag=random; sctpdata tsn=1+1 seq=random; payload fill=count",
+	"eth; vlan; ip6 src=random:2001:db8::/32; sctp tag=7; sctpdata ppid=46",
+	"eth; ip; sctp; payload hex=0e000004",
+	"eth; ip; udp sport=9899; sctp tag=random; sctpdata; payload text=encapsulated",
 }
 
 func compile(t testing.TB, text string, o Options) *Program {
@@ -149,6 +155,9 @@ func verifyTransport(proto wire.Protocol, src, dst netip.Addr, b []byte) error {
 		if len(payload) != len(b)-wire.UDPLen {
 			return fmt.Errorf("UDP says %d bytes, IP %d", len(payload), len(b)-wire.UDPLen)
 		}
+		if h.DstPort == SCTPPort {
+			return verifySCTP(payload)
+		}
 		if h.DstPort == wire.VXLANPort {
 			_, inner, err := wire.ParseVXLAN(payload)
 			return errors.Join(err, verifyEthernet(inner))
@@ -169,11 +178,44 @@ func verifyTransport(proto wire.Protocol, src, dst netip.Addr, b []byte) error {
 		return verifyIPv4(b)
 	case protoIPv6:
 		return verifyIPv6(b)
+	case protoSCTP:
+		return verifySCTP(b)
 	}
 	if !ok {
 		return fmt.Errorf("protocol %d: %w", proto, errSum)
 	}
 	return nil
+}
+
+// verifySCTP checks the CRC, and the length of a DATA chunk.
+func verifySCTP(b []byte) error {
+	sum := binary.LittleEndian.Uint32(b[8:])
+	zeroed := bytes.Clone(b)
+	clear(zeroed[8:12])
+	if got := crc32.Checksum(zeroed, crc32.MakeTable(crc32.Castagnoli)); got != sum {
+		return fmt.Errorf("SCTP: %w: %x, want %x", errSum, sum, got)
+	}
+	if chunk := b[SCTPLen:]; chunk[0] == 0 && (int(binary.BigEndian.Uint16(chunk[2:])) != len(chunk) || len(chunk)%4 != 0) {
+		return fmt.Errorf("SCTP says a chunk of % x, in %d bytes", chunk[2:4], len(chunk))
+	}
+	return nil
+}
+
+// A caller's bytes in the payload change the CRC, and the UDP checksum around it.
+func TestSealCoversTheReservedBytes(t *testing.T) {
+	for _, text := range []string{"eth; ip; sctp; sctpdata", "eth; ip; udp; sctp; sctpdata tsn=1+1"} {
+		p := compile(t, text, Options{Reserve: 18})
+		slot := make([]byte, p.MaxLen())
+		f := p.Filler(0, 1)
+		for range 3 {
+			n := f.Next(slot)
+			copy(f.Body(slot), "\x12\x34\xed\xcb") // adds nothing to Internet checksums
+			f.Seal(slot)
+			if err := verifyEthernet(slot[:n]); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
 }
 
 func TestFillingAllocatesNothing(t *testing.T) {

@@ -29,6 +29,7 @@ const (
 	proto6          // IP protocol number in IPv6
 	labels          // payload of an MPLS stack, unnumbered
 	udpPort         // UDP destination port
+	chunks          // SCTP chunks, which have their own types
 	vxlanOnly       // Ethernet, unnumbered
 	gtpOnly         // IP, unnumbered
 	data            // a payload, unnumbered
@@ -40,6 +41,7 @@ type sumRule struct {
 	header bool // covers only the header, not the payload
 	pseudo bool // also covers the pseudo header of the preceding IP header
 	noZero bool // a computed 0 is sent as 0xffff, because 0 means no checksum
+	crc    bool // CRC-32C of 32 bits in place of the Internet checksum
 }
 
 // kind is a type of layer.
@@ -56,11 +58,13 @@ type kind struct {
 	sum     sumRule
 	lenAt   int // offset of a 16-bit length field; 0: none
 	lenBase int // number of bytes of the layer that the length does not count
+	align   int // the layer and its payload are a multiple of this many bytes; 0: any length
 }
 
 const (
 	protoIPv4 = 4  // IPv4 in IP (RFC 2003)
 	protoIPv6 = 41 // IPv6 in IP (RFC 2473)
+	protoSCTP = 132
 	protoTest = 253
 	typeTest  = 0x88b5 // IEEE 802, local experiments
 )
@@ -185,6 +189,28 @@ var kinds = []kind{
 		carries: data, numbers: map[space]uint64{proto4: uint64(wire.ProtoTCP), proto6: uint64(wire.ProtoTCP)},
 		proto: wire.ProtoTCP, sum: sumRule{at: 16, pseudo: true},
 	},
+	{ // RFC 9260 section 3.1
+		name: "sctp", summary: "SCTP", length: SCTPLen,
+		fields: append(portFields[:2:2], field{"tag", 32, 32, number}, field{"checksum", 64, 32, number}),
+		put: func(b []byte) {
+			binary.BigEndian.PutUint64(b, 1024<<48|DiscardPort<<32|1)
+		},
+		carries: chunks, numbers: map[space]uint64{proto4: protoSCTP, proto6: protoSCTP, udpPort: SCTPPort},
+		sum: sumRule{at: 8, crc: true},
+	},
+	{ // RFC 9260 section 3.3.1: a whole message. Its length is a multiple of four, so that no padding follows.
+		name: "sctpdata", summary: "SCTP DATA chunk", length: SCTPDataLen,
+		fields: []field{
+			{"type", 0, 8, number}, {"flags", 8, 8, number}, {"len", 16, 16, number}, {"tsn", 32, 32, number},
+			{"stream", 64, 16, number}, {"seq", 80, 16, number}, {"ppid", 96, 32, number},
+		},
+		put: func(b []byte) {
+			const beginning, end = 2, 1
+			binary.BigEndian.PutUint64(b, (beginning|end)<<48|1)
+			binary.BigEndian.PutUint64(b[8:], 0)
+		},
+		carries: data, numbers: map[space]uint64{chunks: 0}, lenAt: 2, align: 4,
+	},
 	{
 		name: "vxlan", summary: "VXLAN", fields: []field{{"flags", 0, 8, number}, {"vni", 32, 24, number}}, length: wire.VXLANLen,
 		put:     func(b []byte) { wire.VXLAN{VNI: 1}.Put(b) },
@@ -214,6 +240,10 @@ const (
 	GeneveLen  = 8
 	GTPUPort   = 2152
 	GTPULen    = 8
+	// SCTP runs over IP, or over UDP to SCTPPort (RFC 6951).
+	SCTPPort    = 9899
+	SCTPLen     = 12
+	SCTPDataLen = 16
 )
 
 // DiscardPort is the default destination port: discard (RFC 863).

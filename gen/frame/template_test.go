@@ -26,7 +26,7 @@ func TestErrorsNameTheFieldAndWhatIsAllowed(t *testing.T) {
 		"eth; ip; gre flags=1":               "gre.flags: there is no such field in GRE; allowed: type, checksum, key, seq",
 		"eth; vlan; vlan pcp=8; ip":          `vlan[2].pcp: "8" is not a value; allowed: a number from 0 to 7`,
 		"eth; ip; udp dport=1 dport=2":       "udp.dport: it is given twice",
-		"eth; ip; arp":                       "arp: IPv4 cannot carry ARP for IPv4; allowed: ip, ip6, icmp, udp, tcp, gre, payload",
+		"eth; ip; arp":                       "arp: IPv4 cannot carry ARP for IPv4; allowed: ip, ip6, icmp, udp, tcp, sctp, gre, payload",
 		"eth; arp; ip":                       "ip: ARP for IPv4 cannot carry IPv4; allowed: nothing behind arp",
 		"eth; arp; payload":                  "payload: ARP for IPv4 cannot carry a payload",
 		"eth; ip; icmp6":                     "icmp6: IPv4 cannot carry ICMP for IPv6",

@@ -21,6 +21,8 @@ type Clock struct {
 	of     Rate
 	one    int64 // price of a frame of mean size
 	limit  int64 // upper limit of credit
+	mean   float64
+	bound  time.Duration
 	credit int64
 	last   int64
 	missed time.Duration
@@ -45,15 +47,30 @@ func NewClock(r Rate, meanSize float64, bound time.Duration) *Clock {
 	if bound == 0 {
 		bound = DefaultBound
 	}
-	c := &Clock{rate: int64(r.PerSecond), of: r}
-	c.one = max(1, r.cost(1, int(math.Ceil(meanSize)))) * perUnit
+	c := &Clock{mean: meanSize, bound: bound}
+	c.set(r)
+	return c
+}
+
+// set sets the rate and what depends on it.
+func (c *Clock) set(r Rate) {
+	c.rate, c.of = int64(r.PerSecond), r
+	c.one = max(1, r.cost(1, int(math.Ceil(c.mean)))) * perUnit
 	// At 1 Tb/s, a 64-bit credit holds about 9 ms.
 	c.limit = math.MaxInt64 / 2
-	if hi, lo := bits.Mul64(uint64(c.rate), uint64(bound)); hi == 0 && lo < uint64(c.limit) {
+	if hi, lo := bits.Mul64(uint64(c.rate), uint64(c.bound)); hi == 0 && lo < uint64(c.limit) {
 		c.limit = int64(lo)
 	}
 	c.limit += c.one // the due frame, however late it is
-	return c
+}
+
+// Change changes the rate at now. Neither rate may be unlimited. The part of the next frame's time slot that has
+// passed stays passed, so that a change neither adds nor skips a frame.
+func (c *Clock) Change(r Rate, now int64) {
+	c.advance(now)
+	slots := float64(c.credit) / float64(c.one)
+	c.set(r)
+	c.credit = min(int64(slots*float64(c.one)), c.limit)
 }
 
 // Permits returns how many frames of mean size may be sent at now. The first call permits one frame at once. now is

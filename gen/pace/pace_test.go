@@ -318,3 +318,26 @@ func TestSpacings(t *testing.T) {
 		}
 	}
 }
+
+// A change of the rate neither adds nor skips a frame: the time slot of the next frame continues at the new rate.
+func TestChangeKeepsTheSlot(t *testing.T) {
+	c := NewClock(Rate{PerSecond: 10}, 64, 0)
+	if n := c.Permits(0); n != 1 {
+		t.Fatalf("%d at the start", n)
+	}
+	c.Sent(1, 64)
+	c.Change(Rate{PerSecond: 1000}, int64(50*time.Millisecond)) // half of the slot of 100 ms has passed
+	if got := c.Next(); got != int64(50*time.Millisecond+500*time.Microsecond) {
+		t.Errorf("the next frame is due at %v", time.Duration(got))
+	}
+	c.Permits(c.Next())
+	c.Sent(1, 64)
+	now := c.Next() - int64(500*time.Microsecond)
+	c.Change(Rate{PerSecond: 84 * 8, Unit: L1Bits}, now) // one frame a second
+	if got := time.Duration(c.Next() - now); got != 500*time.Millisecond {
+		t.Errorf("the next frame is due after %v", got)
+	}
+	if c.Missed() != 0 {
+		t.Errorf("missed %v", c.Missed())
+	}
+}

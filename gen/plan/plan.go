@@ -80,6 +80,7 @@ type document struct {
 	Method    string   `yaml:"method"`
 	Queues    int      `yaml:"queues"`
 	Batch     int      `yaml:"batch"`
+	Float     bool     `yaml:"float"`
 	RX        string   `yaml:"rx"`
 	NextHop   string   `yaml:"next-hop"`
 	Qdisc     bool     `yaml:"qdisc"`
@@ -224,7 +225,7 @@ func (r *reader) line(path string) int {
 func (r *reader) plan(d *document) (*Plan, error) {
 	p := &Plan{RX: d.RX}
 	c := &p.Config
-	*c = gen.Config{Interface: d.Interface, Method: d.Method, Queues: d.Queues, Batch: d.Batch, Qdisc: d.Qdisc, Plain: d.Plain, LeaveChecksum: d.Leave, Public: d.Public}
+	*c = gen.Config{Interface: d.Interface, Method: d.Method, Queues: d.Queues, Batch: d.Batch, Float: d.Float, Qdisc: d.Qdisc, Plain: d.Plain, LeaveChecksum: d.Leave, Public: d.Public}
 	if c.Method == "" {
 		c.Method = "ring"
 	}

@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"loam/wire"
 )
@@ -27,6 +28,7 @@ type reply struct {
 	answer   Answer
 	code     uint8      // code of an ICMP error
 	from     netip.Addr // the sender of the answer: the target, or for an error possibly a router
+	mac      wire.MAC   // of a neighbour; otherwise zero
 	hopLimit uint8      // remaining hop limit or TTL
 	rtt      int64      // nanoseconds; -1 if unknown
 }
@@ -36,6 +38,9 @@ func (f *form) read(b []byte, now int64) (r reply, v verdict) {
 	eth, packet, err := wire.ParseEthernet(b)
 	if err != nil {
 		return r, malformed
+	}
+	if f.kind == Neighbour {
+		return f.readNeighbour(&eth, packet)
 	}
 	r.rtt = -1
 	var proto wire.Protocol
@@ -61,11 +66,18 @@ func (f *form) read(b []byte, now int64) (r reply, v verdict) {
 	default:
 		return r, foreign
 	}
-	if to != f.Source {
+	if !f.owns(to) {
 		return r, foreign
 	}
-	return r, f.readTransport(&r, proto, packet, now)
+	v = f.readTransport(&r, proto, packet, now)
+	if v == genuine && len(f.sources) > 1 && to != f.sources[f.sourceOf(f.tags.tag(r.question))] {
+		v = forged
+	}
+	return r, v
 }
+
+// owns reports whether a is one of the sources.
+func (f *form) owns(a netip.Addr) bool { return a == f.Source || slices.Contains(f.sources[1:], a) }
 
 // readTransport classifies the part of a packet after its IP header. r.from must be set already.
 func (f *form) readTransport(r *reply, proto wire.Protocol, b []byte, now int64) verdict {
@@ -194,7 +206,7 @@ func (f *form) readQuote(r *reply, b []byte) verdict {
 		src, r.addr = netip.AddrFrom16([16]byte(b[8:24])), netip.AddrFrom16([16]byte(b[24:40]))
 		proto, b = wire.Protocol(b[6]), b[wire.IPv6Len:]
 	}
-	if src != f.Source || proto != f.kind.protocol(f.is4) {
+	if !f.owns(src) || proto != f.kind.protocol(f.is4) {
 		return foreign
 	}
 	return f.checkQuote(r, b)

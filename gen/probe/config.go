@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"loam/gen/probe/target"
 	"loam/internal/siphash"
+	"loam/wire"
 )
 
 // Config is the configuration of a run. Zero values are usable unless a field says otherwise.
@@ -15,8 +17,11 @@ type Config struct {
 	Path
 	Kind      Kind
 	Addresses *target.Set // targets; of the same family as Path.Source
-	Ports     []uint16    // ports to probe on each target; required for SYN and UDP, empty for Echo
-	Payload   []byte      // UDP payload
+	// Neighbours are the Ethernet addresses of targets on the same link. If it is not nil, it is used in place of
+	// Path.NextHopMAC, and targets that are not in it are not asked.
+	Neighbours map[netip.Addr]wire.MAC
+	Ports      []uint16 // ports to probe on each target; required for SYN and UDP, empty for the other kinds
+	Payload    []byte   // UDP payload
 	// LocalPorts are the source ports of SYN and UDP probes. Answers arrive at them, so no other program may use
 	// them during the run.
 	LocalPorts Ports
@@ -64,12 +69,13 @@ const (
 // Result is one answer.
 type Result struct {
 	Addr     netip.Addr // the probed address
-	Port     uint16     // the probed port, 0 for Echo
+	Port     uint16     // the probed port, 0 for kinds without ports
 	Answer   Answer
 	Code     uint8         // code of an ICMP error
 	HopLimit uint8         // remaining hop limit or TTL of the answer
 	RTT      time.Duration // negative: unknown; starts when the probe's batch is written, at most 64 probes early
 	From     netip.Addr    // sender of the answer: Addr, except for errors
+	MAC      wire.MAC      // Ethernet address of a neighbour, for the kind Neighbour
 	At       time.Time     // arrival time
 }
 
@@ -93,11 +99,12 @@ type Status struct {
 
 // Summary is the result of a run.
 type Summary struct {
-	Asked      uint64    // number of questions in this shard, limited by Most
-	Known      uint64    // number of questions answered in an earlier run
-	Sent       uint64    // number of probes
-	PassSent   []uint64  // number of probes in each pass
-	Answers    [8]uint64 // by Answer; without duplicates of answers that settle a question
+	Asked      uint64             // number of questions in this shard, limited by Most, without those of absent neighbours
+	Absent     uint64             // number of questions that were not asked, because the target is not in Config.Neighbours
+	Known      uint64             // number of questions answered in an earlier run
+	Sent       uint64             // number of probes
+	PassSent   []uint64           // number of probes in each pass
+	Answers    [numAnswers]uint64 // by Answer; without duplicates of answers that settle a question
 	Duplicates uint64
 	Forged     uint64 // frames that look like answers but have a wrong tag
 	Malformed  uint64
@@ -115,7 +122,7 @@ type Summary struct {
 
 // Found returns the number of positive answers.
 func (s *Summary) Found() uint64 {
-	return s.Answers[EchoReply] + s.Answers[SYNACK] + s.Answers[Data]
+	return s.Answers[EchoReply] + s.Answers[SYNACK] + s.Answers[Data] + s.Answers[Resolved]
 }
 
 // Spread is a summary of the round-trip times.
@@ -156,11 +163,13 @@ func (c *Config) check(senders, receivers int) error {
 		return bad("there is nobody to ask")
 	case !c.Source.IsValid() || c.Source.Is4() != c.Addresses.Is4():
 		return bad("the source %v is not of the family of the targets", c.Source)
-	case c.Kind != Echo && len(c.Ports) == 0:
+	case slices.ContainsFunc(c.More, func(a netip.Addr) bool { return !a.IsValid() || a.Is4() != c.Source.Is4() }):
+		return bad("the sources %v and %v are not of one family", c.Source, c.More)
+	case c.Kind.HasPorts() && len(c.Ports) == 0:
 		return bad("%v needs ports to ask for", c.Kind)
-	case c.Kind == Echo && len(c.Ports) != 0:
-		return bad("echoes have no ports")
-	case c.Kind != Echo && (c.LocalPorts.First == 0 || c.LocalPorts.Last < c.LocalPorts.First):
+	case !c.Kind.HasPorts() && len(c.Ports) != 0:
+		return bad("%v has no ports", c.Kind)
+	case c.Kind.HasPorts() && (c.LocalPorts.First == 0 || c.LocalPorts.Last < c.LocalPorts.First):
 		return bad("there are no source ports")
 	case len(c.Payload) > MaxPayload:
 		return bad("a payload of %d bytes is longer than %d", len(c.Payload), MaxPayload)

@@ -1,5 +1,5 @@
 // Package probe scans millions of addresses without losing answers, by ICMP echo, TCP SYN and UDP over IPv4 and
-// IPv6.
+// IPv6, and hosts on the same link by ARP and Neighbor Discovery.
 //
 // It keeps no state per probe. The order of the questions is computed (space.go and package target). The expected
 // content of an answer is a hash (tag.go). One bit per question records whether it has been answered (seen.go). A
@@ -7,8 +7,8 @@
 // the results so far.
 //
 // Reading order: config.go (configuration and results), run.go, schedule.go and lane.go (the goroutines), plan.go
-// and throttle.go (which question next, and how fast), form.go, answer.go and judge.go (outgoing and incoming
-// frames), output.go and state.go (results and checkpoints as text).
+// and throttle.go (which question next, and how fast), form.go, neighbour.go, answer.go and judge.go (outgoing and
+// incoming frames), filter.go, output.go and state.go (results and checkpoints as text).
 //
 //	scheduler ──work──────────────> lanes ──frames──> network
 //	    ^  ^                        │ │ ^                │

@@ -21,8 +21,10 @@ type form struct {
 	local     Ports
 	id        uint16 // identifier of echo requests
 	transport int    // offset of the transport header
-	probe     template
-	reset     template // sent in answer to a SYN-ACK
+	sources   []netip.Addr
+	macs      map[netip.Addr]wire.MAC // nil: NextHopMAC for all
+	probe     []template              // by source
+	reset     []template              // by source; sent in answer to a SYN-ACK
 }
 
 // template is a frame with blanks.
@@ -33,11 +35,15 @@ type template struct {
 
 // Path is the contents of the probes' Ethernet and IP headers.
 type Path struct {
-	Source     netip.Addr // address that answers are sent to
+	Source     netip.Addr   // address that answers are sent to
+	More       []netip.Addr // further sources of the same family: each question has one of them
 	SourceMAC  wire.MAC
 	NextHopMAC wire.MAC // router in front of all targets
 	HopLimit   uint8    // hop limit, or TTL of IPv4; 0 is DefaultHopLimit
 }
+
+// Sources returns all source addresses.
+func (p *Path) Sources() []netip.Addr { return append([]netip.Addr{p.Source}, p.More...) }
 
 // DefaultHopLimit is the default hop limit. It is enough to reach any host.
 const DefaultHopLimit = 64
@@ -47,22 +53,36 @@ const DefaultHopLimit = 64
 var synOptions = wire.TCPOptions{MSS: 1460, HasTimestamps: true}
 
 func newForm(c *Config, tags tagger) *form {
-	f := &form{Path: c.Path, kind: c.Kind, is4: c.Source.Is4(), tags: tags, local: c.LocalPorts, id: c.ID}
+	f := &form{Path: c.Path, kind: c.Kind, is4: c.Source.Is4(), tags: tags, local: c.LocalPorts, id: c.ID, sources: c.Sources(), macs: c.Neighbours}
 	if f.HopLimit == 0 {
 		f.HopLimit = DefaultHopLimit
 	}
-	f.probe = f.template(f.body(c.Payload))
-	if f.kind == SYN {
-		h := wire.TCP{Flags: wire.RST}
-		b := make([]byte, h.Len())
-		h.Put(b)
-		f.reset = f.template(b)
+	for _, source := range f.sources {
+		if f.kind == Neighbour {
+			f.probe = append(f.probe, template{bytes: f.solicitation(source)})
+			continue
+		}
+		f.probe = append(f.probe, f.template(source, f.body(c.Payload)))
+		if f.kind == SYN {
+			h := wire.TCP{Flags: wire.RST}
+			b := make([]byte, h.Len())
+			h.Put(b)
+			f.reset = append(f.reset, f.template(source, b))
+		}
 	}
 	return f
 }
 
+// sourceOf returns the index of the source address for a tag.
+func (f *form) sourceOf(tag uint64) int {
+	if len(f.sources) == 1 {
+		return 0
+	}
+	return int(tag >> 48 % uint64(len(f.sources)))
+}
+
 // template prepends Ethernet and IP headers to body, which starts at the transport header.
-func (f *form) template(body []byte) (t template) {
+func (f *form) template(source netip.Addr, body []byte) (t template) {
 	eth := wire.Ethernet{Dst: f.NextHopMAC, Src: f.SourceMAC, Type: wire.TypeIPv4}
 	ipLen := wire.IPv4MinLen
 	if !f.is4 {
@@ -73,12 +93,12 @@ func (f *form) template(body []byte) (t template) {
 	eth.Put(t.bytes)
 	if f.is4 {
 		ip := wire.IPv4{DontFragment: true, TTL: f.HopLimit, Protocol: f.kind.protocol(true),
-			Src: f.Source, Dst: netip.IPv4Unspecified(), PayloadLen: len(body)}
+			Src: source, Dst: netip.IPv4Unspecified(), PayloadLen: len(body)}
 		ip.Put(t.bytes[wire.EthernetLen:])
 		t.pseudo = wire.PseudoSum(ip.Protocol, ip.Src, ip.Dst, len(body))
 	} else {
 		ip := wire.IPv6{NextHeader: f.kind.protocol(false), HopLimit: f.HopLimit,
-			Src: f.Source, Dst: netip.IPv6Unspecified(), PayloadLen: len(body)}
+			Src: source, Dst: netip.IPv6Unspecified(), PayloadLen: len(body)}
 		ip.Put(t.bytes[wire.EthernetLen:])
 		t.pseudo = wire.PseudoSum(ip.NextHeader, ip.Src, ip.Dst, len(body))
 	}
@@ -113,19 +133,23 @@ func (f *form) body(payload []byte) []byte {
 // Offsets of the blanks in their headers (RFC 791, 8200, 9293, 768, 792).
 const (
 	ipv4ID, ipv4Sum, ipv4Dst  = 4, 10, 16
-	ipv6Dst                   = 24
+	ipv6Src, ipv6Dst          = 8, 24
 	tcpSeq, tcpSum, tcpTSVal  = 4, 16, 28 // tcpTSVal: after MSS, two NOPs, kind and length
 	udpSum, icmpSum, icmpRest = 6, 2, 4
 )
 
 // len returns the length of every probe of the form.
-func (f *form) len() int { return len(f.probe.bytes) }
+func (f *form) len() int { return len(f.probe[0].bytes) }
 
 // put writes the probe for question q into slot and returns its length. slot must have at least len bytes. now is
 // in nanoseconds of the run's clock.
 func (f *form) put(slot []byte, q question, now int64) int {
 	tag := f.tags.tag(q)
-	body, sum := f.address(slot, &f.probe, q, tag)
+	t := &f.probe[f.sourceOf(tag)]
+	if f.kind == Neighbour {
+		return f.solicit(slot, t, q)
+	}
+	body, sum := f.address(slot, t, q, tag)
 	f.fill(body, q, tag, now, sum)
 	return f.len()
 }
@@ -134,18 +158,23 @@ func (f *form) put(slot []byte, q question, now int64) int {
 // acknowledged one (RFC 9293 section 3.10.7.3), so that the target drops the connection and retransmits nothing.
 func (f *form) putReset(slot []byte, q question) int {
 	tag := f.tags.tag(q)
-	b, sum := f.address(slot, &f.reset, q, tag)
+	t := &f.reset[f.sourceOf(tag)]
+	b, sum := f.address(slot, t, q, tag)
 	binary.BigEndian.PutUint16(b, f.local.of(tag))
 	binary.BigEndian.PutUint16(b[2:], q.port)
 	binary.BigEndian.PutUint32(b[tcpSeq:], initialSequence(tag)+1)
 	binary.BigEndian.PutUint16(b[tcpSum:], ^wire.Sum(b, sum))
-	return len(f.reset.bytes)
+	return len(t.bytes)
 }
 
 // address copies a template to slot and fills in the IP header. It returns the bytes after the IP header and the
 // sum of the pseudo header.
 func (f *form) address(slot []byte, t *template, q question, tag uint64) (body []byte, sum uint16) {
 	n := copy(slot, t.bytes)
+	if f.macs != nil {
+		mac := f.macs[q.addr]
+		copy(slot, mac[:])
+	}
 	ip, body := slot[wire.EthernetLen:f.transport], slot[f.transport:n]
 	if f.is4 {
 		dst := q.addr.As4()

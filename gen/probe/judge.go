@@ -23,14 +23,14 @@ func (r *run) judge(rep reply, now int64) (res Result, wanted bool) {
 	}
 	return Result{
 		Addr: rep.addr, Port: rep.port, Answer: rep.answer, Code: rep.code, HopLimit: rep.hopLimit,
-		RTT: time.Duration(rep.rtt), From: rep.from, At: r.start.Add(time.Duration(now)),
+		RTT: time.Duration(rep.rtt), From: rep.from, MAC: rep.mac, At: r.start.Add(time.Duration(now)),
 	}, r.All || rep.answer.Positive()
 }
 
 // counts are counters shared by all lanes.
 type counts struct {
 	resets     atomic.Uint64 // resets sent
-	answers    [8]atomic.Uint64
+	answers    [numAnswers]atomic.Uint64
 	other      [forged + 1]atomic.Uint64 // by verdict
 	duplicates atomic.Uint64
 	// Round-trip times in nanoseconds.
@@ -49,7 +49,7 @@ func (c *counts) roundTrip(rtt int64) {
 }
 
 func (c *counts) found() uint64 {
-	return c.answers[EchoReply].Load() + c.answers[SYNACK].Load() + c.answers[Data].Load()
+	return c.answers[EchoReply].Load() + c.answers[SYNACK].Load() + c.answers[Data].Load() + c.answers[Resolved].Load()
 }
 
 func (c *counts) summary() (s Summary) {

@@ -10,9 +10,11 @@ const (
 	Echo Kind = iota // ICMP or ICMPv6 echo request
 	SYN              // TCP SYN to a port
 	UDP              // a datagram to a port
+	// Neighbour asks for the Ethernet address, by ARP or Neighbor Discovery. It reaches hosts on the same link only.
+	Neighbour
 )
 
-var kindNames = [...]string{Echo: "icmp", SYN: "tcp", UDP: "udp"}
+var kindNames = [...]string{Echo: "icmp", SYN: "tcp", UDP: "udp", Neighbour: "arp"}
 
 // String returns the name used in commands.
 func (k Kind) String() string {
@@ -21,6 +23,9 @@ func (k Kind) String() string {
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
+
+// HasPorts reports whether probes of the kind go to ports.
+func (k Kind) HasPorts() bool { return k == SYN || k == UDP }
 
 // Answer is the type of an answer from a target, or from a router on the path to it.
 type Answer uint8
@@ -32,14 +37,16 @@ const (
 	SYNACK           // the port is open
 	Reset            // the port is closed but the host is up
 	Data             // a UDP datagram
+	Resolved         // the Ethernet address of a neighbour
 	PortUnreachable
 	Unreachable  // another ICMP "destination unreachable"; see the code
 	TimeExceeded // the hop limit was exceeded on the path
 	OtherError   // another ICMP error
+	numAnswers   = iota
 )
 
 var answerNames = [...]string{
-	EchoReply: "echo-reply", SYNACK: "syn-ack", Reset: "reset", Data: "data", PortUnreachable: "port-unreachable",
+	EchoReply: "echo-reply", SYNACK: "syn-ack", Reset: "reset", Data: "data", Resolved: "neighbour", PortUnreachable: "port-unreachable",
 	Unreachable: "unreachable", TimeExceeded: "time-exceeded", OtherError: "icmp-error",
 }
 
@@ -56,4 +63,4 @@ func (a Answer) String() string {
 func (a Answer) Settles() bool { return a < Unreachable }
 
 // Positive reports whether the answer shows that the host or the service is up.
-func (a Answer) Positive() bool { return a == EchoReply || a == SYNACK || a == Data }
+func (a Answer) Positive() bool { return a == EchoReply || a == SYNACK || a == Data || a == Resolved }

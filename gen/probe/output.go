@@ -36,17 +36,21 @@ const (
 	FieldRTT  // in milliseconds; null or empty if unknown
 	FieldFrom // sender of the answer
 	FieldTime // arrival time in seconds since 1970
+	FieldMAC  // Ethernet address of a neighbour; null or empty if unknown
 )
 
 var fieldNames = [...]string{
 	FieldPort: "port", FieldAnswer: "answer", FieldCode: "code", FieldTTL: "ttl",
-	FieldRTT: "rtt_ms", FieldFrom: "from", FieldTime: "time",
+	FieldRTT: "rtt_ms", FieldFrom: "from", FieldTime: "time", FieldMAC: "mac",
 }
 
 // DefaultFields returns the fields written by default.
 func DefaultFields(k Kind) []Field {
-	if k == Echo {
+	switch k {
+	case Echo:
 		return []Field{FieldAnswer, FieldTTL, FieldRTT, FieldTime}
+	case Neighbour:
+		return []Field{FieldMAC, FieldTime}
 	}
 	return []Field{FieldPort, FieldAnswer, FieldTTL, FieldRTT, FieldTime}
 }
@@ -55,7 +59,7 @@ func DefaultFields(k Kind) []Field {
 // first, whether it is in the list or not.
 func ParseFields(list string, k Kind) ([]Field, error) {
 	var fields []Field
-	if k != Echo {
+	if k.HasPorts() {
 		fields = append(fields, FieldPort)
 	}
 names:
@@ -65,7 +69,7 @@ names:
 		}
 		for f, known := range fieldNames {
 			if name == known {
-				if Field(f) != FieldPort || k == Echo {
+				if Field(f) != FieldPort || !k.HasPorts() {
 					fields = append(fields, Field(f))
 				}
 				continue names
@@ -146,6 +150,11 @@ func appendValue(b []byte, r *Result, f Field, quote, none string) []byte {
 			return append(b, none...)
 		}
 		return strconv.AppendFloat(b, float64(r.RTT)/float64(time.Millisecond), 'f', 3, 64)
+	case FieldMAC:
+		if r.MAC.IsZero() {
+			return append(b, none...)
+		}
+		return append(append(append(b, quote...), r.MAC.String()...), quote...)
 	case FieldFrom:
 		return append(r.From.AppendTo(append(b, quote...)), quote...)
 	}
@@ -197,7 +206,7 @@ func parseLine(line string, format Format, k Kind) (addr netip.Addr, port uint16
 	if err != nil || !found && format == JSONLines {
 		return addr, 0, false
 	}
-	if k == Echo {
+	if !k.HasPorts() {
 		return addr, 0, true
 	}
 	if format == CSV {

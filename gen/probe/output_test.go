@@ -67,7 +67,7 @@ func TestFieldsByName(t *testing.T) {
 	if fields, err := ParseFields("ttl,port", UDP); err != nil || !slices.Equal(fields, []Field{FieldPort, FieldTTL}) {
 		t.Errorf("%v, %v", fields, err)
 	}
-	const want = `there is no field "colour"; there are address, port, answer, code, ttl, rtt_ms, from, time`
+	const want = `there is no field "colour"; there are address, port, answer, code, ttl, rtt_ms, from, time, mac`
 	if _, err := ParseFields("colour", Echo); err == nil || err.Error() != want {
 		t.Errorf("%v", err)
 	}

@@ -55,7 +55,7 @@ func config(t testing.TB, kind Kind, list ...string) *Config {
 	if !c.Addresses.Is4() {
 		c.Path = path6
 	}
-	if kind != Echo {
+	if kind.HasPorts() {
 		c.Ports, c.LocalPorts = []uint16{443, 53}, Ports{61000, 61063}
 	}
 	return c

@@ -62,6 +62,7 @@ type run struct {
 	caught []atomic.Uint64
 
 	known  uint64 // answers of earlier runs
+	absent uint64 // questions to absent neighbours
 	counts counts
 	cancel context.CancelCauseFunc // ends the run with an error
 }
@@ -141,6 +142,9 @@ func newRun(c *Config, senders, receivers int) (*run, error) {
 	}
 	r.form = newForm(&r.Config, tagger{r.Key, r.Kind})
 	r.seen = newSeen(r.space.size)
+	if r.Neighbours != nil {
+		r.leaveOutAbsent()
+	}
 	if r.Answered != nil {
 		r.Answered(r.remember)
 	}
@@ -155,6 +159,15 @@ func newRun(c *Config, senders, receivers int) (*run, error) {
 	r.counts.minRTT.Store(math.MaxInt64)
 	r.start = time.Now()
 	return r, nil
+}
+
+// leaveOutAbsent marks the questions to targets without an Ethernet address as answered.
+func (r *run) leaveOutAbsent() {
+	for at := range r.space.size {
+		if _, ok := r.Neighbours[r.space.at(at).addr]; !ok && r.seen.add(at) {
+			r.absent++
+		}
+	}
 }
 
 // now returns the time since the start of the run in nanoseconds.

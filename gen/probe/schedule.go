@@ -191,7 +191,8 @@ func (s *scheduler) tick(waiting bool) {
 
 func (s *scheduler) summary() Summary {
 	sum := s.counts.summary()
-	sum.Asked, sum.Known, sum.Sent, sum.PassSent = s.space.size, s.known, s.sent.Load(), s.passSent
+	sum.Asked, sum.Absent = s.space.size-s.absent, s.absent
+	sum.Known, sum.Sent, sum.PassSent = s.known, s.sent.Load(), s.passSent
 	sum.LinkDrops, sum.Slowed = s.losses(), s.throttle.decreased
 	sum.Sending, sum.Elapsed = s.sending, s.elapsed()
 	sum.Finished, sum.Stopped = s.finished, s.stopped

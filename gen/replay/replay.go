@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
@@ -24,8 +25,15 @@ type Config struct {
 	Rate pace.Rate
 	// Speed sends with the gaps of the capture, divided by Speed: 1 is the original timing. 0 means to use Rate.
 	Speed    float64
-	Loops    int     // how often the file is sent; 0: once
-	MeanSize float64 // mean frame size in bytes, FCS included; for rates in bits
+	Loops    int           // how often the file is sent; 0: until Time or ctx ends the replay
+	Time     time.Duration // how long to send; 0: until all loops are sent
+	Rewrite  Rewrite       // changes to each frame
+	MeanSize float64       // mean frame size in bytes, FCS included; for rates in bits
+	// Control changes the rate, or the factor of the speed. It may be nil. Interface resolves shares of the line, and
+	// Limit rejects rates in frames per second; it may be nil, too.
+	Control   *gen.Control
+	Interface string
+	Limit     func(pps float64) error
 	// Observe is called every Interval (0: one second) on the goroutine of Run.
 	Interval time.Duration
 	Observe  func(gen.Sample)
@@ -49,13 +57,20 @@ type reading struct {
 	err        error // why the reader ended early; read only after full is closed
 }
 
-// Run sends the file. It returns at the end of the last loop, or when ctx is done, which is not an error.
+// streamName is the name of the only stream.
+const streamName = "capture"
+
+// Run sends the file. It returns at the end of the last loop, when the time is over, or when ctx is done, which is not
+// an error.
 func Run(ctx context.Context, c Config) (gen.Report, error) {
 	if c.Interval == 0 {
 		c.Interval = time.Second
 	}
 	if c.Batch == 0 {
 		c.Batch = method.DefaultBatch
+	}
+	if c.Control == nil {
+		c.Control = gen.NewControl()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	r := &reading{full: make(chan *chunk, chunks), free: make(chan *chunk, chunks)}
@@ -66,9 +81,9 @@ func Run(ctx context.Context, c Config) (gen.Report, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer pace.Punctual()()
-	p := player{Config: c, clock: pace.NewClock(c.Rate, c.MeanSize, 0), spread: pace.NewSpread(), began: pace.Now(), waiter: pace.NewWaiter(), account: gen.NewAccount(c.Sender)}
-	p.observed = p.began
+	p := newPlayer(c)
 	err := p.play(ctx, r)
+	p.changed = c.Control.End()
 	cancel()
 	for range r.full { // wait until the reader has ended
 	}
@@ -85,10 +100,10 @@ func Run(ctx context.Context, c Config) (gen.Report, error) {
 func (r *reading) read(ctx context.Context, c Config) {
 	defer close(r.full)
 	var offset time.Duration
-	for range max(c.Loops, 1) {
+	for loop := uint64(0); c.Loops == 0 || loop < uint64(c.Loops); loop++ {
 		s, err := c.Open()
 		if err == nil {
-			offset, err = r.once(ctx, s, offset)
+			offset, err = r.once(ctx, s, offset, &c.Rewrite, loop)
 		}
 		if err != nil {
 			r.err = err
@@ -100,9 +115,9 @@ func (r *reading) read(ctx context.Context, c Config) {
 	}
 }
 
-// once reads the file once. It returns the start time of the next loop: the last gap between frames, repeated after
+// once reads the file once and rewrites its frames. It returns the start time of the next loop: the last gap between frames, repeated after
 // the last frame, as an estimate.
-func (r *reading) once(ctx context.Context, s *Source, offset time.Duration) (next time.Duration, err error) {
+func (r *reading) once(ctx context.Context, s *Source, offset time.Duration, change *Rewrite, loop uint64) (next time.Duration, err error) {
 	var last, gap time.Duration
 	for err == nil {
 		var k *chunk
@@ -116,6 +131,7 @@ func (r *reading) once(ctx context.Context, s *Source, offset time.Duration) (ne
 			if k.frames[k.n], at, err = s.Next(); err != nil {
 				break
 			}
+			change.Apply(k.frames[k.n], loop)
 			gap, last = at-last, at
 			k.at[k.n] = offset + at
 		}
@@ -134,17 +150,75 @@ type player struct {
 	spread          *pace.Spread
 	waiter          *pace.Waiter
 	began, observed int64
-	ended           int64
+	until, ended    int64         // until is MaxInt64 without a time
+	rates           *gen.Rates    // that the player follows
+	changed         bool          // rates were changed
+	speed           float64       // of the capture's time now; 0: by rate, or paused
+	from            int64         // since when the speed applies
+	reached         time.Duration // capture's time at from
+	missed          time.Duration // by earlier clocks
 	rest            time.Duration // rest of the last frame's time slot when sending ended
 	account         *gen.Account
 	total, before   gen.Flow
 }
 
-// play sends the chunks until the reader has ended or ctx is done.
+func newPlayer(c Config) *player {
+	p := &player{Config: c, spread: pace.NewSpread(), began: pace.Now(), waiter: pace.NewWaiter(), account: gen.NewAccount(c.Sender), until: math.MaxInt64}
+	p.observed, p.from, p.speed = p.began, p.began, c.Speed
+	if c.Time > 0 {
+		p.until = p.began + int64(c.Time)
+	}
+	p.clock = pace.NewClock(c.Rate, c.MeanSize, 0)
+	rate := c.Rate
+	if c.Speed > 0 {
+		rate = pace.Rate{}
+	}
+	c.Control.Begin(c.Interface, []gen.Stream{{Name: streamName, Rate: rate}}, p.check)
+	p.rates = c.Control.Rates()
+	return p
+}
+
+// check rejects rates above the limit, and a factor for a rate that is unlimited.
+func (p *player) check(r *gen.Rates) error {
+	if captured := p.Speed > 0 && r.Of[0].IsMax(); !captured && r.Of[0].IsMax() && r.Factor != 0 && r.Factor != 1 {
+		return fmt.Errorf("%w: there is no rate that could be scaled", gen.ErrConfig)
+	} else if captured || p.Limit == nil {
+		return nil
+	}
+	return p.Limit(r.Factor * r.Of[0].FramesPerSecond(p.MeanSize))
+}
+
+// follow adopts rates that the Control has changed.
+func (p *player) follow(now int64) {
+	r := p.Control.Rates()
+	if r == p.rates {
+		return
+	}
+	if p.speed > 0 {
+		p.reached += time.Duration(float64(now-p.from) * p.speed)
+	}
+	p.rates, p.from, p.speed = r, now, 0
+	if p.captured() {
+		p.speed = p.Speed * r.Factor
+		return
+	}
+	rate := r.Of[0]
+	if !rate.IsMax() {
+		rate.PerSecond = max(1, uint64(r.Factor*float64(rate.PerSecond)+0.5))
+	}
+	missed := p.clock.Missed()
+	p.clock = pace.NewClock(rate, p.MeanSize, 0)
+	p.missed += missed
+}
+
+// captured reports whether frames are sent with the gaps of the capture.
+func (p *player) captured() bool { return p.Speed > 0 && p.rates.Of[0].IsMax() }
+
+// play sends the chunks until the reader has ended, the time is over or ctx is done.
 func (p *player) play(ctx context.Context, r *reading) error {
 	defer func() { p.ended = pace.Now() }()
 	for k := range r.full {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || pace.Now() >= p.until {
 			return nil
 		}
 		if err := p.send(ctx, k); err != nil {
@@ -152,7 +226,7 @@ func (p *player) play(ctx context.Context, r *reading) error {
 		}
 		r.free <- k
 	}
-	if p.Speed <= 0 && ctx.Err() == nil {
+	if !p.captured() && ctx.Err() == nil {
 		p.rest = time.Duration(max(0, p.clock.Next()-pace.Now()))
 	}
 	return nil
@@ -169,10 +243,14 @@ func (p *player) send(ctx context.Context, k *chunk) error {
 	}
 	for next < k.n && ctx.Err() == nil {
 		now := pace.Now()
+		if now >= p.until {
+			return nil
+		}
+		p.follow(now)
 		n, then := p.due(k, next, now)
 		if n == 0 {
 			p.observe(now)
-			p.waiter.Approach(min(then, p.observed+int64(p.Interval)))
+			p.waiter.Approach(min(then, p.observed+int64(p.Interval), p.until))
 			continue
 		}
 		bytes = 0
@@ -193,11 +271,14 @@ func (p *player) send(ctx context.Context, k *chunk) error {
 
 // due returns how many of the frames from next on may be sent now, and if none, the time of the next one.
 func (p *player) due(k *chunk, next int, now int64) (n int, then int64) {
-	if p.Speed <= 0 {
+	if p.rates.Factor == 0 {
+		return 0, math.MaxInt64
+	}
+	if !p.captured() {
 		return min(p.clock.Permits(now), k.n-next), p.clock.Next()
 	}
 	for n = 0; next+n < k.n; n++ {
-		then = p.began + int64(float64(k.at[next+n])/p.Speed)
+		then = p.from + int64(float64(k.at[next+n]-p.reached)/p.speed)
 		if then > now {
 			break
 		}
@@ -213,10 +294,18 @@ func (p *player) observe(now int64) {
 	s := gen.Sample{Elapsed: time.Duration(now - p.began), Over: time.Duration(now - p.observed)}
 	s.Total = p.total
 	s.Total.SetRates(p.total.Frames-p.before.Frames, p.total.Bytes-p.before.Bytes, s.Over)
-	s.Total.Name = "capture"
+	s.Total.Name, s.Total.Asked = streamName, p.asked()
 	s.Streams = []gen.Flow{s.Total}
 	p.before, p.observed = p.total, now
 	p.Observe(s)
+}
+
+// asked describes the rate in force.
+func (p *player) asked() string {
+	if p.captured() {
+		return "as captured"
+	}
+	return p.rates.Of[0].String()
 }
 
 // report builds the Report with the capture as its only stream.
@@ -224,11 +313,12 @@ func (p *player) report() gen.Report {
 	r := gen.Report{Queues: 1, Elapsed: time.Duration(p.ended - p.began), Counters: p.Sender.Counters(), LinkFrames: gen.UnknownLink}
 	r.Total = p.total
 	r.Total.SetRates(p.total.Frames, p.total.Bytes, r.Elapsed+p.rest)
-	s := gen.StreamReport{Flow: r.Total, Asked: p.Rate.String(), Gaps: p.spread.Gaps(), Missed: p.clock.Missed()}
-	s.Name = "capture"
-	if p.Speed > 0 {
-		s.Asked, s.Missed = "as captured", 0
-	} else {
+	s := gen.StreamReport{Flow: r.Total, Gaps: p.spread.Gaps(), Missed: p.missed + p.clock.Missed()}
+	s.Name, s.Asked = streamName, p.asked()
+	r.Changed = p.changed
+	if p.captured() {
+		s.Missed = 0
+	} else if !p.changed {
 		s.Error = gen.RateError(p.Rate, 1, &s.Flow)
 	}
 	if math.IsNaN(s.Error) {

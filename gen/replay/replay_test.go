@@ -115,7 +115,7 @@ func TestBadFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Look(s); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if _, err := Look(s, &Rewrite{}); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a record that is longer than any: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestFilesThatWereCutOff(t *testing.T) {
 			if err != nil {
 				t.Fatal(format, n, err)
 			}
-			v, err := Look(s)
+			v, err := Look(s, &Rewrite{})
 			if err != nil || v.Frames > 500 || !v.Broken && format == "gzip" || int(v.Frames) < last {
 				t.Fatalf("%s: %d of %d bytes: %+v, %v", format, n, len(good), v, err)
 			}
@@ -164,15 +164,15 @@ func TestSeveralLinkTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Look(s); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "several link types") {
+	if _, err := Look(s, &Rewrite{}); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "several link types") {
 		t.Error(err)
 	}
 }
 
 func TestLook(t *testing.T) {
 	s, _ := NewSource(bytes.NewReader(capture(t, "pcapng", 101, 10)))
-	v, err := Look(s)
-	if err != nil || v.Frames != 101 || v.Longest != 159 || v.Span != time.Second || v.Public.IsValid() || v.PPS() != 101 {
+	v, err := Look(s, &Rewrite{})
+	if err != nil || v.Frames != 101 || v.Longest != 159 || v.Span != time.Second || (v.Public != "") || v.PPS() != 101 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	public := frameOf(0)
@@ -246,14 +246,14 @@ func TestReplayOfRefusedFrames(t *testing.T) {
 	r := &recorder{most: 100}
 	rate, _ := pace.ParseRate("1kpps")
 	start := time.Now()
-	rep, err := Run(t.Context(), Config{Open: opener(capture(t, "pcap", 100, 1)), Sender: r, Rate: rate})
+	rep, err := Run(t.Context(), Config{Open: opener(capture(t, "pcap", 100, 1)), Sender: r, Rate: rate, Loops: 1})
 	if err != nil || rep.Total.Frames != 41 || rep.Total.Bytes != r.bytes+41*4 {
 		t.Errorf("%+v, want 41 frames and %d bytes; %v", rep.Total, r.bytes+41*4, err)
 	}
 	if d := time.Since(start); d < 99*time.Millisecond {
 		t.Errorf("100 frames at 1000 a second took %v", d)
 	}
-	rep, err = Run(t.Context(), Config{Open: opener(capture(t, "pcap", 10, 1)), Sender: &recorder{}, Rate: rate})
+	rep, err = Run(t.Context(), Config{Open: opener(capture(t, "pcap", 10, 1)), Sender: &recorder{}, Rate: rate, Loops: 1})
 	if e := rep.Streams[0].Error; err != nil || e > 0.001 {
 		t.Errorf("10 frames: off by %+.1f %%; %v", 100*e, err)
 	}
@@ -279,14 +279,14 @@ func TestReplayAsCaptured(t *testing.T) {
 // An error of the sender or of the file ends the replay.
 func TestReplayErrors(t *testing.T) {
 	broken := errors.New("broken")
-	if _, err := Run(t.Context(), Config{Open: opener(capture(t, "pcap", 5000, 0)), Sender: &recorder{err: broken}}); err != broken {
+	if _, err := Run(t.Context(), Config{Open: opener(capture(t, "pcap", 5000, 0)), Sender: &recorder{err: broken}, Loops: 1}); err != broken {
 		t.Error(err)
 	}
 	file := capture(t, "pcap", 500, 0)
 	last := len(file) - len(frameOf(499)) - 16
 	binary.LittleEndian.PutUint32(file[last+8:], 1<<20) // length of the last record
 	r := &recorder{}
-	if _, err := Run(t.Context(), Config{Open: opener(file), Sender: r}); err == nil || len(r.frames) != 499 {
+	if _, err := Run(t.Context(), Config{Open: opener(file), Sender: r, Loops: 1}); err == nil || len(r.frames) != 499 {
 		t.Errorf("%d frames, %v", len(r.frames), err)
 	}
 }

@@ -1,7 +1,7 @@
 // Package replay sends captured traffic: the frames of a pcap or pcapng file, at a given rate or with their
 // original gaps.
 //
-// Reading order: source.go (the file), survey.go (its contents), replay.go (sending).
+// Reading order: source.go (the file), survey.go (its contents), rewrite.go (changes to frames), replay.go (sending).
 package replay
 
 import (

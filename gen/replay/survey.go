@@ -1,8 +1,10 @@
 package replay
 
 import (
+	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"time"
 
 	"loam/gen/guard"
@@ -15,14 +17,14 @@ type Survey struct {
 	Bytes   uint64 // without FCS
 	Longest int
 	Span    time.Duration // time between the first and the last frame
-	Public  netip.Addr    // the first public destination; not valid if there is none
+	Public  string        // the first public destination, an address or a prefix; "": there is none
 	Skipped uint64        // records that are not frames
 	Cut     uint64        // frames captured only in part, which are sent as captured
 	Broken  bool          // the file ends within a record
 }
 
-// Look reads a file to its end and returns its summary.
-func Look(s *Source) (v Survey, err error) {
+// Look reads a file to its end and returns its summary. Destinations count as r would rewrite them in any loop.
+func Look(s *Source, r *Rewrite) (v Survey, err error) {
 	for {
 		b, at, err := s.Next()
 		if err == io.EOF {
@@ -36,12 +38,23 @@ func Look(s *Source) (v Survey, err error) {
 		v.Bytes += uint64(len(b))
 		v.Longest = max(v.Longest, len(b))
 		v.Span = at
-		if !v.Public.IsValid() {
-			if a, ok := destination(b); ok && guard.Public(netip.PrefixFrom(a, a.BitLen())) {
-				v.Public = a
+		if v.Public != "" {
+			continue
+		}
+		if a, ok := destination(b); ok {
+			if to := r.reach(a); guard.Public(to) {
+				v.Public = strings.TrimSuffix(to.String(), fmt.Sprintf("/%d", a.BitLen()))
 			}
 		}
 	}
+}
+
+// reach returns the addresses that an address can be rewritten to.
+func (r *Rewrite) reach(a netip.Addr) netip.Prefix {
+	if to, m := r.address(a, 0); m != nil {
+		return netip.PrefixFrom(to, m.To.Bits()).Masked()
+	}
+	return netip.PrefixFrom(a, a.BitLen())
 }
 
 // PPS returns the mean rate of the capture in frames per second.

@@ -30,8 +30,8 @@ var (
 	sent = gen.Report{
 		Method: "ring", Interface: "eth0", Queues: 1, Elapsed: 10 * time.Second, LinkFrames: 100002,
 		Streams: []gen.StreamReport{{
-			Flow:  gen.Flow{Name: "voice", Frames: 100000, Bytes: 6400000, PPS: 10000, L2Bits: 5.12e6, L1Bits: 6.72e6},
-			Asked: "10kpps", Error: 0.00012, Gaps: pace.Gaps{Count: 99999, Mean: 100 * time.Microsecond, Max: 2 * time.Millisecond},
+			Flow:  gen.Flow{Name: "voice", Frames: 100000, Bytes: 6400000, PPS: 10000, L2Bits: 5.12e6, L1Bits: 6.72e6, Asked: "10kpps"},
+			Error: 0.00012, Gaps: pace.Gaps{Count: 99999, Mean: 100 * time.Microsecond, Max: 2 * time.Millisecond},
 			Missed: 3 * time.Millisecond,
 		}},
 		Total:    gen.Flow{Frames: 100000, Bytes: 6400000, PPS: 10000, L2Bits: 5.12e6, L1Bits: 6.72e6},
@@ -272,7 +272,7 @@ func TestScreenOfAnySize(t *testing.T) {
 // The live view ends with the run and prints the table.
 func TestLive(t *testing.T) {
 	var out bytes.Buffer
-	l := NewLive(&bytes.Buffer{}, &out, func() {})
+	l := NewLive(&bytes.Buffer{}, &out, nil, func() {})
 	shown := make(chan error, 1)
 	go func() { shown <- l.Show() }()
 	l.Update(State{&sample, nil})
@@ -325,6 +325,44 @@ func TestSpan(t *testing.T) {
 	} {
 		if got := Span(d); got != want {
 			t.Errorf("%d ns: %q, want %q", d, got, want)
+		}
+	}
+}
+
+// The keys of the live view change the rates of a run, and a rate that is refused is explained.
+func TestKeys(t *testing.T) {
+	c := gen.NewControl()
+	k := keys{control: c}
+	k.press("+", "+") // before the run there is nothing to change
+	c.Begin("lo", []gen.Stream{{Name: "voice", Rate: pace.Rate{PerSecond: 1000}}, {Name: "bulk", Rate: pace.Rate{PerSecond: 10}}}, func(*gen.Rates) error { return nil })
+	type line struct{ keys, factor, voice, bulk, shown string }
+	for _, l := range []line{
+		{"+", "1.1", "1kpps", "10pps", "at 110 % of the rates"},
+		{"-", "1", "1kpps", "10pps", "+ - faster, slower"},
+		{"down", "0.909", "1kpps", "10pps", "at 90.91 % of the rates"},
+		{"space", "0", "1kpps", "10pps", "paused"},
+		{"space", "0.909", "1kpps", "10pps", "at 90.91 %"},
+		{"0", "1", "1kpps", "10pps", "q ends the run"},
+		{"r 5 0 p p s", "1", "1kpps", "10pps", "rate for all streams, or NAME RATE: 50pps▏"},
+		{"backspace", "1", "1kpps", "10pps", "50pp▏"},
+		{"s enter", "1", "50pps", "50pps", "r a rate"},
+		{"r v o i c e space 9 k p p s enter", "1", "9kpps", "50pps", "r a rate"},
+		{"r x enter", "1", "9kpps", "50pps", `"x" is not a rate; allowed: max;`},
+		{"r 7 esc", "1", "9kpps", "50pps", "r a rate"},
+	} {
+		for _, name := range strings.Fields(l.keys) {
+			text := name
+			if name == "space" {
+				text = " "
+			}
+			k.press(name, text)
+		}
+		s, err := c.State()
+		if got := fmt.Sprintf("%.3g %s %s", s.Factor, s.Streams[0].Rate, s.Streams[1].Rate); err != nil || got != l.factor+" "+l.voice+" "+l.bulk {
+			t.Errorf("%s: %s, %v", l.keys, got, err)
+		}
+		if shown := strings.Join(k.lines(100), "\n"); !strings.Contains(shown, l.shown) {
+			t.Errorf("%s:\n%s", l.keys, shown)
 		}
 	}
 }

@@ -20,10 +20,11 @@ type Live struct {
 	began   chan struct{} // closed when there is a terminal
 }
 
-// NewLive returns a Live view. It calls stop when the user asks to end the run.
-func NewLive(in io.Reader, out io.Writer, stop func()) *Live {
+// NewLive returns a Live view. It calls stop when the user asks to end the run. control is for the keys that change
+// the rate; it may be nil.
+func NewLive(in io.Reader, out io.Writer, control *gen.Control, stop func()) *Live {
 	began := make(chan struct{})
-	s := screen{stop: stop, begin: func() { close(began) }}
+	s := screen{stop: stop, begin: func() { close(began) }, keys: keys{control: control}}
 	return &Live{tea.NewProgram(s, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()), out, began}
 }
 
@@ -55,6 +56,7 @@ type screen struct {
 	begin   func() // called once at the start
 	stop    func()
 	ending  bool
+	keys    keys
 }
 
 // widest is the number of seconds in the chart.
@@ -71,16 +73,22 @@ func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := m.(type) {
 	case State:
 		s.State = m
-		if m.Sent != nil && !m.Sent.Last {
+		switch {
+		case m.Sent != nil && !m.Sent.Last:
 			s.history = append(s.history, m.Sent.Total.PPS)
-			s.history = s.history[max(0, len(s.history)-widest):]
+		case m.Sent == nil && m.Received != nil:
+			s.history = append(s.history, m.Received.Recent.PPS)
 		}
+		s.history = s.history[max(0, len(s.history)-widest):]
 	case tea.WindowSizeMsg:
 		s.width, s.height = m.Width, m.Height
 	case tea.KeyPressMsg:
-		if k := m.String(); k == "q" || k == "ctrl+c" || k == "esc" {
+		switch k := m.String(); {
+		case k == "ctrl+c", !s.keys.typing && (k == "q" || k == "esc"):
 			s.ending = true
 			s.stop()
+		default:
+			s.keys.press(k, m.Text)
 		}
 	}
 	return s, nil
@@ -114,6 +122,7 @@ type column struct {
 // include a leading space.
 var columns = []column{
 	{"rate", 12, func(f *gen.Flow) string { return Rate(f.PPS) }},
+	{"asked", 12, func(f *gen.Flow) string { return f.Asked }},
 	{"frames", 15, func(f *gen.Flow) string { return count(f.Frames) }},
 	{"layer 2", 13, func(f *gen.Flow) string { return Bits(f.L2Bits) }},
 	{"layer 1", 13, func(f *gen.Flow) string { return Bits(f.L1Bits) }},
@@ -122,10 +131,11 @@ var columns = []column{
 // leastName is the minimum width of a stream's name, and margin the free space at the left of all lines.
 const leastName, margin = 10, 2
 
-// above returns the lines about sent frames, with as many streams and columns as fit.
+// above returns the lines about sent frames, with as many streams and columns as fit. If frames are only received,
+// it returns the time and the chart of the rate.
 func (s screen) above(width, height int) []string {
 	if s.Sent == nil {
-		return nil
+		return s.chart([]string{"  " + clock(s.Received.Elapsed)}, width, height)
 	}
 	shown, left := 0, width-margin-leastName
 	for shown < len(columns) && columns[shown].width <= left {
@@ -153,11 +163,16 @@ func (s screen) above(width, height int) []string {
 	if n := len(s.Sent.Streams) - len(streams); n > 0 {
 		lines = append(lines, fmt.Sprintf("  and %d more", n))
 	}
-	if len(lines)+2 <= height {
-		h := s.history[max(0, len(s.history)-max(0, width-margin)):]
-		lines = append(lines, "", "  "+bars(h))
+	return s.chart(lines, width, height)
+}
+
+// chart adds the chart of the rate to lines if there is room.
+func (s screen) chart(lines []string, width, height int) []string {
+	if len(lines)+2 > height {
+		return lines
 	}
-	return lines
+	h := s.history[max(0, len(s.history)-max(0, width-margin)):]
+	return append(lines, "", "  "+bars(h))
 }
 
 // leastAbove is the minimum number of lines about sent frames.
@@ -166,9 +181,9 @@ const leastAbove = 4
 // below returns the lines about received frames and the key to end the run. In a low terminal the latencies of the
 // last second and the histogram are omitted.
 func (s screen) below(width, height int) (lines []string) {
-	foot := []string{"", "  q ends the run"}
+	foot := append([]string{""}, s.keys.lines(width)...)
 	if s.ending {
-		foot[1] = "  ending ..."
+		foot = []string{"", "  ending ..."}
 	}
 	r := s.Received
 	if r == nil {
@@ -184,27 +199,33 @@ func (s screen) below(width, height int) (lines []string) {
 	lines = append(lines, wrap(width, "latency: least "+Span(l.Min), "median "+Span(l.P50), "99 % "+Span(l.P99),
 		"99.9 % "+Span(l.P999), "most "+Span(l.Max), "jitter "+Span(c.Jitter))...)
 	for _, more := range [][]string{recent(width, &r.Recent.Latency), {"  " + spark(&l)}} {
-		if len(lines)+len(more)+len(foot)+leastAbove <= height && utf8.RuneCountInString(more[0]) <= width {
+		if len(more) > 0 && len(lines)+len(more)+len(foot)+leastAbove <= height && utf8.RuneCountInString(more[0]) <= width {
 			lines = append(lines, more...)
 		}
 	}
 	return append(lines, foot...)
 }
 
-// recent returns the latencies since the previous state.
+// recent returns the latencies since the previous state, or nothing if there are none.
 func recent(width int, l *sink.Latency) []string {
+	if l.Count == 0 {
+		return nil
+	}
 	return wrap(width, "this second: median "+Span(l.P50), "99 % "+Span(l.P99), "99.9 % "+Span(l.P999), "most "+Span(l.Max))
 }
 
 // wrap joins items into lines of at most width characters. A longer item gets a line of its own.
-func wrap(width int, items ...string) (lines []string) {
+func wrap(width int, items ...string) []string { return join(width, "   ", items) }
+
+// join is wrap with a separator.
+func join(width int, between string, items []string) (lines []string) {
 	line := ""
 	for _, item := range items {
 		switch {
 		case line == "":
 			line = "  " + item
-		case len(line)+3+len(item) <= width:
-			line += "   " + item
+		case utf8.RuneCountInString(line+between+item) <= width:
+			line += between + item
 		default:
 			lines, line = append(lines, line), "  "+item
 		}

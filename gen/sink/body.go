@@ -34,6 +34,8 @@ func find(b []byte) (measure.Tag, bool) {
 const (
 	genevePort, geneveLen = 6081, 8
 	gtpuPort, gtpuLen     = 2152, 8
+	sctpPort, sctpLen     = 9899, 12
+	sctpDataLen           = 16
 )
 
 // walker parses headers from the outside in.
@@ -118,7 +120,7 @@ func (w *walker) ipv6() bool {
 
 // protocol selects the parser for the payload of an IP packet. For an unknown protocol, rest is the payload.
 func (w *walker) protocol(p wire.Protocol) bool {
-	const ipip, ipv6ip = 4, 41 // RFC 2003, RFC 2473
+	const ipip, ipv6ip, sctpProtocol = 4, 41, 132 // RFC 2003, RFC 2473, RFC 9260
 	switch p {
 	case wire.ProtoUDP:
 		w.next = (*walker).udp
@@ -128,6 +130,8 @@ func (w *walker) protocol(p wire.Protocol) bool {
 		w.next = (*walker).icmp
 	case wire.ProtoGRE:
 		w.next = (*walker).gre
+	case sctpProtocol:
+		w.next = (*walker).sctp
 	case ipip:
 		w.next = (*walker).ipv4
 	case ipv6ip:
@@ -147,8 +151,22 @@ func (w *walker) udp() bool {
 		w.next = (*walker).geneve
 	case h.DstPort == gtpuPort:
 		w.next = (*walker).gtpu
+	case h.DstPort == sctpPort:
+		w.next = (*walker).sctp
 	}
 	return err == nil
+}
+
+// sctp parses the common header, and the header of a DATA chunk behind it (RFC 9260 section 3).
+func (w *walker) sctp() bool {
+	const data = 0
+	if !w.skip(sctpLen) {
+		return false
+	}
+	if len(w.rest) > 0 && w.rest[0] == data {
+		return w.skip(sctpDataLen)
+	}
+	return true
 }
 
 func (w *walker) vxlan() bool {

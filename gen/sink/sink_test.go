@@ -185,7 +185,10 @@ func TestFindsTags(t *testing.T) {
 		"eth; mpls",
 		"eth; arp",
 		"eth; ip",
-		"eth; ip6 proto=132",
+		"eth; ip6 proto=133",
+		"eth; ip; sctp; sctpdata",
+		"eth; ip6; udp; sctp; sctpdata",
+		"eth; ip; sctp",
 		"eth; ip; gre",
 	} {
 		tpl, err := frame.Parse(text)

@@ -92,7 +92,8 @@ const layers = `
 	link < unikernel/guest;
 	NONE < posix/bpf; # socket filters
 	abi/linux < posix/terminal; # the line discipline of terminals: pure
-	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/bpf < posix < posix/call < unikernel/rt;
+	abi/linux < posix/credential; # user IDs and capabilities
+	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
@@ -106,7 +107,8 @@ const layers = `
 	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
-	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family < task; # processes of Linux programs
+	fs, posix/credential < task/procfs; # /proc/PID
+	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
@@ -151,11 +153,11 @@ const layers = `
 	gen/method, gen/measure < gen/sink;
 	gen/nexthop, gen/pace, gen/sink, gen/guard < gen < gen/show < gen/bench;
 	gen < gen/plan, gen/replay;
-	gen/show < gen/rfc2544;
+	gen/show < gen/rfc2544, gen/control;
 
 	# The tool.
 	NONE < internal/machine;
-	unikernel/cost, internal/machine, gen/bench, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
+	unikernel/cost, internal/machine, gen/bench, gen/control, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
 
 	# Programs that know nothing of Loam.
 	NONE < examples/web, examples/echo, unikernel/cost/calls;

@@ -18,6 +18,28 @@ import (
 // tunSetVnetLE is TUNSETVNETLE: the virtio-net header is little-endian on every machine.
 const tunSetVnetLE = 0x400454dc
 
+// tunAttachFilter and tunDetachFilter are TUNATTACHFILTER and TUNDETACHFILTER.
+const (
+	tunAttachFilter = 0x401054d5
+	tunDetachFilter = 0x401054d6
+)
+
+// attachFilter attaches a program of classic BPF to all queues of the interface, in place of an earlier
+// one. The caller must keep the program in memory while it is attached.
+func attachFilter(fd int, program []syscall.SockFilter) error {
+	return filter(fd, tunAttachFilter, syscall.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+}
+
+// detachFilter removes the program.
+func detachFilter(fd int) error { return filter(fd, tunDetachFilter, syscall.SockFprog{}) }
+
+func filter(fd int, request uintptr, p syscall.SockFprog) error {
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(&p))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
 // ifreq is struct ifreq: a name and a union of 24 bytes.
 type ifreq struct {
 	name [maxName + 1]byte

@@ -66,7 +66,11 @@ func (c *Config) setDefaults() error {
 	return nil
 }
 
-const multiQueue = 0x100 // IFF_MULTI_QUEUE of linux/if_tun.h
+// Flags of linux/if_tun.h.
+const (
+	multiQueue = 0x0100 // IFF_MULTI_QUEUE
+	noFilter   = 0x1000 // IFF_NOFILTER: without the filter of an earlier process (Device.Thin)
+)
 
 // attach attaches a descriptor to the interface and returns the interface's name. An interface
 // created for several queues must be opened with IFF_MULTI_QUEUE even for one queue.
@@ -81,7 +85,7 @@ func (c *Config) attach(fd int) (name string, err error) {
 
 // flags returns the flags of TUNSETIFF.
 func (c *Config) flags() uint16 {
-	flags := uint16(syscall.IFF_NO_PI | syscall.IFF_VNET_HDR)
+	flags := uint16(syscall.IFF_NO_PI | syscall.IFF_VNET_HDR | noFilter)
 	if c.Medium == link.IP {
 		flags |= syscall.IFF_TUN
 	} else {

@@ -15,6 +15,8 @@ package tap
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
+	"syscall"
 
 	"loam/link"
 	"loam/link/fd"
@@ -42,6 +44,8 @@ type Device struct {
 	info   link.Info
 	ends   []*queue
 	queues []link.Queue // the same as ends
+
+	program atomic.Pointer[[]syscall.SockFilter] // the program that Thin attached last: see thin.go
 }
 
 // Open opens the interface, and creates it if it does not exist. It does not configure the
@@ -124,6 +128,9 @@ func (d *Device) Stats() (s link.Stats) {
 // set.
 func (d *Device) Close() error {
 	var first error
+	if d.program.Swap(nil) != nil {
+		first = d.Thin(link.Thinning{})
+	}
 	for _, q := range d.ends {
 		if err := q.close(); err != nil && first == nil {
 			first = err

@@ -174,6 +174,11 @@ func (t *Table) Close(f *Flow) {
 	t.leave(f.binding)
 }
 
+// Used reports whether a port of any address is bound or has a connection.
+func (t *Table) Used(proto wire.Protocol, port uint16) bool {
+	return t.ports[number{proto, port}] != nil
+}
+
 // conflict reports whether a binding on port n other than self conflicts with claim.
 func (t *Table) conflict(n number, claim Claim, self *Binding) bool {
 	p := t.ports[n]

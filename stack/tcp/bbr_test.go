@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -219,6 +220,28 @@ func TestBBRRandomLoss(t *testing.T) {
 		w.until(w.now + 2*time.Second)
 		if got, want := w.carries(6*time.Second), 0.9*50e6*(1-loss)*1448/1500; got < want {
 			t.Errorf("loss of %.1f %%: %.1f Mbit/s, want %.1f", loss*100, got/1e6, want/1e6)
+		}
+	}
+}
+
+// A sender whose machine is busy sends late. That says nothing about the path, and data that is late leaves at
+// once. Here the machine pauses for a third of the time.
+func TestBBROnABusyMachine(t *testing.T) {
+	for _, c := range []struct {
+		rtt   time.Duration
+		least float64
+	}{{10 * ms, 50e6}, {40 * ms, 70e6}} {
+		for _, loss := range []float64{0, 0.01, 0.03} {
+			for seed := range uint64(5) {
+				s := bottleneck(100e6, c.rtt, 1)
+				s.seed, s.ab.loss, s.cfgA.Congestion, s.buffer = seed, loss, NewBBR, 32<<20
+				s.pauses = &pauses{rng: rand.New(rand.NewPCG(seed, 1)), run: 20 * ms, stop: 10 * ms}
+				w := runBBR(t, s)
+				w.until(w.now + time.Second)
+				if rate := w.carries(2 * time.Second); rate < c.least {
+					t.Errorf("%v, loss of %.0f %%, seed %d: %.1f Mbit/s, want %.0f", c.rtt, loss*100, seed, rate/1e6, c.least/1e6)
+				}
+			}
 		}
 	}
 }

@@ -8,9 +8,10 @@ package tcp
 // (SO_MAX_PACING_RATE). Without either, pacing costs no more than a comparison.
 //
 // The owner's timer may be late: by a tick of its wheel, by a millisecond of the system's timer, or by more
-// on a busy machine. Data held back by a late timer leaves at once, up to an eighth of a round trip's data.
+// on a busy machine. Data held back by a late timer leaves at once, up to half of a round trip's data.
 // Otherwise each late timer would lower the rate, since a quantum is a millisecond. The draft never lets
-// next_send_time lie in the past, which requires a clock of nanoseconds.
+// next_send_time lie in the past, which requires a clock of nanoseconds. If a timer is later than that, the
+// samples of the delivery rate count as limited by the program: they say nothing about the path.
 //
 // Rejected: credit for any time without sending, which would cause a burst after each pause of the program.
 
@@ -29,7 +30,7 @@ type pacer struct {
 
 const (
 	leastSlack  = 2 * time.Millisecond
-	mostSlack   = 20 * time.Millisecond
+	mostSlack   = 40 * time.Millisecond
 	quantumTime = time.Millisecond
 	mostQuantum = 64 << 10
 )
@@ -87,7 +88,10 @@ func (c *Conn) departed(now Time, n int) {
 	p := c.pace
 	from := now
 	if p.waited {
-		from = max(p.next, now-min(max(leastSlack, c.rtt.srtt/8), mostSlack))
+		from = max(p.next, now-min(max(leastSlack, c.rtt.srtt/2), mostSlack))
+		if from > p.next && c.rate != nil { // later than the slack
+			c.rate.limit(c.pipe())
+		}
 	}
 	p.next = from + timeFor(n, rate)
 	p.held = p.next > now

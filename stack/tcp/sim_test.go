@@ -9,6 +9,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"sort"
 	"testing"
 	"time"
 
@@ -62,6 +63,37 @@ type simHost struct {
 	finished Time // when the peer's stream had been read to its end
 	segs     int
 	whole    bool // a frame travels as a whole and arrives as one segment
+	pauses   *pauses
+}
+
+// pauses are times at which a host does not run, because its machine does other work. Arrivals and timers
+// wait until it runs again. The lengths of pauses and of the times between them are exponential.
+type pauses struct {
+	rng       *rand.Rand
+	run, stop time.Duration // mean lengths
+	ends      []Time        // of times between pauses and of pauses, in turn
+}
+
+// next returns the first time from at on at which the host runs.
+func (p *pauses) next(at Time) Time {
+	if p == nil {
+		return at
+	}
+	if len(p.ends) == 0 {
+		p.ends = append(p.ends, at)
+	}
+	for p.ends[len(p.ends)-1] <= at || len(p.ends)%2 == 1 {
+		mean := p.run
+		if len(p.ends)%2 == 0 {
+			mean = p.stop
+		}
+		p.ends = append(p.ends, p.ends[len(p.ends)-1]+Time(p.rng.ExpFloat64()*float64(mean)))
+	}
+	i := sort.Search(len(p.ends), func(i int) bool { return p.ends[i] > at })
+	if i%2 == 1 {
+		return at
+	}
+	return p.ends[i]
 }
 
 // sim is a simulation with two hosts.
@@ -167,6 +199,7 @@ type simSetup struct {
 	mss    int
 	whole  bool // frames of both
 	turn   Time
+	pauses *pauses // of a
 }
 
 func newSim(t testing.TB, s simSetup) *sim {
@@ -179,7 +212,7 @@ func newSim(t testing.TB, s simSetup) *sim {
 	}
 	w.a = &simHost{sim: w, path: s.ab, total: s.bytesA, buffer: s.buffer, burst: s.burst, whole: s.whole}
 	w.b = &simHost{sim: w, path: s.ba, total: s.bytesB, buffer: s.buffer, burst: s.burst, slow: s.slow, whole: s.whole}
-	w.a.peer, w.b.peer = w.b, w.a
+	w.a.peer, w.b.peer, w.a.pauses = w.b, w.a, s.pauses
 	for i, h := range []*simHost{w.a, w.b} {
 		cfg := s.cfgA
 		if i == 1 {
@@ -362,6 +395,7 @@ func (w *sim) push(e simEvent) {
 	if w.turn > 0 && e.seg != nil {
 		e.at = (e.at + w.turn - 1) / w.turn * w.turn
 	}
+	e.at = e.host.pauses.next(e.at)
 	w.serial++
 	e.serial = w.serial
 	heap.Push(&w.events, e)

@@ -75,6 +75,7 @@ type Wheel struct {
 	elapsed uint64         // slots up to this tick have been visited
 	now     uint64         // Advance is advancing to this tick, or has reached it
 	count   int            // entries scheduled
+	halfway int            // the level whose current slot AdvanceSome has visited in part; 0: none
 	busy    uint8          // bit l: level l has entries
 	used    [levels]uint64 // bit s of word l: list[l][s] is not empty
 	list    [levels][slots]*Entry
@@ -126,35 +127,47 @@ func (w *Wheel) Advance(now time.Duration, fire func(e *Entry)) {
 	w.AdvanceSome(now, math.MaxInt, fire)
 }
 
-// AdvanceSome is like Advance but fires at most the first most entries. If due entries are left, Next is not
-// after now, and the next call continues with them.
+// movesPerFire is the number of entries that AdvanceSome may move between levels per entry that it may fire.
+// Moving an entry is cheap, but connections that are opened or used together share a slot, and a slot may
+// hold all of them.
+const movesPerFire = 16
+
+// AdvanceSome is like Advance but fires at most the first most entries, and bounds its other work in
+// proportion. If due entries or work are left, Next is not after now, and the next call continues.
 func (w *Wheel) AdvanceSome(now time.Duration, most int, fire func(e *Entry)) {
 	w.now = max(w.now, uint64(max(now, 0))>>tickBits)
+	moves := math.MaxInt
+	if most < math.MaxInt/movesPerFire {
+		moves = most * movesPerFire
+	}
 	for w.busy != 0 {
 		level, slot, tick := w.nextSlot()
 		if tick > w.now {
 			break
 		}
-		w.elapsed = tick
+		w.elapsed, w.halfway = tick, level
 		// No entry enters this slot meanwhile, because its digit is now the current one. The slot therefore
 		// becomes empty, whatever fire does. Entries fire only on the lowest level, where all entries of a
-		// slot have the same tick, so the loop may leave it before it is empty.
+		// slot have the same tick, so the loop may leave it before it is empty. It may leave a slot of
+		// another level, too: nextSlot returns that slot until it is empty.
 		for w.list[level][slot] != nil {
 			e := w.list[level][slot]
 			due := level == 0 && e.tick == tick
-			if due && most == 0 {
+			switch {
+			case due && most == 0, !due && moves == 0:
 				return
-			}
-			w.unlink(e)
-			if !due {
+			case !due:
+				moves--
+				w.unlink(e)
 				w.insert(e)
 				continue
 			}
 			most--
+			w.unlink(e)
 			fire(e)
 		}
 	}
-	w.elapsed = w.now
+	w.elapsed, w.halfway = w.now, 0
 }
 
 // lastTick is the last tick that a Duration can express.
@@ -170,6 +183,11 @@ func roundUp(t time.Duration) uint64 {
 
 // nextSlot returns the slot to visit next and the tick at which it begins. busy must not be zero.
 func (w *Wheel) nextSlot() (level, slot int, tick uint64) {
+	if w.halfway > 0 { // elapsed is still the tick at which that slot begins
+		if slot := int(w.elapsed >> (w.halfway * digitBits) % slots); w.list[w.halfway][slot] != nil {
+			return w.halfway, slot, w.elapsed
+		}
+	}
 	level = bits.TrailingZeros8(w.busy)
 	slot = bits.TrailingZeros64(w.used[level])
 	shift := level * digitBits

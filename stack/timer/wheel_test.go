@@ -218,7 +218,7 @@ func compare(t *testing.T, r *rand.Rand) {
 func wantFired(t *testing.T, w *Wheel, now time.Duration, due map[*Entry]uint64) {
 	t.Helper()
 	last := uint64(0)
-	w.Advance(now, func(e *Entry) {
+	fire := func(e *Entry) {
 		tick, ok := due[e]
 		if !ok || e.Scheduled() {
 			t.Fatal("an entry fires that is not scheduled")
@@ -228,7 +228,14 @@ func wantFired(t *testing.T, w *Wheel, now time.Duration, due map[*Entry]uint64)
 		}
 		last = tick
 		delete(due, e)
-	})
+	}
+	if now%2 == 0 {
+		w.Advance(now, fire)
+	}
+	w.AdvanceSome(now, 1, fire) // in several calls
+	for w.Next() <= now&^(Tick-1) {
+		w.AdvanceSome(now, 1, fire)
+	}
 	for _, tick := range due {
 		if tick <= uint64(now)>>tickBits {
 			t.Fatalf("tick %d did not fire at %d", tick, uint64(now)>>tickBits)
@@ -299,5 +306,36 @@ func TestAdvanceSome(t *testing.T) {
 		if fired != 11 || w.Len() != 0 {
 			t.Errorf("at %v: %d have fired and %d are left", when, fired, w.Len())
 		}
+	}
+}
+
+// Connections that are opened together share a slot. No call moves all of their entries, entries may be
+// scheduled and cancelled between the calls, and the order stays.
+func TestAdvanceSomeBoundsMoves(t *testing.T) {
+	const count, most = 10_000, 10
+	var w Wheel
+	entries := make([]Entry, count)
+	for i := range entries {
+		w.Schedule(&entries[i], time.Minute+time.Duration(i)*Tick)
+	}
+	now := time.Minute + count*Tick/2
+	var between Entry
+	calls, fired, last := 0, 0, uint64(0)
+	for ; w.Next() <= now; calls++ {
+		w.AdvanceSome(now, most, func(e *Entry) {
+			if e.tick < last {
+				t.Fatalf("tick %d fires behind %d", e.tick, last)
+			}
+			last = e.tick
+			fired++
+		})
+		w.Schedule(&between, time.Hour)
+		w.Cancel(&entries[count-1-calls%(count/2-1)])
+	}
+	if want := count / 2; fired < want || fired > want+1 {
+		t.Errorf("%d have fired, want %d", fired, want)
+	}
+	if least := count/2/most + count/2/(most*movesPerFire); calls < least {
+		t.Errorf("all was done in %d calls, want at least %d", calls, least)
 	}
 }

@@ -120,6 +120,9 @@ func (t *Tree) name(n int, numbers ...PID) {
 	}
 }
 
+// Last returns the newest number.
+func (t *Tree) Last() PID { return t.last }
+
 // Thread returns a number for another thread of a process, which Forget frees. Errors: EAGAIN if no number is free.
 func (t *Tree) Thread() (PID, error) {
 	id, ok := t.number()

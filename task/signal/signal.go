@@ -111,6 +111,8 @@ type Info struct {
 	PID    int32
 	UID    uint32
 	Status int32  // SIGCHLD
+	User   uint64 // SIGCHLD: CPU times of the child, in ticks
+	System uint64
 	Value  uint64 // sigqueue, timers; SIGSYS: the call's address
 	Addr   uint64 // faults
 }

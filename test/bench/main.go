@@ -6,7 +6,7 @@
 //	go run . -only tap/ -reps 9    some tests, more often
 //	go run . -from results/results.json -out elsewhere
 //	go run . -reps 9 -out ../../docs/bench      the figures that the documents show
-//	go run . -paths -out ../../docs      paths.md: long and lossy paths, Loam and Linux, about five minutes
+//	go run . -paths -rate 100 -reps 3 -out ../../docs      paths.md: long and lossy paths, Loam and Linux, about 15 minutes
 //	go run . -guests -out ../../docs/bench/guests      the same, of whole programs
 //
 // With -guests, one program runs in virtual machines, on Loam and on Debian's kernel, and as a process,
@@ -83,7 +83,7 @@ func run() error {
 		o.Only = expression
 	}
 	if *paths {
-		return measurePaths(*out, *rate*1e6)
+		return measurePaths(*out, *rate*1e6, o.Reps)
 	}
 	results, err := results(*from, o)
 	if err != nil {
@@ -102,8 +102,8 @@ func run() error {
 }
 
 // measurePaths measures long and lossy paths of up to most bits per second, and writes their table.
-func measurePaths(folder string, most int64) error {
-	rows, err := path.Run(most, os.Stderr)
+func measurePaths(folder string, most int64, reps int) error {
+	rows, err := path.Run(most, reps, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func measurePaths(folder string, most int64) error {
 	if err != nil {
 		return err
 	}
-	path.Write(f, rows, fmt.Sprintf("%d CPUs, %s", runtime.NumCPU(), time.Now().Format("2 January 2006")))
+	path.Write(f, rows, fmt.Sprintf("medians of %d, %d CPUs, %s", reps, runtime.NumCPU(), time.Now().Format("2 January 2006")))
 	return f.Close()
 }
 

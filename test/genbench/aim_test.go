@@ -20,25 +20,38 @@ type aim struct {
 	// bound is a loop that makes only the same system calls, so no generator can be faster; "" means
 	// none.
 	bound string
+	// queues is the number of queues of both; 0 is 1.
+	queues int
+	// float means that no thread of either is bound to a processor in the pairs. A peer that is not
+	// bound moves away from a processor that another program uses; a bound thread would wait.
+	float bool
 }
 
 // takesPart reports whether the aim concerns a contestant.
 func (a *aim) takesPart(c bench.Contestant) bool {
-	return c.Queues == 1 && (c.Name == a.name || c.Name == a.than || c.Name == a.bound)
+	return a.is(c, a.name) || a.is(c, a.than) || a.is(c, a.bound)
 }
+
+// is reports whether c has the given name and the number of queues of the aim.
+func (a *aim) is(c bench.Contestant, name string) bool {
+	return c.Queues == max(1, a.queues) && c.Name == name
+}
+
+// key identifies the aim.
+func (a *aim) key() string { return a.name + " by " + a.than }
 
 // slack is how much slower "no slower" may be: the difference of two loops of the same system call
 // cannot be measured more precisely.
 const slack = 0.03
 
 var aims = []aim{
-	{"xdp", testpmdX, 1.1, 16, inC("xdp")},
-	{"ring", trafgen, 1.2, 0, ""},
-	{"udp", inC("udp"), 1, 40, ""},
-	{"raw", inC("raw"), 1, 40, ""},
-	{"packet", inC("packet"), 1, 40, ""},
-	{"udpgso", "udp", 2, 0, ""},
-	{"mmsg", "udp", 2, 0, ""},
+	{name: "xdp", than: testpmdX, least: 1.1, pairs: 16, bound: inC("xdp")},
+	{name: "ring", than: trafgen, least: 1.2},
+	{name: "udp", than: inC("udp"), least: 1, pairs: 40},
+	{name: "raw", than: inC("raw"), least: 1, pairs: 40},
+	{name: "packet", than: inC("packet"), least: 1, pairs: 40},
+	{name: "udpgso", than: "udp", least: 2},
+	{name: "mmsg", than: "udp", least: 2},
 }
 
 // outcome is the result of an aim.
@@ -80,20 +93,25 @@ func (o outcome) verdict() string {
 }
 
 // judge compares the rows of each aim round by round, because the two ran one after the other. closely
-// are rows of short turns of the two alone, by the name of the method; where they exist, they count
+// are rows of short turns of the two alone, by the key of the aim; where they exist, they count
 // instead.
 func judge(rows []bench.Row, closely map[string][]bench.Row) (all []outcome) {
 	for _, a := range aims {
 		from := rows
-		if own, ok := closely[a.name]; ok && find(own, a.than, 1) != nil {
+		if own, ok := closely[a.key()]; ok {
 			from = own
 		}
-		x, y := find(from, a.name, 1), find(from, a.than, 1)
+		queues := max(1, a.queues)
+		x, y := find(from, a.name, queues), find(from, a.than, queues)
 		if x == nil || y == nil {
 			continue
 		}
-		o := newOutcome(a.name, a.than, a.least, ratio(x.PerCPU, y.PerCPU), ratio(x.PPS, y.PPS))
-		if z := find(from, a.bound, 1); z != nil {
+		name := a.name
+		if queues > 1 {
+			name = fmt.Sprintf("%s, %d queues", a.name, queues)
+		}
+		o := newOutcome(name, a.than, a.least, ratio(x.PerCPU, y.PerCPU), ratio(x.PPS, y.PPS))
+		if z := find(from, a.bound, queues); z != nil {
 			o.Bound, o.BoundByWall = ratio(z.PerCPU, y.PerCPU), ratio(z.PPS, y.PPS)
 		}
 		all = append(all, o)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/gen"
 	"loam/gen/bench"
 	"loam/internal/netns"
 	"loam/internal/race"
@@ -71,9 +73,11 @@ func TestBeside(t *testing.T) {
 	near, dst, next := wireUp(t)
 	o := bench.Options{Slice: 50 * time.Millisecond, Warm: 10 * time.Millisecond, Rounds: 1}
 	queues := []int{1}
+	if *full || os.Getenv(peersVariable) != "" {
+		queues = queueCounts(runtime.NumCPU())
+	}
 	if *full {
 		o.Slice, o.Warm, o.Rounds = *slice, 150*time.Millisecond, *rounds
-		queues = queueCounts(runtime.NumCPU())
 		o.Progress = func(text string) { t.Log(text) }
 	}
 	var err error
@@ -84,11 +88,17 @@ func TestBeside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := bench.Methods(near, s, next, nil, queues)
+	c := gen.Config{Interface: near, Streams: []gen.Stream{s}, NextHop: next}
+	all, err := bench.Methods(c, nil, queues)
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, wanted := others(near, dst)
+	c.Float = true
+	floating, err := bench.Methods(c, nil, queues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, wanted := others(t, near, dst)
 	defer func(before []aim) { aims = before }(aims)
 	aims = append(slices.Clone(aims), wanted...)
 	all = paired(append(append(all, peers(t, near, dst)...), more...))
@@ -97,6 +107,7 @@ func TestBeside(t *testing.T) {
 		all = slices.DeleteFunc(all, func(c bench.Contestant) bool { return !wanted.MatchString(c.Name) })
 	}
 	afresh(t, all, near, dst, next)
+	afresh(t, floating, near, dst, next)
 	rows, err := bench.Run(t.Context(), all, o)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +118,7 @@ func TestBeside(t *testing.T) {
 			t.Errorf("%s, %d queue(s): %s %s", r.Name, r.Queues, r.Error, r.Note)
 		}
 	}
-	closely := pairs(t, all, o)
+	closely := pairs(t, all, floating, o)
 	outcomes := judge(rows, closely)
 	for _, o := range outcomes {
 		t.Log(o)
@@ -128,11 +139,19 @@ const (
 
 // pairs measures methods again whose speed is close to that of their peer, or of the bound of the aim:
 // the two alone, in many short turns, each with a new process or a new socket, because the placement in
-// memory alone can make a difference of a few percent. The result is by the name of the method.
-func pairs(t testing.TB, all []bench.Contestant, o bench.Options) map[string][]bench.Row {
+// memory alone can make a difference of a few percent. The result is by the key of the aim.
+//
+// floating are Loam's methods without threads that are bound to processors, for peers that are not bound either.
+func pairs(t testing.TB, all, floating []bench.Contestant, o bench.Options) map[string][]bench.Row {
 	closely := map[string][]bench.Row{}
 	for _, a := range aims {
 		alone := slices.DeleteFunc(slices.Clone(all), func(c bench.Contestant) bool { return !a.takesPart(c) })
+		for i, c := range alone {
+			at := slices.IndexFunc(floating, func(f bench.Contestant) bool { return f.Name == c.Name && f.Queues == c.Queues })
+			if a.float && at >= 0 {
+				alone[i] = floating[at]
+			}
+		}
 		if a.pairs == 0 || len(alone) < 2 {
 			continue
 		}
@@ -148,7 +167,7 @@ func pairs(t testing.TB, all []bench.Contestant, o bench.Options) map[string][]b
 				t.Errorf("%s: %s", r.Name, r.Error)
 			}
 		}
-		closely[a.name] = rows
+		closely[a.key()] = rows
 	}
 	return closely
 }
@@ -157,13 +176,13 @@ func pairs(t testing.TB, all []bench.Contestant, o bench.Options) map[string][]b
 // of the machine.
 func paired(all []bench.Contestant) []bench.Contestant {
 	for _, a := range aims {
-		from := slices.IndexFunc(all, func(c bench.Contestant) bool { return c.Name == a.than && c.Queues == 1 })
+		from := slices.IndexFunc(all, func(c bench.Contestant) bool { return a.is(c, a.than) })
 		if from < 0 || slices.ContainsFunc(aims, func(b aim) bool { return b.name == a.than }) {
 			continue // a method of ours keeps its place
 		}
 		peer := all[from]
 		all = slices.Delete(all, from, from+1)
-		to := slices.IndexFunc(all, func(c bench.Contestant) bool { return c.Name == a.name && c.Queues == 1 })
+		to := slices.IndexFunc(all, func(c bench.Contestant) bool { return a.is(c, a.name) })
 		all = slices.Insert(all, to+1, peer)
 	}
 	return all
@@ -183,7 +202,7 @@ func TestJudge(t *testing.T) {
 	}
 	want := map[string]bool{"udp": true, "mmsg": true, "udpgso": false, "udp, 2 queues": true}
 	// For udp there are also turns of the two alone, and these count.
-	closely := map[string][]bench.Row{"udp": {
+	closely := map[string][]bench.Row{"udp by " + inC("udp"): {
 		{Name: "udp", Queues: 1, PerCPU: []float64{10, 10, 10}}, {Name: inC("udp"), Queues: 1, PerCPU: []float64{10.4, 10.4, 10}},
 	}}
 	if o := judge(rows, closely)[0]; o.Name != "udp" || o.Met {

@@ -1,6 +1,6 @@
 // Package genbench compares the packet engine with other generators in one run: every method of Loam;
-// trafgen; DPDK's testpmd with its software drivers; hping3; go-pktgen and wireblast if they are in
-// PATH (others_test.go); and plain loops in C that make the same system calls. It has no code but
+// trafgen; DPDK's testpmd with its software drivers; hping3; go-pktgen and wireblast if their
+// sources are given (others_test.go); and plain loops in C that make the same system calls. It has no code but
 // tests.
 //
 //	go test ./test/genbench           once, briefly: can everything be measured?

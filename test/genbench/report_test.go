@@ -86,7 +86,7 @@ func closeNote() string {
 	var names []string
 	for _, a := range aims {
 		if a.pairs > 0 {
-			names = append(names, fmt.Sprintf("%s (%d pairs)", a.name, a.pairs))
+			names = append(names, fmt.Sprintf("%s (%d pairs)", a.key(), a.pairs))
 		}
 	}
 	return fmt.Sprintf(`What is close is measured once more, the two alone, in turns of %v which begin with ours and
@@ -133,8 +133,9 @@ const notes = `
 - mmsg sends runs of datagrams of one size, which the kernel cuts up (docs/decisions/0015);
   *mmsg, plain* and *mmsg in C* send one datagram a message.
 - loam has two threads a queue, so one queue keeps this machine's processors busy.
-- go-pktgen and wireblast take part where PATH has them (` + "`test/genbench/others_test.go`" + `), unchanged.
-  go-pktgen is not bound to a processor, and its af_xdp sends by all queues: by the wall it may have two.
+- go-pktgen and wireblast are built from their sources, if LOAM_GEN_PEERS names them
+  (` + "`test/genbench/others_test.go`" + `). They are bound to no processor, so in their pairs Loam's threads are
+  not bound either. go-pktgen's af_xdp sends by all queues, and is compared with xdp by as many.
 - [pacing.md](pacing.md): the gaps between frames at low rates, by tcpdump.
 - [full.md](full.md): a minute at half rate without a loss, and 100 runs that were killed.
 - Aims with more queues than one are by the time of the wall.

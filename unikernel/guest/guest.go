@@ -29,6 +29,7 @@ type Config struct {
 	Links    []Link
 	Mounts   []Mount
 	Folder   string // working folder at the start; empty: /
+	User     string // of a Linux program, USER[:GROUP]; empty: root
 	Machine  bool   // the guest is a virtual machine
 
 	Disks []Disk // in the order of their numbers
@@ -148,6 +149,9 @@ func (c Config) Encode() string {
 	}
 	if c.Folder != "" {
 		fmt.Fprintf(&b, "host folder=%s\n", escape(c.Folder))
+	}
+	if c.User != "" {
+		fmt.Fprintf(&b, "host user=%s\n", escape(c.User))
 	}
 	for _, m := range c.Mounts {
 		fmt.Fprintf(&b, "mount archive=%d path=%s", m.Archive, escape(m.Path))
@@ -279,6 +283,8 @@ func (c *Config) set(l *Link, m *Mount, d *Disk, line, key, value string) (err e
 		c.HandedFrom6, err = netip.ParseAddr(value)
 	case "host folder":
 		c.Folder, err = unescape(value)
+	case "host user":
+		c.User, err = unescape(value)
 	case "mount archive":
 		m.Archive, err = strconv.Atoi(value)
 	case "mount path":

@@ -17,7 +17,7 @@ func TestRoundTrip(t *testing.T) {
 		{Handed: 5, HandedFrom6: netip.MustParseAddr("fd00::2")},
 		{Machine: true, Disks: []Disk{{Kind: DiskVirtio}, {Kind: DiskNVMe, FD: 5, Name: "/a b.img", Path: "/data", ReadOnly: true}, {Kind: DiskAHCI, Path: "/", Snapshot: true, Fresh: true}}, Streams: [3]uint32{0o10600, 0o20620, 1}, Ordered: true, Terminal: true},
 		{Results: []string{"/tmp/a b", "/c.out"}, ResultFolders: []string{"/x"}, ResultsFD: 7},
-		{Folder: "/home/a b%", Mounts: []Mount{{Archive: 4, Path: "/"}, {Archive: 5, Path: "/ö\n", File: true, Writable: true}, {Archive: 6, Path: "/d", Deferred: true}}},
+		{Folder: "/home/a b%", User: "www-data:adm", Mounts: []Mount{{Archive: 4, Path: "/"}, {Archive: 5, Path: "/ö\n", File: true, Writable: true}, {Archive: 6, Path: "/d", Deferred: true}}},
 		{Links: []Link{
 			{Kind: Socket, Name: "eth0", FDs: []int{3}, MTU: 65535, MAC: wire.MAC{2, 0, 0, 0, 0, 1},
 				Address: netip.MustParsePrefix("10.0.2.15/24"), Gateway: netip.MustParseAddr("10.0.2.2"), Trace: 4,

@@ -69,6 +69,9 @@ var given guest.Config
 // WantsTerminal reports whether the first Linux program gets a terminal of its own.
 func WantsTerminal() bool { return given.Terminal }
 
+// User returns the user of a Linux program, as USER[:GROUP]; empty means root.
+func User() string { return given.User }
+
 // StartMachine starts Loam in a virtual machine. The init function of package unikernel/rt/machine calls
 // it, so that only a machine links the drivers.
 func StartMachine(p Platform) {

@@ -88,7 +88,23 @@ func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *dev
 	if err := putFile(v, executable, content, 0o755, root); err != nil {
 		return nil, err
 	}
-	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable), terminals)
+	about = aboutProcess(p, c, executable)
+	return v.Tree, mountPseudo(v, about, terminals)
+}
+
+// about is the content of /proc. It does not change after start.
+var about pseudo.Process
+
+// MountProc mounts a changed /proc over the one of the program, for a program that runs processes.
+func MountProc(change func(*pseudo.Process)) error {
+	changed := about
+	change(&changed)
+	v := process.View()
+	place, err := v.Lookup(v.Root, "/proc", true)
+	if err == nil {
+		err = v.Tree.Mount(pseudo.Proc(changed), place, !changed.Writable)
+	}
+	return err
 }
 
 // addFolders creates folders.

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"loam/gen/probe"
 )
@@ -20,11 +21,12 @@ type files struct {
 	file    *os.File // the file that results writes to, or nil
 	state   *probe.StateFile
 	note    probe.State // the state to save, except the checkpoint
+	filter  probe.Filter
 }
 
 // openFiles opens the files. If there is a saved state, it configures c to resume from it.
 func (o *Options) openFiles(c *probe.Config) (f *files, err error) {
-	f = &files{}
+	f = &files{filter: o.Filter}
 	if o.StateFile == "" {
 		return f, o.openResults(f, false)
 	}
@@ -116,8 +118,10 @@ func (o *Options) openResults(f *files, more bool) (err error) {
 	return nil
 }
 
-// record implements probe.Config.Record.
-func (f *files) record(rs []probe.Result) error { return f.results.Write(rs) }
+// record implements probe.Config.Record. It removes results that the filter rejects from rs.
+func (f *files) record(rs []probe.Result) error {
+	return f.results.Write(slices.DeleteFunc(rs, func(r probe.Result) bool { return !f.filter.Match(&r) }))
+}
 
 // mark implements probe.Config.Mark. It syncs the results to disk before it saves the checkpoint.
 func (f *files) mark(c probe.Checkpoint) error {

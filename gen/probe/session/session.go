@@ -4,8 +4,8 @@
 // targets, and removes targets that must not be probed. It opens the senders, receivers and files, drops its
 // privileges, and runs the engine.
 //
-// Reading order: session.go, target.go (the targets), station.go (senders and receivers), files.go (results and
-// state).
+// Reading order: session.go, target.go (the targets), neighbour.go (targets on the same link), station.go (senders and
+// receivers), files.go (results and state).
 package session
 
 import (
@@ -38,6 +38,7 @@ type Options struct {
 	Interface string // default: the kernel's route to the first target
 	Method    string // tc, xdp, ring or packet; default: see choose
 
+	Filter probe.Filter // results that do not match are not written; zero: all are
 	Format probe.Format
 	Fields []probe.Field
 	// Output receives the results, unless OutputFile is set.
@@ -47,6 +48,8 @@ type Options struct {
 	StateFile string
 
 	KeepPrivileges bool
+	local          bool // the targets are neighbours on Interface: see route
+
 	// Note is called with one line about each fact that the user did not ask for but should know.
 	Note func(string)
 }
@@ -75,9 +78,15 @@ func Run(ctx context.Context, o Options) (sum probe.Summary, err error) {
 		return sum, err
 	}
 	fillIn(&c)
+	c.All = c.All || o.Filter.Answers
 	files, err := o.openFiles(&c)
 	if err != nil {
 		return sum, err
+	}
+	if o.local && c.Kind != probe.Neighbour {
+		if c.Neighbours, err = o.askNeighbours(ctx, &c); err != nil {
+			return sum, errors.Join(err, files.close())
+		}
 	}
 	s, err := o.openStation(&c)
 	if err != nil {
@@ -99,7 +108,7 @@ func Run(ctx context.Context, o Options) (sum probe.Summary, err error) {
 
 // fillIn fills in values that the user left open.
 func fillIn(c *probe.Config) {
-	if c.Kind != probe.Echo && c.LocalPorts == (probe.Ports{}) {
+	if c.Kind.HasPorts() && c.LocalPorts == (probe.Ports{}) {
 		c.LocalPorts = defaultPorts
 	}
 	var b [26]byte

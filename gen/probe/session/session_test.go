@@ -265,7 +265,17 @@ func TestRefusals(t *testing.T) {
 		{func(o *Options) { o.Interface = "none0" }, `no interface "none0"`},
 		{func(o *Options) { o.Probe.Source = netip.MustParseAddr("fd00::1") }, "not of the family of the targets"},
 		{func(o *Options) { o.Targets = ranges(t, "127.0.0.1"); o.AllowReserved = true }, "an address of this host"},
-		{func(o *Options) { o.Targets = ranges(t, strings.TrimSuffix(l.gateway, "2")+"0/24") }, "--dst-mac"},
+		{func(o *Options) { o.Targets = ranges(t, strings.TrimSuffix(l.gateway, "2")+"0/24", "10.200.0.1") }, "ask them in two runs"},
+		{func(o *Options) {
+			o.Targets, o.Method, o.Probe.Kind = ranges(t, l.gateway), "tc", probe.Neighbour
+		}, "away from the kernel"},
+		{func(o *Options) { o.Targets, o.Probe.Kind = ranges(t, "10.200.0.1"), probe.Neighbour }, "lies behind"},
+		{func(o *Options) {
+			o.Probe.Source = netip.MustParseAddr("10.0.0.1")
+			for range MaxSources {
+				o.Probe.More = append(o.Probe.More, o.Probe.Source)
+			}
+		}, "give fewer with --src"},
 		{func(o *Options) { o.Targets = ranges(t, "10.200.0.1", "10.201.0.1"); o.Interface = l.near }, "in two runs"},
 		{func(o *Options) { o.Method = "udp" }, "cannot probe"},
 		{func(o *Options) { o.Method = "smoke" }, "choose another with --method"},

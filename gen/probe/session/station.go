@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -37,9 +38,12 @@ const (
 )
 
 func (o *Options) openStation(c *probe.Config) (*station, error) {
-	own := !isKernels(c.Source)
-	if own {
-		o.note(fmt.Sprintf("%v is not an address of this host: the router has to know that it is on %s, since nobody answers ARP for it", c.Source, o.Interface))
+	own := false
+	for _, a := range c.Sources() {
+		if !isKernels(a) {
+			own = true
+			o.note(fmt.Sprintf("%v is not an address of this host: the router has to know that it is on %s, since nobody answers ARP for it", a, o.Interface))
+		}
 	}
 	s, name, err := o.choose(c)
 	if err != nil {
@@ -53,6 +57,14 @@ func (o *Options) openStation(c *probe.Config) (*station, error) {
 // choose opens the method given by the user, or else the fastest available one: xdp if the device supports zero
 // copy, then tc, then ring.
 func (o *Options) choose(c *probe.Config) (s *station, name string, err error) {
+	if c.Kind == probe.Neighbour {
+		if o.Method != "" && o.Method != "ring" && o.Method != "packet" {
+			return nil, "", fmt.Errorf("the method %s would take answers of neighbours away from the kernel, which needs them; ring and packet do not", o.Method)
+		}
+		name = cmp.Or(o.Method, "ring")
+		s, err = open(name, o.Interface, c, method.BestCopying)
+		return s, name, err
+	}
 	if o.Method != "" {
 		s, err = open(o.Method, o.Interface, c, method.BestCopying)
 		return s, o.Method, err
@@ -119,8 +131,22 @@ func (s *station) open(m method.Method, config method.Config, senders int) error
 
 // answers returns the match rules for possible answers. All other traffic to this host, including other ICMP
 // messages, stays with the kernel.
-func answers(c *probe.Config) []match.Rule {
-	local := netip.PrefixFrom(c.Source, c.Source.BitLen())
+func answers(c *probe.Config) (all []match.Rule) {
+	if c.Kind == probe.Neighbour {
+		if c.Source.Is4() {
+			return []match.Rule{{EtherType: wire.TypeARP}}
+		}
+		return []match.Rule{{EtherType: wire.TypeIPv6, Protocol: wire.ProtoICMPv6}}
+	}
+	for _, a := range c.Sources() {
+		all = append(all, answersTo(c, a)...)
+	}
+	return all
+}
+
+// answersTo returns the match rules for possible answers to one of the sources.
+func answersTo(c *probe.Config, source netip.Addr) []match.Rule {
+	local := netip.PrefixFrom(source, source.BitLen())
 	icmp := wire.ProtoICMP
 	if c.Source.Is6() {
 		icmp = wire.ProtoICMPv6

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"loam/gen/nexthop"
 	"loam/gen/probe"
@@ -44,6 +45,12 @@ func (o *Options) addresses() (*target.Set, error) {
 	return s, nil
 }
 
+// MaxSources is the largest number of source addresses: each adds rules to the program that receives.
+const MaxSources = 16
+
+// mostNeighbours is the largest number of targets on one link: their Ethernet addresses are kept.
+const mostNeighbours = 1 << 20
+
 // routesLooked is the number of target ranges whose routes are compared.
 const routesLooked = 64
 
@@ -68,7 +75,10 @@ func (o *Options) route(c *probe.Config) error {
 	if !c.Source.IsValid() {
 		return &Refusal{fmt.Sprintf("%s has no address of the family of the targets", o.Interface), "give it one, or say --src ADDRESS"}
 	}
-	if c.Source.Is4() != first.Is4() {
+	if len(c.Sources()) > MaxSources {
+		return &Refusal{fmt.Sprintf("%d source addresses are more than %d", len(c.Sources()), MaxSources), "give fewer with --src"}
+	}
+	if slices.ContainsFunc(c.Sources(), func(a netip.Addr) bool { return a.Is4() != first.Is4() }) {
 		return &Refusal{fmt.Sprintf("the source %v is not of the family of the targets", c.Source), "say --src with an address as theirs are, or leave it out"}
 	}
 	if !c.NextHopMAC.IsZero() {
@@ -76,6 +86,9 @@ func (o *Options) route(c *probe.Config) error {
 	}
 	if p.Loopback {
 		return &Refusal{fmt.Sprintf("%v is an address of this host", first), "ask others: what is sent to it does not leave by an interface"}
+	}
+	if o.local = c.Kind == probe.Neighbour || p.Gateway == first && c.Addresses.Len() > 1; o.local {
+		return o.sameLink(c)
 	}
 	if err := o.sameRouter(c, p); err != nil {
 		return err
@@ -90,19 +103,27 @@ func (o *Options) route(c *probe.Config) error {
 // sameRouter returns an error unless all targets are reached through the router of p: all probes have the same
 // destination Ethernet address.
 func (o *Options) sameRouter(c *probe.Config, p nexthop.Path) error {
-	neighbours := p.Gateway == c.Addresses.At(0)
-	if neighbours && c.Addresses.Len() > 1 {
-		return &Refusal{
-			fmt.Sprintf("%v is a neighbour on %s, where each address has an Ethernet address of its own", p.Gateway, o.Interface),
-			"ask one at a time, or say --dst-mac MAC if one host has them all",
-		}
-	}
 	for _, r := range c.Addresses.Ranges()[1:min(len(c.Addresses.Ranges()), routesLooked)] {
 		other, err := nexthop.Route(o.Interface, r.First)
 		if err == nil && other.Gateway != p.Gateway {
 			return &Refusal{
 				fmt.Sprintf("%v lies behind %v, and %v behind %v", c.Addresses.At(0), p.Gateway, r.First, other.Gateway),
 				"ask them in two runs, or say --dst-mac MAC for all",
+			}
+		}
+	}
+	return nil
+}
+
+// sameLink returns an error unless all targets are neighbours on the interface.
+func (o *Options) sameLink(c *probe.Config) error {
+	if c.Addresses.Len() > mostNeighbours {
+		return &Refusal{fmt.Sprintf("%d addresses on %s are more than %d", c.Addresses.Len(), o.Interface, uint64(mostNeighbours)), "ask for a part of the link at a time"}
+	}
+	for _, r := range c.Addresses.Ranges()[:min(len(c.Addresses.Ranges()), routesLooked)] {
+		for _, a := range []netip.Addr{r.First, r.Last} {
+			if p, err := nexthop.Route(o.Interface, a); err == nil && p.Gateway != a {
+				return &Refusal{fmt.Sprintf("%v is a neighbour on %s, and %v lies behind %v", c.Addresses.At(0), o.Interface, a, p.Gateway), "ask them in two runs"}
 			}
 		}
 	}

@@ -105,9 +105,6 @@ type strangers struct {
 	n        uint32 // packets created
 }
 
-// strangerNet contains the source addresses of a flood. It is part of the link's prefix.
-var strangerNet = netip.MustParsePrefix("10.9.0.128/25")
-
 // openStrangers opens a packet socket on the device that leads to peer. It makes the kernel answer ARP
 // requests for the strangers and drop packets sent to them.
 func openStrangers(local, peer netip.Addr) (*strangers, error) {
@@ -141,8 +138,8 @@ func openStrangers(local, peer netip.Addr) (*strangers, error) {
 	return s, unix.Bind(s.socket, &unix.SockaddrLinklayer{Ifindex: device.Attrs().Index})
 }
 
-// swallow makes the kernel drop packets to strangerNet: it routes them to one end of a veth without ARP
-// whose other end discards them. On the named device it enables proxy ARP for strangerNet. A dummy
+// swallow makes the kernel drop packets to subject.StrangerNet: it routes them to one end of a veth without ARP
+// whose other end discards them. On the named device it enables proxy ARP for subject.StrangerNet. A dummy
 // device would be simpler, but not every kernel has them.
 func swallow(name string) error {
 	sink := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "sink0"}, PeerName: "sink1"}
@@ -152,7 +149,7 @@ func swallow(name string) error {
 			return fmt.Errorf("flood: %w", err)
 		}
 	}
-	dst, err := netlink.ParseIPNet(strangerNet.String())
+	dst, err := netlink.ParseIPNet(subject.StrangerNet.String())
 	if err != nil {
 		return err
 	}
@@ -200,7 +197,7 @@ func (s *strangers) send(kind string, over <-chan struct{}) (int, error) {
 // put writes the next packet to b and returns its length in bytes.
 func (s *strangers) put(b []byte, kind string) int {
 	s.n++
-	src := strangerNet.Addr().As4()
+	src := subject.StrangerNet.Addr().As4()
 	src[3] += byte(s.n % 126)
 	from := netip.AddrFrom4(src)
 	eth := wire.Ethernet{Dst: s.them, Src: s.us, Type: wire.TypeIPv4}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -42,31 +43,53 @@ func (oneFlight) Run(h subject.Host, peer netip.Addr, span time.Duration) (Sampl
 	if err != nil {
 		return nil, err
 	}
-	data := make([]byte, flightSize)
 	sent, start := 0, time.Now()
-	for time.Since(start) < span {
-		if _, err := c.Write(data); err != nil {
-			return nil, err
-		}
-		if err := acknowledged(raw); err != nil {
-			return nil, err
-		}
-		sent += len(data)
+	failed := raw.Control(func(fd uintptr) { sent, err = oneByOne(int(fd), span) })
+	if failed != nil || err != nil {
+		return nil, errors.Join(failed, err)
 	}
 	return Samples{"kB/s": float64(sent) / 1000 / time.Since(start).Seconds()}, nil
 }
 
-// acknowledged waits until the peer has acknowledged all data (SIOCOUTQ, tcp(7)).
-func acknowledged(raw interface{ Control(func(uintptr)) error }) error {
-	for {
-		left := 0
-		var err error
-		if failed := raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }); failed != nil {
-			return failed
+// oneByOne sends segments for about span, and returns how many bytes were acknowledged.
+func oneByOne(fd int, span time.Duration) (sent int, err error) {
+	const stamps = unix.SOF_TIMESTAMPING_TX_ACK | unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_TSONLY
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamps); err != nil {
+		return 0, err
+	}
+	data := make([]byte, flightSize)
+	for start := time.Now(); time.Since(start) < span; sent += len(data) {
+		if _, err := unix.Write(fd, data); err != nil {
+			return sent, err
 		}
+		if err := acknowledged(fd); err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// acknowledged waits until the peer has acknowledged all data. The kernel reports that on the error queue
+// (SOF_TIMESTAMPING_TX_ACK), so the wait ends with the acknowledgment: a sleep would take several times as
+// long as the acknowledgment.
+func acknowledged(fd int) error {
+	var oob [512]byte
+	for {
+		left, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
 		if err != nil || left == 0 {
 			return err
 		}
-		time.Sleep(20 * time.Microsecond)
+		waits := []unix.PollFd{{Fd: int32(fd)}} // POLLERR is always reported
+		switch n, err := unix.Poll(waits, 1000); {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return err
+		case n == 0:
+			return fmt.Errorf("no acknowledgment in a second")
+		}
+		if _, _, _, _, err := unix.Recvmsg(fd, nil, oob[:], unix.MSG_ERRQUEUE); err != nil && err != unix.EAGAIN {
+			return err
+		}
 	}
 }

@@ -22,39 +22,65 @@ import (
 // port is the TCP port of receivers.
 const port = 5001
 
-func address(number byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, number}) }
+// place is one of the two ends of a path.
+type place struct {
+	path   Path
+	number byte // 1 or 2
+}
 
-// peer returns the address of the other end.
-func peer(number byte) netip.AddrPort { return netip.AddrPortFrom(address(3-number), port) }
+// address returns the address of an end.
+func (at place) address() netip.Addr {
+	if at.path.IPv6 {
+		return netip.AddrFrom16([16]byte{0xfd, 0x77, 15: at.number})
+	}
+	return netip.AddrFrom4([4]byte{10, 77, 0, at.number})
+}
+
+// prefix returns the address with the length of the link's prefix.
+func (at place) prefix() netip.Prefix {
+	if at.path.IPv6 {
+		return netip.PrefixFrom(at.address(), 64)
+	}
+	return netip.PrefixFrom(at.address(), 24)
+}
+
+// listen returns the address of the receiver, if it is at this end.
+func (at place) listen() netip.AddrPort { return netip.AddrPortFrom(at.address(), port) }
+
+// peer returns the address of the receiver, if it is at the other end.
+func (at place) peer() netip.AddrPort { return place{at.path, 3 - at.number}.listen() }
 
 // loam is the stack of this tree on one end of a pipe.
 type loam struct {
-	stack  *stack.Stack
-	outer  link.Device
-	number byte
+	place
+	stack *stack.Stack
+	outer link.Device
 }
 
-func newLoam(number byte) (host, error) {
-	inner, outer := pipe.New(pipe.Config{Depth: 1024, MACs: [2]wire.MAC{{2, 0, 0, 77, 0, number}, {2, 0, 0, 77, 1, number}}})
+func newLoam(at place) (host, error) {
+	inner, outer := pipe.New(pipe.Config{
+		Depth: 1024, MTU: at.path.mtu(),
+		MACs: [2]wire.MAC{{2, 0, 0, 77, 0, at.number}, {2, 0, 0, 77, 1, at.number}},
+	})
 	s := stack.New(stack.Config{TCP: tcp.Config{MaxReceiveBuffer: bufferSize}})
 	if _, err := s.Attach(inner, stack.InterfaceConfig{Name: "eth0"}); err != nil {
 		return nil, err
 	}
-	if err := s.AddAddress("eth0", netip.PrefixFrom(address(number), 24)); err != nil {
+	if err := s.AddAddress("eth0", at.prefix()); err != nil {
 		return nil, err
 	}
-	return &loam{s, outer, number}, nil
+	return &loam{at, s, outer}, nil
 }
 
 func (h *loam) device() link.Device { return h.outer }
 func (h *loam) Close() error        { return h.stack.Close() }
 
 func (h *loam) listen() (net.Listener, error) {
-	return h.stack.Listen("tcp", netip.AddrPortFrom(address(h.number), port).String())
+	return h.stack.Listen("tcp", h.place.listen().String())
 }
 
 func (h *loam) dial(ctx context.Context, algorithm string, sendBuffer int) (net.Conn, error) {
-	c, err := h.stack.DialContext(ctx, "tcp", peer(h.number).String())
+	c, err := h.stack.DialContext(ctx, "tcp", h.peer().String())
 	if err != nil {
 		return nil, err
 	}
@@ -66,14 +92,14 @@ func (h *loam) dial(ctx context.Context, algorithm string, sendBuffer int) (net.
 
 // kernel is Linux in a network namespace of its own, behind a tap.
 type kernel struct {
-	do     chan func() // buffer of one: run sends and waits, the thread receives, Close closes it
-	outer  link.Device
-	number byte
+	place
+	do    chan func() // buffer of one: run sends and waits, the thread receives, Close closes it
+	outer link.Device
 }
 
 // newKernel starts a thread with a network namespace of its own, and creates a tap in it.
-func newKernel(name string, number byte) (host, error) {
-	h := &kernel{do: make(chan func(), 1), number: number}
+func newKernel(name string, at place) (host, error) {
+	h := &kernel{place: at, do: make(chan func(), 1)}
 	made := make(chan error, 1) // the thread sends once
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
@@ -110,16 +136,28 @@ func (h *kernel) up(name string) (err error) {
 			return err
 		}
 	}
-	if h.outer, err = tap.Open(tap.Config{Name: name, NoOffloads: true}); err != nil {
+	mtu := fmt.Sprint(h.path.mtu())
+	if err := ip("tuntap add dev " + name + " mode tap"); err != nil {
 		return err
 	}
-	for _, command := range []string{
-		"link set " + name + " up txqueuelen 10000",
-		"address add " + address(h.number).String() + "/24 dev " + name,
-	} {
-		if out, err := exec.Command("ip", strings.Fields(command)...).CombinedOutput(); err != nil {
-			return fmt.Errorf("ip %s: %w\n%s", command, err, out)
-		}
+	if err := ip("link set " + name + " up txqueuelen 10000 mtu " + mtu); err != nil { // before the device reads it
+		return err
+	}
+	add := "address add " + h.prefix().String() + " dev " + name
+	if h.path.IPv6 {
+		add += " nodad"
+	}
+	if err := ip(add); err != nil {
+		return err
+	}
+	h.outer, err = tap.Open(tap.Config{Name: name, NoOffloads: true})
+	return err
+}
+
+// ip runs the command ip with arguments that are separated by spaces.
+func ip(arguments string) error {
+	if out, err := exec.Command("ip", strings.Fields(arguments)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("ip %s: %w\n%s", arguments, err, out)
 	}
 	return nil
 }
@@ -132,7 +170,7 @@ func (h *kernel) Close() error {
 }
 
 func (h *kernel) listen() (l net.Listener, err error) {
-	h.run(func() { l, err = net.Listen("tcp", netip.AddrPortFrom(address(h.number), port).String()) })
+	h.run(func() { l, err = net.Listen("tcp", h.place.listen().String()) })
 	return l, err
 }
 
@@ -147,6 +185,6 @@ func (h *kernel) dial(ctx context.Context, algorithm string, _ int) (c net.Conn,
 		}
 		return failed
 	}}
-	h.run(func() { c, err = d.DialContext(ctx, "tcp4", peer(h.number).String()) })
+	h.run(func() { c, err = d.DialContext(ctx, "tcp", h.peer().String()) })
 	return c, err
 }

@@ -25,6 +25,7 @@ import (
 	"loam/link"
 	"loam/link/fault"
 	"loam/link/shape"
+	"loam/wire"
 )
 
 // Path is one emulated path.
@@ -32,15 +33,43 @@ type Path struct {
 	Rate int64 // bits per second
 	RTT  time.Duration
 	Loss float64 // rate of lost segments in the direction of the data, from 0 to 1
+	IPv6 bool    // in place of IPv4
+	MTU  int     // in bytes; 0: 1500
 }
 
 func (p Path) String() string {
-	return fmt.Sprintf("%d Mbit/s, %v, %.1f %%", p.Rate/1e6, p.RTT, p.Loss*100)
+	return fmt.Sprintf("%s, %d Mbit/s, %v, %.1f %%", p.packets(), p.Rate/1e6, p.RTT, p.Loss*100)
+}
+
+// packets returns the version of IP, and the MTU if it is not 1500.
+func (p Path) packets() string {
+	text := "IPv4"
+	if p.IPv6 {
+		text = "IPv6"
+	}
+	if p.MTU != 0 {
+		text += fmt.Sprintf(", MTU %d", p.MTU)
+	}
+	return text
+}
+
+// mtu returns the MTU in bytes.
+func (p Path) mtu() int {
+	if p.MTU == 0 {
+		return 1500
+	}
+	return p.MTU
 }
 
 // Bound returns the highest possible rate of payload in bits per second: the rate without headers and
-// lost segments.
-func (p Path) Bound() float64 { return float64(p.Rate) * (1 - p.Loss) * 1448 / 1514 }
+// lost segments. A TCP header here has 32 bytes, because it carries timestamps.
+func (p Path) Bound() float64 {
+	headers := wire.IPv4MinLen + wire.TCPMinLen + 12
+	if p.IPv6 {
+		headers += wire.IPv6Len - wire.IPv4MinLen
+	}
+	return float64(p.Rate) * (1 - p.Loss) * float64(p.mtu()-headers) / float64(p.mtu()+wire.EthernetLen)
+}
 
 // Pair is the stack that sends and the stack that receives.
 type Pair struct{ From, To string }
@@ -52,17 +81,23 @@ const (
 )
 
 // Pairs are the measurements of a path. The first is the reference.
-var Pairs = []Pair{{Linux, Linux}, {Loam, Loam}, {Loam, Linux}}
+var Pairs = []Pair{{Linux, Linux}, {Loam, Loam}, {Loam, Linux}, {Linux, Loam}}
 
 // Algorithms are the congestion control algorithms that both stacks have, by their Linux names.
 var Algorithms = []string{"cubic", "bbr"}
 
-// Paths returns the paths of the table.
+// Paths returns the paths of the table: all combinations of rate, round-trip time and loss rate over
+// IPv4, and some of them over IPv6 and with an MTU of 9000 bytes.
 func Paths() (ps []Path) {
 	for _, rate := range []int64{100e6, 1e9} {
 		for _, rtt := range []time.Duration{10 * time.Millisecond, 40 * time.Millisecond, 200 * time.Millisecond} {
 			for _, loss := range []float64{0, 0.001, 0.01, 0.03} {
-				ps = append(ps, Path{rate, rtt, loss})
+				ps = append(ps, Path{Rate: rate, RTT: rtt, Loss: loss})
+			}
+		}
+		for _, kind := range []Path{{IPv6: true}, {MTU: 9000}, {IPv6: true, MTU: 9000}} {
+			for _, loss := range []float64{0, 0.01} {
+				ps = append(ps, Path{Rate: rate, RTT: 40 * time.Millisecond, Loss: loss, IPv6: kind.IPv6, MTU: kind.MTU})
 			}
 		}
 	}
@@ -95,9 +130,9 @@ func (p Path) span() (warm, span time.Duration) {
 }
 
 // Measure sends over a path for some seconds and returns the rate of received payload in bits per
-// second.
-func Measure(p Path, pair Pair, algorithm string) (float64, error) {
-	l, err := newLab(p, pair)
+// second. seed selects the frames that are lost.
+func Measure(p Path, pair Pair, algorithm string, seed uint64) (float64, error) {
+	l, err := newLab(p, pair, seed)
 	if err != nil {
 		return 0, err
 	}
@@ -178,21 +213,21 @@ type host interface {
 	io.Closer
 }
 
-func newHost(stack, name string, number byte) (host, error) {
+func newHost(stack, name string, at place) (host, error) {
 	if stack == Linux {
-		return newKernel(name, number)
+		return newKernel(name, at)
 	}
-	return newLoam(number)
+	return newLoam(at)
 }
 
 // newLab creates the two ends and the emulated path between them. Rate, loss and delay apply to the
 // data; the acknowledgements are only delayed.
-func newLab(p Path, pair Pair) (*lab, error) {
-	a, err := newHost(pair.From, "path0", 1)
+func newLab(p Path, pair Pair, seed uint64) (*lab, error) {
+	a, err := newHost(pair.From, "path0", place{p, 1})
 	if err != nil {
 		return nil, err
 	}
-	b, err := newHost(pair.To, "path1", 2)
+	b, err := newHost(pair.To, "path1", place{p, 2})
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -200,7 +235,7 @@ func newLab(p Path, pair Pair) (*lab, error) {
 	half := fault.Direction{Delay: p.RTT / 2}
 	lossy := half
 	lossy.Loss = p.Loss
-	near := fault.New(shaped, fault.Config{Seed: 1, Send: half, Recv: lossy, Limit: 512 << 20})
+	near := fault.New(shaped, fault.Config{Seed: seed, Send: half, Recv: lossy, Limit: 512 << 20})
 	l := &lab{sender: a, receiver: b, ends: []io.Closer{near, b.device(), a, b}}
 	l.copies.Go(func() { carry(near, b.device()) })
 	l.copies.Go(func() { carry(b.device(), near) })

@@ -3,6 +3,7 @@ package path
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -11,17 +12,17 @@ import (
 type Row struct {
 	Path      Path
 	Algorithm string
-	Rates     [3]float64 // of Pairs, in bits per second; 0: not measured
+	Rates     [4]float64 // of Pairs, in bits per second: medians of all repetitions
 }
 
 // Aim is the least share of Linux's rate that Loam should reach.
 const Aim = 0.9
 
-// Run measures all paths of at most the rate most, in bits per second. The measurements of one path and
-// algorithm run one after another, so that other load on the machine affects all of them alike. If
-// their rate is low enough, several rows are measured at the same time. Each row is logged when it is
-// finished.
-func Run(most int64, log io.Writer) (rows []Row, err error) {
+// Run measures all paths of at most the rate most, in bits per second, reps times. The measurements of
+// one path and algorithm alternate between the pairs, so that other load on the machine affects all of
+// them alike. If their rate is low enough, several rows are measured at the same time. Each row is
+// logged when it is finished.
+func Run(most int64, reps int, log io.Writer) (rows []Row, err error) {
 	var algorithms []string
 	for _, a := range Algorithms {
 		if KernelHas(a) {
@@ -51,7 +52,7 @@ func Run(most int64, log io.Writer) (rows []Row, err error) {
 			room <- struct{}{}
 		}
 		wait.Go(func() {
-			e := r.measure()
+			e := r.measure(reps)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -74,34 +75,50 @@ const (
 	abreastRate = 100e6
 )
 
-func (r *Row) measure() error {
-	for i, pair := range Pairs {
-		rate, err := Measure(r.Path, pair, r.Algorithm)
-		if err != nil {
-			return fmt.Errorf("%v, %s, %s to %s: %w", r.Path, r.Algorithm, pair.From, pair.To, err)
+// measure measures a row and stores the median of each pair. In one repetition, all pairs lose the same
+// frames.
+func (r *Row) measure(reps int) error {
+	var rates [len(r.Rates)][]float64
+	for rep := range reps {
+		for i := range Pairs {
+			i = (i + rep) % len(Pairs) // the first pair changes from repetition to repetition
+			rate, err := Measure(r.Path, Pairs[i], r.Algorithm, uint64(rep+1))
+			if err != nil {
+				return fmt.Errorf("%v, %s, %s to %s: %w", r.Path, r.Algorithm, Pairs[i].From, Pairs[i].To, err)
+			}
+			rates[i] = append(rates[i], rate)
 		}
-		r.Rates[i] = rate
+	}
+	for i, all := range rates {
+		slices.Sort(all)
+		r.Rates[i] = all[len(all)/2]
 	}
 	return nil
 }
 
-// Share returns the ratio of Loam's lower rate to Linux's rate.
+// Share returns the ratio of the lower rate of Loam as the sender to Linux's rate.
 func (r *Row) Share() float64 { return min(r.Rates[1], r.Rates[2]) / r.Rates[0] }
 
 func (r *Row) String() string {
-	return fmt.Sprintf("%v, %s: %.1f %.1f %.1f Mbit/s", r.Path, r.Algorithm, r.Rates[0]/1e6, r.Rates[1]/1e6, r.Rates[2]/1e6)
+	text := fmt.Sprintf("%v, %s:", r.Path, r.Algorithm)
+	for _, rate := range r.Rates {
+		text += fmt.Sprintf(" %.1f", rate/1e6)
+	}
+	return text + " Mbit/s"
 }
 
 // Write writes the rows as a table.
 func Write(w io.Writer, rows []Row, machine string) {
 	fmt.Fprintf(w, "# Long and lossy paths\n\n%s\n\n", strings.TrimSpace(`
 Megabits of payload a second of one connection over an emulated path, in one run (`+machine+`). The bound is the
-rate less headers, less what is lost. "Share" is the lesser of Loam's two figures over Linux's. Made by
-"go run . -paths" in test/bench; see test/bench/path for what the paths are made of.`))
-	fmt.Fprintln(w, "| Mbit/s | round trip | loss | | bound | Linux to Linux | Loam to Loam | Loam to Linux | share |")
-	fmt.Fprintln(w, "|---:|---:|---:|---|---:|---:|---:|---:|---:|")
+rate less headers, less what is lost. "Share" is the lesser of the two figures with Loam as the sender over Linux's: the
+sender decides the rate. With Linux as the sender and Loam as the receiver, the column "Linux to Loam" is to be compared
+with "Linux to Linux". Made by "go run . -paths" in test/bench; see test/bench/path for what the paths are made of.`))
+	fmt.Fprintln(w, "| | Mbit/s | round trip | loss | | bound | Linux to Linux | Loam to Loam | Loam to Linux | share | Linux to Loam |")
+	fmt.Fprintln(w, "|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|")
 	for _, r := range rows {
-		fmt.Fprintf(w, "| %d | %v | %.1f %% | %s | %.1f | %.1f | %.1f | %.1f | %.2f |\n", r.Path.Rate/1e6, r.Path.RTT, r.Path.Loss*100,
-			r.Algorithm, r.Path.Bound()/1e6, r.Rates[0]/1e6, r.Rates[1]/1e6, r.Rates[2]/1e6, r.Share())
+		fmt.Fprintf(w, "| %s | %d | %v | %.1f %% | %s | %.1f | %.1f | %.1f | %.1f | %.2f | %.1f |\n",
+			r.Path.packets(), r.Path.Rate/1e6, r.Path.RTT, r.Path.Loss*100, r.Algorithm, r.Path.Bound()/1e6,
+			r.Rates[0]/1e6, r.Rates[1]/1e6, r.Rates[2]/1e6, r.Share(), r.Rates[3]/1e6)
 	}
 }

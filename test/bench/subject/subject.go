@@ -50,6 +50,7 @@ const (
 	LoamRing   = "loam-ring"   // the same with rings
 	LoamXDP    = "loam-xdp"    // Loam on an interface, with AF_XDP
 	LoamRelay  = "loam-relay"  // a whole program on Loam; the gateway relays its connections
+	LoamBound  = "loam-bound"  // Loam on a tap that drops floods at once: the bound of reading frame by frame
 	GVisor     = "gvisor"
 	GVisorVnet = "gvisor-vnet" // gVisor on our tap link with segmentation offload
 	Linux      = "linux"
@@ -65,7 +66,7 @@ var (
 	Second = netip.MustParsePrefix("10.9.0.2/24")
 )
 
-var subjects = []Subject{loam{}, loamPacket, loamRing, loamXDP, gvisor{}, gvisor{vnet: true}, linux{}}
+var subjects = []Subject{loam{}, loamPacket, loamRing, loamXDP, loamBound{}, gvisor{}, gvisor{vnet: true}, linux{}}
 
 // ByName returns the subject with that name.
 func ByName(name string) (Subject, error) {

@@ -16,6 +16,8 @@ import (
 
 	"loam/abi/linux"
 	"loam/exec"
+	"loam/fs/pseudo"
+	"loam/posix/credential"
 	"loam/task"
 	"loam/unikernel/rt"
 )
@@ -41,14 +43,22 @@ func run(args []string) int {
 		return statusNotExecutable
 	}
 	s := task.New(task.Config{
-		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: m.clock(), CPUs: runtime.NumCPU(),
+		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, ClockPage: m.clock(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
 	rt.UsePageCache(s.NewContent)
-	q := task.Program{Path: find(args[0]), Args: args, Env: os.Environ(), Process: rt.Process()}
+	if err := showProcesses(s); err != nil {
+		fmt.Fprintln(os.Stderr, "loam: /proc:", err)
+		return statusNotExecutable
+	}
+	u, err := credential.Find(rt.User(), readFile)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "loam: -u", rt.User()+":", err)
+		return statusNotExecutable
+	}
+	q := task.Program{Path: find(args[0]), Args: args, Env: u.Environment(os.Environ()), Process: rt.Process(), Credentials: &u.Set}
 	var c *console
 	if rt.WantsTerminal() {
-		var err error
 		if c, err = newConsole(rt.Process()); err != nil {
 			fmt.Fprintf(os.Stderr, "loam: there is no terminal for the program: %v: use -t=false\n", err)
 			return statusNotExecutable
@@ -60,6 +70,7 @@ func run(args []string) int {
 		return refused(args[0], err)
 	}
 	go s.WriteBack(context.Background())
+	go s.Observe(context.Background())
 	if c != nil {
 		c.start()
 	}
@@ -105,6 +116,15 @@ func find(name string) string {
 		}
 	}
 	return name
+}
+
+// showProcesses makes /proc show the processes of a system.
+func showProcesses(s *task.System) error {
+	return rt.MountProc(func(p *pseudo.Process) {
+		p.Writable = true
+		p.Processes = s.Processes(p.MountTables())
+		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used})
+	})
 }
 
 // refused reports that a program cannot be started, and returns the status that a shell would.

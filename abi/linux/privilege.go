@@ -1,0 +1,98 @@
+package linux
+
+// Flags of clone(2) and clone3(2) beside those in process.go, resources, scheduling policies, and operations of prctl(2).
+//
+// headers: sched.h linux/sched.h sys/prctl.h sys/resource.h sys/time.h
+const (
+	CLONE_CLEAR_SIGHAND = 0x100000000
+	CLONE_DETACHED      = 0x400000
+	CLONE_INTO_CGROUP   = 0x200000000
+	CLONE_IO            = 0x80000000
+	CLONE_NEWCGROUP     = 0x2000000
+	CLONE_NEWIPC        = 0x8000000
+	CLONE_NEWNET        = 0x40000000
+	CLONE_NEWNS         = 0x20000
+	CLONE_NEWPID        = 0x20000000
+	CLONE_NEWTIME       = 0x80
+	CLONE_NEWUTS        = 0x4000000
+	CLONE_PARENT        = 0x8000
+	CLONE_PIDFD         = 0x1000
+	CLONE_PTRACE        = 0x2000
+	CLONE_UNTRACED      = 0x800000
+
+	ITIMER_VIRTUAL = 1
+
+	PR_CAPBSET_DROP          = 24
+	PR_CAP_AMBIENT           = 47
+	PR_CAP_AMBIENT_CLEAR_ALL = 4
+	PR_CAP_AMBIENT_IS_SET    = 1
+	PR_CAP_AMBIENT_LOWER     = 3
+	PR_CAP_AMBIENT_RAISE     = 2
+	PR_GET_CHILD_SUBREAPER   = 37
+	PR_GET_PDEATHSIG         = 2
+	PR_GET_SECUREBITS        = 27
+	PR_GET_THP_DISABLE       = 42
+	PR_GET_TID_ADDRESS       = 40
+	PR_GET_TIMERSLACK        = 30
+	PR_SET_CHILD_SUBREAPER   = 36
+	PR_SET_SECUREBITS        = 28
+	PR_SET_THP_DISABLE       = 41
+	PR_SET_TIMERSLACK        = 29
+
+	RLIMIT_CPU        = 0
+	RLIMIT_MSGQUEUE   = 12
+	RLIMIT_NICE       = 13
+	RLIMIT_NPROC      = 6
+	RLIMIT_RSS        = 5
+	RLIMIT_RTPRIO     = 14
+	RLIMIT_RTTIME     = 15
+	RLIMIT_SIGPENDING = 11
+
+	RUSAGE_THREAD = 1
+
+	SCHED_BATCH         = 3
+	SCHED_DEADLINE      = 6
+	SCHED_FIFO          = 1
+	SCHED_IDLE          = 5
+	SCHED_OTHER         = 0
+	SCHED_RESET_ON_FORK = 0x40000000
+	SCHED_RR            = 2
+)
+
+// Capabilities (capabilities(7)), as numbers of bits.
+//
+// headers: linux/capability.h
+const (
+	CAP_AUDIT_CONTROL    = 30
+	CAP_AUDIT_WRITE      = 29
+	CAP_CHOWN            = 0
+	CAP_DAC_OVERRIDE     = 1
+	CAP_DAC_READ_SEARCH  = 2
+	CAP_FOWNER           = 3
+	CAP_FSETID           = 4
+	CAP_IPC_LOCK         = 14
+	CAP_KILL             = 5
+	CAP_LAST_CAP         = 40
+	CAP_LINUX_IMMUTABLE  = 9
+	CAP_MAC_OVERRIDE     = 32
+	CAP_MKNOD            = 27
+	CAP_NET_BIND_SERVICE = 10
+	CAP_NET_RAW          = 13
+	CAP_SETGID           = 6
+	CAP_SETPCAP          = 8
+	CAP_SETUID           = 7
+	CAP_SYS_ADMIN        = 21
+	CAP_SYS_CHROOT       = 18
+	CAP_SYS_NICE         = 23
+	CAP_SYS_PTRACE       = 19
+	CAP_SYS_RESOURCE     = 24
+)
+
+// Signals of resource limits and of timers of CPU time.
+//
+// headers: signal.h
+const (
+	SIGVTALRM = 26
+	SIGXCPU   = 24
+	SIGXFSZ   = 25
+)

@@ -1,0 +1,178 @@
+//go:build linux
+
+package tap
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	"loam/link"
+	"loam/wire"
+)
+
+// The interface drops frames by a program of classic BPF (TUNATTACHFILTER of linux/if_tun.h): the
+// kernel runs it for each frame before it queues the frame for the reader. No privilege is needed
+// beyond the descriptor.
+
+// Thin implements link.Thinner. A TUN interface has no filters.
+//
+// The kernel remembers where the program is in the memory of this process, for further descriptors of
+// the interface. IFF_NOFILTER makes a descriptor ignore that, and Close removes the filter.
+func (d *Device) Thin(t link.Thinning) error {
+	fd := d.ends[0].file
+	var err error
+	failed := fd.Do(func(fd uintptr) {
+		if t.Kinds == 0 {
+			err = detachFilter(int(fd))
+			return
+		}
+		program := thinner(t)
+		if err = attachFilter(int(fd), program); err == nil {
+			d.program.Store(&program)
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return fmt.Errorf("%s: filter: %w", d.info.Name, err)
+	}
+	return nil
+}
+
+// Verdicts: the number of bytes that are left of a frame.
+const (
+	pass = 1<<32 - 1
+	drop = 0
+)
+
+// Offsets in an Ethernet frame.
+const (
+	etherType   = wire.EthernetLen - 2
+	ipv4Frag    = wire.EthernetLen + 6
+	ipv4Proto   = wire.EthernetLen + 9
+	ipv4Source  = wire.EthernetLen + 12
+	arpOp       = wire.EthernetLen + 6
+	arpSender   = wire.EthernetLen + 14
+	tcpFlags    = wire.EthernetLen + 13 // behind X, the length of the IPv4 header
+	icmpType    = wire.EthernetLen      // behind X
+	udpPort     = wire.EthernetLen + 2  // behind X
+	randomValue = 0xfffff000 + 56       // SKF_AD_OFF + SKF_AD_RANDOM
+	fragment    = 0x3fff                // the offset, and "more fragments"
+)
+
+// thinner returns the program. It agrees with link.KindOf, and with the port of the thinning.
+//
+//	find the kind; pass frames of other kinds
+//	A = sender
+//	known: for each known sender: if A is it, pass
+//	A = a random number; pass if its low bits are 0
+//	drop
+func thinner(t link.Thinning) []syscall.SockFilter {
+	var p assembler
+	kind := func(k link.Kinds, label string) string { // where frames of a kind continue
+		if t.Kinds&k != 0 {
+			return label
+		}
+		return "pass"
+	}
+	p.load(syscall.BPF_H|syscall.BPF_ABS, etherType)
+	p.jump(syscall.BPF_JEQ, uint32(wire.TypeARP), kind(link.KindARP, "arp"), "")
+	p.jump(syscall.BPF_JEQ, uint32(wire.TypeIPv4), "", "pass")
+	p.load(syscall.BPF_H|syscall.BPF_ABS, ipv4Frag)
+	p.jump(syscall.BPF_JSET, fragment, kind(link.KindFragment, "ip"), "")
+	p.add(syscall.BPF_LDX|syscall.BPF_B|syscall.BPF_MSH, wire.EthernetLen)
+	p.load(syscall.BPF_B|syscall.BPF_ABS, ipv4Proto)
+	p.jump(syscall.BPF_JEQ, uint32(wire.ProtoTCP), kind(link.KindSYN, "tcp"), "")
+	p.jump(syscall.BPF_JEQ, uint32(wire.ProtoUDP), kind(link.KindUDP, "udp"), "")
+	p.jump(syscall.BPF_JEQ, uint32(wire.ProtoICMP), kind(link.KindEcho, "icmp"), "pass")
+	p.at("udp")
+	p.load(syscall.BPF_H|syscall.BPF_IND, udpPort)
+	p.jump(syscall.BPF_JEQ, uint32(t.Port), "ip", "pass")
+	p.at("icmp")
+	p.load(syscall.BPF_B|syscall.BPF_IND, icmpType)
+	p.jump(syscall.BPF_JEQ, uint32(wire.ICMPv4Echo), "ip", "pass")
+	p.at("tcp")
+	p.load(syscall.BPF_B|syscall.BPF_IND, tcpFlags)
+	p.add(syscall.BPF_ALU|syscall.BPF_AND|syscall.BPF_K, uint32(wire.SYN|wire.ACK))
+	p.jump(syscall.BPF_JEQ, uint32(wire.SYN), "ip", "pass")
+	p.at("arp")
+	p.load(syscall.BPF_H|syscall.BPF_ABS, arpOp)
+	p.jump(syscall.BPF_JEQ, uint32(wire.ARPRequest), "", "pass")
+	p.load(syscall.BPF_W|syscall.BPF_ABS, arpSender)
+	p.jump(syscall.BPF_JA, 0, "known", "")
+	p.at("ip")
+	p.load(syscall.BPF_W|syscall.BPF_ABS, ipv4Source)
+	p.at("known")
+	for _, addr := range t.Known[:min(len(t.Known), link.MaxKnown)] {
+		if addr.Is4() {
+			p.jump(syscall.BPF_JEQ, word(addr), "pass", "")
+		}
+	}
+	p.load(syscall.BPF_W|syscall.BPF_ABS, randomValue)
+	p.jump(syscall.BPF_JSET, 1<<min(t.Shift, 31)-1, "", "pass")
+	p.add(syscall.BPF_RET|syscall.BPF_K, drop)
+	p.at("pass")
+	p.add(syscall.BPF_RET|syscall.BPF_K, pass)
+	return p.program()
+}
+
+func word(a netip.Addr) uint32 {
+	b := a.As4()
+	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+}
+
+// assembler builds a program of classic BPF (bpf(4) of FreeBSD). Jumps go forward, to labels.
+type assembler struct {
+	code   []syscall.SockFilter
+	jumps  []jump
+	labels map[string]int // index of the instruction behind a label
+}
+
+// jump is a jump whose targets are labels; an empty label is the next instruction.
+type jump struct {
+	index      int
+	yes, other string
+}
+
+func (p *assembler) add(code uint16, k uint32) {
+	p.code = append(p.code, syscall.SockFilter{Code: code, K: k})
+}
+
+func (p *assembler) load(mode uint16, k uint32) { p.add(syscall.BPF_LD|mode, k) }
+
+func (p *assembler) jump(condition uint16, k uint32, yes, other string) {
+	p.jumps = append(p.jumps, jump{len(p.code), yes, other})
+	p.add(syscall.BPF_JMP|condition|syscall.BPF_K, k)
+}
+
+// at puts a label in front of the next instruction.
+func (p *assembler) at(label string) {
+	if p.labels == nil {
+		p.labels = make(map[string]int)
+	}
+	p.labels[label] = len(p.code)
+}
+
+// program returns the instructions with all jumps resolved. The programs here are shorter than the
+// range of a jump.
+func (p *assembler) program() []syscall.SockFilter {
+	for _, j := range p.jumps {
+		in := &p.code[j.index]
+		if in.Code == syscall.BPF_JMP|syscall.BPF_JA {
+			in.K = uint32(p.distance(j.index, j.yes))
+			continue
+		}
+		in.Jt, in.Jf = p.distance(j.index, j.yes), p.distance(j.index, j.other)
+	}
+	return p.code
+}
+
+// distance returns how many instructions a jump skips.
+func (p *assembler) distance(from int, label string) uint8 {
+	if label == "" {
+		return 0
+	}
+	return uint8(p.labels[label] - from - 1)
+}

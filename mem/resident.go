@@ -1,0 +1,22 @@
+package mem
+
+// Resident returns the memory of the process that is present, in bytes, and the part of it in private pages. Of an object's
+// pages it counts those that are present in the object, as AppendSmaps does.
+func (m *Map) Resident() (all, private uint64) {
+	m.lock()
+	defer m.unlock()
+	pages := uint64(m.private.pages)
+	private = pages
+	m.regions.each(func(r *Region) bool {
+		if r.object == nil {
+			return true
+		}
+		for n := r.start >> PageShift; n < r.end>>PageShift; n++ {
+			if p, _ := m.private.get(n); (p == 0 || !r.private()) && r.object.Peek(r.index(n<<PageShift)) != 0 {
+				pages++
+			}
+		}
+		return true
+	})
+	return pages << PageShift, private << PageShift
+}

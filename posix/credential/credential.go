@@ -1,0 +1,90 @@
+// Package credential holds the credentials of a thread: user and group IDs, capabilities and the rules by which they
+// change (credentials(7), capabilities(7)).
+//
+// It is a pure machine. A Set is a value; each call of Linux that changes it is a method that returns the changed copy,
+// or the error of the call. The tests run random calls on a thread of Linux beside it.
+package credential
+
+import (
+	"slices"
+
+	"loam/abi/linux"
+)
+
+// Capabilities is a set of capabilities; bit n is the capability with number n.
+type Capabilities uint64
+
+// All are the capabilities that Linux knows.
+const All Capabilities = 1<<(linux.CAP_LAST_CAP+1) - 1
+
+// Has reports whether a set contains a capability.
+func (c Capabilities) Has(n int) bool { return c>>n&1 != 0 }
+
+// fileCapabilities are those that concern files: a change of the file system user ID drops or restores them.
+const fileCapabilities Capabilities = 1<<linux.CAP_CHOWN | 1<<linux.CAP_DAC_OVERRIDE | 1<<linux.CAP_DAC_READ_SEARCH |
+	1<<linux.CAP_FOWNER | 1<<linux.CAP_FSETID | 1<<linux.CAP_LINUX_IMMUTABLE | 1<<linux.CAP_MAC_OVERRIDE | 1<<linux.CAP_MKNOD
+
+// Bits of Set.Secure (capabilities(7), the securebits flags). Each is followed by the bit that locks it.
+const (
+	NoRoot         = 1 << 0 // user 0 gets no capabilities by execve
+	NoSetUIDFixup  = 1 << 2 // changes of user IDs leave capabilities as they are
+	KeepCaps       = 1 << 4 // permitted capabilities stay when all user IDs become other than 0
+	NoAmbientRaise = 1 << 6
+
+	secureFlags = NoRoot | NoSetUIDFixup | KeepCaps | NoAmbientRaise
+	secureLocks = secureFlags << 1
+)
+
+// Set is the credentials of a thread. Groups is never modified.
+type Set struct {
+	UID, EUID, SUID, FSUID uint32
+	GID, EGID, SGID, FSGID uint32
+	Groups                 []uint32 // supplementary, in ascending order
+
+	Effective, Permitted, Inheritable, Bounding, Ambient Capabilities
+
+	Secure     uint32
+	NoNewPrivs bool
+}
+
+// New returns the credentials of a process that the system starts for a user. User 0 has all capabilities.
+func New(uid, gid uint32, groups ...uint32) Set {
+	groups = slices.Clone(groups)
+	slices.Sort(groups)
+	s := Set{UID: uid, EUID: uid, SUID: uid, FSUID: uid, GID: gid, EGID: gid, SGID: gid, FSGID: gid, Groups: groups, Bounding: All}
+	if uid == 0 {
+		s.Effective, s.Permitted = All, All
+	}
+	return s
+}
+
+// Has reports whether the thread has a capability, in its effective set.
+func (s *Set) Has(n int) bool { return s.Effective.Has(n) }
+
+// InGroup reports whether a group is the effective group or a supplementary one.
+func (s *Set) InGroup(gid uint32) bool { return s.EGID == gid || slices.Contains(s.Groups, gid) }
+
+// MaySignal reports whether a thread may send a signal to a process with the credentials of (kill(2)). It does not know
+// the exceptions for threads of one process and for SIGCONT in a session.
+func (s *Set) MaySignal(of *Set) bool {
+	return s.Has(linux.CAP_KILL) || s.EUID == of.SUID || s.EUID == of.UID || s.UID == of.SUID || s.UID == of.UID
+}
+
+// MayTrace reports whether a thread may inspect a process with the credentials of (ptrace(2), ptrace access mode checking).
+// fsids selects PTRACE_MODE_FSCREDS instead of PTRACE_MODE_REALCREDS. dumpable is PR_GET_DUMPABLE of the process.
+func (s *Set) MayTrace(of *Set, dumpable, fsids bool) bool {
+	if s.Has(linux.CAP_SYS_PTRACE) {
+		return true
+	}
+	uid, gid := s.UID, s.GID
+	if fsids {
+		uid, gid = s.FSUID, s.FSGID
+	}
+	same := uid == of.EUID && uid == of.SUID && uid == of.UID && gid == of.EGID && gid == of.SGID && gid == of.GID
+	return same && dumpable && of.Permitted&^s.Permitted == 0
+}
+
+// MorePrivileged reports whether a change from old to s ends PR_SET_DUMPABLE and PR_SET_PDEATHSIG (prctl(2)).
+func (s *Set) MorePrivileged(old *Set) bool {
+	return s.EUID != old.EUID || s.EGID != old.EGID || s.FSUID != old.FSUID || s.FSGID != old.FSGID || s.Permitted&^old.Permitted != 0
+}

@@ -1,0 +1,103 @@
+package posix
+
+import (
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// What other processes see of a process's descriptors and place (proc(5)).
+
+// Description describes the file of a descriptor.
+type Description struct {
+	Name   string   // "/path", "socket:[5]", "pipe:[7]", ...
+	Place  fs.Place // of a file outside the tree: a place that only stat(2) can use
+	Flags  int      // status flags and access mode, and O_CLOEXEC of the descriptor
+	Offset int64
+	Inode  uint64
+}
+
+// Describe describes the file of a descriptor. It returns false if the descriptor is not open.
+func (p *Process) Describe(fd int) (d Description, ok bool) {
+	o := p.fds.get(fd)
+	if o == nil {
+		return d, false
+	}
+	d.Name, _ = p.nameOf(fd)
+	d.Flags = int(o.flags.Load())
+	if p.fds.cloexec(fd) {
+		d.Flags |= linux.O_CLOEXEC
+	}
+	switch f := o.file.(type) {
+	case *treeFile:
+		d.Place, d.Inode = f.Place(), f.Attr().Inode
+		d.Offset, _ = f.Seek(0, fs.SeekCur)
+	case described:
+		d.Inode = f.stat().Inode
+		d.Place = fs.Unnamed(openNode{o, d.Inode})
+	default:
+		d.Inode = o.number(p.System)
+		d.Place = fs.Unnamed(openNode{o, d.Inode})
+	}
+	return d, true
+}
+
+// openNode is the file of an open file description outside the tree, as stat(2) sees it.
+type openNode struct {
+	open  *open
+	inode uint64
+}
+
+// Attr implements fs.Node.
+func (n openNode) Attr() fs.Attr {
+	return fs.Attr{Inode: n.inode, Mode: fs.Mode(n.open.mode()), Links: 1, BlockSize: 4096}
+}
+
+// Change implements fs.Node.
+func (n openNode) Change(fs.Change) error { return linux.EPERM }
+
+// Open implements fs.Node. OpenAt opens such files by openDescribed.
+func (n openNode) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ENXIO }
+
+// openDescribed allocates a descriptor for an open file description of another process. It is shared, as by dup(2).
+// Errors: ENXIO for a socket, EMFILE.
+func (p *Process) openDescribed(o *open, flags int) (int, Errno) {
+	if _, ok := o.file.(socket); ok {
+		return -1, linux.ENXIO
+	}
+	return p.fds.insert(o, 0, p.mostFiles(), flags&linux.O_CLOEXEC != 0)
+}
+
+// Where describes the process's place in the file tree.
+type Where struct {
+	Root, Dir         fs.Place
+	RootPath, DirPath string
+	Umask             uint32
+}
+
+// Where returns the process's place in the file tree.
+func (p *Process) Where() Where {
+	v := p.view.Load()
+	w := Where{Root: v.Root, Dir: v.Dir, RootPath: "/", Umask: uint32(v.Umask)}
+	whole := *v
+	whole.Root = v.Tree.Root()
+	if path, err := whole.Path(v.Root); err == nil {
+		w.RootPath = path
+	}
+	w.DirPath = "(unreachable)"
+	if path, err := v.Path(v.Dir); err == nil {
+		w.DirPath = path
+	}
+	return w
+}
+
+// TableSize returns the size of the descriptor table, as FDSize of /proc/PID/status.
+func (p *Process) TableSize() int {
+	const least = 64
+	size := least
+	for _, fd := range p.fds.list() {
+		for fd >= size {
+			size *= 2
+		}
+	}
+	return size
+}

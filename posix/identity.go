@@ -1,0 +1,106 @@
+package posix
+
+import (
+	"sync/atomic"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/credential"
+)
+
+// identity is what a task has for itself: its ID and its credentials. A Process of a Go program has none: its
+// credentials are those of Options and do not change.
+type identity struct {
+	tid  int32
+	set  atomic.Pointer[credential.Set] // replaced as a whole, never modified
+	rest func(asleep bool)
+	seen atomic.Pointer[seenView] // the view for the newest credentials
+}
+
+// seenView is the view of the place with the credentials of a task.
+type seenView struct {
+	of   *fs.View
+	with *credential.Set
+	view fs.View
+}
+
+// SetIdentity gives p, a value of Task, an ID and credentials of its own. rest is called on the goroutine of the task with
+// true before it waits in a call, and with false afterwards.
+func (p *Process) SetIdentity(tid int32, c credential.Set, rest func(asleep bool)) {
+	p.who = &identity{tid: tid, rest: rest}
+	p.who.set.Store(&c)
+}
+
+// Identity returns the credentials of the task. The caller must not modify them.
+func (p *Process) Identity() *credential.Set {
+	if p.who != nil {
+		return p.who.set.Load()
+	}
+	c := credential.New(uint32(p.credentials.UID), uint32(p.credentials.GID))
+	return &c
+}
+
+// ChangeIdentity replaces the credentials of the task. p has an identity.
+func (p *Process) ChangeIdentity(c credential.Set) { p.who.set.Store(&c) }
+
+// sight returns the file tree as the task sees it. The view must not be modified.
+func (p *Process) sight() *fs.View {
+	v := p.view.Load()
+	if p.who == nil {
+		return v
+	}
+	c := p.who.set.Load()
+	if s := p.who.seen.Load(); s != nil && s.of == v && s.with == c {
+		return &s.view
+	}
+	s := &seenView{of: v, with: c, view: *v}
+	s.view.Who = fs.Credentials{UID: c.FSUID, GID: c.FSGID, Groups: c.Groups, Rights: rightsOf(c.Effective)}
+	s.view.Caller = fs.Caller{PID: p.credentials.PID, TID: p.who.tid}
+	p.who.seen.Store(s)
+	return &s.view
+}
+
+// View returns the file tree as the process sees it. It must not be modified.
+func (p *Process) View() *fs.View { return p.sight() }
+
+// rightsOf converts capabilities to rights on files.
+func rightsOf(c credential.Capabilities) fs.Rights {
+	r := fs.Explicit
+	for _, x := range [...]struct {
+		capability int
+		right      fs.Rights
+	}{
+		{linux.CAP_DAC_OVERRIDE, fs.Override}, {linux.CAP_DAC_READ_SEARCH, fs.ReadSearch}, {linux.CAP_CHOWN, fs.ChangeOwner},
+		{linux.CAP_FOWNER, fs.ActAsOwner}, {linux.CAP_FSETID, fs.KeepSetIDs}, {linux.CAP_MKNOD, fs.MakeDevices},
+	} {
+		if c.Has(x.capability) {
+			r |= x.right
+		}
+	}
+	return r
+}
+
+// asleep reports the beginning and the end of a wait: see SetIdentity.
+func (i *identity) asleep(on bool) {
+	if i != nil {
+		i.rest(on)
+	}
+}
+
+// may reports whether the task has a capability. A Go program has those of its user: see Capabilities.
+func (p *Process) may(capability int) bool {
+	if p.who == nil {
+		return p.Capabilities()>>capability&1 != 0
+	}
+	return p.Identity().Has(capability)
+}
+
+// Credentials returns the IDs of the process and its effective user, as the peer of a Unix socket sees them.
+func (p *Process) Credentials() Credentials {
+	c := p.credentials
+	if p.who != nil {
+		s := p.Identity()
+		c.UID, c.GID = int32(s.EUID), int32(s.EGID)
+	}
+	return c
+}

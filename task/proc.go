@@ -1,0 +1,417 @@
+package task
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/mem"
+	"loam/posix"
+	"loam/task/family"
+	"loam/task/procfs"
+)
+
+// The processes as /proc shows them: an implementation of procfs.Source.
+
+// shown is the system as a procfs.Source.
+type shown struct{ s *System }
+
+// Processes implements procfs.Source.
+func (w shown) Processes() []int {
+	s := w.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []int{int(s.root.PID)}
+	for pid := range s.processes {
+		all = append(all, int(pid))
+	}
+	for pid := range s.zombies {
+		all = append(all, int(pid))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Process implements procfs.Source.
+func (w shown) Process(id int) procfs.Process {
+	s, pid := w.s, family.PID(int32(id))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pid == s.root.PID {
+		return shownRoot{s}
+	}
+	if t := s.tasks[pid]; t != nil {
+		return shownProcess{t.process}
+	}
+	if p := s.processes[pid]; p != nil {
+		return shownProcess{p}
+	}
+	if p := s.zombies[pid]; p != nil {
+		return shownProcess{p}
+	}
+	return nil
+}
+
+// shownProcess is a process as a procfs.Process.
+type shownProcess struct{ p *Process }
+
+// PID implements procfs.Process.
+func (w shownProcess) PID() int { return int(w.p.node.PID) }
+
+// Threads implements procfs.Process.
+func (w shownProcess) Threads() []int {
+	s := w.p.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []int{int(w.p.node.PID)} // also after its first thread has ended
+	for _, t := range w.p.tasks {
+		all = append(all, int(t.id))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// task returns the thread with an ID; nil for a first thread that has ended. The caller holds System.mu.
+func (w shownProcess) task(tid int) *Task {
+	if t := w.p.system.tasks[family.PID(int32(tid))]; t != nil && t.process == w.p {
+		return t
+	}
+	return nil
+}
+
+// Stat implements procfs.Process.
+func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
+	p, s := w.p, w.p.system
+	s.mu.Lock()
+	t := w.task(tid)
+	if t == nil && (tid != w.PID() || s.zombies[p.node.PID] != p && s.processes[p.node.PID] != p) {
+		s.mu.Unlock()
+		return procfs.Stat{}, false
+	}
+	r := procfs.Stat{
+		PID: w.PID(), TID: tid, Parent: int(p.node.Parent()), Group: int(p.node.Group), Session: int(p.node.Session),
+		TerminalGroup: -1, State: 'Z', ExitSignal: linux.SIGCHLD, Threads: len(p.tasks), Limits: p.limits,
+		Credentials: *p.creds(), KillPreference: int(p.killPreference.Load()), LoginUser: p.loginUser.Load(),
+		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Name: p.lastName, Affinity: s.allCPUs(),
+		Started: p.started.Sub(s.config.Started),
+	}
+	w.signals(&r, t)
+	w.use(&r, t)
+	if t != nil {
+		r.Credentials, r.Name, r.State = *t.creds(), t.comm(), t.state()
+		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.nice, t.traits.policy, t.traits.priority, s.affinityOf(t)
+		r.Started = t.started.Sub(s.config.Started)
+	}
+	s.mu.Unlock()
+	if t != nil {
+		where := p.files().Where()
+		r.Umask, r.TableSize = where.Umask, p.files().TableSize()
+		w.memory(&r)
+	}
+	return r, true
+}
+
+// signals fills in the signals. The caller holds System.mu.
+func (w shownProcess) signals(r *procfs.Stat, t *Task) {
+	if w.p.signals == nil {
+		return
+	}
+	ignored, caught := w.p.signals.Dispositions()
+	r.Ignored, r.Caught, r.Queued = uint64(ignored), uint64(caught), uint64(w.p.signals.Queued())
+	if t != nil {
+		own, shared := t.signals.Waiting()
+		r.Pending, r.SharedPending, r.Blocked = uint64(own), uint64(shared), uint64(t.signals.Mask())
+	}
+}
+
+// use fills in the resources used: of the process for its own ID, or else of the thread. The caller holds System.mu.
+func (w shownProcess) use(r *procfs.Stat, t *Task) {
+	u := w.p.used()
+	if t != nil && t.id != w.p.node.PID {
+		u = &t.usage
+	}
+	r.User, r.System = time.Duration(u.user.Load()), time.Duration(u.system.Load())
+	r.Minor, r.Major = uint64(u.minor.Load()), uint64(u.major.Load())
+	r.Voluntary, r.Involuntary = uint64(u.voluntary.Load()), uint64(u.involuntary.Load())
+	r.ResidentPeak = uint64(w.p.used().peak.Load()) << mem.PageShift
+	c := &w.p.children
+	r.ChildUser, r.ChildSystem = time.Duration(c.user.Load()), time.Duration(c.system.Load())
+	r.ChildMinor, r.ChildMajor = uint64(c.minor.Load()), uint64(c.major.Load())
+}
+
+// memory fills in the sizes of the memory.
+func (w shownProcess) memory(r *procfs.Stat) {
+	a := w.p.borrow()
+	if a == nil {
+		return
+	}
+	defer a.leave()
+	u := a.Usage()
+	r.Memory = true
+	r.Size, r.Data, r.Stack, r.Locked = u.Total, u.Data, u.Stack, u.Locked
+	r.Resident, r.Anonymous = a.Resident()
+	places := w.p.executable().places
+	r.CodeStart, r.CodeEnd, r.DataStart, r.DataEnd = places.CodeStart, places.CodeEnd, places.DataStart, places.DataEnd
+	r.StackStart, r.BreakStart = places.StackStart, places.BreakStart
+	r.ArgStart, r.ArgEnd, r.EnvStart, r.EnvEnd = places.ArgStart, places.ArgEnd, places.EnvStart, places.EnvEnd
+	r.Code = (places.CodeEnd+mem.PageSize-1)&^(mem.PageSize-1) - places.CodeStart&^(mem.PageSize-1)
+}
+
+// state returns the state of the task as a letter of ps(1). The caller holds System.mu.
+func (t *Task) state() byte {
+	switch {
+	case t.process.stopped:
+		return 'T'
+	case t.process.expects != nil && t.sleeps.Load(): // a vfork parent waits for it
+		return 'S'
+	case t.sleeps.Load():
+		return 'S'
+	}
+	return 'R'
+}
+
+// borrow returns the memory of the process, which the caller leaves, or nil after its end.
+func (p *Process) borrow() *addressSpace {
+	for {
+		a := p.space.Load()
+		if a == nil {
+			return nil
+		}
+		n := a.users.Load()
+		if n == 0 {
+			if p.space.Load() == a {
+				return nil
+			}
+			continue
+		}
+		if a.users.CompareAndSwap(n, n+1) {
+			return a
+		}
+	}
+}
+
+// Owner implements procfs.Process.
+func (w shownProcess) Owner() (uid, gid uint32, dumpable bool) {
+	s := w.p.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := w.p.creds()
+	return c.EUID, c.EGID, w.p.dumpable.Load()
+}
+
+// MayInspect implements procfs.Process.
+func (w shownProcess) MayInspect(c fs.Caller) bool {
+	s := w.p.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.tasks[family.PID(c.TID)]
+	return t != nil && t.mayInspect(w.p, true)
+}
+
+// mostText bounds what a read of arguments or environment copies, in bytes.
+const mostText = 2 << 20
+
+// between returns the memory of the process between two addresses.
+func (w shownProcess) between(from, to uint64) []byte {
+	if to <= from || to-from > mostText {
+		return nil
+	}
+	b := make([]byte, to-from)
+	return b[:w.ReadMemory(b, from)]
+}
+
+// Arguments implements procfs.Process. A program that has overwritten the end of its arguments shows a single string, which
+// may continue in its environment (setproctitle(3)).
+func (w shownProcess) Arguments() []byte {
+	e := w.p.executable().places
+	b := w.between(e.ArgStart, e.ArgEnd)
+	if len(b) == 0 || b[len(b)-1] == 0 {
+		return b
+	}
+	b = append(b, w.between(e.EnvStart, e.EnvEnd)...)
+	if i := slices.Index(b, 0); i >= 0 {
+		b = b[:i+1]
+	}
+	return b
+}
+
+// Environment implements procfs.Process.
+func (w shownProcess) Environment() []byte {
+	e := w.p.executable().places
+	return w.between(e.EnvStart, e.EnvEnd)
+}
+
+// Auxv implements procfs.Process.
+func (w shownProcess) Auxv() []byte {
+	if a := w.p.borrow(); a != nil {
+		a.leave()
+		return w.p.executable().places.Auxv
+	}
+	return nil
+}
+
+// text returns a text about the memory of the process.
+func (w shownProcess) text(f func(*mem.Map, []byte) []byte) []byte {
+	a := w.p.borrow()
+	if a == nil {
+		return nil
+	}
+	defer a.leave()
+	return f(a.Map, nil)
+}
+
+// Maps implements procfs.Process.
+func (w shownProcess) Maps() []byte { return w.text((*mem.Map).AppendMaps) }
+
+// Smaps implements procfs.Process.
+func (w shownProcess) Smaps() []byte { return w.text((*mem.Map).AppendSmaps) }
+
+// ReadMemory implements procfs.Process.
+func (w shownProcess) ReadMemory(b []byte, addr uint64) (n int) {
+	if a := w.p.borrow(); a != nil {
+		defer a.leave()
+		n, _ = a.Map.ReadAt(b, addr)
+	}
+	return n
+}
+
+// WriteMemory implements procfs.Process.
+func (w shownProcess) WriteMemory(b []byte, addr uint64) (n int) {
+	if a := w.p.borrow(); a != nil {
+		defer a.leave()
+		n, _ = a.Map.WriteAt(b, addr)
+	}
+	return n
+}
+
+// Present implements procfs.Process.
+func (w shownProcess) Present(addr uint64) bool {
+	a := w.p.borrow()
+	if a == nil {
+		return false
+	}
+	defer a.leave()
+	var present [1]byte
+	return a.Mincore(addr, mem.PageSize, present[:]) == nil && present[0] != 0
+}
+
+// Descriptors implements procfs.Process.
+func (w shownProcess) Descriptors() []int {
+	if !w.lives() {
+		return nil
+	}
+	return w.p.files().Descriptors()
+}
+
+// lives reports whether the process has not ended.
+func (w shownProcess) lives() bool {
+	s := w.p.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.processes[w.p.node.PID] == w.p
+}
+
+// Descriptor implements procfs.Process.
+func (w shownProcess) Descriptor(fd int) (procfs.Descriptor, bool) {
+	if !w.lives() {
+		return procfs.Descriptor{}, false
+	}
+	d, ok := w.p.files().Describe(fd)
+	return procfs.Descriptor{Name: d.Name, Place: d.Place, Flags: d.Flags, Offset: d.Offset, Inode: d.Inode, Mount: 1}, ok
+}
+
+// Link implements procfs.Process.
+func (w shownProcess) Link(l procfs.Link) (place fs.Place, path string, ok bool) {
+	if !w.lives() {
+		return place, "", false
+	}
+	switch where := w.p.files().Where(); l {
+	case procfs.WorkingDirectory:
+		return where.Dir, where.DirPath, true
+	case procfs.Root:
+		return where.Root, where.RootPath, true
+	}
+	e := w.p.executable()
+	return e.place, e.path, true
+}
+
+// Counts implements procfs.Process.
+func (w shownProcess) Counts() procfs.Counts {
+	s := w.p.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := w.p.used()
+	return procfs.Counts{
+		BytesRead: uint64(u.bytesRead.Load()), BytesWritten: uint64(u.bytesWritten.Load()),
+		Reads: uint64(u.reads.Load()), Writes: uint64(u.writes.Load()),
+	}
+}
+
+// Set implements procfs.Process.
+func (w shownProcess) Set(c fs.Caller, tid int, a procfs.Attribute, text string) error {
+	p, s := w.p, w.p.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	caller := s.tasks[family.PID(c.TID)]
+	if caller == nil {
+		return linux.EPERM
+	}
+	switch a {
+	case procfs.Name:
+		t := w.task(tid)
+		if t == nil || caller.process != p {
+			return linux.EINVAL
+		}
+		t.setComm(text[:min(len(text), nameSize-1)])
+	case procfs.KillPreference:
+		const least, most = -1000, 1000
+		n, err := strconv.Atoi(text)
+		switch {
+		case err != nil || n < least || n > most:
+			return linux.EINVAL
+		case int32(n) < p.killPreference.Load() && !caller.creds().Has(linux.CAP_SYS_RESOURCE):
+			return linux.EACCES
+		}
+		p.killPreference.Store(int32(n))
+	case procfs.LoginUser:
+		n, err := strconv.ParseUint(text, 10, 32)
+		switch {
+		case err != nil:
+			return linux.EINVAL
+		case caller.process != p || p.loginUser.Load() != noLogin && !caller.creds().Has(linux.CAP_AUDIT_CONTROL):
+			return linux.EPERM
+		}
+		p.loginUser.Store(uint32(n))
+	}
+	return nil
+}
+
+// noLogin is the login user of a process outside of any login.
+const noLogin = ^uint32(0)
+
+// files returns the descriptors and the place of the process.
+func (p *Process) files() *posix.Process {
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	return p.posix
+}
+
+// executable returns the program that the process runs.
+func (p *Process) executable() executed {
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	return p.exe
+}
+
+// running returns the number of tasks that run or could, and of all. The caller holds System.mu.
+func (s *System) running() (n, all int) {
+	for t := range maps.Values(s.tasks) {
+		if t.state() == 'R' {
+			n++
+		}
+	}
+	return n, len(s.tasks)
+}

@@ -1,0 +1,129 @@
+package procfs
+
+import (
+	"encoding/binary"
+	"strings"
+	"sync"
+
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// handle is an open file of a process. A read after the end of the process returns ESRCH.
+type handle struct {
+	node   node
+	caller fs.Caller
+	flags  fs.Flags
+}
+
+// WriteAt implements fs.Handle.
+func (h handle) WriteAt([]byte, int64) (int, error) { return 0, linux.EINVAL }
+
+// Append implements fs.Handle.
+func (h handle) Append([]byte) (int, int64, error) { return 0, 0, linux.EINVAL }
+
+// Sync implements fs.Handle.
+func (h handle) Sync() error { return linux.EINVAL }
+
+// Close implements fs.Handle.
+func (h handle) Close() error { return nil }
+
+// textHandle is a file with a text, which is made by a read at the beginning: programs rewind a file to read it again.
+type textHandle struct {
+	handle
+	mu   sync.Mutex
+	text string
+	made bool
+}
+
+// ReadAt implements fs.Handle.
+func (h *textHandle) ReadAt(b []byte, offset int64) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if offset == 0 || !h.made {
+		p, s, err := h.node.process()
+		if err == nil {
+			h.text, err = h.node.what.text(h.node, p, s, h.caller)
+		}
+		if err != nil {
+			return 0, err
+		}
+		h.made = true
+	}
+	if offset >= int64(len(h.text)) {
+		return 0, nil
+	}
+	return copy(b, h.text[offset:]), nil
+}
+
+// WriteAt implements fs.Handle.
+func (h *textHandle) WriteAt(b []byte, _ int64) (int, error) {
+	p, _, err := h.node.process()
+	if err != nil {
+		return 0, err
+	}
+	if err := p.Set(h.caller, h.node.tid, h.node.what.set, strings.TrimSuffix(string(b), "\n")); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Append implements fs.Handle.
+func (h *textHandle) Append(b []byte) (int, int64, error) {
+	n, err := h.WriteAt(b, 0)
+	return n, 0, err
+}
+
+// memoryHandle is mem: the memory of a process, at its addresses.
+type memoryHandle struct{ handle }
+
+// ReadAt implements fs.Handle. Errors: EIO where there is no memory.
+func (h memoryHandle) ReadAt(b []byte, offset int64) (int, error) {
+	return h.access(len(b), func(p Process) int { return p.ReadMemory(b, uint64(offset)) })
+}
+
+// WriteAt implements fs.Handle.
+func (h memoryHandle) WriteAt(b []byte, offset int64) (int, error) {
+	return h.access(len(b), func(p Process) int { return p.WriteMemory(b, uint64(offset)) })
+}
+
+func (h memoryHandle) access(want int, move func(Process) int) (int, error) {
+	p, _, err := h.node.process()
+	if err != nil {
+		return 0, nil // as Linux: the end of the file
+	}
+	n := move(p)
+	if n == 0 && want > 0 {
+		return 0, linux.EIO
+	}
+	return n, nil
+}
+
+// pagemapHandle is pagemap: a word for each page, with a bit for its presence. Physical addresses are not shown.
+type pagemapHandle struct{ handle }
+
+// ReadAt implements fs.Handle. Errors: EINVAL unless size and offset are multiples of a word.
+func (h pagemapHandle) ReadAt(b []byte, offset int64) (int, error) {
+	const word, present, most = 8, 1 << 63, 4096 // most words of one read
+	if len(b)%word != 0 || offset%word != 0 {
+		return 0, linux.EINVAL
+	}
+	p, _, err := h.node.process()
+	if err != nil {
+		return 0, nil
+	}
+	n := 0
+	for i := range min(len(b)/word, most) {
+		addr := (uint64(offset)/word + uint64(i)) * pageSize
+		if addr >= 1<<47 {
+			break
+		}
+		v := uint64(0)
+		if p.Present(addr) {
+			v = present
+		}
+		binary.LittleEndian.PutUint64(b[n:], v)
+		n += word
+	}
+	return n, nil
+}

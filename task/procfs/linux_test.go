@@ -1,0 +1,117 @@
+package procfs
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"loam/abi/linux"
+	"loam/posix/credential"
+)
+
+// onLinux returns a file of this process on Linux.
+func onLinux(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// sample is a process for these tests.
+func sample() *Stat {
+	s := &Stat{
+		PID: 7, TID: 7, Name: "a b", State: 'S', Threads: 1, Memory: true, Credentials: credential.New(0, 0),
+		Affinity: []uint64{3}, TerminalGroup: -1, Parent: 1,
+	}
+	for i := range s.Limits {
+		s.Limits[i] = linux.Rlimit{Cur: infinite, Max: infinite}
+	}
+	return s
+}
+
+// keys returns the words in front of the colons.
+func keys(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		name, _, _ := strings.Cut(line, ":")
+		all = append(all, name)
+	}
+	return all
+}
+
+// Files have the fields of Linux's, in the same order. This Linux may have further ones, for features that Loam lacks.
+func TestFieldsAsLinux(t *testing.T) {
+	s := sample()
+	if got, want := len(strings.Fields(s.stat(true))), len(strings.Fields(strings.Replace(onLinux(t, "stat"), " ", "", 0))); got-1 != want && got != want {
+		t.Errorf("stat has %d fields, and %d on Linux", got-1, want) // the name has a space
+	}
+	if got, want := len(strings.Fields(s.statm())), len(strings.Fields(onLinux(t, "statm"))); got != want {
+		t.Errorf("statm has %d fields, and %d on Linux", got, want)
+	}
+	for name, text := range map[string]string{
+		"status": s.status(), "io": Counts{}.io(), "fdinfo/0": (&Descriptor{}).fdinfo(),
+	} {
+		want := keys(onLinux(t, name))
+		for _, key := range keys(text) {
+			i := slices.Index(want, key)
+			if i < 0 {
+				t.Errorf("%s: Linux has no %q, or earlier", name, key)
+				continue
+			}
+			want = want[i+1:]
+		}
+	}
+	rows := func(text string) (all []string) {
+		for line := range strings.Lines(text) {
+			all = append(all, line[:26]+line[68:])
+		}
+		return all
+	}
+	if got, want := rows(s.limits()), rows(onLinux(t, "limits")); !slices.Equal(got, want) {
+		t.Errorf("limits: %q, and on Linux %q", got, want)
+	}
+}
+
+// A reader that may not trace a process sees no addresses in stat.
+func TestStatHidesAddresses(t *testing.T) {
+	s := sample()
+	s.CodeStart, s.StackStart, s.ArgStart, s.ExitCode = 0x1000, 0x2000, 0x3000, 256
+	open, closed := strings.Fields(s.stat(true)), strings.Fields(s.stat(false))
+	for _, field := range []int{28, 48, 52} { // startstack, arg_start, exit_code; the name has a space
+		if open[field] == "0" || closed[field] != "0" {
+			t.Errorf("field %d: %s, and %s for others", field, open[field], closed[field])
+		}
+	}
+	if closed[26] != "1" {
+		t.Errorf("startcode is %s for others", closed[26])
+	}
+}
+
+func TestSetsOfCPUs(t *testing.T) {
+	for _, c := range []struct {
+		set        []uint64
+		mask, list string
+	}{
+		{[]uint64{1}, "1", "0"},
+		{[]uint64{0xb}, "b", "0-1,3"},
+		{[]uint64{1 << 40}, "100,00000000", "40"},
+		{[]uint64{0xf << 60, 3}, "3,f0000000,00000000", "60-65"},
+		{nil, "0", ""},
+	} {
+		if mask, list := cpuMask(c.set), cpuList(c.set); mask != c.mask || list != c.list {
+			t.Errorf("%x: %s %s, want %s %s", c.set, mask, list, c.mask, c.list)
+		}
+	}
+}
+
+func TestRollup(t *testing.T) {
+	const region = "%s r--p 00000000 00:00 0    /x: y\nSize:   8 kB\nKernelPageSize:  4 kB\nRss:   8 kB\nPss:   4 kB\nVmFlags: rd mr\n"
+	text := strings.Replace(region, "%s", "00400000-00402000", 1) + strings.Replace(region, "%s", "7f0000000000-7f0000002000", 1)
+	want := "00400000-7f0000002000 ---p 00000000 00:00 0                              [rollup]\n" +
+		"Rss:                  16 kB\nPss:                   8 kB\n"
+	if got := rollup([]byte(text)); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,442 @@
+package procfs
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// Config says what is shown.
+type Config struct {
+	Source Source
+	// Mounts and MountInfo are the texts of the files with these names.
+	Mounts, MountInfo string
+}
+
+// Processes is the entries of all processes in the root of /proc.
+type Processes struct {
+	Config
+	root  fs.Directory // see SetRoot
+	since fs.Time
+}
+
+// New returns the entries.
+func New(c Config) *Processes { return &Processes{Config: c, since: fs.Time(time.Now().UnixNano())} }
+
+// node is a file or directory of a process, or of one of its threads.
+type node struct {
+	in       *Processes
+	pid, tid int
+	thread   bool // below task/
+	what     *entry
+	fd       int // below fd and fdinfo; else -1
+}
+
+// kind is the type of an entry.
+type kind uint8
+
+const (
+	folder kind = iota
+	text
+	memory
+	pagemap
+	magic
+	symlink
+)
+
+// entry describes the files with a name in the directory of a process.
+type entry struct {
+	name    string
+	kind    kind
+	mode    fs.Mode
+	guarded bool // needs the permission to trace the process
+	text    func(n node, p Process, s *Stat, c fs.Caller) (string, error)
+	set     Attribute
+	link    Link
+	number  uint8 // unique
+	hidden  bool  // not in the directory of a thread
+}
+
+// plain returns a text function that depends on the snapshot only.
+func plain(f func(*Stat) string) func(node, Process, *Stat, fs.Caller) (string, error) {
+	return func(_ node, _ Process, s *Stat, _ fs.Caller) (string, error) { return f(s), nil }
+}
+
+// ofProcess returns a text function that depends on the process only.
+func ofProcess(f func(Process) []byte) func(node, Process, *Stat, fs.Caller) (string, error) {
+	return func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return string(f(p)), nil }
+}
+
+func fixed(s string) func(node, Process, *Stat, fs.Caller) (string, error) {
+	return plain(func(*Stat) string { return s })
+}
+
+// entries are the files of a process, in the order of a listing.
+var entries []*entry
+
+// The directory of a process itself, and the entries with numbers.
+var (
+	own          = &entry{name: "", kind: folder, mode: 0o555}
+	tasks        = &entry{name: "task", kind: folder, mode: 0o555, hidden: true}
+	descriptors  = &entry{name: "fd", kind: folder, mode: 0o500}
+	descriptions = &entry{name: "fdinfo", kind: folder, mode: 0o555}
+	descriptor   = &entry{kind: magic, mode: 0o700, guarded: true}
+	description  = &entry{kind: text, mode: 0o444, guarded: true}
+)
+
+func init() {
+	entries = []*entry{
+		tasks, descriptors, descriptions,
+		{name: "net", kind: symlink, mode: 0o777},
+		{name: "environ", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Environment)},
+		{name: "auxv", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Auxv)},
+		{name: "status", kind: text, mode: 0o444, text: plain((*Stat).status)},
+		{name: "personality", kind: text, mode: 0o400, guarded: true, text: fixed("00000000\n")},
+		{name: "limits", kind: text, mode: 0o444, text: plain((*Stat).limits)},
+		{name: "comm", kind: text, mode: 0o644, set: Name, text: plain(func(s *Stat) string { return s.Name + "\n" })},
+		{name: "cmdline", kind: text, mode: 0o444, text: ofProcess(Process.Arguments)},
+		{name: "stat", kind: text, mode: 0o444, text: func(_ node, p Process, s *Stat, c fs.Caller) (string, error) {
+			return s.stat(p.MayInspect(c)), nil
+		}},
+		{name: "statm", kind: text, mode: 0o444, text: plain((*Stat).statm)},
+		{name: "maps", kind: text, mode: 0o444, guarded: true, text: ofProcess(Process.Maps)},
+		{name: "mem", kind: memory, mode: 0o600, guarded: true},
+		{name: "cwd", kind: magic, mode: 0o777, link: WorkingDirectory},
+		{name: "root", kind: magic, mode: 0o777, link: Root},
+		{name: "exe", kind: magic, mode: 0o777, link: Executable},
+		{name: "mounts", kind: text, mode: 0o444, text: func(n node, _ Process, _ *Stat, _ fs.Caller) (string, error) { return n.in.Mounts, nil }},
+		{name: "mountinfo", kind: text, mode: 0o444, text: func(n node, _ Process, _ *Stat, _ fs.Caller) (string, error) { return n.in.MountInfo, nil }},
+		{name: "smaps", kind: text, mode: 0o444, guarded: true, text: ofProcess(Process.Smaps)},
+		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return rollup(p.Smaps()), nil }},
+		{name: "pagemap", kind: pagemap, mode: 0o400, guarded: true},
+		{name: "wchan", kind: text, mode: 0o444, text: fixed("0")},
+		{name: "schedstat", kind: text, mode: 0o444, text: plain((*Stat).schedstat)},
+		{name: "cpuset", kind: text, mode: 0o444, text: fixed("/\n")},
+		{name: "cgroup", kind: text, mode: 0o444, text: fixed("0::/\n")},
+		{name: "oom_score", kind: text, mode: 0o444, text: fixed("0\n")},
+		{name: "oom_score_adj", kind: text, mode: 0o644, set: KillPreference, text: plain(func(s *Stat) string { return strconv.Itoa(s.KillPreference) + "\n" })},
+		{name: "loginuid", kind: text, mode: 0o644, set: LoginUser, text: plain(func(s *Stat) string { return strconv.FormatUint(uint64(s.LoginUser), 10) })},
+		{name: "sessionid", kind: text, mode: 0o444, text: fixed("4294967295")},
+		{name: "io", kind: text, mode: 0o400, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return p.Counts().io(), nil }},
+	}
+	all := append([]*entry{own, descriptor, description}, entries...)
+	for i, e := range all {
+		e.number = uint8(i)
+	}
+	description.text = func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
+		d, ok := p.Descriptor(n.fd)
+		if !ok {
+			return "", linux.ENOENT
+		}
+		return d.fdinfo(), nil
+	}
+}
+
+// schedstat returns the CPU time in nanoseconds, and the number of times that the thread has run.
+func (s *Stat) schedstat() string {
+	return strconv.FormatInt(int64(s.User+s.System), 10) + " 0 " + strconv.FormatUint(s.Voluntary+s.Involuntary, 10) + "\n"
+}
+
+// process returns the process and a snapshot of the thread. Errors: ESRCH.
+func (n node) process() (Process, *Stat, error) {
+	p := n.in.Source.Process(n.pid)
+	if p == nil || p.PID() != n.pid {
+		return nil, nil, linux.ESRCH
+	}
+	s, ok := p.Stat(n.tid)
+	if !ok {
+		return nil, nil, linux.ESRCH
+	}
+	return p, &s, nil
+}
+
+// Attr implements fs.Node. As on Linux, files of a process that is not dumpable belong to root.
+func (n node) Attr() fs.Attr {
+	a := fs.Attr{Inode: n.inode(), Mode: n.mode(), Links: 1, BlockSize: 1024, Access: n.in.since, Modify: n.in.since, Status: n.in.since}
+	if a.Mode.Type() == fs.Dir {
+		a.Links = 2
+	}
+	if a.Mode.Type() == fs.Symlink {
+		a.Size = 64
+	}
+	if p := n.in.Source.Process(n.pid); p != nil {
+		uid, gid, dumpable := p.Owner()
+		if dumpable || a.Mode == fs.Dir|0o555 {
+			a.UID, a.GID = uid, gid
+		}
+		if n.what == descriptor {
+			a.Mode |= n.accessMode(p)
+		}
+	}
+	return a
+}
+
+// accessMode returns the permission bits of a link in fd, which show how the file was opened.
+func (n node) accessMode(p Process) fs.Mode {
+	d, _ := p.Descriptor(n.fd)
+	flags := fs.Flags(d.Flags)
+	m := fs.Mode(0)
+	if flags.MayRead() {
+		m |= 0o500
+	}
+	if flags.MayWrite() {
+		m |= 0o300
+	}
+	return m
+}
+
+func (n node) mode() fs.Mode {
+	switch n.what.kind {
+	case folder:
+		return fs.Dir | n.what.mode
+	case magic, symlink:
+		if n.what == descriptor {
+			return fs.Symlink
+		}
+		return fs.Symlink | n.what.mode
+	}
+	return fs.Regular | n.what.mode
+}
+
+func (n node) inode() uint64 {
+	const fdBits, kindBits, tidBits = 20, 8, 22
+	i := uint64(n.tid)<<(fdBits+kindBits) | uint64(n.what.number)<<fdBits | uint64(n.fd+1)&(1<<fdBits-1)
+	if n.thread {
+		i |= 1 << (fdBits + kindBits + tidBits)
+	}
+	return i
+}
+
+// Change implements fs.Node.
+func (n node) Change(c fs.Change) error {
+	if c.Fields == fs.SetSize { // O_TRUNC of a file that can be written
+		return nil
+	}
+	return linux.EPERM
+}
+
+// Open implements fs.Node. A view opens files by OpenFor.
+func (n node) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EACCES }
+
+// OpenFor implements fs.Guarded.
+func (n node) OpenFor(v *fs.View, flags fs.Flags) (fs.Handle, error) {
+	p, _, err := n.process()
+	switch {
+	case err != nil:
+		return nil, err
+	case n.what.guarded && !p.MayInspect(v.Caller):
+		return nil, linux.EACCES
+	case flags.MayWrite() && n.what.mode&0o200 == 0:
+		return nil, linux.EACCES
+	}
+	switch n.what.kind {
+	case memory:
+		return memoryHandle{handle{n, v.Caller, flags}}, nil
+	case pagemap:
+		return pagemapHandle{handle{n, v.Caller, flags}}, nil
+	}
+	return &textHandle{handle: handle{n, v.Caller, flags}}, nil
+}
+
+// dirNode is a directory, link a symbolic link with a text, magicLink one that leads to an open file.
+type (
+	dirNode   struct{ node }
+	linkNode  struct{ node }
+	magicNode struct{ node }
+)
+
+// wrap gives a node the methods of its type.
+func wrap(n node) fs.Node {
+	switch n.what.kind {
+	case folder:
+		return dirNode{n}
+	case symlink:
+		return linkNode{n}
+	case magic:
+		return magicNode{n}
+	}
+	return n
+}
+
+// Target implements fs.Link.
+func (l linkNode) Target() (string, error) {
+	if l.thread {
+		return "../../../net", nil
+	}
+	return "../net", nil
+}
+
+// Target implements fs.Link.
+func (m magicNode) Target() (string, error) { return "", linux.EACCES }
+
+// find returns the file that a link leads to.
+func (m magicNode) find(v *fs.View) (fs.Place, string, error) {
+	p, _, err := m.process()
+	if err != nil {
+		return fs.Place{}, "", linux.ENOENT
+	}
+	if !p.MayInspect(v.Caller) {
+		return fs.Place{}, "", linux.EACCES
+	}
+	if m.what == descriptor {
+		d, ok := p.Descriptor(m.fd)
+		if !ok {
+			return fs.Place{}, "", linux.ENOENT
+		}
+		return d.Place, d.Name, nil
+	}
+	place, path, ok := p.Link(m.what.link)
+	if !ok {
+		return fs.Place{}, "", linux.ENOENT
+	}
+	return place, path, nil
+}
+
+// TargetFor implements fs.Personal.
+func (m magicNode) TargetFor(v *fs.View) (string, error) {
+	_, path, err := m.find(v)
+	return path, err
+}
+
+// Jump implements fs.Magic.
+func (m magicNode) Jump(v *fs.View) (fs.Place, error) {
+	place, _, err := m.find(v)
+	if err == nil && place.Node == nil {
+		err = linux.ENOENT
+	}
+	return place, err
+}
+
+// decimal returns the value of a name in a directory of numbers.
+func decimal(name string) (int, bool) {
+	n, err := strconv.ParseUint(name, 10, 31)
+	return int(n), err == nil && (name == "0" || !strings.HasPrefix(name, "0"))
+}
+
+// Lookup implements fs.Directory.
+func (d dirNode) Lookup(name string) (fs.Node, error) {
+	p, _, err := d.process()
+	if err != nil {
+		return nil, linux.ENOENT
+	}
+	number, ok := decimal(name)
+	switch d.what {
+	case own:
+		for _, e := range entries {
+			if e.name == name && !(d.thread && e.hidden) {
+				n := d.node
+				n.what = e
+				return wrap(n), nil
+			}
+		}
+	case tasks:
+		if ok && slices.Contains(p.Threads(), number) {
+			return dirNode{node{in: d.in, pid: d.pid, tid: number, thread: true, what: own, fd: -1}}, nil
+		}
+	default:
+		if _, open := p.Descriptor(number); ok && open {
+			return wrap(d.numbered(number)), nil
+		}
+	}
+	return nil, linux.ENOENT
+}
+
+// numbered returns an entry of fd or fdinfo.
+func (d dirNode) numbered(fd int) node {
+	n := d.node
+	n.fd, n.what = fd, descriptor
+	if d.what == descriptions {
+		n.what = description
+	}
+	return n
+}
+
+// Parent implements fs.Directory.
+func (d dirNode) Parent() fs.Directory {
+	n := d.node
+	switch {
+	case d.what != own:
+		n.what = own
+	case d.thread:
+		n.tid, n.thread, n.what = n.pid, false, tasks
+	default:
+		return d.in.root
+	}
+	return dirNode{n}
+}
+
+// NameOf implements fs.Directory.
+func (d dirNode) NameOf(child fs.Directory) (string, bool) {
+	c, ok := child.(dirNode)
+	switch {
+	case !ok || c.Parent() != fs.Directory(d):
+		return "", false
+	case c.what == own:
+		return strconv.Itoa(c.tid), true
+	}
+	return c.what.name, true
+}
+
+// Read implements fs.Directory. The cursor of an entry with a number is the number plus one.
+func (d dirNode) Read(cursor uint64, yield func(fs.Entry) bool) error {
+	p, _, err := d.process()
+	if err != nil {
+		return linux.ENOENT
+	}
+	if d.what == own {
+		for i, e := range entries {
+			n := d.node
+			if n.what = e; uint64(i) < cursor || d.thread && e.hidden {
+				continue
+			}
+			if !yield(fs.Entry{Name: e.name, Inode: n.inode(), Type: n.mode().Type(), Cursor: uint64(i) + 1}) {
+				return nil
+			}
+		}
+		return nil
+	}
+	numbers := p.Descriptors
+	if d.what == tasks {
+		numbers = p.Threads
+	}
+	for _, i := range numbers() {
+		if uint64(i) < cursor {
+			continue
+		}
+		n := d.numbered(i)
+		if d.what == tasks {
+			n = node{in: d.in, pid: d.pid, tid: i, thread: true, what: own, fd: -1}
+		}
+		if !yield(fs.Entry{Name: strconv.Itoa(i), Inode: n.inode(), Type: n.mode().Type(), Cursor: uint64(i) + 1}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Open implements fs.Node.
+func (d dirNode) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EISDIR }
+
+// Make implements fs.Directory.
+func (d dirNode) Make(string, fs.Mode, fs.Owner, fs.Device) (fs.Node, error) {
+	return nil, linux.ENOENT
+}
+
+// Symlink implements fs.Directory.
+func (d dirNode) Symlink(string, string, fs.Owner) (fs.Node, error) { return nil, linux.ENOENT }
+
+// Link implements fs.Directory.
+func (d dirNode) Link(string, fs.Node) error { return linux.EPERM }
+
+// Unlink implements fs.Directory.
+func (d dirNode) Unlink(string) error { return linux.EPERM }
+
+// Rmdir implements fs.Directory.
+func (d dirNode) Rmdir(string) error { return linux.EPERM }
+
+// Rename implements fs.Directory.
+func (d dirNode) Rename(string, fs.Directory, string, fs.RenameFlags) error { return linux.EPERM }
