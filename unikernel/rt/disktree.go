@@ -83,7 +83,7 @@ func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileS
 			return nil, err
 		}
 	}
-	if err := makeFolders(v, "/dev/shm", 0o777|fs.Sticky); err != nil {
+	if err := errors.Join(makeFolders(v, "/dev/shm", 0o777|fs.Sticky), makeFolders(v, "/dev/pts", 0o755)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(pseudo.Devices(v), addDevices(v, disks)); err != nil {
@@ -96,7 +96,8 @@ func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileS
 		return nil, err
 	}
 	executable, _ := p.Executable(c)
-	return v.Tree, mountPseudo(v, aboutProcess(p, c, executable), terminals)
+	about = aboutProcess(p, c, executable)
+	return v.Tree, mountPseudo(v, about, terminals)
 }
 
 // coverEtc mounts files in memory over those of /etc that Loam writes. A file that is missing is created, unless the
