@@ -251,7 +251,9 @@ func (m *monitor) addDisks(model string, images []*drive) {
 		if i.ReadOnly || i.Snapshot {
 			blockdev += ",read-only=on"
 		}
-		device := virtio("blk", model)
+		// By default QEMU stops the machine when the host's disk is full, and the program would hang.
+		const reports = ",werror=report,rerror=report"
+		device := virtio("blk", model) + reports
 		switch i.Kind {
 		case guest.DiskNVMe:
 			device = fmt.Sprintf("nvme,serial=disk%d", n)
@@ -259,7 +261,7 @@ func (m *monitor) addDisks(model string, images []*drive) {
 			if serial == 0 {
 				m.args = append(m.args, "-device", "ich9-ahci,id=serial")
 			}
-			device = fmt.Sprintf("ide-hd,bus=serial.%d", serial)
+			device = fmt.Sprintf("ide-hd,bus=serial.%d", serial) + reports
 			serial++
 		}
 		m.args = append(m.args, "-blockdev", blockdev, "-device", fmt.Sprintf("%s,drive=disk%d", device, n))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"loam/fs/imagefile"
 )
 
 // keptCommand runs the program kept with a disk, on a platform.
@@ -177,5 +179,41 @@ func TestRootImage(t *testing.T) {
 	run(true, `echo changed > /kept; cat /kept`, "changed\n")
 	if after, err := os.ReadFile(image); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the image has changed: %v", err)
+	}
+}
+
+// The host's disk is full: a commit fails with EIO, the file system becomes read-only with a message, and the program
+// continues. Everything that was durable is in the image.
+func TestMountFails(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: it mounts a small file system in a namespace of its own")
+	}
+	for platform, kinds := range disksOf {
+		for _, kind := range kinds {
+			t.Run(fmt.Sprintf("%v %s", platform, kind), func(t *testing.T) {
+				dir, saved := t.TempDir(), filepath.Join(t.TempDir(), "saved")
+				cmd := keptCommand(platform, kind+dir+"/new:/data", "fills")
+				cmd.Args = append([]string{"unshare", "-m", "sh", "-c", `mount -t tmpfs -o size=8m none "$1" || exit 9; to=$2; shift 2; "$@"; status=$?; cp "$DIR"/new "$to"; exit $status`,
+					"sh", dir, saved, cmd.Path}, cmd.Args[1:]...)
+				cmd.Env = append(cmd.Env, "DIR="+dir)
+				var err error
+				if cmd.Path, err = exec.LookPath("unshare"); err != nil {
+					t.Skip(err)
+				}
+				var errors bytes.Buffer
+				cmd.Stderr = &errors
+				out, err := cmd.Output()
+				if err != nil || string(out) != "continued\n" {
+					t.Fatalf("%v: %s%s", err, out, errors.Bytes())
+				}
+				if !strings.Contains(errors.String(), "/new: ext4: the file system is read-only from now on: ") {
+					t.Errorf("messages: %s", errors.Bytes())
+				}
+				f, err := imagefile.Check(saved)
+				if err != nil || !f.OK() {
+					t.Errorf("the image: %v, %q", err, f.Problems)
+				}
+			})
+		}
 	}
 }

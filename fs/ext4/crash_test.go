@@ -301,7 +301,7 @@ func promised(promises []promise, events int) (want promise) {
 }
 
 // crashStates is the variable with the least number of states that TestOrders recovers in all; without it, some
-// thousands. A tenth of the events may have no write that is not yet durable: these have only two states.
+// thousands.
 const crashStates = "LOAM_CRASH_STATES"
 
 // TestOrders recovers states that the rules of package block allow after a power failure: writes lost, torn at a

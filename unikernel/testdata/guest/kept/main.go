@@ -27,6 +27,8 @@ func main() {
 		write()
 		read()
 		fmt.Println("changed")
+	case "fills":
+		fills()
 	case "read":
 		read()
 	case "refused":
@@ -67,6 +69,32 @@ func write() {
 	_, err = os.OpenFile(device(), os.O_WRONLY, 0)
 	check.That(errors.Is(err, syscall.EBUSY), "writing to a mounted disk: %v", err)
 	fmt.Println("written")
+}
+
+// fills writes more than the host has room for: the file system becomes read-only, and the program continues.
+func fills() {
+	f, err := os.Create("/data/small")
+	check.Nil(err, "os.Create")
+	_, err = f.WriteString("durable")
+	check.Nil(err, "WriteString")
+	check.Nil(f.Sync(), "Sync")
+	large, err := os.Create("/data/large")
+	check.Nil(err, "os.Create")
+	for range 32 {
+		if _, err = large.Write(make([]byte, 1<<20)); err == nil {
+			err = large.Sync()
+		}
+		if err != nil {
+			break
+		}
+	}
+	check.That(errors.Is(err, syscall.EIO), "a write that the host has no room for: %v", err)
+	err = os.WriteFile("/data/other", nil, 0o600)
+	check.That(errors.Is(err, syscall.EROFS), "a file afterwards: %v", err)
+	got, err := os.ReadFile("/data/small")
+	check.That(err == nil && string(got) == "durable", "what was durable: %q, %v", got, err)
+	mounted("ro")
+	fmt.Println("continued")
 }
 
 // device is the disk's file.
