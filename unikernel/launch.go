@@ -67,6 +67,11 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 		Program: program, Args: append([]string{program}, o.Args...), Files: n.files,
 		Calls: seal.Calls, Places: places, Handed: -1, KeepRoot: o.KeepRoot,
 	}
+	if len(n.disks) > 0 {
+		c.Disk, c.Disks = firstGuestFD+len(n.files), len(n.disks)
+		n.giveDisks()
+		c.Files = n.files
+	}
 	for _, l := range n.config.Links {
 		c.Nonblock = append(c.Nonblock, l.FDs...)
 	}

@@ -57,6 +57,7 @@ type network struct {
 	archives []*os.File
 	results  *os.File   // the write end for the archive of results
 	shared   []*os.File // sockets to the servers of folders, for its consoles
+	disks    []*drive   // that the guest does not have yet
 }
 
 // cable describes what a virtual machine's network card is connected to.
@@ -145,11 +146,13 @@ func (n *network) addFiles(o *Options) (err error) {
 		n.config.Mounts, err = openVolumes(o.Volumes, give)
 		return err
 	}
-	root, err := openRoot(o.Root, o.Machine.Memory)
-	if err != nil {
-		return err
+	if !o.rootDisk {
+		root, err := openRoot(o.Root, o.Machine.Memory)
+		if err != nil {
+			return err
+		}
+		n.config.Mounts = []guest.Mount{{Archive: give(root), Path: "/"}}
 	}
-	n.config.Mounts = []guest.Mount{{Archive: give(root), Path: "/"}}
 	more, err := packVolumes(o.Volumes, give)
 	n.config.Mounts = append(n.config.Mounts, more...)
 	return err
@@ -184,6 +187,8 @@ func (n *network) handedOver() {
 		f.Close()
 	}
 	n.files, n.archives, n.shared = nil, nil, nil
+	closeImages(n.disks)
+	n.disks = nil
 }
 
 // close releases the network.

@@ -28,7 +28,8 @@ const helper = "LOAM_TEST_RUN"
 // MiB.
 const onMachine = "LOAM_TEST_MACHINE"
 
-// withDisks (a list of files) and onModel are variables that set fields of MachineConfig.
+// withDisks (a line for each disk; those with new in their names are created) and onModel are variables that set
+// Options.Disks and a field of MachineConfig.
 const (
 	withDisks = "LOAM_TEST_DISKS"
 	onModel   = "LOAM_TEST_MODEL"
@@ -57,13 +58,21 @@ func TestMain(m *testing.M) {
 		platform = Machine
 	}
 	cpus, _ := strconv.Atoi(os.Getenv(machineCPUs))
-	disks := strings.FieldsFunc(os.Getenv(withDisks), func(r rune) bool { return r == ':' })
-	for i := range disks {
-		disks[i] = strings.Replace(disks[i], "@", ":", 1) // KIND@FILE
+	var disks []Disk
+	for _, text := range strings.FieldsFunc(os.Getenv(withDisks), func(r rune) bool { return r == '\n' }) {
+		d, err := ParseDisk(text)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(2)
+		}
+		if strings.Contains(text, "new") {
+			d.Size = 64 << 20
+		}
+		disks = append(disks, d)
 	}
 	status, err := Run(context.Background(), Options{
 		Target:  Target{Args: os.Args[1:2], Platform: platform},
-		Machine: MachineConfig{Memory: memory << 20, Disks: disks, Model: os.Getenv(onModel), CPUs: cpus},
+		Machine: MachineConfig{Memory: memory << 20, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
 		Volumes: testVolume(),
 		Shared:  testShared(),
@@ -71,6 +80,9 @@ func TestMain(m *testing.M) {
 		Env:     testEnv(),
 		Root:    os.Getenv(withFiles),
 		User:    os.Getenv(asUser),
+
+		RootSnapshot: os.Getenv(withSnapshot) != "",
+		Disks:        disks,
 
 		KeepRoot: os.Getenv(withRoot) != "",
 		Network:  Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
@@ -84,6 +96,9 @@ func TestMain(m *testing.M) {
 
 // withRoot names the variable that keeps a program, and QEMU, root.
 const withRoot = "LOAM_TEST_ROOT"
+
+// withSnapshot names the variable that keeps a root image unchanged.
+const withSnapshot = "LOAM_TEST_SNAPSHOT"
 
 // asUser names the variable with the user of a Linux program.
 const asUser = "LOAM_TEST_USER"

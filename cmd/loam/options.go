@@ -26,6 +26,8 @@ type runFlags struct {
 	cpus     int
 	machine  string
 	disks    []string
+	diskSize string
+	option   string
 	publish  []string
 	relay    bool
 	volumes  []string
@@ -45,11 +47,13 @@ type runFlags struct {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
-	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "a disk for a virtual machine, /dev/vda, of the image `FILE`; nvme:FILE and ahci:FILE are /dev/nvme0n1 and /dev/sda (repeat for more)")
+	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "give the program the disk in the image `FILE[:/DIR][:ro|:snapshot]`: its ext4 file system at /DIR, which keeps what is written, or without /DIR /dev/vda; in a virtual machine nvme:FILE and ahci:FILE are /dev/nvme0n1 and /dev/sda (repeat for more)")
+	cmd.Flags().StringVar(&f.diskSize, "disk-size", "", "create images of --disk that do not exist, with this `SIZE` in M or G")
+	cmd.Flags().StringVarP(&f.option, "option", "o", "", "for the disks and a root that is an image, `ro|snapshot`: they are only read, or keep changes in memory until the program ends")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST][:rw]`; GUEST is an absolute path, else that of HOST; with :rw the folder itself, to read and to write (docs/folders.md; repeat for more)")
-	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside a copy of `DIR|FILE.tar[.gz]`, which is its root folder")
+	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside `DIR|FILE.tar[.gz]|IMAGE`: a copy of a folder or archive, or an image of ext4 itself, is its root folder")
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
 	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
 	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
@@ -128,8 +132,10 @@ type runOptions struct {
 	memory   uint64
 	cpus     int
 	model    string
-	disks    []string // image files
 
+	disks    []unikernel.Disk
+	readOnly bool // of the root image; a disk has its own
+	snapshot bool // of the root image
 	publish  []publication
 	relay    bool // published ports
 	volumes  []volume
@@ -191,10 +197,13 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	}
 	var err error
 	if o.platform != platformProcess {
-		o.cpus, o.model, o.disks = f.cpus, f.machine, f.disks
+		o.cpus, o.model = f.cpus, f.machine
 		if o.memory, err = parseSize(f.memory); err != nil {
 			return nil, err
 		}
+	}
+	if err = o.setDisks(f); err != nil {
+		return nil, err
 	}
 	if o.net, err = f.network(); err != nil {
 		return nil, err
@@ -217,6 +226,45 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 		}
 	}
 	return o, nil
+}
+
+// setDisks parses --disk, --disk-size and -o.
+func (o *runOptions) setDisks(f *runFlags) (err error) {
+	switch f.option {
+	case "":
+	case "ro":
+		o.readOnly = true
+	case "snapshot":
+		o.snapshot = true
+	default:
+		return &usageError{fmt.Sprintf("there is no option -o %s", f.option), "use -o ro or -o snapshot"}
+	}
+	if f.option != "" && len(f.disks) == 0 && f.root == "" {
+		return &usageError{"-o " + f.option + " has no use without --disk or --root", "leave it out"}
+	}
+	var size uint64
+	if f.diskSize != "" {
+		if size, err = parseSizeOf("--disk-size", f.diskSize); err != nil {
+			return err
+		}
+		if len(f.disks) == 0 {
+			return &usageError{"--disk-size has no use without --disk", "leave it out"}
+		}
+	}
+	for _, text := range f.disks {
+		d, err := unikernel.ParseDisk(text)
+		var e *unikernel.Error
+		if errors.As(err, &e) {
+			return &usageError{e.What, e.Next}
+		}
+		d.Size = size
+		if o.readOnly && d.Snapshot || o.snapshot && d.ReadOnly {
+			return &usageError{fmt.Sprintf("--disk %s: ro and snapshot exclude each other", text), "leave out one of them"}
+		}
+		d.ReadOnly, d.Snapshot = d.ReadOnly || o.readOnly, d.Snapshot || o.snapshot
+		o.disks = append(o.disks, d)
+	}
+	return nil
 }
 
 // parseVolumes parses HOST[:GUEST][:MODE]. The part after the last colon before the mode is GUEST only if it starts with
@@ -308,8 +356,11 @@ func packable(host string) error {
 	return nil
 }
 
-// parseSize parses a number of bytes as QEMU does: 256M, 2G.
-func parseSize(s string) (uint64, error) {
+// parseSize parses the value of -m.
+func parseSize(s string) (uint64, error) { return parseSizeOf("-m", s) }
+
+// parseSizeOf parses a number of bytes as QEMU does: 256M, 2G. flag is for the message.
+func parseSizeOf(flag, s string) (uint64, error) {
 	number, unit := s, uint64(1<<20)
 	switch {
 	case strings.HasSuffix(s, "M"):
@@ -319,7 +370,7 @@ func parseSize(s string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(number, 10, 32)
 	if err != nil || n == 0 {
-		return 0, &usageError{fmt.Sprintf("-m %s is no size", s), "write it as 256M or 2G"}
+		return 0, &usageError{fmt.Sprintf("%s %s is no size", flag, s), "write it as 256M or 2G"}
 	}
 	return n * unit, nil
 }

@@ -21,13 +21,6 @@ import (
 // Variable is the name of the environment variable.
 const Variable = "LOAM_GUEST"
 
-// Kinds of disks, for Config.Disks.
-const (
-	DiskVirtio = "virtio"
-	DiskNVMe   = "nvme"
-	DiskAHCI   = "ahci"
-)
-
 // Config is the network and the files of a guest. The zero value is a network with only a loopback
 // interface, and a file tree with only the files that Loam creates.
 type Config struct {
@@ -40,7 +33,7 @@ type Config struct {
 	User     string // of a Linux program, USER[:GROUP]; empty: root
 	Machine  bool   // the guest is a virtual machine
 
-	Disks []string // kinds of a virtual machine's disks, in order: DiskVirtio and so on
+	Disks []Disk // in the order of their numbers
 
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine reaches through
 	// package channel; 0 for a stream that is not open. If all are 0, the machine does not use package
@@ -125,8 +118,8 @@ func (c Config) Encode() string {
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
 	}
-	if len(c.Disks) > 0 {
-		fmt.Fprintf(&b, "host disks=%s\n", strings.Join(c.Disks, ","))
+	for _, d := range c.Disks {
+		d.encode(&b)
 	}
 	if c.Streams != [3]uint32{} {
 		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
@@ -264,9 +257,10 @@ func Decode(s string) (Config, error) {
 		var l Link
 		var m Mount
 		var shared Shared
+		var d Disk
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, &m, &shared, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, &shared, &d, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
@@ -277,17 +271,22 @@ func Decode(s string) (Config, error) {
 			c.Mounts = append(c.Mounts, m)
 		case words[0] == "shared" && shared.Path != "":
 			c.Shared = append(c.Shared, shared)
-		case words[0] == "link" || words[0] == "mount" || words[0] == "shared" || len(words) == 1:
+		case words[0] == "disk" && d.Kind != "":
+			c.Disks = append(c.Disks, d)
+		case words[0] == "link" || words[0] == "mount" || words[0] == "shared" || words[0] == "disk" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
 	return c, nil
 }
 
-// set stores one word of a line in c, or in the link, mount or folder that the line describes.
-func (c *Config) set(l *Link, m *Mount, shared *Shared, line, key, value string) (err error) {
-	if line == "shared" {
+// set stores one word of a line in c, or in the link, mount, folder or disk that the line describes.
+func (c *Config) set(l *Link, m *Mount, shared *Shared, d *Disk, line, key, value string) (err error) {
+	switch line {
+	case "shared":
 		return shared.set(key, value)
+	case "disk":
+		return d.set(key, value)
 	}
 	switch line + " " + key {
 	case "host name":
@@ -328,8 +327,6 @@ func (c *Config) set(l *Link, m *Mount, shared *Shared, line, key, value string)
 		c.Handed, err = strconv.Atoi(value)
 	case "host handedfrom6":
 		c.HandedFrom6, err = netip.ParseAddr(value)
-	case "host disks":
-		c.Disks = strings.Split(value, ",")
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "host user":

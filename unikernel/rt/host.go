@@ -51,9 +51,6 @@ func (hostLinux) Open(l guest.Link) (link.Device, error) {
 	return nil, fmt.Errorf("a link of kind %q is unknown", l.Kind)
 }
 
-// Devices implements Platform. A process has no devices of its own.
-func (hostLinux) Devices(*fs.View, guest.Config) error { return nil }
-
 // Results implements Platform.
 func (hostLinux) Results(c guest.Config) io.Writer { return hostFile(c.ResultsFD, "results") }
 

@@ -3,7 +3,7 @@ package rt
 import (
 	"io"
 
-	"loam/fs"
+	"loam/block"
 	"loam/link"
 	"loam/posix"
 	"loam/unikernel/guest"
@@ -16,8 +16,8 @@ type Platform interface {
 	Open(l guest.Link) (link.Device, error)
 	// Stream returns standard stream number 0 to 2, or nil if it is not open.
 	Stream(number int, c guest.Config) posix.Stream
-	// Devices adds the platform's own device files to /dev.
-	Devices(v *fs.View, c guest.Config) error
+	// Disk opens disk n of a kind, counted from 0; in a process, n is guest.Disk.FD. name is for messages.
+	Disk(kind string, n int, name string) (block.Device, error)
 	// Results returns the writer for the archive of guest.Config.Results.
 	Results(c guest.Config) io.Writer
 	// Archive returns the archive with the number guest.Mount.Archive. The bytes stay valid forever.

@@ -150,6 +150,9 @@ func start(p Platform, c guest.Config) error {
 		return err
 	}
 	atExit(end)
+	if len(disks) > 0 {
+		unmountAtEnd()
+	}
 	if len(c.Results) > 0 {
 		to := p.Results(c)
 		atExit(func() { sendResults(to, c.Results) })
@@ -229,6 +232,7 @@ func end() {
 	ending.Store(true)
 	served.Store(nil)
 	process.Exit(exitTime)
+	unmount()
 }
 
 // park blocks the calling goroutine forever. It is not inlined so that it stands out in stack dumps.
