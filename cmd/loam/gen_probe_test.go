@@ -110,7 +110,7 @@ func TestProbeMistakes(t *testing.T) {
 		"10.0.0.1 --shards 2 --shard 2":    "no shard",
 		"10.0.0.1 --shards 2":              "the same --seed",
 		"10.0.0.1 --retries -1":            "count from 0",
-		"10.0.0.1 --arp --icmp":            "one run asks in one way",
+		"10.0.0.1 --arp --icmp":            "a run uses one kind of probe",
 		"10.0.0.1 --src 10.0.0.0/24":       "too many addresses; give up to 16",
 		"10.0.0.1 --filter ttl":            "compares nothing; allowed: ",
 	} {
