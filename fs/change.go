@@ -44,10 +44,10 @@ func (v *View) Change(p Place, c Change, now bool) error {
 		return err
 	}
 	if c.Fields&SetSize != 0 {
-		v.Tree.tell(p.Node, Modified)
+		v.Tree.notify(p.Node, Modified)
 	}
 	if c.Fields&^SetSize != 0 {
-		v.Tree.tell(p.Node, AttrChanged)
+		v.Tree.notify(p.Node, AttrChanged)
 	}
 	return nil
 }

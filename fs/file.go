@@ -91,7 +91,7 @@ func (f *File) Read(p []byte) (int, error) {
 	defer f.mu.Unlock()
 	n, err := f.handle.ReadAt(p, f.offset)
 	f.offset += int64(n)
-	return f.told(n, Accessed), err
+	return f.reportEvent(n, Accessed), err
 }
 
 // Write writes at the offset, or with Append at the end, and sets the offset to the end of the written
@@ -111,11 +111,11 @@ func (f *File) Write(p []byte) (int, error) {
 		if err == nil {
 			f.offset = end
 		}
-		return f.told(n, Modified), err
+		return f.reportEvent(n, Modified), err
 	}
 	n, err := f.handle.WriteAt(p, f.offset)
 	f.offset += int64(n)
-	return f.told(n, Modified), err
+	return f.reportEvent(n, Modified), err
 }
 
 // ReadAt implements pread(2).
@@ -124,7 +124,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, err
 	}
 	n, err := f.handle.ReadAt(p, offset)
-	return f.told(n, Accessed), err
+	return f.reportEvent(n, Accessed), err
 }
 
 // WriteAt implements pwrite(2). With Append it writes at the end regardless of offset, as on Linux.
@@ -135,16 +135,16 @@ func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 	}
 	if flags&Append != 0 {
 		n, _, err := f.handle.Append(p)
-		return f.told(n, Modified), err
+		return f.reportEvent(n, Modified), err
 	}
 	n, err := f.handle.WriteAt(p, offset)
-	return f.told(n, Modified), err
+	return f.reportEvent(n, Modified), err
 }
 
-// told reports event e to the watcher if n > 0, and returns n.
-func (f *File) told(n int, e Event) int {
+// reportEvent reports event e to the watcher if n > 0, and returns n.
+func (f *File) reportEvent(n int, e Event) int {
 	if n > 0 {
-		f.tree.tell(f.place.Node, e)
+		f.tree.notify(f.place.Node, e)
 	}
 	return n
 }
@@ -247,7 +247,7 @@ func (f *File) Truncate(size int64) error {
 	}
 	err := f.place.Node.Change(Change{Fields: SetSize, Size: size})
 	if err == nil {
-		f.tree.tell(f.place.Node, Modified)
+		f.tree.notify(f.place.Node, Modified)
 	}
 	return err
 }
@@ -278,7 +278,7 @@ func (f *File) Close() error {
 	if f.Flags().MayWrite() {
 		e = ClosedWritten
 	}
-	f.tree.tell(f.place.Node, e)
+	f.tree.notify(f.place.Node, e)
 	if f.handle == nil {
 		return nil
 	}

@@ -153,14 +153,14 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 			h.Close()
 			return nil, err
 		}
-		v.Tree.tell(p.Node, Modified)
+		v.Tree.notify(p.Node, Modified)
 	}
 	return v.opened(newFile(v.Tree, p, h, flags)), nil
 }
 
 // opened reports an open file to the watcher.
 func (v *View) opened(f *File) *File {
-	v.Tree.tell(f.place.Node, Opened)
+	v.Tree.notify(f.place.Node, Opened)
 	return f
 }
 

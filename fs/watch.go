@@ -63,8 +63,8 @@ func (t *Tree) Watch(w Watcher) {
 	t.watcher.Store(&w)
 }
 
-// tell reports an event of a file. It adds the file's newest name if the node knows it.
-func (t *Tree) tell(n Node, e Event) {
+// notify reports an event of a file. It adds the file's newest name if the node knows it.
+func (t *Tree) notify(n Node, e Event) {
 	w := t.watcher.Load()
 	if w == nil {
 		return
@@ -106,7 +106,7 @@ func (t *Tree) tellGone(n Node) {
 		return
 	}
 	if a := n.Attr(); a.Mode.Type() == Dir || a.Links == 0 {
-		t.tell(n, RemovedSelf)
+		t.notify(n, RemovedSelf)
 	}
 }
 

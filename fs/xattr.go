@@ -61,7 +61,7 @@ func (v *View) changeXattr(p Place, name string, change func(Attributed) error) 
 		err = change(n)
 	}
 	if err == nil {
-		v.Tree.tell(p.Node, AttrChanged)
+		v.Tree.notify(p.Node, AttrChanged)
 	}
 	return err
 }

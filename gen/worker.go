@@ -94,7 +94,7 @@ func (w *worker) follow(now int64) {
 	}
 }
 
-// send sends what is due before until. A small backlog is still sent after until, so that a run has exactly the
+// send sends the frames that are due before until. A small backlog is still sent after until, so that a run has exactly the
 // frames that its rate and its time imply.
 func (w *worker) send(stop *atomic.Bool, until int64) error {
 	checked := false

@@ -211,7 +211,7 @@ func flagsOf(rights space.Rights) uint64 {
 	return flags
 }
 
-// freed holds pages that were removed from the tables and of which a CPU may still have a translation.
+// freed holds pages that were removed from the tables, while a CPU may still have a translation to them.
 var freed [512]uint64
 
 // discard unmaps all pages from va to end, and the page tables that are empty afterwards. It frees them when no CPU

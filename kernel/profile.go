@@ -16,7 +16,7 @@ import (
 // time is spent.
 //
 // A thread has a second timer of this kind, its alarm, which sends SIGURG. The runtime uses it to run the work of
-// its monitor thread, which sleeps (runtime/loam_debt.go). The alarm's number is the thread's plus alarms.
+// its monitor thread, which sleeps (runtime/loam_deferred.go). The alarm's number is the thread's plus alarms.
 
 // profileInterval is the interval set by setitimer(2), in nanoseconds; 0: the timer is off.
 var profileInterval int64

@@ -156,7 +156,7 @@ func (r *run) sameIP(a, b []byte, id uint16) bool {
 
 // sameTCP reports whether TCP header b can continue the run with TCP header a.
 func (r *run) sameTCP(a, b []byte) bool {
-	flags := a[tcpFlags] // does not contain lastOnly, since the run is open
+	flags := a[tcpFlags] // none of the flags in lastOnly is set: such a segment would have ended the run
 	if r.ecnWith(a, b) {
 		flags &^= uint8(wire.CWR)
 	}

@@ -88,8 +88,8 @@ func (w *twin) clear() {
 	}
 }
 
-// window returns the lines of /proc/PID/maps that are of the window, without
-// what a host names differently: device and inode of shared anonymous memory.
+// window returns the lines of /proc/PID/maps for the window. It leaves out the device and the inode of shared
+// anonymous memory, which differ between hosts.
 func window(maps []byte) string {
 	var b strings.Builder
 	for line := range strings.Lines(string(maps)) {

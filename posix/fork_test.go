@@ -42,7 +42,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// What is shared changes for both: descriptors (CLONE_FILES), the working directory (CLONE_FS).
+// Shared state changes for both: descriptors (CLONE_FILES), the working directory (CLONE_FS).
 func TestForkShares(t *testing.T) {
 	p := New(Options{})
 	ok(t, p.MkdirAt(linux.AT_FDCWD, "/dir", 0o755))

@@ -8,7 +8,7 @@ import "sync/atomic"
 // client has closed the connection, and one for the next request.
 //
 // The poller counts its notifications, and a reader remembers the count from before its read. While the
-// count is the same, nothing has arrived that the poller knows of. The read then returns EAGAIN, the
+// count is the same, nothing has arrived according to the poller. The read then returns EAGAIN, the
 // reader waits in the poller, and any notification since wakes it.
 //
 // A short read can also precede the end of the stream or urgent data, and no further notification

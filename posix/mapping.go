@@ -10,7 +10,7 @@ import (
 
 // Shared mappings of files (mmap(2)). The content of a mapped file lies in one range of memory
 // (fs.Mappable), and each mapping is a part of that range. Two mappings of the same bytes therefore
-// have the same address. So access rights are those of the file, whatever protection a mapping
+// have the same address. So access rights are the file's, whatever protection a mapping
 // requests, and mprotect and madvise have no effect on this memory.
 
 // mapped is the object that is mapped: an fs.Mappable, or the ring of a packet socket.

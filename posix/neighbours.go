@@ -15,7 +15,7 @@ var neighbourStates = map[neigh.State]uint16{
 	neigh.Negative: 0x20, neigh.Static: 0x80,
 }
 
-// describeNeighbours answers RTM_GETNEIGH with all neighbours, or with those of the address family and
+// describeNeighbours answers RTM_GETNEIGH with all neighbours, or with the neighbours of the address family and
 // interface in the request's struct ndmsg.
 func (p *Process) describeNeighbours(r *reply, request []byte) {
 	r.multi = true

@@ -27,7 +27,7 @@ type Process struct {
 	member    Member // of job control; nil: see alone
 }
 
-// System is what all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.
+// System is the state that all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.
 type System struct {
 	net      *stack.Stack
 	kernel   Kernel

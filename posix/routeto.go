@@ -17,7 +17,7 @@ const (
 	routeLocal     = 0x80000000
 )
 
-// describeRouteTo answers a request: a struct rtmsg and its attributes, of which RTA_DST and RTA_OIF
+// describeRouteTo answers a request: a struct rtmsg and its attributes. Only RTA_DST and RTA_OIF
 // are used. If RTA_OIF names another interface than the stack's route, no other route is searched. A
 // broadcast address is reported as a unicast destination. Errors: EINVAL, ENODEV, ENETUNREACH.
 func (p *Process) describeRouteTo(r *reply, request []byte) Errno {

@@ -77,7 +77,7 @@ func (p *Process) SetPriority(which int, who int32, to, nice int) Errno {
 	return 0
 }
 
-// Capabilities (capabilities(7)), as bits: first those of every process, then those that user 0 has in
+// Capabilities (capabilities(7)), as bits: first the capabilities of all processes, then those that user 0 has in
 // addition.
 const (
 	capBind, capRaw = 1 << 10, 1 << 13

@@ -45,7 +45,7 @@ func (o *open) ReadAt(b []byte, offset int64) (int, Errno) {
 }
 
 // Pwrite implements pwrite64(2). With O_APPEND it writes at the end of the file, as on Linux. Errors:
-// EBADF, ESPIPE, EINVAL, and those of the file system.
+// EBADF, ESPIPE, EINVAL, and errors of the file system.
 func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -71,7 +71,7 @@ func (o *open) WriteAt(b []byte, offset int64) (int, Errno) {
 }
 
 // Ftruncate implements ftruncate(2). Errors: EBADF, EINVAL if the file is not a regular file open for
-// writing, and those of the file system.
+// writing, and errors of the file system.
 func (p *Process) Ftruncate(fd int, size int64) Errno {
 	f, errno := p.real(fd, linux.EINVAL)
 	if errno != 0 {

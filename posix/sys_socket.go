@@ -21,7 +21,7 @@ func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 	return p.install(s, typ&typeFlags)
 }
 
-// newSocket creates a socket of a family. Errors: EAFNOSUPPORT, and those of the family.
+// newSocket creates a socket of a family. Errors: EAFNOSUPPORT, and errors of the family.
 func (p *Process) newSocket(domain, typ, protocol int) (socket, Errno) {
 	switch domain {
 	case linux.AF_UNIX:
@@ -69,7 +69,7 @@ func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno
 	return fds, errno
 }
 
-// Bind implements bind(2). Errors: EBADF, ENOTSOCK, and those of the family.
+// Bind implements bind(2). Errors: EBADF, ENOTSOCK, and errors of the family.
 func (p *Process) Bind(fd int, a Address) Errno {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {

@@ -360,7 +360,7 @@ func lingerValue(o tcpOpts) []byte {
 	return binary.NativeEndian.AppendUint32(b, uint32(o.LingerTime/time.Second))
 }
 
-// info returns information on the connection; without one, that of a closed connection.
+// info returns information on the connection; without one, the values of a closed connection.
 func (s *tcpSocket) info() tcp.Info {
 	if c := s.conn.Load(); c != nil {
 		return c.Info()

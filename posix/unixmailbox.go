@@ -208,7 +208,7 @@ func (m *mailbox) state() (readable, ended, refused bool, failure Errno) {
 	return len(m.letters) > 0, m.ended, m.refused, m.failure
 }
 
-// waiting returns the number of readable bytes: all bytes of a stream, otherwise those of the first
+// waiting returns the number of readable bytes: all bytes of a stream, otherwise the bytes of the first
 // message.
 func (m *mailbox) waiting(stream bool) int {
 	m.mu.Lock()

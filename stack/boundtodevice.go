@@ -7,7 +7,7 @@ import (
 )
 
 // Sockets bound to an interface (SO_BINDTODEVICE). They send on that interface and
-// receive only what arrives there.
+// receive only packets that arrive there.
 
 // SetDevice binds the socket to an interface; nil removes the binding.
 func (c *datagramSocket) SetDevice(on *Interface) { c.device.Store(on) }

@@ -11,7 +11,7 @@ import (
 )
 
 // SO_BINDTODEVICE: a socket sends on its interface, whatever the routes say, and receives
-// what arrives there.
+// packets that arrive there.
 func TestDevice(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		other := w.station("eth1", "192.0.2.1/24")
@@ -46,7 +46,7 @@ func TestDevice(t *testing.T) {
 	})
 }
 
-// If two sockets share a port, the one bound to the interface receives what arrives
+// If two sockets share a port, the one bound to the interface receives the packets that arrive
 // there, whichever is older (compute_score in Linux's udp.c).
 func TestDeviceScore(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {

@@ -22,7 +22,7 @@ import (
 // event. A select over data, close and deadline costs three times as much as one receive.
 //
 // The zero value is ready for use. The channel is created at the first wait, so that a
-// connection nobody waits for does not pay for it.
+// connection without a waiter does not pay for it.
 type waiter struct {
 	waiting  atomic.Int32
 	deadline atomic.Int64 // nanoseconds since clockZero; 0: none

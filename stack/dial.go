@@ -49,7 +49,7 @@ func netAddr(network string, a netip.AddrPort) net.Addr {
 	return net.TCPAddrFromAddrPort(a)
 }
 
-// dialOne connects to one address. Errors are those of this package, not yet wrapped in a
+// dialOne connects to one address. Errors are this package's, not yet wrapped in a
 // net.OpError.
 func (s *Stack) dialOne(ctx context.Context, network string, remote netip.AddrPort) (net.Conn, error) {
 	if network[0] == 'u' {

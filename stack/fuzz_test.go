@@ -15,8 +15,8 @@ import (
 	"loam/wire"
 )
 
-// FuzzReceive sends arbitrary frames to a stack with sockets of every kind. Whatever the
-// frames contain, nothing panics, nothing leaks, and a new client is served afterwards.
+// FuzzReceive sends arbitrary frames to a stack with sockets of every kind. For all
+// contents, nothing panics, nothing leaks, and a new client is served afterwards.
 //
 // The input is a sequence of frames. Each frame follows a two-byte length, whose top bits
 // request repairs so that the fuzzer gets past the checksums:

@@ -62,7 +62,7 @@ func (r *receptions) hears(addr, source netip.Addr) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	wanted := r.of[addr]
-	return wanted != nil && wanted.Hears(source)
+	return wanted != nil && wanted.Accepts(source)
 }
 
 // groupHosts has the machines of an interface, by wire.GroupProtocol; nil: groups are not

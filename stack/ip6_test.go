@@ -254,7 +254,7 @@ func TestNeighborDiscovery(t *testing.T) {
 	})
 }
 
-// RFC 4429: what a program can do immediately, and what waits for a second.
+// RFC 4429: what a program can do immediately, and what it can do after a second.
 func TestOptimisticAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})

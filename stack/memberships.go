@@ -311,7 +311,7 @@ func (m *Memberships) hears(p *packet) (heard, member bool) {
 	defer m.mu.Unlock()
 	for i := range m.list {
 		if has := &m.list[i]; has.group == p.dst && has.ifc.index == p.ifc.index {
-			return has.filter.Hears(p.src), true
+			return has.filter.Accepts(p.src), true
 		}
 	}
 	return false, false

@@ -193,7 +193,7 @@ func exchange(a, b *stack.Stack, address string, size int) error {
 	return nil
 }
 
-// Whatever a network does to frames, the bytes arrive unchanged.
+// The bytes arrive unchanged in spite of loss, reordering and duplication.
 func TestBadNetworks(t *testing.T) {
 	for name, d := range map[string]fault.Direction{
 		"loss 1%":           {Loss: 0.01},

@@ -42,8 +42,8 @@ func newPeer6(t *testing.T, p pipe.Config) *peer {
 	return w
 }
 
-// packet6 returns an IPv6 packet. Addresses that h leaves zero are those of the peer and
-// the stack.
+// packet6 returns an IPv6 packet. Addresses that h leaves zero are set to the peer's and
+// the stack's.
 func packet6(h wire.IPv6, payload []byte) []byte {
 	if !h.Src.IsValid() {
 		h.Src = addrB6

@@ -290,7 +290,7 @@ func (w *peer) sendARP(a wire.ARP) {
 	w.send(ethernet(dst, wire.TypeARP, b))
 }
 
-// packet returns an IP packet. Addresses that h leaves zero are those of the peer and the
+// packet returns an IP packet. Addresses that h leaves zero are set to the peer's and the
 // stack.
 func packet(h wire.IPv4, payload []byte) []byte {
 	if !h.Src.IsValid() {

@@ -43,7 +43,7 @@ type advertising struct {
 	advertisement wire.RouterAdvertisement
 }
 
-// learned is what an interface has learned from routers and DHCPv6, published in tables.
+// learned is the configuration of an interface from routers and DHCPv6, published in tables.
 type learned struct {
 	deprecated  []netip.Addr                // deprecated addresses of the interface
 	advertisers map[netip.Addr][]netip.Addr // routers that advertise the prefix of an address

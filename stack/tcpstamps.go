@@ -7,7 +7,7 @@ import (
 	"loam/stack/tcp"
 )
 
-// Arrival times of received bytes (SO_TIMESTAMP). As on Linux, the time is that of the
+// Arrival times of received bytes (SO_TIMESTAMP). As on Linux, the time is the arrival time of the
 // last byte that a read returned. The shard records it once per turn.
 
 // stamps records how far the stream had arrived at which times.

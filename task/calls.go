@@ -107,7 +107,7 @@ func (t *Task) unmask() {
 	t.suspended = false
 }
 
-// pipeSignal sends SIGPIPE for a write to what nobody reads (pipe(7)), unless the call has MSG_NOSIGNAL.
+// pipeSignal sends SIGPIPE for a write without a reader (pipe(7)), unless the call has MSG_NOSIGNAL.
 func (t *Task) pipeSignal(number uint64, a call.Args) {
 	flags := uint64(0)
 	switch number {

@@ -54,7 +54,7 @@ var processCalls = map[int]serveFunc{
 // clone is a call of clone(2), clone3(2), fork(2) or vfork(2).
 type clone struct {
 	flags, signal     uint64
-	stack             uint64 // 0: that of the caller
+	stack             uint64 // 0: the caller's
 	parentID, childID uint64
 	tls               uint64
 	pidfd             uint64 // address of the descriptor, with CLONE_PIDFD

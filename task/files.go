@@ -78,7 +78,7 @@ func (p pager) WritePages(first uint64, pages [][]byte, size int64) error {
 // releaseEvery is the number of calls of object after which files that have been removed are looked for.
 const releaseEvery = 64
 
-// mostKnown bounds the files whose pages are kept when nobody maps them.
+// mostKnown bounds the files whose pages are kept without a mapping.
 const mostKnown = 4096
 
 // object returns the pages of a file that is open for mapping. The caller maps them, and then calls unhold.
@@ -134,7 +134,7 @@ func (s *files) unhold(all ...*mappedFile) {
 	}
 }
 
-// release frees the pages and handles of files that nobody can map any more, once no process maps them: those with an
+// release frees the pages and handles of files that cannot be mapped any more, once no process maps them: files with an
 // earlier content, and those without a name.
 func (s *files) release() {
 	s.mu.Lock()

@@ -93,7 +93,7 @@ func (s *simulatedSpace) NewThread() (Thread, error) {
 	return &simulatedThread{space: s, reasons: make(chan Reason), resume: make(chan struct{}), kicked: make(chan struct{}, 1)}, nil
 }
 
-// simulatedThread hands control between the goroutine of a task and that of a program.
+// simulatedThread hands control between the goroutine of a task and the goroutine of a program.
 type simulatedThread struct {
 	space   *simulatedSpace
 	frame   amd64.Frame

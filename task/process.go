@@ -28,7 +28,7 @@ type Process struct {
 	stopped bool
 	resumed chan struct{} // closed by SIGCONT or the end; nil unless stopped
 	news    chan struct{} // closed and replaced when a child has news
-	expects chan struct{} // closed when a vfork parent may go on; nil otherwise
+	expects chan struct{} // closed when a vfork parent may continue; nil otherwise
 	alarm   itimer
 	stops   chan struct{} // see Stopped
 
@@ -137,7 +137,7 @@ func (p *Process) end(status int32) {
 	}
 }
 
-// resume lets the tasks of a stopped process go on. The caller holds System.mu.
+// resume lets the tasks of a stopped process continue. The caller holds System.mu.
 func (p *Process) resume() {
 	if p.stopped {
 		p.stopped = false
@@ -145,7 +145,7 @@ func (p *Process) resume() {
 	}
 }
 
-// released lets a vfork parent go on: the child has memory of its own, or has ended. The caller holds System.mu.
+// released lets a vfork parent continue: the child has memory of its own, or has ended. The caller holds System.mu.
 func (p *Process) released() {
 	if p.expects != nil {
 		close(p.expects)
@@ -221,7 +221,7 @@ func childCode(status int32) int32 {
 	return childKilled
 }
 
-// childNews tells a process that a child has ended, stopped or continued: by SIGCHLD, and to threads that wait. The
+// childNews notifies a process that a child has ended, stopped or continued: by SIGCHLD, and to threads that wait. The
 // caller holds System.mu.
 func (p *Process) childNews(child *Process, code, status int32) {
 	p.wakeWaiters()

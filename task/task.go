@@ -41,7 +41,7 @@ type Task struct {
 	sleeps       atomic.Bool   // it waits in a call
 	traits       traits
 	leaving      bool // the thread has ended itself (exit(2))
-	suspended    bool // the mask of signals is that of a wait
+	suspended    bool // the mask of signals belongs to a wait
 }
 
 // restart is a call that ended with EINTR.
@@ -51,7 +51,7 @@ type restart struct {
 	kind    signal.Interrupted
 }
 
-// newTask adds a thread to a process. The caller holds System.mu unless nobody else knows the process.
+// newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
 	t.caller.Memory = memory{t}

@@ -156,7 +156,7 @@ func TestForkCopiesMemory(t *testing.T) {
 	})
 }
 
-// A vfork child shares memory; the parent goes on when the child has executed another program.
+// A vfork child shares memory; the parent continues when the child has executed another program.
 func TestVforkAndExec(t *testing.T) {
 	run(t, func(u *user) {
 		u.frame.R15 = 1
@@ -273,7 +273,7 @@ func TestThreadsAndFutexes(t *testing.T) {
 	}, func(u *user) { exit(u, 4) })
 }
 
-// SIGSTOP stops a process, SIGCONT lets it go on, and the parent learns of both.
+// SIGSTOP stops a process, SIGCONT lets it continue, and the parent learns of both.
 func TestStopAndContinue(t *testing.T) {
 	run(t, func(u *user) {
 		child := u.fork(1)

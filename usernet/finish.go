@@ -18,18 +18,18 @@ const finishPoll = time.Millisecond
 // sockets, but at most for timeout. It is called after the guest has ended and before
 // Close.
 func (g *Gateway) Finish(timeout time.Duration) {
-	for deadline := time.Now().Add(timeout); g.owes() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(timeout); g.hasPendingStreams() && time.Now().Before(deadline); {
 		time.Sleep(finishPoll)
 	}
 }
 
-// owes reports whether a relay still holds data of a stream that the guest has ended.
-func (g *Gateway) owes() bool {
-	owes := false
+// hasPendingStreams reports whether a relay still holds data of a stream that the guest has ended.
+func (g *Gateway) hasPendingStreams() bool {
+	pending := false
 	g.relays.Range(func(key, _ any) bool {
 		r := key.(*relay)
-		owes = !r.handedOver.Load() && !r.aborted.Load() && r.guest.Events()&stack.ReadHangup != 0
-		return !owes
+		pending = !r.handedOver.Load() && !r.aborted.Load() && r.guest.Events()&stack.ReadHangup != 0
+		return !pending
 	})
-	return owes
+	return pending
 }

@@ -70,15 +70,15 @@ func newBareNetwork(t *testing.T, c Config) *network {
 // A guest that continues without its link is logged; a guest that has ended is not.
 func TestGuestCutOff(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		bound time.Duration // time by which it must have ended
-		told  bool
+		name   string
+		bound  time.Duration // time by which it must have ended
+		logged bool
 	}{{"lives on", time.Millisecond, true}, {"has ended", time.Hour, false}} {
 		t.Run(c.name, func(t *testing.T) {
 			said := make(chan string, 1)
 			n := newNetwork(t, Config{downBound: c.bound, Log: slog.New(slog.NewTextHandler(lines(said), nil))})
 			n.guest.Close()
-			if !c.told {
+			if !c.logged {
 				n.Gateway.Close()
 				if len(said) > 0 {
 					t.Errorf("said %q", <-said)

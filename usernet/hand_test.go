@@ -72,7 +72,7 @@ func taken(t *testing.T, program *net.UnixConn) (hand.Connection, *net.TCPConn) 
 	return c, conn.(*net.TCPConn)
 }
 
-func tell(t *testing.T, program *net.UnixConn, ends ...hand.End) {
+func sendEnds(t *testing.T, program *net.UnixConn, ends ...hand.End) {
 	t.Helper()
 	var b []byte
 	for _, e := range ends {
@@ -97,7 +97,7 @@ func TestHand(t *testing.T) {
 	want(t, host, "hello")
 	conn.Close()
 	host.Close()
-	tell(t, program, hand.End{Client: c.Client, In: 3, Out: 5})
+	sendEnds(t, program, hand.End{Client: c.Client, In: 3, Out: 5})
 	n.wantCounter(PublishTCP, 1)
 	n.wantCounter(PublishHanded, 1)
 	n.wantCounter(TCPBytesIn, 3)
@@ -135,9 +135,9 @@ func TestHandedCountAmongTheConnections(t *testing.T) {
 	n.wantCounter(PublishLimit, 1)
 	conn.Close()
 	host.Close()
-	tell(t, program, hand.End{Client: c.Client + 1}) // no such connection
+	sendEnds(t, program, hand.End{Client: c.Client + 1}) // no such connection
 	wantResetAt(t, addr)
-	tell(t, program, hand.End{Client: c.Client, Reset: true}, hand.End{Client: c.Client, Reset: true})
+	sendEnds(t, program, hand.End{Client: c.Client, Reset: true}, hand.End{Client: c.Client, Reset: true})
 	n.wantCounter(TCPResets, 1)
 	eventually(t, "the place is still taken", func() bool { return len(n.connections) == 0 })
 	host = dialHostPort(t, addr)
@@ -156,7 +156,7 @@ func TestHandedToNobody(t *testing.T) {
 	c, conn := taken(t, program)
 	conn.SetLinger(0)
 	conn.Close()
-	tell(t, program, hand.End{Client: c.Client, Refused: true})
+	sendEnds(t, program, hand.End{Client: c.Client, Refused: true})
 	n.wantCounter(PublishFailed, 1)
 	host.Close()
 	host = dialHostPort(t, addr)
@@ -181,7 +181,7 @@ func TestHandedLate(t *testing.T) {
 	for range many {
 		c, conn := taken(t, program)
 		conn.Close()
-		tell(t, program, hand.End{Client: c.Client})
+		sendEnds(t, program, hand.End{Client: c.Client})
 	}
 	n.wantCounter(PublishHanded, many)
 	eventually(t, "places are taken", func() bool { return len(n.connections) == 0 })

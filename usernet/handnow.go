@@ -49,8 +49,8 @@ func (h *handover) trySend(socket uintptr) {
 	}
 }
 
-// hear is the relay's event function for Watch. It runs in a turn and must not block.
-func (r *relay) hear(e stack.Events) {
+// onEvents is the relay's event function for Watch. It runs in a turn and must not block.
+func (r *relay) onEvents(e stack.Events) {
 	if e != stack.Readable || !r.handNow() {
 		r.bell.ring(e)
 	}

@@ -64,7 +64,7 @@ func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 		guest.Abort()
 		return
 	}
-	guest.Watch(r.hear)
+	guest.Watch(r.onEvents)
 	stop := context.AfterFunc(g.ctx, r.abort)
 	defer stop()
 	var wg sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure Loam on this machine, beside Linux",
+		Short: "Measure Loam on this machine, compared with Linux",
 		Args:  knownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -27,10 +27,10 @@ func newBenchSyscall() *cobra.Command {
 	var rounds int
 	cmd := &cobra.Command{
 		Use:   "syscall",
-		Short: "Measure what a system call costs a program",
-		Long: `Syscall builds a small program, unmodified, and runs it on Loam and on Linux in
-turn. It prints what each of a few system calls costs on either, in nanoseconds,
-the least of all rounds, and what Loam's hook costs before a call does any work.`,
+		Short: "Measure the cost of system calls",
+		Long: `Syscall builds a small program and runs it on Loam and on Linux, in turns. It
+prints the cost of a few system calls on both, in nanoseconds: the minimum of all
+rounds. It also prints the cost of Loam's hook before a call does any work.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if rounds < 1 {

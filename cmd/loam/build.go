@@ -17,14 +17,14 @@ func newBuild() *cobra.Command {
 	var passed goFlags
 	cmd := &cobra.Command{
 		Use:   "build -o FILE PACKAGE|DIR|FILE.go|PACKAGE@VERSION",
-		Short: "Build a Go program, unchanged, into a file that a virtual machine boots",
-		Long: `Build builds a Go program as "loam run --platform vm" does, and writes one file:
-the program with Loam under it, which QEMU starts with -kernel. There it has no
-arguments, its output on the first serial port, the address that DHCP gives to the
-first virtio network card, and of this machine only the files that -v names, such as
-certificates that a program trusts. A machine with the device
-isa-debug-exit ends when the program does; QEMU's status is twice the program's,
-and one more.`,
+		Short: "Build a Go program into a file that a virtual machine boots",
+		Long: `Build builds a Go program as "loam run --platform vm" does, and writes it together
+with Loam's kernel into one file, which QEMU boots with -kernel. In such a machine
+the program has no arguments. Its output goes to the first serial port. The first
+virtio network card gets its address by DHCP. Of the host's files the program has
+only those that -v names, for example certificates. If the machine has the device
+isa-debug-exit, it ends when the program does, and QEMU's exit status is twice the
+program's plus one.`,
 		Example: `  loam build -o web.elf ./server
   loam build -o web.elf -v ./site:/srv ./server
   qemu-system-x86_64 -M q35 -cpu max -nographic -no-reboot -device isa-debug-exit \

@@ -18,11 +18,11 @@ func newDoctor() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine offers to Loam, and what to do about what is missing",
-		Long: `Doctor tries what Loam can make use of: the toolchain, platforms, links, and
-what the network may do without privilege. It changes nothing. To see whether KVM
-runs a guest it builds and boots one, once: the answer is remembered. What is marked
-"later" is there to see, but this version of Loam does not use it yet.`,
+		Short: "Show what this machine supports, and how to add what is missing",
+		Long: `Doctor checks the parts of this machine that Loam can use: the toolchain,
+platforms, links, and what the network allows without privilege. It changes
+nothing. To check KVM it builds and boots a guest once and remembers the result.
+Parts marked "later" exist, but this version of Loam does not use them.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := unikernel.FindEmulator(cmd.Context())

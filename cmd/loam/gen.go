@@ -28,7 +28,7 @@ func newGenCommand() *cobra.Command {
 	var f genFlags
 	cmd := &cobra.Command{
 		Use:   "gen --dev IF --dst IP",
-		Short: "Send packets, at the speed of the machine, and see what arrives",
+		Short: "Send packets at a rate, and measure loss and latency",
 		Long: `Gen sends frames by a method and at a rate. It prints a line each second, and at the end a
 table with the rate that was reached and the spread of the gaps between frames.
 

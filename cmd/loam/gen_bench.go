@@ -34,7 +34,7 @@ func newGenBench() *cobra.Command {
 	var f genBenchFlags
 	cmd := &cobra.Command{
 		Use:   "bench --dev IF --dst IP",
-		Short: "Measure every way to send beside one another",
+		Short: "Compare all sending methods",
 		Long: `Bench sends the same frame by every method, as fast as possible, and prints the rates at
 which frames arrived. For a veth it reads the counter of the peer, in any namespace, and
 otherwise the counter of the interface. The methods take turns in several rounds. The

@@ -18,7 +18,7 @@ func newGenProbe() *cobra.Command {
 	var f probeFlags
 	cmd := &cobra.Command{
 		Use:   "probe [flags] CIDR|ADDRESS|FIRST-LAST...",
-		Short: "Ask millions of addresses whether they are there, and lose no answer",
+		Short: "Find the addresses of large ranges that answer, without losing answers",
 		Long: `Probe sends a probe to every address of the ranges, and sends it again to addresses that do not
 answer: an ICMP echo request, a TCP SYN to ports, a UDP datagram, or an ARP request. The order
 looks random and needs no table. Answers are authenticated: a host that has not seen the probe

@@ -36,38 +36,38 @@ func (f *probeFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	o, c := &f.session, &f.session.Probe
-	flags.BoolVar(&f.icmp, "icmp", false, "ask by ICMP echo, or ICMPv6 (the default)")
-	flags.StringVar(&f.tcp, "tcp", "", "ask by a SYN to each of these `PORTS`: 80,443,8000-8100")
-	flags.StringVar(&f.udp, "udp", "", "ask by a datagram to each of these `PORTS`")
-	flags.BoolVar(&f.arp, "arp", false, "ask neighbours for their Ethernet addresses, by ARP or Neighbor Discovery")
-	flags.StringVar(&f.payload, "payload", "", "with --udp, what is in it: dns, ntp, text:STRING, hex:DIGITS or file:PATH (default: by the port)")
-	flags.StringVar(&f.targets, "targets", "", "ask the ranges in this `FILE` too, one a line")
+	flags.BoolVar(&f.icmp, "icmp", false, "probe by ICMP or ICMPv6 echo (the default)")
+	flags.StringVar(&f.tcp, "tcp", "", "probe by a TCP SYN to each of these `PORTS`: 80,443,8000-8100")
+	flags.StringVar(&f.udp, "udp", "", "probe by a UDP datagram to each of these `PORTS`")
+	flags.BoolVar(&f.arp, "arp", false, "resolve the Ethernet addresses of neighbours, by ARP or Neighbor Discovery")
+	flags.StringVar(&f.payload, "payload", "", "with --udp, the payload: dns, ntp, text:STRING, hex:DIGITS or file:PATH (default: by the port)")
+	flags.StringVar(&f.targets, "targets", "", "add the ranges in this `FILE`, one a line")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out this `RANGE` (repeat for more)")
 	flags.StringVarP(&f.blocklist, "blocklist", "b", "", "leave out the ranges in this `FILE`, one a line")
-	flags.BoolVar(&o.AllowPrivate, "allow-private", false, "ask private networks (RFC 1918 and their like)")
-	flags.BoolVar(&o.AllowReserved, "allow-reserved", false, "ask all that IANA has set apart, private networks included")
+	flags.BoolVar(&o.AllowPrivate, "allow-private", false, "include private networks (RFC 1918 and similar)")
+	flags.BoolVar(&o.AllowReserved, "allow-reserved", false, "include all networks that IANA has reserved, private networks too")
 	flags.BoolVar(&o.Public, "public", false, "allow public addresses at any rate")
-	flags.StringVarP(&f.rate, "rate", "r", "", "probes a second at the most: 1000, 10k, 1M or max (default: max; to public addresses 1000)")
-	flags.IntVar(&c.Retries, "retries", 2, "how often the silent are asked again")
-	flags.DurationVar(&c.RetryAfter, "retry-after", probe.DefaultRetryAfter, "how long they have before that")
+	flags.StringVarP(&f.rate, "rate", "r", "", "maximum probes a second: 1000, 10k, 1M or max (default: max; to public addresses 1000)")
+	flags.IntVar(&c.Retries, "retries", 2, "number of further probes to an address without an answer")
+	flags.DurationVar(&c.RetryAfter, "retry-after", probe.DefaultRetryAfter, "time before a further probe")
 	flags.DurationVar(&c.Wait, "wait", probe.DefaultWait, "how long to wait for late answers at the end")
-	flags.StringVar(&o.Interface, "dev", "", "by this interface, `IF` (default: that of the route)")
+	flags.StringVar(&o.Interface, "dev", "", "the interface, `IF` (default: the route's)")
 	flags.StringVar(&o.Method, "method", "", "tc, xdp, ring or packet (default: xdp where the device does not copy, else tc, else ring)")
-	parsedFlag(flags, &c.Path, f.parseSources, "src", "", "from these `ADDRESSES`, up to 16: A,B,... or FIRST-LAST (default: the interface's)")
-	parsedFlag(flags, &c.LocalPorts, parseLocalPorts, "src-ports", "", "source ports of --tcp and --udp, `FIRST-LAST`, that nobody else uses (default 61000-65535)")
-	parsedFlag(flags, &c.NextHopMAC, parseMAC, "dst-mac", "", "the router's `MAC` (default: ask for it)")
+	parsedFlag(flags, &c.Path, f.parseSources, "src", "", "source `ADDRESSES`, up to 16: A,B,... or FIRST-LAST (default: the interface's)")
+	parsedFlag(flags, &c.LocalPorts, parseLocalPorts, "src-ports", "", "source ports of --tcp and --udp, `FIRST-LAST`, unused by other programs (default 61000-65535)")
+	parsedFlag(flags, &c.NextHopMAC, parseMAC, "dst-mac", "", "the router's `MAC` (default: resolved)")
 	flags.Uint8Var(&c.HopLimit, "ttl", probe.DefaultHopLimit, "time to live, or hop limit")
-	flags.Uint64Var(&c.Seed, "seed", 0, "of the order: the same seed, the same order (default: another each time)")
-	flags.Uint64Var(&c.Shards, "shards", 1, "how many runs share the targets, with the same --seed")
-	flags.Uint64Var(&c.Shard, "shard", 0, "which of them this is, from 0")
-	flags.Uint64VarP(&c.Most, "max-targets", "n", 0, "ask only so many, the first in the order: a sample (default: all)")
-	flags.DurationVar(&f.time, "time", 0, "end after this `time`, as with Ctrl-C (default: when all have been asked)")
-	flags.VarP(&value[probe.Format]{&o.Format, parseFormat, "json"}, "output", "O", "form of the results: json or csv")
+	flags.Uint64Var(&c.Seed, "seed", 0, "seed of the order: the same seed, the same order (default: random)")
+	flags.Uint64Var(&c.Shards, "shards", 1, "number of runs that share the targets, with the same --seed")
+	flags.Uint64Var(&c.Shard, "shard", 0, "number of this run among them, from 0")
+	flags.Uint64VarP(&c.Most, "max-targets", "n", 0, "probe only this many targets, the first in the order: a sample (default: all)")
+	flags.DurationVar(&f.time, "time", 0, "end after this `time`, as with Ctrl-C (default: after all targets)")
+	flags.VarP(&value[probe.Format]{&o.Format, parseFormat, "json"}, "output", "O", "format of the results: json or csv")
 	flags.StringVarP(&o.OutputFile, "output-file", "o", "", "write the results to this `FILE`")
-	flags.StringVarP(&f.fields, "fields", "f", "", "what is told of each: answer,code,ttl,rtt_ms,from,time,mac")
-	parsedFlag(flags, &o.Filter, probe.ParseFilter, "filter", "", "results only where all `CONDITIONS` hold, such as \"answer=syn-ack,reset ttl>64 rtt_ms<10\"; with one on the answer, as with --all")
-	flags.BoolVar(&c.All, "all", false, "results for closed ports and errors too")
-	flags.StringVar(&o.StateFile, "resume", "", "keep in this `FILE` how far the run is, and go on from there if it was interrupted")
+	flags.StringVarP(&f.fields, "fields", "f", "", "fields of a result: answer,code,ttl,rtt_ms,from,time,mac")
+	parsedFlag(flags, &o.Filter, probe.ParseFilter, "filter", "", "only results for which all `CONDITIONS` hold, such as \"answer=syn-ack,reset ttl>64 rtt_ms<10\"; with one on the answer, as with --all")
+	flags.BoolVar(&c.All, "all", false, "also report closed ports and errors")
+	flags.StringVar(&o.StateFile, "resume", "", "keep progress in this `FILE`, and continue from it after an interruption")
 	flags.StringVar(&f.metadata, "metadata", "", "write a summary as JSON to this `FILE`")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, no summary")
 	flags.BoolVar(&o.KeepPrivileges, "keep-privileges", false, "stay root after set-up")
@@ -142,7 +142,7 @@ func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
 		return err
 	}
 	if len(o.Targets) == 0 {
-		return &usageError{"there is nobody to ask", "name addresses or prefixes: loam gen probe 192.0.2.0/24"}
+		return &usageError{"there is no target", "name addresses or prefixes: loam gen probe 192.0.2.0/24"}
 	}
 	o.Exclude, err = ranges("--exclude ", f.exclude, "--blocklist", f.blocklist)
 	return err
@@ -195,9 +195,9 @@ func (f *probeFlags) kind(o *session.Options) (err error) {
 	}
 	switch {
 	case given > 1:
-		return &usageError{"one run asks in one way", "choose --icmp, --tcp, --udp or --arp"}
+		return &usageError{"a run uses one kind of probe", "choose --icmp, --tcp, --udp or --arp"}
 	case f.payload != "" && c.Kind != probe.UDP:
-		return &usageError{"--payload is of --udp", "leave it out"}
+		return &usageError{"--payload needs --udp", "leave it out"}
 	case f.payload != "":
 		if c.Payload, err = probe.ParsePayload(f.payload); err != nil {
 			return &usageError{"--payload: " + err.Error(), "see loam gen probe --help"}

@@ -89,15 +89,15 @@ func TestProbePayload(t *testing.T) {
 // Mistakes are reported in one line that says what to do.
 func TestProbeMistakes(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                                 "there is nobody to ask",
+		"":                                 "there is no target",
 		"example.org":                      "no address",
 		"10.0.0.1 --exclude x":             "--exclude",
 		"10.0.0.1 --targets /none":         "can be read",
-		"10.0.0.1 --tcp 80 --udp 53":       "one run asks in one way",
-		"10.0.0.1 --icmp --udp 53":         "one run asks in one way",
+		"10.0.0.1 --tcp 80 --udp 53":       "a run uses one kind of probe",
+		"10.0.0.1 --icmp --udp 53":         "a run uses one kind of probe",
 		"10.0.0.1 --tcp 70000":             "is no port",
 		"10.0.0.1 --tcp 9-8":               "is no port",
-		"10.0.0.1 --payload dns":           "--payload is of --udp",
+		"10.0.0.1 --payload dns":           "--payload needs --udp",
 		"10.0.0.1 --udp 9 --payload x":     "is no payload",
 		"10.0.0.1 --udp 9 --payload hex:0": "odd length",
 		"10.0.0.1 --rate fast":             "no number of probes",
@@ -110,7 +110,7 @@ func TestProbeMistakes(t *testing.T) {
 		"10.0.0.1 --shards 2 --shard 2":    "no shard",
 		"10.0.0.1 --shards 2":              "the same --seed",
 		"10.0.0.1 --retries -1":            "count from 0",
-		"10.0.0.1 --arp --icmp":            "one run asks in one way",
+		"10.0.0.1 --arp --icmp":            "a run uses one kind of probe",
 		"10.0.0.1 --src 10.0.0.0/24":       "too many addresses; give up to 16",
 		"10.0.0.1 --filter ttl":            "compares nothing; allowed: ",
 	} {

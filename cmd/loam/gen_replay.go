@@ -34,7 +34,7 @@ func newGenReplay() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay FILE.pcapng --dev IF",
-		Short: "Send what was captured",
+		Short: "Send the frames of a capture",
 		Long: `Replay sends the frames of a pcap or pcapng file, which may be compressed by gzip,
 unchanged: with their original gaps, or at a rate. The file - is standard input. A pipe is read
 to its end first.

@@ -52,7 +52,7 @@ func leaves(parent *cobra.Command) (list []*cobra.Command) {
 func writeReference(root *cobra.Command) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# The command loam\n\nMade from the command by `go test ./cmd/loam -update`.\n\n%s.\n", root.Short)
-	b.WriteString("What the user gets wrong is told in one line, and the exit status is 2; of a program\nthat does not build the go command tells, and it is 1. A command that SIGINT or SIGTERM ended before its program\nbegan has 130 or 143.\n")
+	b.WriteString("A mistake of the user is reported in one line, with exit status 2. If a program does not build, the messages are\nthe go command's and the status is 1. A command that SIGINT or SIGTERM ended before its program began has status\n130 or 143.\n")
 	for _, cmd := range leaves(root) {
 		fmt.Fprintf(&b, "\n## %s\n\n", cmd.CommandPath())
 		long := cmd.Long

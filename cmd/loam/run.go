@@ -20,19 +20,20 @@ func newRun() *cobra.Command {
 	var passed goFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION|ELF-FILE [-- ARGS]",
-		Short: "Build a Go program, unchanged, and run it on Loam",
-		Long: `Run builds a Go program with the Go toolchain that is installed, and runs it on
-Loam. The program is named as for "go run", and need not be changed. What stands
-behind -- are its arguments; its exit status is that of loam.
+		Short: "Run a Go program or a Linux program on Loam",
+		Long: `Run builds a Go program with the installed Go toolchain and runs it on Loam. The
+program is named as for "go run" and is not changed. Arguments after -- are the
+program's. The exit status is the program's.
 
-An ELF file is an unmodified Linux program: it runs in ring 3 of a virtual
-machine, with its loader and libraries and nothing else of this system. With
---root it is a path inside a root folder, such as one made by debootstrap.
+If the argument is an ELF file, it is run as an unmodified Linux program in ring 3
+of a virtual machine. It sees its loader, its libraries and no other file of this
+host. With --root the argument is a path inside a root folder, for example one
+made by debootstrap.
 
-It runs in a virtual machine, with Loam's kernel under it, where there is a QEMU
-(by KVM where that boots a guest, which is tried once and remembered), and as a
-process on Loam's network where there is none. Which, and why, is said in one line
-on standard error; --platform vm or process chooses, and says nothing.`,
+If QEMU is installed, the program runs in a virtual machine on Loam's kernel, with
+KVM if a guest boots under it (tried once and remembered). Otherwise it runs as a
+confined process. One line on standard error says which, and why. --platform vm
+and --platform process choose, and print nothing.`,
 		Example: `  loam run ./server                              a folder; it reaches out, nobody reaches in
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments

@@ -15,14 +15,15 @@ func newTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [flags] [PACKAGE...] [-args ARGS]",
 		Short: "Run go test, with each test binary on Loam",
-		Long: `Test is "go test", and runs each test binary on Loam as "loam run" runs a program:
-with a network of its own. Packages are named as for "go test", those of the
-standard library included; flags of go test may stand in front of them or behind
-them, with one dash or two. What is printed and the exit status are go test's.
+		Long: `Test is "go test", except that each test binary runs on Loam, with a network of
+its own, as under "loam run". Packages are named as for "go test", including
+packages of the standard library. Flags of go test may precede or follow them,
+with one dash or two. Output and exit status are go test's.
 
-Beside the flags below, those of go build and the rarer ones of go test are passed
-on too (go help test, go help testflag). What cannot be: -race, -msan and -asan
-need cgo; vet is not run; -c and -o make a binary that does not run alone.`,
+In addition to the flags below, flags of go build and less common flags of go test
+are passed on (go help test, go help testflag). Not supported: -race, -msan and
+-asan, which need cgo; -c and -o, because such a binary does not run alone. vet is
+not run.`,
 		Example: `  loam test                              the package of this folder
   loam test -run Fetch -v ./...          every package below it
   loam test -short net net/http          Go's own tests

@@ -13,7 +13,7 @@ import (
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of Loam, and the releases of Go that it knows",
+		Short: "Print the version of Loam and the supported releases of Go",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, ok := debug.ReadBuildInfo()

@@ -96,7 +96,7 @@ func DeviceOf(number int) fs.Device {
 	return fs.Device{Major: Slave + uint32(number/perMajor), Minor: uint32(number % perMajor)}
 }
 
-// NumberOf returns the number of the terminal with a device number, and whether it is that of a terminal.
+// NumberOf returns the number of the terminal with a device number, and whether the device is a terminal.
 func NumberOf(d fs.Device) (number int, ok bool) {
 	const majors = 8
 	return int(d.Major-Slave)*perMajor + int(d.Minor), d.Major >= Slave && d.Major < Slave+majors

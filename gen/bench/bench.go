@@ -36,7 +36,7 @@ type Running struct {
 	// Stop ends the contestant and waits until it has stopped. It returns the number of frames that the contestant
 	// claims to have sent.
 	Stop func() (Sent, error)
-	// Group is the process group whose processor time counts; 0 is this process. All threads count, including those
+	// Group is the process group whose processor time counts; 0 is this process. All threads count, including threads
 	// of a language's runtime.
 	Group int
 }

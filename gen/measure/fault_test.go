@@ -47,7 +47,7 @@ func TestInjectedFaultsAreCountedExactly(t *testing.T) {
 	}
 }
 
-// across sends tagged frames through a pipe with faults and tracks what arrives.
+// across sends tagged frames through a pipe with faults and tracks the received frames.
 func across(t *testing.T, d fault.Direction, frames int) (*measure.Tracker, fault.Counts) {
 	t.Helper()
 	p, err := frame.Compile(frame.UDP(false), frame.Options{Sizes: frame.FixedSize(64), Reserve: measure.TagLen})

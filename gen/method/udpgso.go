@@ -12,7 +12,7 @@ import (
 // the kernel as one packet. The interface segments it, or the kernel just before the interface (udp(7),
 // UDP_SEGMENT). All datagrams have the segment length of the socket, except that the last may be shorter.
 //
-// An interface without hardware, especially veth, may pass on the packet unsegmented. Its counters and those of its
+// An interface without hardware, especially veth, may pass on the packet unsegmented. Its counters and the counters of its
 // peer then count one packet for many datagrams.
 type gsoSender struct {
 	counters

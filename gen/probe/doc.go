@@ -18,6 +18,6 @@
 //
 // No answer is lost in the receivers' rings at any rate. The scheduler limits the number of probes to the room for
 // answers in the rings, counted since the rings were last emptied (run.go). If the interface reports losses, the
-// scheduler reduces the rate (throttle.go). Questions whose probes or answers are lost elsewhere are asked again in
+// scheduler reduces the rate (throttle.go). Probes that were lost elsewhere, or whose answers were, are repeated in
 // a later pass over the unanswered ones.
 package probe

@@ -37,7 +37,7 @@ type lane struct {
 
 const (
 	// flushTimeout is how long a lane waits for frames to leave before it continues. Questions whose probes have
-	// not left by then are asked again in a later pass, if there is one.
+	// not left by then are probed again in a later pass, if there is one.
 	flushTimeout = 100 * time.Millisecond
 	// An idle lane polls after briefWait, then doubles the wait each time. The limit is workWait while there may be
 	// more to send and lastWait afterwards. The limit is also the delay until the lane notices new work or an

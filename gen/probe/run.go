@@ -49,7 +49,7 @@ type run struct {
 	// work: the scheduler sends and closes, lanes receive. Its capacity is one per sender. If it is full, the
 	// scheduler waits.
 	work chan *batch
-	// free: lanes send, the scheduler receives, nobody closes it. It has room for all batches.
+	// free: lanes send, the scheduler receives, it is never closed. It has room for all batches.
 	free chan *batch
 	// found: lanes and the scheduler send, the recorder receives, Run closes it after all of them have ended. If it
 	// is full they wait, and so send no probes.

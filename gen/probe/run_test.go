@@ -246,7 +246,7 @@ func TestMost(t *testing.T) {
 		}
 		cfg.Most = 100
 		cfg.Answered = func(yield func(netip.Addr, uint16)) {
-			for _, r := range all[50:] { // results of an earlier run with more questions
+			for _, r := range all[50:] { // an earlier run probed more targets
 				yield(r.Addr, r.Port)
 			}
 		}

@@ -52,7 +52,7 @@ const chunks = 64
 // reading is the state of reading the file. One goroutine reads and Run sends.
 type reading struct {
 	// full: the reader sends, and closes it at the end; Run receives. If it is full, the reader waits.
-	// free: Run sends and the reader receives; nobody closes it. It has room for all chunks.
+	// free: Run sends and the reader receives; it is never closed. It has room for all chunks.
 	full, free chan *chunk
 	err        error // why the reader ended early; read only after full is closed
 }

@@ -1,7 +1,7 @@
 package rfc2544
 
 // search is the binary search of section 26.1 and RFC 9004 section 5.2. It finds the highest load without loss
-// between 0 and top, within resolution. The caller reports the outcome of each trial by told.
+// between 0 and top, within resolution. The caller reports the outcome of each trial with told.
 type search struct {
 	low, high  float64 // low has passed or is 0; high has failed or was not tried
 	resolution float64

@@ -51,7 +51,7 @@ type Sink struct {
 	// full: receivers send, the owner receives, Stop closes it after the receivers have ended. If it is full,
 	// receivers wait, and the rings of their methods fill up.
 	full chan *batch
-	// free: the owner sends, receivers receive, nobody closes it. It has room for all batches.
+	// free: the owner sends, receivers receive, it is never closed. It has room for all batches.
 	free chan *batch
 	// ask: Report sends and the owner receives. Each request has a channel with a capacity of one for the answer.
 	ask chan chan Report

@@ -87,7 +87,7 @@ func TestSkipNeedsLeave(t *testing.T) {
 		if (verdict != nil) != test.fails {
 			t.Errorf("%s: verdict %v", test.name, verdict)
 		}
-		if told := strings.Contains(shown, "p.TestPrivileged: p_test.go:9: needs root"); told != test.fails {
+		if shows := strings.Contains(shown, "p.TestPrivileged: p_test.go:9: needs root"); shows != test.fails {
 			t.Errorf("%s: shows\n%s", test.name, shown)
 		}
 		if !strings.HasSuffix(shown, "1 passed, 0 failed, 1 skipped") {

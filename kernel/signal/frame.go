@@ -87,7 +87,7 @@ const (
 // ArchAMD64 is AUDIT_ARCH_X86_64: seccomp(2).
 const ArchAMD64 = 0xc000_003e
 
-// Room returns where a signal frame goes on a stack that ends at top, and above it the vector registers of
+// Room returns the address of a signal frame on a stack that ends at top, and above it the vector registers of
 // vectorSize bytes. The stack is aligned as after a call (AMD64 ABI, 3.2.2). The vector registers are aligned for
 // XSAVE, to 64 bytes.
 func Room(top, vectorSize uint64) (frame, vector uint64) {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// The layout is Linux's: struct rt_sigframe, ucontext and siginfo of x86-64. The offsets are those of a C compiler.
+// The layout is Linux's: struct rt_sigframe, ucontext and siginfo of x86-64. The offsets were computed by a C compiler.
 func TestLayout(t *testing.T) {
 	var f Frame
 	for _, c := range []struct {

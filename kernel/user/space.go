@@ -12,7 +12,7 @@ import (
 // Space is the page tables of one process: a lower half of its own and the kernel's upper half. The page tables are
 // only a cache of the process's mappings: a translation may be dropped at any time.
 //
-// Pages belong to the caller. Space neither counts nor frees pages, except those of its tables.
+// Pages belong to the caller. Space neither counts nor frees pages, except page tables.
 type Space struct {
 	mu     sync.RWMutex // read-locked while memory is copied, write-locked while tables change
 	tables amd64.Tables

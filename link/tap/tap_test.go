@@ -90,8 +90,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Descriptors inherited from a parent. A socket pair that preserves message boundaries stands in
-// for an interface: it needs no privilege, and it can become full.
+// Descriptors inherited from a parent. A socket pair that preserves message boundaries is used
+// instead of an interface: it needs no privilege, and it can become full.
 func TestConformanceFromFiles(t *testing.T) {
 	linktest.Run(t, func(t testing.TB) (a, b link.Device) {
 		pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)

@@ -21,7 +21,7 @@ func TestThin(t *testing.T) {
 	d := openTap(t, tap.Config{Queues: 2}, "")
 	kernel := packetSocket(t, d.Info())
 	defer kernel.Close()
-	arrived := make(chan string, 100) // closed by nobody; one receiver per queue sends
+	arrived := make(chan string, 100) // never closed; one receiver per queue sends
 	names := map[string]string{"end": "end"}
 	for _, c := range linktest.Kinds() {
 		names[string(c.Frame)] = c.Name

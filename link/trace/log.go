@@ -17,14 +17,14 @@ const (
 type log struct {
 	failed func(error)
 
-	mu     sync.Mutex // guards all fields below
-	w      io.Writer
-	buf    []byte // data not yet written
-	timer  *time.Timer
-	armed  bool  // the timer is running and will flush
-	ended  bool  // closed, or writing has failed
-	err    error // the error of a write
-	untold bool  // err has not been reported
+	mu         sync.Mutex // guards all fields below
+	w          io.Writer
+	buf        []byte // data not yet written
+	timer      *time.Timer
+	armed      bool  // the timer is running and will flush
+	ended      bool  // closed, or writing has failed
+	err        error // the error of a write
+	unreported bool  // err has not been reported
 
 	marks [link.BatchSize]int // offset in buf of each frame of a Send
 }
@@ -103,7 +103,7 @@ func (l *log) flush() {
 	_, l.err = l.w.Write(l.buf)
 	l.buf = l.buf[:0]
 	if l.err != nil {
-		l.ended, l.untold = true, true
+		l.ended, l.unreported = true, true
 	}
 }
 
@@ -122,13 +122,13 @@ func (l *log) unlock() {
 		l.timer.Reset(flushAfter)
 		l.armed = true
 	}
-	tell := l.untold && l.failed != nil
-	if tell {
-		l.untold = false
+	report := l.unreported && l.failed != nil
+	if report {
+		l.unreported = false
 	}
 	err := l.err
 	l.mu.Unlock()
-	if tell {
+	if report {
 		l.failed(err)
 	}
 }
@@ -141,8 +141,8 @@ func (l *log) close() error {
 	l.timer.Stop()
 	l.flush()
 	l.ended = true
-	if l.untold && l.failed == nil {
-		l.untold = false
+	if l.unreported && l.failed == nil {
+		l.unreported = false
 		return l.err
 	}
 	return nil

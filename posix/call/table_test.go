@@ -122,7 +122,7 @@ func support(r Row) string {
 }
 
 // answers returns who serves a call that the personality does not serve: other, if the row has bit, or
-// nobody.
+// no one.
 func answers(r Row, other string, bit Who) string {
 	switch {
 	case r.Who&Personality != 0:

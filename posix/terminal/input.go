@@ -138,7 +138,7 @@ func (l *Line) startByAny() {
 	}
 }
 
-// ordinary puts a character without a special meaning into the input, and echoes it. newline says that it is echoed as a
+// ordinary puts a character without a special meaning into the input, and echoes it. newline: it is echoed as a
 // newline, and not as ^J.
 func (l *Line) ordinary(c byte, newline bool) {
 	l.startByAny()
@@ -162,7 +162,7 @@ func (l *Line) putText(c byte) {
 	l.put(c, false)
 }
 
-// put appends a byte to the input; end says that it ends a line.
+// put appends a byte to the input; end: it ends a line.
 func (l *Line) put(c byte, end bool) {
 	if len(l.input) >= inputSize {
 		return

@@ -8,7 +8,7 @@ const (
 	typedSize  = 8192 // of input that is not processed yet, since the edited input is full
 	outputSize = 8192 + inputSize
 	echoSize   = 4096 // of echoes that the output has no room for, or that are stopped
-	echoBatch  = 256  // of echoes that wait for the end of what is typed at once
+	echoBatch  = 256  // of echoes that wait for the end of simultaneous input
 
 	// kept is how much output a flush leaves: Linux hands that much to the master at once.
 	kept = inputSize - 1

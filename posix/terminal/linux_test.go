@@ -30,7 +30,7 @@ type both struct {
 	*testing.T
 	line  *Line
 	host  *host
-	pause int // milliseconds that Linux gets to process input when it does not say that it has
+	pause int // milliseconds that Linux gets to process input for which it reports no completion
 }
 
 // run executes a script and returns the first difference; empty: none.
@@ -50,7 +50,7 @@ func (b *both) run(script []step) string {
 	return ""
 }
 
-// step executes a step on both, and returns what each says.
+// step executes a step on both, and returns both results.
 func (b *both) step(s step) (ours, linuxs string) {
 	switch s.do {
 	case "type":
@@ -144,7 +144,7 @@ func (b *both) show() (ours, linuxs string) {
 	return ours, linuxs
 }
 
-// pending returns what FIONREAD says of both.
+// pending returns both results of FIONREAD.
 func (b *both) pending() (ours, linuxs int) {
 	n := make([]byte, 4)
 	b.host.control(b.T, b.host.slave, linux.FIONREAD, n)

@@ -19,8 +19,8 @@ var Everyone = Filter{Exclude: true}
 // None reports whether no source is received.
 func (f Filter) None() bool { return !f.Exclude && len(f.Sources) == 0 }
 
-// Hears reports whether a source is received.
-func (f Filter) Hears(source netip.Addr) bool {
+// Accepts reports whether a source is received.
+func (f Filter) Accepts(source netip.Addr) bool {
 	return slices.Contains(f.Sources, source) != f.Exclude
 }
 

@@ -68,7 +68,7 @@ func (s *script) wantBounded() {
 			s.t.Fatalf("message %d at once of %d bytes, of which there may be %d: %s", n, m.Len(), most, describe(&m))
 		}
 		for _, r := range m.Records {
-			if !Told(r.Group) {
+			if !Reported(r.Group) {
 				s.t.Fatalf("%v is told of", r.Group)
 			}
 		}

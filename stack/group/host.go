@@ -19,7 +19,7 @@ const (
 	defaultRobustness = 2                 // transmissions of a change; one less may be lost
 	defaultInterval   = 125 * time.Second // between general queries
 	repeatWithin      = time.Second       // a change is reported again after a random part of this
-	repeatOldWithin   = 10 * time.Second  // likewise in older versions
+	repeatOldWithin   = 10 * time.Second  // the same in older versions
 )
 
 // maxSources limits the stored sources of queries about a group (RFC 9776 section 9.1). A query about more
@@ -65,17 +65,17 @@ type Host struct {
 // member is a group that is received, or whose end has not been fully reported yet.
 type member struct {
 	group   netip.Addr
-	filter  Filter        // its sources are sorted
-	modes   int           // remaining reports of the last mode change; in older versions, of the last join or leave
-	sources []retold      // sources that were added or removed; sorted
-	change  time.Duration // when the next report of a change is due; Never: none
-	answer  time.Duration // when a query about the group is answered; Never: none
-	asked   []netip.Addr  // sources that the query asked about; nil: all
-	last    bool          // we reported the group last, and no other host has since
+	filter  Filter          // its sources are sorted
+	modes   int             // remaining reports of the last mode change; in older versions, of the last join or leave
+	sources []changedSource // sources that were added or removed; sorted
+	change  time.Duration   // when the next report of a change is due; Never: none
+	answer  time.Duration   // when a query about the group is answered; Never: none
+	asked   []netip.Addr    // sources that the query asked about; nil: all
+	last    bool            // we reported the group last, and no other host has since
 }
 
-// retold is a source whose change is still being reported; left counts the remaining reports.
-type retold struct {
+// changedSource is a source whose change is still being reported; left counts the remaining reports.
+type changedSource struct {
 	source netip.Addr
 	left   int
 }
@@ -88,10 +88,10 @@ func NewHost(cfg Config) *Host {
 	}
 }
 
-// Told reports whether memberships of a group are reported. They are not for the all-nodes group, which every
+// Reported reports whether memberships of a group are reported. They are not for the all-nodes group, which every
 // host receives, and for groups whose scope does not include the link (RFC 9776 section 5, RFC 9777 section
 // 6).
-func Told(group netip.Addr) bool {
+func Reported(group netip.Addr) bool {
 	if group.Is4() {
 		return group.IsMulticast() && group != allSystems
 	}
@@ -120,7 +120,7 @@ func (h *Host) State(now time.Duration, group netip.Addr) (answer time.Duration,
 // any source ends the membership. An unchanged filter has no effect.
 func (h *Host) Listen(now time.Duration, group netip.Addr, f Filter) {
 	i, known := h.find(group)
-	if !Told(group) || !known && f.None() {
+	if !Reported(group) || !known && f.None() {
 		return
 	}
 	if !known {
@@ -139,7 +139,7 @@ func (h *Host) Listen(now time.Duration, group netip.Addr, f Filter) {
 // becomes available, because routers ignore reports without one (RFC 3590 section 4).
 func (h *Host) Renew(now time.Duration) {
 	for i := range h.members {
-		if m := &h.members[i]; m.heard() {
+		if m := &h.members[i]; m.received() {
 			h.changed(now, m, Filter{})
 		}
 	}
@@ -154,29 +154,29 @@ func (h *Host) changed(now time.Duration, m *member, was Filter) {
 	case h.old() || was.Exclude != m.filter.Exclude:
 		m.modes, m.sources = h.robustness, nil
 	default:
-		m.retell(minus(was.Sources, m.filter.Sources), h.robustness)
-		m.retell(minus(m.filter.Sources, was.Sources), h.robustness)
+		m.scheduleReports(minus(was.Sources, m.filter.Sources), h.robustness)
+		m.scheduleReports(minus(m.filter.Sources, was.Sources), h.robustness)
 	}
 	m.change = now
 	h.next = min(h.next, now)
 }
 
-// retell schedules the given number of reports for each source.
-func (m *member) retell(sources []netip.Addr, times int) {
+// scheduleReports schedules the given number of reports for each source.
+func (m *member) scheduleReports(sources []netip.Addr, times int) {
 	for _, source := range sources {
-		i, known := slices.BinarySearchFunc(m.sources, source, func(r retold, s netip.Addr) int { return r.source.Compare(s) })
+		i, known := slices.BinarySearchFunc(m.sources, source, func(r changedSource, s netip.Addr) int { return r.source.Compare(s) })
 		if !known {
-			m.sources = slices.Insert(m.sources, i, retold{source: source})
+			m.sources = slices.Insert(m.sources, i, changedSource{source: source})
 		}
 		m.sources[i].left = times
 	}
 }
 
-// heard reports whether the group is received from any source.
-func (m *member) heard() bool { return !m.filter.None() }
+// received reports whether the group is received from any source.
+func (m *member) received() bool { return !m.filter.None() }
 
-// telling reports whether there are more changes to report.
-func (m *member) telling() bool { return m.modes > 0 || len(m.sources) > 0 }
+// hasChanges reports whether there are more changes to report.
+func (m *member) hasChanges() bool { return m.modes > 0 || len(m.sources) > 0 }
 
 // find returns the index of a group among the members.
 func (h *Host) find(group netip.Addr) (at int, found bool) {
@@ -185,7 +185,7 @@ func (h *Host) find(group netip.Addr) (at int, found bool) {
 
 // member returns the member of a group, or nil if the group is not received.
 func (h *Host) member(group netip.Addr) *member {
-	if i, known := h.find(group); known && h.members[i].heard() {
+	if i, known := h.find(group); known && h.members[i].received() {
 		return &h.members[i]
 	}
 	return nil
@@ -203,7 +203,7 @@ func (h *Host) Advance(now time.Duration) {
 	if now >= h.answer {
 		h.answer = Never
 		for i := range h.members {
-			if m := &h.members[i]; m.heard() {
+			if m := &h.members[i]; m.received() {
 				m.answer, m.asked = now, nil
 			}
 		}
@@ -242,7 +242,7 @@ func (h *Host) choose(now time.Duration) {
 		return
 	}
 	h.version, h.answer, h.reports = version, Never, nil
-	h.members = slices.DeleteFunc(h.members, func(m member) bool { return !m.heard() })
+	h.members = slices.DeleteFunc(h.members, func(m member) bool { return !m.received() })
 	for i := range h.members {
 		h.members[i].quiet()
 	}

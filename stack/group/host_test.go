@@ -174,7 +174,7 @@ func TestChangesMeet(t *testing.T) {
 		s.wantNow("a change before an earlier one was told often enough", s.to()+"TO_IN "+one.String())
 		said, _ := s.advance(time.Second)
 		if slices.Sort(said); !slices.Equal(said, []string{s.to() + "TO_EX " + two.String(), s.to() + "TO_IN " + one.String()}) {
-			t.Errorf("ends the telling of that: %q", said)
+			t.Errorf("ends the reports of that: %q", said)
 		}
 		s.join(one)
 		s.leave(one)
@@ -193,13 +193,13 @@ func TestRenew(t *testing.T) {
 }
 
 // RFC 9776 section 5, RFC 9777 section 6: groups that are never reported.
-func TestTold(t *testing.T) {
+func TestReported(t *testing.T) {
 	for group, want := range map[string]bool{
 		"224.0.0.1": false, "224.0.0.2": true, "224.0.0.251": true, "239.255.255.250": true, "10.0.0.1": false,
 		"ff02::1": false, "ff00::5": false, "ff01::fb": false, "ff11::5": false, "ff02::2": true, "ff02::1:ff00:1": true, "ff05::1": true, "ff0e::1": true,
 		"fe80::1": false,
 	} {
-		if got := Told(netip.MustParseAddr(group)); got != want {
+		if got := Reported(netip.MustParseAddr(group)); got != want {
 			t.Errorf("%s: %v", group, got)
 		}
 	}

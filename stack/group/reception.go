@@ -72,8 +72,8 @@ func (r *Reception) Users() int { return r.users }
 // Sources returns a copy of the named sources and their counts.
 func (r *Reception) Sources() map[netip.Addr]Mentions { return maps.Clone(r.sources) }
 
-// Hears reports whether any socket receives from a source.
-func (r *Reception) Hears(source netip.Addr) bool {
+// Accepts reports whether any socket receives from a source.
+func (r *Reception) Accepts(source netip.Addr) bool {
 	m := r.sources[source]
 	return m.Include > 0 || m.Exclude < r.exclude
 }
@@ -83,7 +83,7 @@ func (r *Reception) Hears(source netip.Addr) bool {
 func (r *Reception) Filter() Filter {
 	f := Filter{Exclude: r.exclude > 0}
 	for source := range r.sources {
-		if r.Hears(source) != f.Exclude {
+		if r.Accepts(source) != f.Exclude {
 			f.Sources = append(f.Sources, source)
 		}
 	}

@@ -79,8 +79,8 @@ func TestReception(t *testing.T) {
 				t.Errorf("%v: %v of %d, want %v", c.sockets, got, r.Users(), c.want)
 			}
 			for n := range byte(9) {
-				if r.Hears(s.source(n)) != c.want.Hears(s.source(n)) {
-					t.Errorf("%v: source %d is heard: %v", c.sockets, n, r.Hears(s.source(n)))
+				if r.Accepts(s.source(n)) != c.want.Accepts(s.source(n)) {
+					t.Errorf("%v: source %d is received: %v", c.sockets, n, r.Accepts(s.source(n)))
 				}
 			}
 			for i, f := range c.sockets {
@@ -176,7 +176,7 @@ func TestSourceChangesMeet(t *testing.T) {
 		s.listen(s.in(2))
 		s.advance(0)
 		s.listen(s.ex())
-		s.wantWithin("a change of the mode ends the telling of sources", time.Minute, s.report("TO_EX"), s.report("TO_EX"))
+		s.wantWithin("a change of the mode ends the reports of sources", time.Minute, s.report("TO_EX"), s.report("TO_EX"))
 		s.listen(s.in())
 		s.advance(0)
 		s.listen(s.in(1))

@@ -22,7 +22,7 @@ const (
 )
 
 // FindExtensions finds the extensions in the payload of an error. quoted is the size of the quoted packet
-// (wire.ICMPv4.QuoteLen), of which skip bytes are headers. Extensions of other versions than 2 are not
+// (wire.ICMPv4.QuoteLen). Its first skip bytes are headers. Extensions of other versions than 2 are not
 // checked, as on Linux.
 func FindExtensions(payload []byte, quoted, skip int) Extensions {
 	if quoted < max(leastQuote, skip) || quoted+extensionHeader > len(payload) {

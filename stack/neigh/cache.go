@@ -89,9 +89,9 @@ type neighbour struct {
 type rank uint8
 
 const (
-	told   rank = iota // learned from an unsolicited packet; has never answered
-	trying             // being resolved for us
-	proven             // has answered
+	unsolicited rank = iota // learned from an unsolicited packet; has never answered
+	trying                  // being resolved for us
+	proven                  // has answered
 )
 
 // NewCache returns an empty cache.
@@ -226,14 +226,14 @@ func (c *Cache) add(addr netip.Addr, r rank) *neighbour {
 	return n
 }
 
-// evict makes room for an entry of rank r. A told entry evicts only another told entry; others evict the
+// evict makes room for an entry of rank r. An unsolicited entry evicts only another unsolicited entry; others evict the
 // lowest rank.
 func (c *Cache) evict(r rank) bool {
 	last := proven
-	if r == told {
-		last = told
+	if r == unsolicited {
+		last = unsolicited
 	}
-	for i := told; i <= last; i++ {
+	for i := unsolicited; i <= last; i++ {
 		if n := c.ranks[i].Front(); n != nil {
 			c.counters.Evicted++
 			c.drop(n)

@@ -108,7 +108,7 @@ func (c *Cache) learnNew(now time.Duration, addr netip.Addr, mac wire.MAC, ev Ev
 		c.counters.Unmatched++
 		return
 	}
-	if n := c.add(addr, told); n != nil {
+	if n := c.add(addr, unsolicited); n != nil {
 		c.setMAC(now, n, mac, ev)
 	}
 }

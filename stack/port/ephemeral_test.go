@@ -47,7 +47,7 @@ func TestAPortThatWasGivenBackComesAgainLast(t *testing.T) {
 	}
 }
 
-// RFC 6056 section 2.2: the ports of one destination do not reveal those of another.
+// RFC 6056 section 2.2: the ports of one destination do not reveal the ports of another.
 func TestEphemeralPortsDependOnTheDestinationAndTheSecret(t *testing.T) {
 	first := func(seed byte, local, remote string) uint16 {
 		table := NewTable(Config{Seed: [32]byte{seed}})

@@ -1,7 +1,7 @@
 package tcp
 
 // Step 5 of SEGMENT ARRIVES: the ACK field. Acknowledged ranges are removed from the record of data in
-// flight. What the acknowledgment implies about loss and congestion is collected in an arrival, which
+// flight. The implications about loss and congestion are collected in an arrival, which
 // recovery.go evaluates.
 
 import "loam/wire"

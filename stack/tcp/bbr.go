@@ -15,7 +15,7 @@ package tcp
 //	ProbeUp     sends more than the path is known to deliver
 //	ProbeRTT    halves the data in flight, at most every five seconds
 //
-// Names are those of the draft without its prefixes. Volumes are in bytes, rates in bytes per second, gains
+// Names are the draft's, without its prefixes. Volumes are in bytes, rates in bytes per second, gains
 // in percent. All arithmetic is on integers, so that every machine gets the same result.
 //
 // Choices where the draft is open or contradicts itself, and one deviation:

@@ -3,7 +3,7 @@ package tcp
 import "time"
 
 // Slow start (RFC 5681 section 3.1) that ends before it overflows the path: HyStart++ (RFC 9406). If the
-// round trip time of a round exceeds that of the previous round, a queue is building up. Growth then slows to
+// round trip time of a round exceeds the previous round's, a queue is building up. Growth then slows to
 // a quarter for five rounds, and congestion avoidance begins. If the round trip time falls again, the
 // increase was only jitter, and slow start continues.
 //

@@ -29,8 +29,8 @@ type Info struct {
 	PathMSS int  // payload that the path allows
 
 	LastDataSent Time // time since data was last sent, or since the connection was opened
-	LastDataRecv Time // time since data was last received, likewise
-	LastAckRecv  Time // time since any segment was last received, likewise
+	LastDataRecv Time // time since data was last received, in the same unit
+	LastAckRecv  Time // time since any segment was last received, in the same unit
 
 	Unacked int // in flight
 	Sacked  int // in flight and acknowledged selectively or by duplicates

@@ -211,7 +211,7 @@ func TestAbortInSynSent(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
 	c.Abort(c.now)
-	c.wantEnd(ErrAborted) // no reset: the peer may not know of us
+	c.wantEnd(ErrAborted) // no reset: the peer may have no connection
 }
 
 func TestHalfCloseInSynSent(t *testing.T) {

@@ -85,7 +85,7 @@ func TestSimMaxPacingRate(t *testing.T) {
 }
 
 // An owner may stop asking before Poll says that there is nothing: its device is full, or others are to have
-// a turn. What pacing holds back then has its deadline all the same.
+// a turn. Data that pacing holds back still has a deadline.
 func TestPacedDataHasADeadlineWithoutAnotherPoll(t *testing.T) {
 	c := established(t, nil, "")
 	c.SetMaxPacingRate(c.now, 1_000_000)

@@ -10,7 +10,7 @@ import (
 const gap = ms / 2
 
 // spaced opens a connection on a path of 10 ms and sends n segments, one after each gap. The time is then
-// that of the first acknowledgment.
+// the first acknowledgment's.
 func spaced(t *testing.T, options string, n int) *testConn {
 	t.Helper()
 	c := established(t, &Config{InitialWindow: n}, options)

@@ -38,7 +38,7 @@ func TestEifelUndoesTimeout(t *testing.T) {
 	if i := c.Info(c.now); i.CAState != CAOpen || i.Lost != 0 || i.Backoff != 0 {
 		t.Errorf("%+v", i)
 	}
-	c.want("A 9881:10869 ack 1") // goes on with new data
+	c.want("A 9881:10869 ack 1") // continues with new data
 }
 
 func TestRealTimeoutIsNotUndone(t *testing.T) {

@@ -9,7 +9,7 @@
 //	Fork ─▶ running ◀─ Stop, Continue ─▶ stopped
 //	           │ Exit
 //	           ▼
-//	         zombie ─ Wait by the parent, or nobody wants it ─▶ gone
+//	         zombie ─ Wait by the parent, or no waiter ─▶ gone
 //
 // A number is not used again while a process, a group or a session has it.
 package family
@@ -27,7 +27,7 @@ type Process struct {
 	PID, Group, Session PID
 	// SubReaper gets orphans of its descendants (PR_SET_CHILD_SUBREAPER).
 	SubReaper bool
-	// Executed says that it has called execve since fork: its parent cannot move it to another group.
+	// Executed: the process has called execve since fork, so its parent cannot move it to another group.
 	Executed bool
 	// Supervised says that process 1 controls it as a job: it is in another group of the same session, in effect.
 	Supervised bool

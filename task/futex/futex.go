@@ -11,7 +11,7 @@
 //
 // A PI futex's word holds the owner's thread ID, a bit for waiters and one for an owner that died. Unlocking hands
 // the word to the waiter with the highest priority, in order of arrival among equals.
-// Ownership never passes through an unlocked word while somebody waits. The priority that the owner inherits is
+// Ownership never passes through an unlocked word while a thread waits. The priority that the owner inherits is
 // Table.Highest; the scheduler of this kernel has no priorities, so nothing else follows from it.
 //
 // # Robust futexes
@@ -112,7 +112,7 @@ func (t *Table[K]) Requeue(from, to K, wake, move int) (woken []*Waiter[K], move
 // Count returns the number of waiters of a futex.
 func (t *Table[K]) Count(key K) int { return len(t.queues[key]) }
 
-// Empty reports whether nobody waits for anything.
+// Empty reports whether no thread waits.
 func (t *Table[K]) Empty() bool { return len(t.queues) == 0 }
 
 // Operation is the encoded argument of FUTEX_WAKE_OP: what to do to the second word, and how to compare

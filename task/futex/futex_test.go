@@ -125,7 +125,7 @@ func TestPI(t *testing.T) {
 	}
 }
 
-// TestRobust: the locks of a thread that ends, also in a damaged list.
+// TestRobust: robust futexes of a thread that ends are released, also if its list is damaged.
 func TestRobust(t *testing.T) {
 	for _, test := range []struct{ word, value uint32 }{{5, OwnerDied}, {Waiters | 5, Waiters | OwnerDied}, {6, 6}, {0, 0}} {
 		if value, wake, changed := DiedOwner(test.word, 5); value != test.value || wake != (test.word == Waiters|5) || changed != (test.word&Owner == 5) {

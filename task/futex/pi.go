@@ -25,7 +25,7 @@ func LockWord(word, thread uint32, exists func(uint32) bool) (uint32, Lock) {
 	return word | Waiters, MustWait
 }
 
-// Unlock hands a PI futex over. It returns the new word and the waiter that owns it now, or nil if nobody waits. ok is
+// Unlock hands a PI futex over. It returns the new word and the waiter that owns it now, or nil if no thread waits. ok is
 // false if thread is not the owner (EPERM).
 func (t *Table[K]) Unlock(key K, word, thread uint32) (value uint32, next *Waiter[K], ok bool) {
 	if word&Owner != thread {

@@ -60,7 +60,7 @@ func (t *Thread) deliver(i Info) Delivery {
 }
 
 // Force sends a signal that the thread's own instruction caused. If it is blocked or ignored, the
-// thread could not go on: the disposition becomes the default, and the signal is delivered.
+// thread could not continue: the disposition becomes the default, and the signal is delivered.
 func (t *Thread) Force(i Info) {
 	p := t.process
 	if t.mask.Has(i.Signal) || p.actions[i.Signal].Handler == Ignore {

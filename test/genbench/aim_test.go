@@ -63,7 +63,7 @@ type outcome struct {
 	// only the ratio by wall time is known, and both fields hold it.
 	Ratio float64 `json:"ratio"`
 	Wall  float64 `json:"wall"`
-	Met   bool    `json:"met"` // by Ratio
+	Met   bool    `json:"met"` // whether Ratio is at least Least
 	// MetByWall is unreliable on a machine with other load.
 	MetByWall bool `json:"met_by_wall"`
 	// Bound and BoundByWall are the ratios of the bound of the aim; 0: it has none.

@@ -37,7 +37,7 @@ func wireUp(t testing.TB) (near, dst string, next wire.MAC) {
 	f := netns.NewFar(t)
 	near, _, n := f.WireOf(t, max(2, runtime.NumCPU()))
 	dst, next = fmt.Sprintf("10.%d.0.2", n), wire.MAC{2, 0, 0, 0, 0, 0x99}
-	nobody(t, near, dst, next)
+	toNoHost(t, near, dst, next)
 	// Trains of datagrams are segmented before the wire, as by hardware, so that the far end counts
 	// frames.
 	if out, err := exec.Command("ethtool", "-K", near, "tx-udp-segmentation", "off").CombinedOutput(); err != nil {
@@ -46,9 +46,9 @@ func wireUp(t testing.TB) (near, dst string, next wire.MAC) {
 	return near, dst, next
 }
 
-// nobody makes the frames for dst go to an Ethernet address that no host has: the far kernel drops them
+// toNoHost makes the frames for dst go to an Ethernet address that no host has: the far kernel drops them
 // on arrival.
-func nobody(t testing.TB, near, dst string, next wire.MAC) {
+func toNoHost(t testing.TB, near, dst string, next wire.MAC) {
 	t.Helper()
 	netns.IP(t, "neigh", "replace", dst, "lladdr", next.String(), "dev", near, "nud", "permanent")
 }
@@ -59,7 +59,7 @@ func afresh(t testing.TB, all []bench.Contestant, near, dst string, next wire.MA
 	for i := range all {
 		start := all[i].Start
 		all[i].Start = func(ctx context.Context) (*bench.Running, error) {
-			nobody(t, near, dst, next)
+			toNoHost(t, near, dst, next)
 			return start(ctx)
 		}
 	}

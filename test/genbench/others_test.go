@@ -48,7 +48,7 @@ var likeOurs = []struct{ ours, theirs string }{
 // compared in pairs only, with methods of Loam that are not bound either.
 const otherPairs = 20
 
-// others returns the generators whose sources are given, and the aims for Loam's methods beside them.
+// others returns the generators whose sources are given, and the aims for Loam's methods compared with them.
 func others(t testing.TB, near, dst string) (all []bench.Contestant, wanted []aim) {
 	t.Helper()
 	sources := os.Getenv(peersVariable)

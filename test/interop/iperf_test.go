@@ -109,11 +109,11 @@ func TestIperf(t *testing.T) {
 			server := <-done
 			l.must(server.err)
 			sent, received := report.End.Sent.Bytes, report.End.Received.Bytes
-			told := received // the count of Loam
+			expected := received // by Loam
 			if c.reverse {
-				told = sent
+				expected = sent
 			}
-			if server.moved != told || received < size || received > sent || !c.reverse && received != sent {
+			if server.moved != expected || received < size || received > sent || !c.reverse && received != sent {
 				t.Errorf("asked for %d bytes: %d were sent, %d received, of which Loam moved %d", size, sent, received, server.moved)
 			}
 			if strings.Contains(out, `"error"`) {
@@ -131,7 +131,7 @@ func serveIperf(ln net.Listener, until time.Time) (moved int64, err error) {
 	}
 	defer control.Close()
 	var asked iperfTest
-	if err := errors.Join(say(control, iperfParams), hear(control, &asked), say(control, iperfStreams)); err != nil {
+	if err := errors.Join(say(control, iperfParams), receiveJSON(control, &asked), say(control, iperfStreams)); err != nil {
 		return 0, err
 	}
 	streams := make([]net.Conn, max(asked.Parallel, 1))
@@ -152,7 +152,7 @@ func serveIperf(ln net.Listener, until time.Time) (moved int64, err error) {
 		s.ID = iperfID(i)
 		wg.Go(func() { s.Bytes = move(c, asked.Reverse) })
 	}
-	err = errors.Join(expect(control, iperfEnd), say(control, iperfResults), hear(control, &theirs))
+	err = errors.Join(expect(control, iperfEnd), say(control, iperfResults), receiveJSON(control, &theirs))
 	for _, c := range streams {
 		c.SetDeadline(time.Unix(1, 0)) // ends every read and write
 	}
@@ -165,7 +165,7 @@ func serveIperf(ln net.Listener, until time.Time) (moved int64, err error) {
 		}
 		moved += s.Bytes
 	}
-	return moved, errors.Join(err, tell(control, &ours), say(control, iperfShow), expect(control, iperfDone))
+	return moved, errors.Join(err, sendJSON(control, &ours), say(control, iperfShow), expect(control, iperfDone))
 }
 
 // iperfID returns the number by which both ends identify a stream: 1, 3, 4, 5 and so on.
@@ -237,8 +237,8 @@ func expect(control net.Conn, want byte) error {
 	return nil
 }
 
-// hear reads JSON preceded by its length.
-func hear(control net.Conn, v any) error {
+// receiveJSON reads JSON preceded by its length.
+func receiveJSON(control net.Conn, v any) error {
 	var length [4]byte
 	if _, err := io.ReadFull(control, length[:]); err != nil {
 		return err
@@ -254,8 +254,8 @@ func hear(control net.Conn, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// tell sends JSON preceded by its length.
-func tell(control net.Conn, v any) error {
+// sendJSON sends JSON preceded by its length.
+func sendJSON(control net.Conn, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err

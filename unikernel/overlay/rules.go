@@ -14,7 +14,7 @@ type release struct {
 }
 
 // releases are the supported releases of Go. Go 1.27 did not change the functions concerned, except for how
-// epoll events identify netpollBreak (loam_told.go).
+// epoll events identify netpollBreak (loam_arrivals.go).
 var releases = []release{
 	{"go1.26", "go1.26.11", renames, fields},
 	{"go1.27", "go1.27.4", renames, fields},
@@ -96,7 +96,7 @@ var machineRenames = []rename{
 // fields are the fields added to structs of the standard library. Each is the first field of its struct.
 var fields = []field{
 	{"internal/poll/fd_unix.go", "FD", "loam loamFile"},
-	{"runtime/runtime2.go", "p", "loam loamDebt"},
+	{"runtime/runtime2.go", "p", "loam loamDeferred"},
 	{"runtime/runtime2.go", "m", "loam loamAlarm"},
 	{"runtime/netpoll.go", "pollDesc", "loam loamArrivals"},
 }

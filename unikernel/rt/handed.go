@@ -25,7 +25,7 @@ type handedLink struct {
 
 	mu     sync.Mutex
 	ends   []byte // encoded hand.End records to send; guarded by mu
-	behind bool   // tellLate is running; guarded by mu
+	behind bool   // sendLate is running; guarded by mu
 }
 
 // handedFrom is the socket for handed-over connections, or nil if the gateway hands none over.
@@ -109,14 +109,14 @@ func (h *handedLink) take(message, control []byte) {
 	process.Hand(conn, ways...)
 }
 
-// tell notifies the gateway that a connection has ended. It never blocks.
-func (h *handedLink) tell(e hand.End) {
+// report notifies the gateway that a connection has ended. It never blocks.
+func (h *handedLink) report(e hand.End) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ends = e.Append(h.ends)
 	if !h.behind && !h.flush() {
 		h.behind = true
-		go h.tellLate()
+		go h.sendLate()
 	}
 }
 
@@ -140,8 +140,8 @@ func (h *handedLink) flush() bool {
 	return true
 }
 
-// tellLate sends the queued records when the socket becomes writable.
-func (h *handedLink) tellLate() {
+// sendLate sends the queued records when the socket becomes writable.
+func (h *handedLink) sendLate() {
 	h.raw.Write(func(uintptr) (over bool) {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -167,5 +167,5 @@ func (c *hostConn) Close(abort, refused bool) {
 	if c.fd >= 0 {
 		hostCall(linux.SYS_CLOSE, uintptr(c.fd), 0, 0, 0, 0, 0)
 	}
-	c.link.tell(hand.End{Client: c.client, Refused: refused, Reset: abort || c.reset.Load(), In: c.in.Load(), Out: c.out.Load()})
+	c.link.report(hand.End{Client: c.client, Refused: refused, Reset: abort || c.reset.Load(), In: c.in.Load(), Out: c.out.Load()})
 }

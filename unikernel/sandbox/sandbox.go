@@ -96,7 +96,7 @@ type Layers struct {
 // ErrKernel is returned by Start on a kernel that cannot confine a program.
 var ErrKernel = errors.New("the kernel cannot confine a program before it starts (SECCOMP_RET_USER_NOTIF, Linux 5.5)")
 
-// namespaces are all that a program gets.
+// namespaces are the clone(2) flags of all namespaces in which a program runs.
 const namespaces = syscall.CLONE_NEWUSER | otherNamespaces
 
 const otherNamespaces = syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC

@@ -394,7 +394,7 @@ program's file contains. ` + "`loam doctor`" + ` reports which layers this machi
 | IPC namespace | System V and POSIX queues and shared memory | a user namespace, or root |
 | Landlock | opening files; TCP (Linux 6.7); signals and abstract sockets (Linux 6.12) | Linux 5.13 with Landlock |
 | no_new_privs, core dumps | set-user-ID programs; files of memory | nothing |
-| filter | all system calls but those of the table | Linux 5.5: without it no program starts as a process |
+| filter | all system calls except the ones in the table | Linux 5.5: without it no program starts as a process |
 
 The filter alone holds on every kernel. On Linux 5.5 to 5.12, or where an administrator has forbidden user
 namespaces, it is the only layer against opening files. Between Linux 5.5 and 5.13 the program's
@@ -432,7 +432,7 @@ something outside. ` + "`go test ./unikernel -run Hostile`" + ` runs them all, a
 review but our own has been made since the seal was moved in front of the program on 23 November 2026; independent
 reviewers had broken the one before it.
 
-A program with assembly of its own can jump to the gate. So "from" holds back honest assembly and nobody else. The
+A program with assembly of its own can jump to the gate. So "from" restrains well-behaved assembly only. The
 protection is the number of a call and its arguments ("only if"). By these a program has, of the host:
 
 - Its standard streams: what comes next from them, and anything that it likes to write there, to a terminal too.

@@ -1,29 +1,29 @@
-// Package seal names the system calls of the host that a program running as a process keeps, and makes
-// the filter that shuts all others. The table in this file holds, for each call, its callers, its
-// arguments and its purpose; docs/seal.md is made from it. Package sandbox installs the filter before
-// the program's first instruction.
+// Package seal lists the system calls of the host that a confined process may make, and generates the seccomp
+// filter that blocks all others. The table in this file gives for each call its callers, its arguments and its
+// purpose; docs/seal.md is generated from it. Package sandbox installs the filter before the program's first
+// instruction.
 //
-// A call is let through if its number, its arguments and the instruction that makes it
-// are in the table. The instruction counts where a descriptor is concerned: a write by the
-// runtime goes to the host, and a write by other assembly is the program's, whose descriptors are
-// Loam's. All other calls trap: the edited runtime (unikernel/overlay/_std/runtime/loam_trap.go) turns
-// SIGSYS into a call that Loam serves, or into ENOSYS. The instruction is no protection: code can jump
-// to it. Protection are the number and the arguments.
+// A call is allowed if its number, its arguments and the address of its instruction are in the table. The
+// address matters where descriptors are involved: a write by the runtime goes to the host; a write by other
+// assembly is the program's, whose descriptors are Loam's. All other calls trap. The edited runtime
+// (unikernel/overlay/_std/runtime/loam_trap.go) turns SIGSYS into a call that Loam serves, or into ENOSYS. The
+// address is no protection, because code can jump to it. The protection is the number and the arguments.
 //
-// Four calls of the table make a new descriptor. recvmsg, of one socket only, receives the
-// connections that the loam command hands over; fcntl copies these. epoll_create1 and eventfd2 make
-// what the runtime's poller needs, which leads nowhere. So beside the descriptors that the program
-// began with there are only connections that were accepted. That is why read and write need no test
-// of their descriptor. A connection that has ended must not become one to elsewhere, which sending
-// with MSG_FASTOPEN could do.
+// Four calls of the table create a descriptor. recvmsg, on one socket only, receives the connections that the
+// loam command hands over, and fcntl copies them. epoll_create1 and eventfd2 create the descriptors of the
+// runtime's poller, which reach nothing outside. So in addition to the descriptors at the start, a process has
+// only accepted connections, and read and write need no check of their descriptor. A closed connection must not
+// become a connection to another host, which sending with MSG_FASTOPEN could do.
 //
-// The filter has its own assembler (assemble.go); filter.go makes the program, and places.go finds
-// the instructions in the linked file. See seccomp(2).
+// assemble.go is an assembler for the filter, filter.go generates its program, and places.go finds the
+// instructions in the linked file. See seccomp(2).
 //
-// Rejected: to test numbers alone. Then a write to descriptor 1 by assembly would reach
-// the host, and one to a link's descriptor would be a frame. Rejected, too: an error
-// in place of the trap, since the call could not be served then; and to forbid memory
-// that can be executed: a program may have any code as it is, and some make theirs.
+// Rejected:
+//
+//   - Checking numbers only. Then a write to descriptor 1 by assembly would reach the host, and a write to a
+//     link's descriptor would be a frame.
+//   - An error instead of the trap: Loam could not serve the call.
+//   - Forbidding executable memory: a program may contain any code already, and some programs generate code.
 package seal
 
 import (

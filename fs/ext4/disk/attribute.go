@@ -76,7 +76,7 @@ func ReadAttributes(b []byte, block bool) ([]Attribute, error) {
 		}
 		return nil, nil
 	}
-	base := b[head:] // to which places of values are relative
+	base := b[head:] // offsets of values are relative to base
 	if block {
 		base = b
 	}

@@ -55,9 +55,15 @@ var dialect = []pattern{
 	{words(`beside (?:it|its|one|each|these|this|that|those|them)`), "write next to, in addition to, or compared with"},
 }
 
-// Dialect returns the phrases of p that are in the list, in the order of the list.
+// code matches `names and examples` in a text.
+var code = regexp.MustCompile("`[^`]*`")
+
+// Dialect returns the phrases of p that are in the list, in the order of the list. Text in `backquotes` is
+// not searched.
 func Dialect(p Passage) []Finding {
-	text := strings.ReplaceAll(p.Text, "\n", " ")
+	text := code.ReplaceAllStringFunc(strings.ReplaceAll(p.Text, "\n", " "), func(span string) string {
+		return strings.Repeat("`", len(span))
+	})
 	var all []Finding
 	for _, d := range dialect {
 		for _, m := range d.match.FindAllStringIndex(text, -1) {

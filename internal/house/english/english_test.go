@@ -57,6 +57,7 @@ func TestDialect(t *testing.T) {
 		"A frame, of which each has a tag, is counted.":     ", of which",
 		"It is read by nobody.":                             "nobody",
 		"A wake is owed.":                                   "owed",
+		"The function `tell` is renamed.":                   "",
 		"A row stands in the table.":                        "stands in",
 		"What was synced is durable. It stays.":             "What was synced is durable.",
 		"Open returns the receivers that see every frame.":  "",

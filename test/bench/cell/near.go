@@ -100,12 +100,12 @@ func againstKernel(work load.Load, stack subject.Subject, spec Spec) (answer, er
 		if err := work.Serve(host); err != nil {
 			return answer{}, err
 		}
-		if err := p.goOn(); err != nil {
+		if err := p.proceed(); err != nil {
 			return answer{}, err
 		}
 		return p.answer()
 	}
-	if err := p.goOn(); err != nil {
+	if err := p.proceed(); err != nil {
 		return answer{}, err
 	}
 	if _, err := p.answer(); err != nil { // far is listening

@@ -122,8 +122,8 @@ func isolation() *syscall.SysProcAttr {
 	return attr
 }
 
-// goOn notifies a process that its network is ready.
-func (p *process) goOn() error {
+// proceed notifies a process that its network is ready.
+func (p *process) proceed() error {
 	_, err := io.WriteString(p.in, "go\n")
 	return err
 }

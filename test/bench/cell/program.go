@@ -160,7 +160,7 @@ func hosted(spec Spec) (load.Samples, error) {
 		close(failed)
 	}()
 	begin := time.Now()
-	if err := p.goOn(); err != nil {
+	if err := p.proceed(); err != nil {
 		return nil, err
 	}
 	samples := load.Samples{}
@@ -247,7 +247,7 @@ func work(h load.HTTP, samples load.Samples, span time.Duration, cpu func() (tim
 }
 
 // requests measures requests per second, and the CPU time of each in µs.
-func requests(h load.HTTP, conns int, span time.Duration, cpu func() (time.Duration, error), tell func(rate, cost float64)) error {
+func requests(h load.HTTP, conns int, span time.Duration, cpu func() (time.Duration, error), report func(rate, cost float64)) error {
 	if cpu == nil {
 		cpu = func() (time.Duration, error) { return 0, nil }
 	}
@@ -260,6 +260,6 @@ func requests(h load.HTTP, conns int, span time.Duration, cpu func() (time.Durat
 		return err
 	}
 	after, err := cpu()
-	tell(float64(count)/took.Seconds(), float64((after-before).Microseconds())/float64(max(count, 1)))
+	report(float64(count)/took.Seconds(), float64((after-before).Microseconds())/float64(max(count, 1)))
 	return err
 }

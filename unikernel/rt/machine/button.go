@@ -11,9 +11,9 @@ import (
 
 // The power button sends SIGTERM to the program, as service managers do on other systems.
 
-// hearButton waits for presses of the power button, forever. It returns if the machine has no supported
+// watchButton waits for presses of the power button, forever. It returns if the machine has no supported
 // button.
-func hearButton(m driver.Machine, firmware *acpi.Tables) {
+func watchButton(m driver.Machine, firmware *acpi.Tables) {
 	p, ok := firmware.Power()
 	if !ok {
 		return

@@ -46,7 +46,7 @@ func (platform) Open(l guest.Link) (link.Device, error) {
 		return nil, err
 	}
 	if firmware := hardware().firmware; firmware != nil {
-		go hearButton(device.Open(), firmware)
+		go watchButton(device.Open(), firmware)
 	}
 	go feedRandom()
 	return virtionet.Open(d, virtionet.Config{

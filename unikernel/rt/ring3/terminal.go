@@ -64,7 +64,7 @@ func raw(settings []byte) {
 	t.Put(settings)
 }
 
-// streams returns the descriptors that become those of the first program. Its standard error is not the terminal if that
+// streams returns the descriptors for the first program. Its standard error is not the terminal if the standard error
 // of the loam command is not.
 func (c *console) streams() []int {
 	if c.errors {

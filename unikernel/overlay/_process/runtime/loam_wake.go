@@ -1,14 +1,14 @@
 package runtime
 
-// loamAlarmClock is the clock of the threads' alarms (loam_debt.go): CLOCK_MONOTONIC. Linux checks timers
+// loamAlarmClock is the clock of the threads' alarms (loam_deferred.go): CLOCK_MONOTONIC. Linux checks timers
 // on a thread's CPU time only at its clock ticks, which is too coarse.
 const loamAlarmClock = 1
 
 // loamWoken is called after Go's rules for waking a thread have been followed. Linux needs nothing more.
 func loamWoken() {}
 
-// loamOwes enables deferred wakes (loam_debt.go) on this platform.
-const loamOwes = true
+// loamDefers enables deferred wakes (loam_deferred.go) on this platform.
+const loamDefers = true
 
 // netpoll is Go's netpoll. It also records whether it returned a single goroutine, and whether it was asked
 // to wait.

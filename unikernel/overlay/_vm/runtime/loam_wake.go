@@ -11,7 +11,7 @@ import (
 //go:linkname loamHeld loam/kernel.Held
 var loamHeld uint32
 
-// loamAlarmClock is the clock of the threads' alarms (loam_debt.go): the thread's CPU time. An alarm then
+// loamAlarmClock is the clock of the threads' alarms (loam_deferred.go): the thread's CPU time. An alarm then
 // never wakes a CPU that has become idle.
 const loamAlarmClock = _CLOCK_THREAD_CPUTIME_ID
 
@@ -32,9 +32,9 @@ func loamWoken() {
 	}
 }
 
-// loamOwes disables deferred wakes (loam_debt.go) on this platform. In a machine the kernel delays the
+// loamDefers disables deferred wakes (loam_deferred.go) on this platform. In a machine the kernel delays the
 // thread instead, because the kernel sees what all CPUs do.
-const loamOwes = false
+const loamDefers = false
 
 // loamPatience is the delay of the alarm, in nanoseconds. Here the alarm only replaces the runtime's
 // monitor, which lets a goroutine run for the same time.

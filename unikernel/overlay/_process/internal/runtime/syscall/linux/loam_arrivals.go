@@ -1,15 +1,15 @@
 package linux
 
-// loamTold records the events of handed-over connections. It is in package runtime.
+// loamArrived records the events of handed-over connections. It is in package runtime.
 //
 //go:noescape
-func loamTold(events []EpollEvent)
+func loamArrived(events []EpollEvent)
 
-// EpollWait is linuxEpollWait, and passes the events to loamTold.
+// EpollWait is linuxEpollWait, and passes the events to loamArrived.
 func EpollWait(epfd int32, events []EpollEvent, maxev, waitms int32) (n int32, errno uintptr) {
 	n, errno = linuxEpollWait(epfd, events, maxev, waitms)
 	if errno == 0 {
-		loamTold(events[:n])
+		loamArrived(events[:n])
 	}
 	return n, errno
 }

@@ -5,12 +5,12 @@ import (
 	"unsafe" // and for go:linkname
 )
 
-// loamTold records in each poll descriptor what epoll has reported, before netpoll readies a goroutine for
+// loamArrived records in each poll descriptor what epoll has reported, before netpoll readies a goroutine for
 // it. It may run without a P.
 //
-//go:linkname loamTold internal/runtime/syscall/linux.loamTold
+//go:linkname loamArrived internal/runtime/syscall/linux.loamArrived
 //go:nowritebarrierrec
-func loamTold(events []linux.EpollEvent) {
+func loamArrived(events []linux.EpollEvent) {
 	const end = linux.EPOLLRDHUP | linux.EPOLLHUP | linux.EPOLLERR | loamEpollPri
 	for i := range events {
 		ev := &events[i]

@@ -14,14 +14,14 @@ func (h *Host) Receive(now time.Duration, m *wire.GroupMessage) {
 	case wire.GroupQuery:
 		h.queried(now, m)
 	case wire.GroupMember:
-		h.heard(m.Group)
+		h.suppress(m.Group)
 	}
 	h.schedule()
 }
 
-// heard processes the report of another host. In the older versions, one report suppresses those of all other
+// suppress processes the report of another host. In the older versions, one report suppresses the reports of all other
 // hosts (RFC 2236 section 3, RFC 2710 section 4).
-func (h *Host) heard(group netip.Addr) {
+func (h *Host) suppress(group netip.Addr) {
 	if m := h.member(group); m != nil && h.old() {
 		m.quiet()
 		m.last = false
@@ -65,7 +65,7 @@ func (h *Host) olderPresent(q *wire.GroupMessage) time.Duration {
 
 // askedAll schedules the answer to a general query. By rules 1 and 2, an earlier scheduled time wins.
 func (h *Host) askedAll(now time.Duration, q *wire.GroupMessage) {
-	if slices.ContainsFunc(h.members, func(m member) bool { return m.heard() }) {
+	if slices.ContainsFunc(h.members, func(m member) bool { return m.received() }) {
 		h.answer = min(h.answer, now+h.within(q.MaxDelay))
 	}
 }
@@ -109,7 +109,7 @@ func union(a, b []netip.Addr) []netip.Addr {
 func (h *Host) askedOld(now time.Duration, q *wire.GroupMessage) {
 	for i := range h.members {
 		m := &h.members[i]
-		if m.heard() && (q.Group.IsUnspecified() || m.group == q.Group) && m.answer > now+q.MaxDelay {
+		if m.received() && (q.Group.IsUnspecified() || m.group == q.Group) && m.answer > now+q.MaxDelay {
 			m.answer = now + h.within(q.MaxDelay)
 		}
 	}

@@ -60,7 +60,7 @@ func (h *Host) report(now time.Duration) {
 			m.answer, m.asked = Never, nil
 		}
 	}
-	h.members = slices.DeleteFunc(h.members, func(m member) bool { return !m.heard() && !m.telling() })
+	h.members = slices.DeleteFunc(h.members, func(m member) bool { return !m.received() && !m.hasChanges() })
 	h.pack(changes)
 	h.pack(answers)
 }
@@ -68,7 +68,7 @@ func (h *Host) report(now time.Duration) {
 // changeRecords returns the records of a change (RFC 9776 section 5.1): either the new mode with all sources,
 // or the added and removed sources.
 func (m *member) changeRecords() []wire.GroupRecord {
-	m.last = m.heard()
+	m.last = m.received()
 	if m.modes > 0 {
 		r := wire.GroupRecord{Type: wire.ChangeToInclude, Group: m.group, Sources: m.filter.Sources}
 		if m.filter.Exclude {
@@ -78,7 +78,7 @@ func (m *member) changeRecords() []wire.GroupRecord {
 	}
 	allow, block := wire.GroupRecord{Type: wire.AllowNewSources, Group: m.group}, wire.GroupRecord{Type: wire.BlockOldSources, Group: m.group}
 	for _, r := range m.sources {
-		if m.filter.Hears(r.source) {
+		if m.filter.Accepts(r.source) {
 			allow.Sources = append(allow.Sources, r.source)
 		} else {
 			block.Sources = append(block.Sources, r.source)
@@ -93,7 +93,7 @@ func (m *member) answerRecords() []wire.GroupRecord {
 	r := wire.GroupRecord{Type: wire.ModeIsInclude, Group: m.group, Sources: m.filter.Sources}
 	switch {
 	case m.asked != nil:
-		r.Sources = slices.DeleteFunc(m.asked, func(source netip.Addr) bool { return !m.filter.Hears(source) })
+		r.Sources = slices.DeleteFunc(m.asked, func(source netip.Addr) bool { return !m.filter.Accepts(source) })
 		if len(r.Sources) == 0 {
 			return nil
 		}
@@ -110,9 +110,9 @@ func (m *member) repeat(at time.Duration) {
 	for i := range m.sources {
 		m.sources[i].left--
 	}
-	m.sources = slices.DeleteFunc(m.sources, func(r retold) bool { return r.left == 0 })
+	m.sources = slices.DeleteFunc(m.sources, func(r changedSource) bool { return r.left == 0 })
 	m.change = at
-	if !m.telling() {
+	if !m.hasChanges() {
 		m.change = Never
 	}
 }
@@ -164,7 +164,7 @@ func (h *Host) pollOld(now time.Duration) (Message, bool) {
 		if now < m.change && now < m.answer {
 			continue
 		}
-		if !m.heard() {
+		if !m.received() {
 			return h.leave(now, i)
 		}
 		if now >= m.change {

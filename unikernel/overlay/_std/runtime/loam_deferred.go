@@ -23,11 +23,11 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// loamDebt is a field that the overlay adds to a P. It belongs to the thread that has the P.
-type loamDebt struct {
-	tick  uint32 // schedtick while the goroutine that a loop or the poller readied may run
-	count uint32 // number of deferred wakes so far
-	owed  bool   // the latest deferred wake has not been made; it may have become unnecessary
+// loamDeferred is a field that the overlay adds to a P. It belongs to the thread that has the P.
+type loamDeferred struct {
+	tick     uint32 // schedtick while the goroutine that a loop or the poller readied may run
+	count    uint32 // number of deferred wakes so far
+	deferred bool   // the latest deferred wake has not been made; it may have become unnecessary
 	// unwatched is set when a goroutine that a loop has readied runs while the runtime's monitor sleeps.
 	// Nothing then preempts a goroutine that runs for long, or polls for input while all Ps are busy. The
 	// alarm therefore also wakes the monitor.
@@ -62,7 +62,7 @@ const (
 //
 //go:linkname wakep
 func wakep() {
-	if !loamOwe() {
+	if !loamDefer() {
 		loamWakep()
 	}
 }
@@ -71,7 +71,7 @@ func wakep() {
 func loamWakep() {
 	mp := getg().m
 	if pp := mp.p.ptr(); pp != nil {
-		pp.loam.owed, pp.loam.unpolled = false, false
+		pp.loam.deferred, pp.loam.unpolled = false, false
 		if pp.loam.watch && mp.curg == nil { // a goroutine has yielded
 			pp.loam.watch = false
 			loamWatch()
@@ -104,16 +104,16 @@ func loamWatch() {
 	unlock(&sched.lock)
 }
 
-// loamOwe defers the wake if it may, and reports whether it did. It does not check everything: Go's wakep
+// loamDefer defers the wake if it may, and reports whether it did. It does not check everything: Go's wakep
 // itself finds that no P is idle or that another thread is already looking for work.
-func loamOwe() bool {
+func loamDefer() bool {
 	mp := getg().m
 	pp := mp.p.ptr()
-	if !loamOwes || pp == nil || mp.loam.state == loamAlarmRefused || debug.asyncpreemptoff != 0 {
+	if !loamDefers || pp == nil || mp.loam.state == loamAlarmRefused || debug.asyncpreemptoff != 0 {
 		return false
 	}
 	if mp.curg == nil {
-		return loamOwePoll(mp, pp)
+		return loamDeferPoll(mp, pp)
 	}
 	if mp.loam.polled.ptr() == mp.curg {
 		mp.loam.polled = 0
@@ -122,14 +122,14 @@ func loamOwe() bool {
 	if pp.loam.tick != pp.schedtick || pp.runnext == 0 || atomic.Load(&pp.runqhead) != atomic.Load(&pp.runqtail) || sched.npidle.Load() == 0 {
 		return false
 	}
-	pp.loam.owed = true
-	return loamIncur(mp, pp)
+	pp.loam.deferred = true
+	return loamCountDeferred(mp, pp)
 }
 
-// loamOwePoll is loamOwe for a thread that waited in the poller and received a single goroutine from it. Go
+// loamDeferPoll is loamDefer for a thread that waited in the poller and received a single goroutine from it. Go
 // would wake another thread, which finds no work and waits for input in place of this one. The input is
 // mostly processed sooner, and this thread then waits again itself.
-func loamOwePoll(mp *m, pp *p) bool {
+func loamDeferPoll(mp *m, pp *p) bool {
 	if mp.loam.polled == 0 || !mp.loam.waited {
 		return false
 	}
@@ -139,12 +139,12 @@ func loamOwePoll(mp *m, pp *p) bool {
 	}
 	pp.loam.tick = pp.schedtick + 1 // execute increments schedtick
 	pp.loam.unpolled = true
-	return loamIncur(mp, pp)
+	return loamCountDeferred(mp, pp)
 }
 
-// loamIncur counts a deferred wake and ensures that the alarm is set. It returns false if there can be no
+// loamCountDeferred counts a deferred wake and ensures that the alarm is set. It returns false if there can be no
 // alarm.
-func loamIncur(mp *m, pp *p) bool {
+func loamCountDeferred(mp *m, pp *p) bool {
 	pp.loam.count++
 	return mp.loam.state == loamAlarmOn || loamSetAlarm(mp, pp)
 }
@@ -190,7 +190,7 @@ func loamRing() {
 	if pp == nil || curg == nil {
 		return
 	}
-	if watch := (pp.loam.unwatched || pp.loam.unpolled) && pp.loam.tick == pp.schedtick; !watch && (!pp.loam.owed || runqempty(pp)) {
+	if watch := (pp.loam.unwatched || pp.loam.unpolled) && pp.loam.tick == pp.schedtick; !watch && (!pp.loam.deferred || runqempty(pp)) {
 		return // the deferred wake has become unnecessary, or is about to
 	}
 	if pp.loam.count == mp.loam.seen {
