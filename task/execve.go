@@ -150,6 +150,7 @@ func (p *Process) first(q Program) (*Task, error) {
 			return nil, errno
 		}
 	}
+	files.SetSender(p.sendTimer)
 	creds := q.Credentials
 	if creds == nil {
 		creds = q.Process.Identity()
