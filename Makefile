@@ -52,6 +52,10 @@ releases: ## programs on Loam with every patch release of Go that it knows, each
 servers: ## run well-known servers on Loam for a minute each, under load, and on Linux; writes docs/servers.md
 	@go test ./test/servers -count=1 -timeout=40m -v -all -seconds=60 -update
 
+.PHONY: crashes
+crashes: ## 100,000 states that a power failure may leave of an ext4 file system, for half an hour (LOAM_CRASH_STATES=N for another number)
+	@LOAM_CRASH_STATES=$${LOAM_CRASH_STATES:-100000} go test ./fs/ext4 -count=1 -timeout=180m -v -run=TestOrders
+
 .PHONY: boots
 boots: ## 1000 boots of a small program in a row, for a quarter of an hour (LOAM_BOOTS=N for another number)
 	@LOAM_BOOTS=$${LOAM_BOOTS:-1000} go test ./unikernel/image -count=1 -timeout=120m -v -run=TestBoots

@@ -46,7 +46,7 @@ func TakesValue(request int) bool {
 }
 
 // Terminal implements ioctl(2) for the requests of TerminalArgument. arg is a copy of the argument. Errors: EBADF, ENOTTY,
-// EIO after a hangup, and those of the request.
+// EIO after a hangup, and the request's own errors.
 func (p *Process) Terminal(fd, request int, arg []byte) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -201,8 +201,8 @@ func (p *Process) setTerminal(t *pty, request int, arg []byte) Errno {
 	return 0
 }
 
-// TerminalValue implements ioctl(2) for the requests of TakesValue. Errors: EBADF, ENOTTY, EIO after a hangup, and those of
-// the request.
+// TerminalValue implements ioctl(2) for the requests of TakesValue. Errors: EBADF, ENOTTY, EIO after a hangup, and the
+// request's own errors.
 func (p *Process) TerminalValue(fd, request, arg int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {

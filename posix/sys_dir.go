@@ -143,6 +143,8 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return "anon_inode:[eventfd]", 0
 	case *timerFD:
 		return "anon_inode:[timerfd]", 0
+	case *signalFD:
+		return "anon_inode:[signalfd]", 0
 	case *inotify:
 		return "anon_inode:inotify", 0
 	}

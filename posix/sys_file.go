@@ -20,8 +20,11 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 
 // ReadOpened implements read(2) for an open file.
 func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
-	if t, ok := o.file.(*ptySlave); ok {
-		return p.readTerminal(o, t, b)
+	switch f := o.file.(type) { // these read for the process
+	case *ptySlave:
+		return p.readTerminal(o, f, b)
+	case *signalFD:
+		return p.readSignals(o, f, b)
 	}
 	n, errno := o.read(b)
 	if errno == linux.EAGAIN {

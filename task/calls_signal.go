@@ -34,6 +34,8 @@ var signalCalls = map[int]serveFunc{
 	linux.SYS_PAUSE:           func(t *Task, _ call.Args) (uint64, linux.Errno) { return 0, t.await(nil, forever) },
 	linux.SYS_RT_SIGTIMEDWAIT: sigtimedwait,
 	linux.SYS_KILL:            kill,
+	linux.SYS_SIGNALFD:        func(t *Task, a call.Args) (uint64, linux.Errno) { return signalfd(t, a, 0) },
+	linux.SYS_SIGNALFD4:       func(t *Task, a call.Args) (uint64, linux.Errno) { return signalfd(t, a, number(a.A4)) },
 	linux.SYS_TKILL: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.signalThread(0, number(a.A1), number(a.A2), signal.Info{Code: signal.CodeThread})
 	},
@@ -277,6 +279,7 @@ func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 	} else {
 		o = p.signals.Send(i, room)
 	}
+	p.notifyWatchers()
 	switch {
 	case o.Full:
 		return linux.EAGAIN

@@ -54,6 +54,8 @@ type Process struct {
 	exitSignal     int           // the signal to the parent at the end (clone(2)); 0: none
 	onEnd          []func()      // called at the end, with System.mu held
 	exceeded       bool          // its user has more than RLIMIT_NPROC tasks: execve fails
+
+	watchers []*func() // called when a signal has been sent: see WatchSignals
 }
 
 // addressSpace is memory that processes may share until one of them calls execve (vfork).

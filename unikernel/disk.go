@@ -1,69 +1,143 @@
 package unikernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"syscall"
 
+	"loam/fs/ext4"
+	"loam/fs/ext4/format"
+	"loam/fs/imagefile"
 	"loam/unikernel/guest"
 )
 
-// openDiskImage opens a disk image, for writing if permitted. writable reports whether it is.
-func openDiskImage(name string) (f *os.File, writable bool, err error) {
-	f, err = os.OpenFile(name, os.O_RDWR, 0)
-	writable = err == nil
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		f, err = os.Open(name)
+// Disk images of a guest. An image is opened, locked and examined before the program is built, so that problems are
+// reported at once. The guest gets the open file (in a process a descriptor that only
+// pread, pwrite and fdatasync may use; in a machine a drive of QEMU), never its name.
+
+// Disk is a disk image that a guest has.
+type Disk struct {
+	Kind     string // "virtio", "nvme" or "ahci": the hardware of a machine
+	File     string // the image
+	Path     string // mount point of its ext4 file system; "/": the root of a Linux program; empty: a block device only
+	ReadOnly bool
+	Snapshot bool   // what is written stays in the guest's memory
+	Size     uint64 // of an image that does not exist, which is then created; 0: it has to exist
+}
+
+// ParseDisk parses [KIND:]FILE[:/PATH][:ro|:snapshot].
+func ParseDisk(text string) (Disk, error) {
+	d := Disk{Kind: guest.DiskVirtio, File: text}
+	for _, kind := range []string{guest.DiskVirtio, guest.DiskNVMe, guest.DiskAHCI} {
+		if file, ok := strings.CutPrefix(text, kind+":"); ok {
+			d.Kind, d.File = kind, file
+		}
 	}
-	const make = "make one (truncate -s 64M FILE) and name it"
+	for {
+		if file, ok := strings.CutSuffix(d.File, ":ro"); ok {
+			d.File, d.ReadOnly = file, true
+		} else if file, ok := strings.CutSuffix(d.File, ":snapshot"); ok {
+			d.File, d.Snapshot = file, true
+		} else {
+			break
+		}
+	}
+	if i := strings.LastIndex(d.File, ":/"); i >= 0 {
+		d.File, d.Path = d.File[:i], path.Clean(d.File[i+1:])
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, false, errorf(make, "--disk: there is no %s", name)
-	case err != nil:
-		return nil, false, errorf("name a file that can be read", "--disk: %v", err)
+	case d.File == "":
+		return d, errorf("write --disk FILE:/DIR", "--disk %s names no file", text)
+	case d.Path == "/":
+		return d, errorf("use --root "+d.File, "--disk %s would be the root", text)
+	case d.ReadOnly && d.Snapshot:
+		return d, errorf("choose one", "--disk %s: ro and snapshot exclude each other", text)
 	}
-	const sector = 512
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() == 0 || st.Size()%sector != 0 {
-		f.Close()
-		return nil, false, errorf(make, "--disk: %s is no image of a disk: a file, of a multiple of %d bytes", name, sector)
+	return d, nil
+}
+
+// flag names the disk in messages as the user gave it.
+func (d *Disk) flag() string {
+	if d.Path == "/" {
+		return "--root"
 	}
-	return f, writable, nil
+	return "--disk"
+}
+
+// drive is an open disk image.
+type drive struct {
+	Disk
+	file  *os.File
+	fresh bool // it was just created
 }
 
 // mostAHCI is the number of ports of QEMU's AHCI controller.
 const mostAHCI = 6
 
-// diskKind splits KIND:FILE into its parts; FILE alone is a virtio disk.
-func diskKind(name string) (kind, file string) {
-	for _, kind := range []string{guest.DiskVirtio, guest.DiskNVMe, guest.DiskAHCI} {
-		if file, ok := strings.CutPrefix(name, kind+":"); ok {
-			return kind, file
+// openDisks opens the disk images of a guest. Nothing stays open if there is an error.
+func openDisks(o *Options) (images []*drive, err error) {
+	if err := checkKinds(o); err != nil {
+		return nil, err
+	}
+	if len(o.Disks) > maxDisks {
+		return nil, errorf(fmt.Sprintf("give it up to %d", maxDisks), "a program cannot have %d disks", len(o.Disks))
+	}
+	defer func() {
+		if err != nil {
+			closeImages(images)
+			images = nil
+		}
+	}()
+	for _, d := range o.Disks {
+		if err := checkPlace(d, images); err != nil {
+			return images, err
+		}
+		i, err := openDisk(d)
+		if err != nil {
+			return images, err
+		}
+		images = append(images, i)
+	}
+	return images, nil
+}
+
+func closeImages(images []*drive) {
+	for _, i := range images {
+		i.file.Close()
+	}
+}
+
+// checkPlace returns an error for an image or a mount point that an earlier disk has.
+func checkPlace(d Disk, earlier []*drive) error {
+	st, err := os.Stat(d.File)
+	for _, i := range earlier {
+		if other, serr := i.file.Stat(); err == nil && serr == nil && os.SameFile(st, other) {
+			return errorf("copy it", "--disk: %s cannot be two disks", d.File)
+		}
+		if d.Path != "" && d.Path == i.Path {
+			return errorf("give one another place", "--disk: %s and %s are both at %s", i.File, d.File, d.Path)
 		}
 	}
-	return guest.DiskVirtio, name
+	return nil
 }
 
-// diskKinds returns the kinds of all disks.
-func diskKinds(names []string) (kinds []string) {
-	for _, name := range names {
-		kind, _ := diskKind(name)
-		kinds = append(kinds, kind)
-	}
-	return kinds
-}
-
-// checkKinds returns an error for kinds of disks that a machine model does not support.
-func checkKinds(model string, kinds []string) error {
+// checkKinds returns an error for kinds of disks that the platform does not have.
+func checkKinds(o *Options) error {
 	serial := 0
-	for _, kind := range kinds {
-		if kind != guest.DiskVirtio && model == "microvm" {
+	for _, d := range o.Disks {
+		kind := cmp.Or(d.Kind, guest.DiskVirtio)
+		switch {
+		case kind != guest.DiskVirtio && o.Target.Platform != Machine:
+			return errorf("leave out "+kind+":, or use --platform vm", "--disk: a process has no disk of kind %s", kind)
+		case kind != guest.DiskVirtio && o.Machine.Model == "microvm":
 			return errorf("use --machine q35", "--disk: microvm has no bus for a disk of kind %s", kind)
-		}
-		if kind == guest.DiskAHCI {
+		case kind == guest.DiskAHCI:
 			serial++
 		}
 	}
@@ -73,61 +147,148 @@ func checkKinds(model string, kinds []string) error {
 	return nil
 }
 
-// checkDisks returns an error if the disks are not possible on a machine model.
-func checkDisks(model string, names []string) error {
-	if err := checkKinds(model, diskKinds(names)); err != nil {
-		return err
+// openDisk opens, locks and examines an image. An image that does not exist is created if it has a size.
+func openDisk(d Disk) (*drive, error) {
+	d.Kind = cmp.Or(d.Kind, guest.DiskVirtio)
+	i := &drive{Disk: d}
+	flags := os.O_RDWR
+	if d.ReadOnly || d.Snapshot {
+		flags = os.O_RDONLY
 	}
-	if len(names) > maxDisks {
-		return errorf(fmt.Sprintf("give it up to %d", maxDisks), "a machine cannot have %d disks", len(names))
+	f, err := os.OpenFile(d.File, flags, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && d.Size > 0:
+		f, err = createImage(d)
+		i.fresh = err == nil
+	case unwritable(err) && d.Path == "":
+		i.ReadOnly = true
+		f, err = os.Open(d.File)
+	case unwritable(err):
+		return nil, errorf("append :ro to only read it, or :snapshot to keep changes in memory", "%s: %s cannot be written: %v", d.flag(), d.File, errors.Unwrap(err))
 	}
-	var images []os.FileInfo
-	for _, name := range names {
-		kind, name := diskKind(name)
-		f, writable, err := openDiskImage(name)
-		if err != nil {
-			return err
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errorf("create it (loam disk create --size 1G FILE), or give its size (--disk-size 1G)", "%s: there is no %s", d.flag(), d.File)
+	case err != nil:
+		var own *imagefile.Error
+		if errors.As(err, &own) {
+			return nil, errorf(own.Next, "%s: %s", d.flag(), own.What)
 		}
-		if !writable && kind == guest.DiskAHCI {
-			f.Close()
-			return errorf("leave out ahci:", "--disk: %s cannot be written to, and QEMU has no such disk of kind ahci", name)
-		}
-		image, err := f.Stat()
+		return nil, errorf("name a file that can be read", "%s: %v", d.flag(), err)
+	}
+	i.file = f
+	if err := i.check(); err != nil {
 		f.Close()
-		same := func(other os.FileInfo) bool { return os.SameFile(image, other) }
-		if err != nil || slices.ContainsFunc(images, same) {
-			return errorf("copy it", "--disk: %s cannot be two disks", name)
-		}
-		images = append(images, image)
+		return nil, err
+	}
+	return i, nil
+}
+
+// createImage creates the image of a disk, with an ext4 file system if the disk is mounted.
+func createImage(d Disk) (*os.File, error) {
+	switch {
+	case d.ReadOnly || d.Snapshot:
+		return nil, &imagefile.Error{What: "there is no " + d.File + ", and a new image would be only read", Next: "create it (loam disk create)"}
+	case d.Path == "":
+		return imagefile.CreateEmpty(d.File, int64(d.Size))
+	}
+	return imagefile.Create(d.File, int64(d.Size), format.Config{})
+}
+
+// unwritable reports whether a file may be read at most.
+func unwritable(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ETXTBSY)
+}
+
+// check returns an error if the image cannot be used.
+func (i *drive) check() error {
+	const sector = 512
+	st, err := i.file.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() == 0 || st.Size()%sector != 0 {
+		return errorf("make one (loam disk create --size 1G FILE) and name it", "%s: %s is no image of a disk: a file, of a multiple of %d bytes", i.flag(), i.File, sector)
+	}
+	if i.ReadOnly && i.Kind == guest.DiskAHCI || i.Snapshot && i.Kind == guest.DiskAHCI {
+		return errorf("leave out ahci:", "--disk: %s is only read, and QEMU has no such disk of kind ahci", i.File)
+	}
+	if err := imagefile.Lock(i.file, i.ReadOnly || i.Snapshot); err != nil {
+		return errorf("end the program that uses it, or copy it", "%s: %s is in use: %v", i.flag(), i.File, err)
+	}
+	if i.Path == "" {
+		return nil
+	}
+	s, err := ext4.Examine(i.file, st.Size())
+	switch {
+	case errors.Is(err, ext4.ErrNone):
+		return errorf("make one (loam disk create --size 1G FILE), or leave out "+i.Path+" for a disk without a file system", "%s: %s has no ext4 file system", i.flag(), i.File)
+	case err != nil:
+		return errorf("look at it with loam disk check", "%s: %s: %v", i.flag(), i.File, err)
+	case s.ReadOnly != "" && !i.ReadOnly:
+		return errorf("append :ro to only read it", "%s: %s cannot be written: %s", i.flag(), i.File, s.ReadOnly)
 	}
 	return nil
 }
 
+// describe returns the disk as the guest sees it.
+func (i *drive) describe() guest.Disk {
+	return guest.Disk{Kind: i.Kind, Name: i.File, Path: i.Path, ReadOnly: i.ReadOnly, Snapshot: i.Snapshot, Fresh: i.fresh}
+}
+
+// giveDisks gives a process its disk images. Their descriptors are consecutive: the seal knows them by their range.
+func (n *network) giveDisks() {
+	for _, i := range n.disks {
+		d := i.describe()
+		d.FD = n.give(i.file)
+		n.config.Disks = append(n.config.Disks, d)
+	}
+	n.disks = nil
+}
+
 // addDisks adds the disks to QEMU's arguments.
-func (m *monitor) addDisks(model string, names []string) error {
+func (m *monitor) addDisks(model string, images []*drive) {
 	serial := 0
-	for i, name := range names {
-		kind, name := diskKind(name)
-		f, writable, err := openDiskImage(name)
-		if err != nil {
-			return err
+	for n, i := range images {
+		blockdev := fmt.Sprintf("driver=raw,node-name=disk%d,file.driver=file,file.filename=%s", n, m.share(i.file))
+		if i.ReadOnly || i.Snapshot {
+			blockdev += ",read-only=on"
 		}
-		drive := fmt.Sprintf("driver=raw,node-name=disk%d,file.driver=file,file.filename=%s", i, m.share(f))
-		if !writable {
-			drive += ",read-only=on"
-		}
-		device := virtio("blk", model)
-		switch kind {
+		// By default QEMU stops the machine when the host's disk is full, and the program would hang.
+		const reports = ",werror=report,rerror=report"
+		device := virtio("blk", model) + reports
+		switch i.Kind {
 		case guest.DiskNVMe:
-			device = fmt.Sprintf("nvme,serial=disk%d", i)
+			device = fmt.Sprintf("nvme,serial=disk%d", n)
 		case guest.DiskAHCI:
 			if serial == 0 {
 				m.args = append(m.args, "-device", "ich9-ahci,id=serial")
 			}
-			device = fmt.Sprintf("ide-hd,bus=serial.%d", serial)
+			device = fmt.Sprintf("ide-hd,bus=serial.%d", serial) + reports
 			serial++
 		}
-		m.args = append(m.args, "-blockdev", drive, "-device", fmt.Sprintf("%s,drive=disk%d", device, i))
+		m.args = append(m.args, "-blockdev", blockdev, "-device", fmt.Sprintf("%s,drive=disk%d", device, n))
 	}
-	return nil
+}
+
+// withRootImage makes a root that is an ext4 image a disk.
+func (o *Options) withRootImage() {
+	if o.Root == "" || !isImage(o.Root) {
+		return
+	}
+	root := Disk{File: o.Root, Path: "/", ReadOnly: o.RootReadOnly, Snapshot: o.RootSnapshot}
+	o.Disks = slices.Insert(slices.Clone(o.Disks), 0, root)
+	o.rootDisk = true
+}
+
+// isImage reports whether a file holds an ext4 file system.
+func isImage(name string) bool {
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	_, err = ext4.Examine(f, st.Size())
+	return !errors.Is(err, ext4.ErrNone)
 }

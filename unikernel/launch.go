@@ -67,12 +67,20 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 		Program: program, Args: append([]string{program}, o.Args...), Files: n.files,
 		Calls: seal.Calls, Places: places, Handed: -1, KeepRoot: o.KeepRoot,
 	}
+	if len(n.disks) > 0 {
+		c.Disk, c.Disks = firstGuestFD+len(n.files), len(n.disks)
+		n.giveDisks()
+		c.Files = n.files
+	}
 	for _, l := range n.config.Links {
 		c.Nonblock = append(c.Nonblock, l.FDs...)
 	}
 	if n.config.Handed != 0 {
 		c.Handed = n.config.Handed
 		c.Nonblock = append(c.Nonblock, c.Handed)
+	}
+	for _, s := range n.config.Shared {
+		c.Nonblock = append(c.Nonblock, s.Server)
 	}
 	n.config.Program, n.config.ProgramFD = path, c.ProgramFile()
 	n.config.HandedFirst = n.config.ProgramFD + 1

@@ -28,7 +28,6 @@ type MachineConfig struct {
 	Model  string // type for QEMU's -machine; empty: q35
 	// Emulator should be the result of FindEmulator. The zero value runs with TCG and QEMU's own firmware.
 	Emulator Emulator
-	Disks    []string // raw disk images; FILE, nvme:FILE or ahci:FILE, where FILE alone is a virtio disk
 	// Monitor is the path of a socket for QEMU's machine protocol (QMP); empty: none.
 	Monitor string
 	// KeepRoot keeps QEMU running as root if this process is root. Without it, QEMU runs as sandbox.Nobody
@@ -69,7 +68,7 @@ func (m *MachineConfig) check() error {
 	case m.Model != "q35" && m.Model != "pc" && m.Model != "microvm":
 		return errorf("use q35, pc or microvm", "there is no machine %q", m.Model)
 	}
-	return checkDisks(m.Model, m.Disks)
+	return nil
 }
 
 // launchMachine boots program and waits for its end.
@@ -79,10 +78,12 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 		return 0, err
 	}
 	n.config.Streams, n.config.Ordered = standardStreams()
+	for _, i := range n.disks {
+		n.config.Disks = append(n.config.Disks, i.describe())
+	}
 	if n.config.Terminal, err = o.wantsTerminal(); err != nil {
 		return 0, err
 	}
-	n.config.Disks = diskKinds(o.Machine.Disks)
 	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
 	if err != nil {
 		return 0, errorf("leave it out", "%v", err)
@@ -93,9 +94,9 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words), m.addQMP(o.Machine.Monitor)); err != nil {
 		return 0, err
 	}
-	if err := m.addDisks(o.Machine.Model, o.Machine.Disks); err != nil {
-		return 0, err
-	}
+	m.addShared(o.Machine.Model, n.shared)
+	m.addDisks(o.Machine.Model, n.disks)
+	n.shared, n.disks = nil, nil // the monitor closes them
 	status, err = m.run(context.Background(), streams{
 		in: os.Stdin, out: os.Stdout, errors: os.Stderr, results: n.results, together: n.config.Ordered, signals: true,
 		keys: terminalOf(os.Stdin, os.Stdout, os.Stderr),

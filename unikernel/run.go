@@ -32,11 +32,17 @@ type Options struct {
 	Env     []string // "KEY=VALUE", added to the environment or overriding it
 	Network Network
 	Volumes []Volume      // files of the host that are copied into the guest
+	Shared  []Shared      // folders of the host that the program can change
 	Machine MachineConfig // for platform Machine
 
 	// Root is a folder, or a tar archive that may be compressed by gzip, whose files are the root folder of a Linux
-	// program; Target.Args then has the program's path in it. Empty: the program is one of the host.
+	// program, or an image of an ext4 file system that is the root itself; Target.Args then has the program's path in
+	// it. Empty: the program is one of the host.
 	Root string
+	// RootReadOnly and RootSnapshot apply to a root that is an image, as in Disk.
+	RootReadOnly, RootSnapshot bool
+	// Disks are disk images, in the order of their numbers.
+	Disks []Disk
 	// Folder is the program's working folder; empty: the current one, or / with Root.
 	Folder string
 	// User is the user of a Linux program, USER[:GROUP] by names of its root folder or by numbers; empty: root.
@@ -52,8 +58,9 @@ type Options struct {
 	// Terminal says whether a Linux program gets a terminal of its own.
 	Terminal TerminalUse
 
-	linux   bool // the program is a Linux program
-	results results
+	linux    bool // the program is a Linux program
+	results  results
+	rootDisk bool // Disks[0] is the root
 }
 
 // slowBuild is the delay before Options.Slow is called. A build with nothing to do takes a tenth of it.
@@ -66,6 +73,7 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 	if err := o.takeLinuxProgram(); err != nil {
 		return 0, err
 	}
+	o.withRootImage()
 	if _, err := o.wantsTerminal(); err != nil {
 		return 0, err
 	}
@@ -132,13 +140,17 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 		if err := o.Machine.check(); err != nil {
 			return 0, err
 		}
-	} else if len(o.Machine.Disks) > 0 {
-		return 0, errorf("use --platform vm", "a process has no disk")
 	}
-	n, err := openNetwork(&o.Network, hostname, o.Target.Platform, o.queues())
+	images, err := openDisks(o)
 	if err != nil {
 		return 0, err
 	}
+	n, err := openNetwork(&o.Network, hostname, o.Target.Platform, o.queues())
+	if err != nil {
+		closeImages(images)
+		return 0, err
+	}
+	n.disks = images
 	defer n.close()
 	if err := n.addFiles(o); err != nil {
 		return 0, err

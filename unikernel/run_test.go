@@ -28,7 +28,8 @@ const helper = "LOAM_TEST_RUN"
 // MiB.
 const onMachine = "LOAM_TEST_MACHINE"
 
-// withDisks (a list of files) and onModel are variables that set fields of MachineConfig.
+// withDisks (a line for each disk; those with new in their names are created) and onModel are variables that set
+// Options.Disks and a field of MachineConfig.
 const (
 	withDisks = "LOAM_TEST_DISKS"
 	onModel   = "LOAM_TEST_MODEL"
@@ -57,17 +58,31 @@ func TestMain(m *testing.M) {
 		platform = Machine
 	}
 	cpus, _ := strconv.Atoi(os.Getenv(machineCPUs))
-	disks := strings.FieldsFunc(os.Getenv(withDisks), func(r rune) bool { return r == ':' })
-	for i := range disks {
-		disks[i] = strings.Replace(disks[i], "@", ":", 1) // KIND@FILE
+	var disks []Disk
+	for _, text := range strings.FieldsFunc(os.Getenv(withDisks), func(r rune) bool { return r == '\n' }) {
+		d, err := ParseDisk(text)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(2)
+		}
+		if strings.Contains(text, "new") {
+			d.Size = 64 << 20
+		}
+		disks = append(disks, d)
 	}
 	status, err := Run(context.Background(), Options{
 		Target:  Target{Args: os.Args[1:2], Platform: platform},
-		Machine: MachineConfig{Memory: memory << 20, Disks: disks, Model: os.Getenv(onModel), CPUs: cpus},
+		Machine: MachineConfig{Memory: memory << 20, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
 		Volumes: testVolume(),
+		Shared:  testShared(),
+		Folder:  os.Getenv(inFolder),
+		Env:     testEnv(),
 		Root:    os.Getenv(withFiles),
 		User:    os.Getenv(asUser),
+
+		RootSnapshot: os.Getenv(withSnapshot) != "",
+		Disks:        disks,
 
 		KeepRoot: os.Getenv(withRoot) != "",
 		Network:  Network{Kind: NetworkKind(kind), Forwards: testForwards(), Relay: os.Getenv(withRelay) != ""},
@@ -82,6 +97,9 @@ func TestMain(m *testing.M) {
 // withRoot names the variable that keeps a program, and QEMU, root.
 const withRoot = "LOAM_TEST_ROOT"
 
+// withSnapshot names the variable that keeps a root image unchanged.
+const withSnapshot = "LOAM_TEST_SNAPSHOT"
+
 // asUser names the variable with the user of a Linux program.
 const asUser = "LOAM_TEST_USER"
 
@@ -90,6 +108,29 @@ const withFiles = "LOAM_TEST_FILES"
 
 // withVolume names the variable with a folder that the program has.
 const withVolume = "LOAM_TEST_VOLUME"
+
+// withShared names the variable with folders that the program changes, at /shared0 and so on, and inFolder that with
+// its working folder.
+const (
+	withShared = "LOAM_TEST_SHARED"
+	inFolder   = "LOAM_TEST_FOLDER"
+)
+
+// testShared are the folders of withShared.
+func testShared() (all []Shared) {
+	for i, dir := range strings.FieldsFunc(os.Getenv(withShared), func(r rune) bool { return r == ':' }) {
+		all = append(all, Shared{Host: dir, Guest: "/shared" + strconv.Itoa(i), NoCache: i%2 == 1})
+	}
+	return all
+}
+
+// testEnv has temporary files made in the folder of inFolder.
+func testEnv() []string {
+	if folder := os.Getenv(inFolder); folder != "" {
+		return []string{"TMPDIR=" + folder}
+	}
+	return nil
+}
 
 // testVolume is that folder.
 func testVolume() []Volume {

@@ -3,6 +3,7 @@ package file
 import (
 	"errors"
 	"fmt"
+	"os"
 	"syscall"
 
 	"loam/block"
@@ -15,21 +16,35 @@ const (
 	zeroRange = 0x10
 )
 
+// hostFile is a file of the host. It implements Allocator.
+type hostFile struct {
+	f  *os.File
+	fd int
+}
+
+func (h hostFile) ReadAt(p []byte, at int64) (int, error)  { return syscall.Pread(h.fd, p, at) }
+func (h hostFile) WriteAt(p []byte, at int64) (int, error) { return syscall.Pwrite(h.fd, p, at) }
+func (h hostFile) Sync() error                             { return syscall.Fdatasync(h.fd) }
+func (h hostFile) Close() error                            { return h.f.Close() }
+func (h hostFile) Allocate(mode uint32, at, length int64) error {
+	return syscall.Fallocate(h.fd, mode, at, length)
+}
+
 // setDirect sets O_DIRECT, and reports whether sectors can be read with it.
-func (d *Device) setDirect() bool {
-	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(d.fd), syscall.F_GETFL, 0)
+func (h hostFile) setDirect() bool {
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(h.fd), syscall.F_GETFL, 0)
 	if errno != 0 {
 		return false
 	}
 	set := func(flags uintptr) bool {
-		_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(d.fd), syscall.F_SETFL, flags)
+		_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(h.fd), syscall.F_SETFL, flags)
 		return errno == 0
 	}
 	if !set(flags | syscall.O_DIRECT) {
 		return false
 	}
 	probe := alignedBytes(2 * sector)[sector:] // no more aligned than promised
-	if n, err := syscall.Pread(d.fd, probe, 0); err != nil || n != sector {
+	if n, err := h.ReadAt(probe, 0); err != nil || n != sector {
 		set(flags &^ syscall.O_DIRECT)
 		return false
 	}
@@ -50,16 +65,16 @@ func (w *worker) do(r *block.Request) error {
 	case block.Read:
 		err = w.read(r)
 	case block.Write:
-		err = d.transfer(syscall.Pwrite, w.gather(r), r.Offset)
+		err = d.transfer(d.calls.WriteAt, w.gather(r), r.Offset)
 	case block.Flush:
-		err = syscall.Fdatasync(d.fd)
+		err = d.calls.Sync()
 	case block.Discard:
-		err = syscall.Fallocate(d.fd, punchHole|keepSize, r.Offset, r.Length)
+		err = d.holes.Allocate(punchHole|keepSize, r.Offset, r.Length)
 	case block.WriteZeroes:
 		err = w.zero(r)
 	}
 	if err == nil && r.Flags&block.FUA != 0 && r.Op.Writes() {
-		err = syscall.Fdatasync(d.fd)
+		err = d.calls.Sync()
 	}
 	if err == nil {
 		return nil
@@ -77,11 +92,11 @@ func (d *Device) whole(r *block.Request) (p []byte, ok bool) {
 
 func (w *worker) read(r *block.Request) error {
 	if p, ok := w.device.whole(r); ok {
-		return w.device.transfer(syscall.Pread, p, r.Offset)
+		return w.device.transfer(w.device.calls.ReadAt, p, r.Offset)
 	}
 	w.device.counters.Copied.Add(1)
 	from := w.bounce[:r.Bytes()]
-	err := w.device.transfer(syscall.Pread, from, r.Offset)
+	err := w.device.transfer(w.device.calls.ReadAt, from, r.Offset)
 	for _, p := range r.Data {
 		from = from[copy(p, from):]
 	}
@@ -102,9 +117,9 @@ func (w *worker) gather(r *block.Request) []byte {
 }
 
 // transfer reads or writes all of p. A file that ends early was cut by somebody else.
-func (d *Device) transfer(call func(fd int, p []byte, at int64) (int, error), p []byte, at int64) error {
+func (d *Device) transfer(call func(p []byte, at int64) (int, error), p []byte, at int64) error {
 	for len(p) > 0 {
-		n, err := call(d.fd, p, at)
+		n, err := call(p, at)
 		switch {
 		case err == syscall.EINTR:
 			continue
@@ -125,14 +140,14 @@ func (w *worker) zero(r *block.Request) error {
 	if r.Flags&block.KeepAllocated != 0 {
 		mode = zeroRange | keepSize
 	}
-	err := syscall.Fallocate(w.device.fd, mode, r.Offset, r.Length)
+	err := w.device.holes.Allocate(mode, r.Offset, r.Length)
 	if err != syscall.EOPNOTSUPP {
 		return err
 	}
 	clear(w.bounce)
 	for done := int64(0); done < r.Length; {
 		p := w.bounce[:min(int64(len(w.bounce)), r.Length-done)]
-		if err := w.device.transfer(syscall.Pwrite, p, r.Offset+done); err != nil {
+		if err := w.device.transfer(w.device.calls.WriteAt, p, r.Offset+done); err != nil {
 			return err
 		}
 		done += int64(len(p))

@@ -37,10 +37,24 @@ const (
 	defaultWorkers = 8
 )
 
+// Calls are the system calls on an image. Errors are those of package syscall.
+type Calls interface {
+	ReadAt(p []byte, at int64) (int, error)  // pread(2)
+	WriteAt(p []byte, at int64) (int, error) // pwrite(2)
+	Sync() error                             // fdatasync(2)
+	Close() error
+}
+
+// Allocator are Calls with fallocate(2). A device on Calls without it has neither discards nor zeros.
+type Allocator interface {
+	Calls
+	Allocate(mode uint32, at, length int64) error
+}
+
 // Device is an open file. It implements block.Device.
 type Device struct {
-	f        *os.File
-	fd       int
+	calls    Calls
+	holes    Allocator // nil: there are none
 	info     block.Info
 	direct   bool // O_DIRECT
 	size     int64
@@ -85,21 +99,45 @@ func New(f *os.File, c Config) (*Device, error) {
 	if c.Name == "" {
 		c.Name = f.Name()
 	}
+	calls := hostFile{f, int(f.Fd())}
+	d := newDevice(calls, size, c)
+	if d.direct = !c.Buffered && calls.setDirect(); d.direct {
+		d.info.MemoryAlign = sector
+	}
+	d.start()
+	return d, nil
+}
+
+// Over makes a device of an image of size bytes, which is a positive multiple of 512, that only Calls reach.
+func Over(calls Calls, size int64, c Config) (*Device, error) {
+	if size < sector || size%sector != 0 {
+		return nil, fmt.Errorf("%w: %s has %d bytes: make it a multiple of %d", block.ErrInvalid, c.Name, size, sector)
+	}
+	d := newDevice(calls, size, c)
+	d.start()
+	return d, nil
+}
+
+func newDevice(calls Calls, size int64, c Config) *Device {
 	if c.Workers <= 0 {
 		c.Workers = defaultWorkers
 	}
-	d := &Device{f: f, fd: int(f.Fd()), size: size, info: block.Info{
+	d := &Device{calls: calls, size: size, info: block.Info{
 		Name: c.Name, LogicalSector: sector, PhysicalSector: 4096, MaxTransfer: mostBytes, MaxSegments: mostData,
-		MaxDiscard: mostRange, MaxZeroes: mostRange, MemoryAlign: 1, Depth: c.Workers, ReadOnly: c.ReadOnly, Volatile: true,
+		MemoryAlign: 1, Depth: c.Workers, ReadOnly: c.ReadOnly, Volatile: true,
 	}}
-	if d.direct = !c.Buffered && d.setDirect(); d.direct {
-		d.info.MemoryAlign = sector
+	if holes, ok := calls.(Allocator); ok {
+		d.holes, d.info.MaxDiscard, d.info.MaxZeroes = holes, mostRange, mostRange
 	}
 	d.changed = sync.NewCond(&d.mu)
-	for range c.Workers {
+	return d
+}
+
+// start starts the crew.
+func (d *Device) start() {
+	for range d.info.Depth {
 		d.crew.Start(d.runRequests)
 	}
-	return d, nil
 }
 
 // Info implements block.Device.
@@ -170,7 +208,7 @@ func (d *Device) Close() error {
 		d.changed.Broadcast()
 		d.mu.Unlock()
 		d.crew.Wait()
-		d.err = d.f.Close()
+		d.err = d.calls.Close()
 	})
 	return d.err
 }

@@ -5,6 +5,7 @@
 //	loam test -run Fetch ./...      run go test, with the tests on Loam
 //	loam doctor                     show what this machine supports and what is missing
 //	loam bench syscall              measure the cost of a system call on Loam and on Linux
+//	loam disk ls data.img           look into an image of a disk
 //	loam gen --dev eth0 --dst IP    send and measure packets
 //	loam version                    show the version of Loam and the supported versions of Go
 //
@@ -110,7 +111,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(newRun(), newBuild(), newTest(), newExec(), newDoctor(), newBench(), newGenCommand(), newVersion())
+	root.AddCommand(newRun(), newBuild(), newTest(), newExec(), newDoctor(), newBench(), newDisk(), newGenCommand(), newVersion())
 	return root
 }
 

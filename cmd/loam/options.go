@@ -26,6 +26,8 @@ type runFlags struct {
 	cpus     int
 	machine  string
 	disks    []string
+	diskSize string
+	option   string
 	publish  []string
 	relay    bool
 	volumes  []string
@@ -45,11 +47,13 @@ type runFlags struct {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
-	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "a disk for a virtual machine, /dev/vda, of the image `FILE`; nvme:FILE and ahci:FILE are /dev/nvme0n1 and /dev/sda (repeat for more)")
+	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "give the program the disk in the image `FILE[:/DIR][:ro|:snapshot]`: its ext4 file system at /DIR, which keeps what is written, or without /DIR /dev/vda; in a virtual machine nvme:FILE and ahci:FILE are /dev/nvme0n1 and /dev/sda (repeat for more)")
+	cmd.Flags().StringVar(&f.diskSize, "disk-size", "", "create images of --disk that do not exist, with this `SIZE` in M or G")
+	cmd.Flags().StringVarP(&f.option, "option", "o", "", "for the disks and a root that is an image, `ro|snapshot`: they are only read, or keep changes in memory until the program ends")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
-	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
-	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside a copy of `DIR|FILE.tar[.gz]`, which is its root folder")
+	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST][:rw]`; GUEST is an absolute path, else that of HOST; with :rw the folder itself, to read and to write (docs/folders.md; repeat for more)")
+	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside `DIR|FILE.tar[.gz]|IMAGE`: a copy of a folder or archive, or an image of ext4 itself, is its root folder")
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
 	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
 	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
@@ -128,8 +132,10 @@ type runOptions struct {
 	memory   uint64
 	cpus     int
 	model    string
-	disks    []string // image files
 
+	disks    []unikernel.Disk
+	readOnly bool // of the root image; a disk has its own
+	snapshot bool // of the root image
 	publish  []publication
 	relay    bool // published ports
 	volumes  []volume
@@ -147,7 +153,11 @@ type runOptions struct {
 }
 
 // volume is a file or folder of the host that the program sees.
-type volume struct{ host, guest string }
+type volume struct {
+	host, guest string
+	writable    bool // the folder itself, to read and to write; otherwise a copy
+	noCache     bool // of a writable folder: see unikernel.Shared
+}
 
 // publication maps a port of the host to a port of the program.
 type publication struct {
@@ -187,10 +197,13 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	}
 	var err error
 	if o.platform != platformProcess {
-		o.cpus, o.model, o.disks = f.cpus, f.machine, f.disks
+		o.cpus, o.model = f.cpus, f.machine
 		if o.memory, err = parseSize(f.memory); err != nil {
 			return nil, err
 		}
+	}
+	if err = o.setDisks(f); err != nil {
+		return nil, err
 	}
 	if o.net, err = f.network(); err != nil {
 		return nil, err
@@ -215,25 +228,62 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	return o, nil
 }
 
-// parseVolumes parses HOST[:GUEST]. The part after the last colon is GUEST only if it starts with a slash, so HOST
-// may contain colons. GUEST may end in :ro, as in other tools. The result is ordered so that a volume inside
-// another comes after it, because it must be mounted later.
+// setDisks parses --disk, --disk-size and -o.
+func (o *runOptions) setDisks(f *runFlags) (err error) {
+	switch f.option {
+	case "":
+	case "ro":
+		o.readOnly = true
+	case "snapshot":
+		o.snapshot = true
+	default:
+		return &usageError{fmt.Sprintf("there is no option -o %s", f.option), "use -o ro or -o snapshot"}
+	}
+	if f.option != "" && len(f.disks) == 0 && f.root == "" {
+		return &usageError{"-o " + f.option + " has no use without --disk or --root", "leave it out"}
+	}
+	var size uint64
+	if f.diskSize != "" {
+		if size, err = parseSizeOf("--disk-size", f.diskSize); err != nil {
+			return err
+		}
+		if len(f.disks) == 0 {
+			return &usageError{"--disk-size has no use without --disk", "leave it out"}
+		}
+	}
+	for _, text := range f.disks {
+		d, err := unikernel.ParseDisk(text)
+		var e *unikernel.Error
+		if errors.As(err, &e) {
+			return &usageError{e.What, e.Next}
+		}
+		d.Size = size
+		if o.readOnly && d.Snapshot || o.snapshot && d.ReadOnly {
+			return &usageError{fmt.Sprintf("--disk %s: ro and snapshot exclude each other", text), "leave out one of them"}
+		}
+		d.ReadOnly, d.Snapshot = d.ReadOnly || o.readOnly, d.Snapshot || o.snapshot
+		o.disks = append(o.disks, d)
+	}
+	return nil
+}
+
+// parseVolumes parses HOST[:GUEST][:MODE]. The part after the last colon before the mode is GUEST only if it starts with
+// a slash, so HOST may contain colons. MODE is ro, as in other tools, or rw, or rw,cache=none or rw,cache=loose. The
+// result is ordered so that a volume inside another comes after it, because it must be mounted later.
 func parseVolumes(given []string) (all []volume, err error) {
 	taken := map[string]string{}
 	for _, s := range given {
-		v := volume{host: s}
-		if i := strings.LastIndex(s, ":/"); i > 0 {
-			v = volume{s[:i], path.Clean(strings.TrimSuffix(s[i+1:], ":ro"))}
-		} else if v.guest, err = filepath.Abs(s); err != nil {
+		v, rest := volumeMode(s)
+		v.host = rest
+		if i := strings.LastIndex(rest, ":/"); i > 0 {
+			v.host, v.guest = rest[:i], path.Clean(rest[i+1:])
+		} else if v.guest, err = filepath.Abs(rest); err != nil {
 			return nil, err
 		}
-		if strings.HasSuffix(v.guest, ":rw") {
-			return nil, &usageError{fmt.Sprintf("-v %s: what -v gives is there to read", s), "leave out :rw, and have the program write elsewhere"}
-		}
-		if s == "" || v.guest == "/" {
+		if rest == "" || v.guest == "/" {
 			return nil, &usageError{fmt.Sprintf("-v %q is no folder or file, or would be the root", s), "write -v HOST:GUEST, such as ./site:/srv/site"}
 		}
-		if err := packable(v.host); err != nil {
+		if err := givable(v); err != nil {
 			return nil, &usageError{fmt.Sprintf("-v %s: %v", s, err), "write -v HOST:GUEST with a folder or file of the host that can be read"}
 		}
 		if first, dup := taken[v.guest]; dup {
@@ -242,8 +292,56 @@ func parseVolumes(given []string) (all []volume, err error) {
 		taken[v.guest] = s
 		all = append(all, v)
 	}
+	if err := apart(all, taken); err != nil {
+		return nil, err
+	}
 	slices.SortStableFunc(all, func(a, b volume) int { return strings.Compare(a.guest, b.guest) })
 	return all, nil
+}
+
+// apart returns an error for a volume inside a folder that the program can change: its place would be made on the host.
+func apart(all []volume, given map[string]string) error {
+	for _, outer := range all {
+		for _, v := range all {
+			if outer.writable && strings.HasPrefix(v.guest, outer.guest+"/") {
+				return &usageError{fmt.Sprintf("-v %s lies inside -v %s", given[v.guest], given[outer.guest]), "give it a GUEST outside of that folder"}
+			}
+		}
+	}
+	return nil
+}
+
+// volumeMode removes the mode from the end of a volume.
+func volumeMode(s string) (v volume, rest string) {
+	for _, m := range []struct {
+		suffix string
+		volume
+	}{
+		{":ro", volume{}},
+		{":rw", volume{writable: true}},
+		{":rw,cache=loose", volume{writable: true}},
+		{":rw,cache=none", volume{writable: true, noCache: true}},
+	} {
+		if rest, ok := strings.CutSuffix(s, m.suffix); ok {
+			return m.volume, rest
+		}
+	}
+	return v, s
+}
+
+// givable returns why a volume cannot be given to a program, or nil if it can.
+func givable(v volume) error {
+	if !v.writable {
+		return packable(v.host)
+	}
+	st, err := os.Stat(v.host)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	if !st.IsDir() {
+		return errors.New("only a folder can be given with :rw, and this is none: give its folder")
+	}
+	return nil
 }
 
 // packable returns why a file or folder of the host cannot be given to a program, or nil if it can.
@@ -258,8 +356,11 @@ func packable(host string) error {
 	return nil
 }
 
-// parseSize parses a number of bytes as QEMU does: 256M, 2G.
-func parseSize(s string) (uint64, error) {
+// parseSize parses the value of -m.
+func parseSize(s string) (uint64, error) { return parseSizeOf("-m", s) }
+
+// parseSizeOf parses a number of bytes as QEMU does: 256M, 2G. flag is for the message.
+func parseSizeOf(flag, s string) (uint64, error) {
 	number, unit := s, uint64(1<<20)
 	switch {
 	case strings.HasSuffix(s, "M"):
@@ -269,7 +370,7 @@ func parseSize(s string) (uint64, error) {
 	}
 	n, err := strconv.ParseUint(number, 10, 32)
 	if err != nil || n == 0 {
-		return 0, &usageError{fmt.Sprintf("-m %s is no size", s), "write it as 256M or 2G"}
+		return 0, &usageError{fmt.Sprintf("%s %s is no size", flag, s), "write it as 256M or 2G"}
 	}
 	return n * unit, nil
 }

@@ -37,6 +37,7 @@ on standard error; --platform vm or process chooses, and says nothing.`,
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
   loam run -v ./site:/srv ./server               with files: ./site is /srv, to read
+  loam run --disk data.img:/data --disk-size 1G ./server  /data is kept in data.img
   loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
   loam run --platform vm --cpus 2 -m 1G ./server  in a virtual machine of this size, in ring 0
   loam run --platform process ./server           as a process
@@ -115,10 +116,14 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 		Target:   unikernel.Target{Args: []string{o.program}, Platform: choice.Platform, Source: o.source},
 		KeepRoot: o.keepRoot,
 		Root:     o.root,
+		Disks:    o.disks,
+
+		RootReadOnly: o.readOnly, RootSnapshot: o.snapshot,
+
 		Folder:   o.folder,
 		Terminal: o.terminal,
 		User:     o.user,
-		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Disks: o.disks, Emulator: choice.Emulator},
+		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Emulator: choice.Emulator},
 		Args:     o.args,
 		Env:      o.env,
 		Network: unikernel.Network{
@@ -127,7 +132,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 			Trace: o.pcap, Relay: o.relay, HostLoopback: o.net.loopback,
 		},
 	}
-	u.Volumes = packed(o.volumes)
+	u.Volumes, u.Shared = packed(o.volumes), shared(o.volumes)
 	for _, p := range o.publish {
 		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}
 		if p.udp {
@@ -141,9 +146,22 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 	return u, nil
 }
 
-// packed converts the volumes to unikernel.Volume.
+// shared converts the folders that the program can change to unikernel.Shared.
+func shared(volumes []volume) (all []unikernel.Shared) {
+	for _, v := range volumes {
+		if v.writable {
+			all = append(all, unikernel.Shared{Host: v.host, Guest: v.guest, NoCache: v.noCache})
+		}
+	}
+	return all
+}
+
+// packed converts the volumes that are copied to unikernel.Volume.
 func packed(volumes []volume) (all []unikernel.Volume) {
 	for _, v := range volumes {
+		if v.writable {
+			continue
+		}
 		all = append(all, unikernel.Volume{Host: v.host, Guest: v.guest})
 	}
 	return all

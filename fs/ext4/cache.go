@@ -39,6 +39,7 @@ type buffer struct {
 	tx     *transaction // that has this image, not yet committed; nil: none
 	logged bool         // committed, and not at home
 	dirty  bool         // content that is not written
+	late   bool         // dirty, in a block that the file had before: a commit may leave it for later
 	inode  uint32       // whose content it is
 
 	listed     bool // in the list of those that may go

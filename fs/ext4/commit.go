@@ -53,16 +53,21 @@ func (s *FileSystem) loop() {
 }
 
 // commit makes everything durable that happened before the call.
-func (s *FileSystem) commit() error {
+func (s *FileSystem) commit() error { return s.commitFor(0) }
+
+// commitFor makes durable what happened before the call: all changes of metadata, and the content of one file, or of
+// all files if ino is 0. Content of other files is written only in blocks that are new: after a crash, these must not
+// show what was in them before.
+func (s *FileSystem) commitFor(ino uint32) error {
 	s.mu.RLock()
 	want := s.running.number
 	s.mu.RUnlock()
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
-	if s.committed >= want {
-		return nil // somebody else's commit had it
+	if s.committed >= want && !s.waits(ino) {
+		return nil // an earlier commit included it
 	}
-	t, images, contents := s.freeze()
+	t, images, contents := s.freeze(ino)
 	if t == nil {
 		return s.idle()
 	}
@@ -105,9 +110,21 @@ func (s *FileSystem) idle() error {
 	return nil
 }
 
+// waits reports whether content of a file, or of any file if ino is 0, is not yet written.
+func (s *FileSystem) waits(ino uint32) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for b := range s.dirty {
+		if ino == 0 || b.inode == ino {
+			return true
+		}
+	}
+	return false
+}
+
 // freeze ends the running transaction. It returns the images of its blocks, and of the
-// content that is not written; nil if there is neither.
-func (s *FileSystem) freeze() (t *transaction, images, contents []journal.Image) {
+// content that commitFor writes; nil if there is neither.
+func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []journal.Image) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t = s.running
@@ -121,9 +138,11 @@ func (s *FileSystem) freeze() (t *transaction, images, contents []journal.Image)
 		images = append(images, journal.Image{Block: number, Data: b.data})
 	}
 	for b := range s.dirty {
-		contents = append(contents, journal.Image{Block: b.number, Data: b.data})
+		if ino == 0 || b.inode == ino || !b.late {
+			contents = append(contents, journal.Image{Block: b.number, Data: b.data})
+			delete(s.dirty, b)
+		}
 	}
-	clear(s.dirty)
 	s.committing, s.running = t, newTransaction(t.number+1)
 	sortImages(images)
 	sortImages(contents)

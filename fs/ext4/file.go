@@ -115,7 +115,8 @@ type change struct {
 	inode  uint32
 	at     int
 	data   []byte // the caller's, used before the op ends
-	fresh  bool   // what is around it is zeros
+	fresh  bool   // the rest of the block is zeros
+	owned  bool   // the block had content of this file already, and keeps its place
 	b      *buffer
 }
 
@@ -132,6 +133,8 @@ func (s *FileSystem) changeContent(c change) {
 		b.data = slices.Clone(b.data) // a commit may be writing it
 	}
 	copy(b.data[c.at:], c.data)
+	_, before := s.dirty[b]
+	b.late = c.owned && (b.late || !before)
 	b.inode, b.dirty = c.inode, true
 	s.dirty[b] = struct{}{}
 	s.cache.settle(b)
@@ -246,7 +249,7 @@ func (t *tree) writeRun(p []byte, offset uint64) (int, error) {
 	n := 0
 	for number := r.physical; n < len(p); number++ {
 		part := p[n:min(len(p), n+s.geometry.BlockSize-int(within))]
-		c := change{number: number, inode: t.ino, at: int(within), data: part, fresh: fresh || len(part) == s.geometry.BlockSize}
+		c := change{number: number, inode: t.ino, at: int(within), data: part, fresh: fresh || len(part) == s.geometry.BlockSize, owned: !fresh}
 		if !c.fresh {
 			if c.b, err = s.content(number); err != nil {
 				return 0, err
@@ -300,7 +303,7 @@ func (t *tree) mark(r run, unwritten bool) error {
 }
 
 // Sync implements fs.Handle.
-func (h handle) Sync() error { return h.n.s.commit() }
+func (h handle) Sync() error { return h.n.s.commitFor(h.n.ino) }
 
 // Close implements fs.Handle.
 func (h handle) Close() error {

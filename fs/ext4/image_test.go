@@ -114,6 +114,16 @@ func check(t testing.TB, d block.Device) {
 	if out, err := tool(t, "e2fsck", "-fn", path); err != nil || strings.Contains(out, "FILE SYSTEM WAS MODIFIED") {
 		t.Fatalf("e2fsck -fn: %v\n%s", err, out)
 	}
+	checkOurs(t, d)
+}
+
+// checkOurs has Check judge a device.
+func checkOurs(t testing.TB, d block.Device) {
+	t.Helper()
+	f, err := ext4.Check(d)
+	if err != nil || !f.OK() {
+		t.Fatalf("Check: %v, %q", err, f.Problems)
+	}
 }
 
 func mount(t testing.TB, d block.Device, c ext4.Config) *ext4.FileSystem {

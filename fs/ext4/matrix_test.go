@@ -221,6 +221,7 @@ func TestReadForeign(t *testing.T) {
 			s := mount(t, d, ext4.Config{ReadOnly: true, CacheBytes: 1 << 20})
 			same(t, newView(s), "/", dir, true)
 			must(t, s.Close())
+			checkOurs(t, d)
 			s = mount(t, d, ext4.Config{})
 			if (s.ReadOnly() != "") != c.readOnly {
 				t.Errorf("read-only: %q", s.ReadOnly())

@@ -106,7 +106,7 @@ func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
 	}
 	dev.bits = g.BlockBits
 	if int64(g.Blocks) > dev.io.Size()>>g.BlockBits {
-		return nil, nil, fmt.Errorf("the device is too small: %d blocks of %d bytes are needed", g.Blocks, g.BlockSize)
+		return nil, nil, tooSmall(g)
 	}
 	s := &FileSystem{
 		config: c, device: dev, geometry: g, cache: newCache(max(64, c.CacheBytes>>g.BlockBits)),

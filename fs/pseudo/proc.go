@@ -1,8 +1,10 @@
 package pseudo
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,9 +94,14 @@ func (p *Process) own(f *FileSystem, dir string) {
 		pages := residentBytes() / pageSize
 		return fmt.Sprintf("%d %d 0 0 0 %d 0\n", pages, pages, pages)
 	})
-	mounts, info := p.MountTables()
-	f.Fixed(dir+"mounts", mounts)
-	f.Fixed(dir+"mountinfo", info)
+	f.File(dir+"mounts", func() string {
+		mounts, _ := p.MountTables()
+		return mounts
+	})
+	f.File(dir+"mountinfo", func() string {
+		_, info := p.MountTables()
+		return info
+	})
 	f.Fixed(dir+"cgroup", "0::/\n")
 	f.Fixed(dir+"limits", "Limit                     Soft Limit           Hard Limit           Units     \n"+
 		"Max open files            1048576              1048576              files     \n")
@@ -139,8 +146,11 @@ const (
 
 // Mount is a directory or file that the user has mounted.
 type Mount struct {
-	Path     string
+	Path     string // "/" replaces the root's own line
 	Writable bool
+	Source   string      // the device; empty: it is in memory
+	Kind     string      // type of file system; empty: tmpfs
+	Frozen   func() bool // reports whether a writable file system has become read-only; nil: never
 }
 
 // MountTables returns the content of /proc/self/mounts and mountinfo (proc(5)).
@@ -153,13 +163,15 @@ func (p *Process) MountTables() (mounts, info string) {
 		fmt.Fprintf(&a, "%s %s %s %s 0 0\n", name, path, kind, flags)
 		fmt.Fprintf(&b, "%d 1 0:%[1]d / %s %s - %s %s %[3]s\n", number, path, flags, kind, name)
 	}
-	add("/", "tmpfs", "loam", "rw")
+	if !slices.ContainsFunc(p.Mounts, func(m Mount) bool { return m.Path == "/" }) {
+		add("/", "tmpfs", "loam", "rw")
+	}
 	for _, m := range p.Mounts {
 		flags := "ro"
-		if m.Writable {
+		if m.Writable && (m.Frozen == nil || !m.Frozen()) {
 			flags = "rw"
 		}
-		add(m.Path, "tmpfs", "loam", flags)
+		add(m.Path, cmp.Or(m.Kind, "tmpfs"), cmp.Or(m.Source, "loam"), flags)
 	}
 	access := "ro"
 	if p.Writable {

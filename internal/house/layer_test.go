@@ -30,7 +30,7 @@ const layers = `
 	NONE < abi/linux < fs, mem, exec, task/family, driver, kernel, posix, unikernel/channel, unikernel/seal;
 
 	# Goroutines of one owner.
-	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/uart, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci;
+	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/uart, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci, fs/ninep;
 
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
@@ -67,7 +67,8 @@ const layers = `
 	stack, DEVICES, usernet/hand < usernet;
 
 	# The virtual file system, the file systems under it, and what judges them.
-	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest;
+	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest, fs/ninep;
+	fs/ninep < fs/ninep/server; # in the loam command
 	fs/memfs < fs/tarfs;
 	NONE < fs/ext4/disk < fs/ext4/journal;
 
@@ -80,6 +81,14 @@ const layers = `
 	NONE < exec/library; # of the host: which libraries a program needs
 	NONE < mem/pressure; # what gives when memory runs out
 
+	# Block devices, and the file system on them.
+	NONE < block < block/memory;
+	block < block/relay < block/trace, block/snapshot;
+	block < block/fault, block/file;
+	fs, block, fs/ext4/disk, fs/ext4/journal < fs/ext4;
+	block, fs/ext4/disk, fs/ext4/journal < fs/ext4/format;
+	fs/ext4, fs/ext4/format, block/file < fs/imagefile; # images in files of the host
+
 	# The personality, and what joins it to a Go program.
 	link < unikernel/guest;
 	NONE < posix/bpf; # socket filters
@@ -87,7 +96,7 @@ const layers = `
 	abi/linux < posix/credential; # user IDs and capabilities
 	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
-	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs < unikernel/rt;
+	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ninep, fs/ext4, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
 	fs < unikernel/channel;
 
@@ -113,13 +122,9 @@ const layers = `
 	driver/virtio < driver/virtio/model < driver/qtest; # machines for tests
 	driver/virtio, link < link/virtionet < DEVICES;
 
-	# Block devices, and the suite that all of them pass.
-	NONE < block < block/memory;
-	fs, block, fs/ext4/disk, fs/ext4/journal < fs/ext4;
+	# Drivers of storage, and the suite that all block devices pass.
 	block, internal/race, internal/leak < block/blocktest;
 	block, driver < block/controller;
-	block < block/relay < block/trace;
-	block < block/fault, block/file;
 	block/trace, block/memory < block/crash;
 	block/controller, driver/virtio < block/virtioblk;
 	block/controller, driver/pci < block/nvme, block/ahci;
@@ -130,7 +135,7 @@ const layers = `
 	NONE < unikernel/overlay;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/seal < unikernel/sandbox;
-	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library < unikernel;
+	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/ninep/server, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 
@@ -197,6 +202,7 @@ var modules = map[string][]string{
 	"gen/show":          {"charm.land/bubbletea/v2", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
 	"gen/sink":          {"github.com/HdrHistogram/hdrhistogram-go"},
 
+	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // in the loam command, not in a guest
 	"internal/chart":    {"gonum.org/v1/plot"},
 	"internal/netns":    {"golang.org/x/sys/unix"},
 	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // in the loam command, not in a guest

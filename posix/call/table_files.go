@@ -13,7 +13,7 @@ var filesRows = []Row{
 	{linux.SYS_LSEEK, "lseek", "foi", Personality, Unaffected, "", 0, lseek},
 	{linux.SYS_IOCTL, "ioctl", "fip", Personality | Runtime, Restarts, fewIoctls, 0, ioctl},
 	{linux.SYS_PREAD64, "pread64", "fpno", Personality | Runtime, Restarts, "", 0, pread},
-	{linux.SYS_PWRITE64, "pwrite64", "fpno", Personality, Restarts, "", 0, pwrite},
+	{linux.SYS_PWRITE64, "pwrite64", "fpno", Personality | Runtime, Restarts, "", 0, pwrite},
 	{linux.SYS_READV, "readv", "fvn", Personality | Runtime, Restarts, "", 0, readv},
 	{linux.SYS_WRITEV, "writev", "fvn", Personality, Restarts, "", 0, writev},
 	{linux.SYS_DUP, "dup", "f", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
@@ -30,7 +30,7 @@ var filesRows = []Row{
 	{linux.SYS_FSYNC, "fsync", "f", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.Fsync(fd(a.A1)))
 	}},
-	{linux.SYS_FDATASYNC, "fdatasync", "f", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+	{linux.SYS_FDATASYNC, "fdatasync", "f", Personality | Runtime, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.Fsync(fd(a.A1)))
 	}},
 	{linux.SYS_FTRUNCATE, "ftruncate", "fo", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {

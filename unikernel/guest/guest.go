@@ -21,13 +21,6 @@ import (
 // Variable is the name of the environment variable.
 const Variable = "LOAM_GUEST"
 
-// Kinds of disks, for Config.Disks.
-const (
-	DiskVirtio = "virtio"
-	DiskNVMe   = "nvme"
-	DiskAHCI   = "ahci"
-)
-
 // Config is the network and the files of a guest. The zero value is a network with only a loopback
 // interface, and a file tree with only the files that Loam creates.
 type Config struct {
@@ -35,11 +28,12 @@ type Config struct {
 	DNS      []netip.Addr
 	Links    []Link
 	Mounts   []Mount
+	Shared   []Shared
 	Folder   string // working folder at the start; empty: /
 	User     string // of a Linux program, USER[:GROUP]; empty: root
 	Machine  bool   // the guest is a virtual machine
 
-	Disks []string // kinds of a virtual machine's disks, in order: DiskVirtio and so on
+	Disks []Disk // in the order of their numbers
 
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine reaches through
 	// package channel; 0 for a stream that is not open. If all are 0, the machine does not use package
@@ -82,6 +76,13 @@ type Mount struct {
 	Deferred bool   // a folder that is loaded on first access
 }
 
+// Shared is a folder of the host that the program can change (fs/ninep).
+type Shared struct {
+	Server  int    // descriptor of a socket to its server in a process; the number of a console, from 0, in a machine
+	Path    string // mount point
+	NoCache bool   // mode None of fs/ninep
+}
+
 // Kind is the kind of a link, which determines the meaning of its descriptors.
 type Kind string
 
@@ -117,8 +118,8 @@ func (c Config) Encode() string {
 	if c.Machine {
 		b.WriteString("host machine=yes\n")
 	}
-	if len(c.Disks) > 0 {
-		fmt.Fprintf(&b, "host disks=%s\n", strings.Join(c.Disks, ","))
+	for _, d := range c.Disks {
+		d.encode(&b)
 	}
 	if c.Streams != [3]uint32{} {
 		fmt.Fprintf(&b, "streams input=%d output=%d errors=%d\n", c.Streams[0], c.Streams[1], c.Streams[2])
@@ -161,17 +162,10 @@ func (c Config) Encode() string {
 		fmt.Fprintf(&b, "host user=%s\n", escape(c.User))
 	}
 	for _, m := range c.Mounts {
-		fmt.Fprintf(&b, "mount archive=%d path=%s", m.Archive, escape(m.Path))
-		if m.File {
-			b.WriteString(" file=yes")
-		}
-		if m.Writable {
-			b.WriteString(" writable=yes")
-		}
-		if m.Deferred {
-			b.WriteString(" deferred=yes")
-		}
-		b.WriteString("\n")
+		b.WriteString(m.line())
+	}
+	for _, s := range c.Shared {
+		b.WriteString(s.line())
 	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
@@ -210,6 +204,45 @@ func (c Config) Encode() string {
 	return b.String()
 }
 
+// line returns a mount's line.
+func (m Mount) line() string {
+	text := fmt.Sprintf("mount archive=%d path=%s", m.Archive, escape(m.Path))
+	if m.File {
+		text += " file=yes"
+	}
+	if m.Writable {
+		text += " writable=yes"
+	}
+	if m.Deferred {
+		text += " deferred=yes"
+	}
+	return text + "\n"
+}
+
+// line returns a folder's line.
+func (s Shared) line() string {
+	text := fmt.Sprintf("shared server=%d path=%s", s.Server, escape(s.Path))
+	if s.NoCache {
+		text += " cache=none"
+	}
+	return text + "\n"
+}
+
+// set stores one word of a folder's line.
+func (s *Shared) set(key, value string) (err error) {
+	switch {
+	case key == "server":
+		s.Server, err = strconv.Atoi(value)
+	case key == "path":
+		s.Path, err = unescape(value)
+	case key == "cache" && value == "none":
+		s.NoCache = true
+	default:
+		err = errMalformed
+	}
+	return err
+}
+
 // errMalformed is returned by Decode for a value that Encode does not produce.
 var errMalformed = errors.New("guest: " + Variable + " is not what the loam command writes")
 
@@ -223,9 +256,11 @@ func Decode(s string) (Config, error) {
 		}
 		var l Link
 		var m Mount
+		var shared Shared
+		var d Disk
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, &m, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, &shared, &d, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
@@ -234,15 +269,25 @@ func Decode(s string) (Config, error) {
 			c.Links = append(c.Links, l)
 		case words[0] == "mount" && m.Path != "":
 			c.Mounts = append(c.Mounts, m)
-		case words[0] == "link" || words[0] == "mount" || len(words) == 1:
+		case words[0] == "shared" && shared.Path != "":
+			c.Shared = append(c.Shared, shared)
+		case words[0] == "disk" && d.Kind != "":
+			c.Disks = append(c.Disks, d)
+		case words[0] == "link" || words[0] == "mount" || words[0] == "shared" || words[0] == "disk" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
 	return c, nil
 }
 
-// set stores one word of a line in c, or in the link or mount that the line describes.
-func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
+// set stores one word of a line in c, or in the link, mount, folder or disk that the line describes.
+func (c *Config) set(l *Link, m *Mount, shared *Shared, d *Disk, line, key, value string) (err error) {
+	switch line {
+	case "shared":
+		return shared.set(key, value)
+	case "disk":
+		return d.set(key, value)
+	}
 	switch line + " " + key {
 	case "host name":
 		c.Hostname = value
@@ -282,8 +327,6 @@ func (c *Config) set(l *Link, m *Mount, line, key, value string) (err error) {
 		c.Handed, err = strconv.Atoi(value)
 	case "host handedfrom6":
 		c.HandedFrom6, err = netip.ParseAddr(value)
-	case "host disks":
-		c.Disks = strings.Split(value, ",")
 	case "host folder":
 		c.Folder, err = unescape(value)
 	case "host user":

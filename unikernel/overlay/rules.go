@@ -62,6 +62,9 @@ var renames = []rename{
 	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 	{"runtime/preempt.go", "func asyncPreempt2()", "linuxAsyncPreempt2"},
 
+	// A panic unmounts disks before it ends the program.
+	{"runtime/panic.go", "func preprintpanics(p *_panic)", "linuxPreprintpanics"},
+
 	// Loam's packages are initialised before the program's.
 	{"runtime/proc.go", "func doInit(ts []*initTask)", "linuxDoInit"},
 }

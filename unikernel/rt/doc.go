@@ -23,6 +23,8 @@
 //	serve             installs call: from then on package syscall sends system calls to Loam (start.go)
 //	serving           makes the runtime's poller treat file descriptors as Loam's (start.go)
 //	addExitHook       registers a function to call when the program exits (start.go)
+//	crash             is called before a panic ends the program (ending.go)
+//	handled           reports whether the program receives a signal by package os/signal (ending.go)
 //	leaveBubble       removes the goroutine from its testing/synctest bubble (start.go)
 //	enterBubble       puts it back (start.go)
 //	correctBuildInfo  sets the function that removes Loam's traces from the build information (buildinfo.go)

@@ -51,14 +51,16 @@ func (hostLinux) Open(l guest.Link) (link.Device, error) {
 	return nil, fmt.Errorf("a link of kind %q is unknown", l.Kind)
 }
 
-// Devices implements Platform. A process has no devices of its own.
-func (hostLinux) Devices(*fs.View, guest.Config) error { return nil }
-
 // Results implements Platform.
 func (hostLinux) Results(c guest.Config) io.Writer { return hostFile(c.ResultsFD, "results") }
 
 // Archive implements Platform. The number is a descriptor of the host.
 func (hostLinux) Archive(fd int) ([]byte, error) { return mapHost(fd) }
+
+// Shared implements Platform.
+func (hostLinux) Shared(s guest.Shared) (io.ReadWriteCloser, error) {
+	return hostFile(s.Server, s.Path), nil
+}
 
 // mapHost maps a host file for reading. The mapping is never removed. fd stays open: a connection that
 // is handed over must not get a number below guest.Config.HandedFirst.

@@ -134,12 +134,15 @@ func start(p Platform, c guest.Config) error {
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
 	})
+	openDoor()
+	if err := mountShared(tree, p, c); err != nil {
+		return err
+	}
 	if c.Folder != "" { // a mounted root may lack this folder; the program then starts in /
 		if errno := process.Chdir(c.Folder); errno != 0 && errno != linux.ENOENT {
 			return fmt.Errorf("%s: %w", c.Folder, errno)
 		}
 	}
-	openDoor()
 	if err := attachLinks(network, p, c); err != nil {
 		return err
 	}
@@ -147,6 +150,9 @@ func start(p Platform, c guest.Config) error {
 		return err
 	}
 	atExit(end)
+	if len(disks) > 0 {
+		unmountAtEnd()
+	}
 	if len(c.Results) > 0 {
 		to := p.Results(c)
 		atExit(func() { sendResults(to, c.Results) })
@@ -226,6 +232,7 @@ func end() {
 	ending.Store(true)
 	served.Store(nil)
 	process.Exit(exitTime)
+	unmount()
 }
 
 // park blocks the calling goroutine forever. It is not inlined so that it stands out in stack dumps.

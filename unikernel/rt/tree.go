@@ -6,6 +6,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -44,11 +45,22 @@ func UsePageCache(c fs.Contents) { contents.Set(c) }
 // newTree builds the tree, with the file system of pseudo-terminals in it. Its /proc reads the global process, which is
 // set later.
 func newTree(p Platform, c guest.Config) (*fs.Tree, *devpts.FileSystem, error) {
+	var err error
+	if disks, err = newDisks(p, c); err != nil {
+		return nil, nil, err
+	}
+	terminals := devpts.New()
+	if len(disks) > 0 {
+		diskReports = newReports(p.Stream(2, c))
+	}
+	if d := rootDisk(disks); d != nil {
+		tree, err := newDiskTree(p, c, d, terminals)
+		return tree, terminals, err
+	}
 	root, err := newRoot(p, c)
 	if err != nil {
 		return nil, nil, err
 	}
-	terminals := devpts.New()
 	tree, err := fillTree(p, c, root, terminals)
 	return tree, terminals, err
 }
@@ -57,27 +69,14 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, *devpts.FileSystem, error) {
 func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *devpts.FileSystem) (*fs.Tree, error) {
 	v := fs.NewView(fs.NewTree(root))
 	v.Umask = 0
-	for _, f := range folders {
-		if err := makeFolders(v, f.path, f.mode); err != nil {
-			return nil, err
-		}
-	}
-	if err := v.Symlink("/run", v.Root, "/var/run"); err != nil && !errors.Is(err, iofs.ErrExist) {
+	if err := addFolders(v); err != nil {
 		return nil, err
 	}
-	if err := pseudo.Devices(v); err != nil {
+	if err := errors.Join(pseudo.Devices(v), addDevices(v, disks)); err != nil {
 		return nil, err
 	}
-	if err := p.Devices(v, c); err != nil {
+	if err := mountAll(v, p, c); err != nil {
 		return nil, err
-	}
-	for _, m := range c.Mounts {
-		if m.Path == "/" {
-			continue
-		}
-		if err := mountArchive(v, p, m); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Path, err)
-		}
 	}
 	if err := ownFolders(v, c); err != nil {
 		return nil, err
@@ -106,6 +105,45 @@ func MountProc(change func(*pseudo.Process)) error {
 		err = v.Tree.Mount(pseudo.Proc(changed), place, !changed.Writable)
 	}
 	return err
+}
+
+// addFolders creates folders.
+func addFolders(v *fs.View) error {
+	for _, f := range folders {
+		if err := makeFolders(v, f.path, f.mode); err != nil {
+			return err
+		}
+	}
+	if err := v.Symlink("/run", v.Root, "/var/run"); err != nil && !errors.Is(err, iofs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// mountAll mounts the user's archives and disks, outer mount points before inner ones.
+func mountAll(v *fs.View, p Platform, c guest.Config) error {
+	type step struct {
+		path  string
+		mount func() error
+	}
+	var steps []step
+	for _, m := range c.Mounts {
+		if m.Path != "/" {
+			steps = append(steps, step{m.Path, func() error { return mountArchive(v, p, m) }})
+		}
+	}
+	for _, d := range disks {
+		if d.Path != "" && d.Path != "/" {
+			steps = append(steps, step{d.Path, func() error { return mountDisk(v, d) }})
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return strings.Compare(a.path, b.path) })
+	for _, s := range steps {
+		if err := s.mount(); err != nil {
+			return fmt.Errorf("%s: %w", s.path, err)
+		}
+	}
+	return nil
 }
 
 // mountPseudo mounts the file systems whose content is generated when it is read.
@@ -240,12 +278,7 @@ func ownFolders(v *fs.View, c guest.Config) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		place, err := v.LookupDir(v.Root, name)
-		if err != nil {
-			return err
-		}
-		owner := fs.Change{Fields: fs.SetOwner | fs.SetGroup, UID: uint32(syscall.Getuid()), GID: uint32(syscall.Getgid())}
-		if err := v.Change(place, owner, false); err != nil {
+		if err := giveTo(v, name); err != nil {
 			return err
 		}
 	}
@@ -280,7 +313,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 	return pseudo.Process{
 		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
-		Mounts: mountsOf(c), Hostname: hostname(c), Release: hostNames.Release + "-loam",
+		Mounts: append(mountsOf(c), diskMounts()...), Hostname: hostname(c), Release: hostNames.Release + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn, Congestions: tcp.CongestionNames(),
 		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(c),
 		Net: procNet(c), Interfaces: interfaces(c),
@@ -333,6 +366,9 @@ func mountsOf(c guest.Config) (list []pseudo.Mount) {
 		if m.Path != "/" {
 			list = append(list, pseudo.Mount{Path: m.Path, Writable: m.Writable})
 		}
+	}
+	for _, s := range c.Shared {
+		list = append(list, pseudo.Mount{Path: s.Path, Writable: true})
 	}
 	return list
 }

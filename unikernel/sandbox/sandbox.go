@@ -75,6 +75,8 @@ type Command struct {
 	Calls  []seal.Call
 	Places []seal.Place
 	Handed int
+	// Disk is the first descriptor of a disk image, and Disks their number.
+	Disk, Disks int
 
 	Group    bool // the program has a process group of its own
 	KeepRoot bool // a program of root's stays root
@@ -189,7 +191,9 @@ func openProgram(name string, nobody bool) (*os.File, error) {
 
 // start makes one attempt.
 func (c *Command) start(program *os.File, a attempt) (*Process, error) {
-	filter, err := seal.Filter(c.Calls, c.Places, seal.Process{Socket: c.Handed, First: c.firstHanded()})
+	filter, err := seal.Filter(c.Calls, c.Places, seal.Process{
+		Socket: c.Handed, First: c.firstHanded(), Disk: c.Disk, Disks: c.Disks,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ type Place struct {
 type Process struct {
 	Socket int // by which connections are handed over; -1: there is none
 	First  int // the least descriptor that they have; -1: there are none
+	// Disk is the first descriptor of a disk image, and Disks their number.
+	Disk, Disks int
 }
 
 // Program is a filter of system calls.
@@ -72,7 +74,7 @@ func Filter(calls []Call, places []Place, p Process) (Program, error) {
 // has reports whether the process has what a call is for.
 func (p Process) has(c Call) bool {
 	for _, t := range c.If {
-		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 {
+		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && p.Disks == 0 {
 			return false
 		}
 	}
@@ -127,6 +129,10 @@ func (a *assembler) test(t Test, own Process, no label) {
 	case Handed:
 		a.branch(opAtLeast, uint32(own.First), next, no)
 		a.branch(opAtLeast, endHanded, no, next)
+		return
+	case Disk:
+		a.branch(opAtLeast, uint32(own.Disk), next, no)
+		a.branch(opAtLeast, uint32(own.Disk+own.Disks), no, next)
 		return
 	case Below:
 		a.branch(opAtLeast, values[0], no, next)

@@ -34,7 +34,7 @@ func placeOf(name string) uint64 {
 }
 
 // testProcess and testPID have numbers that stand nowhere else.
-var testProcess = Process{Socket: 9, First: 12}
+var testProcess = Process{Socket: 9, First: 12, Disk: 6, Disks: 2}
 
 const testPID = 4711
 
@@ -116,6 +116,8 @@ func fitting(c Call) (args [6]uint64) {
 			args[test.Arg] = uint64(testProcess.Socket)
 		case Handed:
 			args[test.Arg] = uint64(testProcess.First)
+		case Disk:
+			args[test.Arg] = uint64(testProcess.Disk)
 		}
 	}
 	return args
@@ -235,6 +237,12 @@ func TestArguments(t *testing.T) {
 		{"a frame of a link", linux.SYS_READV, Gate, [6]uint64{3}, retAllow},
 		{"standard input from its beginning", linux.SYS_PREAD64, Gate, [6]uint64{0, 0, 1, 0}, retTrap},
 		{"/proc/self/maps", linux.SYS_PREAD64, Gate, [6]uint64{3, 0, 1, 0}, retAllow},
+		{"a block of a disk image", linux.SYS_PWRITE64, Gate, [6]uint64{6, 0, 512, 0}, retAllow},
+		{"a block of another disk image", linux.SYS_PWRITE64, Gate, [6]uint64{7, 0, 512, 0}, retAllow},
+		{"a block of a file before the images", linux.SYS_PWRITE64, Gate, [6]uint64{5, 0, 512, 0}, retTrap},
+		{"a block of a file behind the images", linux.SYS_PWRITE64, Gate, [6]uint64{8, 0, 512, 0}, retTrap},
+		{"a disk image made durable", linux.SYS_FDATASYNC, Gate, [6]uint64{7}, retAllow},
+		{"another file made durable", linux.SYS_FDATASYNC, Gate, [6]uint64{8}, retTrap},
 		{"a connection", linux.SYS_RECVMSG, Gate, [6]uint64{9}, retAllow},
 		{"a message of another socket", linux.SYS_RECVMSG, Gate, [6]uint64{8}, retTrap},
 		{"a message of a connection", linux.SYS_RECVMSG, Gate, [6]uint64{12}, retTrap},
@@ -267,9 +275,16 @@ func TestArguments(t *testing.T) {
 // clockOf returns the number of a clock of a process or a descriptor (clock_getres(2)).
 func clockOf(id uint64, kind uint64) uint64 { return uint64(uint32(^id<<3 | kind)) }
 
-// Without a socket to hand connections over by, no call about them is left.
+// Without a socket to hand connections over by, and without disks, no call about them is left.
 func TestNothingHanded(t *testing.T) {
 	filter := filterFor(t, Process{Socket: -1, First: -1})
+	for _, number := range []uint32{linux.SYS_PWRITE64, linux.SYS_FDATASYNC} {
+		for fd := range uint64(20) {
+			if got := run(t, filter, request{number, archAMD64, placeOf(Gate), [6]uint64{fd}}); got != retTrap {
+				t.Errorf("call %d of descriptor %d without a disk: %#x", number, fd, got)
+			}
+		}
+	}
 	for _, c := range ofConnections {
 		for _, fd := range []uint64{0, 9, 12, 1<<32 - 1} {
 			r := request{c.Number, archAMD64, placeOf(Gate), fitting(c)}

@@ -77,6 +77,7 @@ const (
 	Clear          // it has none of the bits of Values[0]
 	Socket         // it is the socket by which connections are handed over
 	Handed         // it is the descriptor of a connection that was handed over
+	Disk           // it is the descriptor of a disk image
 	Below          // it is less than Values[0], as a number without a sign
 	AtLeast        // it is not
 	Unequal        // it is not Values[0]
@@ -117,6 +118,7 @@ var (
 
 	bySocket      = Test{0, Socket, nil, "of the socket that hands connections over"}
 	handed        = Test{0, Handed, nil, "of a connection that was handed over"}
+	ofDisk        = Test{0, Disk, nil, "of a disk image"}
 	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "to nobody new (MSG_FASTOPEN)"}
 	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "to nobody new (MSG_FASTOPEN)"}
 	queued        = Test{1, Equal, []uint32{linux.FIONREAD, linux.TIOCOUTQ, linux.SIOCATMARK}, "FIONREAD, TIOCOUTQ, SIOCATMARK"}
@@ -170,7 +172,9 @@ var Calls = slices.Concat(
 		{Number: linux.SYS_EPOLL_CTL, Name: "epoll_ctl", From: gate, Why: "a link or a connection is waited for, or no more"},
 		{Number: linux.SYS_CLOSE, Name: "close", From: append(runtimes("closefd"), Gate), Why: "a link or a connection is closed"},
 		{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{standard, terminal}, Why: "standard streams that are a terminal"},
-		{Number: linux.SYS_PREAD64, Name: "pread64", From: gate, If: []Test{own}, Why: "how many processors the control group allows; /proc/self/maps"},
+		{Number: linux.SYS_PREAD64, Name: "pread64", From: gate, If: []Test{own}, Why: "how many processors the control group allows; /proc/self/maps; blocks of a disk image"},
+		{Number: linux.SYS_PWRITE64, Name: "pwrite64", From: gate, If: []Test{ofDisk}, Why: "blocks of a disk image are written"},
+		{Number: linux.SYS_FDATASYNC, Name: "fdatasync", From: gate, If: []Test{ofDisk}, Why: "what was written to a disk image is made durable"},
 		{Number: linux.SYS_CLONE, Name: "clone", From: runtimes("clone"), If: []Test{newThread}, Why: "a thread starts"},
 		{Number: linux.SYS_EXIT, Name: "exit", From: append(runtimes("exitThread", "clone"), Gate), Why: "a thread ends"},
 		{Number: linux.SYS_EXIT_GROUP, Name: "exit_group", From: append(runtimes("exit"), Gate), Why: "the program ends"},

@@ -12,11 +12,12 @@ import (
 
 // Compatible features that matter here.
 const (
-	CompatJournal    = 0x4
-	CompatExtAttr    = 0x8
-	CompatDirIndex   = 0x20
-	CompatSparse2    = 0x200
-	CompatOrphanFile = 0x1000
+	CompatJournal     = 0x4
+	CompatExtAttr     = 0x8
+	CompatResizeInode = 0x10
+	CompatDirIndex    = 0x20
+	CompatSparse2     = 0x200
+	CompatOrphanFile  = 0x1000
 )
 
 // Incompatible features.
@@ -53,8 +54,12 @@ const (
 		ROCompatExtraIsize | ROCompatMetadataCsum | ROCompatOrphanPresent
 )
 
-// names of features, as mke2fs(8) and dumpe2fs(8) write them, by bit.
+// compatNames and the others hold names of features, as mke2fs(8) and dumpe2fs(8) write them, by bit.
 var (
+	compatNames = map[int]string{
+		0: "dir_prealloc", 1: "imagic_inodes", 2: "has_journal", 3: "ext_attr", 4: "resize_inode", 5: "dir_index", 6: "lazy_bg",
+		8: "snapshot_bitmap", 9: "sparse_super2", 10: "fast_commit", 11: "stable_inodes", 12: "orphan_file",
+	}
 	incompatNames = map[int]string{
 		0: "compression", 1: "filetype", 2: "needs_recovery", 3: "journal_dev", 4: "meta_bg", 6: "extent", 7: "64bit", 8: "mmp",
 		9: "flex_bg", 10: "ea_inode", 12: "dirdata", 13: "metadata_csum_seed", 14: "large_dir", 15: "inline_data",
@@ -77,6 +82,17 @@ func featureNames(set uint32, names map[int]string) string {
 			name = fmt.Sprintf("bit %d", bit)
 		}
 		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// FeatureNames returns the names of all features, separated by commas.
+func (s Super) FeatureNames() string {
+	var all []string
+	for _, names := range []string{featureNames(s.Compat(), compatNames), featureNames(s.Incompat(), incompatNames), featureNames(s.ROCompat(), roCompatNames)} {
+		if names != "" {
+			all = append(all, names)
+		}
 	}
 	return strings.Join(all, ", ")
 }

@@ -21,6 +21,13 @@ func (d Group) block(lo, hi int) uint64 {
 	return n
 }
 
+func (d Group) setBlock(lo, hi int, n uint64) {
+	le.PutUint32(d[lo:], uint32(n))
+	if d.wide() {
+		le.PutUint32(d[hi:], uint32(n>>32))
+	}
+}
+
 func (d Group) count(lo, hi int) uint32 {
 	n := uint32(le.Uint16(d[lo:]))
 	if d.wide() {
@@ -47,6 +54,11 @@ func (d Group) Flags() uint16       { return le.Uint16(d[0x12:]) }
 func (d Group) Unused() uint32      { return d.count(0x1c, 0x32) } // inodes at the end of the table, never used
 
 // Setters. Checksums.SealGroup follows them.
+func (d Group) SetPlaces(blockBitmap, inodeBitmap, table uint64) {
+	d.setBlock(0x0, 0x20, blockBitmap)
+	d.setBlock(0x4, 0x24, inodeBitmap)
+	d.setBlock(0x8, 0x28, table)
+}
 func (d Group) SetFreeBlocks(n uint32)  { d.setCount(0xc, 0x2c, n) }
 func (d Group) SetFreeInodes(n uint32)  { d.setCount(0xe, 0x2e, n) }
 func (d Group) SetDirectories(n uint32) { d.setCount(0x10, 0x30, n) }
@@ -64,7 +76,7 @@ func (g *Geometry) DescriptorBlock(group uint32) (block uint64, offset int) {
 	}
 	first := index * per
 	block = g.GroupStart(first)
-	if g.hasSuper(first) {
+	if g.HasSuper(first) {
 		block++
 	}
 	return block, offset
@@ -107,8 +119,8 @@ func (g *Geometry) CheckGroup(d Group) bool {
 		d.FreeBlocks() <= g.BlocksPerGroup && d.FreeInodes() <= g.InodesPerGroup && d.Unused() <= g.InodesPerGroup
 }
 
-// hasSuper reports whether a group holds a copy of the superblock (mke2fs(8): sparse_super, sparse_super2).
-func (g *Geometry) hasSuper(group uint32) bool {
+// HasSuper reports whether a group holds a copy of the superblock (mke2fs(8): sparse_super, sparse_super2).
+func (g *Geometry) HasSuper(group uint32) bool {
 	switch {
 	case group == 0:
 		return true
@@ -129,12 +141,12 @@ func (g *Geometry) hasSuper(group uint32) bool {
 	return false
 }
 
-// overhead is the number of blocks at the start of a group that hold copies of the
+// Overhead is the number of blocks at the start of a group that hold copies of the
 // superblock and descriptors.
-func (g *Geometry) overhead(group uint32) uint32 {
+func (g *Geometry) Overhead(group uint32) uint32 {
 	per := uint32(g.BlockSize / g.DescSize)
 	n := uint32(0)
-	if g.hasSuper(group) {
+	if g.HasSuper(group) {
 		n = 1
 	}
 	if !g.metaBG || group/per < g.firstMeta {
@@ -159,7 +171,7 @@ func (g *Geometry) overhead(group uint32) uint32 {
 func (g *Geometry) FreshBlockBitmap(b []byte, group uint32, d Group) {
 	clear(b)
 	start, length := g.GroupStart(group), g.GroupBlocks(group)
-	SetBits(b, 0, min(g.overhead(group), length))
+	SetBits(b, 0, min(g.Overhead(group), length))
 	for _, r := range [][2]uint64{{d.BlockBitmap(), 1}, {d.InodeBitmap(), 1}, {d.InodeTable(), g.TableBlocks()}} {
 		from, to := max(r[0], start), min(r[0]+r[1], start+uint64(length))
 		if from < to {

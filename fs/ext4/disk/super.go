@@ -142,11 +142,14 @@ type Geometry struct {
 	firstMeta   uint32
 }
 
+// ErrNone is returned by ParseSuper for anything but a superblock.
+var ErrNone = errors.New("there is no ext4 file system")
+
 // ParseSuper checks a superblock. Errors say what is wrong with it.
 func ParseSuper(s Super) (*Geometry, error) {
 	switch {
 	case len(s) < SuperSize || s.Signature() != Magic:
-		return nil, errors.New("no ext4 file system")
+		return nil, ErrNone
 	case s.ROCompat()&ROCompatMetadataCsum != 0 && (s.ChecksumType() != 1 || s.Checksum() != CRC(^uint32(0), s[:0x3fc])):
 		return nil, errors.New("the superblock's checksum is wrong: run e2fsck")
 	}

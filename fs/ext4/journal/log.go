@@ -86,6 +86,18 @@ func Open(c Config) (*Log, error) {
 	return l, nil
 }
 
+// Init makes block 0 of an empty log of blocks blocks. uuid is the UUID of the file system.
+func Init(b []byte, blocks uint32, uuid [16]byte) {
+	clear(b)
+	putHead(b, typeSuper2, 0)
+	be.PutUint32(b[0xc:], uint32(len(b)))
+	be.PutUint32(b[0x10:], blocks)
+	be.PutUint32(b[0x14:], 1) // first block of the ring
+	be.PutUint32(b[0x18:], 1) // first sequence number
+	copy(b[0x30:], uuid[:])
+	be.PutUint32(b[0x40:], 1) // users
+}
+
 // checkSuper checks what Open and Recover rely on.
 func checkSuper(c Config) error {
 	if len(c.Super) < superSize {

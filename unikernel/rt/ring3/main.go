@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -55,7 +56,7 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "loam: -u", rt.User()+":", err)
 		return statusNotExecutable
 	}
-	q := task.Program{Path: args[0], Args: args, Env: u.Environment(os.Environ()), Process: rt.Process(), Credentials: &u.Set}
+	q := task.Program{Path: find(args[0]), Args: args, Env: u.Environment(os.Environ()), Process: rt.Process(), Credentials: &u.Set}
 	var c *console
 	if rt.WantsTerminal() {
 		if c, err = newConsole(rt.Process()); err != nil {
@@ -97,6 +98,24 @@ func attend(p *task.Process, c *console) int32 {
 			return p.Status()
 		}
 	}
+}
+
+// defaultPath is where programs are looked for without the variable PATH.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// find returns the path of a program. A name without a slash is looked for in the folders of PATH, and then in those
+// of defaultPath: the host's PATH need not fit the program's root. It returns the name itself if there is none.
+func find(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH") + ":" + defaultPath) {
+		path := filepath.Join(dir, name)
+		if st, err := os.Stat(path); filepath.IsAbs(path) && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return path
+		}
+	}
+	return name
 }
 
 // showProcesses makes /proc show the processes of a system.

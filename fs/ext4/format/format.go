@@ -1,0 +1,134 @@
+// Package format makes an empty ext4 file system on a device, with the features that mke2fs(8) of e2fsprogs 1.47
+// has by default, so that every Linux mounts it.
+//
+// Read in this order: format.go (choices), layout.go (places), write.go (contents).
+package format
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"loam/block"
+	"loam/fs/ext4/disk"
+)
+
+// Config says what is made. The zero Config has the defaults.
+type Config struct {
+	BlockSize  int       // bytes, 1 to 64 KiB; 0: 4096, or 1024 below 64 MiB
+	InodeRatio int       // bytes of the device for each inode; 0: 16384, or 8192 below 512 MiB
+	Inodes     uint32    // at least; 0: by InodeRatio
+	Journal    int64     // bytes; 0: by the size of the device
+	Label      string    // at most 16 bytes
+	UUID       [16]byte  // zero: a random one
+	Seed       [16]byte  // of directory hashes; zero: a random one
+	Now        time.Time // zero: now
+	UID, GID   uint32    // owner of the root directory
+	Reserved   int       // percent of the blocks for the superuser; 0: none
+}
+
+// MinSize is the smallest device in bytes.
+const MinSize = 4 << 20
+
+// maxSize is the largest device in bytes: 16 TiB, beyond which reserved descriptors do not reach.
+const maxSize = 1 << 44
+
+// Features of a new file system.
+const (
+	compat = disk.CompatJournal | disk.CompatExtAttr | disk.CompatResizeInode | disk.CompatDirIndex
+
+	incompat = disk.IncompatFileType | disk.IncompatExtents | disk.Incompat64Bit | disk.IncompatFlexBG
+
+	roCompat = disk.ROCompatSparseSuper | disk.ROCompatLargeFile | disk.ROCompatHugeFile | disk.ROCompatDirNlink |
+		disk.ROCompatExtraIsize | disk.ROCompatMetadataCsum
+)
+
+// Sizes that are always the same.
+const (
+	inodeSize = 256
+	descSize  = 64
+	extraSize = 32 // of an inode behind its first 128 bytes
+	flexShift = 4  // 16 groups have their bitmaps and tables together
+	lostInode = 11 // lost+found
+)
+
+// Write makes a file system and discards the old contents of the device. It returns when the file system is durable.
+func Write(d block.Device, c Config) error {
+	if d.Info().ReadOnly {
+		return block.ErrReadOnly
+	}
+	if err := c.complete(d.Size()); err != nil {
+		return err
+	}
+	w, err := newWriter(d, c)
+	if err != nil {
+		return err
+	}
+	return w.write()
+}
+
+// complete sets defaults.
+func (c *Config) complete(size int64) error {
+	switch {
+	case size < MinSize:
+		return fmt.Errorf("%d bytes are too few for a file system with a journal: give it at least %d MiB", size, MinSize>>20)
+	case size > maxSize:
+		return fmt.Errorf("%d bytes are too many: give it at most %d TiB", size, int64(maxSize)>>40)
+	case len(c.Label) > 16:
+		return fmt.Errorf("the label %q has more than 16 bytes", c.Label)
+	}
+	if c.BlockSize == 0 {
+		c.BlockSize = 4096
+		if size < 64<<20 {
+			c.BlockSize = 1024
+		}
+	}
+	if c.BlockSize < 1024 || c.BlockSize > 64<<10 || c.BlockSize&(c.BlockSize-1) != 0 {
+		return fmt.Errorf("blocks cannot have %d bytes: use a power of two from 1024 to 65536", c.BlockSize)
+	}
+	if size/int64(c.BlockSize) < 2048 {
+		return fmt.Errorf("%d blocks of %d bytes are too few for a journal: use smaller blocks, or a larger image", size/int64(c.BlockSize), c.BlockSize)
+	}
+	if c.InodeRatio == 0 {
+		c.InodeRatio = 16384
+		if size < 512<<20 {
+			c.InodeRatio = 8192
+		}
+	}
+	c.InodeRatio = max(c.InodeRatio, c.BlockSize, 1024)
+	if c.Now.IsZero() {
+		c.Now = time.Now()
+	}
+	if c.UUID == [16]byte{} {
+		c.UUID = newUUID()
+	}
+	if c.Seed == [16]byte{} {
+		c.Seed = newUUID()
+	}
+	return nil
+}
+
+// newUUID returns a random UUID (RFC 9562, version 4).
+func newUUID() (u [16]byte) {
+	rand.Read(u[:])
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+// journalBlocks is the length of the journal in blocks, as mke2fs(8) chooses it but for very large devices.
+func (c *Config) journalBlocks(blocks, perGroup uint64) uint64 {
+	most := min(1<<16, 3*perGroup)
+	if c.Journal > 0 {
+		return min(max(uint64(c.Journal)/uint64(c.BlockSize), 1024), most, blocks/2)
+	}
+	n := uint64(1024)
+	for _, step := range []struct{ blocks, journal uint64 }{
+		{32 << 10, 4096}, {256 << 10, 8192}, {512 << 10, 16384}, {4 << 20, 32768}, {8 << 20, 65536},
+	} {
+		if blocks >= step.blocks {
+			n = step.journal
+		}
+	}
+	return min(n, most)
+}

@@ -1,0 +1,77 @@
+package ext4_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"loam/block/memory"
+	"loam/fs"
+	"loam/fs/ext4"
+)
+
+// An fsync of one file writes that file, and leaves the blocks that another file has overwritten for later. A crash
+// then shows the first file whole. An fsync of the other file writes them, though the transaction is committed.
+func TestFsyncOfOneFile(t *testing.T) {
+	d := loadImage(t, makeImage(t, "64M"))
+	s := mount(t, d, ext4.Config{Interval: time.Hour})
+	v := newView(s)
+	const size = 4 << 20
+	old, changed := bytes.Repeat([]byte("old."), size/4), bytes.Repeat([]byte("new."), size/4)
+	open := func(name string) *fs.File {
+		f, err := v.Open(v.Root, name, fs.ReadWrite|fs.Create, 0o644)
+		must(t, err)
+		return f
+	}
+	write := func(f *fs.File, p []byte) {
+		t.Helper()
+		n, err := f.WriteAt(p, 0)
+		if n != len(p) {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+	}
+	large, small := open("/large"), open("/small")
+	write(large, old)
+	must(t, s.Sync())
+	write(large, changed)
+	write(small, []byte("small"))
+	before := d.Stats().WriteBytes
+	must(t, small.Sync())
+	if n := d.Stats().WriteBytes - before; n > size/4 {
+		t.Errorf("fsync of 5 bytes wrote %d bytes", n)
+	}
+	after := crashed(t, d)
+	if got := content(t, newView(after), "/small"); string(got) != "small" {
+		t.Errorf("small has %q", got)
+	}
+	must(t, after.Close())
+	must(t, large.Sync())
+	after = crashed(t, d)
+	if got := content(t, newView(after), "/large"); !bytes.Equal(got, changed) {
+		t.Error("large was synced, and is not there")
+	}
+	must(t, after.Close())
+	for i := range 3 { // and with a change of metadata behind each
+		write(large, old)
+		must(t, v.Mkdir(v.Root, fmt.Sprint("/dir", i), 0o755))
+		must(t, small.Sync())
+		must(t, large.Sync())
+		after = crashed(t, d)
+		if got := content(t, newView(after), "/large"); !bytes.Equal(got, old) {
+			t.Errorf("round %d: large was synced, and is not there", i)
+		}
+		must(t, after.Close())
+		old, changed = changed, old
+	}
+	must(t, large.Close())
+	must(t, small.Close())
+	must(t, s.Close())
+	check(t, d)
+}
+
+// crashed opens the file system as it is on the device now.
+func crashed(t *testing.T, d *memory.Device) *ext4.FileSystem {
+	t.Helper()
+	return mount(t, d.Snapshot(), ext4.Config{Interval: time.Hour})
+}

@@ -1,0 +1,78 @@
+package guest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Kinds of disks, for Disk.Kind.
+const (
+	DiskVirtio = "virtio"
+	DiskNVMe   = "nvme"
+	DiskAHCI   = "ahci"
+)
+
+// Disk is a disk image of the host. In a virtual machine it is hardware; a process has a descriptor of it.
+type Disk struct {
+	Kind     string // DiskVirtio and so on
+	FD       int    // descriptor of the image in a process
+	Name     string // of the image on the host, for messages
+	Path     string // mount point of the file system on it; "/": the root; empty: a block device only
+	ReadOnly bool
+	Snapshot bool // writes stay in memory, and the image does not change
+	Fresh    bool // the image was just made: the program's user becomes the owner of its root
+}
+
+// encode writes the line of a disk.
+func (d *Disk) encode(b *strings.Builder) {
+	fmt.Fprintf(b, "disk kind=%s", d.Kind)
+	if d.FD != 0 {
+		fmt.Fprintf(b, " fd=%d", d.FD)
+	}
+	if d.Name != "" {
+		fmt.Fprintf(b, " name=%s", escape(d.Name))
+	}
+	if d.Path != "" {
+		fmt.Fprintf(b, " path=%s", escape(d.Path))
+	}
+	for _, f := range d.flags() {
+		if *f.value {
+			fmt.Fprintf(b, " %s=yes", f.key)
+		}
+	}
+	b.WriteString("\n")
+}
+
+// flag is a field that is true or false, and its key.
+type flag struct {
+	key   string
+	value *bool
+}
+
+func (d *Disk) flags() []flag {
+	return []flag{{"readonly", &d.ReadOnly}, {"snapshot", &d.Snapshot}, {"fresh", &d.Fresh}}
+}
+
+// set stores one word of the line of a disk.
+func (d *Disk) set(key, value string) (err error) {
+	for _, f := range d.flags() {
+		if f.key == key {
+			*f.value = true
+			return nil
+		}
+	}
+	switch key {
+	case "kind":
+		d.Kind = value
+	case "fd":
+		d.FD, err = strconv.Atoi(value)
+	case "name":
+		d.Name, err = unescape(value)
+	case "path":
+		d.Path, err = unescape(value)
+	default:
+		err = errMalformed
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package rt
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"path"
+	"syscall"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/devpts"
+	"loam/fs/memfs"
+	"loam/fs/pseudo"
+	"loam/unikernel/guest"
+)
+
+// The file tree with disks in it. If a disk is the root, /dev and /run are in memory, as on other Linux systems, and
+// so are the files of /etc that Loam writes: the image keeps its own.
+
+// mountDisk mounts a disk at its folder, which it creates if needed.
+func mountDisk(v *fs.View, d *disk) error {
+	if err := d.mount(diskReports); err != nil {
+		return err
+	}
+	if err := mountFolder(v, d.system, guest.Mount{Path: d.Path, Writable: !d.ReadOnly}); err != nil || !d.Fresh {
+		return err
+	}
+	return giveTo(v, d.Path)
+}
+
+// giveTo makes the program's user the owner of a folder.
+func giveTo(v *fs.View, name string) error {
+	place, err := v.LookupDir(v.Root, name)
+	if err != nil {
+		return err
+	}
+	owner := fs.Change{Fields: fs.SetOwner | fs.SetGroup, UID: uint32(syscall.Getuid()), GID: uint32(syscall.Getgid())}
+	return v.Change(place, owner, false)
+}
+
+// diskMounts returns the mounted disks for /proc/mounts.
+func diskMounts() (list []pseudo.Mount) {
+	for _, d := range disks {
+		if d.system == nil {
+			continue
+		}
+		list = append(list, pseudo.Mount{
+			Path: d.Path, Writable: !d.ReadOnly, Source: "/dev/" + d.device, Kind: "ext4",
+			Frozen: func() bool { return d.system.ReadOnly() != "" },
+		})
+	}
+	return list
+}
+
+// memoryFolders are in memory if the root is a disk.
+var memoryFolders = []string{"/dev", "/run"}
+
+// mountPoints must exist if the root is a disk.
+var mountPoints = []struct {
+	path string
+	mode fs.Mode
+}{{"/dev", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/run", 0o755}, {"/tmp", 0o777 | fs.Sticky}, {"/etc", 0o755}}
+
+// newDiskTree is newTree with a disk as the root.
+func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileSystem) (*fs.Tree, error) {
+	if err := root.mount(diskReports); err != nil {
+		return nil, err
+	}
+	v := fs.NewView(fs.NewTree(root.system))
+	v.Umask = 0
+	for _, f := range mountPoints {
+		err := makeFolders(v, f.path, f.mode)
+		if errors.Is(err, linux.EROFS) {
+			err = fmt.Errorf("%s has no folder %s, and cannot be written", root.label(), f.path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range memoryFolders {
+		if err := mountFolder(v, memfs.New(memfs.Config{Source: &contents}), guest.Mount{Path: name, Writable: true}); err != nil {
+			return nil, err
+		}
+	}
+	if err := errors.Join(makeFolders(v, "/dev/shm", 0o777|fs.Sticky), makeFolders(v, "/dev/pts", 0o755)); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(pseudo.Devices(v), addDevices(v, disks)); err != nil {
+		return nil, err
+	}
+	if err := coverEtc(v); err != nil {
+		return nil, err
+	}
+	if err := mountAll(v, p, c); err != nil {
+		return nil, err
+	}
+	executable, _ := p.Executable(c)
+	about = aboutProcess(p, c, executable)
+	return v.Tree, mountPseudo(v, about, terminals)
+}
+
+// coverEtc mounts files in memory over those of /etc that Loam writes. A file that is missing is created, unless the
+// root is read-only.
+func coverEtc(v *fs.View) error {
+	system := memfs.New(memfs.Config{Source: &contents})
+	for _, name := range [...]string{"hosts", "hostname", "resolv.conf"} {
+		at, err := v.Lookup(v.Root, path.Join("/etc", name), true)
+		if errors.Is(err, iofs.ErrNotExist) {
+			if at, err = createFile(v, path.Join("/etc", name)); err != nil {
+				continue // a symbolic link that leads nowhere, or a read-only root
+			}
+		}
+		if err != nil {
+			return err
+		}
+		file, err := system.Root().Make(name, fs.Regular|0o644, fs.Owner{}, fs.Device{})
+		if err == nil {
+			err = v.Tree.MountFile(system, file, at, false)
+		}
+		if err != nil {
+			return fmt.Errorf("/etc/%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// createFile creates an empty file.
+func createFile(v *fs.View, name string) (fs.Place, error) {
+	f, err := v.Open(v.Root, name, fs.WriteOnly|fs.Create, 0o644)
+	if err != nil {
+		return fs.Place{}, err
+	}
+	f.Close()
+	return v.Lookup(v.Root, name, true)
+}

@@ -1,0 +1,75 @@
+package rt
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+	_ "unsafe" // for go:linkname
+)
+
+// A program with disks that ends without exit(2): by a signal that it does not handle, or by a panic. On Linux the
+// kernel still writes the dirty pages of files after the program. Here the kernel ends with the program, so it writes
+// them first.
+
+// fatalSignals are the signals that end a program in an orderly way.
+var fatalSignals = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}
+
+// unmountAtEnd has the file systems unmounted when such a signal or a panic ends the program.
+func unmountAtEnd() {
+	var list []os.Signal
+	for _, s := range fatalSignals {
+		if !signal.Ignored(s) {
+			list = append(list, s)
+		}
+	}
+	if len(list) > 0 {
+		// Package signal sends without waiting, and awaitSignal receives. It is never closed. Full: the program
+		// is ending already.
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, list...)
+		go awaitSignal(c)
+	}
+	crash = unmountInTime
+}
+
+// awaitSignal unmounts at a signal that the program does not handle, and then lets the signal end it.
+func awaitSignal(c chan os.Signal) {
+	for s := range c {
+		number := s.(syscall.Signal)
+		if handled(c, int(number)) {
+			continue
+		}
+		unmountInTime()
+		signal.Reset(s)
+		syscall.Kill(os.Getpid(), number)
+	}
+}
+
+// handled reports whether the program receives a signal by another channel than c.
+//
+//go:linkname handled os/signal.loamHandled
+func handled(c chan<- os.Signal, number int) bool
+
+// crash is called by the runtime before a panic ends the program; nil: nothing is.
+//
+//go:linkname crash runtime.loamCrash
+var crash func()
+
+// unmountTime is the longest that the end of a program waits for its disks: a panicking goroutine may hold their locks.
+const unmountTime = 10 * time.Second
+
+// unmountInTime unmounts the file systems, but does not wait for ever.
+func unmountInTime() {
+	done := make(chan struct{})
+	go func() {
+		unmount()
+		close(done)
+	}()
+	t := time.NewTimer(unmountTime)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
