@@ -280,6 +280,9 @@ func parseVolumes(given []string) (all []volume, err error) {
 		} else if v.guest, err = filepath.Abs(rest); err != nil {
 			return nil, err
 		}
+		if _, mode, ok := strings.Cut(v.guest, ":rw"); ok {
+			return nil, &usageError{fmt.Sprintf("-v %s: there is no mode rw%s", s, mode), "use ro, rw, rw,cache=loose or rw,cache=none"}
+		}
 		if rest == "" || v.guest == "/" {
 			return nil, &usageError{fmt.Sprintf("-v %q is no folder or file, or would be the root", s), "write -v HOST:GUEST, such as ./site:/srv/site"}
 		}

@@ -145,7 +145,7 @@ func TestRunRefuses(t *testing.T) {
 		{"-v .:/a -v testdata:/a/ .", "-v .:/a and -v testdata:/a/ take the same place"},
 		{"-v options.go:/a:rw .", `-v options.go:/a:rw: only a folder can be given with :rw, and this is none: give its folder`},
 		{"-v none:/a:rw .", `-v none:/a:rw: no such file or directory`},
-		{"-v .:/a:rw,cache=all .", `-v .:/a:rw,cache=all: no such file or directory`},
+		{"-v .:/a:rw,cache=all .", `-v .:/a:rw,cache=all: there is no mode rw,cache=all`},
 		{"-v .:/a:rw -v testdata:/a/b .", `-v testdata:/a/b lies inside -v .:/a:rw`},
 		{"-v /dev/null:/a .", `-v /dev/null:/a: it is neither a folder nor a file, but a device, a socket or a pipe`},
 		{"--net none --host-loopback .", "--host-loopback has no use with --net none"},

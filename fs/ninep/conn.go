@@ -146,7 +146,7 @@ func (c *conn) flush() {
 	c.write()
 }
 
-// call makes a request and waits for the reply. Errors: errors of the server, as linux.Errno; EIO if the
+// call makes a request and waits for the reply. Errors: the linux.Errno of the server; EIO if the
 // connection has ended.
 func (c *conn) call(t Type, m, reply Message) error {
 	k := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
