@@ -16,15 +16,15 @@ import (
 //
 // A receiver counts the frames that hosts can send without a connection (link.Kinds). When
 // many of them arrive from many senders, the loop of the interface makes the device
-// deliver only a share of those kinds, except from known peers. Every thinFor it checks by
-// what still arrives whether the flood goes on.
+// deliver only a share of those kinds, except from known peers. Every thinFor it counts the
+// frames that still arrive, to see whether the flood continues.
 //
 // The stack would answer few of these frames, but it would spend a system call or more on
 // each of them. A single sender is not limited: it may be a host that waits for replies.
 
 // Limits of floods and of thinning.
 const (
-	censusFrames = 4096                   // a receiver judges after so many frames of any kind
+	censusFrames = 4096                   // frames of any kind after which a receiver judges
 	censusSpan   = 200 * time.Millisecond // that arrive within this time: 20,000 a second
 	thinShift    = 4                      // one in 16 is delivered
 	thinFor      = time.Second
@@ -132,11 +132,11 @@ func (l *ifaceLoop) thin(kinds link.Kinds, port uint16) {
 	l.applyThinning()
 }
 
-// floodState is what the loop of an interface knows about floods.
+// floodState is the part of ifaceLoop that deals with floods.
 type floodState struct {
 	kinds  link.Kinds // being thinned out
 	port   uint16     // of link.KindUDP
-	review tcp.Time   // when to check whether the flood goes on
+	review tcp.Time   // when to check whether the flood continues
 	unable bool       // the device has refused
 }
 

@@ -167,7 +167,7 @@ func TestKnownPeersAreNotThinnedOut(t *testing.T) {
 	})
 }
 
-// A flood of datagrams is thinned out only at a port that nobody uses.
+// A flood of datagrams is thinned out only at an unused port.
 func TestDatagramsAreThinnedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFlooded(t)
