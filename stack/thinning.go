@@ -86,10 +86,10 @@ func (c *census) flood(span tcp.Time) (kinds link.Kinds) {
 	return kinds
 }
 
-// countKinds counts arriving frames in the census.
+// countKinds counts arriving frames in the census. The device must be able to thin them out.
 func (r *receiver) countKinds(frames []*link.Frame) {
 	thinned := r.ifc.thinned.Load()
-	if r.ifc.thinner == nil || len(frames) == 1 && !thinned { // a lone frame is no flood
+	if len(frames) == 1 && !thinned { // a lone frame is no flood
 		return
 	}
 	delivered := int64(0)
