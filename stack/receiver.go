@@ -37,7 +37,9 @@ func (r *receiver) loop() {
 		n, err := r.queue.Recv(frames[:])
 		r.ifc.stack.config.Resumed()
 		t := r.ifc.stack.tables.Load()
-		r.countKinds(frames[:n])
+		if r.ifc.thinner != nil {
+			r.countKinds(frames[:n])
+		}
 		tapped := r.ifc.stack.linkConns.Load() != nil
 		for i, f := range frames[:n] {
 			frames[i] = nil

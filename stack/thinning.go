@@ -16,15 +16,15 @@ import (
 //
 // A receiver counts the frames that hosts can send without a connection (link.Kinds). When
 // many of them arrive from many senders, the loop of the interface makes the device
-// deliver only a share of those kinds, except from known peers. Every thinFor it checks by
-// the remaining packets whether the flood continues.
+// deliver only a share of those kinds, except from known peers. Every thinFor it counts the
+// frames that still arrive, to see whether the flood continues.
 //
 // The stack would answer few of these frames, but it would spend a system call or more on
 // each of them. A single sender is not limited: it may be a host that waits for replies.
 
 // Limits of floods and of thinning.
 const (
-	censusFrames = 4096                   // number of frames of any kind after which a receiver judges
+	censusFrames = 4096                   // frames of any kind after which a receiver judges
 	censusSpan   = 200 * time.Millisecond // that arrive within this time: 20,000 a second
 	thinShift    = 4                      // one in 16 is delivered
 	thinFor      = time.Second
@@ -86,10 +86,10 @@ func (c *census) flood(span tcp.Time) (kinds link.Kinds) {
 	return kinds
 }
 
-// countKinds counts arriving frames in the census.
+// countKinds counts arriving frames in the census. The device must be able to thin them out.
 func (r *receiver) countKinds(frames []*link.Frame) {
 	thinned := r.ifc.thinned.Load()
-	if r.ifc.thinner == nil || len(frames) == 1 && !thinned { // a lone frame is no flood
+	if len(frames) == 1 && !thinned { // a lone frame is no flood
 		return
 	}
 	delivered := int64(0)
@@ -132,7 +132,7 @@ func (l *ifaceLoop) thin(kinds link.Kinds, port uint16) {
 	l.applyThinning()
 }
 
-// floodState is the knowledge of an interface's loop about floods.
+// floodState is the part of ifaceLoop that deals with floods.
 type floodState struct {
 	kinds  link.Kinds // being thinned out
 	port   uint16     // of link.KindUDP

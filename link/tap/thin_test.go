@@ -21,7 +21,7 @@ func TestThin(t *testing.T) {
 	d := openTap(t, tap.Config{Queues: 2}, "")
 	kernel := packetSocket(t, d.Info())
 	defer kernel.Close()
-	arrived := make(chan string, 100) // never closed; one receiver per queue sends
+	arrived := make(chan string, 100) // one goroutine per queue sends; never closed
 	names := map[string]string{"end": "end"}
 	for _, c := range linktest.Kinds() {
 		names[string(c.Frame)] = c.Name
@@ -43,8 +43,7 @@ func TestThin(t *testing.T) {
 			}
 		}()
 	}
-	// delivered sends all cases and returns the names of those that arrive. Frames without a kind arrive
-	// always, so the number of frames to wait for is known.
+	// delivered sends all cases, waits for as many frames as want, and returns their names.
 	delivered := func(want int) (got []string) {
 		for _, c := range linktest.Kinds() {
 			f := link.NewFrame(len(c.Frame))
