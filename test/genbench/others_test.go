@@ -62,7 +62,7 @@ func (a alike) queues() int {
 // compared in pairs only, with methods of Loam that are not bound either.
 const otherPairs = 20
 
-// others returns the generators whose sources are given, and the aims for Loam's methods beside them.
+// others returns the generators whose sources are given, and the aims of Loam's methods compared with them.
 func others(t testing.TB, near, dst string) (all []bench.Contestant, wanted []aim) {
 	t.Helper()
 	sources := os.Getenv(peersVariable)
@@ -88,7 +88,7 @@ func others(t testing.TB, near, dst string) (all []bench.Contestant, wanted []ai
 	return all, otherAims()
 }
 
-// otherAims returns the aims for Loam's methods beside these generators.
+// otherAims returns the aims for Loam's methods compared with these generators.
 func otherAims() (all []aim) {
 	for _, m := range likeOurs {
 		all = append(all, aim{name: m.ours, than: m.peer(), least: 1, pairs: otherPairs, queues: m.queues(), float: true})

@@ -32,7 +32,7 @@ type results struct {
 	Aims   []outcome              `json:"aims"`
 }
 
-// TestRender judges the figures of the last run again and writes docs/gen anew, with -render. It is for
+// TestRender judges the figures of the last run again and writes docs/gen again, with -render. It is for
 // changes of the text or of the rules, and measures nothing.
 func TestRender(t *testing.T) {
 	if !*render {
