@@ -66,6 +66,9 @@ type outcome struct {
 	Met   bool    `json:"met"` // whether Ratio is at least Least
 	// MetByWall is unreliable on a machine with other load.
 	MetByWall bool `json:"met_by_wall"`
+	// Quiet is the number of rounds in which no other program took a processor from either of the two.
+	// If there are at least quietRounds, Wall is from these rounds only.
+	Quiet int `json:"quiet"`
 	// Bound and BoundByWall are the ratios of the bound of the aim; 0: it has none.
 	Bound       float64 `json:"bound,omitempty"`
 	BoundByWall float64 `json:"bound_by_wall,omitempty"`
@@ -110,7 +113,9 @@ func judge(rows []bench.Row, closely map[string][]bench.Row) (all []outcome) {
 		if queues > 1 {
 			name = fmt.Sprintf("%s, %d queues", a.name, queues)
 		}
-		o := newOutcome(name, a.than, a.least, ratio(x.PerCPU, y.PerCPU), ratio(x.PPS, y.PPS))
+		byWall, quiet := wall(x, y)
+		o := newOutcome(name, a.than, a.least, ratio(x.PerCPU, y.PerCPU), byWall)
+		o.Quiet = quiet
 		if z := find(from, a.bound, queues); z != nil {
 			o.Bound, o.BoundByWall = ratio(z.PerCPU, y.PerCPU), ratio(z.PPS, y.PPS)
 		}
@@ -124,8 +129,10 @@ func scaling(rows []bench.Row) (all []outcome) {
 	for i := range rows {
 		more := &rows[i]
 		if one := find(rows, more.Name, 1); more.Queues > 1 && one != nil {
-			r := ratio(more.PPS, one.PPS)
-			all = append(all, newOutcome(fmt.Sprintf("%s, %d queues", more.Name, more.Queues), "1 queue", 1, r, r))
+			r, quiet := wall(more, one)
+			o := newOutcome(fmt.Sprintf("%s, %d queues", more.Name, more.Queues), "1 queue", 1, r, r)
+			o.Quiet = quiet
+			all = append(all, o)
 		}
 	}
 	return all
@@ -154,6 +161,31 @@ func find(rows []bench.Row, name string, queues int) *bench.Row {
 		}
 	}
 	return nil
+}
+
+// quietRounds is the smallest number of undisturbed rounds for a ratio by wall time.
+const quietRounds = 3
+
+// undisturbed reports whether a contestant had its processors nearly to itself in a round.
+func undisturbed(r *bench.Row, round int) bool {
+	const share = 0.9
+	return round < len(r.PerCPU) && r.PerCPU[round] > 0 && r.PPS[round]/r.PerCPU[round] >= share*float64(r.Queues)
+}
+
+// wall returns the ratio of x to y by wall time, and the number of quiet rounds. A round in which
+// another program takes the processor from one of the two compares their shares of it, so only quiet
+// rounds count, if there are enough of them.
+func wall(x, y *bench.Row) (byWall float64, quiet int) {
+	var a, b []float64
+	for i := range min(len(x.PPS), len(y.PPS)) {
+		if undisturbed(x, i) && undisturbed(y, i) {
+			a, b = append(a, x.PPS[i]), append(b, y.PPS[i])
+		}
+	}
+	if len(a) < quietRounds {
+		return ratio(x.PPS, y.PPS), len(a)
+	}
+	return ratio(a, b), len(a)
 }
 
 // ratio returns the median of x divided by y, round by round.

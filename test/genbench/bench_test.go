@@ -27,6 +27,7 @@ var (
 	slice  = flag.Duration("slice", 400*time.Millisecond, "with -full: how long each turn is")
 	only   = flag.String("only", "", "only those whose names match this expression")
 	update = flag.Bool("update", false, "write docs/gen")
+	render = flag.Bool("render", false, "write docs/gen from the figures of the last run, with TestRender")
 )
 
 func TestMain(m *testing.M) { netns.Main(m) }
@@ -216,6 +217,23 @@ func TestJudge(t *testing.T) {
 		if o.Met != want[o.Name] {
 			t.Errorf("%v", o)
 		}
+	}
+}
+
+// By the wall, rounds count in which both had their processors; if there are too few, all count.
+func TestQuietRounds(t *testing.T) {
+	x := bench.Row{Queues: 1, PPS: []float64{100, 20, 98, 96, 10}, PerCPU: []float64{100, 100, 100, 100, 100}}
+	y := bench.Row{Queues: 1, PPS: []float64{50, 50, 49, 48, 50}, PerCPU: []float64{50, 50, 50, 50, 50}}
+	if r, quiet := wall(&x, &y); r != 2 || quiet != 3 {
+		t.Errorf("%v of %d rounds", r, quiet)
+	}
+	y.PPS[0] = 5
+	if r, quiet := wall(&x, &y); r != 2 || quiet != 2 { // 20, 0.4, 2, 2, 0.2
+		t.Errorf("%v of %d rounds", r, quiet)
+	}
+	y.Queues = 2
+	if _, quiet := wall(&x, &y); quiet != 0 {
+		t.Errorf("%d quiet rounds with half of the processors", quiet)
 	}
 }
 

@@ -39,16 +39,30 @@ const (
 )
 
 // likeOurs maps methods of Loam to the methods of go-pktgen that make the same system calls.
-var likeOurs = []struct{ ours, theirs string }{
+var likeOurs = []alike{
 	{"net", "net_conn"}, {"udp", "udp_syscall"}, {"mmsg, plain", "pkt_conn"}, {"udpgso", "gso"}, {"raw", "raw_socket"},
 	{"pcap", "af_pcap"}, {"packet", "af_packet"}, {"xdp", "af_xdp"},
+}
+
+// alike is a method of Loam and the method of go-pktgen that makes the same system calls.
+type alike struct{ ours, theirs string }
+
+// peer returns the name of the contestant.
+func (a alike) peer() string { return goPktgen + ", " + a.theirs }
+
+// queues returns the number of queues: af_xdp sends by all queues of the interface.
+func (a alike) queues() int {
+	if a.ours == "xdp" {
+		return runtime.NumCPU()
+	}
+	return 1
 }
 
 // otherPairs is the number of pairs for these generators. They are bound to no processor, so they are
 // compared in pairs only, with methods of Loam that are not bound either.
 const otherPairs = 20
 
-// others returns the generators whose sources are given, and the aims for Loam's methods compared with them.
+// others returns the generators whose sources are given, and the aims of Loam's methods compared with them.
 func others(t testing.TB, near, dst string) (all []bench.Contestant, wanted []aim) {
 	t.Helper()
 	sources := os.Getenv(peersVariable)
@@ -60,23 +74,26 @@ func others(t testing.TB, near, dst string) (all []bench.Contestant, wanted []ai
 		t.Fatal(err)
 	}
 	source := strings.TrimSuffix(dst, "2") + "1"
-	const next, least = "02:00:00:00:00:99", 1.0
+	const next = "02:00:00:00:00:99"
 	program := buildPeer(t, sources, goPktgen, ".")
 	for _, m := range likeOurs {
-		name, queues := goPktgen+", "+m.theirs, 1
-		if m.ours == "xdp" {
-			queues = runtime.NumCPU() // it sends by all queues of the interface
-		}
-		c := command(name, withSys(program, "--method", m.theirs, "--iface", near, "--srcip", source, "--dstip", dst, "--dstport", "9",
+		c := command(m.peer(), withSys(program, "--method", m.theirs, "--iface", near, "--srcip", source, "--dstip", dst, "--dstport", "9",
 			"--srcmac", "02:00:00:00:00:01", "--dstmac", next, "--payloadsize", "18", "--duration", "-1")...)
-		c.Queues = queues
+		c.Queues = m.queues()
 		all = append(all, c)
-		wanted = append(wanted, aim{name: m.ours, than: name, least: least, pairs: otherPairs, queues: queues, float: true})
 	}
 	program = buildPeer(t, sources, wireblast, "./cmd/wireblast")
 	all = append(all, command(wireblast, withSys(program, "--no-tui", "-y", "-i", near, "--src-ip", source, "--dst-ip", dst, "--dst-mac", next, "--dst-port", "9",
 		"--packet-size", "64", "--queues", "1", "--duration", "0", "--pps", "100M", "--rx-mode", "none")...))
-	return all, append(wanted, aim{name: "xdp", than: wireblast, least: least, pairs: otherPairs, float: true})
+	return all, otherAims()
+}
+
+// otherAims returns the aims for Loam's methods compared with these generators.
+func otherAims() (all []aim) {
+	for _, m := range likeOurs {
+		all = append(all, aim{name: m.ours, than: m.peer(), least: 1, pairs: otherPairs, queues: m.queues(), float: true})
+	}
+	return append(all, aim{name: "xdp", than: wireblast, least: 1, pairs: otherPairs, float: true})
 }
 
 // buildPeer builds a program from its sources and returns its path.

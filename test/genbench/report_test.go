@@ -4,13 +4,16 @@ package genbench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +22,35 @@ import (
 )
 
 const docs = "../../docs/gen"
+
+// results are the figures of a run, as in docs/gen/results.json.
+type results struct {
+	Rounds int                    `json:"rounds"`
+	Slice  time.Duration          `json:"slice_ns"`
+	Rows   []bench.Row            `json:"rows"`
+	Pairs  map[string][]bench.Row `json:"pairs"`
+	Aims   []outcome              `json:"aims"`
+}
+
+// TestRender judges the figures of the last run again and writes docs/gen again, with -render. It is for
+// changes of the text or of the rules, and measures nothing.
+func TestRender(t *testing.T) {
+	if !*render {
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(docs, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r results
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	defer func(before []aim) { aims = before }(aims)
+	aims = append(slices.Clone(aims), otherAims()...)
+	o := bench.Options{Rounds: cmp.Or(r.Rounds, *rounds), Slice: cmp.Or(r.Slice, *slice)}
+	write(t, r.Rows, r.Pairs, judge(r.Rows, r.Pairs), o)
+}
 
 // write writes docs/gen.
 func write(t *testing.T, rows []bench.Row, closely map[string][]bench.Row, outcomes []outcome, o bench.Options) {
@@ -30,11 +62,7 @@ func write(t *testing.T, rows []bench.Row, closely map[string][]bench.Row, outco
 	if err := bench.Plot(&plot, "frames of 64 bytes over veth, one processor unless it says more queues", rows); err != nil {
 		t.Fatal(err)
 	}
-	figures, err := json.MarshalIndent(struct {
-		Rows  []bench.Row            `json:"rows"`
-		Pairs map[string][]bench.Row `json:"pairs"`
-		Aims  []outcome              `json:"aims"`
-	}{rows, closely, outcomes}, "", " ")
+	figures, err := json.MarshalIndent(results{o.Rounds, o.Slice, rows, closely, outcomes}, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,13 +101,19 @@ kernel keeps the time of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios a
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.Name, r.Queues, show.Rate(r.Median()), show.Rate(least), show.Rate(most), show.Rate(r.MedianPerCPU()))
 	}
 	scalingTable(&b, rows)
-	b.WriteString("\nWhat we want, and what came of it. That one is no slower than another means within 3 %.\n" + closeNote() + "\n| aim | by processor | by the wall | wanted | |\n|---|--:|--:|--:|---|\n")
+	b.WriteString("\nWhat we want, and what came of it. That one is no slower than another means within 3 %.\n" + closeNote() + wallNote + "\n| aim | by processor | by the wall | quiet turns | wanted | |\n|---|--:|--:|--:|--:|---|\n")
 	for _, o := range outcomes {
-		fmt.Fprintf(&b, "| %s by %s | %.2f | %.2f | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Wall, o.Least, o.verdict()+o.bounded())
+		fmt.Fprintf(&b, "| %s by %s | %.2f | %.2f | %d | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Wall, o.Quiet, o.Least, o.verdict()+o.bounded())
 	}
 	b.WriteString(notes)
 	return b.String()
 }
+
+// wallNote explains the ratios by wall time.
+const wallNote = `A quiet turn is one in which both had 0.9 of their processors or more. With three of them, the ratio by
+the wall is from these turns. Otherwise it also contains how much processor time each got beside other
+programs: a Go program with several threads gets more than one thread does.
+`
 
 // closeNote names the ratios that come from pairs.
 func closeNote() string {
