@@ -195,3 +195,7 @@ func tgkill(c Caller, a Args) (uint64, linux.Errno) {
 	}
 	return c.kernel(linux.SYS_TGKILL, uint64(number(a.A1)), uint64(number(a.A2)), uint64(number(a.A3)), 0, 0, 0)
 }
+
+func tkill(c Caller, a Args) (uint64, linux.Errno) {
+	return tgkill(c, Args{A1: uint64(c.Process.PID()), A2: a.A1, A3: a.A2})
+}
