@@ -172,6 +172,31 @@ func copyFileRange(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
+// longest is the largest number of bytes that one call moves, as on Linux.
+const longest = 1<<31 - pageSize
+
+// length returns a number of bytes, no larger than longest.
+func length(a uint64) int { return int(min(a, longest)) }
+
+func splice(c Caller, a Args) (uint64, linux.Errno) {
+	return c.moved(a.A2, a.A4, func(from, to *int64) (int, linux.Errno) {
+		return c.Process.Splice(fd(a.A1), from, fd(a.A3), to, length(a.A5), unsigned(a.A6))
+	})
+}
+
+// vmsplice copies, and does not take pages of the caller.
+func vmsplice(c Caller, a Args) (uint64, linux.Errno) {
+	flags := unsigned(a.A4)
+	into, errno := c.Process.PipeWrites(fd(a.A1), flags)
+	switch {
+	case errno != 0:
+		return fail(errno)
+	case into:
+		return c.sendVector(a, func(b []byte) (int, linux.Errno) { return c.Process.WriteNow(fd(a.A1), b, flags) })
+	}
+	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.ReadNow(fd(a.A1), b, flags) })
+}
+
 // moved calls f with the offsets stored at two addresses, and writes them back. An address may be 0.
 func (c Caller) moved(in, out uint64, f func(from, to *int64) (int, linux.Errno)) (uint64, linux.Errno) {
 	var args [2]*int64

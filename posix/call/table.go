@@ -15,7 +15,7 @@ const (
 	fewSockets   = "AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route), AF_PACKET; else EAFNOSUPPORT"
 	fewOptions   = "those of socket.go, tcpoption.go, udpoption.go, rawsocket.go, sourcefilter.go, packetoption.go; else ENOPROTOOPT"
 	fewFcntls    = "F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ; else EINVAL"
-	onlyGrows    = "space is not set aside; FALLOC_FL_KEEP_SIZE or none, else EOPNOTSUPP"
+	onlyGrows    = "in memory, space is not set aside"
 	fromTree     = "from a file of the tree; else EINVAL, upon which programs copy"
 	mapsOfFile   = "of a file: a private mapping is a copy; shared ones of a file are at one address, not MAP_FIXED, with the rights of the file"
 	notOfShared  = "nothing is done to shared mappings of files"
