@@ -136,6 +136,14 @@ func callTkill(c *cpu, f *amd64.Frame) (int64, bool) {
 	return tell(c, thread.ID(int32(f.DI)), int32(f.SI)), true
 }
 
+// The siginfo of rt_sigqueueinfo(2) is not delivered.
+func callRtSigqueueinfo(c *cpu, f *amd64.Frame) (int64, bool) {
+	if int32(f.DI) != programID {
+		return -int64(linux.ESRCH), true
+	}
+	return tellAny(c, int32(f.SI)), true
+}
+
 func callKill(c *cpu, f *amd64.Frame) (int64, bool) { return tellAny(c, int32(f.SI)), true }
 
 // Time.

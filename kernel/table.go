@@ -95,6 +95,8 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		return callRtSigpending(c, f)
 	case linux.SYS_RT_SIGTIMEDWAIT:
 		return callRtSigtimedwait(c, f)
+	case linux.SYS_RT_SIGQUEUEINFO:
+		return callRtSigqueueinfo(c, f)
 	case linux.SYS_SIGALTSTACK:
 		return callSigaltstack(c, f)
 	case linux.SYS_GETPRIORITY:

@@ -61,6 +61,9 @@ type own struct {
 	detached    atomic.Bool            // the process does not use the terminal of its session any more (TIOCNOTTY)
 	limits      atomic.Pointer[limits] // nil: none
 	keepCaps    atomic.Int32           // PR_SET_KEEPCAPS; per thread on Linux
+	timers      timers
+	sender      Sender // nil: calls that send signals later fail with ENOSYS
+	wishes      wishes
 }
 
 // Options configures a Process.
@@ -86,6 +89,8 @@ type Options struct {
 	// Clock reads the clock with an ID of clock_gettime(2), CLOCK_MONOTONIC or CLOCK_BOOTTIME. Timers
 	// of timerfd_create(2) are set by it.
 	Clock func(id int) time.Duration
+	// Sender sends signals of timers; nil: there are no such timers.
+	Sender Sender
 }
 
 // Credentials is struct ucred (unix(7)).
@@ -97,7 +102,7 @@ func New(o Options) *Process {
 	p := &Process{
 		System: &System{net: o.Network, kernel: o.Kernel, hostname: o.Hostname, missed: o.Missed, clock: o.Clock},
 		place:  &place{},
-		own:    &own{credentials: o.Credentials},
+		own:    &own{credentials: o.Credentials, sender: o.Sender},
 		fds:    &descriptors{},
 	}
 	p.names.init()

@@ -195,6 +195,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 		share |= posix.SharePlace
 	}
 	child.posix = p.posix.Fork(int32(node.PID), share)
+	child.posix.SetSender(child.sendTimer)
 	child.space.Store(space)
 	child.exe, child.limits = p.exe, p.limits
 	child.dumpable.Store(p.dumpable.Load())

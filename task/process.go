@@ -152,6 +152,7 @@ func (p *Process) released() {
 func (p *Process) ended() {
 	s := p.system
 	p.alarm.stop()
+	p.posix.DropTimers()
 	p.released()
 	delete(s.processes, p.node.PID)
 	s.ended.add(p.used())

@@ -34,6 +34,8 @@ const (
 	PR_GET_THP_DISABLE       = 42
 	PR_GET_TID_ADDRESS       = 40
 	PR_GET_TIMERSLACK        = 30
+	PR_GET_TSC               = 25
+	PR_TSC_ENABLE            = 1
 	PR_SET_CHILD_SUBREAPER   = 36
 	PR_SET_SECUREBITS        = 28
 	PR_SET_THP_DISABLE       = 41

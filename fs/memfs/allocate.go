@@ -58,6 +58,9 @@ func (f *file) mayChange(mode fs.AllocateMode) error {
 // zeroRange makes a range read as zeros, up to the end of the file. Whole pages become holes.
 func (f *file) zeroRange(offset, end int64) error {
 	end = min(end, f.attr.Size)
+	if f.paged != nil {
+		return f.zeroPaged(offset, end)
+	}
 	if f.mapped.memory != nil {
 		if offset < end {
 			clear(f.mapped.bytes[offset:end])
@@ -121,7 +124,13 @@ func (f *file) collapse(offset, end int64) error {
 	if err := f.mayResize(size); err != nil {
 		return err
 	}
-	if f.mapped.memory != nil {
+	switch {
+	case f.paged != nil:
+		if err := f.movePaged(end, offset, f.attr.Size-end); err != nil {
+			return err
+		}
+		return f.resize(size)
+	case f.mapped.memory != nil:
 		copy(f.mapped.bytes[offset:], f.mapped.bytes[end:f.attr.Size])
 		return f.resize(size)
 	}
@@ -146,14 +155,16 @@ func (f *file) insert(offset, end int64) error {
 	if err := f.mayResize(size); err != nil {
 		return err
 	}
-	if f.mapped.memory != nil {
-		was := f.attr.Size
+	if was := f.attr.Size; f.paged != nil || f.mapped.memory != nil {
 		if err := f.resize(size); err != nil {
 			return err
 		}
-		copy(f.mapped.bytes[end:size], f.mapped.bytes[offset:was])
-		clear(f.mapped.bytes[offset:end])
-		return nil
+		if f.paged == nil {
+			copy(f.mapped.bytes[end:size], f.mapped.bytes[offset:was])
+		} else if err := f.movePaged(offset, end, was-offset); err != nil {
+			return err
+		}
+		return f.zeroRange(offset, end)
 	}
 	if err := f.ownContent(); err != nil {
 		return err
@@ -203,4 +214,44 @@ func (f *file) put(i int64, p *page) {
 	}
 	(*leaf)[i%leafPages] = p
 	f.held++
+}
+
+// zeroPaged zeroes the data of a range in the page cache. The pages stay.
+func (f *file) zeroPaged(offset, end int64) error {
+	var zeros page
+	for offset < end {
+		at, ok := f.paged.Next(offset, true)
+		if !ok || at >= end {
+			return nil
+		}
+		n := min(pageSize-at%pageSize, end-at)
+		if _, err := f.paged.WriteAt(zeros[:n], at); err != nil {
+			return err
+		}
+		offset = at + n
+	}
+	return nil
+}
+
+// movePaged moves n bytes in the page cache, a page at a time, from the end if they move backwards. Holes become zeros.
+func (f *file) movePaged(from, to, n int64) error {
+	var piece page
+	for done := int64(0); done < n; {
+		size := min(pageSize, n-done)
+		at := done
+		if to > from {
+			if size = (n - done) % pageSize; size == 0 {
+				size = pageSize
+			}
+			at = n - done - size
+		}
+		if _, err := f.paged.ReadAt(piece[:size], from+at); err != nil {
+			return err
+		}
+		if _, err := f.paged.WriteAt(piece[:size], to+at); err != nil {
+			return err
+		}
+		done += size
+	}
+	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
+	"loam/mem/cache"
+	"loam/mem/memtest"
 )
 
 const block = 4096
@@ -48,10 +50,15 @@ func TestAllocate(t *testing.T) {
 		0, fs.KeepSize, fs.PunchHole | fs.KeepSize, fs.ZeroRange, fs.ZeroRange | fs.KeepSize, fs.CollapseRange, fs.InsertRange,
 		fs.PunchHole, fs.ZeroRange | fs.CollapseRange,
 	}
-	for _, kind := range []string{"pages", "base", "mapped"} {
+	for _, kind := range []string{"pages", "base", "mapped", "cached"} {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 1))
-		system := memfs.New(memfs.Config{Bytes: 1 << 30})
+		source := new(memfs.Source)
+		if kind == "cached" {
+			pages := cache.New(memtest.NewMemory(8), cache.Limits{})
+			source.Set(func(base []byte, charge func(int64) error) fs.Content { return pages.NewMemory(base, charge) })
+		}
+		system := memfs.New(memfs.Config{Bytes: 1 << 30, Source: source})
 		v := fs.NewView(fs.NewTree(system))
 		f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
 		if err != nil {

@@ -53,7 +53,17 @@ func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
+// Flags of preadv2(2) and pwritev2(2) that are accepted: RWF_HIPRI, RWF_DSYNC, RWF_SYNC and RWF_NOWAIT. They change nothing:
+// files in memory are as stable as they get, and do not wait.
+const (
+	readFlags  = 1 | 8
+	writeFlags = 1 | 2 | 4 | 8
+)
+
 func preadv2(c Caller, a Args) (uint64, linux.Errno) {
+	if a.A6&^readFlags != 0 {
+		return fail(linux.EOPNOTSUPP)
+	}
 	if int64(a.A4) == ownOffset {
 		return readv(c, a)
 	}
@@ -61,6 +71,9 @@ func preadv2(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func pwritev2(c Caller, a Args) (uint64, linux.Errno) {
+	if a.A6&^writeFlags != 0 {
+		return fail(linux.EOPNOTSUPP)
+	}
 	if int64(a.A4) == ownOffset {
 		return writev(c, a)
 	}

@@ -9,9 +9,7 @@ var processRows = []Row{
 	{linux.SYS_MUNMAP, "munmap", "on", Personality | Runtime | Core | AtOnce, Unaffected, "", 0, ofMapping(linux.SYS_MUNMAP)},
 	{linux.SYS_MADVISE, "madvise", "oni", Personality | Runtime | Core | AtOnce, Unaffected, notOfShared, 0, ofMapping(linux.SYS_MADVISE)},
 	{linux.SYS_MREMAP, "mremap", "onnio", Personality | Runtime | Core, Unaffected, oneOfShared, 0, mremap},
-	{linux.SYS_MSYNC, "msync", "oni", Personality | Runtime, Unaffected, "", 0, func(_ Caller, _ Args) (uint64, linux.Errno) {
-		return fail(0)
-	}},
+	{linux.SYS_MSYNC, "msync", "oni", Personality | Runtime, Unaffected, "", 0, msync},
 	{linux.SYS_MINCORE, "mincore", "onp", Host | Core | AtOnce, Unaffected, "", 0, nil},
 	{linux.SYS_MLOCK, "mlock", "on", Host | Core, Unaffected, "", 0, nil},
 	{linux.SYS_MLOCK2, "mlock2", "oni", Host | Core, Unaffected, "", 0, nil},
@@ -70,7 +68,44 @@ var processRows = []Row{
 	{linux.SYS_REBOOT, "reboot", "iiip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETHOSTNAME, "sethostname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETDOMAINNAME, "setdomainname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
-	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "of nothing; else EPERM", 0, refuse(linux.EPERM)},
+	{linux.SYS_SETNS, "setns", "fi", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_FSOPEN, "fsopen", "si", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_OPEN_TREE, "open_tree", "dsi", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_FANOTIFY_INIT, "fanotify_init", "ii", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_ACCT, "acct", "s", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_VHANGUP, "vhangup", "", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SYSLOG, "syslog", "ipn", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_BPF, "bpf", "ipn", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SWAPON, "swapon", "si", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SWAPOFF, "swapoff", "s", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_CLOCK_SETTIME, "clock_settime", "ip", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_SETTIMEOFDAY, "settimeofday", "pp", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_PERSONALITY, "personality", "i", Personality, Unaffected, "without flags; else EINVAL", 0, personality},
+	{linux.SYS_WAITID, "waitid", "iipip", Personality, Restarts, "", linux.ECHILD, nil},
+	{linux.SYS_IOPRIO_GET, "ioprio_get", "ii", Personality, Unaffected, ofOne, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.IOPriority(number(a.A1), int32(a.A2)))
+	}},
+	{linux.SYS_IOPRIO_SET, "ioprio_set", "iii", Personality, Unaffected, wishOnly, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.SetIOPriority(number(a.A1), int32(a.A2), number(a.A3)))
+	}},
+	{linux.SYS_SCHED_GETSCHEDULER, "sched_getscheduler", "i", Personality, Unaffected, ofOne, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.Scheduler(int32(a.A1)))
+	}},
+	{linux.SYS_SCHED_SETSCHEDULER, "sched_setscheduler", "iip", Personality, Unaffected, wishOnly, 0, schedSetscheduler},
+	{linux.SYS_SCHED_GETPARAM, "sched_getparam", "ip", Personality, Unaffected, ofOne, 0, schedGetparam},
+	{linux.SYS_SCHED_SETPARAM, "sched_setparam", "ip", Personality, Unaffected, wishOnly, 0, schedSetparam},
+	{linux.SYS_SCHED_GET_PRIORITY_MAX, "sched_get_priority_max", "i", Personality, Unaffected, "", 0, schedPriority(true)},
+	{linux.SYS_SCHED_GET_PRIORITY_MIN, "sched_get_priority_min", "i", Personality, Unaffected, "", 0, schedPriority(false)},
+	{linux.SYS_SCHED_RR_GET_INTERVAL, "sched_rr_get_interval", "ip", Personality, Unaffected, ofOne, 0, schedRRGetInterval},
+	{linux.SYS_SCHED_GETATTR, "sched_getattr", "ipni", Personality, Unaffected, ofOne, 0, schedGetattr},
+	{linux.SYS_PIDFD_OPEN, "pidfd_open", "ii", Personality, Unaffected, "of the program itself; else ESRCH", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.PidFDOpen(int32(a.A1), unsigned(a.A2)))
+	}},
+	{linux.SYS_PIDFD_SEND_SIGNAL, "pidfd_send_signal", "fipi", Personality, Unaffected, "a siginfo of the caller's is not delivered", 0, pidfdSendSignal},
+	{linux.SYS_PIDFD_GETFD, "pidfd_getfd", "ffi", Personality, Unaffected, "of the program itself", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.PidFDGet(fd(a.A1), fd(a.A2), number(a.A3)))
+	}},
 	{linux.SYS_SCHED_YIELD, "sched_yield", "", Host | Core | AtOnce, Unaffected, "", 0, nil},
 	{linux.SYS_SCHED_GETAFFINITY, "sched_getaffinity", "inp", Host | Core, Unaffected, "", 0, nil},
 	{linux.SYS_SCHED_SETAFFINITY, "sched_setaffinity", "inp", Host | Core, Unaffected, "", 0, nil},
@@ -88,18 +123,25 @@ var processRows = []Row{
 	{linux.SYS_RT_SIGPROCMASK, "rt_sigprocmask", "ippn", Host | Core | AtOnce, Unaffected, "", 0, nil},
 	{linux.SYS_RT_SIGRETURN, "rt_sigreturn", "", Host | Core | AtOnce, Unaffected, "", 0, nil},
 	{linux.SYS_RT_SIGPENDING, "rt_sigpending", "pn", Host | Core | AtOnce, Unaffected, "", 0, nil},
+	{linux.SYS_RT_SIGQUEUEINFO, "rt_sigqueueinfo", "iip", Host | Core, Unaffected, "", 0, nil},
 	{linux.SYS_SIGALTSTACK, "sigaltstack", "pp", Host | Core | AtOnce, Unaffected, "", 0, nil},
-	{linux.SYS_TIMER_CREATE, "timer_create", "ipp", Runtime | Core, Unaffected, "", 0, nil},
-	{linux.SYS_TIMER_SETTIME, "timer_settime", "iipp", Runtime | Core, Unaffected, "", 0, nil},
-	{linux.SYS_TIMER_DELETE, "timer_delete", "i", Runtime | Core, Unaffected, "", 0, nil},
+	{linux.SYS_TIMER_CREATE, "timer_create", "ipp", Host | Personality | Runtime | Core, Unaffected, timersOfVM, 0, timerCreate},
+	{linux.SYS_TIMER_SETTIME, "timer_settime", "iipp", Host | Personality | Runtime | Core, Unaffected, "", 0, timerSettime},
+	{linux.SYS_TIMER_GETTIME, "timer_gettime", "ip", Host | Personality, Unaffected, "", 0, timerGettime},
+	{linux.SYS_TIMER_GETOVERRUN, "timer_getoverrun", "i", Host | Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.TimerOverrun(int32(a.A1)))
+	}},
+	{linux.SYS_TIMER_DELETE, "timer_delete", "i", Host | Personality | Runtime | Core, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.DeleteTimer(int32(a.A1)))
+	}},
 	{linux.SYS_CLOCK_GETTIME, "clock_gettime", "ip", Host | Core | AtOnce, Unaffected, "", 0, nil},
 	{linux.SYS_CLOCK_GETRES, "clock_getres", "ip", Host | Core, Unaffected, "", 0, nil},
 	{linux.SYS_GETTIMEOFDAY, "gettimeofday", "pp", Host | Core, Unaffected, "", 0, nil},
 	{linux.SYS_TIME, "time", "p", Host | Core, Unaffected, "", 0, nil},
 	{linux.SYS_TIMES, "times", "p", Host | Core, Unaffected, "", 0, nil},
-	{linux.SYS_GETITIMER, "getitimer", "ip", Host, Unaffected, "", 0, nil},
-	{linux.SYS_SETITIMER, "setitimer", "ipp", Host | Core, Unaffected, "", 0, nil},
-	{linux.SYS_ALARM, "alarm", "i", Host, Unaffected, "", 0, nil},
+	{linux.SYS_GETITIMER, "getitimer", "ip", Host | Personality, Unaffected, "", 0, getitimer},
+	{linux.SYS_SETITIMER, "setitimer", "ipp", Host | Personality | Core, Unaffected, "", 0, setitimer},
+	{linux.SYS_ALARM, "alarm", "i", Host | Personality, Unaffected, "", 0, alarm},
 	{linux.SYS_GETPID, "getpid", "", Host | Core, Unaffected, "", 0, nil},
 	{linux.SYS_GETPPID, "getppid", "", Host | Core, Unaffected, "", 0, nil},
 	{linux.SYS_GETPGID, "getpgid", "i", Host | Core, Unaffected, "", 0, nil},

@@ -75,8 +75,8 @@ func User() string { return given.User }
 // StartMachine starts Loam in a virtual machine. The init function of package unikernel/rt/machine calls
 // it, so that only a machine links the drivers.
 func StartMachine(p Platform) {
-	giveUp(start(p, given))
 	kernelIsOurs = true
+	giveUp(start(p, given))
 	startTraps()
 }
 
@@ -129,6 +129,7 @@ func start(p Platform, c guest.Config) error {
 		Hostname:  c.Hostname,
 		Kernel:    hostKernel{},
 		Clock:     readClock,
+		Sender:    sendSignal,
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
@@ -163,6 +164,8 @@ func openDoor() {
 	}
 	for _, r := range syscalls.Table {
 		switch e := &entries[r.Number]; {
+		case r.Who&syscalls.Host != 0 && !kernelIsOurs:
+			takes[r.Number] = ofHost
 		case r.Who&syscalls.Personality != 0:
 			*e = entry{serve: r.Serve, addresses: r.Args.Addresses(), ofFile: r.Args.DescriptorFirst(), errno: r.Errno}
 			if e.ofFile {
