@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -265,15 +266,16 @@ var threads = []probe{
 	{"a goroutine that computes is preempted", func() string {
 		was := runtime.GOMAXPROCS(1)
 		defer runtime.GOMAXPROCS(was)
-		stop, ended := false, make(chan bool)
+		var stop atomic.Bool
+		ended := make(chan bool)
 		go func() {
-			for i := 0; !stop; i++ {
+			for i := 0; !stop.Load(); i++ {
 				sink = byte(i)
 			}
 			ended <- true
 		}()
 		time.Sleep(time.Millisecond)
-		stop = true
+		stop.Store(true)
 		<-ended
 		return "yes"
 	}},
