@@ -13,7 +13,7 @@ import (
 // A page of a mapping is absent, present or kept. A kept page has no rights, but its content stays: its entry has
 // PageKept instead of PagePresent. A page is freed only after all CPUs have dropped their translations (discard).
 
-// mmap supports anonymous memory only, which a process without children shares with nobody. A hint outside of the range
+// mmap supports anonymous memory only, which a program without child processes does not share. A hint outside of the range
 // for such memory is ignored; Go's hints are all outside. There are no huge pages to reserve (MAP_HUGETLB), and no
 // addresses below 4 GiB (MAP_32BIT): ENOMEM, as on a Linux that has none left.
 func mmap(addr, size uint64, prot, flags int) int64 {

@@ -79,8 +79,8 @@ func (p *Process) Tee(in, out, n, flags int) (int, Errno) {
 	return p.moveLater(from, to, flags, func() (int, Errno) { return p.between(reader.pipe, writer.pipe, n, false) })
 }
 
-// PipeWrites reports for vmsplice(2) whether fd is the end of a pipe that is written to. Errors: EBADF for what is not a
-// pipe, EINVAL.
+// PipeWrites reports for vmsplice(2) whether fd is the end of a pipe that is written to. Errors: EBADF for another
+// file, EINVAL.
 func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	_, e, errno := p.pipeOf(fd)
 	switch {
@@ -119,7 +119,7 @@ func (p *Process) ReadNow(fd int, b []byte, flags int) (int, Errno) {
 func mayRead(o *open) bool  { return o.flags.Load()&linux.O_ACCMODE != linux.O_WRONLY }
 func mayWrite(o *open) bool { return o.flags.Load()&linux.O_ACCMODE != linux.O_RDONLY }
 
-// moveLater calls move until it returns something else than EAGAIN. In between it waits for both files, unless one of
+// moveLater calls move until its error is not EAGAIN. In between it waits for both files, unless one of
 // them is a pipe or socket in non-blocking mode or flags has SPLICE_F_NONBLOCK.
 func (p *Process) moveLater(from, to *open, flags int, move func() (int, Errno)) (int, Errno) {
 	n, errno := move()

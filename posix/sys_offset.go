@@ -155,7 +155,7 @@ func (p *Process) Fadvise(fd, advice int) Errno {
 	return errno
 }
 
-// Readahead implements readahead(2), without any effect. Errors: EBADF, EINVAL for what is no regular file.
+// Readahead implements readahead(2), without any effect. Errors: EBADF, EINVAL for a file that is not regular.
 func (p *Process) Readahead(fd int) Errno {
 	f, errno := p.real(fd, linux.EINVAL)
 	switch {

@@ -12,7 +12,7 @@ import (
 // nothing: Loam runs all goroutines and threads alike, and its disks serve requests in order. On Linux, they belong to a
 // thread; here to the process.
 
-// wishes are what a process has asked for.
+// wishes hold the values that a process has set.
 type wishes struct {
 	ioPriority atomic.Int32 // ioprio_set(2)
 	policy     atomic.Int32 // sched_setscheduler(2)
@@ -27,7 +27,7 @@ const standardSlack = 50000
 // cpus returns the number of CPUs that the process uses.
 func cpus() int { return runtime.GOMAXPROCS(0) }
 
-// itself returns 0 if pid is that of the process, or 0. Errors: EINVAL for a negative one, ESRCH.
+// itself returns 0 if pid is the ID of the process, or 0. Errors: EINVAL for a negative one, ESRCH.
 func (p *Process) itself(pid int32) Errno {
 	switch {
 	case pid < 0:

@@ -144,6 +144,7 @@ func privileges(m posix.Mapped) credential.File {
 // first makes the first task of a process that another program starts.
 func (p *Process) first(q Program) (*Task, error) {
 	files := q.Process.Fork(int32(p.node.PID), 0)
+	files.SetSender(p.sendTimer)
 	for to, fd := range q.Streams {
 		if _, errno := files.Dup3(fd, to, 0, true); errno != 0 {
 			files.CloseAll()

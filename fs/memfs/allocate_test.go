@@ -14,7 +14,7 @@ import (
 
 const block = 4096
 
-// model is what fallocate(2) makes of the content of a file.
+// model applies fallocate(2) to the content of a file.
 func model(b []byte, mode fs.AllocateMode, offset, length int) ([]byte, error) {
 	end := offset + length
 	aligned := offset%block == 0 && length%block == 0

@@ -47,7 +47,7 @@ type Thread struct {
 
 	Mask    uint64 // blocked signals: bit n-1 for signal n
 	Pending uint64 // pending signals, likewise
-	Sought  uint64 // signals that the thread waits for in rt_sigtimedwait(2), likewise
+	Sought  uint64 // signals that the thread waits for in rt_sigtimedwait(2)
 	Info    uint64 // address of the siginfo that this call fills; 0: none
 
 	SignalStack     uint64 // the alternate signal stack

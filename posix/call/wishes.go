@@ -69,7 +69,7 @@ func schedRRGetInterval(c Caller, a Args) (uint64, linux.Errno) {
 	return c.put(a.A2, linux.SizeofTimespec, linux.NanoTimespec(timeSlice).Put)
 }
 
-// schedGetattr implements sched_getattr(2), of which size and policy are not 0.
+// schedGetattr implements sched_getattr(2). Fields other than the size and the policy are 0.
 func schedGetattr(c Caller, a Args) (uint64, linux.Errno) {
 	const least, most, sizeAt, policyAt = 48, 4096, 0, 4 // sizes and offsets of struct sched_attr
 	if a.A2 == 0 || a.A3 < least || a.A3 > most || a.A4 != 0 {

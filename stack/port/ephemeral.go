@@ -25,6 +25,9 @@ const offsetPlaces = 1024
 // ephemeral returns a port for the connection f, whose local port is 0. No program has bound the port, and no
 // connection from it to the same peer exists. It returns false if no port is left.
 func (t *Table) ephemeral(f flow) (uint16, bool) {
+	if t.peers[f] >= t.count { // all are used for this peer: a search would look at each in vain
+		return 0, false
+	}
 	h := t.hash(f)
 	offset, counter := h>>32, &t.offsets[h%offsetPlaces]
 	for range t.count {

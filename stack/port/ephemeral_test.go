@@ -121,6 +121,50 @@ func BenchmarkConnect(b *testing.B) {
 	}
 }
 
+// If every port is used for a peer, Connect fails without a search; after a Close, it finds the free port.
+func TestExhausted(t *testing.T) {
+	table := NewTable(Config{})
+	local, remote := addrPort("192.0.2.1:0"), addrPort("198.51.100.7:80")
+	var last *Flow
+	for range table.count {
+		f, err := table.Connect(wire.ProtoTCP, local, remote, nil, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = f
+	}
+	before := table.offsets
+	if _, err := table.Connect(wire.ProtoTCP, local, remote, nil, Options{}); err != ErrNotAvailable {
+		t.Errorf("one more: %v", err)
+	}
+	if table.offsets != before {
+		t.Error("the table was searched")
+	}
+	if _, err := table.Connect(wire.ProtoTCP, local, addrPort("198.51.100.8:80"), nil, Options{}); err != nil {
+		t.Errorf("another peer: %v", err)
+	}
+	port := last.Local().Port()
+	table.Close(last)
+	f, err := table.Connect(wire.ProtoTCP, local, remote, nil, Options{})
+	if err != nil || f.Local().Port() != port {
+		t.Errorf("after a close: %v, want port %d", err, port)
+	}
+}
+
+// A dial for which no port is left.
+func BenchmarkExhausted(b *testing.B) {
+	table := NewTable(Config{})
+	local, remote := addrPort("192.0.2.1:0"), addrPort("198.51.100.7:80")
+	for range table.count {
+		if _, err := table.Connect(wire.ProtoTCP, local, remote, nil, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		table.Connect(wire.ProtoTCP, local, remote, nil, Options{})
+	}
+}
+
 func BenchmarkBind(b *testing.B) {
 	table := NewTable(Config{})
 	for i := range 10_000 {

@@ -31,6 +31,7 @@ type Table struct {
 	count   uint64 // number of ephemeral ports
 	ports   map[number]*portState
 	flows   map[flow]struct{}
+	peers   map[flow]uint64 // by flow with local port 0: connections from ephemeral ports
 	key     siphash.Key
 	random  *rand.ChaCha8
 	offsets [offsetPlaces]uint64 // see ephemeral.go
@@ -66,7 +67,8 @@ type Binding struct {
 // Flow is a reserved connection.
 type Flow struct {
 	flow
-	binding *Binding
+	binding   *Binding
+	ephemeral bool // Connect has chosen the local port
 }
 
 // NewTable returns a table in which every port is free.
@@ -82,6 +84,7 @@ func NewTable(c Config) *Table {
 		count:  uint64(c.Last) - uint64(c.First) + 1,
 		ports:  make(map[number]*portState),
 		flows:  make(map[flow]struct{}),
+		peers:  make(map[flow]uint64),
 		random: rand.NewChaCha8(c.Seed),
 	}
 	t.key = siphash.Key{K0: t.random.Uint64(), K1: t.random.Uint64()}
@@ -157,20 +160,34 @@ func (t *Table) Connect(proto wire.Protocol, local, remote netip.AddrPort, b *Bi
 		if !ok {
 			return nil, ErrNotAvailable
 		}
+		t.peers[f]++
 		f.local = netip.AddrPortFrom(local.Addr(), port)
 		b = t.take(number{proto, port}, Claim{Addr: local.Addr(), Options: o}, false)
+		t.flows[f] = struct{}{}
+		return &Flow{f, b, true}, nil
 	}
 	if _, taken := t.flows[f]; taken {
 		t.leave(b)
 		return nil, ErrNotAvailable
 	}
 	t.flows[f] = struct{}{}
-	return &Flow{f, b}, nil
+	return &Flow{f, b, false}, nil
+}
+
+// forget removes a connection from an ephemeral port from the count of its peer.
+func (t *Table) forget(f flow) {
+	f.local = netip.AddrPortFrom(f.local.Addr(), 0)
+	if t.peers[f]--; t.peers[f] == 0 {
+		delete(t.peers, f)
+	}
 }
 
 // Close releases a connection.
 func (t *Table) Close(f *Flow) {
 	delete(t.flows, f.flow)
+	if f.ephemeral {
+		t.forget(f.flow)
+	}
 	t.leave(f.binding)
 }
 

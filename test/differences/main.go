@@ -41,8 +41,8 @@ func main() {
 	}
 }
 
-// nobody is the user of a program that root starts.
-const nobody = 65534
+// unprivileged is the user of a program that root starts.
+const unprivileged = 65534
 
 // differences runs the program on all three. root is the path of the tree. It returns the report.
 func differences(ctx context.Context, root string) (string, error) {
@@ -64,7 +64,7 @@ func differences(ctx context.Context, root string) (string, error) {
 	}
 	onLinux := exec.CommandContext(ctx, plain)
 	if os.Geteuid() == 0 {
-		onLinux.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		onLinux.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	}
 	commands := [...]*exec.Cmd{
 		onLinux,

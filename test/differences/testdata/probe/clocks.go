@@ -106,7 +106,7 @@ func came(c <-chan os.Signal) string {
 	select {
 	case s := <-c:
 		return "signal " + fmt.Sprint(int(s.(syscall.Signal)))
-	case <-time.After(2 * time.Second):
+	case <-time.After(20 * time.Second):
 		return "no signal"
 	}
 }

@@ -21,7 +21,7 @@ type probe struct {
 }
 
 // patience is the time after which a probe is taken to hang.
-const patience = 5 * time.Second
+const patience = time.Minute
 
 func main() {
 	dir, err := os.MkdirTemp("", "probe-")

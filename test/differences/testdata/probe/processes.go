@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -255,9 +256,9 @@ var threads = []probe{
 		t := syscall.NsecToTimespec(nanos(1) + 1e6)
 		return outcome(syscall.SYS_FUTEX, at(&futexWord), 9|128, 0, at(&t), 0, 0xffffffff)
 	}},
-	{"futex FUTEX_WAKE of nobody", func() string { return count(syscall.SYS_FUTEX, at(&futexWord), 1, 1, 0, 0, 0) }},
-	{"futex FUTEX_REQUEUE of nobody", func() string { return count(syscall.SYS_FUTEX, at(&futexWord), 3, 1, 1, at(new(uint32)), 0) }},
-	{"futex FUTEX_WAKE_OP of nobody", func() string { return count(syscall.SYS_FUTEX, at(&futexWord), 5, 1, 1, at(new(uint32)), 0) }},
+	{"futex FUTEX_WAKE without a waiter", func() string { return count(syscall.SYS_FUTEX, at(&futexWord), 1, 1, 0, 0, 0) }},
+	{"futex FUTEX_REQUEUE without a waiter", func() string { return count(syscall.SYS_FUTEX, at(&futexWord), 3, 1, 1, at(new(uint32)), 0) }},
+	{"futex FUTEX_WAKE_OP without a waiter", func() string { return count(syscall.SYS_FUTEX, at(&futexWord), 5, 1, 1, at(new(uint32)), 0) }},
 	{"futex with an unknown operation", func() string { return outcome(syscall.SYS_FUTEX, at(&futexWord), 99, 0, 0, 0, 0) }},
 	{"futex at an odd address", func() string { return outcome(syscall.SYS_FUTEX, at(&futexWord)+1, 0, 0, 0, 0, 0) }},
 	{"futex_waitv", func() string { return outcome(449, 0, 0, 0, 0, 0) }},
@@ -265,15 +266,16 @@ var threads = []probe{
 	{"a goroutine that computes is preempted", func() string {
 		was := runtime.GOMAXPROCS(1)
 		defer runtime.GOMAXPROCS(was)
-		stop, ended := false, make(chan bool)
+		var stop atomic.Bool
+		ended := make(chan bool)
 		go func() {
-			for i := 0; !stop; i++ {
+			for i := 0; !stop.Load(); i++ {
 				sink = byte(i)
 			}
 			ended <- true
 		}()
 		time.Sleep(time.Millisecond)
-		stop = true
+		stop.Store(true)
 		<-ended
 		return "yes"
 	}},

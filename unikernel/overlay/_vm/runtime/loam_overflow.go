@@ -1,7 +1,7 @@
 package runtime
 
 // startpanic_m begins a crash, as Go's version does. If a goroutine's stack has its maximum size, which depends on the
-// machine's memory (unikernel/rt/machine/memory.go), it says so.
+// machine's memory (unikernel/rt/machine/memory.go), it prints a hint.
 func startpanic_m() bool {
 	const largest = 1000000000 // the limit of every program
 	if gp := getg().m.curg; gp != nil && maxstacksize < largest && 2*(gp.stack.hi-gp.stack.lo) > maxstacksize {
