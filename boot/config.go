@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Config is what the loam command passes to a program in a virtual machine. Its encoded form is the first module of
+// Config is the configuration that the loam command passes to a program in a virtual machine. Its encoded form is the first module of
 // the boot protocol. There each word starts with a letter that gives its kind and ends with a NUL.
 type Config struct {
 	Args []string // the first is the name of the program

@@ -19,7 +19,7 @@ func tags(list ...[]uint32) []byte {
 	return m
 }
 
-// memoryTag describes 4 MiB, a part of which is reserved.
+// memoryTag describes 4 MiB; a part of it is reserved.
 var memoryTag = []uint32{tagMemory, 24, 0, 0, 0, 0x9fc00, 0, 1, 0, 0x9fc00, 0, 0x400, 0, 2, 0, 0x100000, 0, 0x300000, 0, 1, 0}
 
 func TestParseMultiboot2(t *testing.T) {

@@ -10,7 +10,7 @@ type Range struct{ Start, End uint64 }
 // Size returns the size in bytes.
 func (r Range) Size() uint64 { return r.End - r.Start }
 
-// Without returns the parts of r that taken does not cover: two ranges, either of which may be empty.
+// Without returns the parts of r that taken does not cover: two ranges; each may be empty.
 func (r Range) Without(taken Range) [2]Range {
 	if taken.End <= r.Start || taken.Start >= r.End {
 		return [2]Range{r, {}}
@@ -50,7 +50,7 @@ const (
 const maxCommandLine = 64 << 10
 
 // ParsePVH reads the structure at physical address at into info. memory is physical memory from address 0, as far
-// as it is mapped; all parts of the structure must lie there.
+// as it is mapped; all parts of the structure must be in it.
 func ParsePVH(memory []byte, at uint64, info *Info) Problem {
 	head, ok := window(memory, at, pvhSize)
 	if !ok || le.Uint32(head) != pvhMagic {

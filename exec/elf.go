@@ -54,8 +54,8 @@ type Image struct {
 	headersOff uint64
 }
 
-// Parse reads the headers of an ELF file. Errors: ENOEXEC for what is not a program
-// for this processor, EINVAL for segments that cannot be mapped, and those of the reader.
+// Parse reads the headers of an ELF file. Errors: ENOEXEC for a file that is not a program
+// for this processor, EINVAL for segments that cannot be mapped, and errors of the reader.
 func Parse(r io.ReaderAt) (*Image, error) {
 	var h [headerSize]byte
 	if err := readFull(r, h[:], 0); err != nil {

@@ -71,8 +71,8 @@ func writeProgram(t testing.TB, dir, name string, content []byte) string {
 	return path
 }
 
-// TestErrorsAsLinux: files with one lie in a header fail with Linux's error. What Linux notices only after the
-// old program is gone is not compared.
+// TestErrorsAsLinux: files with one lie in a header fail with Linux's error. Errors that Linux finds only after the
+// old program is gone are not compared.
 func TestErrorsAsLinux(t *testing.T) {
 	good, err := os.ReadFile("/bin/true")
 	if err != nil {

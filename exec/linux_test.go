@@ -21,7 +21,7 @@ import (
 )
 
 // Linux starts a program under ptrace, without randomisation, and stops it before its first
-// instruction. Its regions, registers and stack must be those of the plan.
+// instruction. Its regions, registers and stack must equal the plan's.
 
 // image is the address space that Linux made for a program.
 type image struct {
@@ -135,7 +135,7 @@ func open(t testing.TB, c *cache.Cache) exec.Opener {
 	}
 }
 
-// planFor makes the plan for the same program with what Linux said of the machine, and applies it.
+// planFor makes the plan for the same program, with Linux's description of the machine, and applies it.
 func planFor(t *testing.T, path string, argv, envp []string, linux image) (*exec.Plan, *mem.Map) {
 	t.Helper()
 	memory := memtest.NewMemory(16)

@@ -189,7 +189,7 @@ func (q *Request) vdso(p *Plan, area *uint64) uint64 {
 
 func (p *Plan) add(q mem.Request) { p.Mappings = append(p.Mappings, Mapping{Request: q}) }
 
-// segments plans the mappings of an image. What a segment has in memory beyond the file is
+// segments plans the mappings of an image. The memory of a segment beyond its part of the file is
 // zeros: the rest of a page, then anonymous pages.
 func (p *Plan) segments(i *Image, bias uint64, object mem.Object) error {
 	for _, s := range i.Segments {
@@ -220,7 +220,7 @@ func (p *Plan) segments(i *Image, bias uint64, object mem.Object) error {
 }
 
 // breakAfter places the heap behind the program. A static position-independent program, which is
-// in the mapping area, has it where programs with a loader would have theirs.
+// in the mapping area, has its heap at the address that programs with a loader use.
 func (p *Plan) breakAfter(i *Image, q Request) {
 	_, high := i.span()
 	p.Break = high + p.Bias

@@ -15,7 +15,7 @@ const (
 	pointerSize = 8
 )
 
-// Types of auxv entries (getauxval(3)), in the order in which Linux has them on x86-64.
+// Types of auxv entries (getauxval(3)), in Linux's order on x86-64.
 const (
 	atNull         = 0
 	atPhdr         = 3
@@ -76,7 +76,7 @@ type pusher struct {
 
 func (s *pusher) address() uint64 { return s.top - s.used }
 
-// push puts bytes below what is there and returns their address.
+// push stores bytes below the current top of the stack and returns their address.
 func (s *pusher) push(b []byte) uint64 {
 	s.used += uint64(len(b))
 	if s.used > uint64(len(s.bytes)) {

@@ -50,6 +50,8 @@ type mount struct {
 	at       Place  // the place that it hides; zero for the root of the tree
 	device   Device // st_dev of the files in fs
 	readOnly bool
+
+	covered atomic.Bool // something is mounted on one of its files
 }
 
 // root returns the place of the mounted root. It calls FileSystem.Root each time, so that a file system
@@ -126,14 +128,18 @@ func (t *Tree) mount(m *mount, at Place) {
 		table[place] = over
 	}
 	m.at = t.cross(at)
+	m.at.mount.covered.Store(true)
 	table[m.at] = m
 	t.mounts.Store(&table)
 }
 
 // cross follows mounts: it returns the root of the topmost file system mounted at p, or p itself.
 func (t *Tree) cross(p Place) Place {
+	if !p.mount.covered.Load() {
+		return p
+	}
 	table := *t.mounts.Load()
-	for len(table) > 0 {
+	for {
 		m, ok := table[p]
 		if !ok {
 			break

@@ -83,7 +83,7 @@ func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*Fil
 	switch {
 	case err != nil:
 		return nil, err
-	case (slash || t.slash) && t.last == named: // t.slash is that of a symbolic link's target
+	case (slash || t.slash) && t.last == named: // t.slash belongs to a symbolic link's target
 		return nil, linux.EISDIR
 	case !t.exists():
 		return v.create(t, flags, mode)

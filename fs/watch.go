@@ -9,7 +9,7 @@ import "loam/abi/linux"
 type Event uint32
 
 // Events. Events of the first group concern a file, and are reported to watches on the file and on its
-// directory. Those of the second group concern a name in a directory. Those of the third group are
+// directory. The second group concerns a name in a directory. Events of the third group are
 // reported to watches on the file only.
 const (
 	Accessed      Event = linux.IN_ACCESS

@@ -3,6 +3,7 @@ package kernel
 import (
 	"loam/abi/linux"
 	"loam/arch/amd64"
+	"loam/boot"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 )
@@ -27,13 +28,25 @@ func callMadvise(_ *cpu, f *amd64.Frame) (int64, bool) {
 	return madvise(f.DI, f.SI, int(int32(f.DX))), true
 }
 
-func callMincore(_ *cpu, f *amd64.Frame) (int64, bool) { return mincore(f.DI), true }
+func callMincore(_ *cpu, f *amd64.Frame) (int64, bool) { return mincore(f.DI, f.SI, f.DX), true }
 
-// Memory is never swapped out, so the mlock family succeeds and does nothing.
+func callMremap(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return mremap(f.DI, f.SI, f.DX, int(int32(f.R10))), true
+}
 
-func callMlock(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+// Memory is never swapped out, so the mlock family only checks its arguments.
 
-func callMunlock(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
+func callMlock(_ *cpu, f *amd64.Frame) (int64, bool) { return mlock(f.DI, f.SI), true }
+
+func callMlock2(_ *cpu, f *amd64.Frame) (int64, bool) {
+	const onFault = 1
+	if f.DX&^onFault != 0 {
+		return -int64(linux.EINVAL), true
+	}
+	return mlock(f.DI, f.SI), true
+}
+
+func callMunlock(_ *cpu, f *amd64.Frame) (int64, bool) { return mlock(f.DI, f.SI), true }
 
 func callMlockall(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
@@ -79,6 +92,14 @@ func callGetpid(_ *cpu, _ *amd64.Frame) (int64, bool) { return programID, true }
 
 func callFutex(c *cpu, f *amd64.Frame) (int64, bool) { return futex(c, f) }
 
+func callClockNanosleep(c *cpu, f *amd64.Frame) (int64, bool) {
+	return sleepBy(c, int(int32(f.DI)), f.SI, f.DX)
+}
+
+func callPause(c *cpu, _ *amd64.Frame) (int64, bool) { return untilSignal(c) }
+
+func callMembarrier(_ *cpu, f *amd64.Frame) (int64, bool) { return memoryBarrier(f.DI, f.SI), true }
+
 func callNanosleep(c *cpu, f *amd64.Frame) (int64, bool) { return sleep(c, f.DI) }
 
 // Signals.
@@ -89,6 +110,14 @@ func callRtSigaction(_ *cpu, f *amd64.Frame) (int64, bool) {
 
 func callRtSigprocmask(c *cpu, f *amd64.Frame) (int64, bool) {
 	return setMask(threads.At(c.current), int(int32(f.DI)), f.SI, f.DX, f.R10), true
+}
+
+func callRtSigpending(c *cpu, f *amd64.Frame) (int64, bool) {
+	return pendingSignals(threads.At(c.current), f.DI, f.SI), true
+}
+
+func callRtSigtimedwait(c *cpu, f *amd64.Frame) (int64, bool) {
+	return seek(c, f.DI, f.SI, f.DX, f.R10)
 }
 
 func callSigaltstack(c *cpu, f *amd64.Frame) (int64, bool) {
@@ -105,6 +134,14 @@ func callTgkill(c *cpu, f *amd64.Frame) (int64, bool) {
 
 func callTkill(c *cpu, f *amd64.Frame) (int64, bool) {
 	return tell(c, thread.ID(int32(f.DI)), int32(f.SI)), true
+}
+
+// The siginfo of rt_sigqueueinfo(2) is not delivered.
+func callRtSigqueueinfo(c *cpu, f *amd64.Frame) (int64, bool) {
+	if int32(f.DI) != programID {
+		return -int64(linux.ESRCH), true
+	}
+	return tellAny(c, int32(f.SI)), true
 }
 
 func callKill(c *cpu, f *amd64.Frame) (int64, bool) { return tellAny(c, int32(f.SI)), true }
@@ -183,11 +220,11 @@ func callGetgroups(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
 func callGetppid(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
-func callGetpgid(_ *cpu, _ *amd64.Frame) (int64, bool) { return programID, true }
+func callGetpgid(_ *cpu, f *amd64.Frame) (int64, bool) { return ofProgram(f.DI), true }
 
 func callGetpgrp(_ *cpu, _ *amd64.Frame) (int64, bool) { return programID, true }
 
-func callGetsid(_ *cpu, _ *amd64.Frame) (int64, bool) { return programID, true }
+func callGetsid(_ *cpu, f *amd64.Frame) (int64, bool) { return ofProgram(f.DI), true }
 
 func callGetrlimit(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.DI, 0, f.SI), true }
 
@@ -199,9 +236,21 @@ func callGetrusage(c *cpu, f *amd64.Frame) (int64, bool) {
 	return usage(c, int(int32(f.DI)), f.SI), true
 }
 
-func callGetrandom(_ *cpu, f *amd64.Frame) (int64, bool) { return getRandom(f.DI, f.SI), true }
+func callGetrandom(_ *cpu, f *amd64.Frame) (int64, bool) {
+	const known = 7 // GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE
+	if f.DX&^known != 0 {
+		return -int64(linux.EINVAL), true
+	}
+	return getRandom(f.DI, f.SI), true
+}
 
-func callPrctl(_ *cpu, _ *amd64.Frame) (int64, bool) { return -int64(linux.EINVAL), true }
+func callGetresuid(_ *cpu, f *amd64.Frame) (int64, bool) { return ownIDs(f.DI, f.SI, f.DX), true }
+
+func callGetresgid(_ *cpu, f *amd64.Frame) (int64, bool) { return ownIDs(f.DI, f.SI, f.DX), true }
+
+func callPrctl(c *cpu, f *amd64.Frame) (int64, bool) {
+	return nameThread(threads.At(c.current), f.DI, f.SI), true
+}
 
 // ownCall serves a call whose number Linux does not define: see device.go.
 func ownCall(c *cpu, f *amd64.Frame) (result int64, returns bool) {
@@ -223,6 +272,14 @@ const middle = 20
 
 // programID is the process ID of the program.
 const programID = 1
+
+// ofProgram returns the ID of the program's group and session, if id names the program or is 0.
+func ofProgram(id uint64) int64 {
+	if id := int32(id); id != 0 && id != programID {
+		return -int64(linux.ESRCH)
+	}
+	return programID
+}
 
 // affinity is sched_getaffinity(2): it stores the set of all CPUs and returns the bytes written.
 func affinity(size, addr uint64) int64 {
@@ -252,14 +309,78 @@ func setAffinity(size, addr uint64) int64 {
 	return 0
 }
 
-// setBase is arch_prctl(2) with ARCH_SET_FS: it sets the base address of a thread's thread-local storage.
+// setBase is arch_prctl(2) with ARCH_SET_FS and ARCH_GET_FS: the base address of a thread's thread-local storage.
 func setBase(th *thread.Thread, code, addr uint64) int64 {
-	const setFS = 0x1002
-	if code != setFS {
-		return -int64(linux.EINVAL)
+	const setFS, getFS, size = 0x1002, 0x1003, 8
+	switch code {
+	case setFS:
+		th.FSBase = addr
+		return 0
+	case getFS:
+		if !touch(addr, size, space.Write) {
+			return -int64(linux.EFAULT)
+		}
+		*word(addr) = th.FSBase
+		return 0
 	}
-	th.FSBase = addr
+	return -int64(linux.EINVAL)
+}
+
+// nameThread is prctl(2) with PR_SET_NAME and PR_GET_NAME. Package posix/call passes a buffer of the whole size.
+func nameThread(th *thread.Thread, option, addr uint64) int64 {
+	const setName, getName = 15, 16
+	switch option {
+	case setName:
+		if !touch(addr, uint64(len(th.Name)), space.Read) {
+			return -int64(linux.EFAULT)
+		}
+		copy(th.Name[:len(th.Name)-1], bytesAt(addr, len(th.Name)))
+		return 0
+	case getName:
+		if !touch(addr, uint64(len(th.Name)), space.Write) {
+			return -int64(linux.EFAULT)
+		}
+		copy(bytesAt(addr, len(th.Name)), th.Name[:])
+		return 0
+	}
+	return -int64(linux.EINVAL)
+}
+
+// ownIDs is getresuid(2) and getresgid(2): all IDs are 0.
+func ownIDs(addrs ...uint64) int64 {
+	for _, addr := range addrs {
+		if !touch(addr, 4, space.Write) {
+			return -int64(linux.EFAULT)
+		}
+		*word32(addr) = 0
+	}
 	return 0
+}
+
+// barrierRegistered is set when the program has registered for private barriers.
+var barrierRegistered bool
+
+// memoryBarrier is membarrier(2). A CPU that runs the program enters the kernel for a flush of translations, which is a
+// barrier on that CPU; all CPUs of a machine run the one program.
+func memoryBarrier(command, flags uint64) int64 {
+	const query, global, globalExpedited, registerGlobal, private, registerPrivate = 0, 1, 2, 4, 8, 16
+	switch {
+	case flags != 0:
+		return -int64(linux.EINVAL)
+	case command == query:
+		return global | globalExpedited | registerGlobal | private | registerPrivate
+	case command == registerGlobal:
+		return 0
+	case command == registerPrivate:
+		barrierRegistered = true
+		return 0
+	case command == private && !barrierRegistered:
+		return -int64(linux.EPERM)
+	case command == global, command == globalExpedited, command == private:
+		flushRange(boot.DynamicLow, boot.DynamicLow+amd64.PageSize, false)
+		return 0
+	}
+	return -int64(linux.EINVAL)
 }
 
 // clone is clone(2) for threads: the new thread resumes at the same instruction with another stack. Creating a
@@ -271,10 +392,10 @@ func clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base uint64) int
 	}
 	id, ok := newThread()
 	if !ok {
-		return -int64(linux.EAGAIN)
+		return noThread()
 	}
 	th := threads.At(id)
-	th.Mask, th.FSBase = parent.Mask, parent.FSBase
+	th.Mask, th.FSBase, th.Name = parent.Mask, parent.FSBase, parent.Name
 	if flags&setTLS != 0 {
 		th.FSBase = base
 	}
@@ -286,4 +407,21 @@ func clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base uint64) int
 	}
 	threads.Put(id)
 	return int64(id)
+}
+
+// noThread reports that there is no thread more, and returns the result of clone. The result is not EAGAIN, for which
+// the Go runtime names the limit of a user (ulimit -u).
+func noThread() int64 {
+	free, total := frames.Pages()
+	say("loam: the program has ")
+	sayInt(uint64(threads.Last()))
+	say(" threads and wants one more; ")
+	if free == 0 {
+		say("none of ")
+		sayInt(total * amd64.PageSize >> 20)
+		say(" MiB is free; give the machine more (-m)\n")
+	} else {
+		say("a machine has no more\n")
+	}
+	return -int64(linux.ENOMEM)
 }

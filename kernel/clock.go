@@ -144,15 +144,16 @@ func timerBefore(at int64) bool {
 
 // clockGettime is clock_gettime(2), for callers that do not use the fast path in the runtime (loamClockGettime).
 func clockGettime(c *cpu, id int, addr uint64) int64 {
+	id = systemClock(id)
 	switch {
-	case id < 0 || id > lastClock:
+	case id < 0:
 		return -int64(linux.EINVAL)
 	case !touch(addr, 16, space.Write):
 		return -int64(linux.EFAULT)
 	}
 	t := clock.now()
 	switch id {
-	case realtime, realtimeCoarse, realtimeAlarm:
+	case realtime, realtimeCoarse, realtimeAlarm, tai: // leap seconds are not known, as on Linux without an NTP daemon
 		t += clock.Wall
 	case processTime:
 		t += processUsed - c.chargedAt
@@ -163,20 +164,40 @@ func clockGettime(c *cpu, id int, addr uint64) int64 {
 	return 0
 }
 
-// Clocks of clock_gettime(2) other than CLOCK_MONOTONIC, and the highest valid clock number.
+// Clocks of clock_gettime(2).
 const (
-	realtime       = 0
-	processTime    = 2
-	threadTime     = 3
-	realtimeCoarse = 5
-	realtimeAlarm  = 8
-	lastClock      = 9
+	realtime        = 0
+	monotonic       = 1
+	processTime     = 2
+	threadTime      = 3
+	rawMonotonic    = 4
+	realtimeCoarse  = 5
+	monotonicCoarse = 6
+	boottime        = 7
+	realtimeAlarm   = 8
+	bootAlarm       = 9
+	tai             = 11
 )
+
+// systemClock returns the number of a clock. For a CPU clock of the caller that is named by process and thread ID 0, as
+// a number below zero (clock_getres(2)), it is processTime or threadTime. For a clock that does not exist, or belongs to
+// another thread, it is negative.
+func systemClock(id int) int {
+	switch {
+	case id >= -8 && id <= -6:
+		return processTime
+	case id >= -4 && id <= -2:
+		return threadTime
+	case id > bootAlarm && id != tai:
+		return -1
+	}
+	return id
+}
 
 // clockGetres is clock_getres(2): every clock has a resolution of one nanosecond.
 func clockGetres(id int, addr uint64) int64 {
 	switch {
-	case id < 0 || id > lastClock:
+	case systemClock(id) < 0:
 		return -int64(linux.EINVAL)
 	case addr == 0:
 		return 0

@@ -34,6 +34,10 @@ func tell(c *cpu, id thread.ID, n int32) int64 {
 	}
 	th := threads.At(id)
 	th.Pending |= uint64(signal.Of(number))
+	if threads.WaitsFor(id, keySignal) && th.Sought&uint64(signal.Of(number)) != 0 {
+		threads.Interrupt(id, take(th, number))
+		return 0
+	}
 	if th.Mask&uint64(signal.Of(number)) != 0 || actions[number].Effect(number) == signal.None {
 		return 0
 	}
@@ -47,13 +51,15 @@ func tell(c *cpu, id thread.ID, n int32) int64 {
 // tellAny is kill(2): it sends a signal to one thread of the program, chosen by listener.
 func tellAny(c *cpu, n int32) int64 { return tell(c, listener(signal.Number(n)), n) }
 
-// listener returns the thread that receives a signal sent to the program: the first that does not block it. If all
-// threads block it, the first thread gets it when it unblocks the signal.
+// listener returns the thread that receives a signal sent to the program: the first that waits for it or does not block
+// it. If all threads block it, the first thread gets it when it unblocks the signal.
 func listener(n signal.Number) thread.ID {
 	first := thread.None
-	for id := thread.ID(1); id <= thread.Max; id++ {
+	for id := thread.ID(1); id <= threads.Last(); id++ {
 		switch {
 		case !threads.Exists(id):
+		case n.Valid() && threads.WaitsFor(id, keySignal) && threads.At(id).Sought&uint64(signal.Of(n)) != 0:
+			return id
 		case !n.Valid() || threads.At(id).Mask&uint64(signal.Of(n)) == 0:
 			return id
 		case first == thread.None:
@@ -195,6 +201,19 @@ func setMask(th *thread.Thread, how int, addr, old, size uint64) int64 {
 func changeMask(mask uint64, how int, set uint64) (uint64, bool) {
 	m, ok := signal.Change(signal.Set(mask), how, signal.Set(set))
 	return uint64(m), ok
+}
+
+// pendingSignals is rt_sigpending(2).
+func pendingSignals(th *thread.Thread, set, size uint64) int64 {
+	const word64 = 8
+	switch {
+	case size > word64:
+		return -int64(linux.EINVAL)
+	case !touch(set, word64, space.Write):
+		return -int64(linux.EFAULT)
+	}
+	*word(set) = th.Pending & th.Mask
+	return 0
 }
 
 // setSignalStack is sigaltstack(2).

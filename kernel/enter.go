@@ -180,6 +180,13 @@ func idleCPU(c *cpu) *cpu {
 
 // newThread allocates a thread and its page. It returns false if there are too many threads or no memory.
 func newThread() (thread.ID, bool) {
+	if threads.Full() {
+		pa, ok := frames.Alloc()
+		if !ok {
+			return thread.None, false
+		}
+		threads.Extend(windowAddress + uintptr(pa))
+	}
 	id, ok := threads.New()
 	if !ok {
 		return thread.None, false

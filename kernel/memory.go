@@ -13,16 +13,25 @@ import (
 // A page of a mapping is absent, present or kept. A kept page has no rights, but its content stays: its entry has
 // PageKept instead of PagePresent. A page is freed only after all CPUs have dropped their translations (discard).
 
-// mmap supports anonymous private memory only. A hint outside of the range for such memory is ignored; Go's hints
-// are all outside.
+// mmap supports anonymous memory only, which a process without children shares with nobody. A hint outside of the range
+// for such memory is ignored; Go's hints are all outside. There are no huge pages to reserve (MAP_HUGETLB), and no
+// addresses below 4 GiB (MAP_32BIT): ENOMEM, as on a Linux that has none left.
 func mmap(addr, size uint64, prot, flags int) int64 {
-	const fixed, anonymous, noReplace = 0x10, 0x20, 0x100000
+	const kind, fixed, anonymous, low, huge, noReplace = 0x0f, 0x10, 0x20, 0x40, 0x40000, 0x100000
+	const shared, sharedValidate = 1, 3
 	size = pages(size)
+	if flags&noReplace != 0 {
+		flags |= fixed
+	}
 	switch {
 	case flags&anonymous == 0:
 		return -int64(linux.ENODEV)
+	case flags&kind < shared || flags&kind > sharedValidate:
+		return -int64(linux.EINVAL)
 	case size == 0 || addr%amd64.PageSize != 0 && flags&fixed != 0:
 		return -int64(linux.EINVAL)
+	case flags&(huge|low) != 0:
+		return -int64(linux.ENOMEM)
 	}
 	rights := rightsOf(prot)
 	if free, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
@@ -42,8 +51,8 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 		}
 		return int64(start)
 	}
-	if flags&noReplace == noReplace {
-		return -int64(linux.EOPNOTSUPP)
+	if flags&noReplace != 0 && !dynamic.Free(addr, addr+size) {
+		return -int64(linux.EEXIST)
 	}
 	if !dynamic.Set(addr, addr+size, rights) {
 		return -int64(linux.ENOMEM)
@@ -111,10 +120,17 @@ func mprotect(addr, size uint64, prot int) int64 {
 	return 0
 }
 
-// madvise is madvise(2): MADV_DONTNEED and MADV_FREE free the pages. Other advice is ignored.
+// madvise is madvise(2): MADV_DONTNEED and MADV_FREE free the pages. Other advice is ignored, if there is such.
 func madvise(addr, size uint64, advice int) int64 {
-	const dontNeed, free = 4, 8
+	const dontNeed, free, dontFork, populateWrite, collapse = 4, 8, 10, 23, 25
 	size = pages(size)
+	known := advice >= 0 && advice <= dontNeed || advice == free || advice >= dontFork && advice <= populateWrite || advice == collapse
+	switch {
+	case !known || addr%amd64.PageSize != 0:
+		return -int64(linux.EINVAL)
+	case size == 0:
+		return 0
+	}
 	if !dynamic.Covered(addr, addr+size, 0) {
 		return -int64(linux.ENOMEM)
 	}
@@ -300,10 +316,105 @@ func regionAt(addr uint64) (space.Region, bool) {
 	return dynamic.Find(addr)
 }
 
-// mincore is mincore(2), by which the runtime determines the page size. It reports every page as unmapped (ENOMEM).
-func mincore(addr uint64) int64 {
-	if addr%amd64.PageSize != 0 {
-		return -int64(linux.EINVAL)
+// mapped reports whether a range is in use, as anonymous memory or by the program's own file.
+func mapped(addr, size uint64) bool {
+	end := addr + size
+	if addr >= boot.Image {
+		return end >= addr && inImage(addr, end, 0)
 	}
-	return -int64(linux.ENOMEM)
+	return dynamic.Covered(addr, end, 0)
+}
+
+// mincore is mincore(2). It stores a byte for each page: 1 if the page is in memory.
+func mincore(addr, size, vector uint64) int64 {
+	count := pages(size) / amd64.PageSize
+	switch {
+	case addr%amd64.PageSize != 0:
+		return -int64(linux.EINVAL)
+	case size == 0:
+		return 0
+	case pages(size) < size || vector == 0 || !touch(vector, count, space.Write):
+		return -int64(linux.EFAULT)
+	case !mapped(addr, pages(size)):
+		return -int64(linux.ENOMEM)
+	}
+	present := bytesAt(vector, int(count))
+	for i := range present {
+		present[i] = 0
+		if entry, _ := tables.Lookup(addr + uint64(i)*amd64.PageSize); entry&(amd64.PagePresent|amd64.PageKept) != 0 {
+			present[i] = 1
+		}
+	}
+	return 0
+}
+
+// mlock is mlock(2) and munlock(2): they succeed for memory that is mapped.
+func mlock(addr, size uint64) int64 {
+	start := addr &^ (amd64.PageSize - 1)
+	size = pages(addr + size - start)
+	if size != 0 && !mapped(start, size) {
+		return -int64(linux.ENOMEM)
+	}
+	return 0
+}
+
+// mremap is mremap(2) of memory with the same rights, without MREMAP_FIXED and MREMAP_DONTUNMAP (EINVAL). Memory that
+// moves is copied.
+func mremap(addr, size, want uint64, flags int) int64 {
+	const mayMove = 1
+	size, want = pages(size), pages(want)
+	region, ok := dynamic.Find(addr)
+	switch {
+	case addr%amd64.PageSize != 0 || size == 0 || want == 0 || flags&^mayMove != 0:
+		return -int64(linux.EINVAL)
+	case !ok || addr+size > region.End || addr+size < addr:
+		return -int64(linux.EFAULT)
+	case want < size:
+		if errno := munmap(addr+want, size-want); errno != 0 {
+			return errno
+		}
+		return int64(addr)
+	case want == size:
+		return int64(addr)
+	case dynamic.Free(addr+size, addr+want) && dynamic.Set(addr+size, addr+want, region.Rights):
+		return int64(addr)
+	case flags&mayMove == 0:
+		return -int64(linux.ENOMEM)
+	}
+	to, ok := dynamic.Reserve(0, want, alignment(want), region.Rights)
+	if !ok {
+		return -int64(linux.ENOMEM)
+	}
+	for offset := uint64(0); offset < size; offset += amd64.PageSize {
+		entry, _ := tables.Lookup(addr + offset)
+		if entry&(amd64.PagePresent|amd64.PageKept) == 0 {
+			continue
+		}
+		if !copyPage(addr+offset, to+offset, region.Rights) {
+			munmap(to, want)
+			return -int64(linux.ENOMEM)
+		}
+	}
+	munmap(addr, size)
+	return int64(to)
+}
+
+// copyPage maps a page at to with the content of the page at from. It returns false if no memory is left.
+func copyPage(from, to uint64, rights space.Rights) bool {
+	pa, ok := frames.Alloc()
+	if !ok {
+		return false
+	}
+	flags := flagsOf(rights)
+	if !tables.Map(to, pa, amd64.PageSize, flags, allocFrame) {
+		frames.Free(pa)
+		return false
+	}
+	entry, size := tables.Lookup(from)
+	source := amd64.Physical(entry) + from&(size-1)&^(amd64.PageSize-1)
+	copy(bytesAt(boot.Window+pa, amd64.PageSize), bytesAt(boot.Window+source, amd64.PageSize))
+	if rights == 0 {
+		protect(to, to+amd64.PageSize, 0)
+	}
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"loam/arch/amd64"
 	"loam/boot"
 	"loam/kernel/space"
+	"loam/kernel/thread"
 )
 
 // The program's first stack has the layout of Linux (System V ABI for AMD64, 3.4.1), from below: the number of
@@ -79,7 +80,29 @@ func loadProgram(c *cpu) {
 		Flags: amd64.FlagFixed | amd64.FlagInterrupt,
 	}
 	threads.At(id).Pending, earlySignals = earlySignals, 0
+	nameProgram(threads.At(id), config)
 	c.current = id
+}
+
+// nameProgram gives the first thread the name of the program, as execve(2) does: the last part of the first argument.
+func nameProgram(th *thread.Thread, config []byte) {
+	for {
+		kind, text, rest, ok := boot.NextWord(config)
+		if !ok {
+			return
+		}
+		if kind == boot.WordArg {
+			last := 0
+			for i, b := range text {
+				if b == '/' {
+					last = i + 1
+				}
+			}
+			copy(th.Name[:len(th.Name)-1], text[last:])
+			return
+		}
+		config = rest
+	}
 }
 
 // countWords returns the number of arguments and environment strings in a configuration, and their size in bytes.

@@ -24,17 +24,19 @@ func uname(addr uint64) int64 {
 	return 0
 }
 
-// sysinfo fills a struct sysinfo with the uptime and the memory sizes. Other fields are zero.
+// sysinfo fills a struct sysinfo with the uptime, the memory sizes in bytes and the number of threads. Other fields are
+// zero.
 func sysinfo(addr uint64) int64 {
-	const size, uptime, totalRAM, freeRAM, unit = 112, 0, 32, 40, 104
+	const size, uptime, totalRAM, freeRAM, procs, unit = 112, 0, 32, 40, 80, 104
 	if !touch(addr, size, space.Write) {
 		return -int64(linux.EFAULT)
 	}
 	clear(bytesAt(addr, size))
 	free, total := frames.Pages()
 	*word(addr + uptime) = uint64(clock.now() / 1e9)
-	*word(addr + totalRAM), *word(addr + freeRAM) = total, free
-	*word32(addr + unit) = space.PageSize
+	*word(addr + totalRAM), *word(addr + freeRAM) = total*space.PageSize, free*space.PageSize
+	*word32(addr + procs) = uint32(min(threads.Count(), 1<<16-1))
+	*word32(addr + unit) = 1
 	return 0
 }
 
@@ -55,10 +57,13 @@ func where(c *cpu, number, node uint64) int64 {
 	return 0
 }
 
-// usage fills a struct rusage (getrusage(2)) with the CPU time of the program or the thread, all of it as user
-// time. Other fields are zero.
+// mostUsed is the largest number of pages in use that usage has seen.
+var mostUsed uint64
+
+// usage fills a struct rusage (getrusage(2)) with the CPU time of the program or the thread, all of it as user time, and
+// with the most memory that was in use when the call was made, in KiB. Other fields are zero.
 func usage(c *cpu, who int, addr uint64) int64 {
-	const size, children, thread = 144, -1, 1
+	const size, maxRSS, children, thread = 144, 32, -1, 1
 	if !touch(addr, size, space.Write) {
 		return -int64(linux.EFAULT)
 	}
@@ -74,5 +79,10 @@ func usage(c *cpu, who int, addr uint64) int64 {
 		return -int64(linux.EINVAL)
 	}
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9/1e3)
+	if who != children {
+		free, total := frames.Pages()
+		mostUsed = max(mostUsed, total-free)
+		*word(addr + maxRSS) = mostUsed * (space.PageSize >> 10)
+	}
 	return 0
 }

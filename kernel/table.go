@@ -35,10 +35,14 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		return callRtSigreturn(c, f)
 	case linux.SYS_SCHED_YIELD:
 		return callSchedYield(c, f)
+	case linux.SYS_MREMAP:
+		return callMremap(c, f)
 	case linux.SYS_MINCORE:
 		return callMincore(c, f)
 	case linux.SYS_MADVISE:
 		return callMadvise(c, f)
+	case linux.SYS_PAUSE:
+		return callPause(c, f)
 	case linux.SYS_NANOSLEEP:
 		return callNanosleep(c, f)
 	case linux.SYS_SETITIMER:
@@ -79,10 +83,20 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		return callGetpgrp(c, f)
 	case linux.SYS_GETGROUPS:
 		return callGetgroups(c, f)
+	case linux.SYS_GETRESUID:
+		return callGetresuid(c, f)
+	case linux.SYS_GETRESGID:
+		return callGetresgid(c, f)
 	case linux.SYS_GETPGID:
 		return callGetpgid(c, f)
 	case linux.SYS_GETSID:
 		return callGetsid(c, f)
+	case linux.SYS_RT_SIGPENDING:
+		return callRtSigpending(c, f)
+	case linux.SYS_RT_SIGTIMEDWAIT:
+		return callRtSigtimedwait(c, f)
+	case linux.SYS_RT_SIGQUEUEINFO:
+		return callRtSigqueueinfo(c, f)
 	case linux.SYS_SIGALTSTACK:
 		return callSigaltstack(c, f)
 	case linux.SYS_GETPRIORITY:
@@ -123,6 +137,8 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		return callClockGettime(c, f)
 	case linux.SYS_CLOCK_GETRES:
 		return callClockGetres(c, f)
+	case linux.SYS_CLOCK_NANOSLEEP:
+		return callClockNanosleep(c, f)
 	case linux.SYS_EXIT_GROUP:
 		return callExitGroup(c, f)
 	case linux.SYS_EPOLL_CTL:
@@ -143,6 +159,10 @@ func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 		return callGetcpu(c, f)
 	case linux.SYS_GETRANDOM:
 		return callGetrandom(c, f)
+	case linux.SYS_MEMBARRIER:
+		return callMembarrier(c, f)
+	case linux.SYS_MLOCK2:
+		return callMlock2(c, f)
 	}
 	return ownCall(c, f)
 }
@@ -165,6 +185,7 @@ func answersAtOnce(number uint64) bool {
 		linux.SYS_FORK,
 		linux.SYS_VFORK,
 		linux.SYS_EXIT,
+		linux.SYS_RT_SIGPENDING,
 		linux.SYS_SIGALTSTACK,
 		linux.SYS_ARCH_PRCTL,
 		linux.SYS_GETTID,

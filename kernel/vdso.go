@@ -9,21 +9,22 @@ import (
 // time its own clock changes, under the lock, so that a process that uses both the page and system calls never sees time
 // go back.
 
-// sharedClock is that page; nil: there is none yet.
-var sharedClock *vdso.Data
+// sharedClock is the address of that page; 0: there is none yet. It is not a pointer, since the core must not store one: a
+// collection in progress would call the runtime for its write barrier.
+var sharedClock uintptr
 
 // shareClock begins to keep the clocks in a page, which stays valid for ever.
 func shareClock(pa uint64) {
-	sharedClock = dataAt(WindowTo(pa))
+	sharedClock = WindowTo(pa)
 	if have.CPUNumber {
-		sharedClock.OfferCPU()
+		dataAt(sharedClock).OfferCPU()
 	}
 	publishClock()
 }
 
 // publishClock stores the state of the clock in the shared page.
 func publishClock() {
-	if sharedClock == nil {
+	if sharedClock == 0 {
 		return
 	}
 	const fraction = 32 // bits of timekeeper.Clock's scale
@@ -36,5 +37,5 @@ func publishClock() {
 	c.Offset[linux.CLOCK_REALTIME] = uint64(clock.Wall)
 	c.Offset[linux.CLOCK_REALTIME_COARSE] = uint64(clock.Wall)
 	c.Offset[linux.CLOCK_TAI] = uint64(clock.Wall)
-	sharedClock.Update(c)
+	dataAt(sharedClock).Update(c)
 }

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/arch/amd64"
+	"loam/kernel/signal"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 )
@@ -14,8 +15,9 @@ import (
 
 // Keys. The key of a futex is its address, which is below these.
 const (
-	keySleep = 1<<64 - 1 // never woken by key
-	keyPoll  = 1<<64 - 2
+	keySleep  = 1<<64 - 1 // never woken by key
+	keyPoll   = 1<<64 - 2
+	keySignal = 1<<64 - 3 // never woken by key: rt_sigtimedwait(2)
 )
 
 // wait blocks the running thread, unless a signal is pending; then it returns EINTR. Another CPU may have sent the
@@ -50,27 +52,71 @@ func after(addr uint64) (deadline int64, errno linux.Errno) {
 	return clock.now() + seconds*1e9 + nanos, 0
 }
 
-// futex is futex(2) with FUTEX_WAIT and FUTEX_WAKE, which the runtime uses.
+// Operations of futex(2).
+const (
+	futexWait       = 0
+	futexWake       = 1
+	futexRequeue    = 3
+	futexCmpRequeue = 4
+	futexWaitBitset = 9
+	futexWakeBitset = 10
+
+	futexOperation = 0x7f
+	futexRealtime  = 0x100
+	everyBit       = 1<<32 - 1
+)
+
+// futex is futex(2) without the operations on locks, FUTEX_WAKE_OP, and bit sets other than all bits. A thread that
+// FUTEX_REQUEUE moves to another futex is woken instead, as it may be at any time.
 func futex(c *cpu, f *amd64.Frame) (int64, bool) {
-	const wait, wake, operation = 0, 1, 0x7f
-	addr := f.DI
-	switch f.SI & operation {
-	case wake:
+	addr, operation := f.DI, f.SI&futexOperation
+	if operation <= futexWakeBitset && addr%4 != 0 {
+		return -int64(linux.EINVAL), true
+	}
+	switch operation {
+	case futexWakeBitset:
+		if f.R9 != everyBit {
+			return -int64(linux.ENOSYS), true
+		}
+		fallthrough
+	case futexWake:
 		return int64(threads.Wake(addr, int(int32(f.DX)), 0)), true
-	case wait:
-		if addr%4 != 0 || !touch(addr, 4, space.Read) {
+	case futexRequeue, futexCmpRequeue:
+		if !touch(addr, 4, space.Read) {
 			return -int64(linux.EFAULT), true
 		}
-		deadline, errno := after(f.R10)
-		switch {
-		case errno != 0:
-			return -int64(errno), true
-		case *word32(addr) != uint32(f.DX):
+		if operation == futexCmpRequeue && *word32(addr) != uint32(f.R9) {
 			return -int64(linux.EAGAIN), true
 		}
-		return c.wait(addr, deadline, -int64(linux.ETIMEDOUT))
+		return int64(threads.Wake(addr, int(int32(f.DX)+int32(f.R10)), 0)), true
+	case futexWait, futexWaitBitset:
+		return futexSleep(c, f, operation == futexWaitBitset)
 	}
 	return -int64(linux.ENOSYS), true
+}
+
+// futexSleep is futex(2) with FUTEX_WAIT, or with FUTEX_WAIT_BITSET, whose timeout is absolute.
+func futexSleep(c *cpu, f *amd64.Frame, absolute bool) (int64, bool) {
+	addr := f.DI
+	if !touch(addr, 4, space.Read) {
+		return -int64(linux.EFAULT), true
+	}
+	deadline, errno := after(f.R10)
+	switch {
+	case errno != 0:
+		return -int64(errno), true
+	case absolute && f.R9 != everyBit:
+		return -int64(linux.ENOSYS), true
+	case absolute && deadline != thread.Never:
+		deadline = int64(*word(f.R10)*1e9 + *word(f.R10 + 8))
+		if f.SI&futexRealtime != 0 {
+			deadline -= clock.Wall
+		}
+	}
+	if *word32(addr) != uint32(f.DX) {
+		return -int64(linux.EAGAIN), true
+	}
+	return c.wait(addr, deadline, -int64(linux.ETIMEDOUT))
 }
 
 // sleep is nanosleep(2).
@@ -88,6 +134,80 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 		return 0, true
 	}
 	return c.wait(keySleep, deadline, 0)
+}
+
+// sleepBy is clock_nanosleep(2). A wait by the wall clock is not changed if that clock is set. The remaining time is not
+// stored after EINTR.
+func sleepBy(c *cpu, id int, flags, addr uint64) (int64, bool) {
+	const absolute, size = 1, 16
+	switch id {
+	case realtime, monotonic, boottime, tai:
+	case processTime, threadTime, rawMonotonic, realtimeCoarse, monotonicCoarse:
+		return -int64(linux.EOPNOTSUPP), true
+	default:
+		return -int64(linux.EINVAL), true
+	}
+	if flags&absolute == 0 {
+		return sleep(c, addr)
+	}
+	now := clock.now()
+	deadline, errno := after(addr)
+	switch {
+	case addr == 0:
+		return -int64(linux.EFAULT), true
+	case errno != 0:
+		return -int64(errno), true
+	case deadline == thread.Never:
+	case id == realtime || id == tai:
+		deadline = int64(*word(addr)*1e9+*word(addr + 8)) - clock.Wall
+	default:
+		deadline = int64(*word(addr)*1e9 + *word(addr + 8))
+	}
+	if deadline <= now {
+		return 0, true
+	}
+	return c.wait(keySleep, deadline, 0)
+}
+
+// untilSignal is pause(2): it waits until a signal is delivered.
+func untilSignal(c *cpu) (int64, bool) { return c.wait(keySleep, thread.Never, 0) }
+
+// seek is rt_sigtimedwait(2). It takes signals that are pending for the thread, or are sent to it or to the program while
+// it waits.
+func seek(c *cpu, set, info, timeout, size uint64) (int64, bool) {
+	const word64, infoSize = 8, 128
+	switch {
+	case size != word64:
+		return -int64(linux.EINVAL), true
+	case !touch(set, word64, space.Read) || info != 0 && !touch(info, infoSize, space.Write):
+		return -int64(linux.EFAULT), true
+	}
+	deadline, errno := after(timeout)
+	if errno != 0 {
+		return -int64(errno), true
+	}
+	th := threads.At(c.current)
+	th.Sought, th.Info = *word(set), info
+	if n := signal.Set(th.Pending & th.Sought).First(); n != 0 {
+		return take(th, n), true
+	}
+	if deadline <= clock.now() {
+		return -int64(linux.EAGAIN), true
+	}
+	return c.wait(keySignal, deadline, -int64(linux.EAGAIN))
+}
+
+// take removes a pending signal of a thread in seek, and returns the result of that call.
+func take(th *thread.Thread, n signal.Number) int64 {
+	th.Pending &^= uint64(signal.Of(n))
+	if th.Info != 0 {
+		const infoSize = 128
+		if touch(th.Info, infoSize, space.Write) {
+			clear(bytesAt(th.Info, infoSize))
+			*word32(th.Info) = uint32(n)
+		}
+	}
+	return int64(n)
 }
 
 // spin waits in a loop, without the lock, so other CPUs can enter the kernel meanwhile.

@@ -44,7 +44,7 @@ func (f *Frame) Admit(m Medium) bool {
 			f.GSO, f.GSOSize, f.HeaderLen, f.ECN = GSONone, 0, 0, false
 		}
 	case f.NeedsChecksum:
-		// The stack trims headers and adjusts CsumStart, so CsumStart must lie behind them.
+		// The stack trims headers and adjusts CsumStart, so CsumStart must be after them.
 		return int(f.CsumStart) >= m.HeaderLen()+wire.IPv4MinLen && int(f.CsumStart)+int(f.CsumOffset)+2 <= f.Len()
 	}
 	return true

@@ -20,7 +20,7 @@ import (
 // always stays in f.
 //
 // Afterwards f is a shorter GSO frame that holds the rest, or, if only one segment was left, that
-// segment as a finished frame; f.GSO tells which. If f.GSO is GSONone, f can be sent after dst[:n].
+// segment as a finished frame; f.GSO distinguishes the two. If f.GSO is GSONone, f can be sent after dst[:n].
 // Otherwise pass f to Segment again.
 //
 // ok is false, and f is unchanged, if the headers of f do not match its metadata.
@@ -74,7 +74,7 @@ func gsoHeaders(m Medium, f *Frame) (h headers, ok bool) {
 }
 
 // cutSegment removes the first segment from f, which must have more than one, and returns it. The
-// headers of f move forward in the buffer and become those of the next segment, except for lengths
+// headers of f move forward in the buffer and become the next segment's, except for lengths
 // and checksums.
 func cutSegment(f *Frame, h *headers) *Frame {
 	b := f.Bytes()
@@ -95,7 +95,7 @@ func cutSegment(f *Frame, h *headers) *Frame {
 	return s
 }
 
-// advance changes the headers in b to those of the segment that starts n payload bytes later.
+// advance changes the headers in b for the segment that starts n payload bytes later.
 func (h *headers) advance(b []byte, n int, ecn bool) {
 	if !h.v6 {
 		add16(b[h.ip+ipv4ID:], 1)

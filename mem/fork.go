@@ -14,7 +14,7 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 	if err := m.account.charge(m.inherited()); err != nil {
 		return nil, err
 	}
-	// The child is not visible to anybody yet, so the lock of a second map is free to take.
+	// The child is not visible to other goroutines yet, so the lock of a second map is free to take.
 	child.lock()
 	defer child.unlock()
 	child.regions = tree{m.regions.root.clone(), m.regions.count}

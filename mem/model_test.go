@@ -40,7 +40,7 @@ func newShared(count uint64) (all sharedCells) {
 	return all
 }
 
-// beyond reports whether the page lies behind its object's end.
+// beyond reports whether the page is beyond its object's end.
 func (v modelPage) beyond() bool { return v.shared != nil && v.index >= len(v.shared) }
 
 // at returns a page like v, n pages further.

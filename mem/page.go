@@ -30,7 +30,7 @@ type Memory interface {
 	Bytes(Page) []byte
 	// References returns the reference count of a page.
 	References(Page) *atomic.Int32
-	// Zero returns the page of zeros, which nobody writes or frees. Its
+	// Zero returns the page of zeros, which is never written or freed. Its
 	// references are not counted.
 	Zero() Page
 }

@@ -54,7 +54,7 @@ func (m *Map) appendLine(b []byte, r *Region) []byte {
 	return append(b, '\n')
 }
 
-// name returns what stands in the last column.
+// name returns the text of the last column.
 func (m *Map) name(r *Region, l Label) string {
 	switch {
 	case r.object != nil:

@@ -90,7 +90,7 @@ func (m *Map) shrink(q remap) error {
 	return nil
 }
 
-// remappable makes the checks that need the region, and those of the limits on size.
+// remappable makes the checks that need the region, and checks the limits on size.
 func (m *Map) remappable(r *Region, q remap) error {
 	more := q.new - min(q.old, q.new)
 	if q.flags&MremapDontUnmap != 0 {

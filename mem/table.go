@@ -85,7 +85,7 @@ func (t *table) leaf(number uint64) *leaf {
 }
 
 // get returns the page of a number, or 0. exclusive reports that no other table
-// has it by a shared leaf.
+// refers to it through a shared leaf.
 func (t *table) get(number uint64) (p Page, exclusive bool) {
 	l := t.leaf(number)
 	if l == nil {

@@ -125,7 +125,7 @@ func (n *Region) tall() int8 {
 	return n.height
 }
 
-// update computes what a node knows of its subtree.
+// update computes a node's summary of its subtree.
 func (n *Region) update() {
 	n.height = 1 + max(n.left.tall(), n.right.tall())
 	n.low, n.high, n.maxGap = n.floor(), n.end, 0

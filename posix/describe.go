@@ -1,11 +1,13 @@
 package posix
 
 import (
+	"fmt"
+
 	"loam/abi/linux"
 	"loam/fs"
 )
 
-// What other processes see of a process's descriptors and place (proc(5)).
+// Descriptions of a process's descriptors and place for other processes (proc(5)).
 
 // Description describes the file of a descriptor.
 type Description struct {
@@ -14,6 +16,7 @@ type Description struct {
 	Flags  int      // status flags and access mode, and O_CLOEXEC of the descriptor
 	Offset int64
 	Inode  uint64
+	Extra  string // further lines of fdinfo
 }
 
 // Describe describes the file of a descriptor. It returns false if the descriptor is not open.
@@ -34,6 +37,14 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 	case described:
 		d.Inode = f.stat().Inode
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
+	case *processFD:
+		d.Inode = o.number(p.System)
+		d.Place = fs.Unnamed(openNode{o, d.Inode})
+		pid := f.of.PID()
+		if f.of.Ended() {
+			pid = -1
+		}
+		d.Extra = fmt.Sprintf("Pid:\t%d\nNSpid:\t%[1]d\n", pid)
 	default:
 		d.Inode = o.number(p.System)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})

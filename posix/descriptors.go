@@ -35,6 +35,7 @@ type open struct {
 	sink, source fs.Handle
 	flags        atomic.Int32  // status flags and access mode: O_NONBLOCK, O_RDWR, ...
 	inode        atomic.Uint32 // see number
+	owner        atomic.Int32  // F_SETOWN: the process that would get SIGIO, which is never sent
 	refs         atomic.Int32  // descriptors, and messages in transit that carry the description; -1: closed
 }
 
@@ -65,6 +66,22 @@ func (o *open) setNonblocking(on bool) {
 	} else {
 		o.flags.And(^linux.O_NONBLOCK)
 	}
+}
+
+// setAsync implements FIOASYNC: it changes the flag that asks for SIGIO, which is never sent. Errors: ENOTTY for files and
+// other objects that have no such events.
+func (o *open) setAsync(on bool) Errno {
+	switch o.file.(type) {
+	case socket, *pipeEnd, *ptyMaster, *ptySlave, *stream:
+	default:
+		return linux.ENOTTY
+	}
+	if on {
+		o.flags.Or(linux.O_ASYNC)
+	} else {
+		o.flags.And(^linux.O_ASYNC)
+	}
+	return 0
 }
 
 // settable is the set of flags that F_SETFL changes.

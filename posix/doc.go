@@ -18,7 +18,7 @@
 // A file descriptor refers to an open file description (open). Several descriptors may refer to the
 // same description (dup). The description lives until the last of them is closed. The file behind it is
 // a tcpSocket, hostTCP, udpSocket, pingSocket, rawSocket, packetSocket, unixSocket, netlinkSocket,
-// pipeEnd, stream, treeFile, epoll, eventFD, timerFD, inotify, ptyMaster or ptySlave.
+// pipeEnd, stream, treeFile, epoll, eventFD, timerFD, signalFD, inotify, ptyMaster or ptySlave.
 //
 // # Waiting
 //

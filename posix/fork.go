@@ -36,10 +36,14 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 	return child
 }
 
+// SetSender sets how timers of a child send signals, before the child runs.
+func (p *Process) SetSender(s Sender) { p.sender = s }
+
 // Exec returns the process as a new program sees it (execve(2)): a descriptor table that was shared is copied, and
-// descriptors with FD_CLOEXEC are closed. The process has only one task.
+// descriptors with FD_CLOEXEC are closed. Timers of timer_create(2) end. The process has only one task.
 func (p *Process) Exec() *Process {
 	q := *p
+	p.DropTimers()
 	if p.fds.others.Load() > 0 {
 		q.fds = p.fds.copy()
 		p.CloseAll()

@@ -8,8 +8,8 @@ import (
 	"loam/posix/credential"
 )
 
-// identity is what a task has for itself: its ID and its credentials. A Process of a Go program has none: its
-// credentials are those of Options and do not change.
+// identity is the ID and the credentials of one task. A Process of a Go program has no identity: its credentials come from
+// Options and do not change.
 type identity struct {
 	tid  int32
 	set  atomic.Pointer[credential.Set] // replaced as a whole, never modified
@@ -87,10 +87,10 @@ func (i *identity) asleep(on bool) {
 	}
 }
 
-// may reports whether the task has a capability. A Go program has those of its user: see Capabilities.
+// may reports whether the task has a capability. A Go program has all if its user is 0.
 func (p *Process) may(capability int) bool {
 	if p.who == nil {
-		return p.Capabilities()>>capability&1 != 0
+		return p.credentials.UID == 0
 	}
 	return p.Identity().Has(capability)
 }

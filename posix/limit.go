@@ -10,8 +10,8 @@ import (
 // limits holds limits as complements, so that the zero value means none.
 type limits struct{ files, size uint64 }
 
-// SetLimits sets RLIMIT_NOFILE and RLIMIT_FSIZE of the process. A new process has neither, and a child has those of its
-// parent.
+// SetLimits sets RLIMIT_NOFILE and RLIMIT_FSIZE of the process. A new process has neither, and a child inherits
+// both.
 func (p *Process) SetLimits(files, size uint64) { p.limits.Store(&limits{^files, ^size}) }
 
 // mostFiles returns the number of descriptors that the process may have: a new one is below it.

@@ -41,7 +41,7 @@ func (p *Process) ForMapping(fd int) (Mapped, Errno) {
 }
 
 // OpenExecutable opens a file for execve(2), relative to a directory descriptor or AT_FDCWD. With an empty path it is
-// the file of the descriptor itself. Errors: those of open(2); EACCES for what is no regular file or has no execute
+// the file of the descriptor itself. Errors: those of open(2); EACCES if it is no regular file or has no execute
 // permission.
 func (p *Process) OpenExecutable(dirfd int, path string) (Mapped, Errno) {
 	fd := dirfd

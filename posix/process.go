@@ -41,8 +41,9 @@ type System struct {
 	handed    handedPorts
 	fifos     fifos
 	terminals terminals
-	flocks    lockTable // flock(2)
-	ranges    lockTable // fcntl(2)
+	pairs     sync.Mutex // held while two pipes are locked
+	flocks    lockTable  // flock(2)
+	ranges    lockTable  // fcntl(2)
 	watchers  watchers
 }
 
@@ -60,6 +61,9 @@ type own struct {
 	detached    atomic.Bool            // the process does not use the terminal of its session any more (TIOCNOTTY)
 	limits      atomic.Pointer[limits] // nil: none
 	keepCaps    atomic.Int32           // PR_SET_KEEPCAPS; per thread on Linux
+	timers      timers
+	sender      Sender // nil: calls that send signals later fail with ENOSYS
+	wishes      wishes
 }
 
 // Options configures a Process.
@@ -85,6 +89,8 @@ type Options struct {
 	// Clock reads the clock with an ID of clock_gettime(2), CLOCK_MONOTONIC or CLOCK_BOOTTIME. Timers
 	// of timerfd_create(2) are set by it.
 	Clock func(id int) time.Duration
+	// Sender sends signals of timers; nil: there are no such timers.
+	Sender Sender
 }
 
 // Credentials is struct ucred (unix(7)).
@@ -96,7 +102,7 @@ func New(o Options) *Process {
 	p := &Process{
 		System: &System{net: o.Network, kernel: o.Kernel, hostname: o.Hostname, missed: o.Missed, clock: o.Clock},
 		place:  &place{},
-		own:    &own{credentials: o.Credentials},
+		own:    &own{credentials: o.Credentials, sender: o.Sender},
 		fds:    &descriptors{},
 	}
 	p.names.init()

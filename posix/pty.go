@@ -11,8 +11,8 @@ import (
 	"loam/posix/terminal"
 )
 
-// Pseudo-terminals (pty(7)). A terminal has a master, which /dev/ptmx creates, and any number of open slaves. What it does
-// with input and output is the task of package terminal; here are its files, and who waits for whom.
+// Pseudo-terminals (pty(7)). A terminal has a master, which /dev/ptmx creates, and any number of open slaves. Package
+// terminal processes input and output. This file has the open files of both ends, their waiting and their end.
 
 // pty is a pseudo-terminal.
 type pty struct {
@@ -55,7 +55,7 @@ func (p *Process) openMaster(place fs.Place, path string, flags int) (int, Errno
 	if all.system == nil {
 		return -1, linux.ENXIO
 	}
-	number, node, err := all.system.Add(p.view.Load().Who.UID)
+	number, node, err := all.system.Add(p.sight().Who.UID)
 	if err != nil {
 		return -1, toErrno(err)
 	}
@@ -75,7 +75,7 @@ func (p *Process) openSlave(t *pty, place fs.Place, path string, flags int) (int
 	case t.locked || t.master == nil:
 		t.mu.Unlock()
 		return -1, linux.EIO
-	case t.exclusive && len(t.slaves) > 0 && p.view.Load().Who.UID != 0:
+	case t.exclusive && len(t.slaves) > 0 && !p.may(linux.CAP_SYS_ADMIN):
 		t.mu.Unlock()
 		return -1, linux.EBUSY
 	}
@@ -290,7 +290,7 @@ func (m *ptyMaster) close() {
 	m.all.system.Remove(m.number)
 }
 
-// hangUp ends the use of the terminal by all that have it open (vhangup(2)).
+// hangUp ends the use of all open slaves (vhangup(2)).
 func (t *pty) hangUp(p *Process) {
 	t.mu.Lock()
 	slaves := t.slaves

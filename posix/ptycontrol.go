@@ -46,7 +46,7 @@ func TakesValue(request int) bool {
 }
 
 // Terminal implements ioctl(2) for the requests of TerminalArgument. arg is a copy of the argument. Errors: EBADF, ENOTTY,
-// EIO after a hangup, and those of the request.
+// EIO after a hangup, and the request's own errors.
 func (p *Process) Terminal(fd, request int, arg []byte) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -201,8 +201,8 @@ func (p *Process) setTerminal(t *pty, request int, arg []byte) Errno {
 	return 0
 }
 
-// TerminalValue implements ioctl(2) for the requests of TakesValue. Errors: EBADF, ENOTTY, EIO after a hangup, and those of
-// the request.
+// TerminalValue implements ioctl(2) for the requests of TakesValue. Errors: EBADF, ENOTTY, EIO after a hangup, and the
+// request's own errors.
 func (p *Process) TerminalValue(fd, request, arg int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -257,7 +257,7 @@ func (p *Process) valueRequest(t *pty, m *ptyMaster, o *open, request, arg int) 
 		t.notify()
 		return errno
 	case linux.TIOCSCTTY:
-		root := p.view.Load().Who.UID == 0
+		root := p.may(linux.CAP_SYS_ADMIN)
 		if o.flags.Load()&linux.O_ACCMODE == linux.O_WRONLY && !root {
 			return linux.EPERM
 		}
@@ -273,7 +273,7 @@ func (p *Process) valueRequest(t *pty, m *ptyMaster, o *open, request, arg int) 
 		t.exclusive = request == linux.TIOCEXCL
 		return 0
 	case linux.TIOCVHANGUP:
-		if p.view.Load().Who.UID != 0 {
+		if !p.may(linux.CAP_SYS_ADMIN) {
 			return linux.EPERM
 		}
 		t.hangUp(p)

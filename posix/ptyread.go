@@ -49,7 +49,7 @@ func (t *pty) groups() Groups {
 }
 
 // waits returns how a read waits: for a number of bytes, and for how long: forever if that is negative. between is set if
-// the time begins anew with each byte, and only with the first.
+// the time begins again with each byte, and first with the first byte.
 func (s *ptySlave) waits() (least int, limit time.Duration, between bool) {
 	const forever = -1
 	s.mu.Lock()

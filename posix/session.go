@@ -59,7 +59,7 @@ func (s *System) TerminalOf(session int32) (device fs.Device, foreground int32) 
 
 // Vhangup implements vhangup(2): it hangs up the controlling terminal. Errors: EPERM.
 func (p *Process) Vhangup() Errno {
-	if p.view.Load().Who.UID != 0 {
+	if !p.may(linux.CAP_SYS_TTY_CONFIG) {
 		return linux.EPERM
 	}
 	if t := p.controlling(); t != nil {

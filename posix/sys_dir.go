@@ -137,10 +137,14 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return f.path, 0
 	case *epoll:
 		return "anon_inode:[eventpoll]", 0
+	case *processFD:
+		return "anon_inode:[pidfd]", 0
 	case *eventFD:
 		return "anon_inode:[eventfd]", 0
 	case *timerFD:
 		return "anon_inode:[timerfd]", 0
+	case *signalFD:
+		return "anon_inode:[signalfd]", 0
 	case *inotify:
 		return "anon_inode:inotify", 0
 	}

@@ -20,8 +20,11 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 
 // ReadOpened implements read(2) for an open file.
 func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
-	if t, ok := o.file.(*ptySlave); ok {
-		return p.readTerminal(o, t, b)
+	switch f := o.file.(type) { // these read for the process
+	case *ptySlave:
+		return p.readTerminal(o, f, b)
+	case *signalFD:
+		return p.readSignals(o, f, b)
 	}
 	n, errno := o.read(b)
 	if errno == linux.EAGAIN {
@@ -214,6 +217,11 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return -1, linux.EBADF
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
 		return o.seals(cmd, arg)
+	case linux.F_SETOWN:
+		o.owner.Store(int32(arg))
+		return 0, 0
+	case linux.F_GETOWN:
+		return int(o.owner.Load()), 0
 	}
 	return -1, linux.EINVAL
 }
@@ -229,6 +237,8 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	case linux.FIONBIO:
 		o.setNonblocking(arg != 0)
 		return arg, 0
+	case linux.FIOASYNC:
+		return arg, o.setAsync(arg != 0)
 	case linux.FIOCLEX, linux.FIONCLEX:
 		p.fds.setCloexec(fd, request == linux.FIOCLEX)
 		return arg, 0
@@ -260,7 +270,7 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 // TakesInt reports whether the argument of a request is the address of an int.
 func TakesInt(request int) bool {
 	switch request {
-	case linux.FIONBIO, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK:
+	case linux.FIONBIO, linux.FIOASYNC, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK:
 		return true
 	}
 	return false

@@ -122,6 +122,28 @@ func (p *Process) Prctl(option int, arg uint64) (int, Errno) {
 		return 0, 0
 	case option == linux.PR_GET_KEEPCAPS:
 		return int(p.keepCaps.Load()), 0
+	case option == linux.PR_SET_CHILD_SUBREAPER:
+		p.wishes.reaper.Store(int32(min(arg, 1)))
+		return 0, 0
+	case option == linux.PR_GET_CHILD_SUBREAPER:
+		return int(p.wishes.reaper.Load()), 0
+	case option == linux.PR_SET_TIMERSLACK:
+		if arg == 0 {
+			arg = standardSlack
+		}
+		p.wishes.slack.Store(int64(arg) - standardSlack)
+		return 0, 0
+	case option == linux.PR_GET_TIMERSLACK:
+		return int(p.wishes.slack.Load() + standardSlack), 0
+	case option == linux.PR_SET_THP_DISABLE:
+		p.wishes.noHuge.Store(int32(min(arg, 1)))
+		return 0, 0
+	case option == linux.PR_GET_THP_DISABLE:
+		return int(p.wishes.noHuge.Load()), 0
+	case option == linux.PR_GET_SECUREBITS:
+		return 0, 0
+	case option == linux.PR_GET_TSC:
+		return linux.PR_TSC_ENABLE, 0
 	case option == linux.PR_CAPBSET_READ && arg <= lastCapability:
 		return int(p.Capabilities() >> arg & 1), 0
 	}

@@ -145,10 +145,28 @@ func (p *Process) SyncFileRange(fd int, offset, length int64, flags int) Errno {
 	return errno
 }
 
-// Fadvise implements posix_fadvise(2), without any effect. Errors: EBADF, ESPIPE.
-func (p *Process) Fadvise(fd int) Errno {
+// Fadvise implements posix_fadvise(2), without any effect. Errors: EBADF, ESPIPE, EINVAL for unknown advice.
+func (p *Process) Fadvise(fd, advice int) Errno {
+	const last = 5 // POSIX_FADV_NOREUSE
 	_, errno := p.real(fd, linux.ESPIPE)
+	if errno == 0 && (advice < 0 || advice > last) {
+		errno = linux.EINVAL
+	}
 	return errno
+}
+
+// Readahead implements readahead(2), without any effect. Errors: EBADF, EINVAL for what is no regular file.
+func (p *Process) Readahead(fd int) Errno {
+	f, errno := p.real(fd, linux.EINVAL)
+	switch {
+	case errno != 0:
+		return errno
+	case !f.Flags().MayRead():
+		return linux.EBADF
+	case f.Attr().Mode.Type() != fs.Regular:
+		return linux.EINVAL
+	}
+	return 0
 }
 
 // Sync implements sync(2).

@@ -42,7 +42,7 @@ func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.V
 		fallthrough
 	case named && follow:
 		if place, ok := p.terminalPlace(fd); ok {
-			return p.view.Load(), place, 0
+			return p.sight(), place, 0
 		}
 		_, f, errno := p.tree(fd, linux.EINVAL)
 		if errno != 0 {

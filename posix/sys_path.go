@@ -162,7 +162,7 @@ func chmod(v *fs.View, place fs.Place, mode uint32) Errno {
 // Fchmod implements fchmod(2).
 func (p *Process) Fchmod(fd int, mode uint32) Errno {
 	if place, ok := p.terminalPlace(fd); ok {
-		return chmod(p.view.Load(), place, mode)
+		return chmod(p.sight(), place, mode)
 	}
 	f, errno := p.real(fd, 0)
 	if errno != 0 || f == nil { // sockets and pipes have no effective permissions
@@ -186,7 +186,7 @@ func (p *Process) ChownAt(dirfd int, path string, uid, gid int32, flags int) Err
 // Fchown implements fchown(2).
 func (p *Process) Fchown(fd int, uid, gid int32) Errno {
 	if place, ok := p.terminalPlace(fd); ok {
-		return toErrno(p.view.Load().Change(place, ownership(uid, gid), false))
+		return toErrno(p.sight().Change(place, ownership(uid, gid), false))
 	}
 	f, errno := p.real(fd, 0)
 	if errno != 0 || f == nil {

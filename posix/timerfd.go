@@ -15,6 +15,8 @@ type timerFD struct {
 	id    int // of its clock
 	clock func(id int) time.Duration
 	q     waitQueue
+	// notify, if not nil, is called for an expiration, with their number since the last call. It takes the place of a read.
+	notify func(n uint64)
 
 	mu       sync.Mutex    // guards the fields below
 	at       time.Time     // first expiration that has not been read; zero: disarmed
@@ -123,15 +125,10 @@ func (t *timerFD) read(b []byte) (int, Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.expired(time.Now())
-	switch {
-	case n == 0:
+	if n == 0 {
 		return 0, linux.EAGAIN
-	case t.interval == 0:
-		t.at = time.Time{}
-	default:
-		t.at = t.at.Add(time.Duration(n) * t.interval)
-		t.arm(time.Now())
 	}
+	t.take(n)
 	binary.NativeEndian.PutUint64(b, n)
 	return timerSize, 0
 }
@@ -182,7 +179,7 @@ func (t *timerFD) set(s TimerSetting, absolute bool) (old TimerSetting) {
 		return old
 	case !absolute:
 		t.at = now.Add(value)
-	case t.id == linux.CLOCK_REALTIME:
+	case t.id == linux.CLOCK_REALTIME, t.id == linux.CLOCK_TAI:
 		t.at = time.Unix(0, int64(value)) // no monotonic reading: compared with the wall clock
 	default:
 		t.at = now.Add(value - t.clock(t.id))
@@ -211,12 +208,29 @@ func (t *timerFD) disarm() {
 func (t *timerFD) ring() {
 	t.mu.Lock()
 	now := time.Now()
-	due := t.expired(now) > 0
-	if !due && !t.at.IsZero() {
+	n := t.expired(now)
+	switch {
+	case n == 0 && !t.at.IsZero():
 		t.arm(now)
+	case n > 0 && t.notify != nil:
+		t.take(n)
 	}
 	t.mu.Unlock()
-	if due {
+	switch {
+	case n == 0:
+	case t.notify != nil:
+		t.notify(n)
+	default:
 		t.q.tell(PollIn)
 	}
+}
+
+// take removes n expirations. The caller holds mu.
+func (t *timerFD) take(n uint64) {
+	if t.interval == 0 {
+		t.at = time.Time{}
+		return
+	}
+	t.at = t.at.Add(time.Duration(n) * t.interval)
+	t.arm(time.Now())
 }

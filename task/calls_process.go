@@ -1,8 +1,6 @@
 package task
 
 import (
-	"encoding/binary"
-
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
@@ -12,7 +10,11 @@ import (
 // processCalls create, replace, end and await processes and threads.
 var processCalls = map[int]serveFunc{
 	linux.SYS_CLONE: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return t.clone(clone{flags: a.A1 &^ 0xff, signal: a.A1 & 0xff, stack: a.A2, parentID: a.A3, childID: a.A4, tls: a.A5})
+		const both = linux.CLONE_PIDFD | linux.CLONE_PARENT_SETTID
+		if a.A1&both == both { // they share an argument
+			return 0, linux.EINVAL
+		}
+		return t.clone(clone{flags: uint64(uint32(a.A1)) &^ 0xff, signal: a.A1 & 0xff, stack: a.A2, parentID: a.A3, childID: a.A4, tls: a.A5, pidfd: a.A3})
 	},
 	linux.SYS_CLONE3: clone3,
 	linux.SYS_FORK: func(t *Task, _ call.Args) (uint64, linux.Errno) {
@@ -55,42 +57,7 @@ type clone struct {
 	stack             uint64 // 0: that of the caller
 	parentID, childID uint64
 	tls               uint64
-}
-
-// clone3 implements clone3(2), without pidfds, chosen IDs and control groups.
-func clone3(t *Task, a call.Args) (uint64, linux.Errno) {
-	const least = 64
-	if a.A2 < least {
-		return 0, linux.EINVAL
-	}
-	var b [least]byte
-	if errno := t.caller.Memory.Read(b[:], a.A1); errno != 0 {
-		return 0, errno
-	}
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i*8:]) }
-	c := clone{flags: word(0), childID: word(2), parentID: word(3), signal: word(4), stack: word(5) + word(6), tls: word(7)}
-	return t.clone(c)
-}
-
-// clone creates a thread or a process. Errors: EINVAL, EAGAIN, ENOMEM, EMFILE.
-func (t *Task) clone(c clone) (uint64, linux.Errno) {
-	const (
-		namespaces = 0x7e020080 // CLONE_NEW*
-		pidfd      = 0x1000
-		thread     = linux.CLONE_THREAD
-	)
-	switch {
-	case c.flags&namespaces != 0:
-		return 0, linux.EPERM
-	case c.flags&pidfd != 0,
-		c.flags&thread != 0 && c.flags&linux.CLONE_SIGHAND == 0,
-		c.flags&linux.CLONE_SIGHAND != 0 && c.flags&linux.CLONE_VM == 0:
-		return 0, linux.EINVAL
-	}
-	if c.flags&thread != 0 {
-		return t.newThread(c)
-	}
-	return t.fork(c)
+	pidfd             uint64 // address of the descriptor, with CLONE_PIDFD
 }
 
 // copied returns a thread in a space with this task's registers, as a child of clone(2) begins.
@@ -178,7 +145,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	var node *family.Process
 	err := errorOf(t.mayClone())
 	if err == nil {
-		node, err = s.tree.Fork(p.node)
+		node, err = s.tree.Fork(p.node, c.flags&linux.CLONE_PARENT != 0)
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -187,6 +154,17 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 		return 0, linux.EAGAIN
 	}
 	child := newProcess(s, node)
+	fd := -1
+	if c.flags&linux.CLONE_PIDFD != 0 {
+		if fd, errno = t.caller.Process.InstallProcess(child, 0); errno != 0 {
+			s.mu.Lock()
+			s.tree.Exit(node, 0)
+			s.mu.Unlock()
+			thread.Close()
+			space.leave()
+			return 0, errno
+		}
+	}
 	share := posix.Share(0)
 	if c.flags&linux.CLONE_FILES != 0 {
 		share |= posix.ShareDescriptors
@@ -195,11 +173,13 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 		share |= posix.SharePlace
 	}
 	child.posix = p.posix.Fork(int32(node.PID), share)
+	child.posix.SetSender(child.sendTimer)
 	child.space.Store(space)
 	child.exe, child.limits = p.exe, p.limits
 	child.dumpable.Store(p.dumpable.Load())
 	child.smallPages.Store(p.smallPages.Load())
 	child.loginUser.Store(p.loginUser.Load())
+	child.persona.Store(p.persona.Load())
 	child.killPreference.Store(p.killPreference.Load())
 	var gone chan struct{}
 	if c.flags&linux.CLONE_VFORK != 0 {
@@ -218,7 +198,17 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	}
 	s.processes[node.PID] = child
 	s.forks++
+	child.exitSignal = int(c.signal)
+	if c.flags&linux.CLONE_PARENT != 0 {
+		child.exitSignal = p.exitSignal
+	}
+	if c.flags&linux.CLONE_CLEAR_SIGHAND != 0 {
+		signals.Exec()
+	}
 	s.mu.Unlock()
+	if c.flags&linux.CLONE_PIDFD != 0 {
+		memory{t}.setWord(c.pidfd, uint32(fd))
+	}
 	t.announce(ct, c, memory{ct})
 	go ct.loop()
 	if gone != nil {

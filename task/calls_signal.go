@@ -34,6 +34,8 @@ var signalCalls = map[int]serveFunc{
 	linux.SYS_PAUSE:           func(t *Task, _ call.Args) (uint64, linux.Errno) { return 0, t.await(nil, forever) },
 	linux.SYS_RT_SIGTIMEDWAIT: sigtimedwait,
 	linux.SYS_KILL:            kill,
+	linux.SYS_SIGNALFD:        func(t *Task, a call.Args) (uint64, linux.Errno) { return signalfd(t, a, 0) },
+	linux.SYS_SIGNALFD4:       func(t *Task, a call.Args) (uint64, linux.Errno) { return signalfd(t, a, number(a.A4)) },
 	linux.SYS_TKILL: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.signalThread(0, number(a.A1), number(a.A2), signal.Info{Code: signal.CodeThread})
 	},
@@ -264,20 +266,26 @@ func (s *System) sendGroup(id family.PID, i signal.Info) {
 	}
 }
 
-// send sends a signal to the process, or to one of its threads. The caller holds System.mu.
-func (p *Process) send(to *Task, i signal.Info) {
+// send sends a signal to the process, or to one of its threads. The caller holds System.mu. Errors: EAGAIN if there is no
+// room for a queued signal (RLIMIT_SIGPENDING).
+func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 	if p.signals == nil || p.ending {
-		return
+		return 0
 	}
 	var o signal.Outcome
+	room := uint64(p.signals.Queued()) < p.limits[linux.RLIMIT_SIGPENDING].Cur
 	if to != nil {
-		o = to.signals.Send(i, true)
+		o = to.signals.Send(i, room)
 	} else {
-		o = p.signals.Send(i, true)
+		o = p.signals.Send(i, room)
 	}
-	if o.Kill {
+	p.notifyWatchers()
+	switch {
+	case o.Full:
+		return linux.EAGAIN
+	case o.Kill:
 		p.end(int32(i.Signal))
-		return
+		return 0
 	}
 	if o.Resume && p.stopped {
 		p.resume()
@@ -288,6 +296,7 @@ func (p *Process) send(to *Task, i signal.Info) {
 			t.alert()
 		}
 	}
+	return 0
 }
 
 // continued reports the end of a stop to the parent. The caller holds System.mu.
@@ -315,7 +324,9 @@ func (t *Task) attend() {
 		if p.stopped {
 			resumed := p.resumed
 			s.mu.Unlock()
+			t.rest(true)
 			<-resumed
+			t.rest(false)
 			continue
 		}
 		d := t.signals.Next()

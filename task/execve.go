@@ -1,6 +1,7 @@
 package task
 
 import (
+	"fmt"
 	"io"
 	"time"
 
@@ -62,31 +63,43 @@ type image struct {
 	secure  bool // AT_SECURE
 }
 
+// noRandomise is the flag of personality(2) that a debugger sets: addresses are the same each time.
+const noRandomise = 0x0040000
+
+// nameOf returns the name of a program that is found by a descriptor (execveat(2)), as scripts and AT_EXECFN see it.
+func nameOf(dirfd int, path string) string {
+	switch {
+	case path == "":
+		return fmt.Sprintf("/dev/fd/%d", dirfd)
+	case dirfd == linux.AT_FDCWD || path[0] == '/':
+		return path
+	}
+	return fmt.Sprintf("/dev/fd/%d/%s", dirfd, path)
+}
+
 // load prepares a program for a caller with credentials. Errors: those of execve(2).
 func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, path string, args, env []string) (*image, error) {
 	o := &opener{process: files, files: p.system.files}
 	defer func() { o.files.unhold(o.held...) }()
 	first := true
-	program, err := exec.Resolve(path, args, func(path string) (exec.File, error) {
-		at := linux.AT_FDCWD
+	name := nameOf(dirfd, path)
+	program, err := exec.Resolve(name, args, func(file string) (exec.File, error) {
 		if first {
-			at, first = dirfd, false
+			first = false
+			return o.open(dirfd, path)
 		}
-		return o.open(at, path)
+		return o.open(linux.AT_FDCWD, file)
 	})
 	if err != nil {
 		return nil, err
 	}
-	i := &image{name: base(path), program: executed{path: o.last.Path, place: o.last.Place}}
-	if path == "" {
-		i.name = base(o.last.Path)
-	}
+	i := &image{name: base(name), program: executed{path: o.last.Path, place: o.last.Place}}
 	var errno linux.Errno
 	if i.creds, i.secure, errno = caller.Exec(privileges(o.last)); errno != 0 {
 		return nil, errno
 	}
 	plan, err := exec.Make(exec.Request{
-		Path: path, Argv: program.Argv, Envp: env, File: program.File, Random: random, Randomise: true,
+		Path: name, Argv: program.Argv, Envp: env, File: program.File, Random: random, Randomise: p.persona.Load()&noRandomise == 0,
 		Open:       func(path string) (exec.File, error) { return o.open(linux.AT_FDCWD, path) },
 		StackLimit: p.limit(linux.RLIMIT_STACK), Machine: p.system.config.Auxiliary,
 		VDSO:     p.system.vdso,
@@ -137,6 +150,7 @@ func (p *Process) first(q Program) (*Task, error) {
 			return nil, errno
 		}
 	}
+	files.SetSender(p.sendTimer)
 	creds := q.Credentials
 	if creds == nil {
 		creds = q.Process.Identity()
@@ -219,6 +233,15 @@ func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint
 	if path == "" && flags&emptyPath == 0 {
 		return 0, linux.ENOENT
 	}
+	if flags&noFollow != 0 {
+		st, errno := t.caller.Process.StatAt(dirfd, path, linux.AT_SYMLINK_NOFOLLOW|flags&emptyPath)
+		if errno == 0 && st.Mode.Type() == fs.Symlink {
+			errno = linux.ELOOP
+		}
+		if errno != 0 {
+			return 0, errno
+		}
+	}
 	args, errno := t.strings(argvAt)
 	if errno != 0 {
 		return 0, errno
@@ -278,6 +301,9 @@ func (t *Task) become(i *image) {
 	t.clearTID()
 	t.leaveRobust()
 	files := p.posix.Exec()
+	if i.secure {
+		p.persona.Store(0)
+	}
 	dumpable := !i.secure && i.creds.EUID == i.creds.UID && i.creds.EGID == i.creds.GID
 	if i.secure || i.creds.MorePrivileged(t.creds()) {
 		p.deathSignal.Store(0)
@@ -285,8 +311,6 @@ func (t *Task) become(i *image) {
 	t.sample()
 	t.faultsBefore = t.usage.minor.Load()
 	s.mu.Lock()
-	t.callAs(files)
-	t.caller.Process.SetIdentity(int32(p.node.PID), i.creds, t.rest)
 	p.dumpable.Store(dumpable)
 	p.posix = files
 	old := p.space.Load()
@@ -295,6 +319,7 @@ func (t *Task) become(i *image) {
 	t.signals.Exec()
 	p.node.Executed = true
 	p.exe = i.program
+	p.exitSignal = linux.SIGCHLD
 	t.setComm(i.name)
 	if t.id != p.node.PID { // the thread takes the ID of the process (execve(2))
 		delete(s.tasks, t.id)
@@ -302,6 +327,7 @@ func (t *Task) become(i *image) {
 		t.id = p.node.PID
 		s.tasks[t.id] = t
 	}
+	t.callAs(files, &i.creds)
 	p.space.Store(i.space)
 	p.released()
 	s.mu.Unlock()

@@ -67,13 +67,13 @@ func (t *Task) killOne(pid family.PID, i signal.Info) linux.Errno {
 	return 0 // a zombie; process 1 ignores signals
 }
 
-// sendTo sends a signal to a process, or only checks the permission for signal 0. The caller holds System.mu. Errors: EPERM.
+// sendTo sends a signal to a process, or only checks the permission for signal 0. The caller holds System.mu. Errors: EPERM, EAGAIN.
 func (t *Task) sendTo(p *Process, i signal.Info) linux.Errno {
 	if !t.maySignal(p, int(i.Signal)) {
 		return linux.EPERM
 	}
 	if i.Signal > 0 {
-		p.send(nil, i)
+		return p.send(nil, i)
 	}
 	return 0
 }

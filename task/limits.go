@@ -75,7 +75,7 @@ func (t *Task) setLimit(p *Process, resource uint64, to linux.Rlimit) linux.Errn
 // maxOpenFiles bounds RLIMIT_NOFILE (/proc/sys/fs/nr_open).
 const maxOpenFiles = 1 << 20
 
-// applyLimits passes the limits to those who enforce them. The caller holds System.mu.
+// applyLimits passes the limits to the packages that enforce them. The caller holds System.mu.
 func (p *Process) applyLimits() {
 	if space := p.space.Load(); space != nil {
 		space.SetLimits(p.memoryLimits())
@@ -85,7 +85,7 @@ func (p *Process) applyLimits() {
 	p.retime()
 }
 
-// defaultLimits are those of a process that the system starts: Linux's, for a machine of a size in pages.
+// defaultLimits returns the limits of the first process: Linux's defaults for a machine of a size in pages.
 func defaultLimits(pages int64) (l [linux.RLIM_NLIMITS]linux.Rlimit) {
 	for i := range l {
 		l[i] = linux.Rlimit{Cur: mem.Infinite, Max: mem.Infinite}

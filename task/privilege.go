@@ -62,7 +62,7 @@ var credentialCalls = map[int]serveFunc{
 // creds returns the credentials of the task, which are not modified. Any goroutine may call it.
 func (t *Task) creds() *credential.Set { return t.caller.Process.Identity() }
 
-// creds returns the credentials of the process: those of its first thread. The caller holds System.mu.
+// creds returns the credentials of the first thread of the process. The caller holds System.mu.
 func (p *Process) creds() *credential.Set {
 	if len(p.tasks) > 0 {
 		p.lastCreds = p.tasks[0].creds()
@@ -184,11 +184,13 @@ func capget(t *Task, a call.Args) (uint64, linux.Errno) {
 		s := t.process.system
 		s.mu.Lock()
 		of := s.tasks[family.PID(h.PID)]
+		if of != nil {
+			c = of.creds()
+		}
 		s.mu.Unlock()
 		if of == nil {
 			return 0, linux.ESRCH
 		}
-		c = of.creds()
 	}
 	var b [linux.SizeofCapData]byte
 	linux.CapData{Effective: uint64(c.Effective), Permitted: uint64(c.Permitted), Inheritable: uint64(c.Inheritable)}.Put(b[:])
@@ -217,8 +219,8 @@ func (t *Task) maySignal(to *Process, n int) bool {
 	return to == t.process || t.creds().MaySignal(to.creds()) || n == linux.SIGCONT && to.node.Session == t.process.node.Session
 }
 
-// mayInspect reports whether the task may read the state of a process (ptrace(2)). fsids says that the check is that of a
-// file of /proc. The caller holds System.mu.
+// mayInspect reports whether the task may read the state of a process (ptrace(2)). fsids selects the check that Linux makes for
+// files of /proc. The caller holds System.mu.
 func (t *Task) mayInspect(p *Process, fsids bool) bool {
 	return p == t.process || t.creds().MayTrace(p.creds(), p.dumpable.Load(), fsids)
 }

@@ -54,7 +54,7 @@ func (u *user) words(addr uint64, all ...uint32) uint64 {
 	return addr
 }
 
-// A set-user-ID file changes the effective user ID, and AT_SECURE says so. PR_SET_NO_NEW_PRIVS prevents it.
+// A set-user-ID file changes the effective user ID, and AT_SECURE is set. PR_SET_NO_NEW_PRIVS prevents it.
 func TestSetUserIDFile(t *testing.T) {
 	run(t, func(u *user) {
 		is(t, "chmod", u.call(linux.SYS_CHMOD, u.text(dataAt, "/1"), 0o4755), 0)

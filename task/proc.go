@@ -95,18 +95,22 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		PID: w.PID(), TID: tid, Parent: int(p.node.Parent()), Group: int(p.node.Group), Session: int(p.node.Session),
 		TerminalGroup: -1, State: 'Z', ExitSignal: linux.SIGCHLD, Threads: len(p.tasks), Limits: p.limits,
 		Credentials: *p.creds(), KillPreference: int(p.killPreference.Load()), LoginUser: p.loginUser.Load(),
-		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Name: p.lastName, Affinity: s.allCPUs(),
-		Started: p.started.Sub(s.config.Started),
+		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Persona: p.persona.Load(), Name: p.lastName, Affinity: s.allCPUs(),
+		Started: p.started,
 	}
 	w.signals(&r, t)
 	w.use(&r, t)
 	if t != nil {
 		r.Credentials, r.Name, r.State = *t.creds(), t.comm(), t.state()
 		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.nice, t.traits.policy, t.traits.priority, s.affinityOf(t)
-		r.Started = t.started.Sub(s.config.Started)
+		r.Started = t.started
 	}
 	s.mu.Unlock()
 	if t != nil {
+		device, foreground := p.files().TerminalOf(int32(r.Session))
+		if device != (fs.Device{}) {
+			r.Terminal, r.TerminalGroup = int(device.Number()), int(foreground)
+		}
 		where := p.files().Where()
 		r.Umask, r.TableSize = where.Umask, p.files().TableSize()
 		w.memory(&r)
@@ -320,7 +324,7 @@ func (w shownProcess) Descriptor(fd int) (procfs.Descriptor, bool) {
 		return procfs.Descriptor{}, false
 	}
 	d, ok := w.p.files().Describe(fd)
-	return procfs.Descriptor{Name: d.Name, Place: d.Place, Flags: d.Flags, Offset: d.Offset, Inode: d.Inode, Mount: 1}, ok
+	return procfs.Descriptor{Name: d.Name, Place: d.Place, Flags: d.Flags, Offset: d.Offset, Inode: d.Inode, Mount: 1, Extra: d.Extra}, ok
 }
 
 // Link implements procfs.Process.

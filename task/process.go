@@ -46,11 +46,16 @@ type Process struct {
 	deathSignal atomic.Int32    // PR_SET_PDEATHSIG; 0: none
 	smallPages  atomic.Bool     // PR_SET_THP_DISABLE
 	loginUser   atomic.Uint32   // of /proc/PID/loginuid
-	started     time.Time
-	lastName    string // of its last thread
+	started     time.Duration   // since the start of the machine
+	lastName    string          // of its last thread
 	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
 	killPreference atomic.Int32
-	exceeded       bool // its user has more than RLIMIT_NPROC tasks: execve fails
+	persona        atomic.Uint32 // personality(2)
+	exitSignal     int           // the signal to the parent at the end (clone(2)); 0: none
+	onEnd          []func()      // called at the end, with System.mu held
+	exceeded       bool          // its user has more than RLIMIT_NPROC tasks: execve fails
+
+	watchers []*func() // called when a signal has been sent: see WatchSignals
 }
 
 // addressSpace is memory that processes may share until one of them calls execve (vfork).
@@ -61,7 +66,7 @@ type addressSpace struct {
 }
 
 func newProcess(s *System, node *family.Process) *Process {
-	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: time.Now()}
+	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: s.monotonic(), exitSignal: linux.SIGCHLD}
 	p.loginUser.Store(noLogin)
 	p.limits = defaultLimits(s.config.Machine.Pages())
 	return p
@@ -152,6 +157,7 @@ func (p *Process) released() {
 func (p *Process) ended() {
 	s := p.system
 	p.alarm.stop()
+	p.posix.DropTimers()
 	p.released()
 	delete(s.processes, p.node.PID)
 	s.ended.add(p.used())
@@ -160,6 +166,9 @@ func (p *Process) ended() {
 	s.forget(p.node.PID)
 	for _, o := range e.Orphans {
 		s.forget(o.PID)
+		if child := s.processes[o.PID]; child != nil {
+			child.exitSignal = linux.SIGCHLD
+		}
 		if child := s.processes[o.PID]; child != nil && child.deathSignal.Load() != 0 {
 			child.send(nil, signal.Info{Signal: signal.Number(child.deathSignal.Load()), Code: signal.CodeUser, PID: int32(p.node.PID), UID: p.lastCreds.UID})
 		}
@@ -177,6 +186,10 @@ func (p *Process) ended() {
 		s.sendGroup(group, signal.Info{Signal: linux.SIGCONT, Code: signal.CodeKernel})
 	}
 	close(p.done)
+	for _, f := range p.onEnd {
+		f()
+	}
+	p.onEnd = nil
 }
 
 func pidOf(p *family.Process) family.PID {
@@ -221,9 +234,16 @@ func (p *Process) childNews(child *Process, code, status int32) {
 	} else if !stopped {
 		status &= 0x7f
 	}
+	n := signal.Child
+	if !stopped {
+		n = signal.Number(child.exitSignal)
+	}
+	if n == 0 {
+		return
+	}
 	used := child.used()
 	p.send(nil, signal.Info{
-		Signal: signal.Child, Code: code, PID: int32(child.node.PID), Status: status, UID: child.creds().UID,
+		Signal: n, Code: code, PID: int32(child.node.PID), Status: status, UID: child.creds().UID,
 		User: uint64(used.user.Load() / int64(tick)), System: uint64(used.system.Load() / int64(tick)),
 	})
 }

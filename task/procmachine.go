@@ -47,9 +47,9 @@ func (s *System) Processes(mounts, info string) *procfs.Processes {
 	return procfs.New(procfs.Config{Source: shown{s}, Mounts: mounts, MountInfo: info})
 }
 
-// Figures are what the machine below a System knows.
+// Figures returns figures of the machine below a System.
 type Figures struct {
-	// Memory returns total and free memory in bytes; free pages that nobody has used since count.
+	// Memory returns total and free memory in bytes; free pages are not in use.
 	Memory func() (total, free uint64)
 	// Busy returns the CPU time used on all CPUs.
 	Busy func() time.Duration
@@ -57,8 +57,6 @@ type Figures struct {
 
 // MachineFiles returns the files of /proc that show processes and memory, by path.
 func (s *System) MachineFiles(f Figures) map[string]func() string {
-	before, busy := f.Busy(), f.Busy // time that was used before the system began does not count
-	f.Busy = func() time.Duration { return busy() - before }
 	return map[string]func() string{
 		"stat":    func() string { return s.procStat(f) },
 		"uptime":  func() string { return s.procUptime(f) },
@@ -87,7 +85,7 @@ func (s *System) totals() (u *usage, forks uint64, running, all int) {
 
 // cpuTimes returns the times of all CPUs: in ring 3, in the kernel, and idle.
 func (s *System) cpuTimes(f Figures, u *usage) (user, system, idle time.Duration) {
-	whole := time.Since(s.config.Started) * time.Duration(s.config.CPUs)
+	whole := s.monotonic() * time.Duration(s.config.CPUs)
 	user = time.Duration(u.user.Load())
 	system = max(f.Busy()-user, time.Duration(u.system.Load()))
 	return user, system, max(whole-user-system, 0)
@@ -103,14 +101,14 @@ func (s *System) procStat(f Figures) string {
 		fmt.Fprintf(&b, "cpu%d %d 0 %d %d 0 0 0 0 0 0\n", i, user/n/tick, system/n/tick, idle/n/tick)
 	}
 	fmt.Fprintf(&b, "intr 0\nctxt %d\nbtime %d\nprocesses %d\nprocs_running %d\nprocs_blocked 0\nsoftirq%s\n",
-		u.voluntary.Load()+u.involuntary.Load(), s.config.Started.Unix(), forks+1, running, strings.Repeat(" 0", 11))
+		u.voluntary.Load()+u.involuntary.Load(), time.Now().Add(-s.monotonic()).Unix(), forks+1, running, strings.Repeat(" 0", 11))
 	return b.String()
 }
 
 func (s *System) procUptime(f Figures) string {
 	u, _, _, _ := s.totals()
 	_, _, idle := s.cpuTimes(f, u)
-	return fmt.Sprintf("%.2f %.2f\n", time.Since(s.config.Started).Seconds(), idle.Seconds())
+	return fmt.Sprintf("%.2f %.2f\n", s.monotonic().Seconds(), idle.Seconds())
 }
 
 func (s *System) procLoadavg() string {

@@ -13,7 +13,7 @@ import (
 // Nice values, scheduling policies and CPU affinity are kept and reported, with the checks of Linux. They do not change
 // the order in which threads run: the Go scheduler treats all alike.
 
-// traits are what a task inherits from its creator and what has no effect. System.mu guards all but slack, which belongs to
+// traits are attributes that a task inherits from its creator and that have no effect. System.mu guards all but slack, which belongs to
 // the task.
 type traits struct {
 	nice, policy, priority int

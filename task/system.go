@@ -85,7 +85,7 @@ type Program struct {
 	Terminal bool
 	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
 	Process *posix.Process
-	// Credentials are those of the new process; nil: those of Process.
+	// Credentials are the credentials of the new process; nil: the ones in Process.
 	Credentials *credential.Set
 }
 
@@ -93,7 +93,7 @@ type Program struct {
 func (s *System) Start(q Program) (*Process, error) {
 	q.Process.SetGroups(groups{s})
 	s.mu.Lock()
-	node, err := s.tree.Fork(s.root)
+	node, err := s.tree.Fork(s.root, false)
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err

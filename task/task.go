@@ -35,10 +35,10 @@ type Task struct {
 	altStack     linux.SigStack
 	again        restart
 	usage        usage
-	started      time.Time
-	since        int64       // clockNow when time was last charged
-	faultsBefore int64       // faults before the last execve
-	sleeps       atomic.Bool // it waits in a call
+	started      time.Duration // since the start of the machine
+	since        int64         // clockNow when time was last charged
+	faultsBefore int64         // faults before the last execve
+	sleeps       atomic.Bool   // it waits in a call
 	traits       traits
 	leaving      bool // the thread has ended itself (exit(2))
 	suspended    bool // the mask of signals is that of a wait
@@ -55,10 +55,9 @@ type restart struct {
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
 	t.caller.Memory = memory{t}
-	t.callAs(files)
-	t.caller.Process.SetIdentity(int32(id), *creds, t.rest)
+	t.callAs(files, creds)
 	t.since = p.system.clockNow()
-	t.started = time.Now()
+	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
 	return t

@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/signal"
 )
@@ -72,9 +73,10 @@ func (p *Process) ignores(n int) bool {
 	return p.signals.Action(signal.Number(n)).Handler == signal.Ignore
 }
 
-// callAs makes the task call as a process of package posix.
-func (t *Task) callAs(files *posix.Process) {
+// callAs makes the task call as a process of package posix, with credentials.
+func (t *Task) callAs(files *posix.Process, creds *credential.Set) {
 	t.caller.Process = files.Task(t.interrupt)
+	t.caller.Process.SetIdentity(int32(t.id), *creds, t.rest)
 	t.caller.Process.SetMember(member{groups{t.process.system}, t})
 }
 

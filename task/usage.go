@@ -165,7 +165,7 @@ func times(t *Task, a call.Args) (uint64, linux.Errno) {
 			binary.LittleEndian.PutUint64(b[8*i:], uint64(v/int64(tick)))
 		}
 	})
-	return uint64(time.Since(s.config.Started) / tick), errno
+	return uint64(s.monotonic() / tick), errno
 }
 
 // cpuClock returns the time of a clock of CPU time: of the caller, or of a process or thread whose number the clock ID

@@ -38,8 +38,8 @@ func TestCPUTimes(t *testing.T) {
 		is(t, "bad who", u.call(linux.SYS_GETRUSAGE, 5, rusage), failed(linux.EINVAL))
 		exit(u, 0)
 	}, func(u *user) {
+		u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0) // until the parent waits
 		u.spend(5 * time.Second)
-		u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0)
 		exit(u, 0)
 	})
 }

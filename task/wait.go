@@ -58,7 +58,7 @@ func (t *Task) waitFor(of family.Selector, w family.Wanted, poll bool) (family.R
 	}
 }
 
-// reap returns the resources that a reported child has used. Those of one that has ended are added to the process's own
+// reap returns the resources that a reported child has used. The resources of an ended child are added to the process's own
 // children. The caller holds System.mu.
 func (p *Process) reap(r family.Report, keep bool) *usage {
 	used, s := &usage{}, p.system
@@ -78,7 +78,7 @@ func (p *Process) reap(r family.Report, keep bool) *usage {
 	return used
 }
 
-// forget removes the record of a process that nobody can wait for. The caller holds System.mu.
+// forget removes the record of a process that is not waited for any more. The caller holds System.mu.
 func (s *System) forget(pid family.PID) {
 	if s.tree.Find(pid) == nil {
 		delete(s.zombies, pid)
@@ -90,6 +90,7 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 	const any = -1
 	options := number(a.A4)
 	of := family.Selector(number(a.A2))
+	unready := false // a non-blocking pidfd: EAGAIN instead of a wait
 	switch number(a.A1) {
 	case linux.P_ALL:
 		of = any
@@ -102,6 +103,15 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, linux.EINVAL
 		}
 		of = -of
+	case linux.P_PIDFD:
+		p, nonblocking, errno := t.watched(a.A2)
+		if errno != 0 {
+			return 0, errno
+		}
+		of = family.Selector(p.node.PID)
+		if unready = nonblocking && options&linux.WNOHANG == 0; unready {
+			options |= linux.WNOHANG
+		}
 	default:
 		return 0, linux.EINVAL
 	}
@@ -113,6 +123,9 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.EINVAL
 	}
 	r, used, errno := t.waitFor(of, w, options&linux.WNOHANG != 0)
+	if errno == 0 && unready && r.Event == family.Nothing {
+		errno = linux.EAGAIN
+	}
 	if errno != 0 {
 		return 0, errno
 	}

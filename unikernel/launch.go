@@ -79,6 +79,9 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 		c.Handed = n.config.Handed
 		c.Nonblock = append(c.Nonblock, c.Handed)
 	}
+	for _, s := range n.config.Shared {
+		c.Nonblock = append(c.Nonblock, s.Server)
+	}
 	n.config.Program, n.config.ProgramFD = path, c.ProgramFile()
 	n.config.HandedFirst = n.config.ProgramFD + 1
 	if source, err := os.ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource"); err == nil {

@@ -96,6 +96,8 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	}
 	m.addDisks(o.Machine.Model, n.disks)
 	n.disks = nil // the monitor closes them
+	m.addShared(o.Machine.Model, n.shared)
+	n.shared = nil
 	status, err = m.run(context.Background(), streams{
 		in: os.Stdin, out: os.Stdout, errors: os.Stderr, results: n.results, together: n.config.Ordered, signals: true,
 		keys: terminalOf(os.Stdin, os.Stdout, os.Stderr),

@@ -36,6 +36,9 @@ func TestMachineMemory(t *testing.T) {
 		if status := cmd.ProcessState.ExitCode(); status != 2 || !strings.Contains(string(out), "\nfatal error: stack overflow\n") {
 			t.Errorf("on %s CPUs: status %d: %s", cpus, status, out)
 		}
+		if !strings.Contains(string(out), "a quarter of the machine's memory") || strings.Contains(string(out), "created by loam") {
+			t.Errorf("the message does not name the memory, or Loam's goroutines are listed: %s", out)
+		}
 	}
 }
 

@@ -173,6 +173,13 @@ func (m *monitor) addChannel(model string) (err error) {
 	return err
 }
 
+// addConsole adds a console whose other end is a socket, which QEMU inherits.
+func (m *monitor) addConsole(name, model string, socket *os.File) {
+	m.inherit(socket)
+	m.args = append(m.args, "-chardev", fmt.Sprintf("socket,id=%s,fd=%d", name, 2+len(m.files)),
+		"-device", virtio("serial", model), "-device", "virtconsole,chardev="+name)
+}
+
 // addQMP makes QEMU serve its machine protocol on a Unix socket at path, unless path is empty.
 func (m *monitor) addQMP(path string) error {
 	if path == "" {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"loam/boot"
@@ -54,8 +55,9 @@ type network struct {
 	// For a virtual machine: what files are connected to, and the archives to load.
 	cable    cable
 	archives []*os.File
-	results  *os.File // the write end for the archive of results
-	disks    []*drive // that the guest does not have yet
+	results  *os.File   // the write end for the archive of results
+	shared   []*os.File // sockets to the servers of folders, for its consoles
+	disks    []*drive   // that the guest does not have yet
 }
 
 // cable describes what a virtual machine's network card is connected to.
@@ -133,6 +135,9 @@ func (n *network) addFiles(o *Options) (err error) {
 			return err
 		}
 	}
+	if err := n.share(o.Shared, o.Target.Platform); err != nil {
+		return err
+	}
 	give := n.give
 	if o.Target.Platform == Machine {
 		give = n.load
@@ -178,10 +183,10 @@ func (n *network) readArchives() ([]byte, error) {
 
 // handedOver closes the command's copies of the files that the guest has inherited.
 func (n *network) handedOver() {
-	for _, f := range append(n.files, n.archives...) {
+	for _, f := range slices.Concat(n.files, n.archives, n.shared) {
 		f.Close()
 	}
-	n.files, n.archives = nil, nil
+	n.files, n.archives, n.shared = nil, nil, nil
 	closeImages(n.disks)
 	n.disks = nil
 }

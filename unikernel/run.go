@@ -32,6 +32,7 @@ type Options struct {
 	Env     []string // "KEY=VALUE", added to the environment or overriding it
 	Network Network
 	Volumes []Volume      // files of the host that are copied into the guest
+	Shared  []Shared      // folders of the host that the program can change
 	Machine MachineConfig // for platform Machine
 
 	// Root is a folder, or a tar archive that may be compressed by gzip, whose files are the root folder of a Linux

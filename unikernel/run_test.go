@@ -75,6 +75,9 @@ func TestMain(m *testing.M) {
 		Machine: MachineConfig{Memory: memory << 20, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
 		Volumes: testVolume(),
+		Shared:  testShared(),
+		Folder:  os.Getenv(inFolder),
+		Env:     testEnv(),
 		Root:    os.Getenv(withFiles),
 		User:    os.Getenv(asUser),
 
@@ -105,6 +108,29 @@ const withFiles = "LOAM_TEST_FILES"
 
 // withVolume names the variable with a folder that the program has.
 const withVolume = "LOAM_TEST_VOLUME"
+
+// withShared names the variable with folders that the program changes, at /shared0 and so on, and inFolder that with
+// its working folder.
+const (
+	withShared = "LOAM_TEST_SHARED"
+	inFolder   = "LOAM_TEST_FOLDER"
+)
+
+// testShared are the folders of withShared.
+func testShared() (all []Shared) {
+	for i, dir := range strings.FieldsFunc(os.Getenv(withShared), func(r rune) bool { return r == ':' }) {
+		all = append(all, Shared{Host: dir, Guest: "/shared" + strconv.Itoa(i), NoCache: i%2 == 1})
+	}
+	return all
+}
+
+// testEnv has temporary files made in the folder of inFolder.
+func testEnv() []string {
+	if folder := os.Getenv(inFolder); folder != "" {
+		return []string{"TMPDIR=" + folder}
+	}
+	return nil
+}
 
 // testVolume is that folder.
 func testVolume() []Volume {

@@ -57,7 +57,7 @@ type Config struct {
 	// client that can connect, for example databases and desktop control sockets.
 	HostLoopback bool
 
-	// Resolvers are the servers that the DNS forwarder asks. Empty: those of the host's
+	// Resolvers are the servers that the DNS forwarder asks. Empty: the servers in the host's
 	// /etc/resolv.conf, which is read again when it changes.
 	Resolvers []netip.AddrPort
 

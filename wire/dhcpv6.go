@@ -77,7 +77,7 @@ type DHCPv6 struct {
 	DNS         []netip.Addr
 	Refresh     uint32 // server: seconds for which the information is valid; 0: not given
 	SolMaxRT    uint32 // server: maximum seconds between Solicits; 0: not given
-	InfMaxRT    uint32 // server: likewise, between Information-requests
+	InfMaxRT    uint32 // server: the same, between Information-requests
 }
 
 // DHCPv6IA is an identity association for non-temporary addresses (section 21.4).

@@ -20,7 +20,7 @@ func (r Rlimit) Put(b []byte) {
 // Utsname is struct utsname (uname(2)). A string is cut to 64 bytes.
 type Utsname struct{ Sysname, Nodename, Release, Version, Machine, Domainname string }
 
-// SizeofUtsname is the size of a struct utsname in bytes, and utsnameField that of each field.
+// SizeofUtsname is the size of a struct utsname in bytes, and utsnameField the size of each field.
 const (
 	SizeofUtsname = 6 * utsnameField
 	utsnameField  = 65

@@ -1,6 +1,6 @@
 package linux
 
-// Layouts of vectors, messages and what goes with them.
+// Layouts of I/O vectors, messages and control messages.
 
 // Iovec is struct iovec: a piece of the caller's memory (readv(2)). Base is an address.
 type Iovec struct{ Base, Len uint64 }

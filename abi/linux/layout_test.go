@@ -129,7 +129,7 @@ func compareLayout(t *testing.T, i int, line string) {
 	}
 }
 
-// TestSizes compares the sizes that are not those of a type here.
+// TestSizes compares the sizes for which this package has no type.
 func TestSizes(t *testing.T) {
 	const headers = "sys/socket.h netinet/in.h linux/un.h linux/netlink.h linux/rtnetlink.h linux/if_addr.h linux/if_packet.h linux/filter.h net/if.h " +
 		"asm/ioctls.h asm/termbits.h asm/ioctl.h stddef.h"

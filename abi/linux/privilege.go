@@ -1,6 +1,6 @@
 package linux
 
-// Flags of clone(2) and clone3(2) beside those in process.go, resources, scheduling policies, and operations of prctl(2).
+// Further flags of clone(2) and clone3(2), resources, scheduling policies, and operations of prctl(2).
 //
 // headers: sched.h linux/sched.h sys/prctl.h sys/resource.h sys/time.h
 const (
@@ -20,24 +20,15 @@ const (
 	CLONE_PTRACE        = 0x2000
 	CLONE_UNTRACED      = 0x800000
 
-	ITIMER_VIRTUAL = 1
-
 	PR_CAPBSET_DROP          = 24
 	PR_CAP_AMBIENT           = 47
 	PR_CAP_AMBIENT_CLEAR_ALL = 4
 	PR_CAP_AMBIENT_IS_SET    = 1
 	PR_CAP_AMBIENT_LOWER     = 3
 	PR_CAP_AMBIENT_RAISE     = 2
-	PR_GET_CHILD_SUBREAPER   = 37
 	PR_GET_PDEATHSIG         = 2
-	PR_GET_SECUREBITS        = 27
-	PR_GET_THP_DISABLE       = 42
 	PR_GET_TID_ADDRESS       = 40
-	PR_GET_TIMERSLACK        = 30
-	PR_SET_CHILD_SUBREAPER   = 36
 	PR_SET_SECUREBITS        = 28
-	PR_SET_THP_DISABLE       = 41
-	PR_SET_TIMERSLACK        = 29
 
 	RLIMIT_CPU        = 0
 	RLIMIT_MSGQUEUE   = 12
@@ -86,13 +77,21 @@ const (
 	CAP_SYS_NICE         = 23
 	CAP_SYS_PTRACE       = 19
 	CAP_SYS_RESOURCE     = 24
+	CAP_SYS_TTY_CONFIG   = 26
 )
 
-// Signals of resource limits and of timers of CPU time.
+// Signals of users, of resource limits, and of timers of CPU time.
 //
 // headers: signal.h
 const (
-	SIGVTALRM = 26
-	SIGXCPU   = 24
-	SIGXFSZ   = 25
+	SIGUSR1 = 10
+	SIGXCPU = 24
+	SIGXFSZ = 25
+)
+
+// FIOASYNC asks for SIGIO (ioctl(2)).
+//
+// headers: sys/ioctl.h
+const (
+	FIOASYNC = 0x5452
 )

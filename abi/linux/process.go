@@ -48,23 +48,33 @@ const (
 	FUTEX_WAKE_BITSET    = 10
 	FUTEX_WAKE_OP        = 5
 	ITIMER_REAL          = 0
+	ITIMER_VIRTUAL       = 1
 	ITIMER_PROF          = 2
 
 	PRIO_PGRP    = 1
 	PRIO_PROCESS = 0
 	PRIO_USER    = 2
 
-	PR_CAPBSET_READ     = 23
-	PR_GET_DUMPABLE     = 3
-	PR_GET_KEEPCAPS     = 7
-	PR_GET_NAME         = 0x10
-	PR_GET_NO_NEW_PRIVS = 39
-	PR_SET_DUMPABLE     = 4
-	PR_SET_KEEPCAPS     = 8
-	PR_SET_NAME         = 15
-	PR_SET_NO_NEW_PRIVS = 38
-	PR_SET_PDEATHSIG    = 1
-	PR_SET_VMA          = 0x53564d41
+	PR_CAPBSET_READ        = 23
+	PR_GET_DUMPABLE        = 3
+	PR_GET_KEEPCAPS        = 7
+	PR_GET_CHILD_SUBREAPER = 37
+	PR_GET_SECUREBITS      = 27
+	PR_GET_THP_DISABLE     = 42
+	PR_GET_TIMERSLACK      = 30
+	PR_GET_TSC             = 25
+	PR_SET_CHILD_SUBREAPER = 36
+	PR_SET_THP_DISABLE     = 41
+	PR_SET_TIMERSLACK      = 29
+	PR_TSC_ENABLE          = 1
+	PR_GET_NAME            = 0x10
+	PR_GET_NO_NEW_PRIVS    = 39
+	PR_SET_DUMPABLE        = 4
+	PR_SET_KEEPCAPS        = 8
+	PR_SET_NAME            = 15
+	PR_SET_NO_NEW_PRIVS    = 38
+	PR_SET_PDEATHSIG       = 1
+	PR_SET_VMA             = 0x53564d41
 
 	RLIMIT_AS            = 9
 	RLIMIT_CORE          = 4
@@ -89,6 +99,7 @@ const (
 	P_ALL      = 0
 	P_PGID     = 2
 	P_PID      = 1
+	P_PIDFD    = 3
 	WCONTINUED = 8
 	WEXITED    = 4
 	WNOHANG    = 1

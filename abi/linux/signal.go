@@ -12,6 +12,8 @@ const (
 	SIGBUS          = 7
 	SIGCHLD         = 17
 	SIGCONT         = 18
+	SIGEV_SIGNAL    = 0
+	SIGEV_NONE      = 1
 	SIGEV_THREAD_ID = 4
 	SIGFPE          = 8
 	SIGHUP          = 1
@@ -27,6 +29,7 @@ const (
 	SIGTERM         = 15
 	SIGTRAP         = 5
 	SIGTSTP         = 20
+	SIGVTALRM       = 26
 	SIGTTIN         = 21
 	SIGTTOU         = 22
 	SIGURG          = 23

@@ -25,7 +25,7 @@ func TestDecodeRTC(t *testing.T) {
 	}
 }
 
-// DecodeRTC rejects invalid dates, such as those of a clock with an empty battery.
+// DecodeRTC rejects invalid dates, which a clock with an empty battery returns.
 func TestDecodeRTCNonsense(t *testing.T) {
 	for _, r := range [][8]uint8{{}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, {0, 0, 0, 0x31, 0x13}} {
 		if got := DecodeRTC(r); got != 0 {

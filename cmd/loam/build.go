@@ -38,6 +38,9 @@ and one more.`,
 			if err != nil {
 				return err
 			}
+			if len(shared(parsed)) > 0 {
+				return &usageError{"an image has no folder with :rw: its host is another", "leave out :rw, which copies the folder"}
+			}
 			if err := unikernel.BuildImage(cmd.Context(), unikernel.Target{Args: args[:1], Flags: passed.given, Source: source}, packed(parsed), out); err != nil {
 				return err
 			}

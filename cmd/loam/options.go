@@ -52,7 +52,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.option, "option", "o", "", "for the disks and a root that is an image, `ro|snapshot`: they are only read, or keep changes in memory until the program ends")
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
-	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST]`; GUEST is an absolute path, else that of HOST (repeat for more)")
+	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST][:rw]`; GUEST is an absolute path, else that of HOST; with :rw the folder itself, to read and to write (docs/folders.md; repeat for more)")
 	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside `DIR|FILE.tar[.gz]|IMAGE`: a copy of a folder or archive, or an image of ext4 itself, is its root folder")
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
 	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
@@ -153,7 +153,11 @@ type runOptions struct {
 }
 
 // volume is a file or folder of the host that the program sees.
-type volume struct{ host, guest string }
+type volume struct {
+	host, guest string
+	writable    bool // the folder itself, to read and to write; otherwise a copy
+	noCache     bool // of a writable folder: see unikernel.Shared
+}
 
 // publication maps a port of the host to a port of the program.
 type publication struct {
@@ -263,25 +267,23 @@ func (o *runOptions) setDisks(f *runFlags) (err error) {
 	return nil
 }
 
-// parseVolumes parses HOST[:GUEST]. The part after the last colon is GUEST only if it starts with a slash, so HOST
-// may contain colons. GUEST may end in :ro, as in other tools. The result is ordered so that a volume inside
-// another comes after it, because it must be mounted later.
+// parseVolumes parses HOST[:GUEST][:MODE]. The part after the last colon before the mode is GUEST only if it starts with
+// a slash, so HOST may contain colons. MODE is ro, as in other tools, or rw, or rw,cache=none or rw,cache=loose. The
+// result is ordered so that a volume inside another comes after it, because it must be mounted later.
 func parseVolumes(given []string) (all []volume, err error) {
 	taken := map[string]string{}
 	for _, s := range given {
-		v := volume{host: s}
-		if i := strings.LastIndex(s, ":/"); i > 0 {
-			v = volume{s[:i], path.Clean(strings.TrimSuffix(s[i+1:], ":ro"))}
-		} else if v.guest, err = filepath.Abs(s); err != nil {
+		v, rest := volumeMode(s)
+		v.host = rest
+		if i := strings.LastIndex(rest, ":/"); i > 0 {
+			v.host, v.guest = rest[:i], path.Clean(rest[i+1:])
+		} else if v.guest, err = filepath.Abs(rest); err != nil {
 			return nil, err
 		}
-		if strings.HasSuffix(v.guest, ":rw") {
-			return nil, &usageError{fmt.Sprintf("-v %s: what -v gives is there to read", s), "leave out :rw, and have the program write elsewhere"}
-		}
-		if s == "" || v.guest == "/" {
+		if rest == "" || v.guest == "/" {
 			return nil, &usageError{fmt.Sprintf("-v %q is no folder or file, or would be the root", s), "write -v HOST:GUEST, such as ./site:/srv/site"}
 		}
-		if err := packable(v.host); err != nil {
+		if err := givable(v); err != nil {
 			return nil, &usageError{fmt.Sprintf("-v %s: %v", s, err), "write -v HOST:GUEST with a folder or file of the host that can be read"}
 		}
 		if first, dup := taken[v.guest]; dup {
@@ -290,8 +292,56 @@ func parseVolumes(given []string) (all []volume, err error) {
 		taken[v.guest] = s
 		all = append(all, v)
 	}
+	if err := apart(all, taken); err != nil {
+		return nil, err
+	}
 	slices.SortStableFunc(all, func(a, b volume) int { return strings.Compare(a.guest, b.guest) })
 	return all, nil
+}
+
+// apart returns an error for a volume inside a folder that the program can change: its place would be made on the host.
+func apart(all []volume, given map[string]string) error {
+	for _, outer := range all {
+		for _, v := range all {
+			if outer.writable && strings.HasPrefix(v.guest, outer.guest+"/") {
+				return &usageError{fmt.Sprintf("-v %s lies inside -v %s", given[v.guest], given[outer.guest]), "give it a GUEST outside of that folder"}
+			}
+		}
+	}
+	return nil
+}
+
+// volumeMode removes the mode from the end of a volume.
+func volumeMode(s string) (v volume, rest string) {
+	for _, m := range []struct {
+		suffix string
+		volume
+	}{
+		{":ro", volume{}},
+		{":rw", volume{writable: true}},
+		{":rw,cache=loose", volume{writable: true}},
+		{":rw,cache=none", volume{writable: true, noCache: true}},
+	} {
+		if rest, ok := strings.CutSuffix(s, m.suffix); ok {
+			return m.volume, rest
+		}
+	}
+	return v, s
+}
+
+// givable returns why a volume cannot be given to a program, or nil if it can.
+func givable(v volume) error {
+	if !v.writable {
+		return packable(v.host)
+	}
+	st, err := os.Stat(v.host)
+	if err != nil {
+		return errors.Unwrap(err)
+	}
+	if !st.IsDir() {
+		return errors.New("only a folder can be given with :rw, and this is none: give its folder")
+	}
+	return nil
 }
 
 // packable returns why a file or folder of the host cannot be given to a program, or nil if it can.

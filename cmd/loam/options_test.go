@@ -64,10 +64,13 @@ func TestRunOptions(t *testing.T) {
 		}}},
 		{"-e A=1 -e B= -e C=x=y,z .", runOptions{program: ".", env: []string{"A=1", "B=", "C=x=y,z"}}},
 		{"-v testdata:/srv/../data -v options.go:/etc/x .", runOptions{program: ".", volumes: []volume{
-			{"testdata", "/data"}, {"options.go", "/etc/x"},
+			{host: "testdata", guest: "/data"}, {host: "options.go", guest: "/etc/x"},
 		}}},
 		{"-v options.go:/a/b/c -v testdata:/a:ro .", runOptions{program: ".", volumes: []volume{
-			{"testdata", "/a"}, {"options.go", "/a/b/c"},
+			{host: "testdata", guest: "/a"}, {host: "options.go", guest: "/a/b/c"},
+		}}},
+		{"-v testdata:/a:rw -v testdata:/b:rw,cache=none .", runOptions{program: ".", volumes: []volume{
+			{host: "testdata", guest: "/a", writable: true}, {host: "testdata", guest: "/b", writable: true, noCache: true},
 		}}},
 		{"--relay -p 8080:80 .", runOptions{program: ".", relay: true, publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
 		{"--pcap all.pcapng .", runOptions{program: ".", pcap: "all.pcapng"}},
@@ -140,7 +143,10 @@ func TestRunRefuses(t *testing.T) {
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
 		{"-v .:/ .", `-v ".:/" is no folder or file, or would be the root`},
 		{"-v .:/a -v testdata:/a/ .", "-v .:/a and -v testdata:/a/ take the same place"},
-		{"-v .:/a:rw .", `-v .:/a:rw: what -v gives is there to read`},
+		{"-v options.go:/a:rw .", `-v options.go:/a:rw: only a folder can be given with :rw, and this is none: give its folder`},
+		{"-v none:/a:rw .", `-v none:/a:rw: no such file or directory`},
+		{"-v .:/a:rw,cache=all .", `-v .:/a:rw,cache=all: no such file or directory`},
+		{"-v .:/a:rw -v testdata:/a/b .", `-v testdata:/a/b lies inside -v .:/a:rw`},
 		{"-v /dev/null:/a .", `-v /dev/null:/a: it is neither a folder nor a file, but a device, a socket or a pipe`},
 		{"--net none --host-loopback .", "--host-loopback has no use with --net none"},
 		{"--net tun:x .", `there is no network "tun:x"`},

@@ -132,7 +132,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 			Trace: o.pcap, Relay: o.relay, HostLoopback: o.net.loopback,
 		},
 	}
-	u.Volumes = packed(o.volumes)
+	u.Volumes, u.Shared = packed(o.volumes), shared(o.volumes)
 	for _, p := range o.publish {
 		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}
 		if p.udp {
@@ -146,9 +146,22 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 	return u, nil
 }
 
-// packed converts the volumes to unikernel.Volume.
+// shared converts the folders that the program can change to unikernel.Shared.
+func shared(volumes []volume) (all []unikernel.Shared) {
+	for _, v := range volumes {
+		if v.writable {
+			all = append(all, unikernel.Shared{Host: v.host, Guest: v.guest, NoCache: v.noCache})
+		}
+	}
+	return all
+}
+
+// packed converts the volumes that are copied to unikernel.Volume.
 func packed(volumes []volume) (all []unikernel.Volume) {
 	for _, v := range volumes {
+		if v.writable {
+			continue
+		}
 		all = append(all, unikernel.Volume{Host: v.host, Guest: v.guest})
 	}
 	return all

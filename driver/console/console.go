@@ -17,7 +17,7 @@ import (
 	"loam/internal/crew"
 )
 
-// featureSize is VIRTIO_CONSOLE_F_SIZE. The queues and the configuration are those of a device without F_MULTIPORT.
+// featureSize is VIRTIO_CONSOLE_F_SIZE. Queues and configuration are as for a device without F_MULTIPORT.
 const (
 	featureSize virtio.Features = 1 << 0
 

@@ -8,7 +8,7 @@
 // real shared memory. Message-signalled interrupts are written to that memory, and a goroutine polls for them.
 // Interrupt lines are inputs of the I/O APIC, which QEMU intercepts and reports.
 //
-// After QEMU has exited, all ports and registers read as all ones, as those of a removed device do.
+// After QEMU has exited, all ports and registers read as all ones, as for a removed device.
 package qtest
 
 import (

@@ -251,7 +251,7 @@ func TestRingAllocs(t *testing.T) {
 	}
 }
 
-// Whatever the device writes, Take returns only chains that the device has, and no index is out of range.
+// The device writes arbitrary values: Take returns only chains that the device has, and no index is out of range.
 func FuzzRing(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 2, 1, 0, 1, 1, 2, 3, 3, 9})
 	f.Add([]byte{0x80, 3, 0, 3, 1, 0})

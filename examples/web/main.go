@@ -101,7 +101,7 @@ func (s *site) connState(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// snapshot is what the page shows.
+// snapshot holds the values that the page shows.
 type snapshot struct {
 	Program    string   `json:"program"`
 	Host       string   `json:"host"`
@@ -133,7 +133,7 @@ func (s *site) snapshot(r *http.Request) snapshot {
 	}
 }
 
-// kernel is what uname(2) says.
+// kernel returns the system name and release of uname(2).
 func kernel() string {
 	var u syscall.Utsname
 	if err := syscall.Uname(&u); err != nil {

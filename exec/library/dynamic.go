@@ -38,7 +38,7 @@ func (o *object) read(e *elf.File) error {
 // content returns a part of a segment, or less if the file ends.
 func content(p *elf.Prog, from, size uint64) []byte {
 	b := make([]byte, size)
-	n, _ := p.ReadAt(b, int64(from)) // what is missing is missed by who looks for it
+	n, _ := p.ReadAt(b, int64(from)) // a missing entry is reported when it is looked up
 	return b[:n]
 }
 

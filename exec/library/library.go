@@ -10,8 +10,8 @@
 //  4. the default folders.
 //
 // A name with a slash is a path. $ORIGIN, $LIB and $PLATFORM are expanded. Files for another
-// architecture are passed over. LD_LIBRARY_PATH, LD_PRELOAD and /etc/ld.so.preload are not used: what a program gets
-// does not depend on who asks. Folders glibc-hwcaps are not searched, since the
+// architecture are passed over. LD_LIBRARY_PATH, LD_PRELOAD and /etc/ld.so.preload are not used: the libraries of a program
+// do not depend on the user. Folders glibc-hwcaps are not searched, since the
 // processor of the guest need not be the host's. Libraries opened at run time (dlopen) are not found.
 package library
 
@@ -93,7 +93,7 @@ func (h Host) Find(program string) (Needs, error) {
 	if err != nil {
 		return Needs{}, h.explain(program, err)
 	}
-	if real, err := filepath.EvalSymlinks(h.Root + program); err == nil { // the kernel tells ld.so the real path
+	if real, err := filepath.EvalSymlinks(h.Root + program); err == nil { // the kernel passes the real path to ld.so
 		main.origin = path.Dir(strings.TrimPrefix(real, h.Root))
 	}
 	n := Needs{Interp: main.interp}

@@ -193,19 +193,11 @@ func (f *file) makePage(i int64) (*page, error) {
 	if err := f.system.takePages(1); err != nil {
 		return nil, err
 	}
-	for int64(len(f.leaves)) <= i/leafPages {
-		f.leaves = append(f.leaves, nil)
-	}
-	leaf := &f.leaves[i/leafPages]
-	for int64(len(*leaf)) <= i%leafPages {
-		*leaf = append(*leaf, nil)
-	}
 	p := new(page)
 	if below := i * pageSize; below < int64(len(f.base)) {
 		copy(p[:], f.base[below:])
 	}
-	(*leaf)[i%leafPages] = p
-	f.held++
+	f.put(i, p)
 	return p, nil
 }
 

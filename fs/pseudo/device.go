@@ -14,7 +14,7 @@ import (
 // memory is the major number of these devices.
 const memory = 1
 
-// Devices creates the files of /dev, and registers the drivers. Files that exist already, such as those of the user's own
+// Devices creates the files of /dev, and registers the drivers. Files that exist already, such as files of the user's own
 // root folder, stay. v must be a view of user 0.
 func Devices(v *fs.View) error {
 	for _, d := range []struct {

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// Every text has a substitute font that exists everywhere. Names do not overlap with what they label,
+// Every text has a substitute font that exists everywhere. Names do not overlap with the objects that they label,
 // even if a font is a fifth wider.
 func TestText(t *testing.T) {
 	const name, size = "a name that is fairly long", 300

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Every fuzz target of the tree runs for a short time. The targets are listed anew in every run, so
+// Every fuzz target of the tree runs for a short time. The targets are listed in every run, so
 // none can be forgotten. "go test" already runs the seeds of each target; this step searches a little
 // further.
 const (

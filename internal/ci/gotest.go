@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Tests run with -json, so that a skipped test can be told from a passed one. A skip is a failure
+// Tests run with -json, to distinguish skipped tests from passed ones. A skip is a failure
 // unless skips.txt allows it, with a place and a reason.
 
 // tally counts tests over all steps, fuzz targets included. Only the goroutine that runs the steps

@@ -50,6 +50,8 @@ var installed = []struct {
 	{"grub-mkrescue", "grub-common", "makes the CD that it boots"},
 	{"/usr/lib/grub/i386-pc/moddep.lst", "grub-pc-bin", "what is on that CD"},
 	{"xorriso", "xorriso", "writes the CD"},
+	{"ps", "procps", "shows processes, on Linux and on Loam"},
+	{"lsof", "lsof", "shows open files, on Linux and on Loam"},
 	{"mke2fs", "e2fsprogs", "makes file systems, and e2fsck and debugfs judge ours"},
 	{"mformat", "mtools", "writes a part of it"},
 }

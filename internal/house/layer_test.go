@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The map of the tree: which package may import which. Its form and purpose are those of the map in
+// The map of the tree: which package may import which. Form and purpose are the same as for the map in
 // Go's go/build/deps_test.go:
 //
 //	a, b < c, d < e;
@@ -30,7 +30,7 @@ const layers = `
 	NONE < abi/linux < fs, mem, exec, task/family, driver, kernel, posix, unikernel/channel, unikernel/seal;
 
 	# Goroutines of one owner.
-	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/uart, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci;
+	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/uart, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci, fs/ninep;
 
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
@@ -67,7 +67,8 @@ const layers = `
 	stack, DEVICES, usernet/hand < usernet;
 
 	# The virtual file system, the file systems under it, and what judges them.
-	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest;
+	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest, fs/ninep;
+	fs/ninep < fs/ninep/server; # in the loam command
 	fs/memfs < fs/tarfs;
 	NONE < fs/ext4/disk < fs/ext4/journal;
 
@@ -95,7 +96,7 @@ const layers = `
 	abi/linux < posix/credential; # user IDs and capabilities
 	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
-	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, block/file, block/snapshot < unikernel/rt;
+	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
 	fs < unikernel/channel;
 
@@ -134,7 +135,7 @@ const layers = `
 	NONE < unikernel/overlay;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/seal < unikernel/sandbox;
-	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/imagefile < unikernel;
+	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/ninep/server, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 
@@ -169,7 +170,7 @@ const layers = `
 	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
 	NONE < test/docs, test/interop, test/servers, test/gen, test/genbench, test/probebench;
-	NONE < test/std;
+	NONE < test/std, test/differences;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
 	internal/debian/first < test/kvm/first;
 	NONE < test/kvm;
@@ -201,6 +202,7 @@ var modules = map[string][]string{
 	"gen/show":          {"charm.land/bubbletea/v2", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
 	"gen/sink":          {"github.com/HdrHistogram/hdrhistogram-go"},
 
+	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // in the loam command, not in a guest
 	"internal/chart":    {"gonum.org/v1/plot"},
 	"internal/netns":    {"golang.org/x/sys/unix"},
 	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // in the loam command, not in a guest

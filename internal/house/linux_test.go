@@ -18,6 +18,7 @@ var asksTheHost = map[string]string{
 	"block/file/":         "a file of the host",
 	"cmd/":                "the tool runs on the host",
 	"examples/":           "programs that know nothing of Loam",
+	"fs/ninep/server/":    "serves a folder of the host, in the loam command",
 	"gen/":                "the packet engine runs on the host",
 	"internal/":           "tools and tests of the host",
 	"link/":               "devices of a host; in a guest they report errors of package syscall, as package stack",

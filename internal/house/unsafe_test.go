@@ -47,7 +47,7 @@ func misplacedUnsafe(f *goFile) []string {
 var nosplitReason = regexp.MustCompile(`(?i)split|stack`)
 
 // bareNosplit complains about functions whose stack must not grow (go:nosplit) and whose comment does
-// not say why. A comment at the head of the file may say it for all functions.
+// not say why. A comment at the head of the file may give the reason for all functions.
 func bareNosplit(f *goFile) (complaints []string) {
 	for _, g := range f.AST.Comments {
 		if len(f.AST.Decls) > 0 && g.Pos() < f.AST.Decls[0].Pos() && strings.Contains(g.Text(), "nosplit") {

@@ -106,6 +106,9 @@ func (s *Space) Reserve(hint, size, align uint64, rights Rights) (uint64, bool) 
 	return start, true
 }
 
+// Free reports whether start to end is a range of this space in which no address is in use.
+func (s *Space) Free(start, end uint64) bool { return s.contains(start, end) && s.isFree(start, end) }
+
 func (s *Space) isFree(start, end uint64) bool {
 	i := s.search(start)
 	return i == s.count || s.regions[i].Start >= end

@@ -7,10 +7,11 @@
 // result, which is the result of the call in which it waits. The result says whether it was woken, interrupted or
 // timed out.
 //
-// There are only some dozens of threads, because a goroutine that blocks in a Loam call does not hold one. So the
-// lists are short, and linear searches are fast.
+// Most programs have some dozens of threads, because a goroutine that blocks in a Loam call does not hold one. Programs
+// that lock many goroutines to threads have thousands. So no operation but Expire depends on how many there are, and
+// Expire looks only at threads that wait until a deadline.
 //
-// Nothing here allocates or locks: the caller provides the locking.
+// Nothing here allocates or locks: the caller provides the locking, and memory for more than the first records (Extend).
 package thread
 
 // ID identifies a thread. Programs see it as the thread ID (gettid(2)).
@@ -19,8 +20,9 @@ type ID int32
 // None is the ID of no thread.
 const None ID = 0
 
-// Max is the maximum number of threads at a time.
-const Max = 1024
+// Max is the maximum number of threads at a time. It is above the number of threads that any program starts (the Go
+// runtime's own limit is 10,000): memory is the limit. Linux has 32,768 process IDs by default.
+const Max = 1<<16 - 1
 
 // Never is a deadline that never passes.
 const Never = 1<<63 - 1
@@ -45,6 +47,8 @@ type Thread struct {
 
 	Mask    uint64 // blocked signals: bit n-1 for signal n
 	Pending uint64 // pending signals, likewise
+	Sought  uint64 // signals that the thread waits for in rt_sigtimedwait(2), likewise
+	Info    uint64 // address of the siginfo that this call fills; 0: none
 
 	SignalStack     uint64 // the alternate signal stack
 	SignalStackSize uint64 // 0: none
@@ -56,136 +60,194 @@ type Thread struct {
 	Rung    bool // the pending Urgent signal is from Alarm
 
 	FSBase uint64
-	Page   uintptr // address of the page with its registers, set by the owner
+	Page   uintptr        // address of the page with its registers, set by the owner
+	Name   [nameSize]byte // prctl(PR_SET_NAME), with a terminating NUL
 
-	next     ID // in the queue, in a bucket, or in the list of unused threads
-	key      uint64
-	deadline int64
-	late     int64 // the result at the deadline
+	next, before  ID // in the queue, in a bucket, or (next only) in the list of unused threads
+	later, sooner ID // in the list of threads with a deadline; its order has no meaning
+	key           uint64
+	deadline      int64
+	late          int64 // the result at the deadline
 }
 
-const buckets = 64
+// nameSize is the size of a thread's name in bytes, with the NUL (prctl(2)).
+const nameSize = 16
 
-// Table holds all threads. The zero value is an empty table.
+const buckets = 256
+
+// list is a list of threads.
+type list struct{ head, tail ID }
+
+// Table holds all threads. The zero value is an empty table with room for ChunkThreads-1 threads.
 type Table struct {
-	threads [Max + 1]Thread // index 0 is not used
-	used    ID              // the largest ID used so far
-	unused  ID              // list of the IDs up to used whose threads have ended
+	first  [ChunkThreads]Thread              // records of the smallest IDs; index 0 is not used
+	chunks [(Max + 1) / ChunkThreads]uintptr // addresses of the other records; the first is not used
+	room   ID                                // the IDs below have a record beyond first
+	used   ID                                // the largest ID used so far
+	ended  int                               // length of that list
+	unused ID                                // list of the IDs up to used whose threads have ended
 
-	head, tail ID // queue of the Ready threads
-	waiting    [buckets]ID
-	earliest   int64 // no deadline is earlier; 0 means Never
+	ready    list // queue of the Ready threads
+	waiting  [buckets]list
+	timed    ID    // list of the Waiting threads with a deadline
+	earliest int64 // no deadline is earlier; 0 means Never
 }
 
 // At returns the thread with an ID. The pointer stays valid; the record is reused after End.
-func (t *Table) At(id ID) *Thread { return &t.threads[id] }
+func (t *Table) At(id ID) *Thread {
+	if id < ChunkThreads {
+		return &t.first[id]
+	}
+	return &chunkAt(t.chunks[id/ChunkThreads])[id%ChunkThreads]
+}
+
+// Full reports whether New needs more memory, which Extend adds.
+func (t *Table) Full() bool {
+	return t.unused == None && t.used < Max && t.used+1 >= max(t.room, ChunkThreads)
+}
+
+// Extend adds zeroed memory of ChunkSize bytes for records. The memory stays in use. It has no effect if Full reports
+// false.
+func (t *Table) Extend(memory uintptr) {
+	if t.Full() {
+		t.room = max(t.room, ChunkThreads)
+		t.chunks[t.room/ChunkThreads] = memory
+		t.room += ChunkThreads
+	}
+}
 
 // Exists reports whether id is the ID of a thread.
 func (t *Table) Exists(id ID) bool {
-	return id > None && id <= t.used && t.threads[id].State != Unused
+	return id > None && id <= t.used && t.At(id).State != Unused
 }
 
-// New adds a thread in state Running; false if there are too many. A reused record keeps its Page.
+// Last returns the largest ID that a thread may have now.
+func (t *Table) Last() ID { return t.used }
+
+// Count returns the number of threads.
+func (t *Table) Count() int { return int(t.used) - t.ended }
+
+// New adds a thread in state Running. It reports false if there are too many, or if the table is Full. A reused record
+// keeps its Page.
 func (t *Table) New() (ID, bool) {
 	id := t.unused
 	switch {
 	case id != None:
-		t.unused = t.threads[id].next
-	case t.used < Max:
+		t.unused = t.At(id).next
+		t.ended--
+	case t.used < Max && !t.Full():
 		t.used++
 		id = t.used
 	default:
 		return None, false
 	}
-	page := t.threads[id].Page // the owner reuses it
-	t.threads[id] = Thread{State: Running, Page: page}
+	th := t.At(id)
+	*th = Thread{State: Running, Page: th.Page} // the owner reuses the page
 	return id, true
 }
 
 // End removes a Running thread.
 func (t *Table) End(id ID) {
-	t.threads[id].State = Unused
-	t.threads[id].next = t.unused
+	th := t.At(id)
+	th.State = Unused
+	th.next = t.unused
 	t.unused = id
+	t.ended++
+}
+
+// add appends a thread to a list.
+func (t *Table) add(l *list, id ID) {
+	th := t.At(id)
+	th.next, th.before = None, l.tail
+	if l.tail == None {
+		l.head = id
+	} else {
+		t.At(l.tail).next = id
+	}
+	l.tail = id
+}
+
+// remove takes a thread out of a list.
+func (t *Table) remove(l *list, id ID) {
+	th := t.At(id)
+	if th.before == None {
+		l.head = th.next
+	} else {
+		t.At(th.before).next = th.next
+	}
+	if th.next == None {
+		l.tail = th.before
+	} else {
+		t.At(th.next).before = th.before
+	}
 }
 
 // Put makes a Running thread Ready, at the end of the queue.
 func (t *Table) Put(id ID) {
-	t.threads[id].State = Ready
-	t.threads[id].next = None
-	if t.head == None {
-		t.head = id
-	} else {
-		t.threads[t.tail].next = id
-	}
-	t.tail = id
+	t.At(id).State = Ready
+	t.add(&t.ready, id)
 }
 
 // Take makes the first Ready thread Running and returns it; None if there is none.
 func (t *Table) Take() ID {
-	id := t.head
+	id := t.ready.head
 	if id != None {
-		t.head = t.threads[id].next
-		t.threads[id].State = Running
+		t.remove(&t.ready, id)
+		t.At(id).State = Running
 	}
 	return id
 }
 
 // HasReady reports whether Take would return a thread.
-func (t *Table) HasReady() bool { return t.head != None }
+func (t *Table) HasReady() bool { return t.ready.head != None }
 
 // Wait makes a Running thread wait for a key until a deadline, in nanoseconds. late is its result if the deadline
-// passes.
+// passes. The longest waiting thread is woken first.
 func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
-	b := bucket(key)
-	th := &t.threads[id]
+	th := t.At(id)
 	th.State, th.key, th.deadline, th.late = Waiting, key, deadline, late
-	// At the end of the list: the longest waiting thread is woken first.
-	th.next = None
-	if last := t.waiting[b]; last == None {
-		t.waiting[b] = id
-	} else {
-		for t.threads[last].next != None {
-			last = t.threads[last].next
-		}
-		t.threads[last].next = id
+	t.add(&t.waiting[bucket(key)], id)
+	if deadline == Never {
+		return
 	}
+	th.sooner, th.later = None, t.timed
+	if t.timed != None {
+		t.At(t.timed).sooner = id
+	}
+	t.timed = id
 	if deadline < t.Earliest() {
 		t.earliest = deadline
 	}
 }
 
 // bucket hashes a key. Most keys are addresses of 32-bit words.
-func bucket(key uint64) int { return int((key >> 2 * 0x9e3779b97f4a7c15) >> 58) }
+func bucket(key uint64) int { return int((key >> 2 * 0x9e3779b97f4a7c15) >> 56) }
 
-// unlink removes a waiting thread from its bucket.
-func (t *Table) unlink(id ID) {
-	b := bucket(t.threads[id].key)
-	if t.waiting[b] == id {
-		t.waiting[b] = t.threads[id].next
-		return
+// wake makes a waiting thread Ready, with a result.
+func (t *Table) wake(id ID, result int64) {
+	th := t.At(id)
+	t.remove(&t.waiting[bucket(th.key)], id)
+	if th.deadline != Never {
+		if th.sooner == None {
+			t.timed = th.later
+		} else {
+			t.At(th.sooner).later = th.later
+		}
+		if th.later != None {
+			t.At(th.later).sooner = th.sooner
+		}
 	}
-	before := t.waiting[b]
-	for t.threads[before].next != id {
-		before = t.threads[before].next
-	}
-	t.threads[before].next = t.threads[id].next
-}
-
-// ready makes a waiting thread Ready, with a result.
-func (t *Table) ready(id ID, result int64) {
-	t.unlink(id)
-	t.threads[id].Result, t.threads[id].Waited = result, true
+	th.Result, th.Waited = result, true
 	t.Put(id)
 }
 
 // Wake makes up to n threads that wait for a key Ready, with a result. It returns how many it has woken.
 func (t *Table) Wake(key uint64, n int, result int64) int {
 	woken := 0
-	for id := t.waiting[bucket(key)]; id != None && woken < n; {
-		next := t.threads[id].next
-		if t.threads[id].key == key {
-			t.ready(id, result)
+	for id := t.waiting[bucket(key)].head; id != None && woken < n; {
+		next := t.At(id).next
+		if t.At(id).key == key {
+			t.wake(id, result)
 			woken++
 		}
 		id = next
@@ -195,11 +257,16 @@ func (t *Table) Wake(key uint64, n int, result int64) int {
 
 // Interrupt makes a Waiting thread Ready, with a result. It reports false for a thread in another state.
 func (t *Table) Interrupt(id ID, result int64) bool {
-	if t.threads[id].State != Waiting {
+	if t.At(id).State != Waiting {
 		return false
 	}
-	t.ready(id, result)
+	t.wake(id, result)
 	return true
+}
+
+// WaitsFor reports whether a thread waits for a key.
+func (t *Table) WaitsFor(id ID, key uint64) bool {
+	return t.At(id).State == Waiting && t.At(id).key == key
 }
 
 // Earliest returns a lower bound of all deadlines; Never if there is none.
@@ -217,15 +284,15 @@ func (t *Table) Expire(now int64) int {
 		return 0
 	}
 	woken, earliest := 0, int64(Never)
-	for id := ID(1); id <= t.used; id++ {
-		switch th := &t.threads[id]; {
-		case th.State != Waiting:
-		case th.deadline <= now:
-			t.ready(id, th.late)
-			woken++
-		default:
+	for id := t.timed; id != None; {
+		th, late := t.At(id), id
+		id = th.later
+		if th.deadline > now {
 			earliest = min(earliest, th.deadline)
+			continue
 		}
+		t.wake(late, th.late)
+		woken++
 	}
 	t.earliest = earliest
 	return woken

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
 )
 
@@ -10,6 +11,9 @@ func newThreads(t *testing.T, n int) (*Table, []ID) {
 	tab := new(Table)
 	var ids []ID
 	for range n {
+		if tab.Full() {
+			extend(t, tab)
+		}
 		id, ok := tab.New()
 		if !ok {
 			t.Fatal("no thread")
@@ -17,6 +21,13 @@ func newThreads(t *testing.T, n int) (*Table, []ID) {
 		ids = append(ids, id)
 	}
 	return tab, ids
+}
+
+// extend gives a table memory for ChunkThreads more.
+func extend(t *testing.T, tab *Table) {
+	memory := new([ChunkThreads]Thread)
+	t.Cleanup(func() { runtime.KeepAlive(memory) })
+	tab.Extend(addressOf(memory))
 }
 
 // want checks that Take returns the given threads in order, and then none.
@@ -82,6 +93,35 @@ func TestExpire(t *testing.T) {
 	want(t, tab, ids[2], ids[0])
 }
 
+// Without more memory there are ChunkThreads-1 threads, and with each piece ChunkThreads more.
+func TestExtend(t *testing.T) {
+	tab := new(Table)
+	for want := range 3 {
+		n := 0
+		for !tab.Full() {
+			id, ok := tab.New()
+			if !ok {
+				t.Fatal("no thread")
+			}
+			tab.At(id).Used = int64(id)
+			n++
+		}
+		if has := ChunkThreads; n != has && (want != 0 || n != has-1) {
+			t.Errorf("there is room for %d", n)
+		}
+		if _, ok := tab.New(); ok {
+			t.Error("a thread without a record")
+		}
+		extend(t, tab)
+	}
+	for id := ID(1); id <= tab.Last(); id++ {
+		if tab.At(id).Used != int64(id) {
+			t.Errorf("record %d was overwritten", id)
+		}
+	}
+}
+
+// The table is never larger than Max.
 func TestTooMany(t *testing.T) {
 	tab, ids := newThreads(t, Max)
 	if _, ok := tab.New(); ok {
@@ -89,7 +129,7 @@ func TestTooMany(t *testing.T) {
 	}
 	tab.At(ids[5]).Page = 4096
 	tab.End(ids[5])
-	if tab.Exists(ids[5]) || tab.Exists(None) || tab.Exists(Max+1) || !tab.Exists(ids[6]) {
+	if tab.Count() != Max-1 || tab.Exists(ids[5]) || tab.Exists(None) || tab.Exists(Max+1) || !tab.Exists(ids[6]) {
 		t.Error("Exists is wrong")
 	}
 	if id, ok := tab.New(); !ok || id != ids[5] || tab.At(id).Page != 4096 {
@@ -119,7 +159,7 @@ func TestRandom(t *testing.T) {
 				tab.Put(id)
 				break
 			}
-			tab.Wait(id, rng.Uint64N(6), now+rng.Int64N(50), 0)
+			tab.Wait(id, rng.Uint64N(6), []int64{now + rng.Int64N(50), Never}[rng.IntN(2)], 0)
 		}
 		tab.check(t)
 	}
@@ -128,21 +168,28 @@ func TestRandom(t *testing.T) {
 func (t *Table) check(tt *testing.T) {
 	tt.Helper()
 	seen := map[ID]State{}
-	for id := t.head; id != None; id = t.threads[id].next {
+	for id := t.ready.head; id != None; id = t.At(id).next {
 		seen[id] = Ready
 	}
-	for _, first := range t.waiting {
-		for id := first; id != None; id = t.threads[id].next {
+	for _, l := range t.waiting {
+		for id := l.head; id != None; id = t.At(id).next {
 			seen[id] = Waiting
 		}
 	}
+	timed := map[ID]bool{}
+	for id := t.timed; id != None; id = t.At(id).later {
+		timed[id] = true
+	}
 	for id := ID(1); id <= t.used; id++ {
-		want := t.threads[id].State
+		want := t.At(id).State
+		if timed[id] != (want == Waiting && t.At(id).deadline != Never) {
+			tt.Fatalf("thread %d is in the list of deadlines: %v", id, timed[id])
+		}
 		if got, queued := seen[id]; queued != (want == Ready || want == Waiting) || queued && got != want {
 			tt.Fatalf("thread %d is %d and in a list of %d", id, want, got)
 		}
-		if want == Waiting && t.threads[id].deadline < t.Earliest() {
-			tt.Fatalf("thread %d has to be woken at %d, before %d", id, t.threads[id].deadline, t.Earliest())
+		if want == Waiting && t.At(id).deadline < t.Earliest() {
+			tt.Fatalf("thread %d has to be woken at %d, before %d", id, t.At(id).deadline, t.Earliest())
 		}
 	}
 }

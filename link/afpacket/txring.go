@@ -55,7 +55,7 @@ type TxConfig struct {
 // the kernel takes its frames for that protocol without looking. Otherwise it reads the EtherType
 // and parses the headers of each frame (packet_parse_headers) for queueing disciplines and devices
 // that need their positions. Skipping that saves 3 to 5 % of the time to send a short frame over a
-// veth. The socket receives nothing, because nobody sends such frames.
+// veth. The socket receives nothing, because no host sends such frames.
 const Unassigned = 0xffff
 
 // txData is the offset of the frame in a slot: TPACKET2_HDRLEN without the sockaddr_ll.

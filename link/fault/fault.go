@@ -5,7 +5,7 @@
 // Every fault is counted, and no frame is lost without being counted. If the device is too slow, or
 // more than Limit bytes are delayed, the sender has to wait.
 //
-// A frame is what the device sees. With segmentation offload it is up to 64 kB, which are lost or
+// A frame is a frame of the device. With segmentation offload it is up to 64 kB, which are lost or
 // delayed as a whole; to lose single segments, wrap a device without offloads. A frame is finished
 // before it is corrupted, as hardware would do, so that the receiver can detect the damage: its
 // checksum is computed, or, for a GSO frame, it is cut into segments and one segment is corrupted.

@@ -73,7 +73,7 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// queue is a ring of which both ends belong to the same device.
+// queue is a ring whose two ends belong to the same device.
 type queue struct {
 	info     *link.Info
 	ring     *ring.Ring

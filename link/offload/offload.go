@@ -6,7 +6,7 @@
 //
 // A GSO frame that does not fit into the device's queue is sent in parts. The caller keeps the
 // frame, shortened by the segments that were sent, and sends it again when Room signals, like any
-// frame that was not taken. So this package needs no goroutine and no timer: the caller knows of
+// frame that was not taken. So this package needs no goroutine and no timer: the caller knows
 // all frames that wait, except for at most one batch of segments, which the caller's next Send
 // sends first.
 package offload

@@ -1,5 +1,5 @@
 // Package relay runs a machine in each direction of each queue of a device. It is the common part
-// of the devices that delay frames (fault, shape). What such a device does to frames is a machine
+// of the devices that delay frames (fault, shape). The effect on frames is a machine
 // without goroutines or clocks; the goroutines, rings and timers are here.
 //
 //	Send -> ring -> loop (machine) -> the device's Send

@@ -121,21 +121,38 @@ func (p *pair) Recv(fs []*link.Frame) (int, error) {
 		}
 		select {
 		case <-r.queue.C():
+			select {
+			case <-r.late: // look was about to report this interrupt as lost
+			default:
+			}
 		case <-r.late:
+			r.reportLost()
 		case <-p.device.done:
 		}
 	}
 }
 
-// look detects lost interrupts. watch calls it periodically. If Recv has waited since the last call
-// and frames have been ready all that time, look wakes it and reports a lost interrupt. If Recv has
-// waited and no frame is ready, look notifies the card, which may have missed that buffers were
+// reportLost counts a lost interrupt, unless the interrupt has arrived meanwhile: when a program's goroutines keep all CPUs
+// busy, the goroutine that calls Recv may run long after it was woken.
+func (r *receiver) reportLost() {
+	d := r.pair.device
+	select {
+	case <-r.queue.C():
+	default:
+		d.lost.Add(1)
+		d.log.Warn("the network card did not interrupt for frames that it had received", "link", d.info.Name, "waited", lookEvery)
+	}
+}
+
+// look looks for a lost interrupt. watch calls it periodically; late is set if the call is late, so that other goroutines
+// may not have run either. If Recv has waited since the last call and frames have been ready all that time, look wakes it by
+// another channel. If Recv has waited and no frame is ready, look notifies the card, which may have missed that buffers were
 // posted.
-func (r *receiver) look() (lost bool) {
+func (r *receiver) look(late bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	taken := r.queue.Counters().Completed
-	waited := r.armed && taken == r.looked && r.pair.device.state() == nil
+	waited := r.armed && taken == r.looked && r.pair.device.state() == nil && !late
 	r.looked = taken
 	switch {
 	case !waited:
@@ -150,9 +167,7 @@ func (r *receiver) look() (lost bool) {
 		case r.late <- struct{}{}:
 		default:
 		}
-		return true
 	}
-	return false
 }
 
 // harvest takes received frames. If there are none, it requests an interrupt. ready means that

@@ -138,17 +138,17 @@ const lookEvery = time.Second
 func (d *Device) watch() {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	for {
+	for last := time.Now(); ; {
 		select {
 		case <-ticker.C:
 		case <-d.done:
 			return
 		}
-		for i, p := range d.pairs {
-			if p.receiver.look() {
-				d.lost.Add(1)
-				d.log.Warn("an interrupt of the network card was lost", "link", d.info.Name, "queue", i)
-			}
+		now := time.Now()
+		late := now.Sub(last) > lookEvery+lookEvery/2
+		last = now
+		for _, p := range d.pairs {
+			p.receiver.look(late)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (c *Cache) Pages() (present, dirty int64) {
 	return c.pages, c.dirtyPages
 }
 
-// Step writes back what is due at now, and returns when to call it next. Errors are kept for File.Sync.
+// Step writes back the pages that are due at now, and returns when to call it next. Errors are kept for File.Sync.
 func (c *Cache) Step(now time.Time) (next time.Time) {
 	for _, f := range c.due(now) {
 		if c.wants(f, now) {

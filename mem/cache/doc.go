@@ -13,7 +13,7 @@
 //
 // A clean page is never writable in any page table, so the first store faults and makes it
 // dirty. Write-back marks the page clean first, then restricts its translations, then
-// hands the content to the Pager; a store in between is part of what is written, and a later
+// hands the content to the Pager; a store in between is written too, and a later
 // one faults. A page that is dirty, being written, or being copied is not evicted.
 //
 // # Eviction

@@ -10,7 +10,7 @@ import (
 
 // Pager reads and writes the pages of one file on its storage. It may block.
 type Pager interface {
-	// ReadPage fills a page. What lies behind the end of the file is zeros.
+	// ReadPage fills a page. Bytes beyond the end of the file are zeros.
 	ReadPage(index uint64, page []byte) error
 	// WritePages stores consecutive pages. size is the file's size in bytes: the last page may
 	// extend beyond it.
@@ -32,7 +32,7 @@ type File struct {
 	size          int64
 	pages         map[uint64]*entry
 	mappers       mem.Mappers
-	failed        error // of a write-back that nobody waited for
+	failed        error // of a write-back for which no caller waited
 }
 
 // entry is one page. The file's lock guards it.
@@ -148,7 +148,7 @@ func (f *File) Load(index uint64) error {
 
 // hold returns a present page with a reference, which keeps it from being evicted; unhold drops it. A
 // page that is absent is read, or if fill is not set has undefined content, which the caller writes.
-// Errors: ENOMEM, those of the Pager.
+// Errors: ENOMEM, errors of the Pager.
 func (f *File) hold(index uint64, fill bool) (*entry, error) {
 	for {
 		e, mine, err := f.find(index, fill)

@@ -28,7 +28,7 @@ type Who uint8
 
 // Members of Who.
 const (
-	Personality Who = 1 << iota // a function of the table
+	Personality Who = 1 << iota // a function of the table; with Host, where the program is no process of Linux
 	Host                        // Linux, through the gate of the seal, for a program that runs as a process
 	Runtime                     // Linux, for the Go runtime and Loam itself
 	Core                        // package kernel, in a virtual machine

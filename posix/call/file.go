@@ -53,7 +53,17 @@ func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
+// Flags of preadv2(2) and pwritev2(2) that are accepted: RWF_HIPRI, RWF_DSYNC, RWF_SYNC and RWF_NOWAIT. They change nothing:
+// files in memory are as stable as they get, and do not wait.
+const (
+	readFlags  = 1 | 8
+	writeFlags = 1 | 2 | 4 | 8
+)
+
 func preadv2(c Caller, a Args) (uint64, linux.Errno) {
+	if a.A6&^readFlags != 0 {
+		return fail(linux.EOPNOTSUPP)
+	}
 	if int64(a.A4) == ownOffset {
 		return readv(c, a)
 	}
@@ -61,6 +71,9 @@ func preadv2(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func pwritev2(c Caller, a Args) (uint64, linux.Errno) {
+	if a.A6&^writeFlags != 0 {
+		return fail(linux.EOPNOTSUPP)
+	}
 	if int64(a.A4) == ownOffset {
 		return writev(c, a)
 	}
@@ -170,6 +183,31 @@ func copyFileRange(c Caller, a Args) (uint64, linux.Errno) {
 	return c.moved(a.A2, a.A4, func(from, to *int64) (int, linux.Errno) {
 		return c.Process.CopyFileRange(fd(a.A1), from, fd(a.A3), to, int(a.A5))
 	})
+}
+
+// longest is the largest number of bytes that one call moves, as on Linux.
+const longest = 1<<31 - pageSize
+
+// length returns a number of bytes, no larger than longest.
+func length(a uint64) int { return int(min(a, longest)) }
+
+func splice(c Caller, a Args) (uint64, linux.Errno) {
+	return c.moved(a.A2, a.A4, func(from, to *int64) (int, linux.Errno) {
+		return c.Process.Splice(fd(a.A1), from, fd(a.A3), to, length(a.A5), unsigned(a.A6))
+	})
+}
+
+// vmsplice copies, and does not take pages of the caller.
+func vmsplice(c Caller, a Args) (uint64, linux.Errno) {
+	flags := unsigned(a.A4)
+	into, errno := c.Process.PipeWrites(fd(a.A1), flags)
+	switch {
+	case errno != 0:
+		return fail(errno)
+	case into:
+		return c.sendVector(a, func(b []byte) (int, linux.Errno) { return c.Process.WriteNow(fd(a.A1), b, flags) })
+	}
+	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.ReadNow(fd(a.A1), b, flags) })
 }
 
 // moved calls f with the offsets stored at two addresses, and writes them back. An address may be 0.

@@ -114,7 +114,11 @@ func prctl(c Caller, a Args) (uint64, linux.Errno) {
 	case option == linux.PR_SET_VMA:
 		return c.nameMemory(a)
 	}
-	return result(c.Process.Prctl(option, a.A2))
+	v, errno := c.Process.Prctl(option, a.A2)
+	if errno == 0 && (option == linux.PR_GET_CHILD_SUBREAPER || option == linux.PR_GET_TSC) {
+		return 0, c.writeUint32(a.A2, uint32(v))
+	}
+	return result(v, errno)
 }
 
 func (c Caller) nameMemory(a Args) (uint64, linux.Errno) {
@@ -194,4 +198,8 @@ func tgkill(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(linux.ESRCH)
 	}
 	return c.kernel(linux.SYS_TGKILL, uint64(number(a.A1)), uint64(number(a.A2)), uint64(number(a.A3)), 0, 0, 0)
+}
+
+func tkill(c Caller, a Args) (uint64, linux.Errno) {
+	return tgkill(c, Args{A1: uint64(c.Process.PID()), A2: a.A1, A3: a.A2})
 }

@@ -48,9 +48,16 @@ var filesRows = []Row{
 	{linux.SYS_FSTATFS, "fstatfs", "fp", Personality, Unaffected, "", 0, fstatfs},
 	{linux.SYS_GETDENTS64, "getdents64", "fpn", Personality, Unaffected, "", 0, getdents64},
 	{linux.SYS_FADVISE64, "fadvise64", "fooi", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
-		return fail(c.Process.Fadvise(fd(a.A1)))
+		return fail(c.Process.Fadvise(fd(a.A1), number(a.A4)))
 	}},
-	{linux.SYS_SPLICE, "splice", "fpfpni", Personality, Restarts, "", linux.EINVAL, nil},
+	{linux.SYS_READAHEAD, "readahead", "fon", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return fail(c.Process.Readahead(fd(a.A1)))
+	}},
+	{linux.SYS_SPLICE, "splice", "fpfpni", Personality, Restarts, "", 0, splice},
+	{linux.SYS_TEE, "tee", "ffni", Personality, Restarts, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+		return result(c.Process.Tee(fd(a.A1), fd(a.A2), length(a.A3), unsigned(a.A4)))
+	}},
+	{linux.SYS_VMSPLICE, "vmsplice", "fvni", Personality, Restarts, "", 0, vmsplice},
 	{linux.SYS_SYNC_FILE_RANGE, "sync_file_range", "fooi", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.SyncFileRange(fd(a.A1), int64(a.A2), int64(a.A3), number(a.A4)))
 	}},

@@ -31,7 +31,7 @@ var waitingRows = []Row{
 	{linux.SYS_TIMERFD_GETTIME, "timerfd_gettime", "fp", Personality, Unaffected, "", 0, timerfdGettime},
 	{linux.SYS_FUTEX, "futex", "piippi", Host | Core | AtOnce, Fails, "", 0, nil},
 	{linux.SYS_NANOSLEEP, "nanosleep", "pp", Host | Core | AtOnce, Fails, "", 0, nil},
-	{linux.SYS_CLOCK_NANOSLEEP, "clock_nanosleep", "iipp", Host, Fails, "", 0, nil},
-	{linux.SYS_PAUSE, "pause", "", Host, Fails, "", 0, nil},
-	{linux.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", "pppn", Host, Fails, "", 0, nil},
+	{linux.SYS_CLOCK_NANOSLEEP, "clock_nanosleep", "iipp", Host | Core, Fails, "", 0, nil},
+	{linux.SYS_PAUSE, "pause", "", Host | Core, Fails, "", 0, nil},
+	{linux.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", "pppn", Host | Core, Fails, "", 0, nil},
 }

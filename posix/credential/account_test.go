@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A user is found by its name or number in the files of the root folder. A number needs no entry; a group replaces those of
+// A user is found by its name or number in the files of the root folder. A number needs no entry; a group replaces the groups of
 // the user.
 func TestFind(t *testing.T) {
 	files := map[string]string{

@@ -71,7 +71,7 @@ func (s Set) SetAmbient(n uint64, on bool) (Set, linux.Errno) {
 	return s, 0
 }
 
-// File is what execve(2) sees of an executable file. A file of a script has none of it.
+// File holds the attributes of an executable file that change credentials at execve(2). Scripts have none.
 type File struct {
 	SetUID, SetGID bool // SetGID needs execute permission of the group as well
 	UID, GID       uint32

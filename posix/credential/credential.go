@@ -2,7 +2,7 @@
 // change (credentials(7), capabilities(7)).
 //
 // It is a pure machine. A Set is a value; each call of Linux that changes it is a method that returns the changed copy,
-// or the error of the call. The tests run random calls on a thread of Linux beside it.
+// or the error of the call. The tests make the same random calls on a thread of Linux.
 package credential
 
 import (
@@ -20,7 +20,7 @@ const All Capabilities = 1<<(linux.CAP_LAST_CAP+1) - 1
 // Has reports whether a set contains a capability.
 func (c Capabilities) Has(n int) bool { return c>>n&1 != 0 }
 
-// fileCapabilities are those that concern files: a change of the file system user ID drops or restores them.
+// fileCapabilities concern files: a change of the file system user ID drops or restores them.
 const fileCapabilities Capabilities = 1<<linux.CAP_CHOWN | 1<<linux.CAP_DAC_OVERRIDE | 1<<linux.CAP_DAC_READ_SEARCH |
 	1<<linux.CAP_FOWNER | 1<<linux.CAP_FSETID | 1<<linux.CAP_LINUX_IMMUTABLE | 1<<linux.CAP_MAC_OVERRIDE | 1<<linux.CAP_MKNOD
 

@@ -27,7 +27,7 @@ type Link struct {
 	Other      bool          // other configuration is available by DHCPv6
 }
 
-// Address is one of our addresses. Its prefix length is that of the prefix if the prefix is on-link, and
+// Address is one of our addresses. It has the prefix's length if the prefix is on-link, and
 // otherwise the full length.
 type Address struct {
 	Prefix     netip.Prefix

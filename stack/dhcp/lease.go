@@ -94,7 +94,7 @@ func (l *Lease) setTimes(m *wire.DHCPv4, length time.Duration) {
 	l.T1, l.T2, l.Expires = l.Start+t1, l.Start+t2, l.Start+length
 }
 
-// prefixBits returns the prefix length of the subnet. If the mask is missing or invalid, it returns that of
+// prefixBits returns the prefix length of the subnet. If the mask is missing or invalid, it returns the length for
 // the address class (RFC 791 section 2.3).
 func prefixBits(m *wire.DHCPv4) int {
 	if n, ok := m.SubnetMask(); ok && n > 0 {

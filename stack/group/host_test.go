@@ -123,7 +123,7 @@ func (s *script) settle(groups ...netip.Addr) {
 	s.advance(time.Minute)
 }
 
-// query makes the querier send q. Fields that q omits are those of a general query of the newest version with
+// query makes the querier send q. Fields that q omits get the values of a general query of the newest version with
 // a delay of 10 seconds.
 func (s *script) query(q wire.GroupMessage) {
 	q.Protocol, q.Kind = s.cfg.Protocol, wire.GroupQuery

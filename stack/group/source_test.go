@@ -268,7 +268,7 @@ func TestSourcesOlder(t *testing.T) {
 	}
 }
 
-// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: long source lists are split, except those of an EXCLUDE
+// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: long source lists are split, except in an EXCLUDE
 // filter, which cannot be.
 func TestManySources(t *testing.T) {
 	both(t, func(s *script) {

@@ -45,7 +45,7 @@ func NewARP(cfg ARPConfig) *ARP {
 	return &ARP{Cache: NewCache(cfg.Config), mac: cfg.MAC, detect: cfg.Detect, any: cfg.Any}
 }
 
-// ARPCounters returns the packet counters. Counters returns those of the table.
+// ARPCounters returns the packet counters. Counters returns the counters of the table.
 func (a *ARP) ARPCounters() ARPCounters { return a.packets }
 
 // Deadline returns when Advance must be called, or Never.

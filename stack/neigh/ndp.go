@@ -97,7 +97,7 @@ func NewNDP(cfg NDPConfig) *NDP {
 	return &NDP{Cache: NewCache(cfg.Config), mac: cfg.MAC}
 }
 
-// NDPCounters returns the message counters. Counters returns those of the table.
+// NDPCounters returns the message counters. Counters returns the counters of the table.
 func (n *NDP) NDPCounters() NDPCounters { return n.packets }
 
 // SetRouter makes advertisements say that we are a router.

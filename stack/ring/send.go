@@ -71,7 +71,7 @@ func (q *Send) Write(p []byte) int {
 	return total
 }
 
-// write copies one stride of p. The copy runs without the lock: the bytes lie behind end, where the shard
+// write copies one stride of p. The copy runs without the lock: the bytes are beyond end, where the shard
 // does not read, in chunks that neither Release nor Reset frees while reserved is beyond end.
 func (q *Send) write(p []byte) int {
 	var sp spans

@@ -12,7 +12,7 @@
 //
 //   - An entry d ticks away moves to a lower level at most log64(d) times before it fires.
 //   - On each level, only slots above the current digit are in use, and all entries of a lower
-//     level come before those of a higher one. The next slot to visit is therefore the lowest
+//     level come before all entries of a higher one. The next slot to visit is therefore the lowest
 //     set bit of the lowest level in use. No scan is needed, and idle time costs nothing.
 //   - Eight levels cover the range of a time.Duration.
 //
@@ -70,7 +70,7 @@ type Entry struct {
 // Scheduled reports whether the entry is on a wheel.
 func (e *Entry) Scheduled() bool { return e.next != nil }
 
-// Wheel is a set of entries. The zero value is empty and stands at time zero. It belongs to one goroutine.
+// Wheel is a set of entries. The zero value is empty and its time is zero. It belongs to one goroutine.
 type Wheel struct {
 	elapsed uint64         // slots up to this tick have been visited
 	now     uint64         // Advance is advancing to this tick, or has reached it

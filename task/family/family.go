@@ -82,13 +82,17 @@ func (p *Process) Parent() PID {
 // Zombie reports whether the process has ended and not been waited for.
 func (p *Process) Zombie() bool { return p.zombie }
 
-// Fork adds a child to a process. Errors: EAGAIN if no number is free.
-func (t *Tree) Fork(parent *Process) (*Process, error) {
+// Fork adds a child to a process or, for a sibling, to its parent (CLONE_PARENT). Errors: EAGAIN if no number is free.
+func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 	pid, ok := t.number()
 	if !ok {
 		return nil, linux.EAGAIN
 	}
-	child := &Process{PID: pid, Group: parent.Group, Session: parent.Session, NoZombies: parent.NoZombies, parent: parent}
+	parent := p
+	if sibling && p.parent != nil {
+		parent = p.parent
+	}
+	child := &Process{PID: pid, Group: p.Group, Session: p.Session, NoZombies: p.NoZombies, parent: parent}
 	parent.children = append(parent.children, child)
 	t.processes[pid] = child
 	t.name(1, child.PID, child.Group, child.Session)

@@ -21,7 +21,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) fork(p *Process) *Process {
 	w.Helper()
-	c, err := w.Fork(p)
+	c, err := w.Fork(p, false)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package procfs
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,7 +96,7 @@ func init() {
 		{name: "environ", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Environment)},
 		{name: "auxv", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Auxv)},
 		{name: "status", kind: text, mode: 0o444, text: plain((*Stat).status)},
-		{name: "personality", kind: text, mode: 0o400, guarded: true, text: fixed("00000000\n")},
+		{name: "personality", kind: text, mode: 0o400, guarded: true, text: plain(func(s *Stat) string { return fmt.Sprintf("%08x\n", s.Persona) })},
 		{name: "limits", kind: text, mode: 0o444, text: plain((*Stat).limits)},
 		{name: "comm", kind: text, mode: 0o644, set: Name, text: plain(func(s *Stat) string { return s.Name + "\n" })},
 		{name: "cmdline", kind: text, mode: 0o444, text: ofProcess(Process.Arguments)},

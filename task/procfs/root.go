@@ -7,7 +7,7 @@ import (
 	"loam/fs"
 )
 
-// The entries in the root of /proc: a directory for each process, and links to that of the caller.
+// The entries in the root of /proc: a directory for each process, and links to the directory of the caller.
 
 // selfLink is self or thread-self.
 type selfLink struct {

@@ -45,7 +45,7 @@ type Process interface {
 	Descriptor(fd int) (Descriptor, bool)
 	// Link returns a file that the process uses, and its path.
 	Link(l Link) (place fs.Place, path string, ok bool)
-	// Counts returns what io shows.
+	// Counts returns the numbers of the file io.
 	Counts() Counts
 	// Set changes an attribute to text that a caller has written. Errors: EINVAL, EPERM, EACCES.
 	Set(c fs.Caller, tid int, a Attribute, text string) error
@@ -61,7 +61,7 @@ const (
 	Root
 )
 
-// Attribute is what can be changed by writing to a file.
+// Attribute is an attribute of a process that a write to a file changes.
 type Attribute uint8
 
 // Attributes.
@@ -117,5 +117,6 @@ type Stat struct {
 	ArgStart, ArgEnd, EnvStart, EnvEnd     uint64
 	Memory                                 bool // it has memory: it is no zombie
 	ExitCode                               int
+	Persona                                uint32 // personality(2)
 	SmallPages                             bool
 }

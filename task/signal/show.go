@@ -1,11 +1,11 @@
 package signal
 
-// What /proc/PID/status shows of signals.
+// Queries for the lines about signals of /proc/PID/status.
 
 // Waiting returns the signals that are pending for the thread itself, and for its process.
 func (t *Thread) Waiting() (own, shared Set) { return t.pending.set, t.process.pending.set }
 
-// Dispositions returns the signals that are ignored, and those that have a handler.
+// Dispositions returns the ignored signals and the signals with a handler.
 func (p *Process) Dispositions() (ignored, caught Set) {
 	for n := Number(1); n <= Last; n++ {
 		switch p.actions[n].Handler {

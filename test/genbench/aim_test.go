@@ -10,7 +10,7 @@ import (
 	"loam/gen/bench"
 )
 
-// aim is a goal for a method: to be so many times as fast as another, by CPU time and by wall time.
+// aim is a goal for a method: to be faster than another by a factor, by CPU time and by wall time.
 type aim struct {
 	name, than string
 	least      float64

@@ -137,7 +137,7 @@ const (
 	pairWarm = 150 * time.Millisecond
 )
 
-// pairs measures methods again whose speed is close to that of their peer, or of the bound of the aim:
+// pairs measures methods again whose speed is close to their peer's, or to the bound of the aim:
 // the two alone, in many short turns, each with a new process or a new socket, because the placement in
 // memory alone can make a difference of a few percent. The result is by the key of the aim.
 //

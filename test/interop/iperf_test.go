@@ -47,13 +47,13 @@ type iperfTest struct {
 	Reverse  bool `json:"reverse"` // the server sends
 }
 
-// iperfMoved is what both ends report about a stream after the test.
+// iperfMoved is the report of both ends about a stream after the test.
 type iperfMoved struct {
 	ID    int   `json:"id"`
 	Bytes int64 `json:"bytes"`
 }
 
-// iperfStream is what the server reports about a stream.
+// iperfStream is the server's report about a stream.
 type iperfStream struct {
 	iperfMoved
 	Retransmits int     `json:"retransmits"`

@@ -68,7 +68,7 @@ func (l *lab) many(d direction, count, size int) {
 }
 
 // TestConnectAndClose checks connections one after another, each with one request and one response,
-// like those of an HTTP/1.0 client.
+// as an HTTP/1.0 client makes them.
 func TestConnectAndClose(t *testing.T) {
 	l := newLab(t, setup{queues: 2})
 	for _, d := range l.directions() {

@@ -118,7 +118,7 @@ func there(client net.Conn, server net.PacketConn, size int) error {
 
 // udpBulk sends count datagrams, with at most a window of them in transit.
 func udpBulk(client net.Conn, server net.PacketConn, count, queues int) error {
-	const window = 32 // in buffers of at most 8 kB each, of which Linux holds 212,992 bytes
+	const window = 32 // in buffers of at most 8 kB each; Linux holds 212,992 bytes of them
 	r := rand.New(rand.NewPCG(1, 2))
 	got := make([]byte, stack.MaxUDP+1)
 	for done := 0; done < count; done += window {

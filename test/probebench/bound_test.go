@@ -21,7 +21,7 @@ import (
 	"loam/wire"
 )
 
-// The bound is what the far kernel can answer on this machine if probing costs almost nothing and
+// The bound is the rate at which the far kernel can answer on this machine if probing costs almost nothing and
 // receiving costs nothing. Each target is sent the same echo request, in a simple order, in the
 // cheapest way that we know, on all processors. Replies are dropped as early as possible (tcx) and
 // counted by the interface. A prober does all of this, and also has to select, check and record.

@@ -27,8 +27,8 @@ type contestant struct {
 	endless bool // it does not exit by itself
 }
 
-// All wait a second for late replies; that second does not count. masscan is told to send as fast as it
-// can, and zmap at ten gigabits per second. Both skip private networks unless told otherwise.
+// All wait a second for late replies; that second does not count. masscan is configured to send as fast as it
+// can, and zmap at ten gigabits per second. Both skip private networks by default.
 var contestants = []contestant{
 	{name: "loam", address: between(`{"address":"`, `"`), args: func(l *lab, results string) []string {
 		args := []string{l.file("loam"), "gen", "probe", l.targets.String(), "--allow-private", "--wait", "1s", "-o", results, "-q"}

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// The tests of well-known modules run like those of the standard library, in a copy of each module,
+// The tests of well-known modules run like the standard library's, in a copy of each module,
 // because some tests write files beside their source. The versions are fixed in modules.txt and do not
 // appear in go.mod.
 

@@ -52,7 +52,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The output of a test includes that of its subtests, and no other output.
+// The output of a test includes its subtests' output, and no other output.
 func TestPrinted(t *testing.T) {
 	const text = `{"Action":"output","Package":"p","Test":"TestA/sub","Output":"one\n"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"two\n"}

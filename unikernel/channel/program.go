@@ -243,7 +243,7 @@ func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, linux.Errno) {
 	return copy(b, a.bytes), a.errno
 }
 
-// isTerminal reports whether the stream's mode is that of a terminal.
+// isTerminal reports whether the stream's mode says terminal.
 func (s *Stream) isTerminal() bool { return fs.Mode(s.mode).Type() == fs.CharDevice }
 
 // Write writes all of b unless it fails.

@@ -28,6 +28,7 @@ type Config struct {
 	DNS      []netip.Addr
 	Links    []Link
 	Mounts   []Mount
+	Shared   []Shared
 	Folder   string // working folder at the start; empty: /
 	User     string // of a Linux program, USER[:GROUP]; empty: root
 	Machine  bool   // the guest is a virtual machine
@@ -73,6 +74,13 @@ type Mount struct {
 	File     bool   // the archive contains one file, which is mounted itself
 	Writable bool   // writes succeed and stay in memory; the root is always writable
 	Deferred bool   // a folder that is loaded on first access
+}
+
+// Shared is a folder of the host that the program can change (fs/ninep).
+type Shared struct {
+	Server  int    // descriptor of a socket to its server in a process; the number of a console, from 0, in a machine
+	Path    string // mount point
+	NoCache bool   // mode None of fs/ninep
 }
 
 // Kind is the kind of a link, which determines the meaning of its descriptors.
@@ -154,17 +162,10 @@ func (c Config) Encode() string {
 		fmt.Fprintf(&b, "host user=%s\n", escape(c.User))
 	}
 	for _, m := range c.Mounts {
-		fmt.Fprintf(&b, "mount archive=%d path=%s", m.Archive, escape(m.Path))
-		if m.File {
-			b.WriteString(" file=yes")
-		}
-		if m.Writable {
-			b.WriteString(" writable=yes")
-		}
-		if m.Deferred {
-			b.WriteString(" deferred=yes")
-		}
-		b.WriteString("\n")
+		b.WriteString(m.line())
+	}
+	for _, s := range c.Shared {
+		b.WriteString(s.line())
 	}
 	for _, a := range c.DNS {
 		fmt.Fprintf(&b, "dns address=%s\n", a)
@@ -203,6 +204,45 @@ func (c Config) Encode() string {
 	return b.String()
 }
 
+// line returns a mount's line.
+func (m Mount) line() string {
+	text := fmt.Sprintf("mount archive=%d path=%s", m.Archive, escape(m.Path))
+	if m.File {
+		text += " file=yes"
+	}
+	if m.Writable {
+		text += " writable=yes"
+	}
+	if m.Deferred {
+		text += " deferred=yes"
+	}
+	return text + "\n"
+}
+
+// line returns a folder's line.
+func (s Shared) line() string {
+	text := fmt.Sprintf("shared server=%d path=%s", s.Server, escape(s.Path))
+	if s.NoCache {
+		text += " cache=none"
+	}
+	return text + "\n"
+}
+
+// set stores one word of a folder's line.
+func (s *Shared) set(key, value string) (err error) {
+	switch {
+	case key == "server":
+		s.Server, err = strconv.Atoi(value)
+	case key == "path":
+		s.Path, err = unescape(value)
+	case key == "cache" && value == "none":
+		s.NoCache = true
+	default:
+		err = errMalformed
+	}
+	return err
+}
+
 // errMalformed is returned by Decode for a value that Encode does not produce.
 var errMalformed = errors.New("guest: " + Variable + " is not what the loam command writes")
 
@@ -217,9 +257,10 @@ func Decode(s string) (Config, error) {
 		var l Link
 		var m Mount
 		var d Disk
+		var shared Shared
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, &m, &d, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, &d, &shared, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
@@ -228,19 +269,24 @@ func Decode(s string) (Config, error) {
 			c.Links = append(c.Links, l)
 		case words[0] == "mount" && m.Path != "":
 			c.Mounts = append(c.Mounts, m)
+		case words[0] == "shared" && shared.Path != "":
+			c.Shared = append(c.Shared, shared)
 		case words[0] == "disk" && d.Kind != "":
 			c.Disks = append(c.Disks, d)
-		case words[0] == "link" || words[0] == "mount" || words[0] == "disk" || len(words) == 1:
+		case words[0] == "link" || words[0] == "mount" || words[0] == "disk" || words[0] == "shared" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
 	return c, nil
 }
 
-// set stores one word of a line in c, or in the link, mount or disk that the line describes.
-func (c *Config) set(l *Link, m *Mount, d *Disk, line, key, value string) (err error) {
-	if line == "disk" {
+// set stores one word of a line in c, or in the link, mount, disk or folder that the line describes.
+func (c *Config) set(l *Link, m *Mount, d *Disk, shared *Shared, line, key, value string) (err error) {
+	switch line {
+	case "disk":
 		return d.set(key, value)
+	case "shared":
+		return shared.set(key, value)
 	}
 	switch line + " " + key {
 	case "host name":

@@ -249,7 +249,7 @@ func TestGuest(t *testing.T) {
 	}
 }
 
-// A goroutine runs beside one that never blocks and cannot be preempted. The thread that the runtime wakes
+// A goroutine runs next to a goroutine that never blocks and cannot be preempted. The thread that the runtime wakes
 // for it is scheduled on the other CPU, without any other event in between.
 func TestBeside(t *testing.T) {
 	config := boot.Config{Args: []string{"guest", "beside"}, Env: []string{"GODEBUG=asyncpreemptoff=1"}}

@@ -192,8 +192,8 @@ func (f *file) cutZeros() (uint64, error) {
 	return tables, nil
 }
 
-// needed returns the end of the variables in the last segment that the kernel itself uses. These are its
-// own, those of its entry code, and those of package runtime, which it asks for function names. Without a
+// needed returns the end of the variables in the last segment that the kernel itself uses. These are the kernel's
+// own, the entry code's, and package runtime's, which the kernel uses to print function names. Without a
 // symbol table (-ldflags=-s) they are unknown, and needed returns the end of the segment.
 func (f *file) needed(last *segment) uint64 {
 	end := last.Vaddr + last.Memsz

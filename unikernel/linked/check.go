@@ -58,7 +58,7 @@ func checkLibraries(f *elf.File) error {
 	return &Libraries{names}
 }
 
-// checkSegments refuses an interpreter, which would run first, and what tells one what to do.
+// checkSegments rejects an interpreter, which would run first, and segments with instructions for one.
 func checkSegments(f *elf.File) error {
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {

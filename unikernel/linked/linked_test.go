@@ -81,14 +81,14 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A file may be anything: what it says of itself is looked at without a panic.
+// A file may have any content: reading it never panics.
 func FuzzCheck(f *testing.F) {
 	content := link(f, empty, "-ldflags=-w")
 	f.Add(uint32(0), uint64(0))
 	f.Add(uint32(32), ^uint64(0))
 	f.Fuzz(func(t *testing.T, at uint32, word uint64) {
 		changed := bytes.Clone(content)
-		// Most of what is parsed is in the headers, at the beginning.
+		// Most parsed data is in the headers, at the beginning.
 		binary.LittleEndian.PutUint64(changed[int(at)%(1<<13):], word)
 		file, err := elf.NewFile(bytes.NewReader(changed))
 		if err != nil {

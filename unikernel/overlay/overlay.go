@@ -132,7 +132,7 @@ func byFile(rules []rename, fields []field) map[string][]rename {
 // InitOrderFile is the path of InitOrder's file below GOROOT/src.
 const InitOrderFile = "runtime/loam_initorder.go"
 
-// InitOrder returns the file that tells the runtime which packages to initialise before all others.
+// InitOrder returns the file with the list of packages that the runtime initialises before all others.
 // packages must be closed under imports.
 func InitOrder(packages []string) []byte {
 	sorted := slices.Clone(packages)

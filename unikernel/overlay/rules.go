@@ -55,6 +55,7 @@ var renames = []rename{
 
 	// Loam's goroutines are hidden from the program.
 	{"runtime/traceback.go", "func isSystemGoroutine(gp *g, fixed bool) bool", "linuxIsSystemGoroutine"},
+	{"runtime/traceback.go", "func tracebacksomeothers(me *g, showf func(*g) bool)", "linuxTracebacksomeothers"},
 	{"runtime/proc.go", "func pidleput(pp *p, now int64) int64", "linuxPidleput"},
 
 	// System calls that have trapped.
@@ -84,6 +85,9 @@ var processRenames = []rename{
 var machineRenames = []rename{
 	// Interrupts wake goroutines.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
+
+	// A stack overflow says that the machine's memory limits stacks.
+	{"runtime/panic.go", "func startpanic_m() bool", "linuxStartpanic_m"},
 
 	// Loops that wait for another CPU.
 	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},

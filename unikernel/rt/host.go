@@ -57,6 +57,11 @@ func (hostLinux) Results(c guest.Config) io.Writer { return hostFile(c.ResultsFD
 // Archive implements Platform. The number is a descriptor of the host.
 func (hostLinux) Archive(fd int) ([]byte, error) { return mapHost(fd) }
 
+// Shared implements Platform.
+func (hostLinux) Shared(s guest.Shared) (io.ReadWriteCloser, error) {
+	return hostFile(s.Server, s.Path), nil
+}
+
 // mapHost maps a host file for reading. The mapping is never removed. fd stays open: a connection that
 // is handed over must not get a number below guest.Config.HandedFirst.
 func mapHost(fd int) ([]byte, error) {

@@ -141,6 +141,16 @@ func readClock(id int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
+// sendSignal is the posix.Sender of the program.
+func sendSignal(thread int32, signal int) linux.Errno {
+	number, first, second := linux.SYS_KILL, uintptr(signal), uintptr(0)
+	if thread != 0 {
+		number, first, second = linux.SYS_TGKILL, uintptr(thread), uintptr(signal)
+	}
+	_, _, errno := hostCall(uintptr(number), uintptr(process.PID()), first, second, 0, 0, 0)
+	return errno
+}
+
 // region implements fs.Memory: reserved address space whose pages are allocated on first use.
 type region struct {
 	at, size, usable uintptr

@@ -22,6 +22,8 @@ type Platform interface {
 	Results(c guest.Config) io.Writer
 	// Archive returns the archive with the number guest.Mount.Archive. The bytes stay valid forever.
 	Archive(number int) ([]byte, error)
+	// Shared opens the connection to the server of a folder of the host.
+	Shared(s guest.Shared) (io.ReadWriteCloser, error)
 	// Executable returns the program's path, and its content if the platform has it (else nil).
 	Executable(c guest.Config) (path string, content []byte)
 	// Maps returns the content of /proc/self/maps, or an empty string if it is not known.

@@ -16,7 +16,7 @@ import (
 func pollReady(pd, seq uintptr, read, write bool)
 
 // resumed implements stack.Config.Resumed. pollReady queues a goroutine that a stack loop readies on the
-// loop's own thread; a loop calls resumed when it goes on, so that another thread can run that goroutine.
+// loop's own thread; a loop calls resumed when it continues, so that another thread can run that goroutine.
 //
 //go:linkname resumed runtime.loamResumed
 func resumed()

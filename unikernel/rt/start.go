@@ -75,8 +75,8 @@ func User() string { return given.User }
 // StartMachine starts Loam in a virtual machine. The init function of package unikernel/rt/machine calls
 // it, so that only a machine links the drivers.
 func StartMachine(p Platform) {
-	giveUp(start(p, given))
 	kernelIsOurs = true
+	giveUp(start(p, given))
 	startTraps()
 }
 
@@ -129,16 +129,20 @@ func start(p Platform, c guest.Config) error {
 		Hostname:  c.Hostname,
 		Kernel:    hostKernel{},
 		Clock:     readClock,
+		Sender:    sendSignal,
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
 	})
+	openDoor()
+	if err := mountShared(tree, p, c); err != nil {
+		return err
+	}
 	if c.Folder != "" { // a mounted root may lack this folder; the program then starts in /
 		if errno := process.Chdir(c.Folder); errno != 0 && errno != linux.ENOENT {
 			return fmt.Errorf("%s: %w", c.Folder, errno)
 		}
 	}
-	openDoor()
 	if err := attachLinks(network, p, c); err != nil {
 		return err
 	}
@@ -166,6 +170,8 @@ func openDoor() {
 	}
 	for _, r := range syscalls.Table {
 		switch e := &entries[r.Number]; {
+		case r.Who&syscalls.Host != 0 && !kernelIsOurs:
+			takes[r.Number] = ofHost
 		case r.Who&syscalls.Personality != 0:
 			*e = entry{serve: r.Serve, addresses: r.Args.Addresses(), ofFile: r.Args.DescriptorFirst(), errno: r.Errno}
 			if e.ofFile {

@@ -186,7 +186,7 @@ func writeTo(file unsafe.Pointer, fd int, p []byte) int {
 	return n
 }
 
-// readAt reads at an offset, as pread(2) does, under the same conditions as readFrom. writeAt likewise writes
+// readAt reads at an offset, as pread(2) does, under the same conditions as readFrom. writeAt writes in the same way,
 // as pwrite(2) does.
 //
 //go:linkname readAt

@@ -367,6 +367,9 @@ func mountsOf(c guest.Config) (list []pseudo.Mount) {
 			list = append(list, pseudo.Mount{Path: m.Path, Writable: m.Writable})
 		}
 	}
+	for _, s := range c.Shared {
+		list = append(list, pseudo.Mount{Path: s.Path, Writable: true})
+	}
 	return list
 }
 

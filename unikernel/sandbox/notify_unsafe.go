@@ -104,7 +104,7 @@ func serveMaps(listener, proc, pid int) {
 	defer unix.Close(listener)
 	for {
 		n, err := receive(listener)
-		if err != nil { // ENOENT: nobody has the filter any more
+		if err != nil { // ENOENT: no process has the filter any more
 			return
 		}
 		if n.number != unix.SYS_OPENAT2 {

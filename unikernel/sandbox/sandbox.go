@@ -149,7 +149,7 @@ type attempt struct {
 	why   string
 }
 
-// refused reports whether a process could not be made for want of its namespaces (clone(2)).
+// refused reports whether a process could not be created because a namespace is unavailable (clone(2)).
 func refused(err error) bool {
 	for _, e := range []error{syscall.EPERM, syscall.EINVAL, syscall.ENOSPC, syscall.EUSERS, syscall.EACCES, syscall.ENOSYS} {
 		if errors.Is(err, e) {
@@ -247,7 +247,7 @@ func executable() string {
 	return self
 }
 
-// attributes are those of the stage's process. In a user namespace it has the capabilities that
+// attributes are the attributes of the stage's process. In a user namespace it has the capabilities that
 // it needs to set the others up, which exec would take from a user that is not root there.
 func (c *Command) attributes(flags uintptr) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: c.Group, Cloneflags: flags}

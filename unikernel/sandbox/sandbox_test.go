@@ -73,7 +73,7 @@ func file(t *testing.T, text string) *os.File {
 }
 
 // A program has its arguments, environment, streams and files, no file of the host, and its exit status is
-// that of the process.
+// the process's.
 func TestRun(t *testing.T) {
 	out := file(t, "")
 	c := command(t, build(t), out, "one", "two", "exit")
@@ -209,7 +209,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// BenchmarkStart is the time from Start to the end of a program that does nothing, and beside it the same
+// BenchmarkStart is the time from Start to the end of a program that does nothing, and, for comparison, of the same
 // program without a sandbox.
 func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "view")

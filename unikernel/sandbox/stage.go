@@ -42,7 +42,7 @@ func runStage() {
 	disregardSignals()
 	s, err := openStage()
 	if err != nil {
-		os.Exit(1) // without a control socket there is nobody to report to
+		os.Exit(1) // without a control socket there is no process to report to
 	}
 	c, err := s.prepare()
 	switch {
@@ -62,7 +62,7 @@ func runStage() {
 // to both. It takes them and does nothing, since a program inherits what is ignored; what the caller ignores
 // stays so.
 func disregardSignals() {
-	unread := make(chan os.Signal, 1) // sent by package signal, received by nobody; full: a signal is lost
+	unread := make(chan os.Signal, 1) // sent by package signal, never received; full: a signal is lost
 	for _, s := range []os.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGWINCH,
 	} {
@@ -177,7 +177,7 @@ func (s *stage) probe() error {
 	return syscall.Sendmsg(s.control, make([]byte, statusSize), nil, nil, 0)
 }
 
-// waitFor waits for the program's end. Processes that nobody waits for become the stage's where
+// waitFor waits for the program's end. Orphaned processes become children of the stage where
 // it is process 1; the program cannot make any.
 func waitFor(pid int) (status syscall.WaitStatus, err error) {
 	for {

@@ -4,7 +4,7 @@ import "errors"
 
 // An assembler of classic BPF, as far as filters of system calls need it (see
 // Documentation/networking/filter.rst of Linux, and seccomp(2)). Code is emitted in
-// order; a label is where a jump goes, and always lies behind the jump.
+// order; a label is where a jump goes, and always follows the jump.
 
 // Instruction is struct sock_filter.
 type Instruction struct {
@@ -13,7 +13,7 @@ type Instruction struct {
 	K      uint32
 }
 
-// What is used of the instruction set.
+// The instructions that are used.
 const (
 	opLoad    = 0x20 // BPF_LD | BPF_W | BPF_ABS: the word at K of struct seccomp_data
 	opEqual   = 0x15 // BPF_JMP | BPF_JEQ | BPF_K

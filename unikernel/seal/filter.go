@@ -31,7 +31,7 @@ type Place struct {
 	After uint64
 }
 
-// Process is what a filter knows of the process that it is for. The process ID is not known when
+// Process describes the process that a filter is made for. The process ID is not known when
 // the filter is made: see Program.PID.
 type Process struct {
 	Socket int // by which connections are handed over; -1: there is none
@@ -81,7 +81,7 @@ func (p Process) has(c Call) bool {
 	return true
 }
 
-// call lets one call through, or goes on.
+// call allows one call, or continues with the next check.
 func (a *assembler) call(c Call, places []Place, own Process) error {
 	no, yes := a.newLabel(), a.newLabel()
 	a.load(offNumber)

@@ -32,17 +32,17 @@ import (
 	"loam/abi/linux"
 )
 
-// A Call is a system call that is left. A number may stand in several.
+// A Call is an allowed system call. Several rows may have the same number.
 type Call struct {
 	Number uint32
 	Name   string
-	From   []string // the functions that may make it; nil: whoever
+	From   []string // the functions that may make it; nil: any
 	If     []Test   // of its arguments, all of which must hold
 	Why    string
 	Do     Action // for such a call
 }
 
-// Action is what happens to a call that a row of the table describes.
+// Action is the treatment of a call that matches a row of the table.
 type Action int
 
 const (
@@ -150,7 +150,7 @@ func runtimes(names ...string) []string {
 	return names
 }
 
-// Calls are all that are left. Those that are made most often come first: the filter
+// Calls lists all allowed calls. The most frequent ones come first: the filter
 // goes from one to the next.
 var Calls = slices.Concat(
 	[]Call{
@@ -178,10 +178,12 @@ var Calls = slices.Concat(
 		{Number: linux.SYS_CLONE, Name: "clone", From: runtimes("clone"), If: []Test{newThread}, Why: "a thread starts"},
 		{Number: linux.SYS_EXIT, Name: "exit", From: append(runtimes("exitThread", "clone"), Gate), Why: "a thread ends"},
 		{Number: linux.SYS_EXIT_GROUP, Name: "exit_group", From: append(runtimes("exit"), Gate), Why: "the program ends"},
+		{Number: linux.SYS_RT_SIGQUEUEINFO, Name: "rt_sigqueueinfo", If: []Test{toSelf}, Why: "a signal to the program itself"},
 		{Number: linux.SYS_KILL, Name: "kill", From: append(runtimes("raiseproc"), Gate), If: []Test{toSelf}, Why: "a signal to the program itself"},
-		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: runtimes("timer_create"), If: []Test{ofClock}, Why: "CPU profiles; a goroutine goes on while another waits"},
-		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: runtimes("timer_settime"), Why: "CPU profiles; a goroutine goes on while another waits"},
-		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: runtimes("timer_delete"), Why: "CPU profiles; a goroutine goes on while another waits"},
+		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: append(runtimes("timer_create"), Gate), If: []Test{ofClock}, Why: "CPU profiles; a goroutine goes on while another waits"},
+		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: gate, If: []Test{ofOwnTime}, Why: clocks},
+		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: append(runtimes("timer_settime"), Gate), Why: "CPU profiles; a goroutine goes on while another waits"},
+		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: append(runtimes("timer_delete"), Gate), Why: "CPU profiles; a goroutine goes on while another waits"},
 		{Number: linux.SYS_PRCTL, Name: "prctl", If: []Test{names}, Why: "memory and threads have names"},
 		{Number: linux.SYS_SCHED_GETAFFINITY, Name: "sched_getaffinity", If: []Test{ofSelf}, Why: "how many processors there are"},
 		{Number: linux.SYS_SCHED_SETAFFINITY, Name: "sched_setaffinity", If: []Test{ofCaller}, Why: "which of them a thread uses"},
@@ -249,7 +251,7 @@ const (
 	options    = "options of a connection"
 )
 
-// anybody is a call that may be made from anywhere.
+// anybody is a call that any function may make.
 func anybody(number uint32, name, why string) Call {
 	return Call{Number: number, Name: name, Why: why}
 }
@@ -265,6 +267,7 @@ var harmless = []Call{
 	anybody(linux.SYS_GETPID, "getpid", who),
 	anybody(linux.SYS_SIGALTSTACK, "sigaltstack", signals),
 	anybody(linux.SYS_RT_SIGACTION, "rt_sigaction", signals),
+	anybody(linux.SYS_RT_SIGPENDING, "rt_sigpending", signals),
 	anybody(linux.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", signals),
 	anybody(linux.SYS_PAUSE, "pause", signals),
 	anybody(linux.SYS_MPROTECT, "mprotect", memory),
@@ -272,6 +275,7 @@ var harmless = []Call{
 	anybody(linux.SYS_MSYNC, "msync", memory),
 	anybody(linux.SYS_MINCORE, "mincore", memory),
 	anybody(linux.SYS_MLOCK, "mlock", memory),
+	anybody(linux.SYS_MLOCK2, "mlock2", memory),
 	anybody(linux.SYS_MUNLOCK, "munlock", memory),
 	anybody(linux.SYS_MLOCKALL, "mlockall", memory),
 	anybody(linux.SYS_MUNLOCKALL, "munlockall", memory),
@@ -291,6 +295,8 @@ var harmless = []Call{
 	anybody(linux.SYS_GETTIMEOFDAY, "gettimeofday", clocks),
 	anybody(linux.SYS_TIME, "time", clocks),
 	anybody(linux.SYS_TIMES, "times", clocks),
+	anybody(linux.SYS_TIMER_GETTIME, "timer_gettime", clocks),
+	anybody(linux.SYS_TIMER_GETOVERRUN, "timer_getoverrun", clocks),
 	anybody(linux.SYS_GETITIMER, "getitimer", clocks),
 	anybody(linux.SYS_SETITIMER, "setitimer", "CPU profiles"),
 	anybody(linux.SYS_ALARM, "alarm", clocks),

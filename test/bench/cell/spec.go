@@ -59,7 +59,7 @@ type Spec struct {
 	Files *guest.Files // of a program; plan.Run builds them
 }
 
-// answer is what a process reports to its parent, as a line of JSON.
+// answer is the report of a process to its parent, a line of JSON.
 type answer struct {
 	Samples load.Samples `json:",omitempty"`
 	Error   string       `json:",omitempty"`

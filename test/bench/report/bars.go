@@ -19,7 +19,7 @@ const (
 )
 
 // bars draws the rows of a group that have the given unit. Each row is a group of horizontal bars, one
-// for each subject, with its figure beside it.
+// for each subject, with its figure next to it.
 func bars(group, unit, label string) func(*plan.Results) (*chart, error) {
 	return func(r *plan.Results) (*chart, error) {
 		rows, names := barRows(r, group, unit)

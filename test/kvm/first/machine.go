@@ -27,7 +27,7 @@ const (
 	port = "127.0.0.1:8080"
 
 	// oldClock is the time of the machine's PC clock, years in the past. A program that reports the
-	// right time has it from KVM.
+	// right time got it from KVM.
 	oldClock = "2020-01-01"
 )
 

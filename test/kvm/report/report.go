@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// State is what the program reports about itself.
+// State is the program's report about itself.
 type State struct {
 	Wall  int64         // wall clock time in ns since 1970
 	Since time.Duration // time since the program started, by its monotonic clock

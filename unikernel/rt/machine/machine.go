@@ -107,7 +107,7 @@ func openFirmware() *acpi.Tables {
 	return &t
 }
 
-// Archive implements rt.Platform. Archives lie behind the program in memory.
+// Archive implements rt.Platform. Archives follow the program in memory.
 func (platform) Archive(number int) ([]byte, error) {
 	if b, ok := boot.Archive(kernel.Files(), number); ok {
 		return b, nil

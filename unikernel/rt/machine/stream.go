@@ -36,14 +36,24 @@ var command = sync.OnceValue(func() *channel.Program { return channel.NewProgram
 
 // openConsole opens the console device that carries the channel.
 func openConsole() (channel.Console, error) {
-	d, err := hardware().find(virtio.Console, 0)
+	return openConsoleAt(0)
+}
+
+// openConsoleAt opens a console by its number.
+func openConsoleAt(n int) (*console.Device, error) {
+	d, err := hardware().find(virtio.Console, n)
 	if err != nil {
 		return nil, err
 	}
 	if d == nil {
-		return nil, errors.New("the machine has no console")
+		return nil, errors.New("the machine has no console for it")
 	}
 	return console.Open(d)
+}
+
+// Shared implements rt.Platform. The first console is the channel.
+func (platform) Shared(s guest.Shared) (io.ReadWriteCloser, error) {
+	return openConsoleAt(1 + s.Server)
 }
 
 // stream is a standard stream, by its number. Writes go to the kernel's console (kernel/console.go); reads

@@ -9,7 +9,7 @@ package runtime
 // held: readying a goroutine or changing a timer needs a P.
 //
 // A goroutine that waits for a file or a socket, or inside a system call, counts as able to continue,
-// whatever it waits for. Likewise Go's detector on Linux does not look into the kernel.
+// whatever it waits for. Go's detector on Linux does not look into the kernel either.
 
 import (
 	"internal/abi"
@@ -30,7 +30,7 @@ func pidleput(pp *p, now int64) int64 {
 
 // loamAwake caches the goroutine that was last found able to continue, so that the others, which may be
 // many, are rarely examined. gp is a uintptr that the collector does not see. That is safe because no g is
-// ever freed; its goid tells whether it is still the same goroutine.
+// ever freed; its goid shows whether it is still the same goroutine.
 var loamAwake struct {
 	gp uintptr
 	id uint64

@@ -6,7 +6,7 @@ package runtime
 // several times per request, mostly without benefit. For example, net/http starts a goroutine that watches
 // for the end of the connection, and the woken thread arrives when the request has already been answered.
 //
-// Therefore the wake for a single goroutine is deferred (owed) while a P runs a goroutine that a loop of
+// Therefore the wake for a single goroutine is deferred while a P runs a goroutine that a loop of
 // Loam (loamReady) or the poller has just readied and that was the only one. Usually the deferred wake
 // becomes unnecessary: the running goroutine blocks, and the P takes the other one. The wake is made after
 // all in two cases:

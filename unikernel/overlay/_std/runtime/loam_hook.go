@@ -3,6 +3,7 @@ package runtime
 import (
 	"internal/abi"
 	"internal/goarch"
+	"internal/runtime/atomic"
 	"internal/runtime/exithook"
 	"internal/stringslite"
 	"unsafe"
@@ -80,6 +81,18 @@ func loamAtExit(f func()) { exithook.Add(exithook.Hook{F: f, RunOnFailure: true}
 // Loam's packages must start them with go statements of their own.
 func isSystemGoroutine(gp *g, fixed bool) bool {
 	return linuxIsSystemGoroutine(gp, fixed) || !fixed && loamStarted(gp)
+}
+
+// tracebacksomeothers prints other goroutines' stacks. After a failure of the runtime itself, such as a stack overflow, Go's
+// version also prints system goroutines. Loam's are left out then, unless GOTRACEBACK is system or crash: a program that
+// failed is about its own.
+func tracebacksomeothers(me *g, showf func(*g) bool) {
+	const single = 1
+	if atomic.Load(&traceback_cache)>>tracebackShift > single {
+		linuxTracebacksomeothers(me, showf)
+		return
+	}
+	linuxTracebacksomeothers(me, func(gp *g) bool { return showf(gp) && !loamStarted(gp) })
 }
 
 // loamStarted reports whether one of Loam's functions started gp.

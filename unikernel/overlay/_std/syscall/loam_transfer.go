@@ -2,7 +2,7 @@ package syscall
 
 // Fast paths for read and write, which programs call most. They do not need the hook: their arguments are a
 // number and a slice, and a slice moves with the stack. So neither the table of calls nor a function of
-// this package stands between a program and its file.
+// this package is between a program and its file.
 
 import _ "unsafe" // for go:linkname
 

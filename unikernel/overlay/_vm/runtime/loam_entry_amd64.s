@@ -1,18 +1,16 @@
-// How a CPU comes into the kernel core, and leaves it.
+// Entry to the kernel core, and return from it.
 //
-// A thread of the Go runtime enters by a call (loamGate, in the place of each
-// SYSCALL instruction), by a SYSCALL instruction of somebody else's (loamTrap), or
-// by an exception or interrupt (loamVectors). All three leave its registers in
-// an amd64.Frame at the end of the page that belongs to the thread, and go on,
-// with interrupts off, on the stack of the CPU and with a g of the kernel's: Enter is
-// ordinary Go that allocates nothing. It returns the frame to go on with, which
-// may be another thread's.
+// A thread of the Go runtime enters in one of three ways: by a call of loamGate, which replaces each
+// SYSCALL instruction of the standard library; by a SYSCALL instruction in other assembly (loamTrap);
+// or by an exception or interrupt (loamVectors). Each way saves the registers in an amd64.Frame at the
+// end of the thread's own page. Then it calls Enter, with interrupts disabled, on the CPU's kernel
+// stack and with a g of the kernel. Enter is ordinary Go code that does not allocate. It returns the
+// frame to resume, which may belong to another thread.
 //
-// In ring 0 GS points to the CPU's own structure, loam/kernel.cpu. Interrupts
-// switch to the stack that entry 1 of the CPU's interrupt stack table names: the
-// end of the thread's frame while a thread runs, and another place while the
-// kernel does, so that a fault of the kernel's own destroys nothing. What comes from ring 3
-// goes to loam_user_amd64.s.
+// In ring 0 GS points to the CPU's structure, loam/kernel.cpu. Interrupts use the stack in entry 1 of
+// the CPU's interrupt stack table. That entry points to the end of the thread's frame while a thread
+// runs, and to another area while the kernel runs, so a fault in the kernel overwrites no frame.
+// Entries from ring 3 continue in loam_user_amd64.s.
 
 #include "go_asm.h"
 #include "textflag.h"
@@ -28,7 +26,7 @@
 #define cpu_dozes	156
 #define cpu_user	208
 
-// The general registers of an amd64.Frame, from the last to the first.
+// PUSH_REGISTERS stores the general registers of an amd64.Frame, from the last to the first.
 #define PUSH_REGISTERS \
 	PUSHQ	AX; PUSHQ	CX; PUSHQ	DX; PUSHQ	BX; \
 	PUSHQ	BP; PUSHQ	SI; PUSHQ	DI; \
@@ -60,8 +58,8 @@
 #define bootStackSize	32768
 #define gSize	1024
 
-// SSE, which compiled code uses (SDM volume 3, 14.1), and caches, which are off on
-// a CPU that was reset.
+// SSE enables SSE, which compiled code uses (SDM volume 3, 14.1), and the caches, which are disabled
+// after a reset.
 #define SSE \
 	MOVQ	CR0, AX; \
 	ANDQ	$~(1<<2 | 1<<3 | 1<<29 | 1<<30), AX; \ // no emulation, no task switch, caches
@@ -74,9 +72,8 @@
 	XORPS	X15, X15; \
 	XORL	BP, BP
 
-// loamStart is where the program is entered, in 64-bit mode, by the code that
-// unikernel/image puts in front: RBX has the physical address of what the
-// monitor says, and RSI what it had in EAX.
+// loamStart is the entry point of the program in 64-bit mode. The entry code of unikernel/image jumps
+// here. RBX is the physical address of the boot information, and RSI the monitor's value of EAX.
 TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	CLI
 	CLD
@@ -87,7 +84,7 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 
 	SSE
 
-	// What the kernel has to know of this file.
+	// Addresses in this file that the kernel needs.
 	LEAQ	runtime·loamTrap(SB), AX
 	MOVQ	AX, loam∕kernel·entries+0(SB)
 	LEAQ	loamVectors<>(SB), AX
@@ -114,8 +111,8 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	CALL	loam∕kernel·Begin<ABIInternal>(SB)
 	JMP	leave<>(SB)
 
-// loamStartCPU is where another CPU comes to, in 64-bit mode, with the page tables of
-// the entry code, where its stack is not: RBX has its loam/kernel.cpu.
+// loamStartCPU is the entry point of another CPU in 64-bit mode. The page tables are the entry code's,
+// which do not map the CPU's stack. RBX is the address of its loam/kernel.cpu.
 TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVL	$1, AX
 	XCHGL	AX, cpu_claimed(BX)
@@ -134,14 +131,14 @@ claimed:
 	CALL	loam∕kernel·StartCPU<ABIInternal>(SB)
 	JMP	leave<>(SB)
 
-// Of a g only the bounds of the stack are used, and these have none: kernel/stack.go.
+// Compiled code uses only the stack bounds of a g. These have no bounds: see kernel/stack.go.
 GLOBL loamKernelG<>(SB), NOPTR, $gSize
 GLOBL loamCrashG<>(SB), NOPTR, $gSize
 GLOBL loamBootStack<>(SB), NOPTR, $bootStackSize
 
-// loamGate stands where the runtime has a SYSCALL instruction, and keeps its
-// contract: number in AX, arguments in DI, SI, DX, R10, R8, R9, result in AX;
-// CX and R11 are lost. Vector registers are lost too, which no caller minds.
+// loamGate replaces the SYSCALL instructions of the standard library, with the same interface: number
+// in AX, arguments in DI, SI, DX, R10, R8, R9, result in AX; CX and R11 are overwritten. Vector
+// registers are overwritten too; no caller keeps values in them.
 TEXT runtime·loamGate(SB),NOSPLIT|NOFRAME,$0
 	PUSHFQ
 	CLI
@@ -149,18 +146,16 @@ TEXT runtime·loamGate(SB),NOSPLIT|NOFRAME,$0
 	POPQ	CX
 	JMP	call<>(SB)
 
-// loamExit is loamGate for a thread that ends: its stack may have gone to
-// another already.
+// loamExit is loamGate for a thread that ends: another thread may already use its stack.
 TEXT runtime·loamExit(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	XORL	CX, CX
 	MOVL	$2, R11
 	JMP	call<>(SB)
 
-// loamTrap is where the SYSCALL instruction goes, with interrupts off: the
-// return address is in CX, the flags are in R11 (SDM volume 2, SYSCALL). Who has
-// such an instruction expects to find the vector registers again. The way back is
-// that of all frames, IRET: SYSRET goes to ring 3.
+// loamTrap is the target of the SYSCALL instruction, with interrupts disabled. The return address is in
+// CX, and the flags are in R11 (SDM volume 2, SYSCALL). Code with such an instruction expects its vector
+// registers to be preserved. The return is by IRET, as for all frames, because SYSRET returns to ring 3.
 TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
 	TESTQ	CX, CX
 	JPL	user	// programs in ring 3 have the lower half
@@ -177,8 +172,7 @@ TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
 user:
 	JMP	runtime·loamUserCall(SB)
 
-// call goes on from loamGate, with the registers as the SYSCALL instruction leaves
-// them.
+// call continues loamGate and loamExit. The registers are as after a SYSCALL instruction.
 TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, cpu_scratch(GS)
 	MOVQ	cpu_frameEnd(GS), SP
@@ -192,7 +186,7 @@ TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	JMP	runtime·loamServe(SB)
 
-// trap goes on from loamVectors and loamTrap: the vector is on the stack.
+// trap continues loamVectors and loamTrap. The vector is on the stack.
 TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	CLD
@@ -201,14 +195,14 @@ TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	JMP	runtime·loamUserTrap(SB)
 kernel:
 
-	// Is this the frame of a thread?
+	// A frame elsewhere is not a thread's: the kernel was interrupted.
 	MOVQ	cpu_frameEnd(GS), AX
 	SUBQ	$frameSize, AX
 	CMPQ	AX, SP
 	JEQ	2(PC)
 	JMP	inside<>(SB)
 
-	// All that XCR0 names; where there is no XSAVE, what every CPU has.
+	// Save all state that XCR0 names; without XSAVE, the state of FXSAVE.
 	MOVQ	cpu_vector(GS), DI
 	CMPB	loam∕kernel·haveXSave(SB), $0
 	JEQ	old
@@ -220,7 +214,7 @@ old:
 	FXSAVE64	(DI)
 	JMP	runtime·loamServe(SB)
 
-// loamServe is the way to loam/kernel.Enter.
+// loamServe calls loam/kernel.Enter with the frame at SP.
 TEXT runtime·loamServe(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	cpu_crashEnd(GS), AX
 	MOVQ	AX, cpu_ist1(GS)
@@ -233,8 +227,7 @@ TEXT runtime·loamServe(SB),NOSPLIT|NOFRAME,$0
 	CALL	loam∕kernel·Enter<ABIInternal>(SB)
 	JMP	leave<>(SB)
 
-// leave goes on with the frame in AX; BX has its vector registers, or 0 if it
-// has none.
+// leave resumes the frame at AX. BX is the address of its vector registers, or 0 if none are restored.
 TEXT leave<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	AX, SP
 	XORPS	X15, X15
@@ -245,7 +238,7 @@ TEXT leave<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	cpu_user(GS), CX
 	TESTQ	CX, CX
 	JEQ	free
-	MOVL	$1, AX	// the x87, which a context has here
+	MOVL	$1, AX	// a context's x87 state is in the processor: save it
 	XORL	DX, DX
 	XSAVE64	page_vector(CX)
 	MOVL	$0, page_live(CX)
@@ -276,8 +269,8 @@ general:
 	ADDQ	$16, SP
 	IRETQ
 
-// inside is for a trap that came while the kernel ran: an interrupt, if it dozes there,
-// which has lost its vector registers.
+// inside handles a trap that occurred while the kernel ran. An interrupt is expected if the CPU dozes
+// for the lock, where vector registers need not be preserved. Everything else ends the machine.
 TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	CMPL	cpu_dozes(GS), $0
 	JEQ	fails
@@ -295,8 +288,7 @@ TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 fails:
 	JMP	crash<>(SB)
 
-// crash is for a trap that came while the kernel ran, or on a stack of its own.
-// It goes on there.
+// crash ends the machine after an unexpected trap in the kernel. It uses the current stack.
 TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, BX
 	LEAQ	loamCrashG<>(SB), R14
@@ -307,9 +299,8 @@ TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
 	HLT
 	JMP	-1(PC)
 
-// last is for exceptions that end the machine. They may come before or after the exchange
-// of GS with that of a program in ring 3, so the address of loam/kernel.cpu comes from their
-// stack: see crashRoom in kernel/stack.go.
+// last handles exceptions that always end the machine. They may occur before or after SWAPGS, so the
+// address of loam/kernel.cpu is read from their own stack: see crashRoom in kernel/stack.go.
 TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	CLD
@@ -320,24 +311,23 @@ TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	WRMSR
 	JMP	crash<>(SB)
 
-// loamIdle is what a CPU does when no thread wants it. It enters at the HLT with
-// interrupts off: STI lets them in only behind the next instruction, so none is
-// missed.
+// loamIdle is the loop of a CPU without a thread to run. STI enables interrupts only after the next
+// instruction, so no interrupt can occur between STI and HLT and be missed.
 TEXT loamIdle<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	STI
 	HLT
 	JMP	-2(PC)
 
-// loamSigreturn is where a signal handler returns to. The runtime has a function
-// for that, but its CALL gives it a frame.
+// loamSigreturn is the return address of a signal handler. The runtime's own function cannot be used:
+// the CALL that replaced its SYSCALL gives it a stack frame.
 TEXT loamSigreturn<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	$15, AX
 	CALL	runtime·loamGate(SB)
 	INT	$3
 
-// loamClockGettime takes the place of the function of Linux's vDSO that the
-// runtime asks for the time: DI is the clock, SI the struct timespec to fill. It
-// follows C's calling convention, and runs on the stack of g0.
+// loamClockGettime replaces clock_gettime of Linux's vDSO, which the runtime calls to read clocks. DI is
+// the clock, and SI points to the struct timespec to fill. It follows C's calling convention and runs on
+// the stack of g0.
 TEXT loamClockGettime<>(SB),NOSPLIT|NOFRAME,$0
 again:
 	MOVL	loam∕kernel·clock+clock_sequence(SB), R8

@@ -116,7 +116,7 @@ TEXT loam∕arch∕amd64·LoadGDT<ABIInternal>(SB),NOSPLIT,$16
 	MOVQ	$8, 8(SP)
 	JMP	far<>(SB)
 
-// far returns to what is on the stack, and done from LoadGDT, whose frame has
+// far returns to the address on the stack, and done from LoadGDT, whose frame has
 // lost the two words.
 TEXT far<>(SB),NOSPLIT|NOFRAME,$0
 	RETFQ

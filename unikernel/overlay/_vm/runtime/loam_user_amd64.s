@@ -1,25 +1,23 @@
-// How a goroutine enters ring 3, and what brings it back.
+// Entry to ring 3, and return from it.
 //
-// loam/kernel/user.enter is a call that ends when ring 3 is left: by a system call, an exception
-// or an interrupt. Registers of ring 3 lie in a page of their own, the context, which is always
-// seen through the window onto physical memory: the processor can store a frame there
-// at any time, which it could not in the Go heap, where a page may be absent for a moment.
+// loam/kernel/user.enter is a function that returns when ring 3 is left: by a system call, an exception
+// or an interrupt. The registers of ring 3 are in the context, a page of their own, which is accessed
+// through the window onto physical memory. So the processor can store a frame there at any time. It
+// could not in the Go heap, where a page may be absent for a moment.
 //
-// While a thread is in ring 3, entry 1 of the interrupt stack table names the end of the frame
-// in the context, and loam/kernel.cpu has the registers of the goroutine. The kernel's
-// core never sees a thread there: an interrupt first brings the thread back to the end of
-// enter, and is then served as if it had come in ring 0. So only interrupts take
-// the core's lock.
+// While a thread is in ring 3, entry 1 of the interrupt stack table points to the end of the frame in
+// the context, and loam/kernel.cpu holds the registers of the goroutine. The kernel core never sees a
+// thread in ring 3: an interrupt first returns the thread to the end of enter, and is then served as if
+// it had occurred in ring 0. So only interrupts take the core's lock.
 //
-// Of the vector registers Go's code uses those of SSE and AVX, so these are saved and loaded
-// on each way, by moves. The x87 stays in the processor until the CPU enters ring 3 for another
-// context, or loads the registers of an interrupted thread, or another CPU asks for it: then it is
-// saved, and cpu_user forgets the context. cpu_user is a context if and only if page_live of the context
-// is the CPU. Where the processor has AVX-512, which Go uses as well, XSAVE saves all on each way, and
-// cpu_user is none.
+// Vector registers: Go code uses SSE and AVX, so their registers are saved and loaded on each way, with
+// moves. The x87 state stays in the processor until the CPU enters ring 3 for another context, loads the
+// registers of an interrupted thread, or gets a request of another CPU. Then it is saved, and cpu_user
+// is cleared. cpu_user is a context if and only if page_live of that context is the CPU. With AVX-512,
+// which Go code also uses, XSAVE saves everything on each way, and cpu_user is always 0.
 //
-// From CLI to the end nothing but the context, loam/kernel.cpu and the CPU's stack is touched.
-// All of these are present at any time.
+// From CLI to the end only the context, loam/kernel.cpu and the CPU's stack are accessed. All of these
+// are always present.
 
 #include "go_asm.h"
 #include "textflag.h"
@@ -38,7 +36,7 @@
 #define cpu_user	208
 #define cpu_number	216
 
-// Of loam/kernel/user.page, which begins with an amd64.Frame; a test compares them.
+// Offsets in loam/kernel/user.page, which begins with an amd64.Frame; a test compares them.
 #define frameSize	176
 #define frame_vector	120
 #define frame_ip	136
@@ -91,19 +89,19 @@
 TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	AX, DI
 	CLI
-	// A request to preempt that came before CLI has had its signal already. One that comes
-	// later interrupts ring 3.
+	// The signal of a preemption request before CLI has already been delivered. A later request
+	// interrupts ring 3.
 	CMPQ	g_stackguard0(R14), $const_stackPreempt
 	JEQ	stopped
-	// Announce the CPU, then look whether somebody wants the thread back: Kick does
-	// the reverse, so one of the two sees the other.
+	// Publish the CPU, then check for a request to leave ring 3. Kick does the two in the reverse
+	// order, so one of the two sees the other.
 	MOVL	cpu_number(GS), CX
 	INCL	CX
 	XCHGL	CX, page_cpu(DI)
 	CMPL	page_stop(DI), $0
 	JNE	stopped
-	// IRET and SYSRET to an address outside of the lower half would be faults of ring 0 (SDM
-	// volume 2, SYSRET). They are ring 3's.
+	// IRET and SYSRET to an address outside the lower half would fault in ring 0 (SDM volume 2,
+	// SYSRET). Report it as a fault of ring 3 instead.
 	MOVQ	frame_ip(DI), CX
 	SHRQ	$47, CX
 	JNE	wild
@@ -235,7 +233,7 @@ stay:
 	STI
 	RET
 
-// slow goes to ring 3 with all registers of the frame at SP.
+// slow enters ring 3 by IRET, with all registers of the frame at SP.
 TEXT slow<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	$userCode, frame_cs(SP)
 	MOVQ	$userData, frame_ss(SP)
@@ -243,7 +241,7 @@ TEXT slow<>(SB),NOSPLIT|NOFRAME,$0
 	ADDQ	$16, SP
 	IRETQ
 
-// fast goes to ring 3 after a system call, of which the program knows that CX and R11 are lost.
+// fast enters ring 3 by SYSRET after a system call: the program expects CX and R11 to be overwritten.
 TEXT fast<>(SB),NOSPLIT|NOFRAME,$0
 	POP_REGISTERS
 	MOVQ	16(SP), CX
@@ -253,7 +251,7 @@ TEXT fast<>(SB),NOSPLIT|NOFRAME,$0
 
 // func forget(active *uint64, root uint64, va, pages uint64) (others uint64)
 //
-// The CPU is the same from the look at the set to the end, since interrupts are off.
+// Interrupts are disabled, so the CPU stays the same from reading the set to the end.
 TEXT loam∕kernel∕user·forget<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	MOVQ	0(AX), AX
@@ -276,7 +274,7 @@ done:
 	STI
 	RET
 
-// loamUserCall is where the SYSCALL instruction of ring 3 goes: the return address is in CX, the
+// loamUserCall is the target of the SYSCALL instruction in ring 3. The return address is in CX, and the
 // flags are in R11.
 TEXT runtime·loamUserCall(SB),NOSPLIT|NOFRAME,$0
 	SWAPGS
@@ -292,16 +290,16 @@ TEXT runtime·loamUserCall(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	JMP	back<>(SB)
 
-// loamUserTrap is for exceptions of ring 3 and interrupts that came there. The frame is complete.
+// loamUserTrap handles exceptions and interrupts in ring 3. The frame is complete.
 TEXT runtime·loamUserTrap(SB),NOSPLIT|NOFRAME,$0
 	SWAPGS
 	JMP	back<>(SB)
 
-// back returns to the goroutine: SP is the page.
+// back returns to the goroutine. SP is the context's page.
 TEXT back<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, DI
 	MOVL	$0, page_cpu(DI)
-	// Flags of ring 3 that a gate keeps: alignment check, which suspends SMAP, and others.
+	// Clear flags of ring 3 that a gate preserves, such as alignment check, which suspends SMAP.
 	MOVQ	cpu_stack(GS), SP
 	PUSHQ	$2
 	POPFQ
@@ -325,7 +323,7 @@ TEXT back<>(SB),NOSPLIT|NOFRAME,$0
 	VMOVDQU	Y13, (page_wide+416)(DI)
 	VMOVDQU	Y14, (page_wide+448)(DI)
 	VMOVDQU	Y15, (page_wide+480)(DI)
-	VZEROUPPER	// what follows is SSE
+	VZEROUPPER	// the code after this uses SSE
 	JMP	saved
 narrow:
 	MOVOU	X0, (page_wide+0)(DI)
@@ -398,6 +396,6 @@ interrupt:
 TEXT returned<>(SB),NOSPLIT|NOFRAME,$0
 	RET
 
-// loamMXCSR is how Go computes: all exceptions masked, rounding to nearest.
+// loamMXCSR is the floating-point mode of Go code: all exceptions masked, rounding to nearest.
 DATA	loamMXCSR<>+0(SB)/4, $0x1f80
 GLOBL	loamMXCSR<>(SB), RODATA|NOPTR, $4

@@ -1,0 +1,140 @@
+package memfs_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/memfs"
+	"loam/mem/cache"
+	"loam/mem/memtest"
+)
+
+const block = 4096
+
+// model is what fallocate(2) makes of the content of a file.
+func model(b []byte, mode fs.AllocateMode, offset, length int) ([]byte, error) {
+	end := offset + length
+	aligned := offset%block == 0 && length%block == 0
+	switch mode {
+	case 0:
+		return append(b, make([]byte, max(0, end-len(b)))...), nil
+	case fs.KeepSize:
+		return b, nil
+	case fs.PunchHole | fs.KeepSize, fs.ZeroRange | fs.KeepSize:
+		clear(b[min(offset, len(b)):min(end, len(b))])
+		return b, nil
+	case fs.ZeroRange:
+		clear(b[min(offset, len(b)):min(end, len(b))])
+		return append(b, make([]byte, max(0, end-len(b)))...), nil
+	case fs.CollapseRange:
+		if !aligned || end >= len(b) {
+			return b, linux.EINVAL
+		}
+		return append(b[:offset:offset], b[end:]...), nil
+	case fs.InsertRange:
+		if !aligned || offset >= len(b) {
+			return b, linux.EINVAL
+		}
+		return append(append(b[:offset:offset], make([]byte, length)...), b[offset:]...), nil
+	}
+	return b, linux.EOPNOTSUPP
+}
+
+// Random changes by fallocate and write have the effect of the model: on pages, on content below pages, and on a mapped
+// file. The pages that a file holds are counted.
+func TestAllocate(t *testing.T) {
+	modes := []fs.AllocateMode{
+		0, fs.KeepSize, fs.PunchHole | fs.KeepSize, fs.ZeroRange, fs.ZeroRange | fs.KeepSize, fs.CollapseRange, fs.InsertRange,
+		fs.PunchHole, fs.ZeroRange | fs.CollapseRange,
+	}
+	for _, kind := range []string{"pages", "base", "mapped", "cached"} {
+		seed := rand.Uint64()
+		rng := rand.New(rand.NewPCG(seed, 1))
+		source := new(memfs.Source)
+		if kind == "cached" {
+			pages := cache.New(memtest.NewMemory(8), cache.Limits{})
+			source.Set(func(base []byte, charge func(int64) error) fs.Content { return pages.NewMemory(base, charge) })
+		}
+		system := memfs.New(memfs.Config{Bytes: 1 << 30, Source: source})
+		v := fs.NewView(fs.NewTree(system))
+		f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make([]byte, 10*block+100)
+		for i := range want {
+			want[i] = byte(rng.Uint32())
+		}
+		if kind == "base" {
+			if err := system.SetContent(f.Place().Node, bytes.Clone(want)); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := f.WriteAt(want, 0); err != nil {
+			t.Fatal(err)
+		}
+		if kind == "mapped" {
+			reserve := func(size int64) (fs.Memory, error) { return slice{make([]byte, 64<<20), new(int)}, nil }
+			if _, err := f.Handle().(fs.Mappable).Map(64<<20, reserve); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := f.Handle().(fs.Allocator)
+		for step := range 300 {
+			mode := modes[rng.IntN(len(modes))]
+			offset, length := rng.IntN(20*block), 1+rng.IntN(6*block)
+			if rng.IntN(2) == 0 {
+				offset, length = offset&^(block-1), max(block, length&^(block-1))
+			}
+			var wrong error
+			want, wrong = model(want, mode, offset, length)
+			if err := a.Allocate(mode, int64(offset), int64(length)); err != wrong {
+				t.Fatalf("%s, seed %d, step %d: mode %#x, %d, %d: %v, want %v", kind, seed, step, mode, offset, length, err, wrong)
+			}
+			if at := rng.IntN(len(want) + 1); rng.IntN(3) == 0 && at < len(want) {
+				want[at] = byte(step)
+				f.WriteAt(want[at:at+1], int64(at))
+			}
+			got := make([]byte, len(want)+10)
+			n, _ := f.ReadAt(got, 0)
+			if f.Attr().Size != int64(len(want)) || !bytes.Equal(got[:n], want) {
+				t.Fatalf("%s, seed %d, step %d: mode %#x, %d, %d: the content differs", kind, seed, step, mode, offset, length)
+			}
+		}
+		if used := system.Usage().Blocks - system.Usage().BlocksFree; kind == "pages" && int(used) > len(want)/block+1 {
+			t.Errorf("%d pages are counted for %d bytes", used, len(want))
+		}
+		f.Truncate(0)
+		if u := system.Usage(); u.Blocks != u.BlocksFree {
+			t.Errorf("%s, seed %d: %d pages of an empty file are counted", kind, seed, u.Blocks-u.BlocksFree)
+		}
+	}
+}
+
+// A punched hole is one for lseek, its pages are free, and seals hold.
+func TestPunch(t *testing.T) {
+	system := memfs.New(memfs.Config{Bytes: 1 << 20})
+	v := fs.NewView(fs.NewTree(system))
+	f, err := v.OpenNameless(0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteAt(bytes.Repeat([]byte{1}, 8*block), 0)
+	a := f.Handle().(fs.Allocator)
+	if err := a.Allocate(fs.PunchHole|fs.KeepSize, 2*block, 3*block); err != nil {
+		t.Fatal(err)
+	}
+	hole, _ := f.Seek(0, fs.SeekHole)
+	data, _ := f.Seek(hole, fs.SeekData)
+	if u := system.Usage(); hole != 2*block || data != 5*block || u.Blocks-u.BlocksFree != 5 {
+		t.Errorf("hole at %d, data at %d, %d pages", hole, data, u.Blocks-u.BlocksFree)
+	}
+	if err := f.AddSeals(fs.SealWrite); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Allocate(fs.PunchHole|fs.KeepSize, 0, block); err != linux.EPERM {
+		t.Errorf("a sealed file: %v", err)
+	}
+}

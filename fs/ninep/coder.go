@@ -1,0 +1,112 @@
+package ninep
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Coder encodes or decodes the fields of messages, in little-endian order. Each message has one method that
+// lists its fields, which serves both directions.
+type Coder struct {
+	b        []byte // encoding: the message so far; decoding: the rest
+	decoding bool
+	bad      bool // the message ended early, or a field has an impossible value
+}
+
+// take returns the next n bytes of a message that is decoded, or nil if it ends before.
+func (c *Coder) take(n int) []byte {
+	if n > len(c.b) {
+		c.bad = true
+		return nil
+	}
+	p := c.b[:n:n]
+	c.b = c.b[n:]
+	return p
+}
+
+func (c *Coder) u8(v *uint8) {
+	if !c.decoding {
+		c.b = append(c.b, *v)
+	} else if p := c.take(1); p != nil {
+		*v = p[0]
+	}
+}
+
+func (c *Coder) u16(v *uint16) {
+	if !c.decoding {
+		c.b = binary.LittleEndian.AppendUint16(c.b, *v)
+	} else if p := c.take(2); p != nil {
+		*v = binary.LittleEndian.Uint16(p)
+	}
+}
+
+func (c *Coder) u32(v *uint32) {
+	if !c.decoding {
+		c.b = binary.LittleEndian.AppendUint32(c.b, *v)
+	} else if p := c.take(4); p != nil {
+		*v = binary.LittleEndian.Uint32(p)
+	}
+}
+
+func (c *Coder) u64(v *uint64) {
+	if !c.decoding {
+		c.b = binary.LittleEndian.AppendUint64(c.b, *v)
+	} else if p := c.take(8); p != nil {
+		*v = binary.LittleEndian.Uint64(p)
+	}
+}
+
+// text is a string with a length of 16 bits. A longer string is cut when it is encoded: callers check lengths.
+func (c *Coder) text(s *string) {
+	n := uint16(min(len(*s), math.MaxUint16))
+	c.u16(&n)
+	if !c.decoding {
+		c.b = append(c.b, (*s)[:n]...)
+	} else if p := c.take(int(n)); p != nil {
+		*s = string(p)
+	}
+}
+
+// texts is a list of strings with a count of 16 bits.
+func (c *Coder) texts(list *[]string, most int) {
+	n := uint16(min(len(*list), most))
+	c.u16(&n)
+	if !c.decoding {
+		for i := range n {
+			c.text(&(*list)[i])
+		}
+		return
+	}
+	*list = nil
+	if int(n) > most {
+		c.bad = true
+		return
+	}
+	for range n {
+		var s string
+		c.text(&s)
+		if c.bad {
+			return
+		}
+		*list = append(*list, s)
+	}
+}
+
+// data is a number of bytes with a length of 32 bits. Decoded bytes are part of the message.
+func (c *Coder) data(p *[]byte) {
+	n := uint32(len(*p))
+	c.u32(&n)
+	if !c.decoding {
+		c.b = append(c.b, *p...)
+	} else if n > uint32(len(c.b)) {
+		c.bad = true
+	} else {
+		*p = c.take(int(n))
+	}
+}
+
+func (c *Coder) qid(q *QID) {
+	c.u8(&q.Type)
+	c.u32(&q.Version)
+	c.u64(&q.Path)
+}

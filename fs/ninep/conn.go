@@ -1,0 +1,385 @@
+package ninep
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+	"sync"
+	"time"
+
+	"loam/abi/linux"
+	"loam/internal/crew"
+)
+
+// conn is a connection to a server: it matches replies to requests by their tags, and bounds both the number of
+// requests in progress and their bytes.
+type conn struct {
+	rw     io.ReadWriteCloser
+	crew   crew.Crew
+	size   uint32 // maximum size of a message
+	loam   bool   // the server speaks VersionLoam
+	window int    // most bytes of requests without a reply
+	ended  func(error)
+
+	tags chan uint16 // free tags; sent and received by callers, never closed; empty: the caller waits
+
+	mu      sync.Mutex // guards the fields below
+	calls   [maxCalls]*call
+	fids    []uint32 // free, below nextFID
+	nextFID uint32
+	flight  int       // bytes of requests without a reply
+	landed  sync.Cond // flight has shrunk, or err is set
+	err     error     // why the connection has ended
+	rounds  uint64    // see FileSystem.Rounds
+
+	sending sync.Mutex // guards the fields below; held while bytes are written
+	out     []byte     // messages to be written
+	lazy    bool       // a timer will write out
+}
+
+// maxCalls is the maximum number of requests in progress.
+const maxCalls = 256
+
+// lazyTime is how long a request without a waiter may stay unsent, for others to come with it.
+const lazyTime = 2 * time.Millisecond
+
+// lazyBytes is the size of unsent requests, in bytes, at which they are sent at once.
+const lazyBytes = 4096
+
+// call is a request in progress.
+type call struct {
+	kind  Type
+	size  int
+	reply Message
+	into  []byte // Read: receives the data
+	n     int    // bytes in into
+	err   error
+	clunk uint32        // FID that is free after the reply; NoFID: none
+	done  chan struct{} // closed by receive; nil: no caller waits
+}
+
+func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
+	c := &conn{rw: rw, size: MinSize, window: window, ended: ended, tags: make(chan uint16, maxCalls)}
+	c.landed.L = &c.mu
+	for t := range uint16(maxCalls) {
+		c.tags <- t
+	}
+	c.crew.Start(c.receive)
+	return c
+}
+
+// begin sends a request. lazy allows it to be sent later, with others. The caller waits for k.done if it is not nil.
+func (c *conn) begin(t Type, m Message, k *call, lazy bool) {
+	k.kind = t
+	tag := <-c.tags
+	wire := tag
+	if t == TypeVersion {
+		wire = NoTag
+	}
+	c.sending.Lock()
+	start := len(c.out)
+	c.out = Append(c.out, t, wire, m)
+	k.size = len(c.out) - start
+	if !c.admit(tag, k, lazy) {
+		c.out = c.out[:start]
+		c.sending.Unlock()
+		c.tags <- tag
+		k.fail(linux.EIO)
+		return
+	}
+	defer c.sending.Unlock()
+	if lazy && len(c.out) < lazyBytes {
+		if !c.lazy {
+			c.lazy = true
+			time.AfterFunc(lazyTime, c.flush)
+		}
+		return
+	}
+	c.write()
+}
+
+// admit makes a request one in progress. It waits until the window has room; what is unsent is sent before. The
+// caller holds sending.
+func (c *conn) admit(tag uint16, k *call, lazy bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.err == nil && c.flight > 0 && c.flight+k.size > c.window {
+		if unsent := len(c.out) - k.size; unsent > 0 { // replies to it make room
+			rest := append([]byte(nil), c.out[unsent:]...)
+			c.out = c.out[:unsent]
+			c.mu.Unlock()
+			c.write()
+			c.mu.Lock()
+			c.out = append(c.out, rest...)
+			continue
+		}
+		c.landed.Wait()
+	}
+	if c.err != nil {
+		return false
+	}
+	c.calls[tag] = k
+	c.flight += k.size
+	if k.kind != TypeClunk && !lazy {
+		c.rounds++
+	}
+	return true
+}
+
+// write writes all unsent requests. The caller holds sending.
+func (c *conn) write() {
+	if len(c.out) == 0 {
+		return
+	}
+	_, err := c.rw.Write(c.out)
+	c.out = c.out[:0]
+	if err != nil {
+		c.end(err)
+	}
+}
+
+// flush writes unsent requests when their time has come.
+func (c *conn) flush() {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.lazy = false
+	c.write()
+}
+
+// call makes a request and waits for the reply. Errors: errors of the server, as linux.Errno; EIO if the
+// connection has ended.
+func (c *conn) call(t Type, m, reply Message) error {
+	k := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
+	c.begin(t, m, k, false)
+	<-k.done
+	return k.err
+}
+
+// callIn makes a request about names in a directory, and asks for the directory's attributes in the same round. They
+// include the effect of the request, since servers of Loam serve both in order. ok reports whether there are some.
+func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, err error) {
+	if !c.loam {
+		return false, c.call(t, m, reply)
+	}
+	first := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
+	second := &call{reply: a, clunk: NoFID, done: make(chan struct{})}
+	c.begin(t, m, first, true)
+	c.begin(TypeLookup, &Lookup{FID: dir}, second, false)
+	<-first.done
+	<-second.done
+	return second.err == nil, first.err
+}
+
+// beside runs f in a goroutine, unless the connection has ended. It reports whether it does.
+func (c *conn) beside(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.crew.Start(f)
+	}
+	return c.err == nil
+}
+
+// forget makes a Clunk request without waiting for the reply.
+func (c *conn) forget(fid uint32) {
+	c.begin(TypeClunk, &OneFID{fid}, &call{reply: Empty{}, clunk: fid}, true)
+}
+
+// fail ends a call with an error.
+func (k *call) fail(err error) {
+	k.err = err
+	if k.done != nil {
+		close(k.done)
+	}
+}
+
+// newFID returns a free FID.
+func (c *conn) newFID() uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.fids); n > 0 {
+		fid := c.fids[n-1]
+		c.fids = c.fids[:n-1]
+		return fid
+	}
+	c.nextFID++
+	return c.nextFID
+}
+
+// dropFID makes a FID free that the server does not know.
+func (c *conn) dropFID(fid uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fids = append(c.fids, fid)
+}
+
+// receive receives replies until the connection ends.
+func (c *conn) receive() {
+	const room = 64 << 10
+	in := bufio.NewReaderSize(c.rw, room)
+	var body []byte
+	for {
+		var header [HeaderSize]byte
+		if _, err := io.ReadFull(in, header[:]); err != nil {
+			c.end(err)
+			return
+		}
+		h := ParseHeader(header[:])
+		var k *call
+		if h.Size >= HeaderSize && h.Size <= MaxSize {
+			k = c.take(h)
+		}
+		if k == nil {
+			c.end(ErrMessage)
+			return
+		}
+		err := k.receive(in, h, &body)
+		if err != nil {
+			k.fail(linux.EIO)
+			c.end(err)
+			return
+		}
+		c.land(h.Tag, k)
+	}
+}
+
+// take returns the call that a reply is for, or nil.
+func (c *conn) take(h Header) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.Tag == NoTag {
+		for tag, k := range c.calls { // of Version, before which there is no other
+			if k != nil && k.kind == TypeVersion {
+				c.calls[tag] = nil
+				c.tags <- uint16(tag)
+				return k
+			}
+		}
+	}
+	if h.Tag >= maxCalls {
+		return nil
+	}
+	k := c.calls[h.Tag]
+	c.calls[h.Tag] = nil
+	return k
+}
+
+// land completes a call.
+func (c *conn) land(tag uint16, k *call) {
+	c.mu.Lock()
+	c.flight -= k.size
+	if k.clunk != NoFID && k.err == nil {
+		c.fids = append(c.fids, k.clunk)
+	}
+	c.landed.Broadcast()
+	c.mu.Unlock()
+	if k.kind != TypeVersion {
+		c.tags <- tag
+	}
+	if k.done != nil {
+		close(k.done)
+	}
+}
+
+// receive reads the body of a reply. room is reused for short bodies.
+func (k *call) receive(in *bufio.Reader, h Header, room *[]byte) error {
+	n := int(h.Size - HeaderSize)
+	if h.Type == k.kind.Reply() && k.into != nil {
+		return k.receiveData(in, n)
+	}
+	const small = 256
+	if n > small { // it has data, which the caller keeps
+		*room = make([]byte, n)
+	} else if cap(*room) < n {
+		*room = make([]byte, small)
+	}
+	body := (*room)[:n]
+	if n > small {
+		*room = nil
+	}
+	if _, err := io.ReadFull(in, body); err != nil {
+		return err
+	}
+	switch h.Type {
+	case k.kind.Reply():
+		return Parse(body, k.reply)
+	case TypeError:
+		var e Error
+		if err := Parse(body, &e); err != nil {
+			return err
+		}
+		k.err = linux.EIO
+		if 0 < e.Errno && e.Errno < maxErrno {
+			k.err = linux.Errno(e.Errno)
+		}
+		return nil
+	}
+	return ErrMessage
+}
+
+// maxErrno is above all error numbers of Linux.
+const maxErrno = 4096
+
+// receiveData reads the data of a Data reply to where the caller wants it.
+func (k *call) receiveData(in *bufio.Reader, n int) error {
+	var count [4]byte
+	if n < len(count) {
+		return ErrMessage
+	}
+	if _, err := io.ReadFull(in, count[:]); err != nil {
+		return err
+	}
+	n -= len(count)
+	if binary.LittleEndian.Uint32(count[:]) != uint32(n) || n > len(k.into) {
+		return ErrMessage
+	}
+	k.n = n
+	_, err := io.ReadFull(in, k.into[:n])
+	return err
+}
+
+// end ends the connection: all calls fail with EIO, now and later.
+func (c *conn) end(err error) {
+	c.mu.Lock()
+	if c.err != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.err = err
+	calls := c.calls
+	c.calls = [maxCalls]*call{}
+	c.landed.Broadcast()
+	c.mu.Unlock()
+	c.rw.Close()
+	for tag, k := range calls {
+		if k != nil {
+			k.fail(linux.EIO)
+			c.tags <- uint16(tag)
+		}
+	}
+	if c.ended != nil {
+		c.ended(err)
+	}
+}
+
+// negotiate agrees with the server on version and size.
+func (c *conn) negotiate(size uint32) error {
+	for _, version := range []string{VersionLoam, VersionLinux} {
+		var answer Version
+		if err := c.call(TypeVersion, &Version{size, version}, &answer); err != nil {
+			return err
+		}
+		if answer.Size < MinSize || answer.Size > size {
+			return ErrMessage
+		}
+		c.size = answer.Size
+		switch answer.Version {
+		case VersionLoam:
+			c.loam = true
+			return nil
+		case VersionLinux:
+			return nil
+		}
+	}
+	return linux.EPROTONOSUPPORT
+}

@@ -1,0 +1,444 @@
+package ninep
+
+import (
+	"runtime"
+	"slices"
+
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// handle is an open regular file. It implements fs.Allocator and fs.Sparse. FileSystem.mu guards the fields that
+// change.
+type handle struct {
+	*node
+	flags  fs.Flags
+	fid    uint32   // 0: none was needed yet, the content is known
+	users  int      // requests that use fid
+	closed bool     // fid is clunked when users is 0
+	cached *content // at the time of the open; nil: not known
+}
+
+// passedFlags are the flags of open(2) that concern the server.
+const passedFlags = linux.O_ACCMODE | linux.O_TRUNC | linux.O_SYNC | linux.O_DSYNC | linux.O_NOATIME
+
+// use marks the FID as used, and returns a function that ends this. The caller holds mu.
+func (h *handle) use() (release func()) {
+	h.users++
+	return func() {
+		h.s.mu.Lock()
+		defer h.s.mu.Unlock()
+		if h.users--; h.closed && h.users == 0 {
+			h.s.conn.forget(h.fid)
+		}
+	}
+}
+
+// create creates a regular file and keeps it open for the first Open: the creator may write to a file whose mode
+// forbids it.
+func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) (fs.Node, error) {
+	fid, release, err := s.dirFID(d)
+	if err != nil {
+		return nil, err
+	}
+	m := OpenAt{
+		FID: fid, Name: name, Flags: linux.O_RDWR | linux.O_CREAT | linux.O_EXCL, Mode: uint32(mode & fs.Permissions),
+		UID: owner.UID, GID: owner.GID,
+	}
+	var answer OpenedAt
+	began, until := s.begin()
+	var parent Attr
+	known := false
+	if s.conn.loam {
+		m.New = s.conn.newFID()
+		if known, err = s.conn.callIn(TypeOpenAt, &m, &answer, fid, &parent); err != nil {
+			s.conn.dropFID(m.New)
+		}
+	} else {
+		err = s.openAt(&m, &answer)
+	}
+	release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubt(d, name)
+	if known {
+		d.learnLast(&parent, began, until)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := s.nodeOf(d, name, &answer.Attr)
+	if n == nil || n.kind != fs.Regular {
+		s.conn.forget(m.New)
+		return nil, linux.EIO
+	}
+	n.learn(&answer.Attr, began, until)
+	s.remember(d, name, &answer.Attr, began, until)
+	s.keepMade(n, m.New)
+	return n.fsNode(), nil
+}
+
+// mostMade is the number of files that are open from their creation and were not opened yet.
+const mostMade = 16
+
+// keepMade keeps the FID of a new file. The caller holds mu.
+func (s *FileSystem) keepMade(n *node, fid uint32) {
+	if n.madeFID != 0 { // nonsense: it was created twice
+		s.conn.forget(fid)
+		return
+	}
+	n.madeFID = fid
+	s.made = append(s.made, n)
+	for len(s.made) > mostMade {
+		s.dropMade(s.made[0])
+	}
+}
+
+// dropMade gives the FID of a new file back. A file without a name keeps it as its own. The caller holds mu.
+func (s *FileSystem) dropMade(n *node) {
+	s.made = slices.DeleteFunc(s.made, func(m *node) bool { return m == n })
+	if n.gone && n.fid == 0 {
+		n.keepFID(n.madeFID)
+	} else {
+		s.conn.forget(n.madeFID)
+	}
+	n.madeFID = 0
+}
+
+// keepFID makes a FID the node's own, until the node is not referred to any more. The caller holds mu.
+func (n *node) keepFID(fid uint32) {
+	n.fid, n.kept = fid, true
+	s := n.s
+	runtime.AddCleanup(n, func(fid uint32) { s.conn.forget(fid) }, fid)
+}
+
+// keep gets a FID for a file that is about to lose the name at which it was found.
+func (n *node) keep() error {
+	s := n.s
+	s.mu.Lock()
+	dir, name := n.dir, n.name
+	s.mu.Unlock()
+	if dir == nil {
+		return nil
+	}
+	fid, release, err := s.dirFID(dir)
+	if err != nil {
+		return err
+	}
+	own, q, err := s.walk(fid, []string{name})
+	release()
+	if err == linux.ENOENT {
+		return nil // the removal will return it
+	}
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if keyOf(q) != n.key || n.fid != 0 {
+		s.conn.forget(own)
+		return nil
+	}
+	n.keepFID(own)
+	return nil
+}
+
+// Open implements fs.Node.
+func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
+	s := r.s
+	h := &handle{node: r.node, flags: flags}
+	if h.takeMade() || !flags.MayWrite() && flags&fs.Truncate == 0 && s.takeContent(h) {
+		return h, nil
+	}
+	if err := h.open(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// takeMade makes h the first handle of a file that was created just now.
+func (h *handle) takeMade() bool {
+	s := h.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.madeFID == 0 || h.flags&(linux.O_SYNC|linux.O_DSYNC) != 0 {
+		return false
+	}
+	h.fid, h.madeFID = h.madeFID, 0
+	s.made = slices.DeleteFunc(s.made, func(m *node) bool { return m == h.node })
+	h.handles = append(h.handles, h)
+	h.truncated = h.flags&fs.Truncate != 0
+	return true
+}
+
+// firstBytes is the most content that an open returns.
+const firstBytes = 64 << 10
+
+// open opens the file on the server, and keeps its content if it is short.
+func (h *handle) open() error {
+	s := h.s
+	fid, name, release, err := h.reach()
+	if err != nil {
+		return err
+	}
+	m := OpenAt{FID: fid, Name: name, Flags: uint32(h.flags & passedFlags)}
+	if s.valid > 0 && !h.flags.MayWrite() && h.flags&fs.Truncate == 0 {
+		m.Count = firstBytes
+	}
+	var answer OpenedAt
+	began, until := s.begin()
+	err = s.openAt(&m, &answer)
+	release()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if keyOf(answer.Attr.QID) != h.key {
+		s.conn.forget(m.New)
+		return linux.ENOENT
+	}
+	if h.closed {
+		s.conn.forget(m.New)
+		return linux.EBADF
+	}
+	if h.fid != 0 { // another goroutine was faster
+		s.conn.forget(m.New)
+		return nil
+	}
+	h.fid = m.New
+	if !slices.Contains(h.handles, h) {
+		h.handles = append(h.handles, h)
+	}
+	if h.flags&fs.Truncate != 0 {
+		h.touch()
+		h.forgetContent()
+		h.truncated = true
+		return nil
+	}
+	h.learn(&answer.Attr, began, until)
+	if m.Count > 0 && uint64(len(answer.Data)) == answer.Attr.Size && h.changed <= began {
+		h.cached = &content{data: answer.Data, until: until}
+	}
+	return nil
+}
+
+// opened returns the FID, which the caller releases. Errors: those of open(2).
+func (h *handle) opened() (fid uint32, release func(), err error) {
+	for {
+		h.s.mu.Lock()
+		if h.closed {
+			h.s.mu.Unlock()
+			return 0, nil, linux.EBADF
+		}
+		if h.fid != 0 {
+			defer h.s.mu.Unlock()
+			return h.fid, h.use(), nil
+		}
+		h.s.mu.Unlock()
+		if err := h.open(); err != nil {
+			return 0, nil, err
+		}
+	}
+}
+
+// ReadAt implements fs.Handle.
+func (h *handle) ReadAt(p []byte, offset int64) (int, error) {
+	if data, ok := h.known(); ok {
+		return copy(p, data[min(offset, int64(len(data))):]), nil
+	}
+	fid, release, err := h.opened()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	return h.s.readAt(fid, p, offset)
+}
+
+// readAt reads from an open file. A long read is several requests at once.
+func (s *FileSystem) readAt(fid uint32, p []byte, offset int64) (int, error) {
+	unit := int(s.conn.size - ReadRoom)
+	var calls []*call
+	const most = 16 // requests at once
+	for at := 0; at < len(p) && len(calls) < most; at += unit {
+		part := p[at:min(len(p), at+unit)]
+		k := &call{reply: &Data{}, into: part, clunk: NoFID, done: make(chan struct{})}
+		s.conn.begin(TypeRead, &Read{fid, uint64(offset) + uint64(at), uint32(len(part))}, k, at+unit < len(p) && len(calls)+1 < most)
+		calls = append(calls, k)
+	}
+	n, ended := 0, false
+	var first error
+	for _, k := range calls {
+		<-k.done
+		switch {
+		case ended:
+		case k.err != nil:
+			ended = true
+			first = k.err
+		default:
+			n += k.n
+			ended = k.n < len(k.into)
+		}
+	}
+	if n > 0 {
+		first = nil
+	}
+	return n, first
+}
+
+// WriteAt implements fs.Handle.
+func (h *handle) WriteAt(p []byte, offset int64) (int, error) {
+	if offset+int64(len(p)) < 0 {
+		return 0, linux.EFBIG
+	}
+	fid, release, err := h.opened()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	defer h.written()
+	return h.s.writeAt(fid, p, offset)
+}
+
+// writeAt writes to an open file. A long write is several requests at once.
+func (s *FileSystem) writeAt(fid uint32, p []byte, offset int64) (n int, err error) {
+	unit := int(s.conn.size - WriteRoom)
+	const most = 16 // requests at once
+	for n < len(p) {
+		var calls []*call
+		var counts [most]Count
+		for at := n; at < len(p) && len(calls) < most; at += unit {
+			part := p[at:min(len(p), at+unit)]
+			k := &call{reply: &counts[len(calls)], n: len(part), clunk: NoFID, done: make(chan struct{})}
+			s.conn.begin(TypeWrite, &Write{fid, uint64(offset) + uint64(at), part}, k, false)
+			calls = append(calls, k)
+		}
+		ended := false
+		for i, k := range calls {
+			<-k.done
+			switch {
+			case ended:
+			case k.err != nil:
+				ended, err = true, k.err
+			case int(counts[i].Count) > k.n:
+				ended, err = true, linux.EIO
+			default:
+				n += int(counts[i].Count)
+				ended = int(counts[i].Count) < k.n
+			}
+		}
+		if ended {
+			break
+		}
+	}
+	if n < len(p) && err == nil {
+		err = linux.ENOSPC
+	}
+	return n, err
+}
+
+// written records that the file has been written to.
+func (h *handle) written() {
+	h.s.mu.Lock()
+	defer h.s.mu.Unlock()
+	h.touch()
+	h.forgetContent()
+	h.truncated = false
+}
+
+// Append implements fs.Handle. Data that does not fit into one message is appended in several.
+func (h *handle) Append(p []byte) (n int, end int64, err error) {
+	fid, release, err := h.opened()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer release()
+	defer h.written()
+	unit := int(h.s.conn.size - WriteRoom)
+	for {
+		k, e, err := h.s.appendTo(fid, p[n:min(len(p), n+unit)])
+		if err != nil {
+			return n, end, err
+		}
+		n, end = n+k, e
+		if n == len(p) || k == 0 {
+			return n, end, nil
+		}
+	}
+}
+
+// Sync implements fs.Handle.
+func (h *handle) Sync() error {
+	fid, release, err := h.opened()
+	if err != nil {
+		return err
+	}
+	defer release()
+	return h.s.conn.call(TypeFsync, &Fsync{FID: fid}, Empty{})
+}
+
+// Close implements fs.Handle.
+func (h *handle) Close() error {
+	s := h.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.closed = true
+	h.node.handles = slices.DeleteFunc(h.node.handles, func(o *handle) bool { return o == h })
+	if h.fid != 0 && h.users == 0 {
+		s.conn.forget(h.fid)
+	}
+	return nil
+}
+
+// Allocate implements fs.Allocator.
+func (h *handle) Allocate(mode fs.AllocateMode, offset, length int64) error {
+	if !h.s.conn.loam {
+		return linux.EOPNOTSUPP
+	}
+	fid, release, err := h.opened()
+	if err != nil {
+		return err
+	}
+	defer release()
+	defer h.written()
+	return h.s.conn.call(TypeAllocate, &Allocate{fid, uint32(mode), uint64(offset), uint64(length)}, Empty{})
+}
+
+// NextData implements fs.Sparse.
+func (h *handle) NextData(offset int64) (int64, bool) {
+	at, err := h.seek(offset, linux.SEEK_DATA)
+	if err == linux.ENXIO {
+		return 0, false
+	}
+	if err != nil {
+		return offset, true
+	}
+	return at, true
+}
+
+// NextHole implements fs.Sparse.
+func (h *handle) NextHole(offset int64) int64 {
+	at, err := h.seek(offset, linux.SEEK_HOLE)
+	if err != nil {
+		return max(offset, h.Attr().Size)
+	}
+	return at
+}
+
+// seek asks where the next data or hole is. Errors: ENXIO; EOPNOTSUPP if the server does not support it.
+func (h *handle) seek(offset int64, whence uint32) (int64, error) {
+	if !h.s.conn.loam {
+		return 0, linux.EOPNOTSUPP
+	}
+	fid, release, err := h.opened()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	var at Size
+	err = h.s.conn.call(TypeSeek, &Seek{fid, uint64(offset), whence}, &at)
+	return int64(at.Size), err
+}

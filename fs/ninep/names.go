@@ -1,0 +1,371 @@
+package ninep
+
+import (
+	"container/list"
+	"errors"
+	"slices"
+	"time"
+
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// Cached names of directories (mode Loose).
+
+// names are the names of a directory that the client knows.
+type names struct {
+	known    map[string]*known
+	complete bool      // known has all names
+	until    time.Time // complete counts until then
+	listing  []*known  // in the order of the server; nil: not known. Names that are absent were removed since
+	misses   int       // names that were not known, since the last listing
+	large    bool      // the directory has too many names to be listed
+	lru      *list.Element
+
+	// See prefetch.go.
+	readAt  int           // place in listing behind the last file that was opened for reading
+	opened  int           // files that were opened for reading
+	walked  int           // subdirectories that were listed
+	reading bool          // files of a subdirectory are read
+	batches int           // fetched ahead
+	ahead   bool          // subdirectories are being listed ahead
+	fetches chan struct{} // closed when the fetch that runs has ended; nil: none runs
+}
+
+// known is a name that is known, and what there was at the time.
+type known struct {
+	name   string
+	absent bool
+	attr   Attr
+	next   uint64    // offset of the next entry
+	began  uint64    // tick at which the request began
+	until  time.Time // counts until then
+	stale  bool      // the client has changed the file since: attr does not count
+
+	content *content // of a small file; see prefetch.go
+	read    bool     // it was opened for reading since the listing
+}
+
+// deadline returns until when something counts that is learned now. The caller holds mu.
+func (s *FileSystem) deadline() time.Time {
+	if s.valid == 0 {
+		return time.Time{}
+	}
+	return s.now().Add(s.valid)
+}
+
+// remembered returns the file at a name, if it is known; nil: there is none.
+func (s *FileSystem) remembered(d *node, name string) (n *node, isKnown bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := d.names
+	if c == nil {
+		return nil, false
+	}
+	now := s.now()
+	k := c.known[name]
+	switch {
+	case k != nil && now.Before(k.until):
+		if k.absent {
+			return nil, true
+		}
+		n := d.kid(name)
+		if n == nil || n.key != keyOf(k.attr.QID) {
+			if k.stale || k.attr.Links > 1 && fs.Mode(k.attr.Mode).Type() != fs.Dir {
+				return nil, false // the client may have changed it by another name
+			}
+			if n = s.nodeOf(d, name, &k.attr); n == nil {
+				return nil, false
+			}
+		}
+		if !k.stale && n.fresh.Before(k.until) {
+			n.learn(&k.attr, k.began, k.until)
+		}
+		return n, true
+	case k == nil && c.complete && now.Before(c.until):
+		return nil, true
+	}
+	return nil, false
+}
+
+// cache returns the cached names of a directory. The caller holds mu.
+func (s *FileSystem) cache(d *node) *names {
+	if d.names == nil {
+		d.names = &names{known: map[string]*known{}}
+		d.names.lru = s.cached.PushFront(d)
+	}
+	return d.names
+}
+
+// remember stores what is at a name, from a request that began at tick began; a is nil if there is nothing. The caller
+// holds mu.
+func (s *FileSystem) remember(d *node, name string, a *Attr, began uint64, until time.Time) {
+	if until.IsZero() || d.gone {
+		return
+	}
+	k := &known{name: name, absent: a == nil, until: until, began: began}
+	if a != nil {
+		k.attr = *a
+	}
+	s.know(d, k)
+	s.trimNames(d)
+}
+
+// know replaces what is known of a name. The caller holds mu.
+func (s *FileSystem) know(d *node, k *known) {
+	c := s.cache(d)
+	old := c.known[k.name]
+	if old == nil {
+		s.names++
+		c.known[k.name] = k
+		return
+	}
+	s.dropContent(old)
+	next := old.next // it may be in the listing
+	*old = *k
+	old.next = next
+}
+
+// doubt records that a name may be any file now. The caller holds mu.
+func (s *FileSystem) doubt(d *node, name string) {
+	d.touch()
+	if d.names != nil {
+		s.know(d, &known{name: name})
+		d.names.listing = nil
+	}
+}
+
+// removed records that the client has removed a name. The caller holds mu.
+func (s *FileSystem) removed(d *node, name string) {
+	d.touch()
+	if c := d.names; c != nil {
+		if k := c.known[name]; k != nil { // it is in the listing, too
+			s.dropContent(k)
+			k.absent, k.until = true, s.deadline()
+			return
+		}
+	}
+	s.remember(d, name, nil, s.tick, s.deadline())
+}
+
+// trimNames drops the names of directories that were filled long ago, but for those of d. The caller holds mu.
+func (s *FileSystem) trimNames(d *node) {
+	for s.names > mostCached && s.cached.Len() > 1 {
+		oldest := s.cached.Back().Value.(*node)
+		if oldest == d {
+			s.cached.MoveToFront(d.names.lru)
+			continue
+		}
+		s.dropNames(oldest)
+	}
+	if s.names > 2*mostCached {
+		s.dropNames(d)
+	}
+}
+
+// dropNames forgets all names of a directory. The caller holds mu.
+func (s *FileSystem) dropNames(d *node) {
+	if c := d.names; c != nil {
+		s.names -= len(c.known)
+		for _, k := range c.known {
+			s.dropContent(k)
+		}
+		s.cached.Remove(c.lru)
+		d.names = nil
+	}
+}
+
+// wantsListing reports whether a directory is to be listed for a name that is not known: it is the second one.
+func (s *FileSystem) wantsListing(d *node) bool {
+	if s.valid == 0 || !s.conn.loam {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cache(d)
+	c.misses++
+	return c.misses > 1 && !c.large
+}
+
+// Sizes of listings: bytes of a reply, and names of a directory that are read at once to be kept.
+const (
+	listBytes = 256 << 10
+	mostNames = 1 << 15
+)
+
+// fill lists a directory and keeps all of it. If another goroutine does so already, fill waits for it.
+func (s *FileSystem) fill(d *node) error {
+	s.mu.Lock()
+	if other := d.filling; other != nil {
+		s.mu.Unlock()
+		<-other
+		return nil
+	}
+	d.filling = make(chan struct{}) // closed here; others wait for it
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		close(d.filling)
+		d.filling = nil
+	}()
+	began, until := s.begin()
+	all, ascending, err := s.readNames(d, began, until)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == errLarge:
+		s.cache(d).large = true
+		return nil
+	case err != nil:
+		return err
+	case d.changed > began || d.gone:
+		return nil
+	}
+	old := s.cache(d)
+	s.dropNames(d)
+	c := s.cache(d)
+	c.complete, c.until = true, until
+	c.opened, c.walked, c.reading = old.opened, old.walked, old.reading
+	for _, k := range all {
+		c.known[k.name] = k
+	}
+	if ascending {
+		c.listing = all
+		if all == nil {
+			c.listing = []*known{}
+		}
+	}
+	s.names += len(c.known)
+	s.trimNames(d)
+	return nil
+}
+
+// errLarge is returned by readNames for a directory with more than mostNames names.
+var errLarge = errors.New("ninep: the directory has too many names to keep")
+
+// readNames reads all names of a directory. A directory without a FID is listed by its place.
+func (s *FileSystem) readNames(d *node, began uint64, until time.Time) (all []*known, ascending bool, err error) {
+	m := List{Count: listBytes}
+	release := func() {}
+	defer func() { release() }()
+	s.mu.Lock()
+	if up := d.dir; d.fid == 0 && up != nil && up.fid != 0 && !d.gone {
+		m.FID, m.Name, release = up.fid, d.name, s.pin(up)
+		s.mu.Unlock()
+	} else {
+		s.mu.Unlock()
+		if m.FID, release, err = s.dirFID(d); err != nil {
+			release = func() {}
+			return nil, false, err
+		}
+	}
+	ascending = true
+	for {
+		entries, of, end, err := s.list(m)
+		if err != nil {
+			return nil, false, err
+		}
+		if m.Name != "" && keyOf(of) != d.key {
+			return nil, false, linux.ENOENT
+		}
+		for i := range entries {
+			e := &entries[i]
+			ascending = ascending && e.Offset > m.Offset
+			m.Offset = e.Offset
+			all = append(all, &known{name: e.Name, attr: e.Attr, next: e.Offset, began: began, until: until})
+		}
+		switch {
+		case end:
+			return all, ascending, nil
+		case len(all) > mostNames || len(entries) == 0:
+			return nil, false, errLarge
+		}
+	}
+}
+
+// Read implements fs.Directory.
+func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
+	s := d.s
+	for filled := false; ; filled = true {
+		listing := s.listingOf(d.node)
+		if listing != nil {
+			return readFrom(s, listing, cursor, yield)
+		}
+		if filled || s.valid == 0 || !s.conn.loam || s.tooLarge(d.node) {
+			break
+		}
+		if err := s.fill(d.node); err != nil {
+			return err
+		}
+		s.walkAhead(d.node)
+	}
+	fid, release, err := s.dirFID(d.node)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.stream(fid, cursor, yield)
+}
+
+// listingOf returns the listing of a directory if it counts.
+func (s *FileSystem) listingOf(d *node) []*known {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := d.names; c != nil && c.complete && s.now().Before(c.until) {
+		return c.listing
+	}
+	return nil
+}
+
+func (s *FileSystem) tooLarge(d *node) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return d.names != nil && d.names.large
+}
+
+// readFrom yields the entries behind a cursor. Cursors are offsets of the server, so that a listing can be
+// continued when it was read again.
+func readFrom(s *FileSystem, listing []*known, cursor uint64, yield func(fs.Entry) bool) error {
+	i, _ := slices.BinarySearchFunc(listing, cursor, func(k *known, c uint64) int {
+		if k.next <= c {
+			return -1
+		}
+		return 1
+	})
+	for _, k := range listing[i:] {
+		s.mu.Lock()
+		absent, e := k.absent, k.entry()
+		s.mu.Unlock()
+		if !absent && !yield(e) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (k *known) entry() fs.Entry {
+	return fs.Entry{Name: k.name, Inode: k.attr.QID.Path, Type: fs.Mode(k.attr.Mode).Type(), Cursor: k.next}
+}
+
+// streamBytes is the size of a reply for a part of a listing that is not kept.
+const streamBytes = 16 << 10
+
+// stream yields the entries behind a cursor, and keeps none.
+func (s *FileSystem) stream(fid uint32, cursor uint64, yield func(fs.Entry) bool) error {
+	for {
+		entries, end, err := s.entries(fid, cursor)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if !yield(e) {
+				return nil
+			}
+			cursor = e.Cursor
+		}
+		if end || len(entries) == 0 {
+			return nil
+		}
+	}
+}

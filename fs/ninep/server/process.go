@@ -1,0 +1,163 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The server as a process: this executable, started again by Start under the name processName. It has no
+// privileges, whatever the caller's user, and ends when the client's end of its socket is closed.
+
+// processName is the name (argv[0]) under which this executable is the server.
+const processName = "loam: folder"
+
+// Descriptors of the process.
+const (
+	processSocket = 3
+	processFolder = 4
+)
+
+func init() {
+	if len(os.Args) == 1 && os.Args[0] == processName {
+		runProcess()
+	}
+}
+
+// runProcess does not return.
+func runProcess() {
+	syscall.Umask(0) // the client has its own
+	socket := os.NewFile(processSocket, "client")
+	conn, err := net.FileConn(socket)
+	socket.Close()
+	if err == nil {
+		err = Serve(conn, os.NewFile(processFolder, "folder"), Config{FIDs: mostFIDs()})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "loam: the server of a folder has ended:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// mostFIDs returns how many FIDs the limit on open files allows: a FID has up to two descriptors.
+func mostFIDs() int {
+	const most, own = 16384, 64
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= 2*most+own {
+		return most
+	}
+	return max((int(limit.Cur)-own)/2, 16)
+}
+
+// ErrRoot is returned by Start for a caller that is root and cannot give up root's privileges.
+var ErrRoot = errors.New("root's privileges cannot be given up")
+
+// Start starts a server of the folder that f is open on, and returns the client's end of its socket. The server acts as
+// the caller; if the caller is root, as the user and the groups of the folder's owner, without capabilities.
+func Start(f *os.File) (*os.File, error) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "folder"), os.NewFile(uintptr(pair[1]), "client")
+	defer theirs.Close()
+	for _, fd := range pair { // as much as the system allows
+		syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, socketRoom)
+	}
+	c := exec.Command(executable())
+	c.Args, c.Env, c.Dir = []string{processName}, []string{"GOGC=200"}, "/"
+	c.ExtraFiles = []*os.File{theirs, f}
+	c.Stderr = os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of the terminal are the program's
+	if os.Geteuid() == 0 {
+		if c.SysProcAttr.Credential, err = ownerOf(f); err != nil {
+			ours.Close()
+			return nil, err
+		}
+	}
+	if err := startBounded(c); err != nil {
+		ours.Close()
+		return nil, err
+	}
+	go c.Wait() // it ends when the client does
+	return ours, nil
+}
+
+// socketRoom is the size of the buffers of a socket, in bytes.
+const socketRoom = 1 << 20
+
+// executable is the file of the server: this one. Where /proc cannot be reached it is looked for under the name by
+// which the caller was started.
+func executable() string {
+	const self = "/proc/self/exe"
+	if _, err := os.Stat(self); err != nil {
+		return os.Args[0]
+	}
+	return self
+}
+
+// ownerOf returns the user and the groups of a folder's owner.
+func ownerOf(f *os.File) (*syscall.Credential, error) {
+	var st syscall.Stat_t
+	if err := syscall.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, os.NewSyscallError("fstat", err)
+	}
+	c := &syscall.Credential{Uid: st.Uid, Gid: st.Gid}
+	u, err := user.LookupId(strconv.Itoa(int(st.Uid)))
+	if err != nil {
+		return c, nil // a user without a name has the folder's group
+	}
+	if gid, err := strconv.ParseUint(u.Gid, 10, 32); err == nil {
+		c.Gid = uint32(gid)
+	}
+	ids, err := u.GroupIds()
+	if err != nil {
+		return c, nil
+	}
+	for _, id := range ids {
+		if gid, err := strconv.ParseUint(id, 10, 32); err == nil {
+			c.Groups = append(c.Groups, uint32(gid))
+		}
+	}
+	return c, nil
+}
+
+// startBounded starts a command that cannot gain privileges, and has none of root's. The bounding set of
+// capabilities is a thread's, so a thread of its own starts the command, and ends.
+func startBounded(c *exec.Cmd) error {
+	result := make(chan error, 1) // sent by the thread, once; received here
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		err := bound()
+		if err == nil {
+			err = c.Start()
+		}
+		result <- err
+	}()
+	return <-result
+}
+
+// bound takes privileges from what the calling thread executes later.
+func bound() error {
+	if os.Geteuid() == 0 {
+		for capability := uintptr(0); ; capability++ {
+			err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
+			if err == unix.EINVAL && capability > 0 {
+				break // there are no more
+			}
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrRoot, os.NewSyscallError("prctl", err))
+			}
+		}
+	}
+	return os.NewSyscallError("prctl", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+}

@@ -1,0 +1,308 @@
+package server
+
+import (
+	"bufio"
+	"io"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"loam/fs/ninep"
+)
+
+// session is the connection to a client. Its goroutine owns all fields but those of replies.
+type session struct {
+	*server
+	in   *bufio.Reader
+	size uint32 // of messages, negotiated
+	loam bool   // the client speaks ninep.VersionLoam
+	fids map[uint32]*fid
+	body []byte // of the current request
+
+	handlers map[ninep.Type]func(*session, []byte) (work, error)
+
+	running sync.WaitGroup // requests that run beside the session's goroutine
+	room    chan struct{}  // a token for each of them; sent by the session, received by the request; full: the session waits
+
+	mu     sync.Mutex // guards the fields below
+	out    *bufio.Writer
+	buffer []byte              // for encoding
+	beside map[uint16][]func() // what to do after the reply to a request that runs beside, by tag
+	failed error               // of a reply
+}
+
+// inputRoom is the size of the input buffer in bytes.
+const inputRoom = 64 << 10
+
+func newSession(s *server, rw io.ReadWriter) *session {
+	return &session{
+		server: s, size: s.Size, in: bufio.NewReaderSize(rw, inputRoom), out: bufio.NewWriterSize(rw, inputRoom),
+		fids: map[uint32]*fid{}, room: make(chan struct{}, maxRunning), beside: map[uint16][]func(){},
+		handlers: newHandlers(),
+	}
+}
+
+// loop serves requests until the connection ends.
+func (s *session) loop() error {
+	defer s.reset()
+	for {
+		if s.in.Buffered() == 0 {
+			if err := s.flush(); err != nil {
+				return err
+			}
+		}
+		h, err := s.next()
+		if err != nil {
+			return err
+		}
+		if h.Type != ninep.TypeVersion && s.busy(h.Tag) {
+			return ninep.ErrMessage
+		}
+		if err := s.serve(h); err != nil {
+			return err
+		}
+	}
+}
+
+// next reads a request into body.
+func (s *session) next() (ninep.Header, error) {
+	var header [ninep.HeaderSize]byte
+	if _, err := io.ReadFull(s.in, header[:]); err != nil {
+		return ninep.Header{}, err
+	}
+	h := ninep.ParseHeader(header[:])
+	if h.Size < ninep.HeaderSize || h.Size > s.size {
+		return h, ninep.ErrMessage
+	}
+	n := int(h.Size - ninep.HeaderSize)
+	if cap(s.body) < n {
+		s.body = make([]byte, n, max(n, ninep.MinSize))
+	}
+	s.body = s.body[:n]
+	_, err := io.ReadFull(s.in, s.body)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return h, err
+}
+
+// serve serves the request in body. An error ends the connection.
+func (s *session) serve(h ninep.Header) error {
+	switch h.Type {
+	case ninep.TypeVersion:
+		return s.version(h.Tag)
+	case ninep.TypeFlush:
+		return s.cancel(h.Tag)
+	}
+	handler, ok := s.handlers[h.Type]
+	if !ok || h.Type >= ninep.TypeLookup && !s.loam {
+		s.reply(h, nil, unix.EOPNOTSUPP)
+		return nil
+	}
+	work, err := handler(s, s.body)
+	if err == ninep.ErrMessage {
+		return err
+	}
+	if err != nil {
+		s.reply(h, nil, err)
+		return nil
+	}
+	if work.slow || work.waits && s.in.Buffered() > 0 {
+		s.start(h, work)
+		return nil
+	}
+	s.finish(h, work)
+	return nil
+}
+
+// work is the second part of a request, which touches no FID that it does not hold.
+type work struct {
+	do    func() (ninep.Message, error)
+	slow  bool // it may take long: it runs beside the session
+	waits bool // it may wait for the disk: it runs beside the session if there are other requests
+	fid   *fid // held until the end; may be nil
+
+	buffer *[]byte // for data of the reply; goes back to buffers; may be nil
+}
+
+// buffers has buffers for the data of replies, of ninep.MaxSize bytes.
+var buffers = sync.Pool{New: func() any {
+	b := make([]byte, ninep.MaxSize)
+	return &b
+}}
+
+// done returns a work that has only a reply.
+func done(m ninep.Message) (work, error) {
+	return work{do: func() (ninep.Message, error) { return m, nil }}, nil
+}
+
+// now returns a work that is done at once.
+func now(f func() (ninep.Message, error)) (work, error) { return work{do: f}, nil }
+
+// start runs a request beside the session's goroutine. It reuses body for the next request.
+func (s *session) start(h ninep.Header, w work) {
+	s.body = nil // w has it
+	s.mu.Lock()
+	s.beside[h.Tag] = []func(){}
+	s.mu.Unlock()
+	s.room <- struct{}{}
+	s.running.Go(func() {
+		s.finish(h, w)
+		s.mu.Lock()
+		after := s.beside[h.Tag]
+		delete(s.beside, h.Tag)
+		s.mu.Unlock()
+		for _, f := range after {
+			f()
+		}
+		s.flush()
+		<-s.room
+	})
+}
+
+func (s *session) finish(h ninep.Header, w work) {
+	m, err := w.do()
+	s.reply(h, m, err)
+	if w.fid != nil {
+		w.fid.release()
+	}
+	if w.buffer != nil {
+		buffers.Put(w.buffer)
+	}
+}
+
+// busy reports whether a request with a tag runs beside the session.
+func (s *session) busy(tag uint16) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, running := s.beside[tag]
+	return running
+}
+
+// reply sends a reply, or an error.
+func (s *session) reply(h ninep.Header, m ninep.Message, err error) {
+	t := h.Type.Reply()
+	if err != nil {
+		t, m = ninep.TypeError, &ninep.Error{Errno: uint32(errno(err))}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return
+	}
+	s.buffer = ninep.Append(s.buffer[:0], t, h.Tag, m)
+	_, s.failed = s.out.Write(s.buffer)
+}
+
+// flush sends all replies.
+func (s *session) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = s.out.Flush()
+	}
+	return s.failed
+}
+
+// cancel serves Flush. Requests are never cancelled; the reply comes after theirs.
+func (s *session) cancel(tag uint16) error {
+	var m ninep.Flush
+	if err := ninep.Parse(s.body, &m); err != nil {
+		return err
+	}
+	answer := func() { s.reply(ninep.Header{Type: ninep.TypeFlush, Tag: tag}, ninep.Empty{}, nil) }
+	s.mu.Lock()
+	after, running := s.beside[m.Tag]
+	const most = 16 // flushes of one request
+	if running && len(after) < most {
+		s.beside[m.Tag] = append(after, answer)
+	}
+	s.mu.Unlock()
+	if !running {
+		answer()
+	} else if len(after) >= most {
+		return ninep.ErrMessage
+	}
+	return nil
+}
+
+// version serves Version: everything before it has ended.
+func (s *session) version(tag uint16) error {
+	var m ninep.Version
+	if err := ninep.Parse(s.body, &m); err != nil {
+		return err
+	}
+	s.reset()
+	if m.Size < ninep.MinSize {
+		return ninep.ErrMessage
+	}
+	s.size = min(m.Size, s.Size)
+	answer := ninep.Version{Size: s.size, Version: m.Version}
+	s.loam = m.Version == ninep.VersionLoam && !s.Plain
+	switch {
+	case s.loam || m.Version == ninep.VersionLinux:
+	case m.Version == ninep.VersionLoam:
+		answer.Version = ninep.VersionLinux
+	default:
+		answer.Version = "unknown"
+	}
+	s.reply(ninep.Header{Type: ninep.TypeVersion, Tag: tag}, &answer, nil)
+	return nil
+}
+
+// reset waits for all requests, and closes all FIDs.
+func (s *session) reset() {
+	s.running.Wait()
+	for n, f := range s.fids {
+		delete(s.fids, n)
+		f.release()
+	}
+}
+
+// newHandlers returns the functions that begin a request: they decode it and look its FIDs up.
+func newHandlers() map[ninep.Type]func(*session, []byte) (work, error) {
+	return map[ninep.Type]func(*session, []byte) (work, error){
+		ninep.TypeAuth:        (*session).auth,
+		ninep.TypeAttach:      (*session).attach,
+		ninep.TypeWalk:        (*session).walk,
+		ninep.TypeClunk:       (*session).clunk,
+		ninep.TypeRemove:      (*session).remove,
+		ninep.TypeStatfs:      (*session).statfs,
+		ninep.TypeOpen:        (*session).open,
+		ninep.TypeCreate:      (*session).create,
+		ninep.TypeRead:        (*session).read,
+		ninep.TypeWrite:       (*session).write,
+		ninep.TypeFsync:       (*session).fsync,
+		ninep.TypeReaddir:     (*session).readdir,
+		ninep.TypeSymlink:     (*session).symlink,
+		ninep.TypeMknod:       (*session).mknod,
+		ninep.TypeMkdir:       (*session).mkdir,
+		ninep.TypeLink:        (*session).link,
+		ninep.TypeUnlinkAt:    (*session).unlinkAt,
+		ninep.TypeRenameAt:    (*session).renameAt,
+		ninep.TypeReadlink:    (*session).readlink,
+		ninep.TypeGetattr:     (*session).getattr,
+		ninep.TypeSetattr:     (*session).setattr,
+		ninep.TypeXattrWalk:   (*session).xattrWalk,
+		ninep.TypeXattrCreate: (*session).xattrCreate,
+		ninep.TypeLock:        (*session).lock,
+		ninep.TypeGetLock:     (*session).getLock,
+		ninep.TypeLookup:      (*session).lookup,
+		ninep.TypeList:        (*session).list,
+		ninep.TypeFetch:       (*session).fetch,
+		ninep.TypeOpenAt:      (*session).openAt,
+		ninep.TypeAppend:      (*session).appendData,
+		ninep.TypeMove:        (*session).move,
+		ninep.TypeAllocate:    (*session).allocate,
+		ninep.TypeSeek:        (*session).seek,
+		ninep.TypeTemp:        (*session).temp,
+	}
+}
+
+// errno returns the errno of an error.
+func errno(err error) unix.Errno {
+	if e, ok := err.(unix.Errno); ok && e != 0 {
+		return e
+	}
+	return unix.EIO
+}

@@ -1,0 +1,126 @@
+package call
+
+import (
+	"loam/abi/linux"
+	"loam/posix"
+)
+
+// Calls about scheduling and descriptors of processes (posix/wishes.go).
+
+func schedSetscheduler(c Caller, a Args) (uint64, linux.Errno) {
+	priority, errno := c.schedParam(a.A3)
+	if errno != 0 {
+		return fail(errno)
+	}
+	return fail(c.Process.SetScheduler(int32(a.A1), number(a.A2), priority))
+}
+
+// schedSetparam implements sched_setparam(2), which keeps the policy.
+func schedSetparam(c Caller, a Args) (uint64, linux.Errno) {
+	priority, errno := c.schedParam(a.A2)
+	if errno != 0 {
+		return fail(errno)
+	}
+	policy, errno := c.Process.Scheduler(int32(a.A1))
+	if errno != 0 {
+		return fail(errno)
+	}
+	return fail(c.Process.SetScheduler(int32(a.A1), policy, priority))
+}
+
+// schedParam reads a struct sched_param. Errors: EINVAL for the address 0.
+func (c Caller) schedParam(addr uint64) (int, linux.Errno) {
+	if addr == 0 {
+		return 0, linux.EINVAL
+	}
+	v, errno := c.readUint32(addr)
+	return int(int32(v)), errno
+}
+
+// schedGetparam implements sched_getparam(2): no policy of Loam's has a priority.
+func schedGetparam(c Caller, a Args) (uint64, linux.Errno) {
+	if a.A2 == 0 {
+		return fail(linux.EINVAL)
+	}
+	if _, errno := c.Process.Scheduler(int32(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	return fail(c.writeUint32(a.A2, 0))
+}
+
+// schedPriority returns the function for sched_get_priority_min(2) or sched_get_priority_max(2).
+func schedPriority(highest bool) Serve {
+	return func(_ Caller, a Args) (uint64, linux.Errno) {
+		least, most, errno := posix.SchedulerPriorities(number(a.A1))
+		if highest {
+			return result(most, errno)
+		}
+		return result(least, errno)
+	}
+}
+
+// timeSlice is how long a goroutine runs while others are ready, in nanoseconds (runtime.forcePreemptNS).
+const timeSlice = 10e6
+
+func schedRRGetInterval(c Caller, a Args) (uint64, linux.Errno) {
+	if _, errno := c.Process.Scheduler(int32(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	return c.put(a.A2, linux.SizeofTimespec, linux.NanoTimespec(timeSlice).Put)
+}
+
+// schedGetattr implements sched_getattr(2), of which size and policy are not 0.
+func schedGetattr(c Caller, a Args) (uint64, linux.Errno) {
+	const least, most, sizeAt, policyAt = 48, 4096, 0, 4 // sizes and offsets of struct sched_attr
+	if a.A2 == 0 || a.A3 < least || a.A3 > most || a.A4 != 0 {
+		return fail(linux.EINVAL)
+	}
+	policy, errno := c.Process.Scheduler(int32(a.A1))
+	if errno != 0 {
+		return fail(errno)
+	}
+	return c.put(a.A2, least, func(b []byte) {
+		clear(b)
+		le.PutUint32(b[sizeAt:], least)
+		le.PutUint32(b[policyAt:], uint32(policy))
+	})
+}
+
+// pidfdSendSignal implements pidfd_send_signal(2) for the process itself. A siginfo of the caller's is not delivered.
+func pidfdSendSignal(c Caller, a Args) (uint64, linux.Errno) {
+	const known = 7 // PIDFD_SIGNAL_THREAD, _THREAD_GROUP, _PROCESS_GROUP
+	if a.A4&^known != 0 {
+		return fail(linux.EINVAL)
+	}
+	if errno := c.Process.IsPidFD(fd(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	return kill(c, Args{A1: uint64(c.Process.PID()), A2: a.A2})
+}
+
+// refuse returns a function that allows a call only if it asks for nothing, which the argument 0 means.
+func refuse(errno linux.Errno) Serve {
+	return func(_ Caller, a Args) (uint64, linux.Errno) {
+		if a.A1 == 0 {
+			return fail(0)
+		}
+		return fail(errno)
+	}
+}
+
+// personality implements personality(2): the execution domain is Linux's, without flags.
+func personality(_ Caller, a Args) (uint64, linux.Errno) {
+	const query = 1<<32 - 1
+	if uint32(a.A1) != 0 && uint32(a.A1) != query {
+		return fail(linux.EINVAL)
+	}
+	return fail(0)
+}
+
+func msync(_ Caller, a Args) (uint64, linux.Errno) {
+	const async, invalidate, sync = 1, 2, 4
+	if a.A3&^(async|invalidate|sync) != 0 || a.A3&(async|sync) == async|sync || a.A1%pageSize != 0 {
+		return fail(linux.EINVAL)
+	}
+	return fail(0)
+}

@@ -1,0 +1,114 @@
+package posix
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"loam/abi/linux"
+)
+
+// splice moves bytes between a pipe and a file, in both directions, at the file's offset or at one of the call's.
+func TestSplice(t *testing.T) {
+	p := files(t)
+	r, w := newPipe(t, p, linux.O_NONBLOCK)
+	fd, errno := p.OpenAt(linux.AT_FDCWD, "f", create, 0o644)
+	ok(t, errno)
+	write(t, p, fd, "hello world")
+	at := int64(6)
+	if n, errno := p.Splice(fd, &at, w, nil, 100, 0); n != 5 || errno != 0 || at != 11 {
+		t.Errorf("at an offset: %d, %v, then at %d", n, errno, at)
+	}
+	p.Lseek(fd, 0, 0)
+	if n, errno := p.Splice(fd, nil, w, nil, 5, 0); n != 5 || errno != 0 {
+		t.Errorf("at the file's offset: %d, %v", n, errno)
+	}
+	at = 20
+	if n, errno := p.Splice(r, nil, fd, &at, 7, 0); n != 7 || errno != 0 || at != 27 {
+		t.Errorf("to a file: %d, %v, then at %d", n, errno, at)
+	}
+	b := make([]byte, 40)
+	n, _ := p.Pread(fd, b, 0)
+	if want := "hello world" + strings.Repeat("\x00", 9) + "worldhe"; string(b[:n]) != want {
+		t.Errorf("the file is %q, want %q", b[:n], want)
+	}
+	if got := read(t, p, r); got != "llo" {
+		t.Errorf("the pipe has %q", got)
+	}
+	if n, errno := p.Splice(fd, nil, w, nil, 100, 0); n != 22 || errno != 0 {
+		t.Errorf("to the end: %d, %v", n, errno)
+	}
+	if n, errno := p.Splice(fd, nil, w, nil, 100, 0); n != 0 || errno != 0 {
+		t.Errorf("at the end: %d, %v", n, errno)
+	}
+}
+
+// Errors of splice and tee, as splice(2) and tee(2) list them.
+func TestSpliceErrors(t *testing.T) {
+	p := files(t)
+	r, w := newPipe(t, p, 0)
+	r2, w2 := newPipe(t, p, 0)
+	fd, _ := p.OpenAt(linux.AT_FDCWD, "f", create, 0o644)
+	log, _ := p.OpenAt(linux.AT_FDCWD, "log", create|linux.O_APPEND, 0o644)
+	closed, lonely := newPipe(t, p, 0)
+	p.Close(closed)
+	write(t, p, w2, "x")
+	at := int64(0)
+	for name, c := range map[string]struct {
+		got  func() (int, Errno)
+		want Errno
+	}{
+		"no pipe":            {func() (int, Errno) { return p.Splice(fd, nil, fd, nil, 1, 0) }, linux.EINVAL},
+		"one pipe":           {func() (int, Errno) { return p.Splice(r, nil, w, nil, 1, 0) }, linux.EINVAL},
+		"offset of a pipe":   {func() (int, Errno) { return p.Splice(r, &at, fd, nil, 1, 0) }, linux.ESPIPE},
+		"wrong end":          {func() (int, Errno) { return p.Splice(w, nil, fd, nil, 1, 0) }, linux.EBADF},
+		"closed":             {func() (int, Errno) { return p.Splice(99, nil, w, nil, 1, 0) }, linux.EBADF},
+		"unknown flag":       {func() (int, Errno) { return p.Splice(r, nil, fd, nil, 1, 16) }, linux.EINVAL},
+		"empty":              {func() (int, Errno) { return p.Splice(r, nil, fd, nil, 1, spliceNonblock) }, linux.EAGAIN},
+		"to what appends":    {func() (int, Errno) { return p.Splice(r2, nil, log, nil, 1, 0) }, linux.EINVAL},
+		"nobody reads":       {func() (int, Errno) { return p.Splice(r2, nil, lonely, nil, 1, 0) }, linux.EPIPE},
+		"file, nobody reads": {func() (int, Errno) { return p.Splice(fd, nil, lonely, nil, 1, 0) }, linux.EPIPE},
+		"tee of a file":      {func() (int, Errno) { return p.Tee(fd, w, 1, 0) }, linux.EINVAL},
+		"tee to itself":      {func() (int, Errno) { return p.Tee(r, w, 1, 0) }, linux.EINVAL},
+		"tee of nothing":     {func() (int, Errno) { return p.Tee(r, w2, 1, spliceNonblock) }, linux.EAGAIN},
+	} {
+		if n, errno := c.got(); errno != c.want {
+			t.Errorf("%s: %d, %v, want %v", name, n, errno, c.want)
+		}
+	}
+}
+
+// splice waits for bytes, and for room; tee leaves the bytes in their pipe.
+func TestSpliceWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := files(t)
+		r, w := newPipe(t, p, 0)
+		r2, w2 := newPipe(t, p, 0)
+		go func() {
+			synctest.Wait()
+			write(t, p, w, "abc")
+		}()
+		if n, errno := p.Tee(r, w2, 100, 0); n != 3 || errno != 0 {
+			t.Errorf("tee: %d, %v", n, errno)
+		}
+		if n, errno := p.Splice(r, nil, w2, nil, 100, 0); n != 3 || errno != 0 {
+			t.Errorf("splice: %d, %v", n, errno)
+		}
+		if got := read(t, p, r2); got != "abcabc" {
+			t.Errorf("the second pipe has %q", got)
+		}
+		write(t, p, w2, strings.Repeat("x", pipeSize))
+		write(t, p, w, "yz")
+		go func() {
+			synctest.Wait()
+			read(t, p, r2)
+		}()
+		if n, errno := p.Splice(r, nil, w2, nil, 100, 0); n != 2 || errno != 0 {
+			t.Errorf("splice to a full pipe: %d, %v", n, errno)
+		}
+		p.Close(w)
+		if n, errno := p.Splice(r, nil, w2, nil, 100, 0); n != 0 || errno != 0 {
+			t.Errorf("splice at the end: %d, %v", n, errno)
+		}
+	})
+}

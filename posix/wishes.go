@@ -1,0 +1,161 @@
+package posix
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// Scheduling classes and other wishes that a process may state. They are checked and remembered as on Linux, and change
+// nothing: Loam runs all goroutines and threads alike, and its disks serve requests in order. On Linux, they belong to a
+// thread; here to the process.
+
+// wishes are what a process has asked for.
+type wishes struct {
+	ioPriority atomic.Int32 // ioprio_set(2)
+	policy     atomic.Int32 // sched_setscheduler(2)
+	slack      atomic.Int64 // PR_SET_TIMERSLACK, less standardSlack
+	reaper     atomic.Int32 // PR_SET_CHILD_SUBREAPER
+	noHuge     atomic.Int32 // PR_SET_THP_DISABLE
+}
+
+// standardSlack is the timer slack of a process in nanoseconds, unless it sets another.
+const standardSlack = 50000
+
+// cpus returns the number of CPUs that the process uses.
+func cpus() int { return runtime.GOMAXPROCS(0) }
+
+// itself returns 0 if pid is that of the process, or 0. Errors: EINVAL for a negative one, ESRCH.
+func (p *Process) itself(pid int32) Errno {
+	switch {
+	case pid < 0:
+		return linux.EINVAL
+	case pid != 0 && pid != p.credentials.PID:
+		return linux.ESRCH
+	}
+	return 0
+}
+
+// Values of ioprio_set(2).
+const (
+	ioprioProcess, ioprioUser              = 1, 3
+	ioprioNone, ioprioRealTime, ioprioIdle = 0, 1, 3
+	ioprioBest                             = 2
+	ioprioShift, ioprioMask, ioprioLevels  = 13, 1<<13 - 1, 8
+)
+
+// IOPriority implements ioprio_get(2) for the process. Errors: EINVAL, ESRCH.
+func (p *Process) IOPriority(which int, who int32) (int, Errno) {
+	if which < ioprioProcess || which > ioprioUser {
+		return -1, linux.EINVAL
+	}
+	if who != 0 && (which != ioprioProcess || who != p.credentials.PID) {
+		return -1, linux.ESRCH
+	}
+	return int(p.wishes.ioPriority.Load()), 0
+}
+
+// SetIOPriority implements ioprio_set(2) for the process. Errors: EINVAL, ESRCH; EPERM for the real-time class.
+func (p *Process) SetIOPriority(which int, who int32, priority int) Errno {
+	switch class, level := priority>>ioprioShift, priority&ioprioMask; {
+	case class == ioprioRealTime:
+		return linux.EPERM
+	case class == ioprioNone && level != 0, class == ioprioBest && level >= ioprioLevels, class < ioprioNone || class > ioprioIdle:
+		return linux.EINVAL
+	}
+	if _, errno := p.IOPriority(which, who); errno != 0 {
+		return errno
+	}
+	p.wishes.ioPriority.Store(int32(priority))
+	return 0
+}
+
+// Policies of sched_setscheduler(2).
+const (
+	schedOther, schedFIFO, schedRR, schedBatch, schedIdle, schedDeadline = 0, 1, 2, 3, 5, 6
+)
+
+// SchedulerPriorities returns the lowest and the highest priority of a policy (sched_get_priority_max(2)). Errors: EINVAL.
+func SchedulerPriorities(policy int) (lowest, highest int, errno Errno) {
+	switch policy {
+	case schedOther, schedBatch, schedIdle, schedDeadline:
+		return 0, 0, 0
+	case schedFIFO, schedRR:
+		return 1, 99, 0
+	}
+	return 0, 0, linux.EINVAL
+}
+
+// Scheduler implements sched_getscheduler(2) for the process. Errors: EINVAL, ESRCH.
+func (p *Process) Scheduler(pid int32) (int, Errno) {
+	if errno := p.itself(pid); errno != 0 {
+		return -1, errno
+	}
+	return int(p.wishes.policy.Load()), 0
+}
+
+// SetScheduler implements sched_setscheduler(2) for the process. Errors: EINVAL, ESRCH; EPERM for real-time policies.
+func (p *Process) SetScheduler(pid int32, policy, priority int) Errno {
+	lowest, highest, errno := SchedulerPriorities(policy)
+	switch {
+	case errno != 0:
+		return errno
+	case priority < lowest || priority > highest || policy == schedDeadline:
+		return linux.EINVAL
+	}
+	if errno := p.itself(pid); errno != 0 {
+		return errno
+	}
+	if highest > 0 {
+		return linux.EPERM
+	}
+	p.wishes.policy.Store(int32(policy))
+	return 0
+}
+
+// pidFD is a descriptor of the process itself (pidfd_open(2)). It is never ready, since the process has not ended.
+type pidFD struct{ q waitQueue }
+
+func (f *pidFD) queue() *waitQueue         { return &f.q }
+func (f *pidFD) events() Events            { return 0 }
+func (f *pidFD) read([]byte) (int, Errno)  { return 0, linux.EINVAL }
+func (f *pidFD) write([]byte) (int, Errno) { return 0, linux.EINVAL }
+func (f *pidFD) close()                    {}
+func (f *pidFD) mode() uint32              { return uint32(fs.Regular) | 0o700 }
+
+// PidFDOpen implements pidfd_open(2) for the process itself. Errors: EINVAL, ESRCH, EMFILE.
+func (p *Process) PidFDOpen(pid int32, flags int) (int, Errno) {
+	const thread = linux.O_EXCL // PIDFD_THREAD
+	switch {
+	case flags&^(linux.O_NONBLOCK|thread) != 0 || pid <= 0:
+		return -1, linux.EINVAL
+	case pid != p.credentials.PID:
+		return -1, linux.ESRCH
+	}
+	return p.install(&pidFD{}, flags&linux.O_NONBLOCK|linux.O_CLOEXEC)
+}
+
+// IsPidFD returns EBADF unless fd is a descriptor of PidFDOpen.
+func (p *Process) IsPidFD(fd int) Errno {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return errno
+	}
+	if _, ok := o.file.(*pidFD); !ok {
+		return linux.EBADF
+	}
+	return 0
+}
+
+// PidFDGet implements pidfd_getfd(2) for the process itself. Errors: EINVAL, EBADF, EMFILE.
+func (p *Process) PidFDGet(fd, target, flags int) (int, Errno) {
+	if flags != 0 {
+		return -1, linux.EINVAL
+	}
+	if errno := p.IsPidFD(fd); errno != 0 {
+		return -1, errno
+	}
+	return p.Fcntl(target, linux.F_DUPFD_CLOEXEC, 0)
+}

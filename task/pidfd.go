@@ -1,0 +1,409 @@
+package task
+
+import (
+	"encoding/binary"
+
+	"loam/abi/linux"
+	"loam/posix"
+	"loam/posix/call"
+	"loam/task/family"
+	"loam/task/signal"
+)
+
+// pidfdCalls are the calls on descriptors of processes, and on other processes.
+var pidfdCalls = map[int]serveFunc{
+	linux.SYS_PIDFD_OPEN:        pidfdOpen,
+	linux.SYS_PIDFD_SEND_SIGNAL: pidfdSendSignal,
+	linux.SYS_PIDFD_GETFD:       pidfdGetfd,
+	linux.SYS_PROCESS_VM_READV: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		return t.processVM(a, func(of *addressSpace, b []byte, at uint64) int { n, _ := of.Map.ReadAt(b, at); return n }, false)
+	},
+	linux.SYS_PROCESS_VM_WRITEV: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		return t.processVM(a, func(of *addressSpace, b []byte, at uint64) int { n, _ := of.Map.WriteAt(b, at); return n }, true)
+	},
+	linux.SYS_KCMP: kcmp,
+	linux.SYS_RT_SIGQUEUEINFO: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		return t.queueSignal(0, number(a.A1), number(a.A2), a.A3)
+	},
+	linux.SYS_RT_TGSIGQUEUEINFO: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		if number(a.A1) <= 0 || number(a.A2) <= 0 {
+			return 0, linux.EINVAL
+		}
+		return t.queueSignal(number(a.A1), number(a.A2), number(a.A3), a.A4)
+	},
+	linux.SYS_PERSONALITY: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		const ask = 0xffffffff
+		old := t.process.persona.Load()
+		if uint32(a.A1) != ask {
+			t.process.persona.Store(uint32(a.A1))
+		}
+		return uint64(old), 0
+	},
+	linux.SYS_UNSHARE: unshare,
+	linux.SYS_SETNS: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		if t.caller.Process.Opened(number(a.A1)) == nil {
+			return 0, linux.EBADF
+		}
+		return 0, linux.EINVAL // no file is a namespace
+	},
+}
+
+// Ended implements posix.Watched.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// OnEnd implements posix.Watched.
+func (p *Process) OnEnd(f func()) {
+	p.system.mu.Lock()
+	ended := p.Ended()
+	if !ended {
+		p.onEnd = append(p.onEnd, f)
+	}
+	p.system.mu.Unlock()
+	if ended {
+		f()
+	}
+}
+
+// exists reports whether the process has not been waited for. The caller holds System.mu.
+func (p *Process) exists() bool {
+	return p.system.processes[p.node.PID] == p || p.system.zombies[p.node.PID] == p
+}
+
+// watched returns the process of a pidfd. Errors: EBADF.
+func (t *Task) watched(fd uint64) (*Process, bool, linux.Errno) {
+	w, nonblocking, errno := t.caller.Process.WatchedProcess(number(fd))
+	if errno != 0 {
+		return nil, false, errno
+	}
+	p, ok := w.(*Process)
+	if !ok {
+		return nil, false, linux.EBADF
+	}
+	return p, nonblocking, 0
+}
+
+// pidfdOpen implements pidfd_open(2). Errors: EINVAL, also for a thread that is not the first of its process; ESRCH, EMFILE.
+func pidfdOpen(t *Task, a call.Args) (uint64, linux.Errno) {
+	pid, s := family.PID(number(a.A1)), t.process.system
+	if uint32(a.A2)&^linux.O_NONBLOCK != 0 || pid <= 0 {
+		return 0, linux.EINVAL
+	}
+	s.mu.Lock()
+	p := s.processes[pid]
+	if p == nil {
+		p = s.zombies[pid]
+	}
+	thread := s.tasks[pid] != nil
+	s.mu.Unlock()
+	switch {
+	case p == nil && thread:
+		return 0, linux.EINVAL
+	case p == nil:
+		return 0, linux.ESRCH
+	}
+	fd, errno := t.caller.Process.InstallProcess(p, number(a.A2))
+	return uint64(fd), errno
+}
+
+// pidfdSendSignal implements pidfd_send_signal(2). Errors: EBADF, EINVAL, EPERM, ESRCH, EFAULT.
+func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
+	n := number(a.A2)
+	if a.A4 != 0 {
+		return 0, linux.EINVAL
+	}
+	p, _, errno := t.watched(a.A1)
+	if errno != 0 {
+		return 0, errno
+	}
+	i := t.sender(signal.Info{Signal: signal.Number(n), Code: signal.CodeUser})
+	if a.A3 != 0 {
+		if i, errno = t.info(a.A3, n, p == t.process); errno != 0 {
+			return 0, errno
+		}
+	}
+	if n < 0 || n > int(signal.Last) {
+		return 0, linux.EINVAL
+	}
+	return locked(t, func() (uint64, linux.Errno) {
+		switch {
+		case !p.exists():
+			return 0, linux.ESRCH
+		case p.Ended():
+			return 0, 0
+		}
+		return 0, t.sendTo(p, i)
+	})
+}
+
+// info reads a siginfo_t of the caller's. Only a process itself may claim that a signal comes from the kernel or by kill(2).
+// Errors: EFAULT, EINVAL for another signal, EPERM.
+func (t *Task) info(addr uint64, n int, own bool) (i signal.Info, errno linux.Errno) {
+	b := make([]byte, infoSize)
+	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
+		return i, errno
+	}
+	le := binary.LittleEndian
+	i = signal.Info{
+		Signal: signal.Number(n), Errno: int32(le.Uint32(b[4:])), Code: int32(le.Uint32(b[8:])),
+		PID: int32(le.Uint32(b[16:])), UID: le.Uint32(b[20:]), Value: le.Uint64(b[24:]),
+	}
+	switch {
+	case (i.Code >= 0 || i.Code == signal.CodeThread) && !own:
+		return i, linux.EPERM
+	case le.Uint32(b) != uint32(n) && n != 0:
+		return i, linux.EINVAL
+	}
+	return i, 0
+}
+
+// queueSignal implements rt_sigqueueinfo(2), and rt_tgsigqueueinfo(2) for a thread of the process group. Errors: EFAULT,
+// EPERM, EINVAL, ESRCH, EAGAIN.
+func (t *Task) queueSignal(group, id, n int, addr uint64) (uint64, linux.Errno) {
+	own := group == 0 && id == t.PID() || group == t.PID()
+	i, errno := t.info(addr, 0, own)
+	switch {
+	case errno != 0:
+		return 0, errno
+	case n < 0 || n > int(signal.Last):
+		return 0, linux.EINVAL
+	}
+	i.Signal = signal.Number(n)
+	return locked(t, func() (uint64, linux.Errno) {
+		s := t.process.system
+		if group == 0 {
+			if id <= 0 {
+				return 0, linux.ESRCH
+			}
+			return 0, t.killOne(family.PID(id), i)
+		}
+		to := s.tasks[family.PID(id)]
+		switch {
+		case to == nil || to.process.PID() != group:
+			return 0, linux.ESRCH
+		case !t.maySignal(to.process, n):
+			return 0, linux.EPERM
+		case n > 0:
+			return 0, to.process.send(to, i)
+		}
+		return 0, 0
+	})
+}
+
+// PID returns the ID of the task's process.
+func (t *Task) PID() int { return t.process.PID() }
+
+// inspected returns the process that has a thread with an ID, if the task may trace it. Errors: ESRCH, EPERM.
+func (t *Task) inspected(id uint64) (p *Process, errno linux.Errno) {
+	_, errno = t.withTask(id, func(of *Task) (uint64, linux.Errno) {
+		if p = of.process; !t.mayInspect(p, false) {
+			return 0, linux.EPERM
+		}
+		return 0, 0
+	})
+	if errno == linux.EINVAL {
+		errno = linux.ESRCH
+	}
+	return p, errno
+}
+
+// pidfdGetfd implements pidfd_getfd(2). Errors: EBADF, EINVAL, EPERM, ESRCH, EMFILE.
+func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
+	if a.A3 != 0 {
+		return 0, linux.EINVAL
+	}
+	p, _, errno := t.watched(a.A1)
+	if errno != 0 {
+		return 0, errno
+	}
+	_, errno = locked(t, func() (uint64, linux.Errno) {
+		switch {
+		case p.Ended():
+			return 0, linux.ESRCH
+		case !t.mayInspect(p, false):
+			return 0, linux.EPERM
+		}
+		return 0, 0
+	})
+	if errno != 0 {
+		return 0, errno
+	}
+	fd, errno := t.caller.Process.Receive(p.files(), number(a.A2))
+	return uint64(fd), errno
+}
+
+// vector reads an array of struct iovec. Errors: EINVAL, EFAULT.
+func (t *Task) vector(addr, count uint64) ([]linux.Iovec, linux.Errno) {
+	const most = 1024
+	if count > most {
+		return nil, linux.EINVAL
+	}
+	b := make([]byte, count*linux.SizeofIovec)
+	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
+		return nil, errno
+	}
+	all := make([]linux.Iovec, count)
+	for i := range all {
+		if all[i] = linux.ParseIovec(b[i*linux.SizeofIovec:]); int64(all[i].Len) < 0 {
+			return nil, linux.EINVAL
+		}
+	}
+	return all, 0
+}
+
+// processVM implements process_vm_readv(2) and process_vm_writev(2): move copies between a buffer and the memory of the other
+// process. A transfer that ends early returns what it has copied. Errors: EINVAL, ESRCH, EPERM, EFAULT.
+func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
+	if a.A6 != 0 {
+		return 0, linux.EINVAL
+	}
+	local, errno := t.vector(a.A2, a.A3)
+	if errno != 0 {
+		return 0, errno
+	}
+	remote, errno := t.vector(a.A4, a.A5)
+	if errno != 0 {
+		return 0, errno
+	}
+	p, errno := t.inspected(a.A1)
+	if errno != 0 {
+		return 0, errno
+	}
+	of := p.borrow()
+	if of == nil {
+		return 0, linux.ESRCH
+	}
+	defer of.leave()
+	const piece = 64 << 10
+	done := uint64(0)
+	for len(local) > 0 && len(remote) > 0 {
+		n := min(local[0].Len, remote[0].Len, piece)
+		got := t.transfer(local[0].Base, make([]byte, n), func(b []byte) int { return move(of, b, remote[0].Base) }, write)
+		done += got
+		if got < n {
+			break
+		}
+		local, remote = advance(local, n), advance(remote, n)
+	}
+	if done == 0 && len(local) > 0 && len(remote) > 0 {
+		return 0, linux.EFAULT
+	}
+	return done, 0
+}
+
+// transfer moves a piece between the task's own memory and another's, and returns the bytes moved.
+func (t *Task) transfer(own uint64, b []byte, move func([]byte) int, write bool) uint64 {
+	if write {
+		if t.caller.Memory.Read(b, own) != 0 {
+			return 0
+		}
+		return uint64(move(b))
+	}
+	n := move(b)
+	if t.caller.Memory.Write(own, b[:n]) != 0 {
+		return 0
+	}
+	return uint64(n)
+}
+
+// advance skips n bytes of the first element, and empty elements.
+func advance(v []linux.Iovec, n uint64) []linux.Iovec {
+	v[0].Base, v[0].Len = v[0].Base+n, v[0].Len-n
+	for len(v) > 0 && v[0].Len == 0 {
+		v = v[1:]
+	}
+	return v
+}
+
+// Kinds of kcmp(2).
+const (
+	kcmpFile = iota
+	kcmpVM
+	kcmpFiles
+	kcmpFS
+	kcmpSigHand
+	kcmpIO
+	kcmpSysVSem
+)
+
+// kcmp implements kcmp(2): 0 if two processes share a resource, and otherwise the order of the two. Errors: ESRCH, EPERM,
+// EBADF, EINVAL.
+func kcmp(t *Task, a call.Args) (uint64, linux.Errno) {
+	one, errno := t.inspected(a.A1)
+	if errno != 0 {
+		return 0, errno
+	}
+	two, errno := t.inspected(a.A2)
+	if errno != 0 {
+		return 0, errno
+	}
+	x, y := uint64(one.PID()), uint64(two.PID())
+	shared := one == two
+	switch number(a.A3) {
+	case kcmpFile:
+		if x, errno = one.files().FileOrder(number(a.A4)); errno == 0 {
+			y, errno = two.files().FileOrder(number(a.A5))
+		}
+		if errno != 0 {
+			return 0, errno
+		}
+		shared = x == y
+	case kcmpVM:
+		shared = one.space.Load() == two.space.Load()
+	case kcmpFiles:
+		shared = one.files().SharesTable(two.files())
+	case kcmpFS:
+		shared = one.files().SharesPlace(two.files())
+	case kcmpSigHand, kcmpIO, kcmpSysVSem:
+	default:
+		return 0, linux.EINVAL
+	}
+	switch {
+	case shared:
+		return 0, 0
+	case x < y:
+		return 1, 0
+	}
+	return 2, 0
+}
+
+// unshare implements unshare(2) without namespaces, for which it fails as for a caller that may not create them. Errors:
+// EINVAL, EPERM.
+func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
+	const (
+		namespaces = linux.CLONE_NEWCGROUP | linux.CLONE_NEWIPC | linux.CLONE_NEWNET | linux.CLONE_NEWNS | linux.CLONE_NEWPID |
+			linux.CLONE_NEWTIME | linux.CLONE_NEWUSER | linux.CLONE_NEWUTS
+		alone = linux.CLONE_THREAD | linux.CLONE_SIGHAND | linux.CLONE_VM
+		own   = linux.CLONE_FS | linux.CLONE_FILES | linux.CLONE_SYSVSEM
+	)
+	p, s := t.process, t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case a.A1&^(namespaces|alone|own) != 0, a.A1&alone != 0 && len(p.tasks) > 1:
+		return 0, linux.EINVAL
+	case a.A1&namespaces != 0:
+		return 0, linux.EPERM
+	case a.A1&own == 0:
+		return 0, 0
+	case len(p.tasks) > 1: // the threads of a process share both
+		return 0, linux.EINVAL
+	}
+	keep := posix.SharePlace | posix.ShareDescriptors
+	if a.A1&linux.CLONE_FS != 0 {
+		keep &^= posix.SharePlace
+	}
+	if a.A1&linux.CLONE_FILES != 0 {
+		keep &^= posix.ShareDescriptors
+	}
+	creds := *t.creds()
+	p.posix = p.posix.Unshare(keep)
+	t.callAs(p.posix, &creds)
+	return 0, 0
+}

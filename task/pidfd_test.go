@@ -1,0 +1,150 @@
+package task
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"loam/abi/linux"
+	"loam/posix"
+	"loam/task/signal"
+)
+
+// A pidfd becomes readable when its process ends; it sends signals, and waitid waits by it. After the wait it is of no process.
+func TestPidfd(t *testing.T) {
+	const pollfd = dataAt + 64
+	run(t, func(u *user) {
+		child := u.fork(1)
+		fd := u.call(linux.SYS_PIDFD_OPEN, uint64(child), linux.O_NONBLOCK)
+		is(t, "pidfd", fd, 0)
+		same(t, "name", u.link("/proc/self/fd/0"), "anon_inode:[pidfd]")
+		u.words(pollfd, uint32(fd), uint32(posix.PollIn))
+		is(t, "poll", u.call(linux.SYS_POLL, pollfd, 1, 0), 0)
+		is(t, "not yet", u.call(linux.SYS_WAITID, linux.P_PIDFD, uint64(fd), dataAt+128, linux.WEXITED, 0), failed(linux.EAGAIN))
+		is(t, "flags", u.call(linux.SYS_PIDFD_SEND_SIGNAL, uint64(fd), linux.SIGTERM, 0, 1), failed(linux.EINVAL))
+		is(t, "send", u.call(linux.SYS_PIDFD_SEND_SIGNAL, uint64(fd), linux.SIGTERM, 0, 0), 0)
+		is(t, "poll", u.call(linux.SYS_POLL, pollfd, 1, 1<<64-1), 1)
+		is(t, "events", int64(u.load32(pollfd+4)>>16), int64(posix.PollIn))
+		is(t, "waitid", u.call(linux.SYS_WAITID, linux.P_PIDFD, uint64(fd), dataAt+128, linux.WEXITED, 0), 0)
+		is(t, "of the child", int64(u.load32(dataAt+128+16)), child)
+		is(t, "gone", u.call(linux.SYS_PIDFD_SEND_SIGNAL, uint64(fd), 0, 0, 0), failed(linux.ESRCH))
+		is(t, "no process", u.call(linux.SYS_PIDFD_OPEN, 999, 0), failed(linux.ESRCH))
+		is(t, "no pidfd", u.call(linux.SYS_PIDFD_SEND_SIGNAL, 99, 0, 0, 0), failed(linux.EBADF))
+		exit(u, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+}
+
+// clone3 returns a pidfd, resets handlers, and checks its arguments.
+func TestClone3(t *testing.T) {
+	const args, pidfd = dataAt + 256, dataAt + 512
+	run(t, func(u *user) {
+		clone3 := func(size int, words ...uint64) int64 {
+			b := make([]byte, 128)
+			for i, w := range words {
+				binary.LittleEndian.PutUint64(b[8*i:], w)
+			}
+			u.store(args, b)
+			return u.call(linux.SYS_CLONE3, args, uint64(size))
+		}
+		is(t, "short", clone3(63), failed(linux.EINVAL))
+		is(t, "long", clone3(5000), failed(linux.E2BIG))
+		is(t, "unknown field", clone3(96, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1), failed(linux.E2BIG))
+		is(t, "unknown flag", clone3(88, 1<<40), failed(linux.EINVAL))
+		is(t, "stack without a size", clone3(88, 0, 0, 0, 0, 0, 4096), failed(linux.EINVAL))
+		is(t, "signal of a thread", clone3(88, linux.CLONE_THREAD|linux.CLONE_SIGHAND|linux.CLONE_VM, 0, 0, 0, linux.SIGCHLD), failed(linux.EINVAL))
+		is(t, "namespace", clone3(88, linux.CLONE_NEWNET), failed(linux.EPERM))
+		install(u, linux.SIGUSR1, 2, 0)
+		u.frame.R15 = 1
+		child := clone3(88, linux.CLONE_PIDFD|linux.CLONE_CLEAR_SIGHAND, pidfd, 0, 0, linux.SIGCHLD)
+		is(t, "send", u.call(linux.SYS_PIDFD_SEND_SIGNAL, uint64(u.load32(pidfd)), linux.SIGUSR1, 0, 0), 0)
+		is(t, "wait", u.call(linux.SYS_WAIT4, uint64(child), dataAt, 0, 0), child)
+		is(t, "its handler is gone", int64(u.load32(dataAt)), linux.SIGUSR1)
+		exit(u, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) }, func(u *user) { t.Error("the handler of the parent") })
+}
+
+// A parent death signal is sent when the parent ends, and orphans go to the nearest subreaper.
+func TestSubreaper(t *testing.T) {
+	run(t, func(u *user) {
+		is(t, "subreaper", u.call(linux.SYS_PRCTL, linux.PR_SET_CHILD_SUBREAPER, 1), 0)
+		child := u.fork(1)
+		is(t, "the child", u.call(linux.SYS_WAIT4, uint64(child), 0, 0, 0), child)
+		if orphan := u.call(linux.SYS_WAIT4, 1<<64-1, dataAt, 0, 0); orphan <= child {
+			t.Errorf("the orphan: %d", orphan)
+		}
+		is(t, "its signal", int64(u.load32(dataAt)), linux.SIGUSR1)
+		exit(u, 0)
+	}, func(u *user) {
+		u.fork(2)
+		second(u, dataAt+64)
+		u.call(linux.SYS_NANOSLEEP, dataAt+64, 0)
+		exit(u, 0)
+	}, func(u *user) {
+		is(t, "death signal", u.call(linux.SYS_PRCTL, linux.PR_SET_PDEATHSIG, linux.SIGUSR1), 0)
+		u.call(linux.SYS_PAUSE)
+		u.call(linux.SYS_PAUSE)
+	})
+}
+
+// process_vm_readv and process_vm_writev copy memory of another process, and need the permission to trace it. kcmp compares.
+func TestOtherMemory(t *testing.T) {
+	const local, remote, buffer, word = dataAt + 64, dataAt + 128, dataAt + 256, dataAt + 512
+	run(t, func(u *user) {
+		u.store32(word, 5)
+		child := uint64(u.fork(1))
+		u.store32(word, 6)
+		u.words(local, buffer, 0, 4, 0)
+		u.words(remote, word, 0, 4, 0)
+		is(t, "read", u.call(linux.SYS_PROCESS_VM_READV, child, local, 1, remote, 1, 0), 4)
+		is(t, "the child's", int64(u.load32(buffer)), 5)
+		u.store32(buffer, 7)
+		is(t, "write", u.call(linux.SYS_PROCESS_VM_WRITEV, child, local, 1, remote, 1, 0), 4)
+		is(t, "read", u.call(linux.SYS_PROCESS_VM_READV, child, local, 1, remote, 1, 0), 4)
+		is(t, "written", int64(u.load32(buffer)), 7)
+		u.words(remote, 0x1000, 0, 4, 0)
+		is(t, "no memory", u.call(linux.SYS_PROCESS_VM_READV, child, local, 1, remote, 1, 0), failed(linux.EFAULT))
+		is(t, "no process", u.call(linux.SYS_PROCESS_VM_READV, 999, local, 1, remote, 1, 0), failed(linux.ESRCH))
+		is(t, "the same", u.call(linux.SYS_KCMP, 2, 2, kcmpVM, 0, 0), 0)
+		is(t, "another", u.call(linux.SYS_KCMP, 2, child, kcmpVM, 0, 0), 1)
+		is(t, "no kind", u.call(linux.SYS_KCMP, 2, child, 99, 0, 0), failed(linux.EINVAL))
+		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
+		is(t, "of root", u.call(linux.SYS_PROCESS_VM_READV, child, local, 1, remote, 1, 0), failed(linux.EPERM))
+		is(t, "of root", u.call(linux.SYS_KCMP, 2, child, kcmpVM, 0, 0), failed(linux.EPERM))
+		is(t, "unshare", u.call(linux.SYS_UNSHARE, linux.CLONE_NEWNS), failed(linux.EPERM))
+		is(t, "setns", u.call(linux.SYS_SETNS, 99, 0), failed(linux.EBADF))
+		exit(u, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+}
+
+// A queued signal carries its value. Another process cannot claim that it comes from the kernel.
+func TestQueuedSignal(t *testing.T) {
+	const info, set, realTime = dataAt + 64, dataAt + 256, 40
+	run(t, func(u *user) {
+		u.store(set, binary.LittleEndian.AppendUint64(nil, uint64(signal.SetOf(linux.SIGUSR1))))
+		u.call(linux.SYS_RT_SIGPROCMASK, linux.SIG_BLOCK, set, 0, setSize)
+		child := u.fork(1)
+		is(t, "sigtimedwait", u.call(linux.SYS_RT_SIGTIMEDWAIT, set, info, 0, setSize), linux.SIGUSR1)
+		is(t, "code", int64(int32(u.load32(info+8))), signal.CodeQueue)
+		is(t, "sender", int64(u.load32(info+16)), child)
+		is(t, "value", int64(u.load32(info+24)), 99)
+		is(t, "wait", u.call(linux.SYS_WAIT4, uint64(child), 0, 0, 0), child)
+		exit(u, 0)
+	}, func(u *user) {
+		b := make([]byte, infoSize)
+		putInfo(b, signal.Info{Signal: linux.SIGUSR1, Code: signal.CodeUser, PID: 3, Value: 99})
+		u.store(info, b)
+		is(t, "as the kernel", u.call(linux.SYS_RT_SIGQUEUEINFO, 2, linux.SIGUSR1, info), failed(linux.EPERM))
+		binary.LittleEndian.PutUint32(b[8:], 1<<32+signal.CodeQueue)
+		u.store(info, b)
+		is(t, "sigqueue", u.call(linux.SYS_RT_SIGQUEUEINFO, 2, linux.SIGUSR1, info), 0)
+		u.store(set, binary.LittleEndian.AppendUint64(nil, uint64(signal.SetOf(realTime))))
+		u.call(linux.SYS_RT_SIGPROCMASK, linux.SIG_BLOCK, set, 0, setSize)
+		u.limitTo(t, linux.RLIMIT_SIGPENDING, 2, 2)
+		self := uint64(u.call(linux.SYS_GETPID))
+		for _, want := range []int64{0, 0, failed(linux.EAGAIN)} {
+			u.store32(info, realTime)
+			is(t, "queue", u.call(linux.SYS_RT_SIGQUEUEINFO, self, realTime, info), want)
+		}
+		is(t, "kill", u.call(linux.SYS_KILL, self, linux.SIGCHLD), 0)
+		exit(u, 0)
+	})
+}

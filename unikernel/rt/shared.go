@@ -1,0 +1,58 @@
+package rt
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"loam/fs"
+	"loam/fs/ninep"
+	"loam/unikernel/guest"
+)
+
+// Folders of the host that the program can change. Each has a server, which the loam command has started.
+
+// mountShared mounts the folders. It needs the hook in package syscall: in a process, the connections are files of
+// the host.
+func mountShared(tree *fs.Tree, p Platform, c guest.Config) error {
+	v := fs.NewView(tree)
+	v.Umask = 0
+	for _, s := range c.Shared {
+		if err := mountOne(v, p, c, s); err != nil {
+			return fmt.Errorf("%s: %w", s.Path, err)
+		}
+	}
+	return nil
+}
+
+// Limits of a machine's console: QEMU drops what the socket of a console cannot take.
+const (
+	consoleMessage = 64 << 10
+	consoleWindow  = 96 << 10
+)
+
+func mountOne(v *fs.View, p Platform, c guest.Config, s guest.Shared) error {
+	conn, err := p.Shared(s)
+	if err != nil {
+		return err
+	}
+	config := ninep.Config{
+		UID: uint32(syscall.Getuid()), GID: uint32(syscall.Getgid()),
+		Ended: func(err error) {
+			if !ending.Load() {
+				os.Stderr.WriteString("loam: the server of " + s.Path + " has ended: its files return EIO\n")
+			}
+		},
+	}
+	if c.Machine {
+		config.Size, config.Window = consoleMessage, consoleWindow
+	}
+	if s.NoCache {
+		config.Cache = ninep.None
+	}
+	system, err := ninep.New(conn, config)
+	if err != nil {
+		return err
+	}
+	return mountFolder(v, system, guest.Mount{Path: s.Path, Writable: true})
+}

@@ -1,0 +1,79 @@
+package unikernel
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+
+	"loam/fs/ninep/server"
+	"loam/unikernel/guest"
+)
+
+// Shared is a folder of the host that the program reads and changes. It has a server of its own (fs/ninep/server),
+// which cannot leave the folder. The program reaches it by a socket, in a virtual machine by a virtio console.
+type Shared struct {
+	Host    string // path on the host
+	Guest   string // absolute path in the guest
+	NoCache bool   // the program sees changes by others at once, and each call asks the server
+}
+
+// maxShared bounds the folders of a program: each is a process and, in a machine, a device.
+const maxShared = 8
+
+// share starts the servers of folders and gives the guest the connections.
+func (n *network) share(folders []Shared, platform Platform) error {
+	if len(folders) > maxShared {
+		return errorf("give folders that hold several", "a program cannot have more than %d folders with :rw", maxShared)
+	}
+	for i, s := range folders {
+		socket, err := s.start()
+		if err != nil {
+			return err
+		}
+		g := guest.Shared{Server: i, Path: path.Clean(s.Guest), NoCache: s.NoCache}
+		if platform == Machine {
+			n.shared = append(n.shared, socket)
+		} else {
+			g.Server = n.give(socket)
+		}
+		n.config.Shared = append(n.config.Shared, g)
+	}
+	return nil
+}
+
+// start starts the server of a folder, and returns the socket to it.
+func (s *Shared) start() (*os.File, error) {
+	f, err := os.Open(s.Host)
+	if err != nil {
+		return nil, errorf("name a folder that is there and can be read", "-v %s: %v", s.Host, cause(err))
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.IsDir() {
+		return nil, errorf("give its folder, with :rw", "-v %s: only folders can be given with :rw", s.Host)
+	}
+	if !path.IsAbs(s.Guest) || path.Clean(s.Guest) == "/" {
+		return nil, errorf("name an absolute path other than /", "-v: %q is no place in the program's files", s.Guest)
+	}
+	socket, err := server.Start(f)
+	if err != nil {
+		return nil, errorf("leave out :rw", "-v %s: its server cannot be started: %v", s.Host, err)
+	}
+	return socket, nil
+}
+
+// cause returns what a fs.PathError is about, without its path.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// addShared adds a console for each folder's server.
+func (m *monitor) addShared(model string, sockets []*os.File) {
+	for i, s := range sockets {
+		m.addConsole("folder"+string(rune('0'+i)), model, s)
+	}
+}
