@@ -281,6 +281,8 @@ func Decode(s string) (Config, error) {
 }
 
 // set stores one word of a line in c, or in the link, mount, disk or folder that the line describes.
+//
+// long: one case for each word
 func (c *Config) set(l *Link, m *Mount, d *Disk, shared *Shared, line, key, value string) (err error) {
 	switch line {
 	case "disk":
