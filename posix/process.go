@@ -40,7 +40,6 @@ type System struct {
 	leaving   leaving
 	handed    handedPorts
 	fifos     fifos
-	pairs     sync.Mutex // held while two pipes are locked
 	terminals terminals
 	pairs     sync.Mutex // held while two pipes are locked
 	flocks    lockTable  // flock(2)

@@ -94,9 +94,10 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	if err := errors.Join(m.addChannel(o.Machine.Model), m.load(data, words), m.addQMP(o.Machine.Monitor)); err != nil {
 		return 0, err
 	}
-	m.addShared(o.Machine.Model, n.shared)
 	m.addDisks(o.Machine.Model, n.disks)
-	n.shared, n.disks = nil, nil // the monitor closes them
+	n.disks = nil // the monitor closes them
+	m.addShared(o.Machine.Model, n.shared)
+	n.shared = nil
 	status, err = m.run(context.Background(), streams{
 		in: os.Stdin, out: os.Stdout, errors: os.Stderr, results: n.results, together: n.config.Ordered, signals: true,
 		keys: terminalOf(os.Stdin, os.Stdout, os.Stderr),

@@ -96,7 +96,7 @@ const layers = `
 	abi/linux < posix/credential; # user IDs and capabilities
 	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
-	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ninep, fs/ext4, block/file, block/snapshot < unikernel/rt;
+	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
 	fs < unikernel/channel;
 

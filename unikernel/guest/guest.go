@@ -256,11 +256,11 @@ func Decode(s string) (Config, error) {
 		}
 		var l Link
 		var m Mount
-		var shared Shared
 		var d Disk
+		var shared Shared
 		for _, word := range words[1:] {
 			key, value, _ := strings.Cut(word, "=")
-			if err := c.set(&l, &m, &shared, &d, words[0], key, value); err != nil {
+			if err := c.set(&l, &m, &d, &shared, words[0], key, value); err != nil {
 				return Config{}, fmt.Errorf("%w: %s", errMalformed, word)
 			}
 		}
@@ -273,20 +273,22 @@ func Decode(s string) (Config, error) {
 			c.Shared = append(c.Shared, shared)
 		case words[0] == "disk" && d.Kind != "":
 			c.Disks = append(c.Disks, d)
-		case words[0] == "link" || words[0] == "mount" || words[0] == "shared" || words[0] == "disk" || len(words) == 1:
+		case words[0] == "link" || words[0] == "mount" || words[0] == "disk" || words[0] == "shared" || len(words) == 1:
 			return Config{}, fmt.Errorf("%w: %s", errMalformed, strings.TrimSpace(line))
 		}
 	}
 	return c, nil
 }
 
-// set stores one word of a line in c, or in the link, mount, folder or disk that the line describes.
-func (c *Config) set(l *Link, m *Mount, shared *Shared, d *Disk, line, key, value string) (err error) {
+// set stores one word of a line in c, or in the link, mount, disk or folder that the line describes.
+//
+// long: one case for each word
+func (c *Config) set(l *Link, m *Mount, d *Disk, shared *Shared, line, key, value string) (err error) {
 	switch line {
-	case "shared":
-		return shared.set(key, value)
 	case "disk":
 		return d.set(key, value)
+	case "shared":
+		return shared.set(key, value)
 	}
 	switch line + " " + key {
 	case "host name":
