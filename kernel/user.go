@@ -25,6 +25,10 @@ func SavesVectors() bool { return userVectors == vectorsAll }
 // VectorComponents returns the components of the vector registers, as bits of XCR0.
 func VectorComponents() uint64 { return xsaveComponents }
 
+// ClockScale returns the nanoseconds for each tick of the time stamp counter, with 32 fraction bits, as they are now. The
+// clock itself is corrected from time to time; see package timekeeper.
+func ClockScale() uint64 { return atomic.LoadUint64(clock.Scale()) }
+
 // userCall serves the calls from CallTake to CallClock. It returns ENOSYS for any other number.
 func userCall(c *cpu, f *amd64.Frame) int64 {
 	switch f.AX {

@@ -43,7 +43,7 @@ func run(args []string) int {
 		return statusNotExecutable
 	}
 	s := task.New(task.Config{
-		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, ClockPage: m.clock(), CPUs: runtime.NumCPU(),
+		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: cpuClock(), ClockPage: m.clock(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
 	})
 	rt.UsePageCache(s.NewContent)
