@@ -13,6 +13,7 @@
 package tap
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -129,7 +130,9 @@ func (d *Device) Stats() (s link.Stats) {
 func (d *Device) Close() error {
 	var first error
 	if d.program.Swap(nil) != nil {
-		first = d.Thin(link.Thinning{})
+		if first = d.Thin(link.Thinning{}); errors.Is(first, syscall.EBADFD) {
+			first = nil // the interface has been removed, and the filter with it
+		}
 	}
 	for _, q := range d.ends {
 		if err := q.close(); err != nil && first == nil {

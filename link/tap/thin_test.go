@@ -131,3 +131,19 @@ func TestThinLeftBehind(t *testing.T) {
 		link.FreeAll(recv(t, d, 1, func(f *link.Frame) bool { return string(f.Bytes()) == string(c.Frame) }))
 	}
 }
+
+// A device that thins out a flood can be closed after its interface has been removed.
+func TestCloseAfterRemoval(t *testing.T) {
+	needTun(t)
+	d, err := tap.Open(tap.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Thin(link.Thinning{Kinds: link.KindARP, Shift: 4}); err != nil {
+		t.Fatal(err)
+	}
+	netns.Remove(t, d.Info().Name)
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
