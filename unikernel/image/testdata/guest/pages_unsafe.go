@@ -67,13 +67,13 @@ func (m mapping) big() int {
 	return n
 }
 
-// free is how many pages are.
+// free returns the number of free pages.
 func free() int {
 	var s syscall.Sysinfo_t
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SYSINFO, uintptr(unsafe.Pointer(&s)), 0, 0); errno != 0 {
 		panic(errno)
 	}
-	return int(s.Freeram)
+	return int(s.Freeram * uint64(s.Unit) / pageSize)
 }
 
 // bigPages maps, splits, protects and gives back, and ends with as much free memory as
