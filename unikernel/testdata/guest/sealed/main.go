@@ -54,7 +54,7 @@ func refused() {
 		"memfd_secret":                     {[4]uintptr{447}, syscall.ENOSYS},
 		"mount":                            {[4]uintptr{syscall.SYS_MOUNT, p, p, p}, syscall.EPERM},
 		"unshare":                          {[4]uintptr{syscall.SYS_UNSHARE, syscall.CLONE_NEWUSER}, syscall.EPERM},
-		"bpf":                              {[4]uintptr{321}, syscall.ENOSYS},
+		"bpf":                              {[4]uintptr{321}, syscall.EPERM},
 		"kill of the parent":               {[4]uintptr{syscall.SYS_KILL, uintptr(os.Getppid()), uintptr(syscall.SIGKILL)}, syscall.ESRCH},
 		"limits of the parent":             {[4]uintptr{syscall.SYS_PRLIMIT64, uintptr(os.Getppid())}, syscall.ENOSYS},
 		"a descriptor of a link":           {[4]uintptr{syscall.SYS_WRITE, 1<<24 + 3, p, 1}, syscall.EBADF},
