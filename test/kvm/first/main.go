@@ -47,20 +47,5 @@ func prepare() error {
 	if _, err := os.Stat("/dev/kvm"); err != nil {
 		return err
 	}
-	return loopback()
-}
-
-// loopback sets the loopback interface up.
-func loopback() error {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(s)
-	request, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, request)
+	return first.Loopback()
 }

@@ -32,7 +32,7 @@ func run() error {
 			return fmt.Errorf("mount %s: %w", at, err)
 		}
 	}
-	if err := loopback(); err != nil {
+	if err := first.Loopback(); err != nil {
 		return err
 	}
 	text, err := os.ReadFile("/command")
@@ -47,19 +47,4 @@ func run() error {
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C"}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/tmp", os.Stdout, os.Stderr
 	return cmd.Run()
-}
-
-// loopback sets the loopback interface up.
-func loopback() error {
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(s)
-	request, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, request)
 }
