@@ -281,22 +281,31 @@ func (c *conn) land(tag uint16, k *call) {
 	}
 }
 
-// receive reads the body of a reply. room is reused for short bodies.
+// keepsBody reports whether the reply keeps a part of its body, which therefore cannot be reused.
+func (k *call) keepsBody() bool {
+	switch k.reply.(type) {
+	case *Data, *Listed, *OpenedAt:
+		return true
+	}
+	return false
+}
+
+// receive reads the body of a reply. room is reused for short bodies of which the reply keeps nothing.
 func (k *call) receive(in *bufio.Reader, h Header, room *[]byte) error {
 	n := int(h.Size - HeaderSize)
 	if h.Type == k.kind.Reply() && k.into != nil {
 		return k.receiveData(in, n)
 	}
 	const small = 256
-	if n > small { // it has data, which the caller keeps
-		*room = make([]byte, n)
-	} else if cap(*room) < n {
+	body := *room
+	switch {
+	case n > small || k.keepsBody():
+		body = make([]byte, n)
+	case cap(body) < n:
 		*room = make([]byte, small)
+		body = *room
 	}
-	body := (*room)[:n]
-	if n > small {
-		*room = nil
-	}
+	body = body[:n]
 	if _, err := io.ReadFull(in, body); err != nil {
 		return err
 	}
