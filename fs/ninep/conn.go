@@ -290,7 +290,7 @@ func (k *call) keepsBody() bool {
 	return false
 }
 
-// receive reads the body of a reply. room is reused for short bodies of which the reply keeps nothing.
+// receive reads the body of a reply. Short bodies share room, unless the reply keeps a part of its body.
 func (k *call) receive(in *bufio.Reader, h Header, room *[]byte) error {
 	n := int(h.Size - HeaderSize)
 	if h.Type == k.kind.Reply() && k.into != nil {
