@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/internal/race"
 	"loam/posix"
 	"loam/stack"
 )
@@ -257,4 +258,24 @@ func benchmarkFile(b *testing.B) (Caller, uint64) {
 	fd := must(b)(do(c, linux.SYS_OPEN, base, linux.O_RDWR|linux.O_CREAT, 0o600))
 	must(b)(do(c, linux.SYS_WRITE, fd, base, 8))
 	return c, fd
+}
+
+// epoll_wait(2) allocates no buffer for events, however many the program asks for. One small allocation of the epoll
+// instance is left.
+func TestEpollWaitAllocates(t *testing.T) {
+	c, m := newCaller(t, 64<<10)
+	ready := must(t)(do(c, linux.SYS_EVENTFD2, 1, 0))
+	set := must(t)(do(c, linux.SYS_EPOLL_CREATE1, 0))
+	linux.EpollEvent{Events: linux.POLLIN}.Put(m.bytes)
+	must(t)(do(c, linux.SYS_EPOLL_CTL, set, linux.EPOLL_CTL_ADD, ready, base))
+	m.copies = true
+	row := ByNumber(linux.SYS_EPOLL_WAIT)
+	n := testing.AllocsPerRun(100, func() {
+		if got, errno := row.Serve(c, Args{A1: set, A2: base, A3: 5000, A4: 0}); got != 1 || errno != 0 {
+			t.Fatal(got, errno)
+		}
+	})
+	if n > 1 && !race.Enabled {
+		t.Errorf("%v allocations", n)
+	}
 }

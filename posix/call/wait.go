@@ -2,6 +2,7 @@ package call
 
 import (
 	"math/bits"
+	"sync"
 	"time"
 
 	"loam/abi/linux"
@@ -38,12 +39,18 @@ const (
 	mostEpollRequest = (1<<31 - 1) / linux.SizeofEpollEvent
 )
 
+// epollRooms holds buffers for the results of epoll_wait(2). Programs ask for many events, such as redis for 10,000, and
+// get one: a new buffer for each call would be most of what the collector has to free.
+var epollRooms = sync.Pool{New: func() any { return new([maxEpollEvents]posix.EpollEvent) }}
+
 func (c Caller) epollWait(a Args, timeout time.Duration) (uint64, linux.Errno) {
 	n := number(a.A3)
 	if n <= 0 || n > mostEpollRequest {
 		return fail(linux.EINVAL)
 	}
-	events := make([]posix.EpollEvent, min(n, maxEpollEvents))
+	room := epollRooms.Get().(*[maxEpollEvents]posix.EpollEvent)
+	defer epollRooms.Put(room)
+	events := room[:min(n, maxEpollEvents)]
 	got, errno := c.Process.EpollWait(fd(a.A1), events, timeout)
 	if errno != 0 || got == 0 {
 		return result(got, errno)
