@@ -10,7 +10,9 @@ import (
 )
 
 // With -count, the emulator's clock advances by one nanosecond for each instruction (-icount of QEMU): results are
-// then numbers of instructions, which do not depend on what else the host does. That needs machines of one CPU.
+// then numbers of instructions, which do not depend on what else the host does. That needs machines of one CPU. The
+// real-time clock follows (-rtc clock=vm); by the host's clock, a guest would take the difference for a pause, and set its
+// wall clock.
 
 // countInstructions puts a qemu-system-x86_64 in front of PATH that adds the option.
 func countInstructions(dir string) error {
@@ -19,7 +21,7 @@ func countInstructions(dir string) error {
 		return err
 	}
 	bin := filepath.Join(dir, "bin")
-	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in\n*-smp*) exec %s \"$@\" -icount shift=0,sleep=off ;;\nesac\nexec %s \"$@\"\n", real, real)
+	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in\n*-smp*) exec %s \"$@\" -icount shift=0,sleep=off -rtc clock=vm ;;\nesac\nexec %s \"$@\"\n", real, real)
 	// The loam command starts the emulator as a user without rights, who has to reach the script.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
