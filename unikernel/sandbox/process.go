@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,8 @@ type Process struct {
 	stage   *exec.Cmd
 	control *os.File
 	pidfd   *os.File // of the program; nil: not known
+
+	mu sync.Mutex // held while pidfd is used or closed
 }
 
 // report is the first message of the stage: the program runs, or Error says why it does not.
@@ -95,8 +98,10 @@ func ignoringEINTR(f func() (int, int, int, syscall.Sockaddr, error)) (n, m, fla
 // Layers returns the layers in force.
 func (p *Process) Layers() Layers { return p.layers }
 
-// Signal sends a signal to the program. An error means that it has ended.
+// Signal sends a signal to the program. An error means that it has ended. Another goroutine may call Wait meanwhile.
 func (p *Process) Signal(s syscall.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return unix.PidfdSendSignal(int(p.pidfd.Fd()), s, nil, 0)
 }
 
@@ -126,6 +131,8 @@ func (p *Process) Wait() (syscall.WaitStatus, error) {
 }
 
 func (p *Process) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.control.Close()
 	if p.pidfd != nil {
 		p.pidfd.Close()
