@@ -53,6 +53,7 @@ var installed = []struct {
 	{"ps", "procps", "shows processes, on Linux and on Loam"},
 	{"lsof", "lsof", "shows open files, on Linux and on Loam"},
 	{"mke2fs", "e2fsprogs", "makes file systems, and e2fsck and debugfs judge ours"},
+	{"sqlite3", "sqlite3", "a database whose journal is tested by power cuts"},
 	{"mformat", "mtools", "writes a part of it"},
 }
 
