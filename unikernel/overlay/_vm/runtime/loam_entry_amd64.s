@@ -26,6 +26,10 @@
 #define cpu_dozes	156
 #define cpu_user	208
 
+// interruptRoom is the space for the frames of loam/kernel.Interrupted and its callees on the stack for faults.
+// IST stacks are aligned by the processor.
+#define interruptRoom	2048
+
 // PUSH_REGISTERS stores the general registers of an amd64.Frame, from the last to the first.
 #define PUSH_REGISTERS \
 	PUSHQ	AX; PUSHQ	CX; PUSHQ	DX; PUSHQ	BX; \
@@ -99,8 +103,8 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVQ	AX, loam∕kernel·entries+40(SB)
 	LEAQ	loamCrashG<>(SB), AX
 	MOVQ	AX, loam∕kernel·entries+48(SB)
-	LEAQ	runtime·m0(SB), CX
-	MOVQ	CX, g_m(AX)	// tables of the runtime have a cache for each m
+	LEAQ	runtime·loamCrashM(SB), CX
+	MOVQ	CX, g_m(AX)	// not an M of the program's: other CPUs may run those meanwhile
 	LEAQ	loamClockGettime<>(SB), AX
 	MOVQ	AX, runtime·vdsoClockgettimeSym(SB)
 
@@ -279,9 +283,13 @@ TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	LEAQ	loamKernelG<>(SB), R14
 	XORPS	X15, X15
 	XORL	BP, BP
+	LEAQ	-interruptRoom(SP), AX	// a fault in Interrupted must not overwrite its stack
+	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	SP, BX
 	MOVQ	0(GS), AX
 	CALL	loam∕kernel·Interrupted<ABIInternal>(SB)
+	MOVQ	cpu_crashEnd(GS), AX
+	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	SP, AX
 	XORL	BX, BX
 	JMP	leave<>(SB)
