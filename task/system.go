@@ -38,6 +38,7 @@ type Config struct {
 // System is all Linux processes of a machine.
 type System struct {
 	config  Config
+	clock   func() int64 // Config.Clock, or its replacement
 	memory  mem.Memory
 	account mem.Account
 	files   *files
@@ -63,6 +64,9 @@ func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
 		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{}, sleepers: sleepers{},
+	}
+	if s.clock = c.Clock; s.clock == nil {
+		s.clock = func() int64 { return int64(s.monotonic()) }
 	}
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true

@@ -55,9 +55,9 @@ type restart struct {
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
-	t.caller.Memory = memory{t}
+	t.caller.Memory, t.caller.Scratch = memory{t}, new([call.Small]byte)
 	t.callAs(files, creds)
-	t.since = p.system.clockNow()
+	t.since = p.system.clock()
 	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
@@ -99,9 +99,11 @@ func (t *Task) alert() {
 
 // rearm removes an interrupt that an earlier call has left, unless there is a request.
 func (t *Task) rearm() {
-	select {
-	case <-t.interrupt:
-	default:
+	if len(t.interrupt) > 0 {
+		select {
+		case <-t.interrupt:
+		default:
+		}
 	}
 	if t.alerted.Load() {
 		select {
