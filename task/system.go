@@ -55,7 +55,6 @@ type System struct {
 	load      load
 	killed    atomic.Int64 // processes ended since memory ran out
 	futexes   futex.Table[mem.Location]
-	sleepers  sleepers
 }
 
 // New returns a system without processes. The program that calls it counts as process 1: it inherits orphans, and
@@ -63,7 +62,7 @@ type System struct {
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
-		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{}, sleepers: sleepers{},
+		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{},
 	}
 	if s.clock = c.Clock; s.clock == nil {
 		s.clock = func() int64 { return int64(s.monotonic()) }
