@@ -25,3 +25,17 @@ const pollGone Events = 1 << 20
 
 // pollAlways is the set of events that poll and epoll report even if they are not requested.
 const pollAlways = PollErr | PollHup
+
+// toErrno returns the error number of an error of the stack or the file tree; nil becomes 0.
+func toErrno(err error) Errno {
+	if err == nil {
+		return 0
+	}
+	if e, ok := err.(Errno); ok {
+		return e
+	}
+	if e, ok := err.(interface{ Errno() Errno }); ok {
+		return e.Errno()
+	}
+	return linux.EIO
+}

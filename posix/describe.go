@@ -38,7 +38,7 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 		d.Inode = f.stat().Inode
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
 	case *processFD:
-		d.Inode = o.number(p.System)
+		d.Inode = o.number(&p.serial)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
 		pid := f.of.PID()
 		if f.of.Ended() {
@@ -46,7 +46,7 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 		}
 		d.Extra = fmt.Sprintf("Pid:\t%d\nNSpid:\t%[1]d\n", pid)
 	default:
-		d.Inode = o.number(p.System)
+		d.Inode = o.number(&p.serial)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
 	}
 	return d, true

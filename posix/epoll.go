@@ -93,7 +93,7 @@ func (e *epoll) add(fd int, o *open, ev EpollEvent) Errno {
 	}
 	e.items[key] = it
 	if it.edge() {
-		o.queue().edge.Store(true)
+		o.queue().wantEvery()
 	}
 	o.queue().add(&it.watch)
 	it.told(o.events())
@@ -112,7 +112,7 @@ func (e *epoll) change(fd int, o *open, ev EpollEvent) Errno {
 	it.event, it.spent = ev, false
 	e.ready.mu.Unlock()
 	if it.edge() {
-		o.queue().edge.Store(true)
+		o.queue().wantEvery()
 	}
 	it.told(o.events())
 	return 0

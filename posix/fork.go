@@ -29,7 +29,7 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 		child.view.Store(p.view.Load())
 	}
 	if share&ShareDescriptors != 0 {
-		child.fds.others.Add(1)
+		child.fds.share()
 		return child
 	}
 	child.fds = p.fds.copy()
@@ -44,7 +44,7 @@ func (p *Process) SetSender(s Sender) { p.sender = s }
 func (p *Process) Exec() *Process {
 	q := *p
 	p.DropTimers()
-	if p.fds.others.Load() > 0 {
+	if p.fds.shared() {
 		q.fds = p.fds.copy()
 		p.CloseAll()
 	}
@@ -58,21 +58,10 @@ func (p *Process) Exec() *Process {
 
 // CloseAll ends the process's use of its descriptor table. The last process that shares the table closes all descriptors.
 func (p *Process) CloseAll() {
-	if p.fds.others.Add(-1) >= 0 {
+	if p.fds.leave() {
 		return
 	}
 	for _, fd := range p.fds.list() {
 		p.Close(fd)
 	}
-}
-
-// copy returns a table whose descriptors refer to the same files. A descriptor that is closed meanwhile may be missing.
-func (d *descriptors) copy() *descriptors {
-	c := &descriptors{}
-	for _, fd := range d.list() {
-		if o := d.get(fd); o != nil {
-			c.replace(o, fd, d.cloexec(fd)) // fails only if o has been closed since
-		}
-	}
-	return c
 }

@@ -61,7 +61,7 @@ func (l *tcpSocket) newHostTCP(h HostTCP, name, from Address) *hostTCP {
 		socketBase: socketBase{domain: l.domain, typ: l.typ, pro: l.pro},
 		host:       h, name: name, from: from,
 	}
-	s.q.wanted = s.watch
+	s.q.onAdd(s.watch)
 	return s
 }
 
@@ -216,6 +216,9 @@ func (s *hostTCP) queued(request int) int {
 func (s *hostTCP) buffered() int { return s.queued(linux.FIONREAD) }
 func (s *hostTCP) unsent() int   { return s.queued(linux.SIOCOUTQ) }
 func (s *hostTCP) atMark() int   { return s.queued(linux.SIOCATMARK) }
+
+// TakesStack reports that reads and writes accept memory on the caller's stack: see Description.TakesStack.
+func (s *hostTCP) TakesStack() bool { return true }
 
 func (s *hostTCP) bind(Address) Errno      { return linux.EINVAL }
 func (s *hostTCP) listen(int) Errno        { return linux.EINVAL }

@@ -2,6 +2,7 @@ package posix
 
 import (
 	"sync/atomic"
+	"time"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -85,6 +86,20 @@ func (i *identity) asleep(on bool) {
 	if i != nil {
 		i.rest(on)
 	}
+}
+
+// waiting returns the task of a call that waits.
+func (p *Process) waiting() Task {
+	t := Task{Interrupt: p.interrupt}
+	if p.who != nil {
+		t.Asleep = p.who.rest
+	}
+	return t
+}
+
+// newSleeper registers the task with q. A timeout of 0 means forever.
+func (p *Process) newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
+	return newSleeper(q, timeout, p.waiting())
 }
 
 // may reports whether the task has a capability. A Go program has all if its user is 0.

@@ -29,7 +29,7 @@ func (p *Process) MemfdCreate(name string, flags int) (int, Errno) {
 }
 
 // seals implements F_ADD_SEALS and F_GET_SEALS. Errors: EINVAL, EPERM, EBUSY.
-func (o *open) seals(cmd, arg int) (int, Errno) {
+func seals(o *open, cmd, arg int) (int, Errno) {
 	f, ok := o.file.(*treeFile)
 	if !ok {
 		return -1, linux.EINVAL

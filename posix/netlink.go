@@ -53,7 +53,7 @@ func (s *netlinkSocket) bind(a Address) Errno {
 		return linux.EINVAL
 	}
 	if s.port = a.Port; s.port == 0 {
-		s.port = uint32(s.p.credentials.PID)<<8 + s.p.serial.next()
+		s.port = uint32(s.p.credentials.PID)<<8 + s.p.serial.Next()
 	}
 	return 0
 }

@@ -206,7 +206,7 @@ func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
 	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK) != 0 {
 		return fds, linux.EINVAL
 	}
-	shared := &pipe{inode: uint64(p.serial.next())}
+	shared := &pipe{inode: uint64(p.serial.Next())}
 	ends := [2]*pipeEnd{shared.newEnd([2]bool{reads: true}), shared.newEnd([2]bool{writes: true})}
 	cloexec := flags&linux.O_CLOEXEC != 0
 	flags &= linux.O_NONBLOCK
@@ -303,3 +303,6 @@ func (p *Process) await(shared *pipe, e *pipeEnd, kind int) Errno {
 		}
 	}
 }
+
+// Asynchronous implements file.Asynchronous.
+func (e *pipeEnd) Asynchronous() {}

@@ -36,7 +36,7 @@ type System struct {
 	clock    func(id int) time.Duration
 
 	names     unixNames
-	serial    serial // allocates netlink ports
+	serial    Serial // allocates netlink ports
 	leaving   leaving
 	handed    handedPorts
 	fifos     fifos
@@ -118,19 +118,6 @@ func New(o Options) *Process {
 	return p
 }
 
-// serial is a counter for unique numbers, starting at 1.
-type serial struct {
-	mu sync.Mutex
-	n  uint32
-}
-
-func (s *serial) next() uint32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.n++
-	return s.n
-}
-
 // get returns the open file description of fd. Errors: EBADF.
 func (p *Process) get(fd int) (*open, Errno) {
 	o := p.fds.get(fd)
@@ -166,18 +153,4 @@ func (p *Process) installWith(f file, flags int, cloexec bool) (int, Errno) {
 		f.close()
 	}
 	return fd, errno
-}
-
-// toErrno returns the error number of an error of the stack or the file tree; nil becomes 0.
-func toErrno(err error) Errno {
-	if err == nil {
-		return 0
-	}
-	if e, ok := err.(Errno); ok {
-		return e
-	}
-	if e, ok := err.(interface{ Errno() Errno }); ok {
-		return e.Errno()
-	}
-	return linux.EIO
 }

@@ -74,7 +74,7 @@ func (p *Process) FileOrder(fd int) (uint64, Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	return o.number(p.System), 0
+	return o.number(&p.serial), 0
 }
 
 // SharesTable and SharesPlace report whether two processes share the descriptor table, and the place in the file tree.
@@ -89,7 +89,7 @@ func (p *Process) Unshare(keep Share) *Process {
 		q.place = &place{}
 		q.view.Store(p.view.Load())
 	}
-	if keep&ShareDescriptors == 0 && p.fds.others.Load() > 0 {
+	if keep&ShareDescriptors == 0 && p.fds.shared() {
 		q.fds = p.fds.copy()
 		p.CloseAll()
 	}

@@ -389,3 +389,9 @@ func (s *ptySlave) close() {
 		master.q.tell(PollIn | PollHup)
 	}
 }
+
+// Asynchronous implements file.Asynchronous.
+func (m *ptyMaster) Asynchronous() {}
+
+// Asynchronous implements file.Asynchronous.
+func (s *ptySlave) Asynchronous() {}

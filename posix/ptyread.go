@@ -90,7 +90,7 @@ func (p *Process) readTerminal(o *open, t *ptySlave, b []byte) (int, Errno) {
 	s := p.newSleeper(t.queue(), 0)
 	defer s.leave()
 	if limit > 0 && (!between || n > 0) {
-		s.timer = time.NewTimer(limit)
+		s.restart(limit)
 	}
 	for {
 		k, result := t.take(b[n:])
@@ -109,13 +109,4 @@ func (p *Process) readTerminal(o *open, t *ptySlave, b []byte) (int, Errno) {
 			return -1, errno
 		}
 	}
-}
-
-// restart sets the timer of a sleeper.
-func (s *sleeper) restart(d time.Duration) {
-	if s.timer == nil {
-		s.timer = time.NewTimer(d)
-		return
-	}
-	s.timer.Reset(d)
 }

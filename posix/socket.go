@@ -66,6 +66,9 @@ type socketBase struct {
 	passCred    bool               // SO_PASSCRED
 }
 
+// Asynchronous implements file.Asynchronous.
+func (s *socketBase) Asynchronous() {}
+
 func (s *socketBase) base() *socketBase { return s }
 func (s *socketBase) queue() *waitQueue { return &s.q }
 func (s *socketBase) mode() uint32      { return linux.S_IFSOCK | 0o777 }

@@ -135,8 +135,8 @@ func (p *Process) moveLater(from, to *open, flags int, move func() (int, Errno))
 func (p *Process) moveWhenReady(from, to *open, move func() (int, Errno)) (int, Errno) {
 	s := p.newSleeper(from.queue(), 0)
 	defer s.leave()
-	to.queue().add(&s.w)
-	defer to.queue().remove(&s.w)
+	s.also(to.queue())
+	defer s.notAlso(to.queue())
 	for {
 		from.events() // it has the file report what happens from now on
 		to.events()

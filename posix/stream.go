@@ -139,3 +139,6 @@ func (p *Process) installStreams(streams [3]Stream) {
 		p.fds.replace(opens[i], i, false)
 	}
 }
+
+// Asynchronous implements file.Asynchronous.
+func (s *stream) Asynchronous() {}

@@ -128,7 +128,7 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 	case *treeFile:
 		return p.pathOf(f), 0
 	case socket:
-		return fmt.Sprintf("socket:[%d]", o.number(p.System)), 0
+		return fmt.Sprintf("socket:[%d]", o.number(&p.serial)), 0
 	case *pipeEnd:
 		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0
 	case *ptyMaster:

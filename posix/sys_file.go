@@ -45,7 +45,7 @@ func (p *Process) readLater(o *open, b []byte) (int, Errno) {
 		}
 		return 0, linux.EAGAIN
 	}
-	s := p.newSleeper(o.queue(), o.recvTimeout())
+	s := p.newSleeper(o.queue(), recvTimeout(o))
 	defer s.leave()
 	for {
 		n, errno := o.read(b)
@@ -73,8 +73,8 @@ func (p *Process) Write(fd int, b []byte) (int, Errno) {
 
 // WriteOpened implements write(2) for an open file.
 func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
-	if o.sink != nil {
-		n, err := o.sink.WriteAt(b, 0)
+	if o.Sink() != nil {
+		n, err := o.Sink().WriteAt(b, 0)
 		return n, toErrno(err)
 	}
 	if t, ok := o.file.(*ptySlave); ok && t.stopsBackground() {
@@ -99,7 +99,7 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 // writeWaiting writes b from offset done on, and waits when necessary. An error after some bytes have
 // been written is left to the next call.
 func (p *Process) writeWaiting(o *open, b []byte, done int) (int, Errno) {
-	s := p.newSleeper(o.queue(), o.sendTimeout())
+	s := p.newSleeper(o.queue(), sendTimeout(o))
 	defer s.leave()
 	for {
 		n, errno := o.write(b[done:])
@@ -216,7 +216,7 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		}
 		return -1, linux.EBADF
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
-		return o.seals(cmd, arg)
+		return seals(o, cmd, arg)
 	case linux.F_SETOWN:
 		o.owner.Store(int32(arg))
 		return 0, 0

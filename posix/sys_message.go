@@ -194,7 +194,7 @@ func (p *Process) unpackControl(control []Control, cloexec bool) {
 }
 
 // recvTimeout and sendTimeout return how long calls may block; 0 means forever.
-func (o *open) recvTimeout() time.Duration {
+func recvTimeout(o *open) time.Duration {
 	if s, ok := o.file.(socket); ok {
 		d, _ := s.base().timeouts()
 		return d
@@ -202,7 +202,7 @@ func (o *open) recvTimeout() time.Duration {
 	return 0
 }
 
-func (o *open) sendTimeout() time.Duration {
+func sendTimeout(o *open) time.Duration {
 	if s, ok := o.file.(socket); ok {
 		_, d := s.base().timeouts()
 		return d

@@ -31,19 +31,6 @@ func (p *Process) Pread(fd int, b []byte, offset int64) (int, Errno) {
 	return o.ReadAt(b, offset)
 }
 
-// ReadAt implements pread64(2) for an open file.
-func (o *open) ReadAt(b []byte, offset int64) (int, Errno) {
-	f, ok := o.file.(*treeFile)
-	if !ok {
-		return -1, linux.ESPIPE
-	}
-	n, err := f.ReadAt(b, offset)
-	if err != nil {
-		return -1, toErrno(err)
-	}
-	return n, 0
-}
-
 // Pwrite implements pwrite64(2). With O_APPEND it writes at the end of the file, as on Linux. Errors:
 // EBADF, ESPIPE, EINVAL, and errors of the file system.
 func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
@@ -55,19 +42,6 @@ func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 		return -1, errno
 	}
 	return o.WriteAt(b, offset)
-}
-
-// WriteAt implements pwrite64(2) for an open file.
-func (o *open) WriteAt(b []byte, offset int64) (int, Errno) {
-	f, ok := o.file.(*treeFile)
-	if !ok {
-		return -1, linux.ESPIPE
-	}
-	n, err := f.WriteAt(b, offset)
-	if err != nil && n == 0 {
-		return -1, toErrno(err)
-	}
-	return n, 0
 }
 
 // Ftruncate implements ftruncate(2). Errors: EBADF, EINVAL if the file is not a regular file open for

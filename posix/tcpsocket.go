@@ -57,7 +57,7 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 // events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
 func (s *tcpSocket) events() Events {
 	if c := s.conn.Load(); c != nil {
-		if s.q.edge.Load() {
+		if s.q.wantsEvery() {
 			c.TellEach()
 		}
 		return pollEvents(c.Events())

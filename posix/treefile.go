@@ -85,5 +85,5 @@ func (p *Process) Fstat(fd int) (Stat, Errno) {
 	if d, ok := o.file.(described); ok {
 		return d.stat(), 0
 	}
-	return Stat{Attr: fs.Attr{Inode: o.number(p.System), Mode: fs.Mode(o.mode()), Links: 1, BlockSize: 4096}}, 0
+	return Stat{Attr: fs.Attr{Inode: o.number(&p.serial), Mode: fs.Mode(o.mode()), Links: 1, BlockSize: 4096}}, 0
 }

@@ -4,9 +4,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"loam/abi/linux"
 )
 
 // Waiting without lost wakeups. A waiter first adds its watch to the queue of the file, and only then tries
@@ -36,6 +33,14 @@ type waitQueue struct {
 	wanted func() // if not nil, called after each add: the file now needs to report events
 }
 
+// onAdd sets a function that is called after each add, before the queue is used.
+func (q *waitQueue) onAdd(f func()) { q.wanted = f }
+
+// wantEvery asks the file to notify every arrival, not only the first, and wantsEvery reports whether a waiter has asked.
+func (q *waitQueue) wantEvery()       { q.edge.Store(true) }
+func (q *waitQueue) wantsEvery() bool { return q.edge.Load() }
+
+// add registers a watch.
 func (q *waitQueue) add(w *watch) {
 	q.insert(w)
 	if q.wanted != nil {
@@ -54,6 +59,7 @@ func (q *waitQueue) insert(w *watch) {
 	q.list.Store(&list)
 }
 
+// remove ends the registration of a watch.
 func (q *waitQueue) remove(w *watch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,63 +80,5 @@ func (q *waitQueue) tell(e Events) {
 	}
 	for _, w := range *list {
 		w.f(e)
-	}
-}
-
-// sleeper is a goroutine blocked in a call on a file. It registers once, and then alternates between
-// trying and sleeping. So no event is lost between a try and a sleep.
-type sleeper struct {
-	q     *waitQueue
-	w     watch
-	bell  chan struct{} // capacity 1; the watch sends, the sleeper receives; never closed; full: it will look anyway
-	timer *time.Timer   // nil: no timeout
-
-	interrupt <-chan struct{} // of the task; see Process
-	who       *identity
-}
-
-// newSleeper registers with q. A timeout of 0 means forever.
-func (p *Process) newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
-	s := &sleeper{q: q, bell: make(chan struct{}, 1), interrupt: p.interrupt, who: p.who}
-	s.w.f = func(Events) {
-		select {
-		case s.bell <- struct{}{}:
-		default:
-		}
-	}
-	if timeout > 0 {
-		s.timer = time.NewTimer(timeout)
-	}
-	q.add(&s.w)
-	return s
-}
-
-// sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
-// interrupted.
-func (s *sleeper) sleep() Errno {
-	s.who.asleep(true)
-	defer s.who.asleep(false)
-	if s.timer == nil && s.interrupt == nil {
-		<-s.bell
-		return 0
-	}
-	var late <-chan time.Time
-	if s.timer != nil {
-		late = s.timer.C
-	}
-	select {
-	case <-s.bell:
-		return 0
-	case <-late:
-		return linux.EAGAIN
-	case <-s.interrupt:
-		return linux.EINTR
-	}
-}
-
-func (s *sleeper) leave() {
-	s.q.remove(&s.w)
-	if s.timer != nil {
-		s.timer.Stop()
 	}
 }

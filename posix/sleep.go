@@ -1,0 +1,88 @@
+package posix
+
+import (
+	"time"
+
+	"loam/abi/linux"
+)
+
+// sleeper is a goroutine blocked in a call on a file. It registers once, and then alternates between
+// trying and sleeping. So no event is lost between a try and a sleep.
+type sleeper struct {
+	q     *waitQueue
+	w     watch
+	bell  chan struct{} // capacity 1; the watch sends, the sleeper receives; never closed; full: it will look anyway
+	timer *time.Timer   // nil: no timeout
+
+	task Task
+}
+
+// Task is the task whose call waits.
+type Task struct {
+	// Interrupt ends a wait with EINTR. A nil channel never interrupts.
+	Interrupt <-chan struct{}
+	// Asleep, if not nil, is called on the goroutine of the task with true before it waits, and with false afterwards.
+	Asleep func(on bool)
+}
+
+// newSleeper registers with q. A timeout of 0 means forever.
+func newSleeper(q *waitQueue, timeout time.Duration, task Task) *sleeper {
+	s := &sleeper{q: q, bell: make(chan struct{}, 1), task: task}
+	s.w.f = func(Events) {
+		select {
+		case s.bell <- struct{}{}:
+		default:
+		}
+	}
+	if timeout > 0 {
+		s.timer = time.NewTimer(timeout)
+	}
+	q.add(&s.w)
+	return s
+}
+
+// also registers with a second queue, and notAlso ends that.
+func (s *sleeper) also(q *waitQueue)    { q.add(&s.w) }
+func (s *sleeper) notAlso(q *waitQueue) { q.remove(&s.w) }
+
+// sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
+// interrupted.
+func (s *sleeper) sleep() Errno {
+	if s.task.Asleep != nil {
+		s.task.Asleep(true)
+		defer s.task.Asleep(false)
+	}
+	if s.timer == nil && s.task.Interrupt == nil {
+		<-s.bell
+		return 0
+	}
+	var late <-chan time.Time
+	if s.timer != nil {
+		late = s.timer.C
+	}
+	select {
+	case <-s.bell:
+		return 0
+	case <-late:
+		return linux.EAGAIN
+	case <-s.task.Interrupt:
+		return linux.EINTR
+	}
+}
+
+// restart sets the timer.
+func (s *sleeper) restart(d time.Duration) {
+	if s.timer == nil {
+		s.timer = time.NewTimer(d)
+		return
+	}
+	s.timer.Reset(d)
+}
+
+// leave ends the registration.
+func (s *sleeper) leave() {
+	s.q.remove(&s.w)
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
