@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/stack"
 )
 
@@ -89,7 +90,7 @@ func (s *udpSocket) errorMessage(e *stack.DatagramError) Control {
 	case e.To.Addr().Is6():
 		origin = originICMP6
 	}
-	m.Data = binary.NativeEndian.AppendUint32(nil, uint32(toErrno(e.Err)))
+	m.Data = binary.NativeEndian.AppendUint32(nil, uint32(file.ToErrno(e.Err)))
 	m.Data = append(m.Data, origin, e.Type, e.Code, 0)
 	m.Data = binary.NativeEndian.AppendUint32(m.Data, e.Info)
 	m.Data = append(m.Data, extensionData(e)...)

@@ -29,10 +29,10 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 		child.view.Store(p.view.Load())
 	}
 	if share&ShareDescriptors != 0 {
-		child.fds.share()
+		child.fds.Share()
 		return child
 	}
-	child.fds = p.fds.copy()
+	child.fds = p.fds.Copy()
 	return child
 }
 
@@ -44,12 +44,12 @@ func (p *Process) SetSender(s Sender) { p.sender = s }
 func (p *Process) Exec() *Process {
 	q := *p
 	p.DropTimers()
-	if p.fds.shared() {
-		q.fds = p.fds.copy()
+	if p.fds.Shared() {
+		q.fds = p.fds.Copy()
 		p.CloseAll()
 	}
-	for _, fd := range q.fds.list() {
-		if q.fds.cloexec(fd) {
+	for _, fd := range q.fds.List() {
+		if q.fds.Cloexec(fd) {
 			q.Close(fd)
 		}
 	}
@@ -58,10 +58,10 @@ func (p *Process) Exec() *Process {
 
 // CloseAll ends the process's use of its descriptor table. The last process that shares the table closes all descriptors.
 func (p *Process) CloseAll() {
-	if p.fds.leave() {
+	if p.fds.Leave() {
 		return
 	}
-	for _, fd := range p.fds.list() {
+	for _, fd := range p.fds.List() {
 		p.Close(fd)
 	}
 }

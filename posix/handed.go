@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"loam/posix/file"
 	"net/netip"
 	"slices"
 	"sync"
@@ -88,7 +89,7 @@ func (s *tcpSocket) offer(c handed) {
 		c.host.Close(true, true)
 		return
 	}
-	s.q.tell(PollIn)
+	s.q.Notify(PollIn)
 }
 
 // handed is a connection waiting to be accepted.
@@ -218,11 +219,11 @@ func (s *tcpSocket) keepGiven(level, name int, value []byte) {
 // Attach. DetachHost undoes AttachHost.
 func (p *Process) AttachHost(fd int, a *Arrivals) (descriptor int, ok bool) {
 	s := p.hostTCP(fd)
-	w := &watch{}
+	w := &file.Watch{}
 	if s == nil || !s.polled.CompareAndSwap(nil, w) {
 		return 0, false
 	}
-	if !p.fds.poller(fd).CompareAndSwap(nil, w) {
+	if !p.fds.Poller(fd).CompareAndSwap(nil, w) {
 		s.polled.Store(nil)
 		return 0, false
 	}
@@ -238,7 +239,7 @@ func (p *Process) DetachHost(fd int) (descriptor int, ok bool) {
 		return 0, false
 	}
 	w := s.polled.Load()
-	if w == nil || !p.fds.poller(fd).CompareAndSwap(w, nil) {
+	if w == nil || !p.fds.Poller(fd).CompareAndSwap(w, nil) {
 		return 0, false
 	}
 	s.input.watch(nil)
@@ -248,8 +249,8 @@ func (p *Process) DetachHost(fd int) (descriptor int, ok bool) {
 
 // hostTCP returns the connection of the host behind fd, or nil.
 func (p *Process) hostTCP(fd int) *hostTCP {
-	if o := p.fds.get(fd); o != nil {
-		if s, ok := o.file.(*hostTCP); ok {
+	if o := p.fds.Get(fd); o != nil {
+		if s, ok := o.File.(*hostTCP); ok {
 			return s
 		}
 	}

@@ -358,7 +358,7 @@ func TestHandedClosedInUse(t *testing.T) {
 				for range 100 {
 					p.WriteOpened(o, []byte("x"))
 					p.ReadOpened(o, make([]byte, 1))
-					o.events()
+					o.Events()
 				}
 			})
 		}

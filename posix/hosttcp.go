@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // HostTCP is a TCP connection of the host that was handed to the program. Its methods have the meaning
@@ -43,12 +44,12 @@ type HostTCP interface {
 type hostTCP struct {
 	socketBase
 	host      HostTCP
-	name      Address               // local address
-	from      Address               // address of the peer
-	inherited []givenOption         // from the listening socket
-	calls     atomic.Int64          // host calls in progress, plus hostClosed after close
-	watching  sync.Once             // guards the call of HostTCP.Watch
-	polled    atomic.Pointer[watch] // the descriptor's watch if the runtime's poller waits for it
+	name      Address                    // local address
+	from      Address                    // address of the peer
+	inherited []givenOption              // from the listening socket
+	calls     atomic.Int64               // host calls in progress, plus hostClosed after close
+	watching  sync.Once                  // guards the call of HostTCP.Watch
+	polled    atomic.Pointer[file.Watch] // the descriptor's watch if the runtime's poller waits for it
 	input     hostInput
 }
 
@@ -61,7 +62,7 @@ func (l *tcpSocket) newHostTCP(h HostTCP, name, from Address) *hostTCP {
 		socketBase: socketBase{domain: l.domain, typ: l.typ, pro: l.pro},
 		host:       h, name: name, from: from,
 	}
-	s.q.onAdd(s.watch)
+	s.q.OnAdd(s.watch)
 	return s
 }
 
@@ -82,7 +83,7 @@ func (s *hostTCP) leave() {
 	}
 }
 
-func (s *hostTCP) close() {
+func (s *hostTCP) Close() {
 	s.enter()
 	s.calls.Add(hostClosed)
 	s.leave()
@@ -109,11 +110,11 @@ func (s *hostTCP) look(of Events) bool {
 	}
 	e := s.host.Events()
 	s.leave()
-	s.q.tell(e & of)
+	s.q.Notify(e & of)
 	return false
 }
 
-func (s *hostTCP) events() Events {
+func (s *hostTCP) Events() Events {
 	if !s.enter() {
 		return PollHup
 	}
@@ -121,7 +122,7 @@ func (s *hostTCP) events() Events {
 	return s.host.Events()
 }
 
-func (s *hostTCP) read(b []byte) (int, Errno) {
+func (s *hostTCP) Read(b []byte) (int, Errno) {
 	if !s.enter() {
 		return 0, linux.EBADF
 	}
@@ -137,7 +138,7 @@ func (s *hostTCP) read(b []byte) (int, Errno) {
 	return n, errno
 }
 
-func (s *hostTCP) write(b []byte) (int, Errno) {
+func (s *hostTCP) Write(b []byte) (int, Errno) {
 	if !s.enter() {
 		return 0, linux.EBADF
 	}
@@ -156,7 +157,7 @@ const (
 func (s *hostTCP) recv(b []byte, flags int) (Received, Errno) {
 	flags &= hostRecvFlags
 	if flags == 0 {
-		n, errno := s.read(b)
+		n, errno := s.Read(b)
 		return Received{N: n, Len: n}, errno
 	}
 	if !s.enter() {

@@ -29,7 +29,7 @@ func (p *Process) InterfaceRequest(fd, request int, arg []byte) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if _, ok := o.file.(socket); !ok {
+	if _, ok := o.File.(socket); !ok {
 		return linux.ENOTTY
 	}
 	name, value := arg[:linux.IFNAMSIZ], arg[linux.IFNAMSIZ:]

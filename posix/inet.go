@@ -53,7 +53,7 @@ func pollEvents(e stack.Events) Events {
 }
 
 // relay forwards events of the stack's socket to the wait queue.
-func (s *socketBase) relay(e stack.Events) { s.q.tell(pollEvents(e)) }
+func (s *socketBase) relay(e stack.Events) { s.q.Notify(pollEvents(e)) }
 
 // unspecified is the local address of an unbound AF_INET socket.
 var unspecified = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)

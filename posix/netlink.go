@@ -34,7 +34,7 @@ func (p *Process) newNetlink(typ, protocol int) (socket, Errno) {
 // maxNetlinkBuffer limits the bytes of unread answers; beyond it send fails with ENOBUFS.
 const maxNetlinkBuffer = 1 << 20
 
-func (s *netlinkSocket) events() Events {
+func (s *netlinkSocket) Events() Events {
 	e := PollOut
 	if readable, _, _, _ := s.inbox.state(); readable {
 		e |= PollIn
@@ -68,7 +68,7 @@ func (s *netlinkSocket) listen(int) Errno        { return linux.EOPNOTSUPP }
 func (s *netlinkSocket) accept() (socket, Errno) { return nil, linux.EOPNOTSUPP }
 func (s *netlinkSocket) shutdown(int) Errno      { return linux.EOPNOTSUPP }
 func (s *netlinkSocket) takeError() Errno        { return 0 }
-func (s *netlinkSocket) close()                  { s.inbox.refuse() }
+func (s *netlinkSocket) Close()                  { s.inbox.refuse() }
 func (s *netlinkSocket) buffered() int           { return s.inbox.waiting(false) }
 func (s *netlinkSocket) unsent() int             { return 0 }
 
@@ -83,7 +83,7 @@ func (s *netlinkSocket) peer() (Address, Errno) {
 	return Address{Family: linux.AF_NETLINK}, 0
 }
 
-func (s *netlinkSocket) read(b []byte) (int, Errno) {
+func (s *netlinkSocket) Read(b []byte) (int, Errno) {
 	r, errno := s.recv(b, 0)
 	return r.N, errno
 }
@@ -96,7 +96,7 @@ func (s *netlinkSocket) recv(b []byte, flags int) (Received, Errno) {
 	return r, errno
 }
 
-func (s *netlinkSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *netlinkSocket) Write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
 
 // send processes the requests in b.
 func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {

@@ -69,7 +69,7 @@ func ringReadable(t *testing.T, p *Process, s int) bool {
 	t.Helper()
 	_, file, errno := p.socket(s)
 	ok(t, errno)
-	return file.events()&PollIn != 0
+	return file.Events()&PollIn != 0
 }
 
 func u16(b []byte, at int) int { return int(binary.NativeEndian.Uint16(b[at:])) }

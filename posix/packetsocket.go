@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 	"loam/stack"
 	"loam/wire"
 )
@@ -36,7 +37,7 @@ func (p *Process) newPacket(typ, protocol int) (socket, Errno) {
 	s := &packetSocket{socketBase: socketBase{domain: linux.AF_PACKET, typ: typ, pro: protocol}, net: p.net}
 	conn, err := p.net.ListenLink(typ == linux.SOCK_DGRAM, fromNetworkOrder(protocol))
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, file.ToErrno(err)
 	}
 	s.conn = conn
 	conn.Watch(s.relay)
@@ -49,7 +50,7 @@ func fromNetworkOrder(protocol int) wire.EtherType {
 	return wire.EtherType(binary.BigEndian.Uint16(b))
 }
 
-func (s *packetSocket) events() Events {
+func (s *packetSocket) Events() Events {
 	e := pollEvents(s.conn.Events())
 	if r := s.ring.Load(); r != nil && r.waits() {
 		e |= PollIn
@@ -112,16 +113,16 @@ func (s *packetSocket) shutdown(int) Errno          { return linux.EOPNOTSUPP }
 func (s *packetSocket) takeError() Errno            { return 0 }
 func (s *packetSocket) unsent() int                 { return 0 }
 func (s *packetSocket) buffered() (first int)       { _, first = s.conn.Waiting(); return first }
-func (s *packetSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *packetSocket) Write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
 
-func (s *packetSocket) close() {
+func (s *packetSocket) Close() {
 	s.conn.Close()
 	if r := s.ring.Load(); r != nil {
 		r.drop()
 	}
 }
 
-func (s *packetSocket) read(b []byte) (int, Errno) {
+func (s *packetSocket) Read(b []byte) (int, Errno) {
 	r, errno := s.recv(b, 0)
 	return r.N, errno
 }
@@ -133,7 +134,7 @@ func (s *packetSocket) recv(b []byte, flags int) (Received, Errno) {
 	}
 	n, frame, err := take(b)
 	if err != nil {
-		return Received{}, toErrno(err)
+		return Received{}, file.ToErrno(err)
 	}
 	r := Received{N: n, Len: frame.Len, From: s.sender(&frame)}
 	if n < frame.Len {
@@ -208,16 +209,16 @@ func (s *packetSocket) send(b []byte, m Outgoing) (int, Errno) {
 		return 0, linux.ENXIO
 	}
 	n, err := s.conn.TryWrite(b, on, to, kind)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // packetSocketAt returns the packet socket of fd, if it is one.
 func (p *Process) packetSocketAt(fd int) (*packetSocket, bool) {
-	o := p.fds.get(fd)
+	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, false
 	}
-	s, ok := o.file.(*packetSocket)
+	s, ok := o.File.(*packetSocket)
 	return s, ok
 }
 
@@ -260,7 +261,7 @@ func (s *packetSocket) setRing(value []byte) Errno {
 	}
 	r := &packetRing{
 		version: s.version, request: request, cooked: s.typ == linux.SOCK_DGRAM, reserve: s.reserve,
-		readable: func() { s.q.tell(PollIn) }, arrived: s.net.ArrivedFrame, station: s.sender,
+		readable: func() { s.q.Notify(PollIn) }, arrived: s.net.ArrivedFrame, station: s.sender,
 	}
 	s.ring.Store(r)
 	s.conn.SetSink(r.put)

@@ -9,6 +9,7 @@ import (
 	"loam/fs"
 	"loam/fs/devpts"
 	"loam/fs/memfs"
+	"loam/posix/file"
 	"loam/stack"
 )
 
@@ -19,7 +20,7 @@ type Process struct {
 	*System
 	*place
 	*own
-	fds *descriptors
+	fds *file.Table
 	who *identity // of the task; nil for a Go program
 	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
 	// closed; full: the next wait ends at once. A nil channel never interrupts.
@@ -36,7 +37,7 @@ type System struct {
 	clock    func(id int) time.Duration
 
 	names     unixNames
-	serial    Serial // allocates netlink ports
+	serial    file.Serial // allocates netlink ports
 	leaving   leaving
 	handed    handedPorts
 	fifos     fifos
@@ -103,7 +104,7 @@ func New(o Options) *Process {
 		System: &System{net: o.Network, kernel: o.Kernel, hostname: o.Hostname, missed: o.Missed, clock: o.Clock},
 		place:  &place{},
 		own:    &own{credentials: o.Credentials, sender: o.Sender},
-		fds:    &descriptors{},
+		fds:    &file.Table{},
 	}
 	p.names.init()
 	files := o.Files
@@ -119,8 +120,8 @@ func New(o Options) *Process {
 }
 
 // get returns the open file description of fd. Errors: EBADF.
-func (p *Process) get(fd int) (*open, Errno) {
-	o := p.fds.get(fd)
+func (p *Process) get(fd int) (*file.Description, Errno) {
+	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, linux.EBADF
 	}
@@ -128,12 +129,12 @@ func (p *Process) get(fd int) (*open, Errno) {
 }
 
 // socket returns the open file description and the socket of fd. Errors: EBADF, ENOTSOCK.
-func (p *Process) socket(fd int) (*open, socket, Errno) {
-	o := p.fds.get(fd)
+func (p *Process) socket(fd int) (*file.Description, socket, Errno) {
+	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, nil, linux.EBADF
 	}
-	s, ok := o.file.(socket)
+	s, ok := o.File.(socket)
 	if !ok {
 		return nil, nil, linux.ENOTSOCK
 	}
@@ -142,15 +143,15 @@ func (p *Process) socket(fd int) (*open, socket, Errno) {
 
 // install allocates a descriptor for a new file, opened for reading and writing. typeFlags may contain
 // SOCK_NONBLOCK and SOCK_CLOEXEC, which equal O_NONBLOCK and O_CLOEXEC.
-func (p *Process) install(f file, typeFlags int) (int, Errno) {
+func (p *Process) install(f file.File, typeFlags int) (int, Errno) {
 	return p.installWith(f, linux.O_RDWR|typeFlags&linux.O_NONBLOCK, typeFlags&linux.O_CLOEXEC != 0)
 }
 
-// installWith is install with an access mode; flags are as for newOpen. On error, it closes the file.
-func (p *Process) installWith(f file, flags int, cloexec bool) (int, Errno) {
-	fd, errno := p.fds.insert(newOpen(f, flags), 0, p.mostFiles(), cloexec)
+// installWith is install with an access mode; flags are as for file.NewDescription. On error, it closes the file.
+func (p *Process) installWith(f file.File, flags int, cloexec bool) (int, Errno) {
+	fd, errno := p.fds.Insert(file.NewDescription(f, flags), 0, p.mostFiles(), cloexec)
 	if errno != 0 {
-		f.close()
+		f.Close()
 	}
 	return fd, errno
 }

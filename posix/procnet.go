@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 
+	"loam/posix/file"
 	"loam/stack"
 	"loam/stack/neigh"
 )
@@ -221,10 +222,10 @@ type socketCounts struct {
 // countSockets counts the open sockets, each once, however many descriptors it has.
 func (p *Process) countSockets() (c socketCounts) {
 	for _, o := range p.opened() {
-		if _, ok := o.file.(socket); ok {
+		if _, ok := o.File.(socket); ok {
 			c.all++
 		}
-		switch s := o.file.(type) {
+		switch s := o.File.(type) {
 		case tcpFile:
 			c.tcp[familyIndex(s)]++
 		case *udpSocket:
@@ -246,11 +247,11 @@ func familyIndex(s interface{ isInet6() bool }) int {
 
 // opened yields each open file description once, with one of its descriptors. The descriptor also
 // serves as the inode number of a socket (/proc/self/fd).
-func (p *Process) opened() iter.Seq2[int, *open] {
-	return func(yield func(int, *open) bool) {
-		seen := map[*open]bool{}
-		for _, fd := range p.fds.list() {
-			o := p.fds.get(fd)
+func (p *Process) opened() iter.Seq2[int, *file.Description] {
+	return func(yield func(int, *file.Description) bool) {
+		seen := map[*file.Description]bool{}
+		for _, fd := range p.fds.List() {
+			o := p.fds.Get(fd)
 			if o == nil || seen[o] {
 				continue
 			}
@@ -265,7 +266,7 @@ func (p *Process) opened() iter.Seq2[int, *open] {
 // established counts connections for CurrEstab of RFC 4022.
 func (p *Process) established() (n int) {
 	for _, o := range p.opened() {
-		if s, ok := o.file.(tcpFile); ok {
+		if s, ok := o.File.(tcpFile); ok {
 			if state := s.linuxState(); state == linuxEstablished || state == linuxCloseWait {
 				n++
 			}
@@ -328,7 +329,7 @@ func (p *Process) procTCP6() string { return p.procTCPOf(true) }
 func (p *Process) procTCPOf(six bool) string {
 	table := socketTable{uid: p.credentials.UID, six: six}
 	for fd, o := range p.opened() {
-		s, ok := o.file.(tcpFile)
+		s, ok := o.File.(tcpFile)
 		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
 			continue
 		}
@@ -358,7 +359,7 @@ func procDatagrams[T datagramFile](six bool) func(*Process) string {
 	return func(p *Process) string {
 		table := socketTable{uid: p.credentials.UID, six: six}
 		for fd, o := range p.opened() {
-			s, ok := o.file.(T)
+			s, ok := o.File.(T)
 			if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
 				continue
 			}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/stack"
 	"loam/wire"
 )
@@ -38,7 +39,7 @@ func (s *rawSocket) bind(a Address) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(s.raw.Bind(local.Addr()))
+	return file.ToErrno(s.raw.Bind(local.Addr()))
 }
 
 func (s *rawSocket) option(level, name int) ([]byte, Errno) {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/stack"
 )
 
@@ -40,7 +41,7 @@ func (p *Process) describeRouteTo(r *reply, request []byte) Errno {
 	route, err := p.net.RouteTo(dst)
 	switch {
 	case err != nil:
-		return toErrno(err)
+		return file.ToErrno(err)
 	case by != nil && by.Name() != route.Interface:
 		return linux.ENETUNREACH
 	}

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // socket is a file of the sockets API. Like those of file, its methods never block: they return EAGAIN,
 // and Process waits.
 type socket interface {
-	file
+	file.File
 	base() *socketBase
 	bind(a Address) Errno
 	listen(backlog int) Errno
@@ -51,12 +52,12 @@ type Received struct {
 type Control struct {
 	Level, Type int
 	Data        []byte
-	passed      []*open // SCM_RIGHTS: the descriptions in transit; their numbers are not in Data
+	passed      []*file.Description // SCM_RIGHTS: the descriptions in transit; their numbers are not in Data
 }
 
 // socketBase holds what sockets of all families share.
 type socketBase struct {
-	q                waitQueue
+	q                file.Queue
 	domain, typ, pro int // AF_*, SOCK_* without flags, and the protocol
 
 	mu          sync.Mutex         // guards the fields below, and those that the family adds
@@ -69,9 +70,9 @@ type socketBase struct {
 // Asynchronous implements file.Asynchronous.
 func (s *socketBase) Asynchronous() {}
 
-func (s *socketBase) base() *socketBase { return s }
-func (s *socketBase) queue() *waitQueue { return &s.q }
-func (s *socketBase) mode() uint32      { return linux.S_IFSOCK | 0o777 }
+func (s *socketBase) base() *socketBase  { return s }
+func (s *socketBase) Queue() *file.Queue { return &s.q }
+func (s *socketBase) Mode() uint32       { return linux.S_IFSOCK | 0o777 }
 
 // timeouts returns how long receiving and sending may block; 0 means forever.
 func (s *socketBase) timeouts() (recv, send time.Duration) {

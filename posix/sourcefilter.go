@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/stack"
 )
 
@@ -40,7 +41,7 @@ func (s *udpSocket) sourceOption(key optionName, value []byte) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(sourceOptions[key](s.opts.Groups, m.group, source, m.on))
+	return file.ToErrno(sourceOptions[key](s.opts.Groups, m.group, source, m.on))
 }
 
 // sourceRequest parses a struct ip_mreq_source or group_source_req. Errors: EINVAL, ENODEV;
@@ -181,7 +182,7 @@ func (s *udpSocket) setGroupFilter(level, name int, value []byte) Errno {
 	case errno != 0:
 		return errno
 	}
-	return toErrno(s.opts.Groups.SetSourceFilter(m.group, m.on, f))
+	return file.ToErrno(s.opts.Groups.SetSourceFilter(m.group, m.on, f))
 }
 
 // groupFilter implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer.
@@ -205,7 +206,7 @@ func (s *udpSocket) groupFilter(level, name int, request []byte) ([]byte, Errno)
 	}
 	f, err := s.opts.Groups.SourceFilter(m.group, m.on)
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, file.ToErrno(err)
 	}
 	return r.answer(f), 0
 }

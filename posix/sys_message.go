@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // Calls that send and receive messages: sendto, sendmsg, recvfrom, recvmsg.
@@ -26,7 +27,7 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 		defer p.dropControl(m.Control)
 	}
 	n, errno := s.send(b, m)
-	if !o.nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 &&
+	if !o.Nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 &&
 		(errno == linux.EAGAIN || errno == 0 && n < len(b)) {
 		n, errno = p.sendWaiting(s, b, m, max(n, 0))
 	}
@@ -40,8 +41,8 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 // been sent is left to the next call.
 func (p *Process) sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Errno) {
 	_, timeout := s.base().timeouts()
-	w := p.newSleeper(s.queue(), timeout)
-	defer w.leave()
+	w := p.newSleeper(s.Queue(), timeout)
+	defer w.Leave()
 	for {
 		if done > 0 {
 			m.Control = nil // sent with the first bytes
@@ -54,7 +55,7 @@ func (p *Process) sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Er
 			continue
 		}
 		if errno == linux.EAGAIN {
-			if errno = w.sleep(); errno == 0 {
+			if errno = w.Sleep(); errno == 0 {
 				continue
 			}
 		}
@@ -79,7 +80,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 		return recvError(s, b)
 	}
 	r, errno := s.recv(b, flags)
-	if !o.nonblocking() && flags&linux.MSG_DONTWAIT == 0 {
+	if !o.Nonblocking() && flags&linux.MSG_DONTWAIT == 0 {
 		all := flags&linux.MSG_WAITALL != 0 && s.base().typ == linux.SOCK_STREAM && flags&linux.MSG_PEEK == 0
 		if errno == linux.EAGAIN || errno == 0 && all && r.N > 0 && r.N < len(b) {
 			r, errno = p.recvWaiting(s, b, flags, r, all)
@@ -105,8 +106,8 @@ func recvUrgent(s socket, b []byte, flags int) (Received, Errno) {
 // what has been received already.
 func (p *Process) recvWaiting(s socket, b []byte, flags int, r Received, all bool) (Received, Errno) {
 	timeout, _ := s.base().timeouts()
-	w := p.newSleeper(s.queue(), timeout)
-	defer w.leave()
+	w := p.newSleeper(s.Queue(), timeout)
+	defer w.Leave()
 	done := r.N
 	for {
 		more, errno := s.recv(b[done:], flags)
@@ -121,7 +122,7 @@ func (p *Process) recvWaiting(s socket, b []byte, flags int, r Received, all boo
 			continue
 		}
 		if errno == linux.EAGAIN {
-			if errno = w.sleep(); errno == 0 {
+			if errno = w.Sleep(); errno == 0 {
 				continue
 			}
 		}
@@ -148,8 +149,8 @@ func (p *Process) packControl(control []Control) Errno {
 			return linux.EINVAL
 		}
 		for b := c.Data; len(b) > 0; b = b[4:] {
-			o := p.fds.get(int(int32(binary.NativeEndian.Uint32(b))))
-			if o == nil || !o.hold() {
+			o := p.fds.Get(int(int32(binary.NativeEndian.Uint32(b))))
+			if o == nil || !o.Hold() {
 				p.dropControl(control[:i+1])
 				return linux.EBADF
 			}
@@ -168,9 +169,9 @@ func (p *Process) dropControl(control []Control) {
 	}
 }
 
-func dropPassed(list []*open) {
+func dropPassed(list []*file.Description) {
 	for _, o := range list {
-		o.release()
+		o.Release()
 	}
 }
 
@@ -183,8 +184,8 @@ func (p *Process) unpackControl(control []Control, cloexec bool) {
 		}
 		c.Data = c.Data[:0]
 		for _, o := range c.passed {
-			fd, _ := p.fds.insert(o, 0, p.mostFiles(), cloexec)
-			o.release()
+			fd, _ := p.fds.Insert(o, 0, p.mostFiles(), cloexec)
+			o.Release()
 			if fd >= 0 {
 				c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(fd))
 			}
@@ -194,16 +195,16 @@ func (p *Process) unpackControl(control []Control, cloexec bool) {
 }
 
 // recvTimeout and sendTimeout return how long calls may block; 0 means forever.
-func recvTimeout(o *open) time.Duration {
-	if s, ok := o.file.(socket); ok {
+func recvTimeout(o *file.Description) time.Duration {
+	if s, ok := o.File.(socket); ok {
 		d, _ := s.base().timeouts()
 		return d
 	}
 	return 0
 }
 
-func sendTimeout(o *open) time.Duration {
-	if s, ok := o.file.(socket); ok {
+func sendTimeout(o *file.Description) time.Duration {
+	if s, ok := o.File.(socket); ok {
 		_, d := s.base().timeouts()
 		return d
 	}

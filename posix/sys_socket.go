@@ -60,7 +60,7 @@ func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno
 	}
 	pair(a, b)
 	if fds[0], errno = p.install(a, typ&typeFlags); errno != 0 {
-		b.close()
+		b.Close()
 		return fds, errno
 	}
 	if fds[1], errno = p.install(b, typ&typeFlags); errno != 0 {
@@ -99,7 +99,7 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 		return -1, Address{}, linux.EINVAL
 	}
 	c, errno := s.accept()
-	if errno == linux.EAGAIN && !o.nonblocking() {
+	if errno == linux.EAGAIN && !o.Nonblocking() {
 		c, errno = p.acceptWaiting(s)
 	}
 	if errno != 0 {
@@ -112,14 +112,14 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 
 func (p *Process) acceptWaiting(s socket) (socket, Errno) {
 	timeout, _ := s.base().timeouts()
-	w := p.newSleeper(s.queue(), timeout)
-	defer w.leave()
+	w := p.newSleeper(s.Queue(), timeout)
+	defer w.Leave()
 	for {
 		c, errno := s.accept()
 		if errno != linux.EAGAIN {
 			return c, errno
 		}
-		if errno = w.sleep(); errno != 0 {
+		if errno = w.Sleep(); errno != 0 {
 			return nil, errno
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Process) Connect(fd int, a Address) Errno {
 	}
 	errno = s.connect(a)
 	switch {
-	case o.nonblocking():
+	case o.Nonblocking():
 		return errno
 	case errno == linux.EINPROGRESS || errno == linux.EALREADY:
 		return p.connected(s, a)
@@ -146,16 +146,16 @@ func (p *Process) Connect(fd int, a Address) Errno {
 // connected waits for the end of a handshake. It then calls connect again for the result.
 func (p *Process) connected(s socket, a Address) Errno {
 	_, timeout := s.base().timeouts()
-	w := p.newSleeper(s.queue(), timeout)
-	defer w.leave()
+	w := p.newSleeper(s.Queue(), timeout)
+	defer w.Leave()
 	for {
-		if s.events()&(PollOut|PollErr|PollHup) != 0 {
+		if s.Events()&(PollOut|PollErr|PollHup) != 0 {
 			if errno := s.takeError(); errno != 0 {
 				return errno
 			}
 			return s.connect(a)
 		}
-		switch w.sleep() {
+		switch w.Sleep() {
 		case linux.EAGAIN:
 			return linux.EINPROGRESS
 		case linux.EINTR:

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/stack"
 )
 
@@ -54,10 +55,10 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 	return a
 }
 
-// events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
-func (s *tcpSocket) events() Events {
+// Events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
+func (s *tcpSocket) Events() Events {
 	if c := s.conn.Load(); c != nil {
-		if s.q.wantsEvery() {
+		if s.q.WantsEvery() {
 			c.TellEach()
 		}
 		return pollEvents(c.Events())
@@ -88,7 +89,7 @@ func (s *tcpSocket) bind(a Address) Errno {
 	if err == nil {
 		s.binding = b
 	}
-	return toErrno(err)
+	return file.ToErrno(err)
 }
 
 // listen binds the socket if necessary and opens a listener for connections from the network and from
@@ -105,13 +106,13 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	if s.binding == nil {
 		b, err := s.net.BindTCP(s.any(), s.opts)
 		if err != nil {
-			return toErrno(err)
+			return file.ToErrno(err)
 		}
 		s.binding = b
 	}
 	l, err := s.binding.Listen(backlog)
 	if err != nil {
-		return toErrno(err)
+		return file.ToErrno(err)
 	}
 	l.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
 	l.Watch(s.relay)
@@ -138,7 +139,7 @@ func (s *tcpSocket) accept() (socket, Errno) {
 		return nil, linux.EINVAL
 	}
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, file.ToErrno(err)
 	}
 	return s.adopt(c), 0
 }
@@ -170,7 +171,7 @@ func (s *tcpSocket) connect(a Address) Errno {
 		c, err = s.net.DialTCP(s.any(), remote, s.opts)
 	}
 	if err != nil {
-		return toErrno(err)
+		return file.ToErrno(err)
 	}
 	if s.binding != nil {
 		c.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
@@ -195,7 +196,7 @@ func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
 	case c.Events()&stack.Hangup == 0:
 		return linux.EALREADY, true
 	default:
-		if errno := toErrno(c.Err()); errno != 0 {
+		if errno := file.ToErrno(c.Err()); errno != 0 {
 			return errno, true
 		}
 		c.Close()
@@ -226,7 +227,7 @@ func (s *tcpSocket) shutdown(how int) Errno {
 			err = rerr
 		}
 	}
-	return toErrno(err)
+	return file.ToErrno(err)
 }
 
 // stopListening closes the listener and resets the connections in its queues.
@@ -236,8 +237,8 @@ func (s *tcpSocket) stopListening(l *stack.TCPListener) {
 	s.queued.end()
 }
 
-// close closes the connection in the background: the stack sends the remaining data. See leaving.
-func (s *tcpSocket) close() {
+// Close closes the connection in the background: the stack sends the remaining data. See leaving.
+func (s *tcpSocket) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -274,7 +275,7 @@ func (s *tcpSocket) peer() (Address, Errno) {
 	return s.inet(s.net, c.RemoteAddrPort()), 0
 }
 
-func (s *tcpSocket) read(b []byte) (int, Errno) {
+func (s *tcpSocket) Read(b []byte) (int, Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.ENOTCONN
@@ -286,16 +287,16 @@ func (s *tcpSocket) read(b []byte) (int, Errno) {
 	case io.EOF:
 		return 0, 0
 	}
-	return 0, toErrno(err)
+	return 0, file.ToErrno(err)
 }
 
-func (s *tcpSocket) write(b []byte) (int, Errno) {
+func (s *tcpSocket) Write(b []byte) (int, Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.EPIPE
 	}
 	n, err := c.TryWrite(b)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // recv implements socket. TCP supports MSG_PEEK; MSG_OOB is handled by recvUrgent.
@@ -305,7 +306,7 @@ func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
 		return Received{}, linux.ENOTCONN
 	}
 	if flags&linux.MSG_PEEK == 0 {
-		n, errno := s.read(b)
+		n, errno := s.Read(b)
 		r := Received{N: n, Len: n}
 		if n > 0 {
 			r.Control = s.arrival(c, 0)
@@ -320,7 +321,7 @@ func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
 	if n > 0 {
 		r.Control = s.arrival(c, n)
 	}
-	return r, toErrno(err)
+	return r, file.ToErrno(err)
 }
 
 // send ignores the address, as Linux does on a connection.
@@ -334,7 +335,7 @@ func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if m.Flags&linux.MSG_MORE != 0 {
 		return s.writeMore(b)
 	}
-	return s.write(b)
+	return s.Write(b)
 }
 
 // writeMore writes bytes without pushing them, because more will follow.
@@ -344,7 +345,7 @@ func (s *tcpSocket) writeMore(b []byte) (int, Errno) {
 		return 0, linux.EPIPE
 	}
 	n, err := c.TryWriteMore(b)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // sendUrgent sends b. The last byte is urgent.
@@ -354,7 +355,7 @@ func (s *tcpSocket) sendUrgent(b []byte) (int, Errno) {
 		return 0, linux.EPIPE
 	}
 	n, err := c.TryWriteUrgent(b)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // recvUrgent receives the urgent byte. It consumes the byte even if b is empty.
@@ -365,7 +366,7 @@ func (s *tcpSocket) recvUrgent(b []byte, flags int) (Received, Errno) {
 	}
 	x, err := c.TryReadUrgent(flags&linux.MSG_PEEK != 0)
 	if err != nil {
-		return Received{}, toErrno(err)
+		return Received{}, file.ToErrno(err)
 	}
 	r := Received{N: copy(b, []byte{x}), Flags: linux.MSG_OOB}
 	if r.Len = r.N; r.N == 0 {
@@ -384,7 +385,7 @@ func (s *tcpSocket) atMark() int {
 
 func (s *tcpSocket) takeError() Errno {
 	if c := s.conn.Load(); c != nil {
-		return toErrno(c.Err())
+		return file.ToErrno(c.Err())
 	}
 	return 0
 }
@@ -409,7 +410,7 @@ func (s *tcpSocket) setOptions(f func(*stack.TCPOptions)) Errno {
 	defer s.mu.Unlock()
 	f(&s.opts)
 	if c := s.conn.Load(); c != nil {
-		return toErrno(c.SetOptions(f))
+		return file.ToErrno(c.SetOptions(f))
 	}
 	if l := s.listener.Load(); l != nil {
 		l.SetOptions(f)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/stack"
 )
 
@@ -137,9 +138,9 @@ func (s *udpSocket) member(m membership, errno Errno, join bool) Errno {
 	case errno != 0:
 		return errno
 	case join:
-		return toErrno(s.opts.Groups.JoinGroup(m.group, m.on))
+		return file.ToErrno(s.opts.Groups.JoinGroup(m.group, m.on))
 	}
-	return toErrno(s.opts.Groups.LeaveGroup(m.group, m.on))
+	return file.ToErrno(s.opts.Groups.LeaveGroup(m.group, m.on))
 }
 
 // allHosts is the group of all hosts (RFC 1112 section 4).

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/stack"
 )
 
@@ -87,7 +88,7 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 	}
 	made, err := s.open(local, s.opts)
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, file.ToErrno(err)
 	}
 	c := &datagramBox{made}
 	c.SetFilter(s.filter)
@@ -106,7 +107,7 @@ func (s *udpSocket) bound() (*datagramBox, Errno) {
 	return s.bindTo(s.any())
 }
 
-func (s *udpSocket) events() Events {
+func (s *udpSocket) Events() Events {
 	e := PollOut
 	if c := s.conn.Load(); c != nil {
 		e = pollEvents(c.Events())
@@ -143,7 +144,7 @@ func (s *udpSocket) accept() (socket, Errno) { return nil, linux.EOPNOTSUPP }
 func (s *udpSocket) connect(a Address) Errno {
 	if a.Family == linux.AF_UNSPEC {
 		if c := s.conn.Load(); c != nil {
-			return toErrno(c.Connect(netip.AddrPort{}))
+			return file.ToErrno(c.Connect(netip.AddrPort{}))
 		}
 		return 0
 	}
@@ -155,7 +156,7 @@ func (s *udpSocket) connect(a Address) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(c.Connect(remote))
+	return file.ToErrno(c.Connect(remote))
 }
 
 // shutdown takes effect even without a peer, but then returns ENOTCONN, as on Linux.
@@ -164,14 +165,14 @@ func (s *udpSocket) shutdown(how int) Errno {
 	s.shutRead = s.shutRead || how != linux.SHUT_WR
 	s.shutSend = s.shutSend || how != linux.SHUT_RD
 	s.mu.Unlock()
-	s.q.tell(PollIn | PollOut | PollRdHup | PollHup)
+	s.q.Notify(PollIn | PollOut | PollRdHup | PollHup)
 	if _, errno := s.peer(); errno != 0 {
 		return errno
 	}
 	return 0
 }
 
-func (s *udpSocket) close() {
+func (s *udpSocket) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.conn.Load(); c != nil {
@@ -203,12 +204,12 @@ func (s *udpSocket) remote() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-func (s *udpSocket) read(b []byte) (int, Errno) {
+func (s *udpSocket) Read(b []byte) (int, Errno) {
 	r, errno := s.receive(b, 0)
 	return r.N, errno
 }
 
-func (s *udpSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *udpSocket) Write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
 
 func (s *udpSocket) recv(b []byte, flags int) (Received, Errno) { return s.receive(b, flags) }
 
@@ -236,7 +237,7 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 		return Received{}, 0
 	}
 	if err != nil {
-		return Received{}, toErrno(err)
+		return Received{}, file.ToErrno(err)
 	}
 	r := Received{N: n, Len: d.Len, From: s.inet(s.net, d.From)}
 	if n < d.Len {
@@ -323,7 +324,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	}
 	groupsBy.apply(&by, c, to)
 	n, err := c.TryWriteBy(b, to, by)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // sendName is inetName for a destination. A UDP socket of AF_INET6 also accepts an AF_INET address, as
@@ -340,7 +341,7 @@ func (s *udpSocket) isUDP() bool { return s.pro == linux.IPPROTO_UDP && s.typ ==
 
 func (s *udpSocket) takeError() Errno {
 	if c := s.conn.Load(); c != nil {
-		return toErrno(c.Err())
+		return file.ToErrno(c.Err())
 	}
 	return 0
 }
@@ -362,7 +363,7 @@ func (s *udpSocket) setOptions(f func(*stack.UDPOptions)) Errno {
 	defer s.mu.Unlock()
 	f(&s.opts)
 	if c := s.conn.Load(); c != nil {
-		return toErrno(c.SetOptions(f))
+		return file.ToErrno(c.SetOptions(f))
 	}
 	return 0
 }

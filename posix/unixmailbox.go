@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // mailbox is a queue of data sent to a Unix socket and not yet received. In a connected pair each end
@@ -18,8 +19,8 @@ type mailbox struct {
 	refused bool     // the reader has closed
 	failure Errno    // returned to the reader after the last letter
 
-	reader  *waitQueue              // notified when a letter arrives
-	writers map[*waitQueue]struct{} // senders that found no room; notified when there is
+	reader  *file.Queue              // notified when a letter arrives
+	writers map[*file.Queue]struct{} // senders that found no room; notified when there is
 }
 
 // letter is one write or message. A stream read joins the data of successive letters, but does not
@@ -38,7 +39,7 @@ func (l *letter) size() int { return len(l.data) + letterOverhead }
 // put queues a letter, with a copy of its data, and takes over its descriptors. With stream, the data
 // may be truncated to the available room. It returns the number of bytes accepted. Errors: EAGAIN;
 // EPIPE if the reader has closed; EMSGSIZE.
-func (m *mailbox) put(l letter, limit int, stream bool, writer *waitQueue) (int, Errno) {
+func (m *mailbox) put(l letter, limit int, stream bool, writer *file.Queue) (int, Errno) {
 	m.mu.Lock()
 	switch room := limit - m.size; {
 	case m.refused || m.ended:
@@ -58,19 +59,19 @@ func (m *mailbox) put(l letter, limit int, stream bool, writer *waitQueue) (int,
 	m.letters = append(m.letters, l)
 	m.size += l.size()
 	m.mu.Unlock()
-	m.reader.tell(PollIn)
+	m.reader.Notify(PollIn)
 	return len(l.data), 0
 }
 
-func (m *mailbox) wantRoom(writer *waitQueue) {
+func (m *mailbox) wantRoom(writer *file.Queue) {
 	if m.writers == nil {
-		m.writers = make(map[*waitQueue]struct{})
+		m.writers = make(map[*file.Queue]struct{})
 	}
 	m.writers[writer] = struct{}{}
 }
 
 // hasRoom reports whether put would accept a letter. Otherwise it registers the writer to be notified.
-func (m *mailbox) hasRoom(limit int, writer *waitQueue) bool {
+func (m *mailbox) hasRoom(limit int, writer *file.Queue) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.refused || m.ended || limit-m.size > letterOverhead {
@@ -132,7 +133,7 @@ func (m *mailbox) takeStream(b []byte, peek bool) (Received, Errno) {
 			break
 		}
 	}
-	var woken map[*waitQueue]struct{}
+	var woken map[*file.Queue]struct{}
 	if !peek {
 		woken = m.waitingWriters()
 	}
@@ -152,7 +153,7 @@ func (m *mailbox) shift() {
 }
 
 // waitingWriters returns the writers to notify and clears the set. The caller holds mu.
-func (m *mailbox) waitingWriters() map[*waitQueue]struct{} {
+func (m *mailbox) waitingWriters() map[*file.Queue]struct{} {
 	writers := m.writers
 	m.writers = nil
 	return writers
@@ -182,7 +183,7 @@ func (m *mailbox) end(failure Errno) {
 	if failure != 0 {
 		e |= PollErr
 	}
-	m.reader.tell(e)
+	m.reader.Notify(e)
 }
 
 // refuse marks that the reader has closed, and discards the letters. It reports whether there were any.
@@ -230,8 +231,8 @@ func (m *mailbox) queued() int {
 	return m.size
 }
 
-func tellAll(queues map[*waitQueue]struct{}, e Events) {
+func tellAll(queues map[*file.Queue]struct{}, e Events) {
 	for q := range queues {
-		q.tell(e)
+		q.Notify(e)
 	}
 }

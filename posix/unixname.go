@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // unixNames maps names to bound Unix sockets. An abstract name is only a string. A path refers to a
@@ -42,7 +43,7 @@ func (p *Process) bindUnix(s *unixSocket, name string) (bound string, node fs.No
 		place, err = v.Lookup(v.Dir, name, false)
 	}
 	if err != nil {
-		return "", nil, toErrno(err)
+		return "", nil, file.ToErrno(err)
 	}
 	p.names.mu.Lock()
 	p.names.byNode[place.Node] = s
@@ -95,7 +96,7 @@ func (p *Process) findUnix(name string) (*unixSocket, Errno) {
 			err = v.Access(place, fs.ToWrite)
 		}
 		if err != nil {
-			return nil, toErrno(err)
+			return nil, file.ToErrno(err)
 		}
 		node = place.Node
 	}

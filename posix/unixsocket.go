@@ -84,9 +84,9 @@ func (s *unixSocket) boxes() (in, out *mailbox) {
 	return s.inbox, s.outbox
 }
 
-// events implements file. A listener is readable while connections are pending. PollHup means that both
+// Events implements file. A listener is readable while connections are pending. PollHup means that both
 // directions are shut.
-func (s *unixSocket) events() Events {
+func (s *unixSocket) Events() Events {
 	s.mu.Lock()
 	in, out, limit := s.inbox, s.outbox, s.sendLimit
 	listening, pending, shutWrite := s.listening, len(s.pending), s.shutWrite
@@ -191,7 +191,7 @@ func (s *unixSocket) connect(a Address) Errno {
 		s.mu.Lock()
 		s.other, s.outbox, s.peerName = to, to.inbox, a.Name
 		s.mu.Unlock()
-		s.q.tell(PollOut)
+		s.q.Notify(PollOut)
 		return 0
 	}
 	return s.connectStream(to)
@@ -232,8 +232,8 @@ func (s *unixSocket) connectStream(to *unixSocket) Errno {
 	s.mu.Unlock()
 	to.pending = append(to.pending, server)
 	to.mu.Unlock()
-	to.q.tell(PollIn)
-	s.q.tell(PollOut)
+	to.q.Notify(PollIn)
+	s.q.Notify(PollOut)
 	return 0
 }
 
@@ -254,13 +254,13 @@ func (s *unixSocket) shutdown(how int) Errno {
 	if how != linux.SHUT_WR && in != nil {
 		in.refuse()
 	}
-	s.q.tell(PollIn | PollOut | PollRdHup)
+	s.q.Notify(PollIn | PollOut | PollRdHup)
 	return 0
 }
 
-// close releases the name, closes pending connections, and ends the peer's input: with ECONNRESET if
+// Close releases the name, closes pending connections, and ends the peer's input: with ECONNRESET if
 // data was left unread.
-func (s *unixSocket) close() {
+func (s *unixSocket) Close() {
 	s.mu.Lock()
 	s.closed = true
 	in, out, pending := s.inbox, s.outbox, s.pending
@@ -269,7 +269,7 @@ func (s *unixSocket) close() {
 	s.mu.Unlock()
 	s.p.names.release(s, name, node)
 	for _, c := range pending {
-		c.close()
+		c.Close()
 	}
 	unread := in != nil && in.refuse()
 	if out == nil || s.typ == linux.SOCK_DGRAM {
@@ -301,7 +301,7 @@ func (s *unixSocket) peer() (Address, Errno) {
 	return s.unixAddress(s.peerName), 0
 }
 
-func (s *unixSocket) read(b []byte) (int, Errno) {
+func (s *unixSocket) Read(b []byte) (int, Errno) {
 	r, errno := s.recv(b, 0)
 	for _, c := range r.Control { // read(2) cannot return descriptors
 		dropPassed(c.passed)
@@ -309,7 +309,7 @@ func (s *unixSocket) read(b []byte) (int, Errno) {
 	return r.N, errno
 }
 
-func (s *unixSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *unixSocket) Write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
 
 // recv implements socket. With SO_PASSCRED it adds a message with the sender's credentials.
 func (s *unixSocket) recv(b []byte, flags int) (Received, Errno) {

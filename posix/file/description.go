@@ -1,4 +1,4 @@
-package posix
+package file
 
 import (
 	"sync/atomic"
@@ -7,36 +7,36 @@ import (
 	"loam/fs"
 )
 
-// file is the object behind an open file description. Its methods never block.
-type file interface {
-	// events returns the events that are ready now. It also arms the file: every event that is not
+// File is the object behind an open file description. Its methods never block.
+type File interface {
+	// Events returns the events that are ready now. It also arms the file: every event that is not
 	// ready now is reported to the queue when it occurs.
-	events() Events
-	queue() *waitQueue
-	read(b []byte) (int, Errno)
-	write(b []byte) (int, Errno)
-	// close is called once, after the last reference has been released.
-	close()
-	// mode returns the file type and permissions as in st_mode of stat(2).
-	mode() uint32
+	Events() Events
+	Queue() *Queue
+	Read(b []byte) (int, linux.Errno)
+	Write(b []byte) (int, linux.Errno)
+	// Close is called once, after the last reference has been released.
+	Close()
+	// Mode returns the file type and permissions as in st_mode of stat(2).
+	Mode() uint32
 }
 
-// open is an open file description. Descriptors made by dup share it.
+// Description is an open file description. Descriptors made by dup share it.
 //
 // A call looks a description up without holding a reference, so another goroutine may close the file
 // during the call. Methods of a file must therefore be safe after close: they act as if they had come
 // before it, or return an error. Messages in transit (SCM_RIGHTS) hold a reference.
-type open struct {
-	file
+type Description struct {
+	File
 	// sink and source are set for a device that reads and writes the same at every offset. They let a
 	// call reach the device directly. Otherwise they are nil.
 	sink, source fs.Handle
 	// takesStack and immediate are the results of TakesStack and Immediate.
 	takesStack, immediate bool
 
-	flags atomic.Int32  // status flags and access mode: O_NONBLOCK, O_RDWR, ...
+	Flags atomic.Int32  // status flags and access mode: O_NONBLOCK, O_RDWR, ...
 	inode atomic.Uint32 // see number
-	owner atomic.Int32  // F_SETOWN: the process that would get SIGIO, which is never sent
+	Owner atomic.Int32  // F_SETOWN: the process that would get SIGIO, which is never sent
 	refs  atomic.Int32  // descriptors, and messages in transit that carry the description; -1: closed
 }
 
@@ -53,21 +53,21 @@ type direct interface {
 // Asynchronous is a file for which a program may ask for SIGIO (FIOASYNC). Loam never sends this signal.
 type Asynchronous interface{ Asynchronous() }
 
-// newOpen creates a description. flags holds the access mode and the status flags that F_GETFL returns.
-func newOpen(f file, flags int) *open {
-	o := &open{file: f}
+// NewDescription creates a description. flags holds the access mode and the status flags that F_GETFL returns.
+func NewDescription(f File, flags int) *Description {
+	o := &Description{File: f}
 	if d, ok := f.(direct); ok {
 		o.sink, o.source, o.immediate = d.Sink(), d.Source(), d.Immediate()
 	}
 	if f, ok := f.(interface{ TakesStack() bool }); ok {
 		o.takesStack = f.TakesStack()
 	}
-	o.flags.Store(int32(flags))
+	o.Flags.Store(int32(flags))
 	return o
 }
 
-// number returns the inode number of a socket or another file without one of its own. It is allocated at the first use.
-func (o *open) number(s *Serial) uint64 {
+// Number returns the inode number of a socket or another file without one of its own. It is allocated at the first use.
+func (o *Description) Number(s *Serial) uint64 {
 	if n := o.inode.Load(); n != 0 {
 		return uint64(n)
 	}
@@ -75,26 +75,26 @@ func (o *open) number(s *Serial) uint64 {
 	return uint64(o.inode.Load())
 }
 
-func (o *open) nonblocking() bool { return o.flags.Load()&linux.O_NONBLOCK != 0 }
+func (o *Description) Nonblocking() bool { return o.Flags.Load()&linux.O_NONBLOCK != 0 }
 
-func (o *open) setNonblocking(on bool) {
+func (o *Description) SetNonblocking(on bool) {
 	if on {
-		o.flags.Or(linux.O_NONBLOCK)
+		o.Flags.Or(linux.O_NONBLOCK)
 	} else {
-		o.flags.And(^linux.O_NONBLOCK)
+		o.Flags.And(^linux.O_NONBLOCK)
 	}
 }
 
-// setAsync implements FIOASYNC: it changes the flag that asks for SIGIO, which is never sent. Errors: ENOTTY for files and
+// SetAsync implements FIOASYNC: it changes the flag that asks for SIGIO, which is never sent. Errors: ENOTTY for files and
 // other objects that have no such events.
-func (o *open) setAsync(on bool) Errno {
-	if _, ok := o.file.(Asynchronous); !ok {
+func (o *Description) SetAsync(on bool) linux.Errno {
+	if _, ok := o.File.(Asynchronous); !ok {
 		return linux.ENOTTY
 	}
 	if on {
-		o.flags.Or(linux.O_ASYNC)
+		o.Flags.Or(linux.O_ASYNC)
 	} else {
-		o.flags.And(^linux.O_ASYNC)
+		o.Flags.And(^linux.O_ASYNC)
 	}
 	return 0
 }
@@ -102,17 +102,17 @@ func (o *open) setAsync(on bool) Errno {
 // settable is the set of flags that F_SETFL changes.
 const settable = linux.O_APPEND | linux.O_NONBLOCK | linux.O_NOATIME
 
-// setFlags implements F_SETFL.
-func (o *open) setFlags(flags int) {
-	flags = int(o.flags.Load())&^settable | flags&settable
-	o.flags.Store(int32(flags))
-	if f, ok := o.file.(direct); ok {
+// SetFlags implements F_SETFL.
+func (o *Description) SetFlags(flags int) {
+	flags = int(o.Flags.Load())&^settable | flags&settable
+	o.Flags.Store(int32(flags))
+	if f, ok := o.File.(direct); ok {
 		f.SetFlags(fs.Flags(flags))
 	}
 }
 
-// hold adds a reference to o. It returns false if the file has been closed already.
-func (o *open) hold() bool {
+// Hold adds a reference to o. It returns false if the file has been closed already.
+func (o *Description) Hold() bool {
 	for {
 		n := o.refs.Load()
 		if n < 0 {
@@ -124,51 +124,51 @@ func (o *open) hold() bool {
 	}
 }
 
-// release drops a reference. The last one closes the file and reports pollGone to its waiters.
-func (o *open) release() {
+// release drops a reference. The last one closes the file and reports PollGone to its waiters.
+func (o *Description) Release() {
 	if o.refs.Add(-1) > 0 {
 		return
 	}
 	o.refs.Store(-1)
-	o.queue().tell(pollGone)
-	o.file.close()
+	o.Queue().Notify(PollGone)
+	o.File.Close()
 }
 
 // Sink returns the handle that writes may use directly, and Source the one for reads: see fs.File.Sink.
 // They are nil for most files.
-func (o *open) Sink() fs.Handle   { return o.sink }
-func (o *open) Source() fs.Handle { return o.source }
+func (o *Description) Sink() fs.Handle   { return o.sink }
+func (o *Description) Source() fs.Handle { return o.source }
 
 // TakesStack reports whether read and write accept memory on the caller's stack. It holds for files
 // that never pass the memory to another goroutine while they wait.
-func (o *open) TakesStack() bool { return o.takesStack || o.immediate }
+func (o *Description) TakesStack() bool { return o.takesStack || o.immediate }
 
 // Immediate reports whether reads and writes never wait and accept memory on the caller's stack: see
 // fs.Immediate.
-func (o *open) Immediate() bool { return o.immediate }
+func (o *Description) Immediate() bool { return o.immediate }
 
 // ReadAt implements pread64(2) for an open file.
-func (o *open) ReadAt(b []byte, offset int64) (int, Errno) {
-	f, ok := o.file.(direct)
+func (o *Description) ReadAt(b []byte, offset int64) (int, linux.Errno) {
+	f, ok := o.File.(direct)
 	if !ok {
 		return -1, linux.ESPIPE
 	}
 	n, err := f.ReadAt(b, offset)
 	if err != nil {
-		return -1, toErrno(err)
+		return -1, ToErrno(err)
 	}
 	return n, 0
 }
 
 // WriteAt implements pwrite64(2) for an open file.
-func (o *open) WriteAt(b []byte, offset int64) (int, Errno) {
-	f, ok := o.file.(direct)
+func (o *Description) WriteAt(b []byte, offset int64) (int, linux.Errno) {
+	f, ok := o.File.(direct)
 	if !ok {
 		return -1, linux.ESPIPE
 	}
 	n, err := f.WriteAt(b, offset)
 	if err != nil && n == 0 {
-		return -1, toErrno(err)
+		return -1, ToErrno(err)
 	}
 	return n, 0
 }

@@ -1,4 +1,4 @@
-package posix
+package file
 
 import (
 	"time"
@@ -6,11 +6,11 @@ import (
 	"loam/abi/linux"
 )
 
-// sleeper is a goroutine blocked in a call on a file. It registers once, and then alternates between
+// Sleeper is a goroutine blocked in a call on a file. It registers once, and then alternates between
 // trying and sleeping. So no event is lost between a try and a sleep.
-type sleeper struct {
-	q     *waitQueue
-	w     watch
+type Sleeper struct {
+	q     *Queue
+	w     Watch
 	bell  chan struct{} // capacity 1; the watch sends, the sleeper receives; never closed; full: it will look anyway
 	timer *time.Timer   // nil: no timeout
 
@@ -25,10 +25,10 @@ type Task struct {
 	Asleep func(on bool)
 }
 
-// newSleeper registers with q. A timeout of 0 means forever.
-func newSleeper(q *waitQueue, timeout time.Duration, task Task) *sleeper {
-	s := &sleeper{q: q, bell: make(chan struct{}, 1), task: task}
-	s.w.f = func(Events) {
+// NewSleeper registers with q. A timeout of 0 means forever.
+func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
+	s := &Sleeper{q: q, bell: make(chan struct{}, 1), task: task}
+	s.w.Notify = func(Events) {
 		select {
 		case s.bell <- struct{}{}:
 		default:
@@ -37,17 +37,17 @@ func newSleeper(q *waitQueue, timeout time.Duration, task Task) *sleeper {
 	if timeout > 0 {
 		s.timer = time.NewTimer(timeout)
 	}
-	q.add(&s.w)
+	q.Add(&s.w)
 	return s
 }
 
-// also registers with a second queue, and notAlso ends that.
-func (s *sleeper) also(q *waitQueue)    { q.add(&s.w) }
-func (s *sleeper) notAlso(q *waitQueue) { q.remove(&s.w) }
+// Also registers with a second queue, and notAlso ends that.
+func (s *Sleeper) Also(q *Queue)    { q.Add(&s.w) }
+func (s *Sleeper) NotAlso(q *Queue) { q.Remove(&s.w) }
 
-// sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
+// Sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
 // interrupted.
-func (s *sleeper) sleep() Errno {
+func (s *Sleeper) Sleep() linux.Errno {
 	if s.task.Asleep != nil {
 		s.task.Asleep(true)
 		defer s.task.Asleep(false)
@@ -70,8 +70,8 @@ func (s *sleeper) sleep() Errno {
 	}
 }
 
-// restart sets the timer.
-func (s *sleeper) restart(d time.Duration) {
+// Restart sets the timer.
+func (s *Sleeper) Restart(d time.Duration) {
 	if s.timer == nil {
 		s.timer = time.NewTimer(d)
 		return
@@ -79,9 +79,9 @@ func (s *sleeper) restart(d time.Duration) {
 	s.timer.Reset(d)
 }
 
-// leave ends the registration.
-func (s *sleeper) leave() {
-	s.q.remove(&s.w)
+// Leave ends the registration.
+func (s *Sleeper) Leave() {
+	s.q.Remove(&s.w)
 	if s.timer != nil {
 		s.timer.Stop()
 	}

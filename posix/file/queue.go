@@ -1,4 +1,4 @@
-package posix
+package file
 
 import (
 	"slices"
@@ -16,42 +16,42 @@ import (
 // Rejected: a condition variable for each file, because epoll and the runtime's poller need a callback, and
 // one mechanism serves all waiters.
 
-// watch is an entry of a waitQueue.
-type watch struct {
-	// f is called with the events that have occurred. It must not block and must not call the file. An
+// watch is an entry of a Queue.
+type Watch struct {
+	// Notify is called with the events that have occurred. It must not block and must not call the file. An
 	// event may have passed already.
-	f func(Events)
+	Notify func(Events)
 }
 
-// waitQueue holds the watches of the waiters on a file. Notifying them takes no lock: the list is
+// Queue holds the watches of the waiters on a file. Notifying them takes no lock: the list is
 // replaced, never modified.
-type waitQueue struct {
+type Queue struct {
 	mu   sync.Mutex // guards replacing the list
-	list atomic.Pointer[[]*watch]
+	list atomic.Pointer[[]*Watch]
 	edge atomic.Bool // a waiter wants a notification for every arrival (edge-triggered), not only the first
 
 	wanted func() // if not nil, called after each add: the file now needs to report events
 }
 
-// onAdd sets a function that is called after each add, before the queue is used.
-func (q *waitQueue) onAdd(f func()) { q.wanted = f }
+// OnAdd sets a function that is called after each add, before the queue is used.
+func (q *Queue) OnAdd(f func()) { q.wanted = f }
 
-// wantEvery asks the file to notify every arrival, not only the first, and wantsEvery reports whether a waiter has asked.
-func (q *waitQueue) wantEvery()       { q.edge.Store(true) }
-func (q *waitQueue) wantsEvery() bool { return q.edge.Load() }
+// WantEvery asks the file to notify every arrival, not only the first, and wantsEvery reports whether a waiter has asked.
+func (q *Queue) WantEvery()       { q.edge.Store(true) }
+func (q *Queue) WantsEvery() bool { return q.edge.Load() }
 
-// add registers a watch.
-func (q *waitQueue) add(w *watch) {
+// Add registers a watch.
+func (q *Queue) Add(w *Watch) {
 	q.insert(w)
 	if q.wanted != nil {
 		q.wanted()
 	}
 }
 
-func (q *waitQueue) insert(w *watch) {
+func (q *Queue) insert(w *Watch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var list []*watch
+	var list []*Watch
 	if old := q.list.Load(); old != nil {
 		list = slices.Clone(*old)
 	}
@@ -59,8 +59,8 @@ func (q *waitQueue) insert(w *watch) {
 	q.list.Store(&list)
 }
 
-// remove ends the registration of a watch.
-func (q *waitQueue) remove(w *watch) {
+// Remove ends the registration of a watch.
+func (q *Queue) Remove(w *Watch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	old := q.list.Load()
@@ -68,17 +68,17 @@ func (q *waitQueue) remove(w *watch) {
 		return
 	}
 	list := slices.Clone(*old)
-	list = slices.DeleteFunc(list, func(x *watch) bool { return x == w })
+	list = slices.DeleteFunc(list, func(x *Watch) bool { return x == w })
 	q.list.Store(&list)
 }
 
-// tell notifies all watches.
-func (q *waitQueue) tell(e Events) {
+// Notify notifies all watches.
+func (q *Queue) Notify(e Events) {
 	list := q.list.Load()
 	if list == nil {
 		return
 	}
 	for _, w := range *list {
-		w.f(e)
+		w.Notify(e)
 	}
 }

@@ -1,4 +1,4 @@
-package posix
+package file
 
 import (
 	"loam/abi/linux"
@@ -11,41 +11,41 @@ import (
 const (
 	chunkSize      = 256
 	maxChunks      = 4096
-	maxDescriptors = chunkSize * maxChunks // RLIMIT_NOFILE
+	MaxDescriptors = chunkSize * maxChunks // RLIMIT_NOFILE
 )
 
 // chunk is a part of a descriptor table, allocated on first use.
 type chunk struct {
-	slots   [chunkSize]atomic.Pointer[open]
-	pollers [chunkSize]atomic.Pointer[watch] // see Attach
+	slots   [chunkSize]atomic.Pointer[Description]
+	pollers [chunkSize]atomic.Pointer[Watch] // see Attach
 	cloexec [chunkSize / 64]atomic.Uint64
 	used    [chunkSize / 64]uint64 // guarded by descriptors.mu
 }
 
-// descriptors is a table of file descriptors. A lookup takes no lock. The lowest free number is
+// Table is a table of file descriptors. A lookup takes no lock. The lowest free number is
 // allocated first, as on Linux.
-type descriptors struct {
+type Table struct {
 	chunks [maxChunks]atomic.Pointer[chunk]
 
 	mu     sync.Mutex // guards allocation
 	lowest int        // every index below it is in use
 
-	others atomic.Int32 // processes that share the table, beside one
+	others atomic.Int32 // processes that share the table, in addition to one
 }
 
-// share adds a process that shares the table.
-func (d *descriptors) share() { d.others.Add(1) }
+// Share adds a process that shares the table.
+func (d *Table) Share() { d.others.Add(1) }
 
-// shared reports whether several processes share the table.
-func (d *descriptors) shared() bool { return d.others.Load() > 0 }
+// Shared reports whether several processes share the table.
+func (d *Table) Shared() bool { return d.others.Load() > 0 }
 
-// leave removes a process that shares the table. It returns false for the last one.
-func (d *descriptors) leave() bool { return d.others.Add(-1) >= 0 }
+// Leave removes a process that shares the table. It returns false for the last one.
+func (d *Table) Leave() bool { return d.others.Add(-1) >= 0 }
 
-// get returns the description of fd, or nil.
-func (d *descriptors) get(fd int) *open {
+// Get returns the description of fd, or nil.
+func (d *Table) Get(fd int) *Description {
 	i := uint(fd)
-	if i >= maxDescriptors {
+	if i >= MaxDescriptors {
 		return nil
 	}
 	c := d.chunks[i/chunkSize].Load()
@@ -55,9 +55,9 @@ func (d *descriptors) get(fd int) *open {
 	return c.slots[i%chunkSize].Load()
 }
 
-// insert allocates the lowest free descriptor that is not below from and below most, and refers it to o. Errors:
+// Insert allocates the lowest free descriptor that is not below from and below most, and refers it to o. Errors:
 // EMFILE; EBADF if o has been closed.
-func (d *descriptors) insert(o *open, from, most int, cloexec bool) (int, Errno) {
+func (d *Table) Insert(o *Description, from, most int, cloexec bool) (int, linux.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	i := d.free(max(from, d.lowest))
@@ -67,7 +67,7 @@ func (d *descriptors) insert(o *open, from, most int, cloexec bool) (int, Errno)
 	if from <= d.lowest {
 		d.lowest = i + 1
 	}
-	if !o.hold() {
+	if !o.Hold() {
 		return -1, linux.EBADF
 	}
 	d.place(i, o, cloexec)
@@ -75,8 +75,8 @@ func (d *descriptors) insert(o *open, from, most int, cloexec bool) (int, Errno)
 }
 
 // free returns the lowest unused index that is not below i, or -1.
-func (d *descriptors) free(i int) int {
-	for i < maxDescriptors {
+func (d *Table) free(i int) int {
+	for i < MaxDescriptors {
 		c := d.chunks[i/chunkSize].Load()
 		if c == nil {
 			return i
@@ -92,7 +92,7 @@ func (d *descriptors) free(i int) int {
 }
 
 // place stores o in a slot and returns the previous description. The caller holds mu.
-func (d *descriptors) place(i int, o *open, cloexec bool) (old *open) {
+func (d *Table) place(i int, o *Description, cloexec bool) (old *Description) {
 	c := d.chunks[i/chunkSize].Load()
 	if c == nil {
 		c = new(chunk)
@@ -103,25 +103,25 @@ func (d *descriptors) place(i int, o *open, cloexec bool) (old *open) {
 	return c.slots[i%chunkSize].Swap(o)
 }
 
-// replace makes fd refer to o and releases the description that fd referred to before (dup2).
-func (d *descriptors) replace(o *open, fd int, cloexec bool) Errno {
+// Replace makes fd refer to o and releases the description that fd referred to before (dup2).
+func (d *Table) Replace(o *Description, fd int, cloexec bool) linux.Errno {
 	i := uint(fd)
-	if i >= maxDescriptors || !o.hold() {
+	if i >= MaxDescriptors || !o.Hold() {
 		return linux.EBADF
 	}
 	d.mu.Lock()
 	old := d.place(int(i), o, cloexec)
 	d.mu.Unlock()
 	if old != nil {
-		old.release()
+		old.Release()
 	}
 	return 0
 }
 
-// remove closes the descriptor fd. Errors: EBADF.
-func (d *descriptors) remove(fd int) Errno {
+// Remove closes the descriptor fd. Errors: EBADF.
+func (d *Table) Remove(fd int) linux.Errno {
 	i := uint(fd)
-	if i >= maxDescriptors {
+	if i >= MaxDescriptors {
 		return linux.EBADF
 	}
 	d.mu.Lock()
@@ -136,26 +136,26 @@ func (d *descriptors) remove(fd int) Errno {
 	d.lowest = min(d.lowest, int(i))
 	d.mu.Unlock()
 	if w != nil { // the file may have other descriptors
-		o.queue().remove(w)
+		o.Queue().Remove(w)
 	}
-	o.release()
+	o.Release()
 	return 0
 }
 
-// poller returns the slot for the runtime poller's watch of fd, which must be open.
-func (d *descriptors) poller(fd int) *atomic.Pointer[watch] {
+// Poller returns the slot for the runtime poller's watch of fd, which must be open.
+func (d *Table) Poller(fd int) *atomic.Pointer[Watch] {
 	return &d.chunks[fd/chunkSize].Load().pollers[fd%chunkSize]
 }
 
-// removeAll closes every descriptor.
-func (d *descriptors) removeAll() {
-	for _, fd := range d.list() {
-		d.remove(fd)
+// RemoveAll closes every descriptor.
+func (d *Table) RemoveAll() {
+	for _, fd := range d.List() {
+		d.Remove(fd)
 	}
 }
 
-// list returns the open descriptors in ascending order.
-func (d *descriptors) list() []int {
+// List returns the open descriptors in ascending order.
+func (d *Table) List() []int {
 	var fds []int
 	for i := range d.chunks {
 		c := d.chunks[i].Load()
@@ -171,12 +171,12 @@ func (d *descriptors) list() []int {
 	return fds
 }
 
-// copy returns a table whose descriptors refer to the same files. A descriptor that is closed meanwhile may be missing.
-func (d *descriptors) copy() *descriptors {
-	c := &descriptors{}
-	for _, fd := range d.list() {
-		if o := d.get(fd); o != nil {
-			c.replace(o, fd, d.cloexec(fd)) // fails only if o has been closed since
+// Copy returns a table whose descriptors refer to the same files. A descriptor that is closed meanwhile may be missing.
+func (d *Table) Copy() *Table {
+	c := &Table{}
+	for _, fd := range d.List() {
+		if o := d.Get(fd); o != nil {
+			c.Replace(o, fd, d.Cloexec(fd)) // fails only if o has been closed since
 		}
 	}
 	return c
@@ -190,11 +190,11 @@ func (c *chunk) setCloexec(i int, on bool) {
 	}
 }
 
-// cloexec returns and setCloexec sets the FD_CLOEXEC flag of fd, which must be open.
-func (d *descriptors) cloexec(fd int) bool {
+// Cloexec returns and setCloexec sets the FD_CLOEXEC flag of fd, which must be open.
+func (d *Table) Cloexec(fd int) bool {
 	return d.chunks[fd/chunkSize].Load().cloexec[fd%chunkSize/64].Load()&(1<<(fd%64)) != 0
 }
 
-func (d *descriptors) setCloexec(fd int, on bool) {
+func (d *Table) SetCloexec(fd int, on bool) {
 	d.chunks[fd/chunkSize].Load().setCloexec(fd%chunkSize, on)
 }

@@ -1,4 +1,4 @@
-package posix
+package file
 
 import "sync"
 
