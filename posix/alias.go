@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Names of the packages below that the interface of this package uses.
@@ -22,4 +23,13 @@ const (
 	PollHup   = file.PollHup
 	PollNval  = file.PollNval
 	PollRdHup = file.PollRdHup
+)
+
+// Addresses and messages of sockets.
+type (
+	Address     = socket.Address
+	LinkAddress = socket.LinkAddress
+	Outgoing    = socket.Outgoing
+	Received    = socket.Received
+	Control     = socket.Control
 )

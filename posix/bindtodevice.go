@@ -4,12 +4,13 @@ import (
 	"bytes"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
 // SO_BINDTODEVICE (socket(7)).
 
-var bindToDevice = optionName{linux.SOL_SOCKET, linux.SO_BINDTODEVICE}
+var bindToDevice = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_BINDTODEVICE}
 
 // deviceOf returns the interface that an option value names, or nil for an empty name. Errors: ENODEV.
 func deviceOf(net *stack.Stack, value []byte) (*stack.Interface, Errno) {
@@ -36,8 +37,8 @@ func (s *udpSocket) bindToDevice(value []byte) Errno {
 	if errno != 0 {
 		return errno
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	s.opts.Device = on
 	if c := s.conn.Load(); c != nil {
 		c.SetDevice(on)
@@ -46,8 +47,8 @@ func (s *udpSocket) bindToDevice(value []byte) Errno {
 }
 
 func (s *udpSocket) deviceName() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return deviceName(s.opts.Device)
 }
 
@@ -56,10 +57,10 @@ func (s *tcpSocket) bindToDevice(value []byte) Errno {
 	if errno != 0 {
 		return errno
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	if s.binding != nil {
 		s.binding.SetDevice(on)
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	return s.setOptions(func(o *stack.TCPOptions) { o.Device = on })
 }

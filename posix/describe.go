@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Descriptions of a process's descriptors and place for other processes (proc(5)).
@@ -73,7 +74,7 @@ func (n openNode) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ENXIO }
 // openDescribed allocates a descriptor for an open file description of another process. It is shared, as by dup(2).
 // Errors: ENXIO for a socket, EMFILE.
 func (p *Process) openDescribed(o *file.Description, flags int) (int, Errno) {
-	if _, ok := o.File.(socket); ok {
+	if _, ok := o.File.(socket.Socket); ok {
 		return -1, linux.ENXIO
 	}
 	return p.fds.Insert(o, 0, p.mostFiles(), flags&linux.O_CLOEXEC != 0)

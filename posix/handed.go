@@ -2,6 +2,7 @@ package posix
 
 import (
 	"loam/posix/file"
+	"loam/posix/socket"
 	"net/netip"
 	"slices"
 	"sync"
@@ -89,7 +90,7 @@ func (s *tcpSocket) offer(c handed) {
 		c.host.Close(true, true)
 		return
 	}
-	s.q.Notify(PollIn)
+	s.Waiters.Notify(PollIn)
 }
 
 // handed is a connection waiting to be accepted.
@@ -184,12 +185,12 @@ func (s *tcpSocket) acceptHanded() (*hostTCP, bool) {
 		return nil, false
 	}
 	h := s.newHostTCP(c.host, s.inet(s.net, c.At), s.inet(s.net, c.From))
-	s.mu.Lock()
+	s.Mu.Lock()
 	h.inherited = s.given
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	for _, o := range h.inherited {
-		if hostOptions[o.optionName] {
-			h.setOption(o.level, o.name, o.value)
+		if hostOptions[o.OptionName] {
+			h.SetOption(o.Level, o.Name, o.value)
 		}
 	}
 	return h, true
@@ -197,19 +198,19 @@ func (s *tcpSocket) acceptHanded() (*hostTCP, bool) {
 
 // givenOption is an option that was set on a socket without a connection.
 type givenOption struct {
-	optionName
+	socket.OptionName
 	value []byte
 }
 
 // keepGiven records an option that accepted connections inherit.
 func (s *tcpSocket) keepGiven(level, name int, value []byte) {
-	key := optionName{level, name}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	key := socket.OptionName{Level: level, Name: name}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if !hostOptions[key] && !hostLocal[key] || s.conn.Load() != nil {
 		return
 	}
-	s.given = slices.DeleteFunc(slices.Clone(s.given), func(o givenOption) bool { return o.optionName == key })
+	s.given = slices.DeleteFunc(slices.Clone(s.given), func(o givenOption) bool { return o.OptionName == key })
 	s.given = append(s.given, givenOption{key, slices.Clone(value)})
 }
 
@@ -258,11 +259,11 @@ func (p *Process) hostTCP(fd int) *hostTCP {
 }
 
 // peerOf returns the peer address for accept(2). The peer may have closed the connection since.
-func peerOf(s socket) Address {
+func peerOf(s socket.Socket) Address {
 	if h, ok := s.(*hostTCP); ok {
 		return h.from
 	}
-	a, _ := s.peer()
+	a, _ := s.Peer()
 	return a
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -29,7 +30,7 @@ func (p *Process) InterfaceRequest(fd, request int, arg []byte) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if _, ok := o.File.(socket); !ok {
+	if _, ok := o.File.(socket.Socket); !ok {
 		return linux.ENOTTY
 	}
 	name, value := arg[:linux.IFNAMSIZ], arg[linux.IFNAMSIZ:]
@@ -89,7 +90,7 @@ func (p *Process) tellAddress(i *stack.Interface, request int, value []byte) Err
 			ip = netip.AddrFrom4(mask)
 		}
 		clear(value)
-		copy(value, inet(netip.AddrPortFrom(ip, 0)).Append(nil))
+		copy(value, socket.Inet(netip.AddrPortFrom(ip, 0)).Append(nil))
 		return 0
 	}
 	return linux.EADDRNOTAVAIL

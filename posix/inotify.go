@@ -73,13 +73,13 @@ func (i *inotify) Mode() uint32 { return 0o600 }
 func (i *inotify) Write([]byte) (int, Errno) { return 0, linux.EBADF }
 
 func (i *inotify) Events() Events {
-	if i.buffered() > 0 {
+	if i.Buffered() > 0 {
 		return PollIn
 	}
 	return 0
 }
 
-func (i *inotify) buffered() int {
+func (i *inotify) Buffered() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.bytes

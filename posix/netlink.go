@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 // netlinkSocket is an AF_NETLINK socket (netlink(7)). It supports NETLINK_ROUTE only, with which a
@@ -12,22 +13,22 @@ import (
 // EPERM, and multicast groups receive no notifications. The answer is queued before the send of the
 // request returns.
 type netlinkSocket struct {
-	socketBase
+	socket.Base
 	p     *Process
-	inbox mailbox
+	inbox socket.Mailbox
 	// Guarded by mu.
 	port uint32 // 0: not bound yet
 }
 
-func (p *Process) newNetlink(typ, protocol int) (socket, Errno) {
+func (p *Process) newNetlink(typ, protocol int) (socket.Socket, Errno) {
 	switch {
 	case typ != linux.SOCK_RAW && typ != linux.SOCK_DGRAM:
 		return nil, linux.ESOCKTNOSUPPORT
 	case protocol != linux.NETLINK_ROUTE:
 		return nil, linux.EPROTONOSUPPORT
 	}
-	s := &netlinkSocket{socketBase: socketBase{domain: linux.AF_NETLINK, typ: typ, pro: protocol}, p: p}
-	s.inbox.reader = &s.q
+	s := &netlinkSocket{Base: socket.Base{Domain: linux.AF_NETLINK, Type: typ, Protocol: protocol}, p: p}
+	s.inbox.Reader = &s.Waiters
 	return s, 0
 }
 
@@ -36,19 +37,19 @@ const maxNetlinkBuffer = 1 << 20
 
 func (s *netlinkSocket) Events() Events {
 	e := PollOut
-	if readable, _, _, _ := s.inbox.state(); readable {
+	if readable, _, _, _ := s.inbox.State(); readable {
 		e |= PollIn
 	}
 	return e
 }
 
-// bind binds the socket to a port; for port 0 it chooses an unused one.
-func (s *netlinkSocket) bind(a Address) Errno {
+// Bind binds the socket to a port; for port 0 it chooses an unused one.
+func (s *netlinkSocket) Bind(a Address) Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if s.port != 0 {
 		return linux.EINVAL
 	}
@@ -58,50 +59,50 @@ func (s *netlinkSocket) bind(a Address) Errno {
 	return 0
 }
 
-func (s *netlinkSocket) local() Address {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *netlinkSocket) Local() Address {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return Address{Family: linux.AF_NETLINK, Port: s.port}
 }
 
-func (s *netlinkSocket) listen(int) Errno        { return linux.EOPNOTSUPP }
-func (s *netlinkSocket) accept() (socket, Errno) { return nil, linux.EOPNOTSUPP }
-func (s *netlinkSocket) shutdown(int) Errno      { return linux.EOPNOTSUPP }
-func (s *netlinkSocket) takeError() Errno        { return 0 }
-func (s *netlinkSocket) Close()                  { s.inbox.refuse() }
-func (s *netlinkSocket) buffered() int           { return s.inbox.waiting(false) }
-func (s *netlinkSocket) unsent() int             { return 0 }
+func (s *netlinkSocket) Listen(int) Errno               { return linux.EOPNOTSUPP }
+func (s *netlinkSocket) Accept() (socket.Socket, Errno) { return nil, linux.EOPNOTSUPP }
+func (s *netlinkSocket) Shutdown(int) Errno             { return linux.EOPNOTSUPP }
+func (s *netlinkSocket) TakeError() Errno               { return 0 }
+func (s *netlinkSocket) Close()                         { s.inbox.Refuse() }
+func (s *netlinkSocket) Buffered() int                  { return s.inbox.Waiting(false) }
+func (s *netlinkSocket) Unsent() int                    { return 0 }
 
-func (s *netlinkSocket) connect(a Address) Errno {
+func (s *netlinkSocket) Connect(a Address) Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
 	return 0 // the kernel is the only peer
 }
 
-func (s *netlinkSocket) peer() (Address, Errno) {
+func (s *netlinkSocket) Peer() (Address, Errno) {
 	return Address{Family: linux.AF_NETLINK}, 0
 }
 
 func (s *netlinkSocket) Read(b []byte) (int, Errno) {
-	r, errno := s.recv(b, 0)
+	r, errno := s.Recv(b, 0)
 	return r.N, errno
 }
 
-func (s *netlinkSocket) recv(b []byte, flags int) (Received, Errno) {
-	r, errno := s.inbox.takeMessage(b, flags&linux.MSG_PEEK != 0)
+func (s *netlinkSocket) Recv(b []byte, flags int) (Received, Errno) {
+	r, errno := s.inbox.TakeMessage(b, flags&linux.MSG_PEEK != 0)
 	if r.N < r.Len {
 		r.Flags |= linux.MSG_TRUNC
 	}
 	return r, errno
 }
 
-func (s *netlinkSocket) Write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *netlinkSocket) Write(b []byte) (int, Errno) { return s.Send(b, Outgoing{}) }
 
-// send processes the requests in b.
-func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {
-	if s.local().Port == 0 {
-		s.bind(Address{Family: linux.AF_NETLINK})
+// Send processes the requests in b.
+func (s *netlinkSocket) Send(b []byte, _ Outgoing) (int, Errno) {
+	if s.Local().Port == 0 {
+		s.Bind(Address{Family: linux.AF_NETLINK})
 	}
 	for rest := b; len(rest) >= linux.NLMSG_HDRLEN; {
 		h := syscall.NlMsghdr{
@@ -112,8 +113,8 @@ func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {
 			return 0, linux.EINVAL
 		}
 		for _, message := range s.serve(h, rest[linux.NLMSG_HDRLEN:h.Len]) {
-			l := letter{data: message, from: Address{Family: linux.AF_NETLINK}}
-			if _, errno := s.inbox.put(l, maxNetlinkBuffer, false, &s.q); errno != 0 {
+			l := socket.Letter{Data: message, From: Address{Family: linux.AF_NETLINK}}
+			if _, errno := s.inbox.Put(l, maxNetlinkBuffer, false, &s.Waiters); errno != 0 {
 				return 0, linux.ENOBUFS
 			}
 		}
@@ -124,7 +125,7 @@ func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {
 
 // serve answers one request with datagrams.
 func (s *netlinkSocket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
-	r := reply{seq: h.Seq, port: s.local().Port}
+	r := reply{seq: h.Seq, port: s.Local().Port}
 	dump := h.Flags&linux.NLM_F_DUMP == linux.NLM_F_DUMP
 	switch {
 	case h.Type == linux.RTM_GETLINK:
@@ -220,19 +221,19 @@ func attribute(b *[]byte, typ uint16, value []byte) {
 	*b = append(*b, make([]byte, -len(*b)&3)...)
 }
 
-func (s *netlinkSocket) option(level, name int) ([]byte, Errno) {
+func (s *netlinkSocket) Option(level, name int) ([]byte, Errno) {
 	switch {
 	case level != linux.SOL_SOCKET:
 		return nil, linux.ENOPROTOOPT
 	case name == linux.SO_RCVBUF || name == linux.SO_SNDBUF:
-		return intValue(maxNetlinkBuffer), 0
+		return socket.IntValue(maxNetlinkBuffer), 0
 	}
-	return s.socketBase.option(name)
+	return s.Base.Option(name)
 }
 
-// setOption accepts NETLINK_ADD_MEMBERSHIP and the like without effect, because groups never receive a
+// SetOption accepts NETLINK_ADD_MEMBERSHIP and the like without effect, because groups never receive a
 // message.
-func (s *netlinkSocket) setOption(level, name int, value []byte) Errno {
+func (s *netlinkSocket) SetOption(level, name int, value []byte) Errno {
 	const solNetlink = 270
 	switch {
 	case level == solNetlink:
@@ -242,5 +243,5 @@ func (s *netlinkSocket) setOption(level, name int, value []byte) Errno {
 	case name == linux.SO_RCVBUF || name == linux.SO_SNDBUF || name == linux.SO_RCVBUFFORCE || name == linux.SO_SNDBUFFORCE:
 		return 0
 	}
-	return s.socketBase.setOption(name, value)
+	return s.Base.SetOption(name, value)
 }

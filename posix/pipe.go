@@ -166,7 +166,7 @@ func (e *pipeEnd) Write(b []byte) (int, Errno) {
 	return n, 0
 }
 
-func (e *pipeEnd) buffered() int {
+func (e *pipeEnd) Buffered() int {
 	e.pipe.mu.Lock()
 	defer e.pipe.mu.Unlock()
 	return e.pipe.held

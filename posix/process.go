@@ -10,6 +10,7 @@ import (
 	"loam/fs/devpts"
 	"loam/fs/memfs"
 	"loam/posix/file"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -129,12 +130,12 @@ func (p *Process) get(fd int) (*file.Description, Errno) {
 }
 
 // socket returns the open file description and the socket of fd. Errors: EBADF, ENOTSOCK.
-func (p *Process) socket(fd int) (*file.Description, socket, Errno) {
+func (p *Process) socket(fd int) (*file.Description, socket.Socket, Errno) {
 	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, nil, linux.EBADF
 	}
-	s, ok := o.File.(socket)
+	s, ok := o.File.(socket.Socket)
 	if !ok {
 		return nil, nil, linux.ENOTSOCK
 	}

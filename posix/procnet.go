@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"loam/posix/file"
+	"loam/posix/socket"
 	"loam/stack"
 	"loam/stack/neigh"
 )
@@ -222,7 +223,7 @@ type socketCounts struct {
 // countSockets counts the open sockets, each once, however many descriptors it has.
 func (p *Process) countSockets() (c socketCounts) {
 	for _, o := range p.opened() {
-		if _, ok := o.File.(socket); ok {
+		if _, ok := o.File.(socket.Socket); ok {
 			c.all++
 		}
 		switch s := o.File.(type) {
@@ -308,7 +309,7 @@ func hexEndpoint(a Address) string {
 
 // tcpFile is a TCP socket of Loam or of the host.
 type tcpFile interface {
-	socket
+	socket.Socket
 	linuxState() uint8
 	isInet6() bool
 }
@@ -330,11 +331,11 @@ func (p *Process) procTCPOf(six bool) string {
 	table := socketTable{uid: p.credentials.UID, six: six}
 	for fd, o := range p.opened() {
 		s, ok := o.File.(tcpFile)
-		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
+		if !ok || s.isInet6() != six || s.Local().IP.Port() == 0 {
 			continue
 		}
-		peer, _ := s.peer()
-		table.add(s.local(), peer, s.linuxState(), fd)
+		peer, _ := s.Peer()
+		table.add(s.Local(), peer, s.linuxState(), fd)
 	}
 	return table.header() + table.text.String()
 }
@@ -349,7 +350,7 @@ func (s *tcpSocket) linuxState() uint8 {
 
 // datagramFile is a datagram socket.
 type datagramFile interface {
-	socket
+	socket.Socket
 	isInet6() bool
 }
 
@@ -360,15 +361,15 @@ func procDatagrams[T datagramFile](six bool) func(*Process) string {
 		table := socketTable{uid: p.credentials.UID, six: six}
 		for fd, o := range p.opened() {
 			s, ok := o.File.(T)
-			if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
+			if !ok || s.isInet6() != six || s.Local().IP.Port() == 0 {
 				continue
 			}
-			peer, errno := s.peer()
+			peer, errno := s.Peer()
 			state := uint8(linuxClose)
 			if errno == 0 {
 				state = linuxEstablished
 			}
-			table.add(s.local(), peer, state, fd)
+			table.add(s.Local(), peer, state, fd)
 		}
 		return table.header() + table.text.String()
 	}

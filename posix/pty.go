@@ -268,8 +268,8 @@ func (m *ptyMaster) Write(b []byte) (int, Errno) {
 	return n, 0
 }
 
-// buffered returns the bytes of output, for FIONREAD.
-func (m *ptyMaster) buffered() int {
+// Buffered returns the bytes of output, for FIONREAD.
+func (m *ptyMaster) Buffered() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, _ := m.line.Shows()
@@ -371,7 +371,7 @@ func (s *ptySlave) Write(b []byte) (int, Errno) {
 	return n, 0
 }
 
-func (s *ptySlave) buffered() int {
+func (s *ptySlave) Buffered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.line.Pending()

@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/file"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -91,9 +92,9 @@ func describeOneRoute(r *reply, by *stack.Interface, route stack.Route) {
 	}
 	*b = append(*b, family(dst), byte(dst.BitLen()), 0, 0, table, linux.RTPROT_UNSPEC, linux.RT_SCOPE_UNIVERSE, kind)
 	*b = binary.NativeEndian.AppendUint32(*b, flags)
-	attribute(b, linux.RTA_TABLE, intValue(int(table)))
+	attribute(b, linux.RTA_TABLE, socket.IntValue(int(table)))
 	attribute(b, linux.RTA_DST, dst.AsSlice())
-	attribute(b, linux.RTA_OIF, intValue(by.Index()))
+	attribute(b, linux.RTA_OIF, socket.IntValue(by.Index()))
 	if route.Source.IsValid() {
 		attribute(b, linux.RTA_PREFSRC, route.Source.AsSlice())
 	}

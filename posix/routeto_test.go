@@ -8,6 +8,7 @@ import (
 
 	"loam/abi/linux"
 	linkpipe "loam/link/pipe"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -41,7 +42,7 @@ func getRoute(t *testing.T, p *Process, dst netip.Addr, out int, flags uint16) [
 	body := []byte{family(dst), byte(dst.BitLen()), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	attribute(&body, linux.RTA_DST, dst.AsSlice())
 	if out != 0 {
-		attribute(&body, linux.RTA_OIF, intValue(out))
+		attribute(&body, linux.RTA_OIF, socket.IntValue(out))
 	}
 	return askNetlink(t, p, s, linux.RTM_GETROUTE, flags, body)
 }
@@ -84,7 +85,7 @@ func TestRouteToOne(t *testing.T) {
 			got[a.Attr.Type] = string(a.Value)
 		}
 		want := map[uint16]string{
-			linux.RTA_TABLE: string(intValue(c.table)), linux.RTA_DST: string(dst.AsSlice()), linux.RTA_OIF: string(intValue(c.out)),
+			linux.RTA_TABLE: string(socket.IntValue(c.table)), linux.RTA_DST: string(dst.AsSlice()), linux.RTA_OIF: string(socket.IntValue(c.out)),
 			linux.RTA_PREFSRC: string(netip.MustParseAddr(c.source).AsSlice()),
 		}
 		if c.gateway != "" {

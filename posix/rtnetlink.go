@@ -7,6 +7,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/link"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -88,7 +89,7 @@ func describeLink(r *reply, i *stack.Interface) {
 	*b = binary.NativeEndian.AppendUint32(*b, flags)
 	*b = binary.NativeEndian.AppendUint32(*b, 0)
 	attribute(b, linux.IFLA_IFNAME, append([]byte(i.Name()), 0))
-	attribute(b, linux.IFLA_MTU, intValue(i.MTU()))
+	attribute(b, linux.IFLA_MTU, socket.IntValue(i.MTU()))
 	if kind != linux.ARPHRD_NONE {
 		attribute(b, linux.IFLA_ADDRESS, mac[:])
 	}
@@ -176,9 +177,9 @@ func describeRoute(r *reply, index int, route stack.Route) {
 		attribute(b, linux.RTA_PREFSRC, route.Source.AsSlice())
 	}
 	if route.Metric != 0 {
-		attribute(b, linux.RTA_PRIORITY, intValue(route.Metric))
+		attribute(b, linux.RTA_PRIORITY, socket.IntValue(route.Metric))
 	}
-	attribute(b, linux.RTA_OIF, intValue(index))
+	attribute(b, linux.RTA_OIF, socket.IntValue(index))
 }
 
 // interfaceNamed returns the interface with a name, or nil. net may be nil.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -102,7 +103,7 @@ func setTOS(by *stack.UDPSend, c Control, least int) Errno {
 
 // octetFrom returns the value of a control message. Errors: EINVAL for a value outside least to 255.
 func octetFrom(c Control, least int) (int, Errno) {
-	n, errno := parseInt(c.Data)
+	n, errno := socket.ParseInt(c.Data)
 	if errno == 0 && (n < least || n > 255) {
 		errno = linux.EINVAL
 	}

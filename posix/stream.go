@@ -114,7 +114,7 @@ func (s *stream) want(n int) {
 
 func (s *stream) Write(b []byte) (int, Errno) { return s.host.Write(b) }
 
-func (s *stream) buffered() int {
+func (s *stream) Buffered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.buf)

@@ -7,6 +7,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Calls that change a process's view of the tree (working directory, umask), and directory listing.
@@ -128,7 +129,7 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 	switch f := o.File.(type) {
 	case *treeFile:
 		return p.pathOf(f), 0
-	case socket:
+	case socket.Socket:
 		return fmt.Sprintf("socket:[%d]", o.Number(&p.serial)), 0
 	case *pipeEnd:
 		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0

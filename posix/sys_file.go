@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Calls that work on any descriptor: read, write, close, dup, fcntl, ioctl, stat.
@@ -244,17 +245,17 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		p.fds.SetCloexec(fd, request == linux.FIOCLEX)
 		return arg, 0
 	}
-	if f, ok := o.File.(interface{ buffered() int }); ok && request == linux.FIONREAD {
-		return f.buffered(), 0
+	if f, ok := o.File.(interface{ Buffered() int }); ok && request == linux.FIONREAD {
+		return f.Buffered(), 0
 	}
 	switch f := o.File.(type) {
 	case *ptyMaster, *ptySlave:
 		if request == linux.TIOCOUTQ {
 			return 0, 0 // output is with the master at once
 		}
-	case socket:
+	case socket.Socket:
 		if request == linux.SIOCOUTQ {
-			return f.unsent(), 0
+			return f.Unsent(), 0
 		}
 		if t, ok := f.(urgent); ok && request == linux.SIOCATMARK {
 			return t.atMark(), 0

@@ -8,6 +8,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Path lookup of the *at calls, and openat.
@@ -168,7 +169,7 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 		return p.installTree(&treeFile{File: again, p: p, from: f.from, path: f.path}, flags)
 	case *ptySlave:
 		return p.openSlave(f.pty, f.place, f.path, flags)
-	case socket:
+	case socket.Socket:
 		return -1, linux.ENXIO
 	}
 	return p.dupAbove(fd, 0, flags&linux.O_CLOEXEC != 0)

@@ -88,9 +88,9 @@ func (s *udpSocket) setMulticastInterface4(value []byte) Errno {
 	if by.on == nil && (index != 0 || !by.source.IsUnspecified()) {
 		return linux.EADDRNOTAVAIL
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.groupsBy = by
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	return 0
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/socket"
 )
 
 // unixSocket is an AF_UNIX socket (unix(7)): stream, datagram or sequenced packets. All its data stays
@@ -13,21 +14,21 @@ import (
 // A connection consists of two sockets and two mailboxes, one for each direction. A datagram socket has
 // one mailbox; connecting it only sets the destination.
 type unixSocket struct {
-	socketBase
+	socket.Base
 	p *Process
 
 	// Guarded by mu.
-	name      string        // bound name; empty: unnamed
-	node      fs.Node       // the file it is bound to; nil: none
-	inbox     *mailbox      // received data; nil: a stream that is not connected
-	outbox    *mailbox      // the peer's inbox; nil: none yet
-	other     *unixSocket   // the peer of a connection, or the destination of datagrams
-	peerName  string        // bound name of other when it was connected
-	peerCreds Credentials   // SO_PEERCRED; of a listener: those passed to its peers
-	listening bool          // listen has been called
-	backlog   int           // as passed to listen
-	pending   []*unixSocket // connections waiting for accept, oldest first
-	shutWrite bool          // shut down for writing
+	name      string          // bound name; empty: unnamed
+	node      fs.Node         // the file it is bound to; nil: none
+	inbox     *socket.Mailbox // received data; nil: a stream that is not connected
+	outbox    *socket.Mailbox // the peer's inbox; nil: none yet
+	other     *unixSocket     // the peer of a connection, or the destination of datagrams
+	peerName  string          // bound name of other when it was connected
+	peerCreds Credentials     // SO_PEERCRED; of a listener: those passed to its peers
+	listening bool            // listen has been called
+	backlog   int             // as passed to listen
+	pending   []*unixSocket   // connections waiting for accept, oldest first
+	shutWrite bool            // shut down for writing
 	closed    bool
 	sendLimit int // SO_SNDBUF
 	recvLimit int // SO_RCVBUF; stored, without effect
@@ -52,8 +53,8 @@ func (p *Process) newUnix(typ, protocol int) (*unixSocket, Errno) {
 		return nil, linux.ESOCKTNOSUPPORT
 	}
 	s := &unixSocket{
-		socketBase: socketBase{domain: linux.AF_UNIX, typ: typ},
-		p:          p, sendLimit: defaultUnixBuffer, recvLimit: defaultUnixBuffer,
+		Base: socket.Base{Domain: linux.AF_UNIX, Type: typ},
+		p:    p, sendLimit: defaultUnixBuffer, recvLimit: defaultUnixBuffer,
 	}
 	if typ == linux.SOCK_DGRAM {
 		s.inbox = s.newMailbox()
@@ -61,13 +62,13 @@ func (p *Process) newUnix(typ, protocol int) (*unixSocket, Errno) {
 	return s, 0
 }
 
-func (s *unixSocket) newMailbox() *mailbox {
-	return &mailbox{reader: &s.q}
+func (s *unixSocket) newMailbox() *socket.Mailbox {
+	return &socket.Mailbox{Reader: &s.Waiters}
 }
 
 // pair connects two new sockets (socketpair(2)).
 func pair(a, b *unixSocket) {
-	if a.typ != linux.SOCK_DGRAM {
+	if a.Type != linux.SOCK_DGRAM {
 		a.inbox, b.inbox = a.newMailbox(), b.newMailbox()
 	}
 	a.outbox, b.outbox = b.inbox, a.inbox
@@ -75,22 +76,22 @@ func pair(a, b *unixSocket) {
 	a.peerCreds, b.peerCreds = b.p.Credentials(), a.p.Credentials()
 }
 
-func (s *unixSocket) stream() bool { return s.typ == linux.SOCK_STREAM }
+func (s *unixSocket) stream() bool { return s.Type == linux.SOCK_STREAM }
 
 // boxes returns the two mailboxes.
-func (s *unixSocket) boxes() (in, out *mailbox) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *unixSocket) boxes() (in, out *socket.Mailbox) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.inbox, s.outbox
 }
 
 // Events implements file. A listener is readable while connections are pending. PollHup means that both
 // directions are shut.
 func (s *unixSocket) Events() Events {
-	s.mu.Lock()
+	s.Mu.Lock()
 	in, out, limit := s.inbox, s.outbox, s.sendLimit
 	listening, pending, shutWrite := s.listening, len(s.pending), s.shutWrite
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	var e Events
 	if listening {
 		if pending > 0 {
@@ -101,7 +102,7 @@ func (s *unixSocket) Events() Events {
 	if in == nil {
 		return PollOut | PollHup
 	}
-	readable, ended, refused, failure := in.state()
+	readable, ended, refused, failure := in.State()
 	if readable || ended || refused {
 		e |= PollIn
 	}
@@ -111,23 +112,23 @@ func (s *unixSocket) Events() Events {
 	if failure != 0 {
 		e |= PollErr
 	}
-	if out == nil || out.hasRoom(limit, &s.q) {
+	if out == nil || out.HasRoom(limit, &s.Waiters) {
 		e |= PollOut
 	}
 	if out != nil {
-		if _, _, gone, _ := out.state(); (gone || shutWrite) && (ended || refused) {
+		if _, _, gone, _ := out.State(); (gone || shutWrite) && (ended || refused) {
 			e |= PollHup
 		}
 	}
 	return e
 }
 
-func (s *unixSocket) bind(a Address) Errno {
+func (s *unixSocket) Bind(a Address) Errno {
 	if a.Family != linux.AF_UNIX {
 		return linux.EINVAL
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if s.name != "" {
 		return linux.EINVAL
 	}
@@ -138,11 +139,11 @@ func (s *unixSocket) bind(a Address) Errno {
 	return errno
 }
 
-func (s *unixSocket) listen(backlog int) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *unixSocket) Listen(backlog int) Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	switch {
-	case s.typ == linux.SOCK_DGRAM:
+	case s.Type == linux.SOCK_DGRAM:
 		return linux.EOPNOTSUPP
 	case s.name == "" || s.inbox != nil:
 		return linux.EINVAL
@@ -153,11 +154,11 @@ func (s *unixSocket) listen(backlog int) Errno {
 	return 0
 }
 
-func (s *unixSocket) accept() (socket, Errno) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *unixSocket) Accept() (socket.Socket, Errno) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	switch {
-	case s.typ == linux.SOCK_DGRAM:
+	case s.Type == linux.SOCK_DGRAM:
 		return nil, linux.EOPNOTSUPP
 	case !s.listening || s.closed:
 		return nil, linux.EINVAL
@@ -169,13 +170,13 @@ func (s *unixSocket) accept() (socket, Errno) {
 	return c, 0
 }
 
-// connect connects to the socket bound to a name. Errors: EAGAIN if the listener's backlog is full,
+// Connect connects to the socket bound to a name. Errors: EAGAIN if the listener's backlog is full,
 // EPROTOTYPE for a socket of another type, and those of findUnix.
-func (s *unixSocket) connect(a Address) Errno {
-	if a.Family == linux.AF_UNSPEC && s.typ == linux.SOCK_DGRAM {
-		s.mu.Lock()
+func (s *unixSocket) Connect(a Address) Errno {
+	if a.Family == linux.AF_UNSPEC && s.Type == linux.SOCK_DGRAM {
+		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = nil, nil, ""
-		s.mu.Unlock()
+		s.Mu.Unlock()
 		return 0
 	}
 	if a.Family != linux.AF_UNIX {
@@ -185,13 +186,13 @@ func (s *unixSocket) connect(a Address) Errno {
 	switch {
 	case errno != 0:
 		return errno
-	case to.typ != s.typ:
+	case to.Type != s.Type:
 		return linux.EPROTOTYPE
-	case s.typ == linux.SOCK_DGRAM:
-		s.mu.Lock()
+	case s.Type == linux.SOCK_DGRAM:
+		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = to, to.inbox, a.Name
-		s.mu.Unlock()
-		s.q.Notify(PollOut)
+		s.Mu.Unlock()
+		s.Waiters.Notify(PollOut)
 		return 0
 	}
 	return s.connectStream(to)
@@ -199,86 +200,86 @@ func (s *unixSocket) connect(a Address) Errno {
 
 // connectStream creates the server's end of a connection and queues it at the listener.
 func (s *unixSocket) connectStream(to *unixSocket) Errno {
-	s.mu.Lock()
+	s.Mu.Lock()
 	state, name := s.inbox != nil, s.name
 	listening := s.listening
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	switch {
 	case state:
 		return linux.EISCONN
 	case listening:
 		return linux.EINVAL
 	}
-	server, _ := s.p.newUnix(s.typ, 0)
+	server, _ := s.p.newUnix(s.Type, 0)
 	server.inbox = server.newMailbox()
 	in := s.newMailbox()
 	server.outbox, server.other, server.peerName = in, s, name
 	server.peerCreds = s.p.Credentials()
 
-	to.mu.Lock()
+	to.Mu.Lock()
 	if !to.listening || to.closed {
-		to.mu.Unlock()
+		to.Mu.Unlock()
 		return linux.ECONNREFUSED
 	}
 	if len(to.pending) > to.backlog {
-		to.mu.Unlock()
+		to.Mu.Unlock()
 		return linux.EAGAIN
 	}
 	server.name = to.name
 	creds, peerName := to.peerCreds, to.name
-	s.mu.Lock() // lock order of two sockets: the listener first
+	s.Mu.Lock() // lock order of two sockets: the listener first
 	s.inbox, s.outbox, s.other = in, server.inbox, server
 	s.peerCreds, s.peerName = creds, peerName
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	to.pending = append(to.pending, server)
-	to.mu.Unlock()
-	to.q.Notify(PollIn)
-	s.q.Notify(PollOut)
+	to.Mu.Unlock()
+	to.Waiters.Notify(PollIn)
+	s.Waiters.Notify(PollOut)
 	return 0
 }
 
-// shutdown implements shutdown(2) through the mailboxes, so the peer notices it.
-func (s *unixSocket) shutdown(how int) Errno {
+// Shutdown implements shutdown(2) through the mailboxes, so the peer notices it.
+func (s *unixSocket) Shutdown(how int) Errno {
 	in, out := s.boxes()
-	if s.typ != linux.SOCK_DGRAM && out == nil {
+	if s.Type != linux.SOCK_DGRAM && out == nil {
 		return linux.ENOTCONN
 	}
 	if how != linux.SHUT_RD {
-		s.mu.Lock()
+		s.Mu.Lock()
 		s.shutWrite = true
-		s.mu.Unlock()
-		if out != nil && s.typ != linux.SOCK_DGRAM {
-			out.end(0)
+		s.Mu.Unlock()
+		if out != nil && s.Type != linux.SOCK_DGRAM {
+			out.End(0)
 		}
 	}
 	if how != linux.SHUT_WR && in != nil {
-		in.refuse()
+		in.Refuse()
 	}
-	s.q.Notify(PollIn | PollOut | PollRdHup)
+	s.Waiters.Notify(PollIn | PollOut | PollRdHup)
 	return 0
 }
 
 // Close releases the name, closes pending connections, and ends the peer's input: with ECONNRESET if
 // data was left unread.
 func (s *unixSocket) Close() {
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.closed = true
 	in, out, pending := s.inbox, s.outbox, s.pending
 	name, node := s.name, s.node
 	s.pending = nil
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	s.p.names.release(s, name, node)
 	for _, c := range pending {
 		c.Close()
 	}
-	unread := in != nil && in.refuse()
-	if out == nil || s.typ == linux.SOCK_DGRAM {
+	unread := in != nil && in.Refuse()
+	if out == nil || s.Type == linux.SOCK_DGRAM {
 		return
 	}
 	if unread {
-		out.end(linux.ECONNRESET)
+		out.End(linux.ECONNRESET)
 	} else {
-		out.end(0)
+		out.End(0)
 	}
 }
 
@@ -286,15 +287,15 @@ func (s *unixSocket) unixAddress(name string) Address {
 	return Address{Family: linux.AF_UNIX, Name: name}
 }
 
-func (s *unixSocket) local() Address {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *unixSocket) Local() Address {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.unixAddress(s.name)
 }
 
-func (s *unixSocket) peer() (Address, Errno) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *unixSocket) Peer() (Address, Errno) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if s.other == nil {
 		return Address{}, linux.ENOTCONN
 	}
@@ -302,17 +303,17 @@ func (s *unixSocket) peer() (Address, Errno) {
 }
 
 func (s *unixSocket) Read(b []byte) (int, Errno) {
-	r, errno := s.recv(b, 0)
+	r, errno := s.Recv(b, 0)
 	for _, c := range r.Control { // read(2) cannot return descriptors
-		dropPassed(c.passed)
+		socket.DropPassed(c.Passed)
 	}
 	return r.N, errno
 }
 
-func (s *unixSocket) Write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *unixSocket) Write(b []byte) (int, Errno) { return s.Send(b, Outgoing{}) }
 
-// recv implements socket. With SO_PASSCRED it adds a message with the sender's credentials.
-func (s *unixSocket) recv(b []byte, flags int) (Received, Errno) {
+// Recv implements socket. With SO_PASSCRED it adds a message with the sender's credentials.
+func (s *unixSocket) Recv(b []byte, flags int) (Received, Errno) {
 	in, _ := s.boxes()
 	if in == nil {
 		return Received{}, linux.EINVAL
@@ -324,9 +325,9 @@ func (s *unixSocket) recv(b []byte, flags int) (Received, Errno) {
 		if len(b) == 0 {
 			return r, 0
 		}
-		r, errno = in.takeStream(b, peek)
+		r, errno = in.TakeStream(b, peek)
 	} else {
-		r, errno = in.takeMessage(b, peek)
+		r, errno = in.TakeMessage(b, peek)
 	}
 	if r.N < r.Len {
 		r.Flags |= linux.MSG_TRUNC
@@ -338,9 +339,9 @@ func (s *unixSocket) recv(b []byte, flags int) (Received, Errno) {
 }
 
 func (s *unixSocket) wantsCredentials() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.passCred
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.PassCred
 }
 
 // credentials returns an SCM_CREDENTIALS message. The sender is always this process.
@@ -355,12 +356,12 @@ func (c Credentials) value() []byte {
 	return binary.NativeEndian.AppendUint32(b, uint32(c.GID))
 }
 
-// send implements socket. Once the receiver's mailbox accepts a message, it owns the passed
+// Send implements socket. Once the receiver's mailbox accepts a message, it owns the passed
 // descriptors.
-func (s *unixSocket) send(b []byte, m Outgoing) (int, Errno) {
-	s.mu.Lock()
+func (s *unixSocket) Send(b []byte, m Outgoing) (int, Errno) {
+	s.Mu.Lock()
 	out, limit, shut, from := s.outbox, s.sendLimit, s.shutWrite, s.name
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	switch {
 	case shut:
 		return 0, linux.EPIPE
@@ -375,30 +376,30 @@ func (s *unixSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if s.stream() && len(b) == 0 {
 		return 0, 0
 	}
-	l := letter{data: b}
-	if s.typ == linux.SOCK_DGRAM && from != "" { // an unnamed sender has no address
-		l.from = s.unixAddress(from)
+	l := socket.Letter{Data: b}
+	if s.Type == linux.SOCK_DGRAM && from != "" { // an unnamed sender has no address
+		l.From = s.unixAddress(from)
 	}
 	for _, c := range m.Control {
-		if len(c.passed) > 0 {
-			l.control = append(l.control, c)
+		if len(c.Passed) > 0 {
+			l.Control = append(l.Control, c)
 		}
 	}
-	n, errno := out.put(l, limit, s.stream(), &s.q)
-	if errno == linux.EPIPE && s.typ == linux.SOCK_DGRAM {
+	n, errno := out.Put(l, limit, s.stream(), &s.Waiters)
+	if errno == linux.EPIPE && s.Type == linux.SOCK_DGRAM {
 		errno = linux.ECONNREFUSED
 	}
 	if errno == 0 {
 		for i := range m.Control {
-			m.Control[i].passed = nil // now owned by the receiver
+			m.Control[i].Passed = nil // now owned by the receiver
 		}
 	}
 	return n, errno
 }
 
 // destination returns the mailbox for a datagram with an address.
-func (s *unixSocket) destination(a Address) (*mailbox, Errno) {
-	if s.typ != linux.SOCK_DGRAM {
+func (s *unixSocket) destination(a Address) (*socket.Mailbox, Errno) {
+	if s.Type != linux.SOCK_DGRAM {
 		if in, _ := s.boxes(); in != nil {
 			return nil, linux.EISCONN
 		}
@@ -411,65 +412,61 @@ func (s *unixSocket) destination(a Address) (*mailbox, Errno) {
 	switch {
 	case errno != 0:
 		return nil, errno
-	case to.typ != linux.SOCK_DGRAM:
+	case to.Type != linux.SOCK_DGRAM:
 		return nil, linux.EPROTOTYPE
 	}
-	to.mu.Lock()
-	defer to.mu.Unlock()
+	to.Mu.Lock()
+	defer to.Mu.Unlock()
 	if to.other != nil && to.other != s {
 		return nil, linux.EPERM
 	}
 	return to.inbox, 0
 }
 
-func (s *unixSocket) takeError() Errno {
+func (s *unixSocket) TakeError() Errno {
 	in, _ := s.boxes()
 	if in == nil {
 		return 0
 	}
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	errno := in.failure
-	in.failure = 0
-	return errno
+	return in.TakeFailure()
 }
 
-func (s *unixSocket) option(level, name int) ([]byte, Errno) {
+func (s *unixSocket) Option(level, name int) ([]byte, Errno) {
 	if level != linux.SOL_SOCKET {
 		return nil, linux.EOPNOTSUPP
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	send, recv, listening, creds := s.sendLimit, s.recvLimit, s.listening, s.peerCreds
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	switch name {
 	case linux.SO_SNDBUF:
-		return intValue(send), 0
+		return socket.IntValue(send), 0
 	case linux.SO_RCVBUF:
-		return intValue(recv), 0
+		return socket.IntValue(recv), 0
 	case linux.SO_ACCEPTCONN:
-		return boolValue(listening), 0
+		return socket.BoolValue(listening), 0
 	case linux.SO_PEERCRED:
 		return creds.value(), 0
 	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST:
-		return intValue(0), 0
+		return socket.IntValue(0), 0
 	case linux.SO_LINGER:
 		return make([]byte, 8), 0
 	}
-	return s.socketBase.option(name)
+	return s.Base.Option(name)
 }
 
-func (s *unixSocket) setOption(level, name int, value []byte) Errno {
+func (s *unixSocket) SetOption(level, name int, value []byte) Errno {
 	if level != linux.SOL_SOCKET {
 		return linux.EOPNOTSUPP
 	}
 	switch name {
 	case linux.SO_SNDBUF, linux.SO_RCVBUF, linux.SO_SNDBUFFORCE, linux.SO_RCVBUFFORCE:
-		n, errno := parseInt(value)
+		n, errno := socket.ParseInt(value)
 		if errno != 0 {
 			return errno
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
 		n = bufferSize(n)
 		if name == linux.SO_SNDBUF || name == linux.SO_SNDBUFFORCE {
 			s.sendLimit = n
@@ -480,7 +477,7 @@ func (s *unixSocket) setOption(level, name int, value []byte) Errno {
 	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST, linux.SO_LINGER:
 		return 0 // no effect: names are not reused, and close does not linger
 	}
-	return s.socketBase.setOption(name, value)
+	return s.Base.SetOption(name, value)
 }
 
 // bufferSize returns the size set by SO_SNDBUF and SO_RCVBUF: twice the given value, within limits
@@ -489,16 +486,16 @@ func bufferSize(n int) int {
 	return max(4608, min(2*n, maxUnixBuffer))
 }
 
-func (s *unixSocket) buffered() int {
+func (s *unixSocket) Buffered() int {
 	if in, _ := s.boxes(); in != nil {
-		return in.waiting(s.stream())
+		return in.Waiting(s.stream())
 	}
 	return 0
 }
 
-func (s *unixSocket) unsent() int {
+func (s *unixSocket) Unsent() int {
 	if _, out := s.boxes(); out != nil {
-		return out.queued()
+		return out.Queued()
 	}
 	return 0
 }

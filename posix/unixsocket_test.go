@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 func abstract(name string) Address { return Address{Family: linux.AF_UNIX, Name: "\x00" + name} }
@@ -188,7 +189,7 @@ func TestCredentials(t *testing.T) {
 	if got, errno := p.GetSockOpt(a, linux.SOL_SOCKET, linux.SO_PEERCRED); !bytes.Equal(got, want) || errno != 0 {
 		t.Errorf("SO_PEERCRED % x, %v", got, errno)
 	}
-	ok(t, p.SetSockOpt(b, linux.SOL_SOCKET, linux.SO_PASSCRED, intValue(1)))
+	ok(t, p.SetSockOpt(b, linux.SOL_SOCKET, linux.SO_PASSCRED, socket.IntValue(1)))
 	p.Write(a, []byte("x"))
 	r, errno := p.Recv(b, make([]byte, 1), 0)
 	if errno != 0 || len(r.Control) != 1 || !bytes.Equal(r.Control[0].Data, want) {

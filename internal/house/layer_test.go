@@ -95,7 +95,8 @@ const layers = `
 	abi/linux < posix/terminal; # the line discipline of terminals: pure
 	abi/linux < posix/credential; # user IDs and capabilities
 	fs < posix/file; # the core: descriptions, descriptor tables, waiting
-	posix/file, stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
+	posix/file, stack < posix/socket;
+	posix/socket, stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
