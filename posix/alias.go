@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix/file"
 	"loam/posix/socket"
+	"loam/posix/unix"
 )
 
 // Names of the packages below that the interface of this package uses.
@@ -33,3 +34,6 @@ type (
 	Received    = socket.Received
 	Control     = socket.Control
 )
+
+// Credentials is struct ucred (unix(7)).
+type Credentials = unix.Credentials

@@ -1,9 +1,8 @@
 package posix
 
 import (
-	"bytes"
-
 	"loam/abi/linux"
+	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
 )
@@ -12,28 +11,8 @@ import (
 
 var bindToDevice = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_BINDTODEVICE}
 
-// deviceOf returns the interface that an option value names, or nil for an empty name. Errors: ENODEV.
-func deviceOf(net *stack.Stack, value []byte) (*stack.Interface, Errno) {
-	name, _, _ := bytes.Cut(value, []byte{0})
-	if len(name) == 0 {
-		return nil, 0
-	}
-	if i := interfaceNamed(net, string(name)); i != nil {
-		return i, 0
-	}
-	return nil, linux.ENODEV
-}
-
-// deviceName returns the name of an interface and a NUL; nil for no interface.
-func deviceName(on *stack.Interface) []byte {
-	if on == nil {
-		return nil
-	}
-	return append([]byte(on.Name()), 0)
-}
-
 func (s *udpSocket) bindToDevice(value []byte) Errno {
-	on, errno := deviceOf(s.net, value)
+	on, errno := netdevice.FromOption(s.net, value)
 	if errno != 0 {
 		return errno
 	}
@@ -49,11 +28,11 @@ func (s *udpSocket) bindToDevice(value []byte) Errno {
 func (s *udpSocket) deviceName() []byte {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	return deviceName(s.opts.Device)
+	return netdevice.OptionValue(s.opts.Device)
 }
 
 func (s *tcpSocket) bindToDevice(value []byte) Errno {
-	on, errno := deviceOf(s.net, value)
+	on, errno := netdevice.FromOption(s.net, value)
 	if errno != 0 {
 		return errno
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"loam/abi/linux"
+	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
 )
@@ -58,7 +59,7 @@ func (s *inetBase) inet(net *stack.Stack, a netip.AddrPort) Address {
 
 // scopeOf returns the index of the interface named by a zone, in decimal.
 func scopeOf(net *stack.Stack, zone string) string {
-	if i := interfaceNamed(net, zone); i != nil {
+	if i := netdevice.Named(net, zone); i != nil {
 		return strconv.Itoa(i.Index())
 	}
 	return zone
@@ -121,7 +122,7 @@ func (s *udpSocket) setMulticastInterface6(value []byte) Errno {
 		return errno
 	}
 	zone := ""
-	if i := interfaceByIndex(s.net, index); i != nil {
+	if i := netdevice.ByIndex(s.net, index); i != nil {
 		zone = i.Name()
 	}
 	if zone == "" && index != 0 {

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/bpf"
+	"loam/posix/netdevice"
 	"loam/posix/socket"
 )
 
@@ -53,7 +54,7 @@ func (s *packetSocket) Option(level, name int) ([]byte, Errno) {
 		return socket.BoolValue(times.nanoseconds), 0
 	case name == linux.SO_BINDTODEVICE:
 		on, _ := s.conn.Bound()
-		return deviceName(on), 0
+		return netdevice.OptionValue(on), 0
 	}
 	return s.Base.Option(name)
 }
@@ -81,7 +82,7 @@ func (s *packetSocket) SetOption(level, name int, value []byte) Errno {
 		}
 		return errno
 	case linux.SO_BINDTODEVICE:
-		on, errno := deviceOf(s.net, value)
+		on, errno := netdevice.FromOption(s.net, value)
 		if errno == 0 {
 			_, kind := s.conn.Bound()
 			s.conn.Bind(on, kind)

@@ -7,6 +7,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
 	"loam/wire"
@@ -81,7 +82,7 @@ func (s *packetSocket) interfaceOf(index int32) (*stack.Interface, Errno) {
 	if index == 0 {
 		return nil, 0
 	}
-	if i := interfaceByIndex(s.net, int(index)); i != nil {
+	if i := netdevice.ByIndex(s.net, int(index)); i != nil {
 		return i, 0
 	}
 	return nil, linux.ENODEV
@@ -100,7 +101,7 @@ func (s *packetSocket) Local() Address {
 
 // setStation fills in the hardware type and the address of an interface.
 func setStation(a *LinkAddress, on *stack.Interface, mac wire.MAC) {
-	a.Hardware, _ = kindOf(on)
+	a.Hardware, _ = netdevice.Kind(on)
 	if a.Hardware != linux.ARPHRD_NONE {
 		a.Len = uint8(copy(a.MAC[:], mac[:]))
 	}
@@ -182,7 +183,7 @@ func auxData(frame *stack.LinkFrame) []byte {
 
 // reaches reports whether an address is long enough for a link.
 func reaches(on *stack.Interface, a LinkAddress) bool {
-	hardware, _ := kindOf(on)
+	hardware, _ := netdevice.Kind(on)
 	return hardware == linux.ARPHRD_NONE || int(a.Len) >= len(wire.MAC{})
 }
 

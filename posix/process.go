@@ -11,6 +11,7 @@ import (
 	"loam/fs/memfs"
 	"loam/posix/file"
 	"loam/posix/socket"
+	"loam/posix/unix"
 	"loam/stack"
 )
 
@@ -37,7 +38,7 @@ type System struct {
 	missed   func(path string)
 	clock    func(id int) time.Duration
 
-	names     unixNames
+	names     unix.Names
 	serial    file.Serial // allocates netlink ports
 	leaving   leaving
 	handed    handedPorts
@@ -95,9 +96,6 @@ type Options struct {
 	Sender Sender
 }
 
-// Credentials is struct ucred (unix(7)).
-type Credentials struct{ PID, UID, GID int32 }
-
 // New returns the first process of a new system. Its only descriptors are its standard streams. Its working directory is
 // the root directory.
 func New(o Options) *Process {
@@ -107,7 +105,7 @@ func New(o Options) *Process {
 		own:    &own{credentials: o.Credentials, sender: o.Sender},
 		fds:    &file.Table{},
 	}
-	p.names.init()
+	p.names.Init()
 	files := o.Files
 	if files == nil {
 		files = fs.NewTree(memfs.New(memfs.Config{}))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"loam/posix/file"
+	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
 	"loam/stack/neigh"
@@ -39,7 +40,7 @@ func (p *Process) procDev() string {
 	var b strings.Builder
 	b.WriteString("Inter-|   Receive                                                |  Transmit\n" +
 		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n")
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		c := i.Device().Stats()
 		fmt.Fprintf(&b, "%6s: %7d %7d %4d %4d    0     0          0         0 %8d %7d %4d %4d    0     0       0          0\n",
 			i.Name(), c.RxBytes, c.RxFrames, c.RxErrors, c.RxDropped, c.TxBytes, c.TxFrames, c.TxErrors, c.TxDropped)
@@ -113,7 +114,7 @@ func hexAddr(a netip.Addr) string {
 func (p *Process) procARP() string {
 	var b strings.Builder
 	b.WriteString("IP address       HW type     Flags       HW address            Mask     Device\n")
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		for _, n := range i.Neighbours() {
 			if n.Addr.Is6() {
 				continue
@@ -186,7 +187,7 @@ func (p *Process) procSNMP() string {
 func (p *Process) procNetstat() string {
 	c := p.counters()
 	var in, out uint64
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		d := i.Device().Stats()
 		in, out = in+d.RxBytes, out+d.TxBytes
 	}

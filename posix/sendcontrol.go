@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
 )
@@ -78,7 +79,7 @@ func (s *udpSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32)
 	if index == 0 {
 		return 0
 	}
-	by.On = interfaceByIndex(s.net, int(index))
+	by.On = netdevice.ByIndex(s.net, int(index))
 	if by.On == nil {
 		return linux.ENODEV
 	}

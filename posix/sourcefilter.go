@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/file"
+	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
 )
@@ -90,7 +91,7 @@ func (s *udpSocket) memberOn(group netip.Addr, index int) (membership, Errno) {
 	if index == 0 {
 		return m, 0
 	}
-	if m.on = interfaceByIndex(s.net, index); m.on == nil {
+	if m.on = netdevice.ByIndex(s.net, index); m.on == nil {
 		return m, linux.ENODEV
 	}
 	return m, 0

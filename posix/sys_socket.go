@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/netlink"
 	"loam/posix/socket"
+	"loam/posix/unix"
 )
 
 // Calls that create, bind and connect sockets.
@@ -26,9 +28,9 @@ func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 	switch domain {
 	case linux.AF_UNIX:
-		return p.newUnix(typ, protocol)
+		return unix.New(&p.names, p, typ, protocol)
 	case linux.AF_NETLINK:
-		return p.newNetlink(typ, protocol)
+		return netlink.New(p.net, &p.serial, p.credentials.PID, typ, protocol)
 	case linux.AF_PACKET:
 		if p.net != nil {
 			return p.newPacket(typ, protocol)
@@ -51,15 +53,15 @@ func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno
 	if domain != linux.AF_UNIX {
 		return fds, linux.EOPNOTSUPP
 	}
-	a, errno := p.newUnix(typ&^typeFlags, protocol)
+	a, errno := unix.New(&p.names, p, typ&^typeFlags, protocol)
 	if errno != 0 {
 		return fds, errno
 	}
-	b, errno := p.newUnix(typ&^typeFlags, protocol)
+	b, errno := unix.New(&p.names, p, typ&^typeFlags, protocol)
 	if errno != 0 {
 		return fds, errno
 	}
-	pair(a, b)
+	unix.Pair(a, b)
 	if fds[0], errno = p.install(a, typ&typeFlags); errno != 0 {
 		b.Close()
 		return fds, errno

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
 	"loam/stack/tcp"
@@ -228,7 +229,7 @@ func (s *tcpSocket) Option(level, name int) ([]byte, Errno) {
 	case timestamp, timestampNS:
 		return socket.BoolValue(s.isStamped(key)), 0
 	case bindToDevice:
-		return deviceName(s.options().Device), 0
+		return netdevice.OptionValue(s.options().Device), 0
 	case pathMTU, pathMTU6:
 		return pathMTUValue(s.net, s.connectedTo())
 	case pathInfo6:

@@ -1,47 +1,60 @@
-package posix
+package unix
 
 import (
 	"encoding/binary"
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 	"loam/posix/socket"
 )
 
-// unixSocket is an AF_UNIX socket (unix(7)): stream, datagram or sequenced packets. All its data stays
+// Socket is an AF_UNIX socket (unix(7)): stream, datagram or sequenced packets. All its data stays
 // in the process and bypasses the stack.
 //
 // A connection consists of two sockets and two mailboxes, one for each direction. A datagram socket has
 // one mailbox; connecting it only sets the destination.
-type unixSocket struct {
+type Socket struct {
 	socket.Base
-	p *Process
+	names *Names
+	p     Owner
 
 	// Guarded by mu.
 	name      string          // bound name; empty: unnamed
 	node      fs.Node         // the file it is bound to; nil: none
 	inbox     *socket.Mailbox // received data; nil: a stream that is not connected
 	outbox    *socket.Mailbox // the peer's inbox; nil: none yet
-	other     *unixSocket     // the peer of a connection, or the destination of datagrams
+	other     *Socket         // the peer of a connection, or the destination of datagrams
 	peerName  string          // bound name of other when it was connected
 	peerCreds Credentials     // SO_PEERCRED; of a listener: those passed to its peers
 	listening bool            // listen has been called
 	backlog   int             // as passed to listen
-	pending   []*unixSocket   // connections waiting for accept, oldest first
+	pending   []*Socket       // connections waiting for accept, oldest first
 	shutWrite bool            // shut down for writing
 	closed    bool
 	sendLimit int // SO_SNDBUF
 	recvLimit int // SO_RCVBUF; stored, without effect
 }
 
-// defaultUnixBuffer is net.core.wmem_default.
-const defaultUnixBuffer = 212992
+// DefaultBuffer is net.core.wmem_default.
+const DefaultBuffer = 212992
 
-// maxUnixBuffer limits SO_SNDBUF, in bytes (net.core.wmem_max).
-const maxUnixBuffer = 4 << 20
+// maxBuffer limits SO_SNDBUF, in bytes (net.core.wmem_max).
+const maxBuffer = 4 << 20
 
-// newUnix returns an unconnected socket. SOCK_RAW means SOCK_DGRAM, as on Linux.
-func (p *Process) newUnix(typ, protocol int) (*unixSocket, Errno) {
+// Owner is the process that creates a socket.
+type Owner interface {
+	// Credentials returns the credentials that a peer sees.
+	Credentials() Credentials
+	// View returns the file tree in which names of sockets are resolved. It must not be modified.
+	View() *fs.View
+}
+
+// Credentials is struct ucred (unix(7)).
+type Credentials struct{ PID, UID, GID int32 }
+
+// New returns an unconnected socket of p, whose name will be one of names. SOCK_RAW means SOCK_DGRAM, as on Linux.
+func New(names *Names, p Owner, typ, protocol int) (*Socket, linux.Errno) {
 	if protocol != 0 && protocol != linux.AF_UNIX {
 		return nil, linux.EPROTONOSUPPORT
 	}
@@ -52,9 +65,9 @@ func (p *Process) newUnix(typ, protocol int) (*unixSocket, Errno) {
 	default:
 		return nil, linux.ESOCKTNOSUPPORT
 	}
-	s := &unixSocket{
-		Base: socket.Base{Domain: linux.AF_UNIX, Type: typ},
-		p:    p, sendLimit: defaultUnixBuffer, recvLimit: defaultUnixBuffer,
+	s := &Socket{
+		Base:  socket.Base{Domain: linux.AF_UNIX, Type: typ},
+		names: names, p: p, sendLimit: DefaultBuffer, recvLimit: DefaultBuffer,
 	}
 	if typ == linux.SOCK_DGRAM {
 		s.inbox = s.newMailbox()
@@ -62,12 +75,12 @@ func (p *Process) newUnix(typ, protocol int) (*unixSocket, Errno) {
 	return s, 0
 }
 
-func (s *unixSocket) newMailbox() *socket.Mailbox {
+func (s *Socket) newMailbox() *socket.Mailbox {
 	return &socket.Mailbox{Reader: &s.Waiters}
 }
 
-// pair connects two new sockets (socketpair(2)).
-func pair(a, b *unixSocket) {
+// Pair connects two new sockets (socketpair(2)).
+func Pair(a, b *Socket) {
 	if a.Type != linux.SOCK_DGRAM {
 		a.inbox, b.inbox = a.newMailbox(), b.newMailbox()
 	}
@@ -76,10 +89,10 @@ func pair(a, b *unixSocket) {
 	a.peerCreds, b.peerCreds = b.p.Credentials(), a.p.Credentials()
 }
 
-func (s *unixSocket) stream() bool { return s.Type == linux.SOCK_STREAM }
+func (s *Socket) stream() bool { return s.Type == linux.SOCK_STREAM }
 
 // boxes returns the two mailboxes.
-func (s *unixSocket) boxes() (in, out *socket.Mailbox) {
+func (s *Socket) boxes() (in, out *socket.Mailbox) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return s.inbox, s.outbox
@@ -87,43 +100,43 @@ func (s *unixSocket) boxes() (in, out *socket.Mailbox) {
 
 // Events implements file. A listener is readable while connections are pending. PollHup means that both
 // directions are shut.
-func (s *unixSocket) Events() Events {
+func (s *Socket) Events() file.Events {
 	s.Mu.Lock()
 	in, out, limit := s.inbox, s.outbox, s.sendLimit
 	listening, pending, shutWrite := s.listening, len(s.pending), s.shutWrite
 	s.Mu.Unlock()
-	var e Events
+	var e file.Events
 	if listening {
 		if pending > 0 {
-			e |= PollIn
+			e |= file.PollIn
 		}
 		return e
 	}
 	if in == nil {
-		return PollOut | PollHup
+		return file.PollOut | file.PollHup
 	}
 	readable, ended, refused, failure := in.State()
 	if readable || ended || refused {
-		e |= PollIn
+		e |= file.PollIn
 	}
 	if ended || refused {
-		e |= PollRdHup
+		e |= file.PollRdHup
 	}
 	if failure != 0 {
-		e |= PollErr
+		e |= file.PollErr
 	}
 	if out == nil || out.HasRoom(limit, &s.Waiters) {
-		e |= PollOut
+		e |= file.PollOut
 	}
 	if out != nil {
 		if _, _, gone, _ := out.State(); (gone || shutWrite) && (ended || refused) {
-			e |= PollHup
+			e |= file.PollHup
 		}
 	}
 	return e
 }
 
-func (s *unixSocket) Bind(a Address) Errno {
+func (s *Socket) Bind(a socket.Address) linux.Errno {
 	if a.Family != linux.AF_UNIX {
 		return linux.EINVAL
 	}
@@ -132,14 +145,14 @@ func (s *unixSocket) Bind(a Address) Errno {
 	if s.name != "" {
 		return linux.EINVAL
 	}
-	name, node, errno := s.p.bindUnix(s, a.Name)
+	name, node, errno := s.names.bind(s, a.Name)
 	if errno == 0 {
 		s.name, s.node = name, node
 	}
 	return errno
 }
 
-func (s *unixSocket) Listen(backlog int) Errno {
+func (s *Socket) Listen(backlog int) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	switch {
@@ -154,7 +167,7 @@ func (s *unixSocket) Listen(backlog int) Errno {
 	return 0
 }
 
-func (s *unixSocket) Accept() (socket.Socket, Errno) {
+func (s *Socket) Accept() (socket.Socket, linux.Errno) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	switch {
@@ -166,13 +179,13 @@ func (s *unixSocket) Accept() (socket.Socket, Errno) {
 		return nil, linux.EAGAIN
 	}
 	c := s.pending[0]
-	s.pending = append([]*unixSocket(nil), s.pending[1:]...)
+	s.pending = append([]*Socket(nil), s.pending[1:]...)
 	return c, 0
 }
 
 // Connect connects to the socket bound to a name. Errors: EAGAIN if the listener's backlog is full,
 // EPROTOTYPE for a socket of another type, and those of findUnix.
-func (s *unixSocket) Connect(a Address) Errno {
+func (s *Socket) Connect(a socket.Address) linux.Errno {
 	if a.Family == linux.AF_UNSPEC && s.Type == linux.SOCK_DGRAM {
 		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = nil, nil, ""
@@ -182,7 +195,7 @@ func (s *unixSocket) Connect(a Address) Errno {
 	if a.Family != linux.AF_UNIX {
 		return linux.EINVAL
 	}
-	to, errno := s.p.findUnix(a.Name)
+	to, errno := s.names.find(s.p, a.Name)
 	switch {
 	case errno != 0:
 		return errno
@@ -192,14 +205,14 @@ func (s *unixSocket) Connect(a Address) Errno {
 		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = to, to.inbox, a.Name
 		s.Mu.Unlock()
-		s.Waiters.Notify(PollOut)
+		s.Waiters.Notify(file.PollOut)
 		return 0
 	}
 	return s.connectStream(to)
 }
 
 // connectStream creates the server's end of a connection and queues it at the listener.
-func (s *unixSocket) connectStream(to *unixSocket) Errno {
+func (s *Socket) connectStream(to *Socket) linux.Errno {
 	s.Mu.Lock()
 	state, name := s.inbox != nil, s.name
 	listening := s.listening
@@ -210,7 +223,7 @@ func (s *unixSocket) connectStream(to *unixSocket) Errno {
 	case listening:
 		return linux.EINVAL
 	}
-	server, _ := s.p.newUnix(s.Type, 0)
+	server, _ := New(s.names, s.p, s.Type, 0)
 	server.inbox = server.newMailbox()
 	in := s.newMailbox()
 	server.outbox, server.other, server.peerName = in, s, name
@@ -233,13 +246,13 @@ func (s *unixSocket) connectStream(to *unixSocket) Errno {
 	s.Mu.Unlock()
 	to.pending = append(to.pending, server)
 	to.Mu.Unlock()
-	to.Waiters.Notify(PollIn)
-	s.Waiters.Notify(PollOut)
+	to.Waiters.Notify(file.PollIn)
+	s.Waiters.Notify(file.PollOut)
 	return 0
 }
 
 // Shutdown implements shutdown(2) through the mailboxes, so the peer notices it.
-func (s *unixSocket) Shutdown(how int) Errno {
+func (s *Socket) Shutdown(how int) linux.Errno {
 	in, out := s.boxes()
 	if s.Type != linux.SOCK_DGRAM && out == nil {
 		return linux.ENOTCONN
@@ -255,20 +268,20 @@ func (s *unixSocket) Shutdown(how int) Errno {
 	if how != linux.SHUT_WR && in != nil {
 		in.Refuse()
 	}
-	s.Waiters.Notify(PollIn | PollOut | PollRdHup)
+	s.Waiters.Notify(file.PollIn | file.PollOut | file.PollRdHup)
 	return 0
 }
 
 // Close releases the name, closes pending connections, and ends the peer's input: with ECONNRESET if
 // data was left unread.
-func (s *unixSocket) Close() {
+func (s *Socket) Close() {
 	s.Mu.Lock()
 	s.closed = true
 	in, out, pending := s.inbox, s.outbox, s.pending
 	name, node := s.name, s.node
 	s.pending = nil
 	s.Mu.Unlock()
-	s.p.names.release(s, name, node)
+	s.names.release(s, name, node)
 	for _, c := range pending {
 		c.Close()
 	}
@@ -283,26 +296,26 @@ func (s *unixSocket) Close() {
 	}
 }
 
-func (s *unixSocket) unixAddress(name string) Address {
-	return Address{Family: linux.AF_UNIX, Name: name}
+func (s *Socket) unixAddress(name string) socket.Address {
+	return socket.Address{Family: linux.AF_UNIX, Name: name}
 }
 
-func (s *unixSocket) Local() Address {
+func (s *Socket) Local() socket.Address {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return s.unixAddress(s.name)
 }
 
-func (s *unixSocket) Peer() (Address, Errno) {
+func (s *Socket) Peer() (socket.Address, linux.Errno) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if s.other == nil {
-		return Address{}, linux.ENOTCONN
+		return socket.Address{}, linux.ENOTCONN
 	}
 	return s.unixAddress(s.peerName), 0
 }
 
-func (s *unixSocket) Read(b []byte) (int, Errno) {
+func (s *Socket) Read(b []byte) (int, linux.Errno) {
 	r, errno := s.Recv(b, 0)
 	for _, c := range r.Control { // read(2) cannot return descriptors
 		socket.DropPassed(c.Passed)
@@ -310,17 +323,17 @@ func (s *unixSocket) Read(b []byte) (int, Errno) {
 	return r.N, errno
 }
 
-func (s *unixSocket) Write(b []byte) (int, Errno) { return s.Send(b, Outgoing{}) }
+func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
 
 // Recv implements socket. With SO_PASSCRED it adds a message with the sender's credentials.
-func (s *unixSocket) Recv(b []byte, flags int) (Received, Errno) {
+func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	in, _ := s.boxes()
 	if in == nil {
-		return Received{}, linux.EINVAL
+		return socket.Received{}, linux.EINVAL
 	}
 	peek := flags&linux.MSG_PEEK != 0
-	var r Received
-	var errno Errno
+	var r socket.Received
+	var errno linux.Errno
 	if s.stream() {
 		if len(b) == 0 {
 			return r, 0
@@ -338,15 +351,15 @@ func (s *unixSocket) Recv(b []byte, flags int) (Received, Errno) {
 	return r, errno
 }
 
-func (s *unixSocket) wantsCredentials() bool {
+func (s *Socket) wantsCredentials() bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return s.PassCred
 }
 
 // credentials returns an SCM_CREDENTIALS message. The sender is always this process.
-func (s *unixSocket) credentials() Control {
-	return Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: s.p.Credentials().value()}
+func (s *Socket) credentials() socket.Control {
+	return socket.Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: s.p.Credentials().value()}
 }
 
 // value encodes a struct ucred.
@@ -358,7 +371,7 @@ func (c Credentials) value() []byte {
 
 // Send implements socket. Once the receiver's mailbox accepts a message, it owns the passed
 // descriptors.
-func (s *unixSocket) Send(b []byte, m Outgoing) (int, Errno) {
+func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	s.Mu.Lock()
 	out, limit, shut, from := s.outbox, s.sendLimit, s.shutWrite, s.name
 	s.Mu.Unlock()
@@ -366,7 +379,7 @@ func (s *unixSocket) Send(b []byte, m Outgoing) (int, Errno) {
 	case shut:
 		return 0, linux.EPIPE
 	case m.To.Family != linux.AF_UNSPEC:
-		var errno Errno
+		var errno linux.Errno
 		if out, errno = s.destination(m.To); errno != 0 {
 			return 0, errno
 		}
@@ -398,7 +411,7 @@ func (s *unixSocket) Send(b []byte, m Outgoing) (int, Errno) {
 }
 
 // destination returns the mailbox for a datagram with an address.
-func (s *unixSocket) destination(a Address) (*socket.Mailbox, Errno) {
+func (s *Socket) destination(a socket.Address) (*socket.Mailbox, linux.Errno) {
 	if s.Type != linux.SOCK_DGRAM {
 		if in, _ := s.boxes(); in != nil {
 			return nil, linux.EISCONN
@@ -408,7 +421,7 @@ func (s *unixSocket) destination(a Address) (*socket.Mailbox, Errno) {
 	if a.Family != linux.AF_UNIX {
 		return nil, linux.EINVAL
 	}
-	to, errno := s.p.findUnix(a.Name)
+	to, errno := s.names.find(s.p, a.Name)
 	switch {
 	case errno != 0:
 		return nil, errno
@@ -423,7 +436,7 @@ func (s *unixSocket) destination(a Address) (*socket.Mailbox, Errno) {
 	return to.inbox, 0
 }
 
-func (s *unixSocket) TakeError() Errno {
+func (s *Socket) TakeError() linux.Errno {
 	in, _ := s.boxes()
 	if in == nil {
 		return 0
@@ -431,7 +444,7 @@ func (s *unixSocket) TakeError() Errno {
 	return in.TakeFailure()
 }
 
-func (s *unixSocket) Option(level, name int) ([]byte, Errno) {
+func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	if level != linux.SOL_SOCKET {
 		return nil, linux.EOPNOTSUPP
 	}
@@ -455,7 +468,7 @@ func (s *unixSocket) Option(level, name int) ([]byte, Errno) {
 	return s.Base.Option(name)
 }
 
-func (s *unixSocket) SetOption(level, name int, value []byte) Errno {
+func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	if level != linux.SOL_SOCKET {
 		return linux.EOPNOTSUPP
 	}
@@ -483,17 +496,17 @@ func (s *unixSocket) SetOption(level, name int, value []byte) Errno {
 // bufferSize returns the size set by SO_SNDBUF and SO_RCVBUF: twice the given value, within limits
 // (socket(7)).
 func bufferSize(n int) int {
-	return max(4608, min(2*n, maxUnixBuffer))
+	return max(4608, min(2*n, maxBuffer))
 }
 
-func (s *unixSocket) Buffered() int {
+func (s *Socket) Buffered() int {
 	if in, _ := s.boxes(); in != nil {
 		return in.Waiting(s.stream())
 	}
 	return 0
 }
 
-func (s *unixSocket) Unsent() int {
+func (s *Socket) Unsent() int {
 	if _, out := s.boxes(); out != nil {
 		return out.Queued()
 	}

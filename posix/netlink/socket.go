@@ -1,33 +1,37 @@
-package posix
+package netlink
 
 import (
 	"encoding/binary"
 	"syscall"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/posix/socket"
+	"loam/stack"
 )
 
-// netlinkSocket is an AF_NETLINK socket (netlink(7)). It supports NETLINK_ROUTE only, with which a
+// Socket is an AF_NETLINK socket (netlink(7)). It supports NETLINK_ROUTE only, with which a
 // program reads interfaces, addresses and routes (net.Interfaces does). Requests for changes fail with
 // EPERM, and multicast groups receive no notifications. The answer is queued before the send of the
 // request returns.
-type netlinkSocket struct {
+type Socket struct {
 	socket.Base
-	p     *Process
-	inbox socket.Mailbox
+	net    *stack.Stack // nil: there are no interfaces
+	serial *file.Serial // allocates ports
+	pid    int32        // of the process that created the socket
+	inbox  socket.Mailbox
 	// Guarded by mu.
 	port uint32 // 0: not bound yet
 }
 
-func (p *Process) newNetlink(typ, protocol int) (socket.Socket, Errno) {
+func New(net *stack.Stack, serial *file.Serial, pid int32, typ, protocol int) (socket.Socket, linux.Errno) {
 	switch {
 	case typ != linux.SOCK_RAW && typ != linux.SOCK_DGRAM:
 		return nil, linux.ESOCKTNOSUPPORT
 	case protocol != linux.NETLINK_ROUTE:
 		return nil, linux.EPROTONOSUPPORT
 	}
-	s := &netlinkSocket{Base: socket.Base{Domain: linux.AF_NETLINK, Type: typ, Protocol: protocol}, p: p}
+	s := &Socket{Base: socket.Base{Domain: linux.AF_NETLINK, Type: typ, Protocol: protocol}, net: net, serial: serial, pid: pid}
 	s.inbox.Reader = &s.Waiters
 	return s, 0
 }
@@ -35,16 +39,16 @@ func (p *Process) newNetlink(typ, protocol int) (socket.Socket, Errno) {
 // maxNetlinkBuffer limits the bytes of unread answers; beyond it send fails with ENOBUFS.
 const maxNetlinkBuffer = 1 << 20
 
-func (s *netlinkSocket) Events() Events {
-	e := PollOut
+func (s *Socket) Events() file.Events {
+	e := file.PollOut
 	if readable, _, _, _ := s.inbox.State(); readable {
-		e |= PollIn
+		e |= file.PollIn
 	}
 	return e
 }
 
 // Bind binds the socket to a port; for port 0 it chooses an unused one.
-func (s *netlinkSocket) Bind(a Address) Errno {
+func (s *Socket) Bind(a socket.Address) linux.Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
@@ -54,42 +58,42 @@ func (s *netlinkSocket) Bind(a Address) Errno {
 		return linux.EINVAL
 	}
 	if s.port = a.Port; s.port == 0 {
-		s.port = uint32(s.p.credentials.PID)<<8 + s.p.serial.Next()
+		s.port = uint32(s.pid)<<8 + s.serial.Next()
 	}
 	return 0
 }
 
-func (s *netlinkSocket) Local() Address {
+func (s *Socket) Local() socket.Address {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	return Address{Family: linux.AF_NETLINK, Port: s.port}
+	return socket.Address{Family: linux.AF_NETLINK, Port: s.port}
 }
 
-func (s *netlinkSocket) Listen(int) Errno               { return linux.EOPNOTSUPP }
-func (s *netlinkSocket) Accept() (socket.Socket, Errno) { return nil, linux.EOPNOTSUPP }
-func (s *netlinkSocket) Shutdown(int) Errno             { return linux.EOPNOTSUPP }
-func (s *netlinkSocket) TakeError() Errno               { return 0 }
-func (s *netlinkSocket) Close()                         { s.inbox.Refuse() }
-func (s *netlinkSocket) Buffered() int                  { return s.inbox.Waiting(false) }
-func (s *netlinkSocket) Unsent() int                    { return 0 }
+func (s *Socket) Listen(int) linux.Errno               { return linux.EOPNOTSUPP }
+func (s *Socket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EOPNOTSUPP }
+func (s *Socket) Shutdown(int) linux.Errno             { return linux.EOPNOTSUPP }
+func (s *Socket) TakeError() linux.Errno               { return 0 }
+func (s *Socket) Close()                               { s.inbox.Refuse() }
+func (s *Socket) Buffered() int                        { return s.inbox.Waiting(false) }
+func (s *Socket) Unsent() int                          { return 0 }
 
-func (s *netlinkSocket) Connect(a Address) Errno {
+func (s *Socket) Connect(a socket.Address) linux.Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
 	return 0 // the kernel is the only peer
 }
 
-func (s *netlinkSocket) Peer() (Address, Errno) {
-	return Address{Family: linux.AF_NETLINK}, 0
+func (s *Socket) Peer() (socket.Address, linux.Errno) {
+	return socket.Address{Family: linux.AF_NETLINK}, 0
 }
 
-func (s *netlinkSocket) Read(b []byte) (int, Errno) {
+func (s *Socket) Read(b []byte) (int, linux.Errno) {
 	r, errno := s.Recv(b, 0)
 	return r.N, errno
 }
 
-func (s *netlinkSocket) Recv(b []byte, flags int) (Received, Errno) {
+func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	r, errno := s.inbox.TakeMessage(b, flags&linux.MSG_PEEK != 0)
 	if r.N < r.Len {
 		r.Flags |= linux.MSG_TRUNC
@@ -97,12 +101,12 @@ func (s *netlinkSocket) Recv(b []byte, flags int) (Received, Errno) {
 	return r, errno
 }
 
-func (s *netlinkSocket) Write(b []byte) (int, Errno) { return s.Send(b, Outgoing{}) }
+func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
 
 // Send processes the requests in b.
-func (s *netlinkSocket) Send(b []byte, _ Outgoing) (int, Errno) {
+func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
 	if s.Local().Port == 0 {
-		s.Bind(Address{Family: linux.AF_NETLINK})
+		s.Bind(socket.Address{Family: linux.AF_NETLINK})
 	}
 	for rest := b; len(rest) >= linux.NLMSG_HDRLEN; {
 		h := syscall.NlMsghdr{
@@ -113,7 +117,7 @@ func (s *netlinkSocket) Send(b []byte, _ Outgoing) (int, Errno) {
 			return 0, linux.EINVAL
 		}
 		for _, message := range s.serve(h, rest[linux.NLMSG_HDRLEN:h.Len]) {
-			l := socket.Letter{Data: message, From: Address{Family: linux.AF_NETLINK}}
+			l := socket.Letter{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
 			if _, errno := s.inbox.Put(l, maxNetlinkBuffer, false, &s.Waiters); errno != 0 {
 				return 0, linux.ENOBUFS
 			}
@@ -124,23 +128,23 @@ func (s *netlinkSocket) Send(b []byte, _ Outgoing) (int, Errno) {
 }
 
 // serve answers one request with datagrams.
-func (s *netlinkSocket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
+func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	r := reply{seq: h.Seq, port: s.Local().Port}
 	dump := h.Flags&linux.NLM_F_DUMP == linux.NLM_F_DUMP
 	switch {
 	case h.Type == linux.RTM_GETLINK:
-		s.p.describeLinks(&r, body, dump)
+		describeLinks(s.net, &r, body, dump)
 	case h.Type == linux.RTM_GETADDR && dump:
-		s.p.describeAddresses(&r)
+		describeAddresses(s.net, &r)
 	case h.Type == linux.RTM_GETROUTE && dump:
-		s.p.describeRoutes(&r)
+		describeRoutes(s.net, &r)
 	case h.Type == linux.RTM_GETROUTE:
-		if errno := s.p.describeRouteTo(&r, body); errno != 0 {
+		if errno := describeRouteTo(s.net, &r, body); errno != 0 {
 			r.fail(errno, h)
 			return r.datagrams
 		}
 	case h.Type == linux.RTM_GETNEIGH && dump:
-		s.p.describeNeighbours(&r, body)
+		describeNeighbours(s.net, &r, body)
 	case h.Type == linux.RTM_GETRULE && dump:
 		// there are no rules to list
 	case h.Type < linux.RTM_BASE:
@@ -202,7 +206,7 @@ func (r *reply) done() {
 }
 
 // fail appends an NLMSG_ERROR; errno 0 is an acknowledgement.
-func (r *reply) fail(errno Errno, h syscall.NlMsghdr) {
+func (r *reply) fail(errno linux.Errno, h syscall.NlMsghdr) {
 	b, end := r.message(linux.NLMSG_ERROR)
 	*b = binary.NativeEndian.AppendUint32(*b, uint32(-int32(errno)))
 	*b = binary.NativeEndian.AppendUint32(*b, h.Len)
@@ -213,15 +217,15 @@ func (r *reply) fail(errno Errno, h syscall.NlMsghdr) {
 	end()
 }
 
-// attribute appends a struct rtattr.
-func attribute(b *[]byte, typ uint16, value []byte) {
+// Attribute appends a struct rtattr.
+func Attribute(b *[]byte, typ uint16, value []byte) {
 	*b = binary.NativeEndian.AppendUint16(*b, uint16(4+len(value)))
 	*b = binary.NativeEndian.AppendUint16(*b, typ)
 	*b = append(*b, value...)
 	*b = append(*b, make([]byte, -len(*b)&3)...)
 }
 
-func (s *netlinkSocket) Option(level, name int) ([]byte, Errno) {
+func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	switch {
 	case level != linux.SOL_SOCKET:
 		return nil, linux.ENOPROTOOPT
@@ -233,7 +237,7 @@ func (s *netlinkSocket) Option(level, name int) ([]byte, Errno) {
 
 // SetOption accepts NETLINK_ADD_MEMBERSHIP and the like without effect, because groups never receive a
 // message.
-func (s *netlinkSocket) SetOption(level, name int, value []byte) Errno {
+func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	const solNetlink = 270
 	switch {
 	case level == solNetlink:
