@@ -71,6 +71,9 @@ func (s Set) first() Number {
 
 var (
 	synchronous = SetOf(Segmentation, Bus, Illegal, Trap, FloatingPoint, System)
+	// Synchronous are the signals that an instruction of the thread itself causes.
+	Synchronous = synchronous
+
 	stops       = SetOf(Stop, TerminalStop, TerminalIn, TerminalOut)
 	unblockable = SetOf(Kill, Stop)
 	cores       = SetOf(Quit, Illegal, Trap, Abort, FloatingPoint, Segmentation, Bus, System, CPULimit, FileLimit)
