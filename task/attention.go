@@ -22,6 +22,9 @@ func (a *attention) Store(on bool) { a.set(requested, on) }
 // hook records whether a tracer wants to see calls.
 func (a *attention) hook(on bool) { a.set(hookedCall, on) }
 
+// hooked reports whether a tracer wants to see calls.
+func (a *attention) hooked() bool { return a.bits.Load()&hookedCall != 0 }
+
 // filter records that calls are filtered.
 func (a *attention) filter() { a.set(filteredCall, true) }
 

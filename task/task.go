@@ -45,9 +45,9 @@ type Task struct {
 	exitCode     int32 // of exit(2), as a status
 	suspended    bool  // the mask of signals belongs to a wait
 
-	traced  *tracee   // by another thread; nil: none; guarded by System.mu
-	tracees []*tracee // that the thread traces; guarded by System.mu
-	filters *filter   // of seccomp(2), the newest; guarded by System.mu
+	traced  *tracee                // by another thread; nil: none; guarded by System.mu
+	tracees []*tracee              // that the thread traces; guarded by System.mu
+	filters atomic.Pointer[filter] // of seccomp(2), the newest; System.mu guards stores
 }
 
 // restart is a call that ended with EINTR.

@@ -77,6 +77,11 @@ func (x *tracee) untrace(n signal.Number) {
 	x.hook()
 	x.release(n)
 	t.alert() // it joins a stop of its process
+	p := t.process
+	if p.stopped && by.process.node.PID == p.node.Parent() && !by.process.tracesProcess(p) { // which it can wait for now
+		p.node.Stop(int32(p.stopSignal))
+		by.process.childNews(p, childStopped, int32(p.stopSignal))
+	}
 }
 
 // release lets a stopped thread continue. The caller holds System.mu.
@@ -274,25 +279,37 @@ func (t *Task) callStop(entry bool) {
 // enterCall runs before a call of a thread with a tracer or a filter. It returns the number of the call to execute, and false for
 // none: the result is in the registers.
 func (t *Task) enterCall(number uint64) (uint64, bool) {
-	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := t.thread.Registers()
-	if x := t.traced; x != nil {
-		x.inCall, x.number = true, number
-		noCall := linux.ENOSYS // what a debugger sees, and the result of a call that it prevents
-		f.AX = -uint64(noCall)
-		t.callStop(true)
-		number = x.number
-	}
-	if t.process.ending {
-		return 0, false
+	if t.alerted.hooked() {
+		var ok bool
+		if number, ok = t.traceCall(number); !ok {
+			return 0, false
+		}
 	}
 	return t.filterCall(number)
 }
 
-// leaveCall runs after a call of a thread with a tracer.
+// traceCall is the stop at the beginning of a call. A tracer may change the number; -1 prevents the call.
+func (t *Task) traceCall(number uint64) (uint64, bool) {
+	s := t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := t.traced
+	if x == nil {
+		return number, true
+	}
+	x.inCall, x.number = true, number
+	noCall := linux.ENOSYS // what a debugger sees, and the result of a call that it prevents
+	f := t.thread.Registers()
+	f.AX = -uint64(noCall)
+	t.callStop(true)
+	return x.number, !t.process.ending && int32(x.number) != -1
+}
+
+// leaveCall runs after a call of a thread with a tracer or a filter.
 func (t *Task) leaveCall() {
+	if !t.alerted.hooked() {
+		return
+	}
 	s := t.process.system
 	s.mu.Lock()
 	defer s.mu.Unlock()

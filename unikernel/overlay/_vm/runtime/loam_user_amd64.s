@@ -246,7 +246,7 @@ TEXT slow<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	(page_debug+0)(SP), AX
 	MOVQ	AX, DR0
 	MOVQ	(page_debug+8)(SP), AX
-	MOVQ	AX, DR1
+	BYTE $0x0f; BYTE $0x23; BYTE $0xc8	// MOVQ AX, DR1, which the assembler does not know
 	MOVQ	(page_debug+16)(SP), AX
 	MOVQ	AX, DR2
 	MOVQ	(page_debug+24)(SP), AX
