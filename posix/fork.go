@@ -13,7 +13,7 @@ const (
 // EINTR: see Process.
 func (p *Process) Task(interrupt <-chan struct{}) *Process {
 	t := *p
-	t.interrupt = interrupt
+	t.interrupt, t.bed = interrupt, &bed{}
 	return &t
 }
 

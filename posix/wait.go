@@ -24,6 +24,8 @@ type watch struct {
 	// f is called with the events that have occurred. It must not block and must not call the file. An
 	// event may have passed already.
 	f func(Events)
+	// alone is the list of a queue that holds only this watch. It is made once, so that most waits allocate nothing.
+	alone []*watch
 }
 
 // waitQueue holds the watches of the waiters on a file. Notifying them takes no lock: the list is
@@ -46,11 +48,15 @@ func (q *waitQueue) add(w *watch) {
 func (q *waitQueue) insert(w *watch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var list []*watch
-	if old := q.list.Load(); old != nil {
-		list = slices.Clone(*old)
+	old := q.list.Load()
+	if old == nil {
+		if w.alone == nil {
+			w.alone = []*watch{w}
+		}
+		q.list.Store(&w.alone)
+		return
 	}
-	list = append(list, w)
+	list := append(slices.Clone(*old), w)
 	q.list.Store(&list)
 }
 
@@ -58,11 +64,18 @@ func (q *waitQueue) remove(w *watch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	old := q.list.Load()
-	if old == nil {
+	switch {
+	case old == nil:
+		return
+	case len(*old) == 1 && (*old)[0] == w:
+		q.list.Store(nil)
 		return
 	}
-	list := slices.Clone(*old)
-	list = slices.DeleteFunc(list, func(x *watch) bool { return x == w })
+	list := slices.DeleteFunc(slices.Clone(*old), func(x *watch) bool { return x == w })
+	if len(list) == 0 {
+		q.list.Store(nil)
+		return
+	}
 	q.list.Store(&list)
 }
 
@@ -87,17 +100,31 @@ type sleeper struct {
 
 	interrupt <-chan struct{} // of the task; see Process
 	who       *identity
+	bed       *bed // where leave puts it; nil: nowhere
 }
 
-// newSleeper registers with q. A timeout of 0 means forever.
+// bed keeps the sleeper of a task between its waits.
+type bed struct {
+	free atomic.Pointer[sleeper]
+}
+
+// newSleeper registers with q. A timeout of 0 means forever. A late event of an earlier wait may still ring the bell of a
+// sleeper that is used again, which is a spurious event.
 func (p *Process) newSleeper(q *waitQueue, timeout time.Duration) *sleeper {
-	s := &sleeper{q: q, bell: make(chan struct{}, 1), interrupt: p.interrupt, who: p.who}
-	s.w.f = func(Events) {
-		select {
-		case s.bell <- struct{}{}:
-		default:
+	var s *sleeper
+	if p.bed != nil {
+		s = p.bed.free.Swap(nil)
+	}
+	if s == nil {
+		s = &sleeper{bell: make(chan struct{}, 1), bed: p.bed}
+		s.w.f = func(Events) {
+			select {
+			case s.bell <- struct{}{}:
+			default:
+			}
 		}
 	}
+	s.q, s.interrupt, s.who = q, p.interrupt, p.who
 	if timeout > 0 {
 		s.timer = time.NewTimer(timeout)
 	}
@@ -114,14 +141,18 @@ func (s *sleeper) sleep() Errno {
 		<-s.bell
 		return 0
 	}
-	var late <-chan time.Time
-	if s.timer != nil {
-		late = s.timer.C
+	if s.timer == nil { // the runtime handles two channels faster than three
+		select {
+		case <-s.bell:
+			return 0
+		case <-s.interrupt:
+			return linux.EINTR
+		}
 	}
 	select {
 	case <-s.bell:
 		return 0
-	case <-late:
+	case <-s.timer.C:
 		return linux.EAGAIN
 	case <-s.interrupt:
 		return linux.EINTR
@@ -132,5 +163,9 @@ func (s *sleeper) leave() {
 	s.q.remove(&s.w)
 	if s.timer != nil {
 		s.timer.Stop()
+		s.timer = nil
+	}
+	if s.bed != nil {
+		s.bed.free.Store(s)
 	}
 }

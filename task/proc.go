@@ -104,6 +104,7 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		r.Credentials, r.Name, r.State = *t.creds(), t.comm(), t.state()
 		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.nice, t.traits.policy, t.traits.priority, s.affinityOf(t)
 		r.Started = t.started
+		r.Filtered, r.Filters = t.filters.Load().mode()
 		if t.traced != nil {
 			r.Tracer = int(t.traced.by.id)
 		}

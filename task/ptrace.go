@@ -197,7 +197,7 @@ func traceGet(a call.Args) func(*tracee) ([]byte, linux.Errno) {
 	case linux.PTRACE_GETREGS:
 		return func(x *tracee) ([]byte, linux.Errno) { return x.registers(), 0 }
 	case linux.PTRACE_GETFPREGS:
-		return func(x *tracee) ([]byte, linux.Errno) { return x.task.thread.Vectors()[:floatSize], 0 }
+		return func(x *tracee) ([]byte, linux.Errno) { return x.float(), 0 }
 	case linux.PTRACE_PEEKUSR:
 		return func(x *tracee) ([]byte, linux.Errno) { return x.user(a.A3) }
 	case linux.PTRACE_GETEVENTMSG:

@@ -156,36 +156,42 @@ func (x *tracee) setRegister(i int, v uint64) linux.Errno {
 	return 0
 }
 
+// plainVectors returns the vector registers as the machine keeps them.
+func (x *tracee) plainVectors() []byte {
+	b := make([]byte, x.task.thread.VectorSize())
+	x.task.thread.Vectors(b)
+	return b
+}
+
+// float returns the legacy area of the vector registers.
+func (x *tracee) float() []byte { return x.plainVectors()[:floatSize] }
+
 // setFloat replaces the legacy area of the vector registers.
 func (x *tracee) setFloat(b []byte) linux.Errno {
-	v := x.task.thread.Vectors()
+	v := x.plainVectors()
 	copy(v, b)
 	const header, legacy = 512, 3 // x87 and SSE
 	v[header] |= legacy
-	if !x.task.thread.SetVectors(v) {
-		return linux.EIO
-	}
+	x.task.thread.SetVectors(v)
 	x.task.thread.Restore()
 	return 0
 }
 
 // setVectors replaces the vector registers in the format of XSAVE. Errors: EFAULT for a set that is too short.
 func (x *tracee) setVectors(b []byte) linux.Errno {
-	v := x.task.thread.Vectors()
-	if len(b) < len(v) {
+	n := x.task.thread.VectorSize()
+	if len(b) < n {
 		return linux.EFAULT
 	}
 	clear(b[systemMask : systemMask+wordSize])
-	if !x.task.thread.SetVectors(b[:len(v)]) {
-		return linux.EINVAL
-	}
+	x.task.thread.SetVectors(b[:n])
 	x.task.thread.Restore()
 	return 0
 }
 
 // vectors returns the vector registers in the format of XSAVE, with the components that the processor has.
 func (x *tracee) vectors() []byte {
-	b := x.task.thread.Vectors()
+	b := x.plainVectors()
 	if len(b) >= systemMask+wordSize {
 		binary.LittleEndian.PutUint64(b[systemMask:], x.task.thread.VectorComponents())
 	}
@@ -236,7 +242,7 @@ func (t *Task) traceRegisterSet(a call.Args) (uint64, linux.Errno) {
 	switch a.A3 {
 	case linux.NT_PRSTATUS:
 	case linux.NT_PRFPREG:
-		get, set = func(x *tracee) []byte { return x.task.thread.Vectors()[:floatSize] }, (*tracee).setFloat
+		get, set = (*tracee).float, (*tracee).setFloat
 	case linux.NT_X86_XSTATE:
 		get, set = (*tracee).vectors, (*tracee).setVectors
 	default:

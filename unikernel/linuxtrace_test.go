@@ -29,6 +29,9 @@ func compiled(t *testing.T, dir, name string) string {
 // A tracer sees the same stops, registers, memory and errors as on Linux: ptrace(2), /proc/PID/mem, process_vm_readv(2), on one CPU and two.
 func TestLinuxTracer(t *testing.T) { compareC(t, "tracer") }
 
+// Filters of seccomp(2) have the same effects and errors as on Linux.
+func TestLinuxFilters(t *testing.T) { compareC(t, "filters") }
+
 // compareC runs a C program on this host and in a machine, and compares the output.
 func compareC(t *testing.T, name string) {
 	program := compiled(t, t.TempDir(), name)
