@@ -26,7 +26,13 @@ type page struct {
 	_      [24]byte
 	vector [2816]byte // written by XSAVE: all vector registers, or only the x87 state
 	wide   [16]wideRegister
-	_      [512]byte
+
+	// The debug registers. An entry that restores all registers loads DR0 to DR3 and DR7 if control is not 0. A debug
+	// exception stores DR6 in status and clears DR7 of the CPU, which another thread may have left there.
+	debug   [4]uint64
+	control uint64
+	status  uint64
+	_       [464]byte
 }
 
 // wideRegister is an AVX register; the SSE register is its lower half.
