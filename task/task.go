@@ -33,6 +33,7 @@ type Task struct {
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	robust       uint64 // address of the list of robust futexes
 	altStack     linux.SigStack
+	frames       []byte // frames of handlers are encoded here; nil before the first
 	again        restart
 	usage        usage
 	started      time.Duration // since the start of the machine
