@@ -58,7 +58,7 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 func (s *tcpSocket) events() Events {
 	if c := s.conn.Load(); c != nil {
 		if s.q.edge.Load() {
-			c.TellEach()
+			c.ReportEach()
 		}
 		return pollEvents(c.Events())
 	}
