@@ -1,5 +1,7 @@
 package posix
 
+import "loam/posix/file"
+
 // Share says what a new process shares with the one that creates it, instead of getting a copy (clone(2)).
 type Share uint8
 
@@ -13,7 +15,7 @@ const (
 // EINTR: see Process.
 func (p *Process) Task(interrupt <-chan struct{}) *Process {
 	t := *p
-	t.interrupt = interrupt
+	t.interrupt, t.bed = interrupt, &file.Bed{}
 	return &t
 }
 

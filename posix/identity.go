@@ -91,7 +91,7 @@ func (i *identity) asleep(on bool) {
 
 // waiting returns the task of a call that waits.
 func (p *Process) waiting() file.Task {
-	t := file.Task{Interrupt: p.interrupt}
+	t := file.Task{Interrupt: p.interrupt, Bed: p.bed}
 	if p.who != nil {
 		t.Asleep = p.who.rest
 	}

@@ -27,7 +27,8 @@ type Process struct {
 	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
 	// closed; full: the next wait ends at once. A nil channel never interrupts.
 	interrupt <-chan struct{}
-	member    Member // of job control; nil: see alone
+	bed       *file.Bed // of the task; nil for a Go program
+	member    Member    // of job control; nil: see alone
 }
 
 // System is the state that all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.

@@ -80,7 +80,9 @@ func (t *Task) copied(space Space, c clone) (Thread, linux.Errno) {
 		child.Close()
 		return nil, linux.EPERM
 	}
-	child.SetVectors(t.thread.Vectors())
+	b := make([]byte, t.thread.VectorSize())
+	t.thread.Vectors(b)
+	child.SetVectors(b)
 	child.Restore()
 	return child, 0
 }

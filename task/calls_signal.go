@@ -314,6 +314,7 @@ func (p *Process) continued() {
 func (t *Task) attend() {
 	p, s := t.process, t.process.system
 	for {
+		t.thread.Settle()
 		t.alerted.Store(false)
 		s.mu.Lock()
 		if p.ending || t.dismissed.Load() {

@@ -48,11 +48,14 @@ type Thread interface {
 	FaultAddress() uint64
 	// Kick makes the Run in progress, or else the next one, return Interrupted.
 	Kick()
+	// Settle withdraws a Kick. The caller then looks for the request that came with it.
+	Settle()
 	Bases() (fs, gs uint64)
 	SetBases(fs, gs uint64) error
-	// Vectors returns the vector registers in the standard format of XSAVE; SetVectors reports whether it has accepted
-	// the format.
-	Vectors() []byte
-	SetVectors([]byte) bool
+	// VectorSize returns the size of the vector registers in bytes. Vectors stores them in the standard format of XSAVE;
+	// SetVectors replaces them. b has that size.
+	VectorSize() int
+	Vectors(b []byte)
+	SetVectors(b []byte)
 	Close()
 }

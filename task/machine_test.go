@@ -126,12 +126,20 @@ func (t *simulatedThread) Run() Reason {
 	return <-t.reasons
 }
 
-func (t *simulatedThread) Registers() *amd64.Frame  { return &t.frame }
-func (t *simulatedThread) Restore()                 {}
-func (t *simulatedThread) FaultAddress() uint64     { return t.address }
-func (t *simulatedThread) Bases() (fs, gs uint64)   { return t.fs, t.gs }
-func (t *simulatedThread) Vectors() []byte          { return append([]byte(nil), t.vectors[:]...) }
-func (t *simulatedThread) SetVectors(b []byte) bool { return copy(t.vectors[:], b) == len(t.vectors) }
+func (t *simulatedThread) Registers() *amd64.Frame { return &t.frame }
+func (t *simulatedThread) Restore()                {}
+func (t *simulatedThread) FaultAddress() uint64    { return t.address }
+func (t *simulatedThread) Bases() (fs, gs uint64)  { return t.fs, t.gs }
+func (t *simulatedThread) VectorSize() int         { return len(t.vectors) }
+func (t *simulatedThread) Vectors(b []byte)        { copy(b, t.vectors[:]) }
+func (t *simulatedThread) SetVectors(b []byte)     { copy(t.vectors[:], b) }
+
+func (t *simulatedThread) Settle() {
+	select {
+	case <-t.kicked:
+	default:
+	}
+}
 
 func (t *simulatedThread) SetBases(fs, gs uint64) error {
 	t.fs, t.gs = fs, gs

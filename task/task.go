@@ -12,6 +12,7 @@ import (
 	"loam/posix/call"
 	"loam/posix/credential"
 	"loam/task/family"
+	"loam/task/futex"
 	"loam/task/signal"
 )
 
@@ -21,6 +22,9 @@ type Task struct {
 	id      family.PID
 	name    atomic.Pointer[string] // see comm
 	thread  Thread
+	// waiter waits for a futex. A waker sends on its channel, this task receives; capacity 1; never closed; never full, since a
+	// waker sends once after each beginning of a wait.
+	waiter  futex.Waiter[mem.Location]
 	signals *signal.Thread // guarded by System.mu
 	caller  call.Caller
 
@@ -33,6 +37,8 @@ type Task struct {
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	robust       uint64 // address of the list of robust futexes
 	altStack     linux.SigStack
+	text         [256]byte // strings of the process are read here
+	frames       []byte    // frames of handlers are encoded here; nil before the first
 	again        restart
 	usage        usage
 	started      time.Duration // since the start of the machine
@@ -54,9 +60,10 @@ type restart struct {
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
-	t.caller.Memory = memory{t}
+	t.waiter.Woken = make(chan struct{}, 1)
+	t.caller.Memory, t.caller.Scratch = memory{t}, new([call.Small]byte)
 	t.callAs(files, creds)
-	t.since = p.system.clockNow()
+	t.since = p.system.clock()
 	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
@@ -98,9 +105,11 @@ func (t *Task) alert() {
 
 // rearm removes an interrupt that an earlier call has left, unless there is a request.
 func (t *Task) rearm() {
-	select {
-	case <-t.interrupt:
-	default:
+	if len(t.interrupt) > 0 {
+		select {
+		case <-t.interrupt:
+		default:
+		}
 	}
 	if t.alerted.Load() {
 		select {

@@ -45,6 +45,13 @@ const (
 	vectorElsewhere = 0x104 // another CPU holds its x87 state
 )
 
+// saveOwn saves the x87 state if the calling CPU holds it. It returns the number of the CPU that holds it, plus one; 0:
+// the state is in vector.
+//
+//go:noescape
+//go:linkname saveOwn
+func saveOwn(p *page) (live uint32)
+
 // forget drops the calling CPU's translations, if it uses that root: of pages pages from va, or of all if pages is
 // 0. It returns the other CPUs in the set active.
 //
@@ -84,6 +91,12 @@ func (p *Pages) word(pa uint64) *uint64 {
 	// Safety: as in pageAt.
 	addr := p.window + uintptr(pa)
 	return *(**uint64)(unsafe.Pointer(&addr))
+}
+
+// halvesAt returns 256 bytes as registers.
+func halvesAt(b []byte) *[16]half {
+	// Safety: an array of arrays of bytes has the layout and the alignment of its bytes.
+	return (*[16]half)(unsafe.Pointer((*[256]byte)(b)))
 }
 
 func addressOf(p *uint64) uintptr { return uintptr(unsafe.Pointer(p)) }

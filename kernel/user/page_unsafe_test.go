@@ -20,6 +20,9 @@ func hostCall(_, _, _ uintptr) (result, errno uintptr) { return 0, 1 }
 //go:linkname hostEnter loam/kernel/user.enter
 func hostEnter(*page) uint64 { return 0 }
 
+//go:linkname hostSaveOwn loam/kernel/user.saveOwn
+func hostSaveOwn(*page) uint32 { return 0 }
+
 //go:linkname hostForget loam/kernel/user.forget
 func hostForget(_ *uint64, _, _, _ uint64) uint64 { return 0 }
 

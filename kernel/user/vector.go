@@ -39,11 +39,14 @@ func cleanVectors(b []byte, components uint64) {
 func joinVectors(b []byte, wide *[16]wideRegister, mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:]) | componentSSE
+	low, high := halves(b)
 	for i := range wide {
-		copy(b[vectorXMM+16*i:], wide[i][:16])
-		if len(b) > vectorUpper {
-			present |= componentAVX
-			copy(b[vectorUpper+16*i:], wide[i][16:])
+		low[i] = half(wide[i][:16])
+	}
+	if high != nil {
+		present |= componentAVX
+		for i := range wide {
+			high[i] = half(wide[i][16:])
 		}
 	}
 	le.PutUint64(b[vectorHeader:], present)
@@ -55,13 +58,29 @@ func splitVectors(b []byte, wide *[16]wideRegister) (mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:])
 	clear(wide[:])
-	for i := range wide {
-		if present&componentSSE != 0 {
-			copy(wide[i][:16], b[vectorXMM+16*i:])
+	low, high := halves(b)
+	if present&componentSSE != 0 {
+		for i := range wide {
+			*(*half)(wide[i][:16]) = low[i]
 		}
-		if present&componentAVX != 0 && len(b) > vectorUpper {
-			copy(wide[i][16:], b[vectorUpper+16*i:])
+	}
+	if present&componentAVX != 0 && high != nil {
+		for i := range wide {
+			*(*half)(wide[i][16:]) = high[i]
 		}
 	}
 	return le.Uint32(b[vectorMXCSR:])
+}
+
+// half is an SSE register, or the upper half of an AVX register.
+type half [16]byte
+
+// halves returns the lower and the upper halves of the registers in XSAVE's format; upper is nil without AVX.
+func halves(b []byte) (lower, upper *[16]half) {
+	const size = 16 * 16
+	lower = halvesAt(b[vectorXMM : vectorXMM+size])
+	if len(b) > vectorUpper {
+		upper = halvesAt(b[vectorUpper : vectorUpper+size])
+	}
+	return lower, upper
 }

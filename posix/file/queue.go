@@ -21,6 +21,8 @@ type Watch struct {
 	// Notify is called with the events that have occurred. It must not block and must not call the file. An
 	// event may have passed already.
 	Notify func(Events)
+	// alone is the list of a queue that holds only this watch. It is made once, so that most waits allocate nothing.
+	alone []*Watch
 }
 
 // Queue holds the watches of the waiters on a file. Notifying them takes no lock: the list is
@@ -51,11 +53,15 @@ func (q *Queue) Add(w *Watch) {
 func (q *Queue) insert(w *Watch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var list []*Watch
-	if old := q.list.Load(); old != nil {
-		list = slices.Clone(*old)
+	old := q.list.Load()
+	if old == nil {
+		if w.alone == nil {
+			w.alone = []*Watch{w}
+		}
+		q.list.Store(&w.alone)
+		return
 	}
-	list = append(list, w)
+	list := append(slices.Clone(*old), w)
 	q.list.Store(&list)
 }
 
@@ -64,11 +70,18 @@ func (q *Queue) Remove(w *Watch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	old := q.list.Load()
-	if old == nil {
+	switch {
+	case old == nil:
+		return
+	case len(*old) == 1 && (*old)[0] == w:
+		q.list.Store(nil)
 		return
 	}
-	list := slices.Clone(*old)
-	list = slices.DeleteFunc(list, func(x *Watch) bool { return x == w })
+	list := slices.DeleteFunc(slices.Clone(*old), func(x *Watch) bool { return x == w })
+	if len(list) == 0 {
+		q.list.Store(nil)
+		return
+	}
 	q.list.Store(&list)
 }
 

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"sync/atomic"
 	"time"
 
 	"loam/abi/linux"
@@ -23,17 +24,32 @@ type Task struct {
 	Interrupt <-chan struct{}
 	// Asleep, if not nil, is called on the goroutine of the task with true before it waits, and with false afterwards.
 	Asleep func(on bool)
+	// Bed keeps the sleeper of the task between its waits; nil: each wait has a sleeper of its own.
+	Bed *Bed
 }
 
-// NewSleeper registers with q. A timeout of 0 means forever.
+// Bed keeps the sleeper of a task between its waits.
+type Bed struct {
+	free atomic.Pointer[Sleeper]
+}
+
+// NewSleeper registers with q. A timeout of 0 means forever. A late event of an earlier wait may still ring the bell of a
+// sleeper that is used again, which is a spurious event.
 func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
-	s := &Sleeper{q: q, bell: make(chan struct{}, 1), task: task}
-	s.w.Notify = func(Events) {
-		select {
-		case s.bell <- struct{}{}:
-		default:
+	var s *Sleeper
+	if task.Bed != nil {
+		s = task.Bed.free.Swap(nil)
+	}
+	if s == nil {
+		s = &Sleeper{bell: make(chan struct{}, 1)}
+		s.w.Notify = func(Events) {
+			select {
+			case s.bell <- struct{}{}:
+			default:
+			}
 		}
 	}
+	s.q, s.task = q, task
 	if timeout > 0 {
 		s.timer = time.NewTimer(timeout)
 	}
@@ -41,7 +57,7 @@ func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
 	return s
 }
 
-// Also registers with a second queue, and notAlso ends that.
+// Also registers with a second queue, and NotAlso ends that.
 func (s *Sleeper) Also(q *Queue)    { q.Add(&s.w) }
 func (s *Sleeper) NotAlso(q *Queue) { q.Remove(&s.w) }
 
@@ -56,14 +72,18 @@ func (s *Sleeper) Sleep() linux.Errno {
 		<-s.bell
 		return 0
 	}
-	var late <-chan time.Time
-	if s.timer != nil {
-		late = s.timer.C
+	if s.timer == nil { // the runtime handles two channels faster than three
+		select {
+		case <-s.bell:
+			return 0
+		case <-s.task.Interrupt:
+			return linux.EINTR
+		}
 	}
 	select {
 	case <-s.bell:
 		return 0
-	case <-late:
+	case <-s.timer.C:
 		return linux.EAGAIN
 	case <-s.task.Interrupt:
 		return linux.EINTR
@@ -84,5 +104,9 @@ func (s *Sleeper) Leave() {
 	s.q.Remove(&s.w)
 	if s.timer != nil {
 		s.timer.Stop()
+		s.timer = nil
+	}
+	if s.task.Bed != nil {
+		s.task.Bed.free.Store(s)
 	}
 }

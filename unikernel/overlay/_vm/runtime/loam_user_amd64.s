@@ -249,6 +249,27 @@ TEXT fast<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	40(SP), SP
 	BYTE $0x48; BYTE $0x0f; BYTE $0x07	// SYSRETQ
 
+// func saveOwn(page *page) (live uint32)
+//
+// With XSAVE for all vector registers no CPU ever holds the state.
+TEXT loam∕kernel∕user·saveOwn<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	AX, DI
+	CLI
+	CMPQ	DI, cpu_user(GS)
+	JNE	other
+	MOVL	$x87, AX
+	XORL	DX, DX
+	XSAVE64	page_vector(DI)
+	MOVL	$0, page_live(DI)
+	MOVQ	$0, cpu_user(GS)
+	XORL	AX, AX
+	STI
+	RET
+other:
+	MOVL	page_live(DI), AX
+	STI
+	RET
+
 // func forget(active *uint64, root uint64, va, pages uint64) (others uint64)
 //
 // Interrupts are disabled, so the CPU stays the same from reading the set to the end.
