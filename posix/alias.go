@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/posix/file"
+	"loam/posix/handed"
 	"loam/posix/socket"
 	"loam/posix/unix"
 )
@@ -37,3 +38,10 @@ type (
 
 // Credentials is struct ucred (unix(7)).
 type Credentials = unix.Credentials
+
+// Connections of the host: see posix/handed.
+type (
+	HostTCP  = handed.HostTCP
+	Arrivals = handed.Arrivals
+	Way      = handed.Way
+)

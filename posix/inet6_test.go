@@ -225,8 +225,8 @@ func TestHandedToIPv6(t *testing.T) {
 			name, _ := p.GetSockName(l)
 			at := func(a string) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(a), name.IP.Port()) }
 			h := &handedOver{}
-			p.Hand(h, Way{at("10.0.2.15"), netip.MustParseAddrPort("10.0.2.2:4000")},
-				Way{at("fd6c:6f61:6d00::15"), netip.MustParseAddrPort("[fd6c:6f61:6d00::2]:4000")})
+			p.Hand(h, Way{At: at("10.0.2.15"), From: netip.MustParseAddrPort("10.0.2.2:4000")},
+				Way{At: at("fd6c:6f61:6d00::15"), From: netip.MustParseAddrPort("[fd6c:6f61:6d00::2]:4000")})
 			_, peer, errno := p.Accept4(l, 0)
 			switch {
 			case c.peer == "" && (!h.closed || errno != linux.EAGAIN):

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/bpf"
+	"loam/posix/inet"
 	"loam/posix/netdevice"
 	"loam/posix/socket"
 )
@@ -49,9 +50,9 @@ func (s *packetSocket) Option(level, name int) ([]byte, Errno) {
 		}
 		return socket.IntValue(buffer), 0
 	case name == linux.SO_TIMESTAMP:
-		return socket.BoolValue(times.time), 0
+		return socket.BoolValue(times.Time), 0
 	case name == linux.SO_TIMESTAMPNS:
-		return socket.BoolValue(times.nanoseconds), 0
+		return socket.BoolValue(times.Nanoseconds), 0
 	case name == linux.SO_BINDTODEVICE:
 		on, _ := s.conn.Bound()
 		return netdevice.OptionValue(on), 0
@@ -154,9 +155,9 @@ func (s *packetSocket) setNumber(name, n int) {
 	defer s.Mu.Unlock()
 	switch name {
 	case linux.SO_TIMESTAMP: // at most one kind of timestamp
-		s.times = wantedControl{time: n != 0}
+		s.times = inet.WantedControl{Time: n != 0}
 	case linux.SO_TIMESTAMPNS:
-		s.times = wantedControl{nanoseconds: n != 0}
+		s.times = inet.WantedControl{Nanoseconds: n != 0}
 	default:
 		s.buffer = max(4608, min(2*n, socket.MaxBuffer))
 		s.conn.SetReceiveBuffer(s.buffer)
@@ -179,7 +180,7 @@ func (s *packetSocket) setFilter(name int, value []byte) Errno {
 		s.conn.SetFilter(nil)
 		return 0
 	}
-	p, err := bpf.New(instructions(value))
+	p, err := bpf.New(inet.FilterInstructions(value))
 	if err != nil {
 		return linux.EINVAL
 	}

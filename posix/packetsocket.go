@@ -7,6 +7,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/inet"
 	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
@@ -21,12 +22,12 @@ type packetSocket struct {
 	conn *stack.LinkConn
 
 	// Guarded by mu.
-	auxData bool          // PACKET_AUXDATA
-	times   wantedControl // only the fields time and nanoseconds are used
-	buffer  int           // SO_RCVBUF; 0: never set
-	filter  bool          // a filter is attached
-	version int           // PACKET_VERSION
-	reserve int           // PACKET_RESERVE
+	auxData bool               // PACKET_AUXDATA
+	times   inet.WantedControl // only the fields time and nanoseconds are used
+	buffer  int                // SO_RCVBUF; 0: never set
+	filter  bool               // a filter is attached
+	version int                // PACKET_VERSION
+	reserve int                // PACKET_RESERVE
 
 	ring atomic.Pointer[packetRing] // set under mu
 }
@@ -162,8 +163,8 @@ func (s *packetSocket) messages(frame *stack.LinkFrame) (list []Control) {
 	s.Mu.Lock()
 	aux, times := s.auxData, s.times
 	s.Mu.Unlock()
-	if times != (wantedControl{}) {
-		list = times.timeMessage(s.net.ArrivedFrame(frame))
+	if times != (inet.WantedControl{}) {
+		list = times.TimeMessage(s.net.ArrivedFrame(frame))
 	}
 	if aux {
 		list = append(list, Control{Level: linux.SOL_PACKET, Type: linux.PACKET_AUXDATA, Data: auxData(frame)})

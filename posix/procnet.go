@@ -1,15 +1,19 @@
 package posix
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"iter"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
+	"time"
 
 	"loam/posix/file"
+	"loam/posix/inet"
 	"loam/posix/netdevice"
 	"loam/posix/socket"
 	"loam/stack"
@@ -27,9 +31,9 @@ var ProcNet = map[string]func(*Process) string{
 	"netstat": (*Process).procNetstat, "route": (*Process).procRoute, "snmp": (*Process).procSNMP,
 	"snmp6": (*Process).procSNMP6, "sockstat": (*Process).procSockstat, "sockstat6": (*Process).procSockstat6, "softnet_stat": procSoftnet,
 	"tcp": (*Process).procTCP, "tcp6": (*Process).procTCP6,
-	"udp": procDatagrams[*udpSocket](false), "udp6": procDatagrams[*udpSocket](true),
-	"icmp": procDatagrams[*pingSocket](false), "icmp6": procDatagrams[*pingSocket](true),
-	"raw": procDatagrams[*rawSocket](false), "raw6": procDatagrams[*rawSocket](true),
+	"udp": procDatagrams[*inet.UDPSocket](false), "udp6": procDatagrams[*inet.UDPSocket](true),
+	"icmp": procDatagrams[*inet.PingSocket](false), "icmp6": procDatagrams[*inet.PingSocket](true),
+	"raw": procDatagrams[*inet.RawSocket](false), "raw6": procDatagrams[*inet.RawSocket](true),
 	"unix": fixed("Num       RefCount Protocol Flags    Type St Inode Path\n"),
 }
 
@@ -230,9 +234,9 @@ func (p *Process) countSockets() (c socketCounts) {
 		switch s := o.File.(type) {
 		case tcpFile:
 			c.tcp[familyIndex(s)]++
-		case *udpSocket:
+		case *inet.UDPSocket:
 			c.udp[familyIndex(s)]++
-		case *rawSocket:
+		case *inet.RawSocket:
 			c.raw[familyIndex(s)]++
 		}
 	}
@@ -240,8 +244,8 @@ func (p *Process) countSockets() (c socketCounts) {
 }
 
 // familyIndex returns 1 for an IPv6 socket and 0 for an IPv4 socket.
-func familyIndex(s interface{ isInet6() bool }) int {
-	if s.isInet6() {
+func familyIndex(s interface{ IsInet6() bool }) int {
+	if s.IsInet6() {
 		return 1
 	}
 	return 0
@@ -269,7 +273,7 @@ func (p *Process) opened() iter.Seq2[int, *file.Description] {
 func (p *Process) established() (n int) {
 	for _, o := range p.opened() {
 		if s, ok := o.File.(tcpFile); ok {
-			if state := s.linuxState(); state == linuxEstablished || state == linuxCloseWait {
+			if state := s.State(); state == inet.StateEstablished || state == inet.StateCloseWait {
 				n++
 			}
 		}
@@ -311,8 +315,8 @@ func hexEndpoint(a Address) string {
 // tcpFile is a TCP socket of Loam or of the host.
 type tcpFile interface {
 	socket.Socket
-	linuxState() uint8
-	isInet6() bool
+	State() uint8
+	IsInet6() bool
 }
 
 // header returns the column names. The columns are wider for IPv6.
@@ -332,27 +336,19 @@ func (p *Process) procTCPOf(six bool) string {
 	table := socketTable{uid: p.credentials.UID, six: six}
 	for fd, o := range p.opened() {
 		s, ok := o.File.(tcpFile)
-		if !ok || s.isInet6() != six || s.Local().IP.Port() == 0 {
+		if !ok || s.IsInet6() != six || s.Local().IP.Port() == 0 {
 			continue
 		}
 		peer, _ := s.Peer()
-		table.add(s.Local(), peer, s.linuxState(), fd)
+		table.add(s.Local(), peer, s.State(), fd)
 	}
 	return table.header() + table.text.String()
-}
-
-// linuxState returns the state of the socket in Linux's numbering.
-func (s *tcpSocket) linuxState() uint8 {
-	if s.listener.Load() != nil {
-		return linuxListen
-	}
-	return linuxStates[s.info().State]
 }
 
 // datagramFile is a datagram socket.
 type datagramFile interface {
 	socket.Socket
-	isInet6() bool
+	IsInet6() bool
 }
 
 // procDatagrams returns a function that lists the bound sockets of a type and a family. A connected
@@ -362,16 +358,86 @@ func procDatagrams[T datagramFile](six bool) func(*Process) string {
 		table := socketTable{uid: p.credentials.UID, six: six}
 		for fd, o := range p.opened() {
 			s, ok := o.File.(T)
-			if !ok || s.isInet6() != six || s.Local().IP.Port() == 0 {
+			if !ok || s.IsInet6() != six || s.Local().IP.Port() == 0 {
 				continue
 			}
 			peer, errno := s.Peer()
-			state := uint8(linuxClose)
+			state := uint8(inet.StateClose)
 			if errno == 0 {
-				state = linuxEstablished
+				state = inet.StateEstablished
 			}
 			table.add(s.Local(), peer, state, fd)
 		}
 		return table.header() + table.text.String()
 	}
 }
+
+// members returns the sorted groups of one IP version, including everybody, the group that every host
+// belongs to.
+func members(list []stack.Membership, everybody netip.Addr) []stack.Membership {
+	list = slices.DeleteFunc(list, func(m stack.Membership) bool { return m.Group.Is4() != everybody.Is4() })
+	if i := slices.IndexFunc(list, func(m stack.Membership) bool { return m.Group == everybody }); i >= 0 {
+		list[i].Users++
+	} else {
+		list = append(list, stack.Membership{Group: everybody, Users: 1, Answer: -1})
+	}
+	slices.SortFunc(list, func(a, b stack.Membership) int { return a.Group.Compare(b.Group) })
+	return list
+}
+
+// timer returns a group's report timer as shown in /proc/net: whether it is running, and the remaining
+// time in hundredths of a second.
+func timer(m *stack.Membership) (running int, left int64) {
+	if m.Answer < 0 {
+		return 0, 0
+	}
+	return 1, int64(m.Answer / (10 * time.Millisecond))
+}
+
+// procIGMP generates /proc/net/igmp: the memberships of each interface. Groups are numbers in the
+// machine's byte order.
+func (p *Process) procIGMP() string {
+	var b strings.Builder
+	b.WriteString("Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n")
+	for _, i := range netdevice.All(p.net) {
+		groups := i.Groups()
+		list := members(groups.Members, allHosts)
+		fmt.Fprintf(&b, "%d\t%-10s: %5d %7s\n", i.Index(), i.Name(), len(list), fmt.Sprint("V", groups.IGMP))
+		for _, m := range list {
+			reporter := 0
+			if m.Reporter {
+				reporter = 1
+			}
+			running, left := timer(&m)
+			fmt.Fprintf(&b, "\t\t\t\t%s %5d %d:%08X\t\t%d\n", hexAddr(m.Group), m.Users, running, left, reporter)
+		}
+	}
+	return b.String()
+}
+
+// mentions returns the sorted sources named by filters on an interface, for one IP version.
+func mentions(i *stack.Interface, four bool) []stack.SourceMention {
+	list := slices.DeleteFunc(i.SourceMentions(), func(m stack.SourceMention) bool { return m.Group.Is4() != four })
+	slices.SortFunc(list, func(a, b stack.SourceMention) int {
+		return cmp.Or(a.Group.Compare(b.Group), a.Source.Compare(b.Source))
+	})
+	return list
+}
+
+// procMCFilter generates /proc/net/mcfilter: the sources named by filters of sockets, with the number
+// of filters that include and exclude each.
+func (p *Process) procMCFilter() string {
+	var b strings.Builder
+	b.WriteString("Idx Device        MCA        SRC    INC    EXC\n")
+	for _, i := range netdevice.All(p.net) {
+		for _, m := range mentions(i, true) {
+			group, source := m.Group.As4(), m.Source.As4()
+			fmt.Fprintf(&b, "%3d %6.6s 0x%08x 0x%08x %6d %6d\n", i.Index(), i.Name(),
+				binary.BigEndian.Uint32(group[:]), binary.BigEndian.Uint32(source[:]), m.Include, m.Exclude)
+		}
+	}
+	return b.String()
+}
+
+// allHosts is the group of all hosts (RFC 1112 section 4).
+var allHosts = netip.AddrFrom4([4]byte{224, 0, 0, 1})

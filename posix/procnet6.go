@@ -4,9 +4,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"loam/posix/netdevice"
 	"net/netip"
 	"strings"
+
+	"loam/posix/netdevice"
 )
 
 // The files of /proc/net about IPv6.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/inet"
 )
 
 // /proc/net lists a listener, a connection to it, and a UDP socket.
@@ -21,15 +22,15 @@ func TestProcNet(t *testing.T) {
 	ok(t, errno)
 	datagrams := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(datagrams, localhost(0x35)))
-	port := p.Opened(client).File.(*tcpSocket).Local().IP.Port()
+	port := p.Opened(client).File.(*inet.TCPSocket).Local().IP.Port()
 
 	line := func(number int, local, peer string, state, inode int) string {
 		return fmt.Sprintf("%4d: %s %s %02X 00000000:00000000 00:00000000 00000000     0        0 %d ", number, local, peer, state, inode)
 	}
 	here, there := "0100007F:1F90", fmt.Sprintf("0100007F:%04X", port)
 	for name, want := range map[string][]string{
-		"tcp": {line(0, here, "00000000:0000", linuxListen, listener), line(1, there, here, linuxEstablished, client), line(2, here, there, linuxEstablished, server)},
-		"udp": {line(0, "0100007F:0035", "00000000:0000", linuxClose, datagrams)},
+		"tcp": {line(0, here, "00000000:0000", inet.StateListen, listener), line(1, there, here, inet.StateEstablished, client), line(2, here, there, inet.StateEstablished, server)},
+		"udp": {line(0, "0100007F:0035", "00000000:0000", inet.StateClose, datagrams)},
 		"dev": {"    lo:    "}, "route": {"Iface\tDestination"}, "arp": {"IP address "}, "softnet_stat": {"00000000 "},
 		"sockstat":  {"sockets: used 4\nTCP: inuse 3 orphan 0 tw 0 alloc 3 mem 0\nUDP: inuse 1 mem 0\n"},
 		"snmp":      {"Tcp: RtoAlgorithm RtoMin ", " CurrEstab ", "\nTcp: 1 200 120000 -1 1 1 0 0 2 "},

@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"math"
@@ -39,7 +39,7 @@ var udpIntOptions = map[socket.OptionName]socket.IntOption[udpOpts]{
 	recvExtensions6:     socket.Truth(func(o *udpOpts) *bool { return &o.TellExtensions6 }),
 	socket.MTUDiscover:  discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery }),
 	socket.MTUDiscover6: discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery6 }),
-	v6OnlyOption:        socket.Flag(func(o *udpOpts) *bool { return &o.V6Only }),
+	V6Only:              socket.Flag(func(o *udpOpts) *bool { return &o.V6Only }),
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_UNICAST_HOPS}:   socket.Octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_HOPS}: socket.Octet(func(o *udpOpts) *uint8 { return &o.GroupHops }, 0, 1),
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPATHMTU}:    socket.Flag(func(o *udpOpts) *bool { return &o.TellPathMTU }),
@@ -61,7 +61,7 @@ var udpHarmless = map[socket.OptionName]bool{
 }
 
 // wanted returns the field of an option that requests a control message, or nil.
-func (s *udpSocket) wanted(key socket.OptionName) *bool {
+func (s *UDPSocket) wanted(key socket.OptionName) *bool {
 	switch key {
 	case socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_PKTINFO}:
 		return &s.wants.packetInfo
@@ -74,9 +74,9 @@ func (s *udpSocket) wanted(key socket.OptionName) *bool {
 	case socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_ORIGDSTADDR}:
 		return &s.wants.to6
 	case socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_TIMESTAMP}:
-		return &s.wants.time
+		return &s.wants.Time
 	case socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_TIMESTAMPNS}:
-		return &s.wants.nanoseconds
+		return &s.wants.Nanoseconds
 	case socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPKTINFO}:
 		return &s.wants.packetInfo6
 	case socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVHOPLIMIT}:
@@ -87,9 +87,9 @@ func (s *udpSocket) wanted(key socket.OptionName) *bool {
 	return nil
 }
 
-func (s *udpSocket) Option(level, name int) ([]byte, Errno) {
+func (s *UDPSocket) Option(level, name int) ([]byte, linux.Errno) {
 	key := socket.OptionName{Level: level, Name: name}
-	if s.wrongLevel(level) {
+	if s.WrongLevel(level) {
 		return nil, linux.ENOPROTOOPT
 	}
 	if o, ok := udpIntOptions[key]; ok {
@@ -133,12 +133,12 @@ func (s *udpSocket) Option(level, name int) ([]byte, Errno) {
 	return nil, linux.ENOPROTOOPT
 }
 
-func (s *udpSocket) SetOption(level, name int, value []byte) Errno {
+func (s *UDPSocket) SetOption(level, name int, value []byte) linux.Errno {
 	key := socket.OptionName{Level: level, Name: name}
-	if s.wrongLevel(level) {
+	if s.WrongLevel(level) {
 		return linux.ENOPROTOOPT
 	}
-	if key == v6OnlyOption && s.conn.Load() != nil {
+	if key == V6Only && s.conn.Load() != nil {
 		return linux.EINVAL
 	}
 	if o, ok := udpIntOptions[key]; ok {
@@ -160,7 +160,7 @@ func (s *udpSocket) SetOption(level, name int, value []byte) Errno {
 		if errno == 0 {
 			s.Mu.Lock()
 			if level == linux.SOL_SOCKET { // at most one kind of timestamp
-				s.wants.time, s.wants.nanoseconds = false, false
+				s.wants.Time, s.wants.Nanoseconds = false, false
 			}
 			*w = n != 0
 			s.Mu.Unlock()
@@ -170,7 +170,7 @@ func (s *udpSocket) SetOption(level, name int, value []byte) Errno {
 	switch {
 	case sourceOptions[key] != nil:
 		return s.sourceOption(key, value)
-	case isFilterOption(level, name):
+	case IsFilterOption(level, name):
 		return s.setGroupFilter(level, name, value)
 	case level != linux.SOL_SOCKET && (name == linux.MCAST_JOIN_GROUP || name == linux.MCAST_LEAVE_GROUP):
 		m, errno := s.groupRequest(level, value)
@@ -208,7 +208,7 @@ func (s *udpSocket) SetOption(level, name int, value []byte) Errno {
 
 // setSegment implements UDP_SEGMENT: the length of the datagrams into which a send is split; 0: no
 // splitting.
-func (s *udpSocket) setSegment(value []byte) Errno {
+func (s *UDPSocket) setSegment(value []byte) linux.Errno {
 	n, errno := socket.ParseInt(value)
 	if errno == 0 && (n < 0 || n > math.MaxUint16) {
 		errno = linux.EINVAL

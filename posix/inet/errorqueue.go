@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -29,37 +29,37 @@ const (
 
 // errorQueued is a socket that has an error queue.
 type errorQueued interface {
-	recvError(b []byte) (Received, Errno)
+	recvError(b []byte) (socket.Received, linux.Errno)
 }
 
-// recvError receives from the error queue, and never waits. MSG_PEEK has no effect, as on Linux.
+// RecvError receives from the error queue, and never waits. MSG_PEEK has no effect, as on Linux.
 // Errors: EAGAIN if the queue is empty.
-func recvError(s socket.Socket, b []byte) (Received, Errno) {
+func RecvError(s socket.Socket, b []byte) (socket.Received, linux.Errno) {
 	if q, ok := s.(errorQueued); ok {
 		return q.recvError(b)
 	}
-	return Received{}, linux.EAGAIN
+	return socket.Received{}, linux.EAGAIN
 }
 
-// recvError returns the oldest error: the start of the rejected datagram, its destination as the
+// RecvError returns the oldest error: the start of the rejected datagram, its destination as the
 // sender, and the error as a control message. Errors: EAGAIN.
-func (s *udpSocket) recvError(b []byte) (Received, Errno) {
+func (s *UDPSocket) recvError(b []byte) (socket.Received, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return Received{}, linux.EAGAIN
+		return socket.Received{}, linux.EAGAIN
 	}
 	e, ok := c.TakeError()
 	if !ok {
-		return Received{}, linux.EAGAIN
+		return socket.Received{}, linux.EAGAIN
 	}
 	s.Mu.Lock()
 	wants := s.wants
 	s.Mu.Unlock()
-	r := Received{N: copy(b, e.Payload), From: s.inet(s.net, e.To), Flags: linux.MSG_ERRQUEUE}
+	r := socket.Received{N: copy(b, e.Payload), From: s.inet(s.net, e.To), Flags: linux.MSG_ERRQUEUE}
 	if r.Len = r.N; r.N < len(e.Payload) {
 		r.Flags |= linux.MSG_TRUNC
 	}
-	if !e.Local && wants != (wantedControl{}) {
+	if !e.Local && wants != (WantedControl{}) {
 		r.Control = wants.messages(s.net, e.Message)
 	}
 	r.Control = append(r.Control, s.errorMessage(&e))
@@ -79,10 +79,10 @@ func extensionData(e *stack.DatagramError) []byte {
 
 // errorMessage returns a struct sock_extended_err, followed by the address of the node that reported
 // the error.
-func (s *udpSocket) errorMessage(e *stack.DatagramError) Control {
-	m, size := Control{Level: recvErr.Level, Type: recvErr.Name}, linux.SizeofSockaddrIn
-	if s.isInet6() {
-		m, size = Control{Level: recvErr6.Level, Type: recvErr6.Name}, linux.SizeofSockaddrIn6
+func (s *UDPSocket) errorMessage(e *stack.DatagramError) socket.Control {
+	m, size := socket.Control{Level: recvErr.Level, Type: recvErr.Name}, linux.SizeofSockaddrIn
+	if s.IsInet6() {
+		m, size = socket.Control{Level: recvErr6.Level, Type: recvErr6.Name}, linux.SizeofSockaddrIn6
 	}
 	origin := byte(originICMP)
 	switch {

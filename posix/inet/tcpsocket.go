@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"io"
@@ -10,19 +10,19 @@ import (
 	"loam/stack"
 )
 
-// tcpSocket is a TCP socket (tcp(7)). It owns at most one object of the stack at a time: a TCPBinding
+// TCPSocket is a TCP socket (tcp(7)). It owns at most one object of the stack at a time: a TCPBinding
 // once it is bound, and then a TCPListener or a TCPConn.
 //
 //	fresh ─ bind ─▶ bound ─ listen ─▶ listening
 //	  └──────┴─ connect ─▶ connection
 //
 // Options are kept across these transitions.
-type tcpSocket struct {
-	inetBase
+type TCPSocket struct {
+	Base
 	net     *stack.Stack
 	leaving *leaving     // of the process
-	ports   *handedPorts // the process's listening sockets; see Hand
-	queued  handedQueue  // connections from the host, if this is a listener
+	ports   *ports       // the listening sockets; see Listening
+	queued  offeredQueue // connections from the host, if this is a listener
 
 	conn     atomic.Pointer[stack.TCPConn]     // set under mu; replaced only when connect retries after a failure
 	listener atomic.Pointer[stack.TCPListener] // set once, under mu
@@ -33,22 +33,22 @@ type tcpSocket struct {
 	told        bool             // connect has reported success
 	closed      bool
 	nanoseconds bool          // timestamps are SO_TIMESTAMPNS, not SO_TIMESTAMP
-	given       []givenOption // inherited by accepted connections; replaced, never modified
+	given       []GivenOption // inherited by accepted connections; replaced, never modified
 }
 
-func (p *Process) newTCP(domain int) *tcpSocket {
-	return &tcpSocket{
-		inetBase: newBase(domain, linux.SOCK_STREAM, linux.IPPROTO_TCP),
-		net:      p.net, leaving: &p.leaving, ports: &p.handed,
+func newTCP(n *Network, domain int) *TCPSocket {
+	return &TCPSocket{
+		Base: NewBase(domain, linux.SOCK_STREAM, linux.IPPROTO_TCP),
+		net:  n.stack, leaving: &n.leaving, ports: &n.ports,
 		opts: stack.TCPOptions{Delay: true}, // Nagle's algorithm is on unless TCP_NODELAY is set
 	}
 }
 
 // adopt returns the socket for an accepted connection.
-func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
-	a := &tcpSocket{
-		inetBase: newBase(s.Domain, s.Type, s.Protocol),
-		net:      s.net, leaving: s.leaving, told: true,
+func (s *TCPSocket) adopt(c *stack.TCPConn) *TCPSocket {
+	a := &TCPSocket{
+		Base: NewBase(s.Domain, s.Type, s.Protocol),
+		net:  s.net, leaving: s.leaving, told: true,
 		opts: c.Options(), nanoseconds: s.isStamped(timestampNS),
 	}
 	a.conn.Store(c)
@@ -57,7 +57,7 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 }
 
 // Events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
-func (s *tcpSocket) Events() Events {
+func (s *TCPSocket) Events() file.Events {
 	if c := s.conn.Load(); c != nil {
 		if s.Waiters.WantsEvery() {
 			c.TellEach()
@@ -67,16 +67,16 @@ func (s *tcpSocket) Events() Events {
 	if l := s.listener.Load(); l != nil {
 		e := socket.PollEvents(l.Events())
 		if s.queued.len() > 0 {
-			e |= PollIn
+			e |= file.PollIn
 		}
 		return e
 	}
-	return PollOut | PollHup
+	return file.PollOut | file.PollHup
 }
 
 // Bind reserves a local address. Errors: EINVAL if the socket is bound or connected, EADDRINUSE,
 // EADDRNOTAVAIL.
-func (s *tcpSocket) Bind(a Address) Errno {
+func (s *TCPSocket) Bind(a socket.Address) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	local, errno := s.bindName(a, s.opts.V6Only)
@@ -95,7 +95,7 @@ func (s *tcpSocket) Bind(a Address) Errno {
 
 // Listen binds the socket if necessary and opens a listener for connections from the network and from
 // the host.
-func (s *tcpSocket) Listen(backlog int) Errno {
+func (s *TCPSocket) Listen(backlog int) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	switch {
@@ -127,13 +127,13 @@ func (s *tcpSocket) Listen(backlog int) Errno {
 }
 
 // Accept implements socket. Connections from the host come first.
-func (s *tcpSocket) Accept() (socket.Socket, Errno) {
+func (s *TCPSocket) Accept() (socket.Socket, linux.Errno) {
 	l := s.listener.Load()
 	if l == nil {
 		return nil, linux.EINVAL
 	}
-	if c, ok := s.acceptHanded(); ok {
-		return c, 0
+	if c, ok := s.queued.pop(); ok {
+		return c.Accept(s), 0
 	}
 	c, err := l.TryAccept()
 	if err == stack.ErrClosed {
@@ -147,7 +147,7 @@ func (s *tcpSocket) Accept() (socket.Socket, Errno) {
 
 // Connect starts a handshake and returns EINPROGRESS. Later calls return its state: EALREADY, then once
 // 0 or the error, then EISCONN.
-func (s *tcpSocket) Connect(a Address) Errno {
+func (s *TCPSocket) Connect(a socket.Address) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if c := s.conn.Load(); c != nil {
@@ -185,7 +185,7 @@ func (s *tcpSocket) Connect(a Address) Errno {
 
 // reconnect handles connect on a socket that has a connection. decided is false if that connection has
 // failed or is dissolved (AF_UNSPEC); then a new one may be opened. The caller holds mu.
-func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
+func (s *TCPSocket) reconnect(c *stack.TCPConn, a socket.Address) (linux.Errno, bool) {
 	switch {
 	case a.Family == linux.AF_UNSPEC:
 		c.Abort()
@@ -208,7 +208,7 @@ func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
 }
 
 // Shutdown implements shutdown(2). Shutting down a listener for reading closes it.
-func (s *tcpSocket) Shutdown(how int) Errno {
+func (s *TCPSocket) Shutdown(how int) linux.Errno {
 	if l := s.listener.Load(); l != nil {
 		if how != linux.SHUT_WR {
 			s.stopListening(l)
@@ -232,14 +232,14 @@ func (s *tcpSocket) Shutdown(how int) Errno {
 }
 
 // stopListening closes the listener and resets the connections in its queues.
-func (s *tcpSocket) stopListening(l *stack.TCPListener) {
+func (s *TCPSocket) stopListening(l *stack.TCPListener) {
 	s.ports.remove(s, l.LocalAddrPort().Port())
 	l.Close()
 	s.queued.end()
 }
 
 // Close closes the connection in the background: the stack sends the remaining data. See leaving.
-func (s *tcpSocket) Close() {
+func (s *TCPSocket) Close() {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.closed = true
@@ -256,7 +256,7 @@ func (s *tcpSocket) Close() {
 	}
 }
 
-func (s *tcpSocket) Local() Address {
+func (s *TCPSocket) Local() socket.Address {
 	if c := s.conn.Load(); c != nil {
 		return s.inet(s.net, c.LocalAddrPort())
 	}
@@ -268,15 +268,15 @@ func (s *tcpSocket) Local() Address {
 	return s.inet(s.net, s.any())
 }
 
-func (s *tcpSocket) Peer() (Address, Errno) {
+func (s *TCPSocket) Peer() (socket.Address, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil || !c.Connected() {
-		return Address{}, linux.ENOTCONN
+		return socket.Address{}, linux.ENOTCONN
 	}
 	return s.inet(s.net, c.RemoteAddrPort()), 0
 }
 
-func (s *tcpSocket) Read(b []byte) (int, Errno) {
+func (s *TCPSocket) Read(b []byte) (int, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.ENOTCONN
@@ -291,7 +291,7 @@ func (s *tcpSocket) Read(b []byte) (int, Errno) {
 	return 0, file.ToErrno(err)
 }
 
-func (s *tcpSocket) Write(b []byte) (int, Errno) {
+func (s *TCPSocket) Write(b []byte) (int, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.EPIPE
@@ -301,14 +301,14 @@ func (s *tcpSocket) Write(b []byte) (int, Errno) {
 }
 
 // Recv implements socket. TCP supports MSG_PEEK; MSG_OOB is handled by recvUrgent.
-func (s *tcpSocket) Recv(b []byte, flags int) (Received, Errno) {
+func (s *TCPSocket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return Received{}, linux.ENOTCONN
+		return socket.Received{}, linux.ENOTCONN
 	}
 	if flags&linux.MSG_PEEK == 0 {
 		n, errno := s.Read(b)
-		r := Received{N: n, Len: n}
+		r := socket.Received{N: n, Len: n}
 		if n > 0 {
 			r.Control = s.arrival(c, 0)
 		}
@@ -318,7 +318,7 @@ func (s *tcpSocket) Recv(b []byte, flags int) (Received, Errno) {
 	if err == io.EOF {
 		err = nil
 	}
-	r := Received{N: n, Len: n}
+	r := socket.Received{N: n, Len: n}
 	if n > 0 {
 		r.Control = s.arrival(c, n)
 	}
@@ -326,7 +326,7 @@ func (s *tcpSocket) Recv(b []byte, flags int) (Received, Errno) {
 }
 
 // Send ignores the address, as Linux does on a connection.
-func (s *tcpSocket) Send(b []byte, m Outgoing) (int, Errno) {
+func (s *TCPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	if m.Flags&linux.MSG_FASTOPEN != 0 {
 		return 0, linux.EOPNOTSUPP
 	}
@@ -340,7 +340,7 @@ func (s *tcpSocket) Send(b []byte, m Outgoing) (int, Errno) {
 }
 
 // writeMore writes bytes without pushing them, because more will follow.
-func (s *tcpSocket) writeMore(b []byte) (int, Errno) {
+func (s *TCPSocket) writeMore(b []byte) (int, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.EPIPE
@@ -350,7 +350,7 @@ func (s *tcpSocket) writeMore(b []byte) (int, Errno) {
 }
 
 // sendUrgent sends b. The last byte is urgent.
-func (s *tcpSocket) sendUrgent(b []byte) (int, Errno) {
+func (s *TCPSocket) sendUrgent(b []byte) (int, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.EPIPE
@@ -359,46 +359,46 @@ func (s *tcpSocket) sendUrgent(b []byte) (int, Errno) {
 	return n, file.ToErrno(err)
 }
 
-// recvUrgent receives the urgent byte. It consumes the byte even if b is empty.
-func (s *tcpSocket) recvUrgent(b []byte, flags int) (Received, Errno) {
+// RecvUrgent receives the urgent byte. It consumes the byte even if b is empty.
+func (s *TCPSocket) RecvUrgent(b []byte, flags int) (socket.Received, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return Received{}, linux.ENOTCONN
+		return socket.Received{}, linux.ENOTCONN
 	}
 	x, err := c.TryReadUrgent(flags&linux.MSG_PEEK != 0)
 	if err != nil {
-		return Received{}, file.ToErrno(err)
+		return socket.Received{}, file.ToErrno(err)
 	}
-	r := Received{N: copy(b, []byte{x}), Flags: linux.MSG_OOB}
+	r := socket.Received{N: copy(b, []byte{x}), Flags: linux.MSG_OOB}
 	if r.Len = r.N; r.N == 0 {
 		r.Flags |= linux.MSG_TRUNC
 	}
 	return r, 0
 }
 
-// atMark returns 1 if the next byte is the urgent one, and 0 otherwise.
-func (s *tcpSocket) atMark() int {
+// AtMark returns 1 if the next byte is the urgent one, and 0 otherwise.
+func (s *TCPSocket) AtMark() int {
 	if c := s.conn.Load(); c != nil && c.AtMark() {
 		return 1
 	}
 	return 0
 }
 
-func (s *tcpSocket) TakeError() Errno {
+func (s *TCPSocket) TakeError() linux.Errno {
 	if c := s.conn.Load(); c != nil {
 		return file.ToErrno(c.Err())
 	}
 	return 0
 }
 
-func (s *tcpSocket) Buffered() int {
+func (s *TCPSocket) Buffered() int {
 	if c := s.conn.Load(); c != nil {
 		return c.Buffered()
 	}
 	return 0
 }
 
-func (s *tcpSocket) Unsent() int {
+func (s *TCPSocket) Unsent() int {
 	if c := s.conn.Load(); c != nil {
 		return c.Unacknowledged()
 	}
@@ -406,7 +406,7 @@ func (s *tcpSocket) Unsent() int {
 }
 
 // setOptions changes the options of the socket and of its listener or connection.
-func (s *tcpSocket) setOptions(f func(*stack.TCPOptions)) Errno {
+func (s *TCPSocket) setOptions(f func(*stack.TCPOptions)) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	f(&s.opts)
@@ -420,7 +420,7 @@ func (s *tcpSocket) setOptions(f func(*stack.TCPOptions)) Errno {
 }
 
 // options returns the current options.
-func (s *tcpSocket) options() stack.TCPOptions {
+func (s *TCPSocket) options() stack.TCPOptions {
 	if c := s.conn.Load(); c != nil {
 		return c.Options()
 	}

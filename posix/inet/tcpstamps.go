@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"loam/abi/linux"
@@ -14,13 +14,13 @@ var (
 	timestampNS = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_TIMESTAMPNS}
 )
 
-func (s *tcpSocket) isStamped(key socket.OptionName) bool {
+func (s *TCPSocket) isStamped(key socket.OptionName) bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return s.opts.Stamps && s.nanoseconds == (key == timestampNS)
 }
 
-func (s *tcpSocket) setStamped(key socket.OptionName, value []byte) Errno {
+func (s *TCPSocket) setStamped(key socket.OptionName, value []byte) linux.Errno {
 	n, errno := socket.ParseInt(value)
 	if errno != 0 {
 		return errno
@@ -32,12 +32,12 @@ func (s *tcpSocket) setStamped(key socket.OptionName, value []byte) Errno {
 }
 
 // arrival returns the control message for the bytes just read, or for the next peek bytes.
-func (s *tcpSocket) arrival(c *stack.TCPConn, peek int) []Control {
+func (s *TCPSocket) arrival(c *stack.TCPConn, peek int) []socket.Control {
 	s.Mu.Lock()
-	on, w := s.opts.Stamps, wantedControl{time: !s.nanoseconds, nanoseconds: s.nanoseconds}
+	on, w := s.opts.Stamps, WantedControl{Time: !s.nanoseconds, Nanoseconds: s.nanoseconds}
 	s.Mu.Unlock()
 	if !on {
 		return nil
 	}
-	return w.timeMessage(c.Arrived(peek))
+	return w.TimeMessage(c.Arrived(peek))
 }

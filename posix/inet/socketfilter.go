@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -12,11 +12,11 @@ import (
 
 // filterOption attaches or detaches a filter, and reports whether it knows the option. Errors: EINVAL;
 // ENOENT if no filter is attached.
-func (s *udpSocket) filterOption(name int, value []byte) (Errno, bool) {
+func (s *UDPSocket) filterOption(name int, value []byte) (linux.Errno, bool) {
 	var f stack.Filter
 	switch name {
 	case linux.SO_ATTACH_FILTER:
-		p, err := bpf.New(instructions(value))
+		p, err := bpf.New(FilterInstructions(value))
 		if err != nil {
 			return linux.EINVAL, true
 		}
@@ -37,8 +37,8 @@ func (s *udpSocket) filterOption(name int, value []byte) (Errno, bool) {
 	return 0, true
 }
 
-// instructions parses an array of struct sock_filter.
-func instructions(b []byte) []bpf.Instruction {
+// FilterInstructions parses an array of struct sock_filter.
+func FilterInstructions(b []byte) []bpf.Instruction {
 	var list []bpf.Instruction
 	for ; len(b) >= linux.SizeofSockFilter; b = b[linux.SizeofSockFilter:] {
 		list = append(list, bpf.Instruction{

@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -15,7 +15,7 @@ import (
 
 // sendBy parses control messages. It ignores messages of a level that does not belong to the socket, as
 // Linux does. Errors: EINVAL for an unknown or malformed message, ENODEV.
-func (s *udpSocket) sendBy(control []Control) (by stack.UDPSend, errno Errno) {
+func (s *UDPSocket) sendBy(control []socket.Control) (by stack.UDPSend, errno linux.Errno) {
 	for _, c := range control {
 		switch {
 		case c.Level == linux.IPPROTO_UDP && s.isUDP():
@@ -25,7 +25,7 @@ func (s *udpSocket) sendBy(control []Control) (by stack.UDPSend, errno Errno) {
 			by.Segment = int(binary.NativeEndian.Uint16(c.Data))
 		case c.Level == linux.IPPROTO_IP:
 			errno = s.sendBy4(&by, c)
-		case c.Level == linux.IPPROTO_IPV6 && s.isInet6():
+		case c.Level == linux.IPPROTO_IPV6 && s.IsInet6():
 			errno = s.sendBy6(&by, c)
 		}
 		if errno != 0 {
@@ -36,7 +36,7 @@ func (s *udpSocket) sendBy(control []Control) (by stack.UDPSend, errno Errno) {
 }
 
 // sendBy4 parses a message of level IPPROTO_IP.
-func (s *udpSocket) sendBy4(by *stack.UDPSend, c Control) Errno {
+func (s *UDPSocket) sendBy4(by *stack.UDPSend, c socket.Control) linux.Errno {
 	switch c.Type {
 	case linux.IP_PKTINFO: // struct in_pktinfo: index, source, destination (ignored)
 		if len(c.Data) != 12 {
@@ -56,7 +56,7 @@ func (s *udpSocket) sendBy4(by *stack.UDPSend, c Control) Errno {
 }
 
 // sendBy6 parses a message of level IPPROTO_IPV6. The value -1 selects the socket's own setting.
-func (s *udpSocket) sendBy6(by *stack.UDPSend, c Control) Errno {
+func (s *UDPSocket) sendBy6(by *stack.UDPSend, c socket.Control) linux.Errno {
 	switch c.Type {
 	case linux.IPV6_PKTINFO:
 		if len(c.Data) != 20 {
@@ -72,7 +72,7 @@ func (s *udpSocket) sendBy6(by *stack.UDPSend, c Control) Errno {
 }
 
 // sendFrom sets the source unless it is unspecified, and the interface unless the index is 0.
-func (s *udpSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32) Errno {
+func (s *UDPSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32) linux.Errno {
 	if !source.Unmap().IsUnspecified() {
 		by.Source = source
 	}
@@ -86,7 +86,7 @@ func (s *udpSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32)
 	return 0
 }
 
-func setTTL(by *stack.UDPSend, c Control, least int) Errno {
+func setTTL(by *stack.UDPSend, c socket.Control, least int) linux.Errno {
 	n, errno := octetFrom(c, least)
 	if errno == 0 && n > 0 {
 		by.TTL = uint8(n)
@@ -94,7 +94,7 @@ func setTTL(by *stack.UDPSend, c Control, least int) Errno {
 	return errno
 }
 
-func setTOS(by *stack.UDPSend, c Control, least int) Errno {
+func setTOS(by *stack.UDPSend, c socket.Control, least int) linux.Errno {
 	n, errno := octetFrom(c, least)
 	if errno == 0 && n >= 0 {
 		by.TOS, by.HasTOS = uint8(n), true
@@ -103,7 +103,7 @@ func setTOS(by *stack.UDPSend, c Control, least int) Errno {
 }
 
 // octetFrom returns the value of a control message. Errors: EINVAL for a value outside least to 255.
-func octetFrom(c Control, least int) (int, Errno) {
+func octetFrom(c socket.Control, least int) (int, linux.Errno) {
 	n, errno := socket.ParseInt(c.Data)
 	if errno == 0 && (n < least || n > 255) {
 		errno = linux.EINVAL

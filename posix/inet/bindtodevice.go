@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"loam/abi/linux"
@@ -11,7 +11,7 @@ import (
 
 var bindToDevice = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_BINDTODEVICE}
 
-func (s *udpSocket) bindToDevice(value []byte) Errno {
+func (s *UDPSocket) bindToDevice(value []byte) linux.Errno {
 	on, errno := netdevice.FromOption(s.net, value)
 	if errno != 0 {
 		return errno
@@ -25,13 +25,13 @@ func (s *udpSocket) bindToDevice(value []byte) Errno {
 	return 0
 }
 
-func (s *udpSocket) deviceName() []byte {
+func (s *UDPSocket) deviceName() []byte {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return netdevice.OptionValue(s.opts.Device)
 }
 
-func (s *tcpSocket) bindToDevice(value []byte) Errno {
+func (s *TCPSocket) bindToDevice(value []byte) linux.Errno {
 	on, errno := netdevice.FromOption(s.net, value)
 	if errno != 0 {
 		return errno

@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -38,7 +38,7 @@ var sourceOptions = map[socket.OptionName]func(m *stack.Memberships, group, sour
 }
 
 // sourceOption sets an option of sourceOptions.
-func (s *udpSocket) sourceOption(key socket.OptionName, value []byte) Errno {
+func (s *UDPSocket) sourceOption(key socket.OptionName, value []byte) linux.Errno {
 	m, source, errno := s.sourceRequest(key, value)
 	if errno != 0 {
 		return errno
@@ -48,7 +48,7 @@ func (s *udpSocket) sourceOption(key socket.OptionName, value []byte) Errno {
 
 // sourceRequest parses a struct ip_mreq_source or group_source_req. Errors: EINVAL, ENODEV;
 // EADDRNOTAVAIL for addresses of another family.
-func (s *udpSocket) sourceRequest(key socket.OptionName, value []byte) (m membership, source netip.Addr, errno Errno) {
+func (s *UDPSocket) sourceRequest(key socket.OptionName, value []byte) (m membership, source netip.Addr, errno linux.Errno) {
 	if key.Name < linux.MCAST_JOIN_GROUP {
 		if len(value) != linux.SizeofIPMreqSource {
 			return m, source, linux.EINVAL
@@ -83,7 +83,7 @@ func storedAddr(level int, b []byte) netip.Addr {
 
 // memberOn returns a group on the interface with an index. For index 0 the routing table selects the
 // interface. Errors: EINVAL, ENODEV.
-func (s *udpSocket) memberOn(group netip.Addr, index int) (membership, Errno) {
+func (s *UDPSocket) memberOn(group netip.Addr, index int) (membership, linux.Errno) {
 	m := membership{group: group}
 	if !group.IsMulticast() {
 		return m, linux.EINVAL
@@ -97,8 +97,8 @@ func (s *udpSocket) memberOn(group netip.Addr, index int) (membership, Errno) {
 	return m, 0
 }
 
-// isFilterOption reports whether an option sets a whole filter: IP_MSFILTER or MCAST_MSFILTER.
-func isFilterOption(level, name int) bool {
+// IsFilterOption reports whether an option sets a whole filter: IP_MSFILTER or MCAST_MSFILTER.
+func IsFilterOption(level, name int) bool {
 	return level == linux.IPPROTO_IP && name == linux.IP_MSFILTER ||
 		(level == linux.IPPROTO_IP || level == linux.IPPROTO_IPV6) && name == linux.MCAST_MSFILTER
 }
@@ -113,7 +113,7 @@ type filterRequest struct {
 }
 
 // readFilterRequest parses a request without its sources. Errors: EINVAL.
-func readFilterRequest(level, name int, value []byte) (filterRequest, Errno) {
+func readFilterRequest(level, name int, value []byte) (filterRequest, linux.Errno) {
 	r := filterRequest{level: level, size: linux.SizeofSockaddrStorage}
 	most := sizeGroupFilter
 	if name == linux.IP_MSFILTER {
@@ -137,7 +137,7 @@ func (r *filterRequest) source(b []byte) netip.Addr {
 
 // filterMember returns the group of a request. Errors: EINVAL, ENODEV; other for a group of another
 // family.
-func (s *udpSocket) filterMember(r *filterRequest, other Errno) (membership, Errno) {
+func (s *UDPSocket) filterMember(r *filterRequest, other linux.Errno) (membership, linux.Errno) {
 	if r.size == 4 {
 		return s.memberAt([4]byte(r.header), [4]byte(r.header[4:]), 0)
 	}
@@ -150,7 +150,7 @@ func (s *udpSocket) filterMember(r *filterRequest, other Errno) (membership, Err
 
 // setGroupFilter implements setting IP_MSFILTER and MCAST_MSFILTER. Errors: EINVAL, EADDRNOTAVAIL,
 // ENODEV; ENOBUFS for more than 10 IPv4 sources or 64 IPv6 sources.
-func (s *udpSocket) setGroupFilter(level, name int, value []byte) Errno {
+func (s *UDPSocket) setGroupFilter(level, name int, value []byte) linux.Errno {
 	r, errno := readFilterRequest(level, name, value)
 	if errno != 0 {
 		return errno
@@ -187,10 +187,10 @@ func (s *udpSocket) setGroupFilter(level, name int, value []byte) Errno {
 	return file.ToErrno(s.opts.Groups.SetSourceFilter(m.group, m.on, f))
 }
 
-// groupFilter implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer.
+// GroupFilter implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer.
 // The result holds as many sources as the request asks for, and the number of all. Errors: EINVAL,
 // ENODEV; EADDRNOTAVAIL if the socket has not joined the group.
-func (s *udpSocket) groupFilter(level, name int, request []byte) ([]byte, Errno) {
+func (s *UDPSocket) GroupFilter(level, name int, request []byte) ([]byte, linux.Errno) {
 	r, errno := readFilterRequest(level, name, request)
 	if errno != 0 {
 		return nil, errno
@@ -226,7 +226,7 @@ func (r *filterRequest) answer(f stack.SourceFilter) []byte {
 			b = append(b, source.AsSlice()...)
 			continue
 		}
-		a := Address{Family: linux.AF_INET, IP: netip.AddrPortFrom(source, 0)}
+		a := socket.Address{Family: linux.AF_INET, IP: netip.AddrPortFrom(source, 0)}
 		if source.Is6() {
 			a.Family = linux.AF_INET6
 		}

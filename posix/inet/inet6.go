@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -17,7 +17,7 @@ import (
 // The zone of an address is an interface index here (sin6_scope_id), and the name of an interface in
 // the stack.
 
-var v6OnlyOption = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_V6ONLY}
+var V6Only = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_V6ONLY}
 
 // harmless6 are options that a program may set and read but that have no effect here.
 var harmless6 = map[socket.OptionName]bool{
@@ -26,23 +26,23 @@ var harmless6 = map[socket.OptionName]bool{
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_HOPS}: true,
 }
 
-// isInet6 reports whether this is an AF_INET6 socket.
-func (s *inetBase) isInet6() bool { return s.Domain == linux.AF_INET6 }
+// IsInet6 reports whether this is an AF_INET6 socket.
+func (s *Base) IsInet6() bool { return s.Domain == linux.AF_INET6 }
 
-// wrongLevel reports whether the socket has no options of a level.
-func (s *inetBase) wrongLevel(level int) bool { return level == linux.IPPROTO_IPV6 && !s.isInet6() }
+// WrongLevel reports whether the socket has no options of a level.
+func (s *Base) WrongLevel(level int) bool { return level == linux.IPPROTO_IPV6 && !s.IsInet6() }
 
 // any returns the local address of an unbound socket of the family.
-func (s *inetBase) any() netip.AddrPort {
-	if s.isInet6() {
+func (s *Base) any() netip.AddrPort {
+	if s.IsInet6() {
 		return netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
 	}
 	return unspecified
 }
 
 // inet converts an address of the stack to the socket's family.
-func (s *inetBase) inet(net *stack.Stack, a netip.AddrPort) Address {
-	if !s.isInet6() {
+func (s *Base) inet(net *stack.Stack, a netip.AddrPort) socket.Address {
+	if !s.IsInet6() {
 		return socket.Inet(a)
 	}
 	ip := a.Addr()
@@ -54,7 +54,7 @@ func (s *inetBase) inet(net *stack.Stack, a netip.AddrPort) Address {
 	case ip.Zone() != "":
 		ip = ip.WithZone(scopeOf(net, ip.Zone()))
 	}
-	return Address{Family: linux.AF_INET6, IP: netip.AddrPortFrom(ip, a.Port())}
+	return socket.Address{Family: linux.AF_INET6, IP: netip.AddrPortFrom(ip, a.Port())}
 }
 
 // scopeOf returns the index of the interface named by a zone, in decimal.
@@ -67,32 +67,32 @@ func scopeOf(net *stack.Stack, zone string) string {
 
 // messages6 returns the control messages of RFC 3542 that the socket requested. IPV6_PKTINFO contains
 // the destination address and the index of the receiving interface.
-func (w wantedControl) messages6(net *stack.Stack, d stack.Datagram) []Control {
-	var list []Control
+func (w WantedControl) messages6(net *stack.Stack, d stack.Datagram) []socket.Control {
+	var list []socket.Control
 	if w.packetInfo6 {
 		to := d.To.Addr().As16()
 		data := binary.NativeEndian.AppendUint32(to[:], uint32(d.Interface))
-		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_PKTINFO, Data: data})
+		list = append(list, socket.Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_PKTINFO, Data: data})
 	}
 	if d.To.Addr().Is4() {
 		return list
 	}
 	if w.hopLimit {
-		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_HOPLIMIT, Data: socket.IntValue(int(d.TTL))})
+		list = append(list, socket.Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_HOPLIMIT, Data: socket.IntValue(int(d.TTL))})
 	}
 	if w.trafficClass {
-		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_TCLASS, Data: socket.IntValue(int(d.TOS))})
+		list = append(list, socket.Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_TCLASS, Data: socket.IntValue(int(d.TOS))})
 	}
 	if w.to6 {
-		base := newBase(linux.AF_INET6, 0, 0)
-		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_ORIGDSTADDR, Data: base.inet(net, d.To).Append(nil)})
+		base := NewBase(linux.AF_INET6, 0, 0)
+		list = append(list, socket.Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_ORIGDSTADDR, Data: base.inet(net, d.To).Append(nil)})
 	}
 	return list
 }
 
 // groupRequest parses a struct group_req. Errors: EINVAL, ENODEV; EADDRNOTAVAIL for an IPv4 group where
 // an IPv6 group is required.
-func (s *udpSocket) groupRequest(level int, value []byte) (membership, Errno) {
+func (s *UDPSocket) groupRequest(level int, value []byte) (membership, linux.Errno) {
 	if len(value) < linux.SizeofGroupReq {
 		return membership{}, linux.EINVAL
 	}
@@ -107,7 +107,7 @@ func (s *udpSocket) groupRequest(level int, value []byte) (membership, Errno) {
 }
 
 // membership6 parses a struct ipv6_mreq. Errors: EINVAL, ENODEV.
-func (s *udpSocket) membership6(value []byte) (membership, Errno) {
+func (s *UDPSocket) membership6(value []byte) (membership, linux.Errno) {
 	if len(value) < 20 {
 		return membership{}, linux.EINVAL
 	}
@@ -116,7 +116,7 @@ func (s *udpSocket) membership6(value []byte) (membership, Errno) {
 
 // setMulticastInterface6 implements setting IPV6_MULTICAST_IF: the interface for datagrams to groups
 // without a scope.
-func (s *udpSocket) setMulticastInterface6(value []byte) Errno {
+func (s *UDPSocket) setMulticastInterface6(value []byte) linux.Errno {
 	index, errno := socket.ParseInt(value)
 	if errno != 0 {
 		return errno
@@ -136,7 +136,7 @@ func (s *udpSocket) setMulticastInterface6(value []byte) Errno {
 
 // toGroup adds the interface of IPV6_MULTICAST_IF to a multicast destination without a zone. The caller
 // holds mu.
-func (s *udpSocket) toGroup(to netip.AddrPort) netip.AddrPort {
+func (s *UDPSocket) toGroup(to netip.AddrPort) netip.AddrPort {
 	if a := to.Addr(); s.groupZone != "" && a.Is6() && a.IsMulticast() && a.Zone() == "" {
 		return netip.AddrPortFrom(a.WithZone(s.groupZone), to.Port())
 	}

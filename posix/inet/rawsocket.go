@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -11,21 +11,21 @@ import (
 	"loam/wire"
 )
 
-// rawSocket is a raw socket (raw(7), ipv6(7)) for the packets of one protocol. It receives packets to
+// RawSocket is a raw socket (raw(7), ipv6(7)) for the packets of one protocol. It receives packets to
 // any local address from its creation on. Binding restricts it to one address.
-type rawSocket struct {
-	udpSocket
+type RawSocket struct {
+	UDPSocket
 	raw *stack.RawConn // the connection in conn
 }
 
-func (p *Process) newRaw(domain, protocol int) (socket.Socket, Errno) {
-	s := &rawSocket{udpSocket: udpSocket{
-		inetBase: newBase(domain, linux.SOCK_RAW, protocol),
-		net:      p.net,
+func newRaw(n *Network, domain, protocol int) (socket.Socket, linux.Errno) {
+	s := &RawSocket{UDPSocket: UDPSocket{
+		Base: NewBase(domain, linux.SOCK_RAW, protocol),
+		net:  n.stack,
 	}}
 	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux
-	s.udpSocket.open = func(local netip.AddrPort, o stack.UDPOptions) (_ datagramConn, err error) {
-		s.raw, err = p.net.ListenRaw(wire.Protocol(protocol), local.Addr(), o)
+	s.UDPSocket.open = func(local netip.AddrPort, o stack.UDPOptions) (_ datagramConn, err error) {
+		s.raw, err = n.stack.ListenRaw(wire.Protocol(protocol), local.Addr(), o)
 		return s.raw, err
 	}
 	if _, errno := s.bound(); errno != 0 {
@@ -35,15 +35,15 @@ func (p *Process) newRaw(domain, protocol int) (socket.Socket, Errno) {
 }
 
 // Bind may be called repeatedly.
-func (s *rawSocket) Bind(a Address) Errno {
-	local, errno := s.bindName(a, s.isInet6())
+func (s *RawSocket) Bind(a socket.Address) linux.Errno {
+	local, errno := s.bindName(a, s.IsInet6())
 	if errno != 0 {
 		return errno
 	}
 	return file.ToErrno(s.raw.Bind(local.Addr()))
 }
 
-func (s *rawSocket) Option(level, name int) ([]byte, Errno) {
+func (s *RawSocket) Option(level, name int) ([]byte, linux.Errno) {
 	switch {
 	case s.isFilter(level, name):
 		if errno := s.mayFilter(); errno != 0 {
@@ -55,10 +55,10 @@ func (s *rawSocket) Option(level, name int) ([]byte, Errno) {
 	case s.isChecksum(level, name):
 		return socket.IntValue(s.raw.Checksum()), 0
 	}
-	return s.udpSocket.Option(level, name)
+	return s.UDPSocket.Option(level, name)
 }
 
-func (s *rawSocket) SetOption(level, name int, value []byte) Errno {
+func (s *RawSocket) SetOption(level, name int, value []byte) linux.Errno {
 	switch {
 	case s.isFilter(level, name):
 		if errno := s.mayFilter(); errno != 0 {
@@ -75,30 +75,30 @@ func (s *rawSocket) SetOption(level, name int, value []byte) Errno {
 	case s.isChecksum(level, name):
 		return s.setChecksum(level, value)
 	}
-	return s.udpSocket.SetOption(level, name, value)
+	return s.UDPSocket.SetOption(level, name, value)
 }
 
 // isFilter reports whether the option is ICMP_FILTER, or ICMPV6_FILTER on an AF_INET6 socket.
-func (s *rawSocket) isFilter(level, name int) bool {
-	if s.isInet6() {
+func (s *RawSocket) isFilter(level, name int) bool {
+	if s.IsInet6() {
 		return level == linux.IPPROTO_ICMPV6 && name == linux.ICMPV6_FILTER
 	}
 	return level == linux.SOL_RAW && name == linux.ICMP_FILTER
 }
 
-func (s *rawSocket) isHeaderIncluded(level, name int) bool {
-	if s.isInet6() {
+func (s *RawSocket) isHeaderIncluded(level, name int) bool {
+	if s.IsInet6() {
 		return (level == linux.IPPROTO_IPV6 || level == linux.SOL_RAW) && name == linux.IPV6_HDRINCL
 	}
 	return level == linux.IPPROTO_IP && name == linux.IP_HDRINCL
 }
 
-func (s *rawSocket) isChecksum(level, name int) bool {
-	return s.isInet6() && (level == linux.IPPROTO_IPV6 || level == linux.SOL_RAW) && name == linux.IPV6_CHECKSUM
+func (s *RawSocket) isChecksum(level, name int) bool {
+	return s.IsInet6() && (level == linux.IPPROTO_IPV6 || level == linux.SOL_RAW) && name == linux.IPV6_CHECKSUM
 }
 
 // mayFilter rejects ICMP type filters on sockets of other protocols.
-func (s *rawSocket) mayFilter() Errno {
+func (s *RawSocket) mayFilter() linux.Errno {
 	if s.Protocol != pingProtocol(s.Domain) {
 		return linux.EOPNOTSUPP
 	}
@@ -106,10 +106,10 @@ func (s *rawSocket) mayFilter() Errno {
 }
 
 // filterValue returns a struct icmp_filter or icmp6_filter: the set of blocked types.
-func (s *rawSocket) filterValue() []byte {
+func (s *RawSocket) filterValue() []byte {
 	types := s.raw.BlockedTypes()
 	words := types[:]
-	if !s.isInet6() {
+	if !s.IsInet6() {
 		words = words[:1]
 	}
 	var b []byte
@@ -120,7 +120,7 @@ func (s *rawSocket) filterValue() []byte {
 }
 
 // setFilter overwrites the first len(value) bytes of the filter.
-func (s *rawSocket) setFilter(value []byte) {
+func (s *RawSocket) setFilter(value []byte) {
 	b := s.filterValue()
 	copy(b, value)
 	var types [8]uint32
@@ -132,7 +132,7 @@ func (s *rawSocket) setFilter(value []byte) {
 
 // setChecksum implements IPV6_CHECKSUM. Errors: EINVAL for an odd offset, and for an ICMPv6 socket at
 // level IPPROTO_IPV6 (RFC 3542 section 3.1).
-func (s *rawSocket) setChecksum(level int, value []byte) Errno {
+func (s *RawSocket) setChecksum(level int, value []byte) linux.Errno {
 	n, errno := socket.ParseInt(value)
 	switch {
 	case errno != 0:

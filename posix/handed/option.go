@@ -1,12 +1,13 @@
-package posix
+package handed
 
 import (
 	"loam/abi/linux"
+	"loam/posix/inet"
 	"loam/posix/socket"
 )
 
 // Options of TCP sockets whose connection belongs to the host. They are those of Loam's own sockets
-// (tcpoption.go), but options of the connection are forwarded to the host. The seal of a process allows
+// (posix/inet), but options of the connection are forwarded to the host. The seal of a process allows
 // these options only (unikernel/seal).
 
 // hostOptions are the options of the host that may be set and read.
@@ -36,34 +37,34 @@ var hostAnswers = map[socket.OptionName]int{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_ERROR}:    4,
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_MAXSEG}: 4,
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_INFO}:   512,
-	congestion: 16,
+	inet.Congestion: 16,
 }
 
 // hostLocal are options that only matter to listeners. They are stored and have no effect.
 var hostLocal = map[socket.OptionName]bool{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEADDR}: true,
 	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEPORT}: true,
-	v6OnlyOption: true,
+	inet.V6Only: true,
 
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_DEFER_ACCEPT}: true,
 }
 
 // keepsHere reports whether an option can be set and read but has no effect, because the host's
 // connection uses IPv4.
-func (s *hostTCP) keepsHere(key socket.OptionName) bool {
+func (s *Socket) keepsHere(key socket.OptionName) bool {
 	if key.Level == linux.IPPROTO_IPV6 && (key.Name == linux.IPV6_UNICAST_HOPS || key.Name == linux.IPV6_TCLASS) {
 		return true
 	}
-	return tcpHarmless[key] || harmless6[key] || key == recvErr || key == recvErr6
+	return inet.HasNoEffect(key)
 }
 
 // Option implements socket. Options of the connection are read from the host, the others from the
 // stored values.
-func (s *hostTCP) Option(level, name int) ([]byte, Errno) {
+func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	key := socket.OptionName{Level: level, Name: name}
 	size, ok := hostAnswers[key]
 	switch {
-	case s.wrongLevel(level):
+	case s.WrongLevel(level):
 		return nil, linux.ENOPROTOOPT
 	case ok:
 	case hostOptions[key]:
@@ -86,7 +87,7 @@ func (s *hostTCP) Option(level, name int) ([]byte, Errno) {
 const defaultHops = 64
 
 // recallKept returns the stored value of an option, or its default.
-func (s *hostTCP) recallKept(key socket.OptionName) []byte {
+func (s *Socket) recallKept(key socket.OptionName) []byte {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	n := s.Kept(key)
@@ -98,18 +99,18 @@ func (s *hostTCP) recallKept(key socket.OptionName) []byte {
 
 // recallGiven returns the value set on this socket, or else the value inherited from the listening
 // socket.
-func (s *hostTCP) recallGiven(key socket.OptionName) []byte {
+func (s *Socket) recallGiven(key socket.OptionName) []byte {
 	n, set := s.Remembers(key)
 	for _, o := range s.inherited {
 		if o.OptionName == key && !set {
-			n, _ = socket.ParseInt(o.value)
+			n, _ = socket.ParseInt(o.Value)
 		}
 	}
 	return socket.IntValue(n)
 }
 
 // ask reads an option of the host, of up to size bytes.
-func (s *hostTCP) ask(key socket.OptionName, size int) ([]byte, Errno) {
+func (s *Socket) ask(key socket.OptionName, size int) ([]byte, linux.Errno) {
 	if !s.enter() {
 		return nil, linux.EBADF
 	}
@@ -123,21 +124,21 @@ func (s *hostTCP) ask(key socket.OptionName, size int) ([]byte, Errno) {
 }
 
 // SetOption implements socket. Options of the connection are set on the host, the others are stored.
-func (s *hostTCP) SetOption(level, name int, value []byte) Errno {
+func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	key := socket.OptionName{Level: level, Name: name}
 	switch {
-	case s.wrongLevel(level):
+	case s.WrongLevel(level):
 		return linux.ENOPROTOOPT
-	case key == v6OnlyOption:
+	case key == inet.V6Only:
 		return linux.EINVAL // only before the socket has a port
-	case key == fastOpenConnect:
+	case key == inet.FastOpenConnect:
 		return linux.EINVAL // only before the socket is connected
-	case key == congestion:
+	case key == inet.Congestion:
 		has, errno := s.ask(key, hostAnswers[key])
 		if errno != 0 {
 			return errno
 		}
-		return keepCongestion(value, has)
+		return inet.KeepCongestion(value, has)
 	case hostOptions[key]:
 		if !s.enter() {
 			return linux.EBADF
@@ -153,20 +154,20 @@ func (s *hostTCP) SetOption(level, name int, value []byte) Errno {
 }
 
 // TakeError implements socket.
-func (s *hostTCP) TakeError() Errno {
+func (s *Socket) TakeError() linux.Errno {
 	b, errno := s.ask(socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_ERROR}, 4)
 	if errno != 0 {
 		return errno
 	}
 	n, _ := socket.ParseInt(b)
-	return Errno(n)
+	return linux.Errno(n)
 }
 
-// linuxState returns the state of the connection in Linux's numbering.
-func (s *hostTCP) linuxState() uint8 {
+// State returns the state of the connection in Linux's numbering.
+func (s *Socket) State() uint8 {
 	b, errno := s.ask(socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_INFO}, 1) // the first field of struct tcp_info
 	if errno != 0 || len(b) == 0 {
-		return linuxClose
+		return inet.StateClose
 	}
 	return b[0]
 }

@@ -1,4 +1,4 @@
-package posix
+package handed
 
 import (
 	"sync"
@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/file"
+	"loam/posix/inet"
 	"loam/posix/socket"
 )
 
@@ -14,17 +15,17 @@ import (
 // after Close.
 type HostTCP interface {
 	// Read and Write transfer at most len(b) bytes; Recv and Send do so with MSG_* flags.
-	Read(b []byte) (int, Errno)
-	Write(b []byte) (int, Errno)
-	Recv(b []byte, flags int) (int, Errno)
-	Send(b []byte, flags int) (int, Errno)
+	Read(b []byte) (int, linux.Errno)
+	Write(b []byte) (int, linux.Errno)
+	Recv(b []byte, flags int) (int, linux.Errno)
+	Send(b []byte, flags int) (int, linux.Errno)
 	// Events returns the ready events, as poll(2) does.
-	Events() Events
+	Events() file.Events
 	// Shutdown implements shutdown(2); how is SHUT_RD, SHUT_WR or SHUT_RDWR.
-	Shutdown(how int) Errno
+	Shutdown(how int) linux.Errno
 	// Option reads an option into value and returns its length in bytes.
-	Option(level, name int, value []byte) (int, Errno)
-	SetOption(level, name int, value []byte) Errno
+	Option(level, name int, value []byte) (int, linux.Errno)
+	SetOption(level, name int, value []byte) linux.Errno
 	// Queued returns the result of an ioctl(2) request: FIONREAD, SIOCOUTQ or SIOCATMARK.
 	Queued(request int) int
 	// Descriptor returns the host's file descriptor.
@@ -32,22 +33,22 @@ type HostTCP interface {
 	// Watch calls look now, and again whenever input arrives or room to write appears, until look
 	// returns true or the connection is closed. of is the set of events that may have occurred. Watch
 	// is called at most once. Errors: EMFILE.
-	Watch(look func(of Events) (over bool)) Errno
+	Watch(look func(of file.Events) (over bool)) linux.Errno
 	// Close closes the connection. abort sends a reset. refused means that no program has received the
 	// connection.
 	Close(abort, refused bool)
 }
 
-// hostTCP is a TCP socket whose connection belongs to the host. To the program it looks like a socket
+// Socket is a TCP socket whose connection belongs to the host. To the program it looks like a socket
 // of Loam: it has addresses of Loam's network and an ordinary descriptor. The options that reach the
-// host are listed in hostoption.go. The poller of the Go runtime watches the host's descriptor, as on
+// host are listed in option.go. The poller of the Go runtime watches the host's descriptor, as on
 // Linux; other waiters are notified by goroutines (HostTCP.Watch).
-type hostTCP struct {
-	inetBase
+type Socket struct {
+	inet.Base
 	host      HostTCP
-	name      Address                    // local address
-	from      Address                    // address of the peer
-	inherited []givenOption              // from the listening socket
+	name      socket.Address             // local address
+	from      socket.Address             // address of the peer
+	inherited []inet.GivenOption         // from the listening socket
 	calls     atomic.Int64               // host calls in progress, plus hostClosed after close
 	watching  sync.Once                  // guards the call of HostTCP.Watch
 	polled    atomic.Pointer[file.Watch] // the descriptor's watch if the runtime's poller waits for it
@@ -58,10 +59,10 @@ type hostTCP struct {
 const hostClosed = 1 << 32
 
 // newHostTCP returns the socket for a connection that the listening socket l accepts.
-func (l *tcpSocket) newHostTCP(h HostTCP, name, from Address) *hostTCP {
-	s := &hostTCP{
-		inetBase: newBase(l.Domain, l.Type, l.Protocol),
-		host:     h, name: name, from: from,
+func newHostTCP(l *inet.TCPSocket, h HostTCP, name, from socket.Address) *Socket {
+	s := &Socket{
+		Base: inet.NewBase(l.Domain, l.Type, l.Protocol),
+		host: h, name: name, from: from,
 	}
 	s.Waiters.OnAdd(s.watch)
 	return s
@@ -69,7 +70,7 @@ func (l *tcpSocket) newHostTCP(h HostTCP, name, from Address) *hostTCP {
 
 // enter begins a call of the host and keeps the connection open until leave. Otherwise the host's
 // descriptor could be closed and reused during the call. It returns false if the socket is closed.
-func (s *hostTCP) enter() bool {
+func (s *Socket) enter() bool {
 	if s.calls.Add(1) > hostClosed {
 		s.leave()
 		return false
@@ -78,20 +79,20 @@ func (s *hostTCP) enter() bool {
 }
 
 // leave ends the call. If the socket was closed meanwhile, the last call closes the connection.
-func (s *hostTCP) leave() {
+func (s *Socket) leave() {
 	if s.calls.Add(-1) == hostClosed && s.calls.CompareAndSwap(hostClosed, 2*hostClosed) {
 		s.host.Close(false, false)
 	}
 }
 
-func (s *hostTCP) Close() {
+func (s *Socket) Close() {
 	s.enter()
 	s.calls.Add(hostClosed)
 	s.leave()
 }
 
 // watch makes the host's events reach the queue. The queue calls it when a waiter registers.
-func (s *hostTCP) watch() {
+func (s *Socket) watch() {
 	s.watching.Do(func() {
 		if !s.enter() {
 			return
@@ -105,7 +106,7 @@ func (s *hostTCP) watch() {
 
 // look reports to the queue which of the events of are ready. It returns true when the socket has been
 // closed.
-func (s *hostTCP) look(of Events) bool {
+func (s *Socket) look(of file.Events) bool {
 	if !s.enter() {
 		return true
 	}
@@ -115,15 +116,15 @@ func (s *hostTCP) look(of Events) bool {
 	return false
 }
 
-func (s *hostTCP) Events() Events {
+func (s *Socket) Events() file.Events {
 	if !s.enter() {
-		return PollHup
+		return file.PollHup
 	}
 	defer s.leave()
 	return s.host.Events()
 }
 
-func (s *hostTCP) Read(b []byte) (int, Errno) {
+func (s *Socket) Read(b []byte) (int, linux.Errno) {
 	if !s.enter() {
 		return 0, linux.EBADF
 	}
@@ -139,7 +140,7 @@ func (s *hostTCP) Read(b []byte) (int, Errno) {
 	return n, errno
 }
 
-func (s *hostTCP) Write(b []byte) (int, Errno) {
+func (s *Socket) Write(b []byte) (int, linux.Errno) {
 	if !s.enter() {
 		return 0, linux.EBADF
 	}
@@ -155,18 +156,18 @@ const (
 )
 
 // Recv implements socket. Without flags it is equivalent to read.
-func (s *hostTCP) Recv(b []byte, flags int) (Received, Errno) {
+func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	flags &= hostRecvFlags
 	if flags == 0 {
 		n, errno := s.Read(b)
-		return Received{N: n, Len: n}, errno
+		return socket.Received{N: n, Len: n}, errno
 	}
 	if !s.enter() {
-		return Received{}, linux.EBADF
+		return socket.Received{}, linux.EBADF
 	}
 	defer s.leave()
 	n, errno := s.host.Recv(b, flags)
-	r := Received{N: min(n, len(b)), Len: n}
+	r := socket.Received{N: min(n, len(b)), Len: n}
 	if flags&linux.MSG_TRUNC != 0 { // the bytes were discarded (tcp(7))
 		r.N = 0
 	}
@@ -174,7 +175,7 @@ func (s *hostTCP) Recv(b []byte, flags int) (Received, Errno) {
 }
 
 // Send ignores the address, as Linux does on a connection.
-func (s *hostTCP) Send(b []byte, m Outgoing) (int, Errno) {
+func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	if m.Flags&linux.MSG_FASTOPEN != 0 {
 		return 0, linux.EOPNOTSUPP
 	}
@@ -188,8 +189,8 @@ func (s *hostTCP) Send(b []byte, m Outgoing) (int, Errno) {
 	return s.host.Write(b)
 }
 
-// recvUrgent receives the urgent byte.
-func (s *hostTCP) recvUrgent(b []byte, flags int) (Received, Errno) {
+// RecvUrgent receives the urgent byte.
+func (s *Socket) RecvUrgent(b []byte, flags int) (socket.Received, linux.Errno) {
 	r, errno := s.Recv(b, linux.MSG_OOB|flags&linux.MSG_PEEK)
 	if r.Flags = linux.MSG_OOB; errno == 0 && len(b) == 0 {
 		r.Flags |= linux.MSG_TRUNC
@@ -197,7 +198,7 @@ func (s *hostTCP) recvUrgent(b []byte, flags int) (Received, Errno) {
 	return r, errno
 }
 
-func (s *hostTCP) Shutdown(how int) Errno {
+func (s *Socket) Shutdown(how int) linux.Errno {
 	if !s.enter() {
 		return linux.EBADF
 	}
@@ -207,7 +208,7 @@ func (s *hostTCP) Shutdown(how int) Errno {
 	return errno
 }
 
-func (s *hostTCP) queued(request int) int {
+func (s *Socket) queued(request int) int {
 	if !s.enter() {
 		return 0
 	}
@@ -215,23 +216,23 @@ func (s *hostTCP) queued(request int) int {
 	return s.host.Queued(request)
 }
 
-func (s *hostTCP) Buffered() int { return s.queued(linux.FIONREAD) }
-func (s *hostTCP) Unsent() int   { return s.queued(linux.SIOCOUTQ) }
-func (s *hostTCP) atMark() int   { return s.queued(linux.SIOCATMARK) }
+func (s *Socket) Buffered() int { return s.queued(linux.FIONREAD) }
+func (s *Socket) Unsent() int   { return s.queued(linux.SIOCOUTQ) }
+func (s *Socket) AtMark() int   { return s.queued(linux.SIOCATMARK) }
 
 // TakesStack reports that reads and writes accept memory on the caller's stack: see Description.TakesStack.
-func (s *hostTCP) TakesStack() bool { return true }
+func (s *Socket) TakesStack() bool { return true }
 
-func (s *hostTCP) Bind(Address) Errno             { return linux.EINVAL }
-func (s *hostTCP) Listen(int) Errno               { return linux.EINVAL }
-func (s *hostTCP) Accept() (socket.Socket, Errno) { return nil, linux.EINVAL }
-func (s *hostTCP) Connect(a Address) Errno        { return linux.EISCONN }
-func (s *hostTCP) Local() Address                 { return s.name }
+func (s *Socket) Bind(socket.Address) linux.Errno      { return linux.EINVAL }
+func (s *Socket) Listen(int) linux.Errno               { return linux.EINVAL }
+func (s *Socket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EINVAL }
+func (s *Socket) Connect(a socket.Address) linux.Errno { return linux.EISCONN }
+func (s *Socket) Local() socket.Address                { return s.name }
 
 // Peer returns the client's address while the connection exists.
-func (s *hostTCP) Peer() (Address, Errno) {
-	if s.linuxState() == linuxClose {
-		return Address{}, linux.ENOTCONN
+func (s *Socket) Peer() (socket.Address, linux.Errno) {
+	if s.State() == inet.StateClose {
+		return socket.Address{}, linux.ENOTCONN
 	}
 	return s.from, 0
 }

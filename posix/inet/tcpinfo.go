@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -9,15 +9,15 @@ import (
 
 // TCP states in Linux's numbering (include/net/tcp_states.h).
 const (
-	linuxEstablished = 1
-	linuxClose       = 7
-	linuxCloseWait   = 8
-	linuxListen      = 10
+	StateEstablished = 1
+	StateClose       = 7
+	StateCloseWait   = 8
+	StateListen      = 10
 )
 
 var linuxStates = map[tcp.State]uint8{
-	tcp.Established: linuxEstablished, tcp.SynSent: 2, tcp.SynReceived: 3, tcp.FinWait1: 4,
-	tcp.FinWait2: 5, tcp.TimeWait: 6, tcp.Closed: linuxClose, tcp.CloseWait: linuxCloseWait,
+	tcp.Established: StateEstablished, tcp.SynSent: 2, tcp.SynReceived: 3, tcp.FinWait1: 4,
+	tcp.FinWait2: 5, tcp.TimeWait: 6, tcp.Closed: StateClose, tcp.CloseWait: StateCloseWait,
 	tcp.LastAck: 9, tcp.Closing: 11,
 }
 
@@ -33,7 +33,7 @@ const (
 func infoValue(i tcp.Info, listening bool) []byte {
 	state := linuxStates[i.State]
 	if listening {
-		state = linuxListen
+		state = StateListen
 	}
 	var options, limited uint8
 	for bit, on := range map[uint8]bool{infoTimestamps: i.Timestamps, infoSACK: i.SACK, infoWScale: i.WindowScaled, infoECN: i.ECN} {
@@ -119,3 +119,11 @@ func (w *infoWriter) millis(values ...tcp.Time) {
 }
 
 func clip8(n int) uint8 { return uint8(min(n, 255)) }
+
+// State returns the state of the socket in Linux's numbering.
+func (s *TCPSocket) State() uint8 {
+	if s.listener.Load() != nil {
+		return StateListen
+	}
+	return linuxStates[s.info().State]
+}

@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -39,7 +39,7 @@ func linuxDiscovery(n int) int {
 func discovery[T any](field func(*T) *stack.Discovery) socket.IntOption[T] {
 	return socket.IntOption[T]{
 		Get: func(o *T) int { return linuxDiscovery(int(*field(o))) },
-		Set: func(o *T, n int) Errno {
+		Set: func(o *T, n int) linux.Errno {
 			if n < 0 || n > lastDiscovery {
 				return linux.EINVAL
 			}
@@ -51,7 +51,7 @@ func discovery[T any](field func(*T) *stack.Discovery) socket.IntOption[T] {
 
 // setMaxPacket implements setting IPV6_MTU: the length beyond which packets are fragmented; 0 means the
 // path MTU. Errors: EINVAL for less than the minimum MTU of IPv6.
-func (s *udpSocket) setMaxPacket(value []byte) Errno {
+func (s *UDPSocket) setMaxPacket(value []byte) linux.Errno {
 	n, errno := socket.ParseInt(value)
 	switch {
 	case errno != 0:
@@ -63,7 +63,7 @@ func (s *udpSocket) setMaxPacket(value []byte) Errno {
 }
 
 // pathMTUValue returns the path MTU to a peer. Errors: ENOTCONN without a peer.
-func pathMTUValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
+func pathMTUValue(net *stack.Stack, peer netip.AddrPort) ([]byte, linux.Errno) {
 	if !peer.IsValid() {
 		return nil, linux.ENOTCONN
 	}
@@ -76,7 +76,7 @@ func pathMTUValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
 
 // pathInfoValue returns the value of IPV6_PATHMTU: a struct ip6_mtuinfo with the path MTU and an
 // address, which is left empty as on Linux (RFC 3542 section 11.3). Errors: ENOTCONN.
-func pathInfoValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
+func pathInfoValue(net *stack.Stack, peer netip.AddrPort) ([]byte, linux.Errno) {
 	mtu, errno := pathMTUValue(net, peer)
 	if errno != 0 {
 		return nil, errno
@@ -88,15 +88,15 @@ func pathInfoValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
 // is the destination of the packet that was too long. As on Linux, it precedes all queued datagrams, is
 // consumed even with MSG_PEEK, does not make the socket readable for poll, and is not sent to ping
 // sockets.
-func (s *udpSocket) recvPathMTU(c *datagramBox) (Received, bool) {
+func (s *UDPSocket) recvPathMTU(c *datagramBox) (socket.Received, bool) {
 	if s.Type == linux.SOCK_DGRAM && !s.isUDP() {
-		return Received{}, false
+		return socket.Received{}, false
 	}
 	told, ok := c.TakePathMTU()
 	if !ok {
-		return Received{}, false
+		return socket.Received{}, false
 	}
 	from := s.inet(s.net, netip.AddrPortFrom(told.To, 0))
 	data := binary.NativeEndian.AppendUint32(from.Append(nil), uint32(told.MTU))
-	return Received{From: from, Control: []Control{{Level: pathInfo6.Level, Type: pathInfo6.Name, Data: data}}}, true
+	return socket.Received{From: from, Control: []socket.Control{{Level: pathInfo6.Level, Type: pathInfo6.Name, Data: data}}}, true
 }

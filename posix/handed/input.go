@@ -1,8 +1,8 @@
-package posix
+package handed
 
 import "sync/atomic"
 
-// Whether a connection of the host (hosttcp.go) has data to read is mostly known without a system call.
+// Whether a connection of the host (tcp.go) has data to read is mostly known without a system call.
 // A short read has taken all available data, and the runtime's poller is notified when more arrives.
 // Without this knowledge, an HTTP server makes two useless calls per request: one to learn whether the
 // client has closed the connection, and one for the next request.
@@ -18,11 +18,11 @@ import "sync/atomic"
 // The poller writes it with operations of sync/atomic. It adds 2 to the word for every notification of
 // possible input. It sets bit 0, permanently, on the end of the stream, an error or urgent data.
 type Arrivals struct {
-	word atomic.Uint32
+	Word atomic.Uint32
 }
 
-// ended is the bit of Arrivals for conditions that a short read does not reveal.
-const ended = 1
+// Ended is the bit of Arrivals for conditions that a short read does not reveal.
+const Ended = 1
 
 // hostInput records whether a connection may have data to read.
 type hostInput struct {
@@ -40,16 +40,16 @@ func (in *hostInput) watch(a *Arrivals) {
 func (in *hostInput) look() (word uint32, empty bool) {
 	a := in.arrivals.Load()
 	if a == nil {
-		return ended, false
+		return Ended, false
 	}
-	word = a.word.Load()
-	return word, word&ended == 0 && in.drained.Load() == word|1
+	word = a.Word.Load()
+	return word, word&Ended == 0 && in.drained.Load() == word|1
 }
 
 // took records the result of a read that followed look: wanted is the size of its buffer, came the
 // number of bytes read; 0 means EAGAIN.
 func (in *hostInput) took(word uint32, wanted, came int) {
-	if word&ended == 0 && came < wanted {
+	if word&Ended == 0 && came < wanted {
 		in.drained.Store(word | 1)
 	}
 }
@@ -57,6 +57,6 @@ func (in *hostInput) took(word uint32, wanted, came int) {
 // end makes every later read go to the host.
 func (in *hostInput) end() {
 	if a := in.arrivals.Load(); a != nil {
-		a.word.Or(ended)
+		a.Word.Or(Ended)
 	}
 }

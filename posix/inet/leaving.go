@@ -1,8 +1,7 @@
-package posix
+package inet
 
 import (
 	"sync"
-	"time"
 	"weak"
 
 	"loam/stack"
@@ -54,16 +53,4 @@ func hasSentAll(c *stack.TCPConn) bool {
 		return true
 	}
 	return false
-}
-
-// Exit ends the process as on Linux. It closes all descriptors, and returns when the peers have
-// acknowledged all data, or after timeout.
-func (p *Process) Exit(timeout time.Duration) {
-	p.fds.RemoveAll()
-	deadline := time.Now().Add(timeout)
-	pause := 100 * time.Microsecond
-	for len(p.leaving.unfinished()) > 0 && time.Now().Before(deadline) {
-		time.Sleep(pause)
-		pause = min(2*pause, 10*time.Millisecond)
-	}
 }

@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"encoding/binary"
@@ -12,10 +12,10 @@ import (
 	"loam/stack"
 )
 
-// udpSocket is a UDP socket (udp(7)), and the base of the other datagram sockets. It opens a socket of
+// UDPSocket is a UDP socket (udp(7)), and the base of the other datagram sockets. It opens a socket of
 // the stack when it is bound: by bind, or to a port chosen by the stack on the first send or connect.
-type udpSocket struct {
-	inetBase
+type UDPSocket struct {
+	Base
 	net  *stack.Stack
 	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error) // opens the socket of the stack
 	conn atomic.Pointer[datagramBox]                                  // set once, under mu
@@ -24,7 +24,7 @@ type udpSocket struct {
 	opts     stack.UDPOptions // until conn is set; Groups is always valid, without mu
 	shutRead bool             // shut down for reading
 	shutSend bool             // shut down for writing
-	wants    wantedControl
+	wants    WantedControl
 	filter   stack.Filter // SO_ATTACH_FILTER; nil: none
 	segment  int          // UDP_SEGMENT
 
@@ -57,17 +57,17 @@ type datagramConn interface {
 // datagramBox holds a datagramConn, so that an atomic.Pointer can refer to it.
 type datagramBox struct{ datagramConn }
 
-// wantedControl is the set of control messages that a program requests with datagrams of IPv4 and IPv6.
-type wantedControl struct {
+// WantedControl is the set of control messages that a program requests with datagrams of IPv4 and IPv6.
+type WantedControl struct {
 	packetInfo, ttl, tos, to                 bool
 	packetInfo6, hopLimit, trafficClass, to6 bool
-	time, nanoseconds                        bool // of any family: SO_TIMESTAMP, SO_TIMESTAMPNS
+	Time, Nanoseconds                        bool // of any family: SO_TIMESTAMP, SO_TIMESTAMPNS
 }
 
-func (p *Process) newUDP(domain int) *udpSocket {
-	s := &udpSocket{
-		inetBase: newBase(domain, linux.SOCK_DGRAM, linux.IPPROTO_UDP),
-		net:      p.net,
+func newUDP(n *Network, domain int) *UDPSocket {
+	s := &UDPSocket{
+		Base: NewBase(domain, linux.SOCK_DGRAM, linux.IPPROTO_UDP),
+		net:  n.stack,
 	}
 	s.opts = s.begin(stack.UDPOptions{})
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) { return s.net.ListenUDP(local, o) }
@@ -77,13 +77,13 @@ func (p *Process) newUDP(domain int) *udpSocket {
 // begin adds the initial options of every datagram socket to o. As on Linux, the socket also receives
 // datagrams to groups that other sockets have joined, except that an AF_INET6 socket does not for IPv4
 // groups.
-func (s *udpSocket) begin(o stack.UDPOptions) stack.UDPOptions {
-	o.Groups, o.AllGroups, o.AllGroups6 = s.net.NewMemberships(), !s.isInet6(), true
+func (s *UDPSocket) begin(o stack.UDPOptions) stack.UDPOptions {
+	o.Groups, o.AllGroups, o.AllGroups6 = s.net.NewMemberships(), !s.IsInet6(), true
 	return o
 }
 
 // bindTo binds the socket unless it is bound. The caller holds mu.
-func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
+func (s *UDPSocket) bindTo(local netip.AddrPort) (*datagramBox, linux.Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
 	}
@@ -99,7 +99,7 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 }
 
 // bound returns the stack's socket, and opens it if necessary.
-func (s *udpSocket) bound() (*datagramBox, Errno) {
+func (s *UDPSocket) bound() (*datagramBox, linux.Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
 	}
@@ -108,23 +108,23 @@ func (s *udpSocket) bound() (*datagramBox, Errno) {
 	return s.bindTo(s.any())
 }
 
-func (s *udpSocket) Events() Events {
-	e := PollOut
+func (s *UDPSocket) Events() file.Events {
+	e := file.PollOut
 	if c := s.conn.Load(); c != nil {
 		e = socket.PollEvents(c.Events())
 	}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if s.shutRead {
-		e |= PollIn | PollRdHup
+		e |= file.PollIn | file.PollRdHup
 		if s.shutSend {
-			e |= PollHup
+			e |= file.PollHup
 		}
 	}
 	return e
 }
 
-func (s *udpSocket) Bind(a Address) Errno {
+func (s *UDPSocket) Bind(a socket.Address) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	local, errno := s.bindName(a, s.opts.V6Only)
@@ -138,11 +138,11 @@ func (s *udpSocket) Bind(a Address) Errno {
 	return errno
 }
 
-func (s *udpSocket) Listen(int) Errno               { return linux.EOPNOTSUPP }
-func (s *udpSocket) Accept() (socket.Socket, Errno) { return nil, linux.EOPNOTSUPP }
+func (s *UDPSocket) Listen(int) linux.Errno               { return linux.EOPNOTSUPP }
+func (s *UDPSocket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EOPNOTSUPP }
 
 // Connect sets the peer. AF_UNSPEC removes it.
-func (s *udpSocket) Connect(a Address) Errno {
+func (s *UDPSocket) Connect(a socket.Address) linux.Errno {
 	if a.Family == linux.AF_UNSPEC {
 		if c := s.conn.Load(); c != nil {
 			return file.ToErrno(c.Connect(netip.AddrPort{}))
@@ -161,19 +161,19 @@ func (s *udpSocket) Connect(a Address) Errno {
 }
 
 // Shutdown takes effect even without a peer, but then returns ENOTCONN, as on Linux.
-func (s *udpSocket) Shutdown(how int) Errno {
+func (s *UDPSocket) Shutdown(how int) linux.Errno {
 	s.Mu.Lock()
 	s.shutRead = s.shutRead || how != linux.SHUT_WR
 	s.shutSend = s.shutSend || how != linux.SHUT_RD
 	s.Mu.Unlock()
-	s.Waiters.Notify(PollIn | PollOut | PollRdHup | PollHup)
+	s.Waiters.Notify(file.PollIn | file.PollOut | file.PollRdHup | file.PollHup)
 	if _, errno := s.Peer(); errno != 0 {
 		return errno
 	}
 	return 0
 }
 
-func (s *udpSocket) Close() {
+func (s *UDPSocket) Close() {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if c := s.conn.Load(); c != nil {
@@ -183,48 +183,50 @@ func (s *udpSocket) Close() {
 	s.opts.Groups.Close()
 }
 
-func (s *udpSocket) Local() Address {
+func (s *UDPSocket) Local() socket.Address {
 	if c := s.conn.Load(); c != nil {
 		return s.inet(s.net, c.LocalAddrPort())
 	}
 	return s.inet(s.net, s.any())
 }
 
-func (s *udpSocket) Peer() (Address, Errno) {
+func (s *UDPSocket) Peer() (socket.Address, linux.Errno) {
 	if p := s.remote(); p.IsValid() {
 		return s.inet(s.net, p), 0
 	}
-	return Address{}, linux.ENOTCONN
+	return socket.Address{}, linux.ENOTCONN
 }
 
 // remote returns the peer of a connected socket, or the zero AddrPort.
-func (s *udpSocket) remote() netip.AddrPort {
+func (s *UDPSocket) remote() netip.AddrPort {
 	if c := s.conn.Load(); c != nil {
 		return c.RemoteAddrPort()
 	}
 	return netip.AddrPort{}
 }
 
-func (s *udpSocket) Read(b []byte) (int, Errno) {
+func (s *UDPSocket) Read(b []byte) (int, linux.Errno) {
 	r, errno := s.receive(b, 0)
 	return r.N, errno
 }
 
-func (s *udpSocket) Write(b []byte) (int, Errno) { return s.Send(b, Outgoing{}) }
+func (s *UDPSocket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
 
-func (s *udpSocket) Recv(b []byte, flags int) (Received, Errno) { return s.receive(b, flags) }
+func (s *UDPSocket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
+	return s.receive(b, flags)
+}
 
 // receive receives one datagram. After a shutdown for reading, it returns 0 bytes instead of EAGAIN.
-func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
+func (s *UDPSocket) receive(b []byte, flags int) (socket.Received, linux.Errno) {
 	c := s.conn.Load()
 	s.Mu.Lock()
 	shut, wants := s.shutRead, s.wants
 	s.Mu.Unlock()
 	if c == nil {
 		if shut {
-			return Received{}, 0
+			return socket.Received{}, 0
 		}
-		return Received{}, linux.EAGAIN
+		return socket.Received{}, linux.EAGAIN
 	}
 	if r, ok := s.recvPathMTU(c); ok {
 		return r, 0
@@ -235,16 +237,16 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 	}
 	n, d, err := take(b)
 	if err == stack.ErrWouldBlock && shut {
-		return Received{}, 0
+		return socket.Received{}, 0
 	}
 	if err != nil {
-		return Received{}, file.ToErrno(err)
+		return socket.Received{}, file.ToErrno(err)
 	}
-	r := Received{N: n, Len: d.Len, From: s.inet(s.net, d.From)}
+	r := socket.Received{N: n, Len: d.Len, From: s.inet(s.net, d.From)}
 	if n < d.Len {
 		r.Flags |= linux.MSG_TRUNC
 	}
-	if wants != (wantedControl{}) {
+	if wants != (WantedControl{}) {
 		r.Control = wants.messages(s.net, d)
 	}
 	return r, 0
@@ -252,7 +254,7 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 
 // messages returns the control messages that IP_PKTINFO, IP_RECVTTL, IP_RECVTOS, IP_RECVORIGDSTADDR
 // (ip(7)) and their IPv6 counterparts request.
-func (w wantedControl) messages(net *stack.Stack, d stack.Datagram) []Control {
+func (w WantedControl) messages(net *stack.Stack, d stack.Datagram) []socket.Control {
 	list := append(w.timestamp(net, &d), w.messages6(net, d)...)
 	if d.To.Addr().Is6() {
 		return list
@@ -261,43 +263,43 @@ func (w wantedControl) messages(net *stack.Stack, d stack.Datagram) []Control {
 		to := d.To.Addr().As4()
 		data := binary.NativeEndian.AppendUint32(nil, uint32(d.Interface))
 		data = append(append(data, to[:]...), to[:]...)
-		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_PKTINFO, Data: data})
+		list = append(list, socket.Control{Level: linux.IPPROTO_IP, Type: linux.IP_PKTINFO, Data: data})
 	}
 	if w.ttl {
-		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_TTL, Data: socket.IntValue(int(d.TTL))})
+		list = append(list, socket.Control{Level: linux.IPPROTO_IP, Type: linux.IP_TTL, Data: socket.IntValue(int(d.TTL))})
 	}
 	if w.tos {
-		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_TOS, Data: []byte{d.TOS}})
+		list = append(list, socket.Control{Level: linux.IPPROTO_IP, Type: linux.IP_TOS, Data: []byte{d.TOS}})
 	}
 	if w.to {
-		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_ORIGDSTADDR, Data: socket.Inet(d.To).Append(nil)})
+		list = append(list, socket.Control{Level: linux.IPPROTO_IP, Type: linux.IP_ORIGDSTADDR, Data: socket.Inet(d.To).Append(nil)})
 	}
 	return list
 }
 
 // timestamp returns the arrival time (socket(7)) as a struct timeval or timespec.
-func (w wantedControl) timestamp(net *stack.Stack, d *stack.Datagram) []Control {
-	if !w.time && !w.nanoseconds {
+func (w WantedControl) timestamp(net *stack.Stack, d *stack.Datagram) []socket.Control {
+	if !w.Time && !w.Nanoseconds {
 		return nil
 	}
-	return w.timeMessage(net.Arrived(d))
+	return w.TimeMessage(net.Arrived(d))
 }
 
-func (w wantedControl) timeMessage(t time.Time) []Control {
+func (w WantedControl) TimeMessage(t time.Time) []socket.Control {
 	kind, fraction := linux.SO_TIMESTAMP, t.Nanosecond()/1000
-	if w.nanoseconds {
+	if w.Nanoseconds {
 		kind, fraction = linux.SO_TIMESTAMPNS, t.Nanosecond()
 	}
 	data := binary.NativeEndian.AppendUint64(nil, uint64(t.Unix()))
 	data = binary.NativeEndian.AppendUint64(data, uint64(fraction))
-	return []Control{{Level: linux.SOL_SOCKET, Type: kind, Data: data}}
+	return []socket.Control{{Level: linux.SOL_SOCKET, Type: kind, Data: data}}
 }
 
 // Send sends one datagram, or several with UDP_SEGMENT. It binds the socket if necessary.
-func (s *udpSocket) Send(b []byte, m Outgoing) (int, Errno) {
+func (s *UDPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	var to netip.AddrPort
 	if m.To.Family != linux.AF_UNSPEC {
-		var errno Errno
+		var errno linux.Errno
 		if to, errno = s.sendName(m.To); errno != 0 {
 			return 0, errno
 		}
@@ -330,19 +332,19 @@ func (s *udpSocket) Send(b []byte, m Outgoing) (int, Errno) {
 
 // sendName is inetName for a destination. A UDP socket of AF_INET6 also accepts an AF_INET address, as
 // on Linux.
-func (s *udpSocket) sendName(a Address) (netip.AddrPort, Errno) {
-	if s.isUDP() && s.isInet6() && a.Family == linux.AF_INET {
+func (s *UDPSocket) sendName(a socket.Address) (netip.AddrPort, linux.Errno) {
+	if s.isUDP() && s.IsInet6() && a.Family == linux.AF_INET {
 		return a.IP, 0
 	}
 	return s.inetName(a)
 }
 
 // isUDP reports whether this is a UDP socket, rather than a ping or raw socket.
-func (s *udpSocket) isUDP() bool {
+func (s *UDPSocket) isUDP() bool {
 	return s.Protocol == linux.IPPROTO_UDP && s.Type == linux.SOCK_DGRAM
 }
 
-func (s *udpSocket) TakeError() Errno {
+func (s *UDPSocket) TakeError() linux.Errno {
 	if c := s.conn.Load(); c != nil {
 		return file.ToErrno(c.Err())
 	}
@@ -350,7 +352,7 @@ func (s *udpSocket) TakeError() Errno {
 }
 
 // Buffered returns the size of the first datagram in bytes.
-func (s *udpSocket) Buffered() int {
+func (s *UDPSocket) Buffered() int {
 	if c := s.conn.Load(); c != nil {
 		_, first := c.Waiting()
 		return first
@@ -358,10 +360,10 @@ func (s *udpSocket) Buffered() int {
 	return 0
 }
 
-func (s *udpSocket) Unsent() int { return 0 }
+func (s *UDPSocket) Unsent() int { return 0 }
 
 // setOptions changes the options of the socket and of its stack socket.
-func (s *udpSocket) setOptions(f func(*stack.UDPOptions)) Errno {
+func (s *UDPSocket) setOptions(f func(*stack.UDPOptions)) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	f(&s.opts)
@@ -371,7 +373,7 @@ func (s *udpSocket) setOptions(f func(*stack.UDPOptions)) Errno {
 	return 0
 }
 
-func (s *udpSocket) options() stack.UDPOptions {
+func (s *UDPSocket) options() stack.UDPOptions {
 	if c := s.conn.Load(); c != nil {
 		return c.Options()
 	}

@@ -1,8 +1,11 @@
-package posix
+package handed
 
 import (
 	"sync"
 	"time"
+
+	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // TCP_DEFER_ACCEPT for connections of the host: a connection without data is withheld from the listener
@@ -18,32 +21,32 @@ type withheld struct {
 
 	mu      sync.Mutex // guards the fields below
 	offered bool       // offer has been or is being called; the connection may be closed from then on
-	look    func(of Events) bool
+	look    func(of file.Events) bool
 }
 
 // withhold calls offer with c, or a wrapper of it, when data has arrived or after wait.
 func withhold(c HostTCP, wait time.Duration, offer func(HostTCP)) {
-	if wait <= 0 || c.Events()&^PollOut != 0 {
+	if wait <= 0 || c.Events()&^file.PollOut != 0 {
 		offer(c)
 		return
 	}
 	w := &withheld{HostTCP: c}
 	w.offer = func() { offer(w) }
 	w.timer = time.AfterFunc(wait, w.expire)
-	if c.Watch(w.hear) != 0 {
+	if c.Watch(w.receive) != 0 {
 		w.expire()
 	}
 }
 
-// hear receives events from the host. It returns true when no more events are needed.
-func (w *withheld) hear(of Events) bool {
+// receive takes events from the host. It returns true when no more events are needed.
+func (w *withheld) receive(of file.Events) bool {
 	w.mu.Lock()
 	if w.offered {
 		look := w.look
 		w.mu.Unlock()
 		return look != nil && look(of)
 	}
-	w.offered = w.Events()&^PollOut != 0
+	w.offered = w.Events()&^file.PollOut != 0
 	ready := w.offered
 	w.mu.Unlock()
 	if ready {
@@ -65,10 +68,10 @@ func (w *withheld) expire() {
 }
 
 // Watch implements HostTCP.
-func (w *withheld) Watch(look func(of Events) (over bool)) Errno {
+func (w *withheld) Watch(look func(of file.Events) (over bool)) linux.Errno {
 	w.mu.Lock()
 	w.look = look
 	w.mu.Unlock()
-	look(^Events(0))
+	look(^file.Events(0))
 	return 0
 }

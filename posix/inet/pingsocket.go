@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"net/netip"
@@ -7,10 +7,10 @@ import (
 	"loam/stack"
 )
 
-// pingSocket is an ICMP echo socket (icmp(7)): SOCK_DGRAM with the ICMP protocol of its family. Its
+// PingSocket is an ICMP echo socket (icmp(7)): SOCK_DGRAM with the ICMP protocol of its family. Its
 // port is the identifier of its echo requests. The program sends and receives ICMP messages without an
 // IP header. It can send echo requests only.
-type pingSocket struct{ udpSocket }
+type PingSocket struct{ UDPSocket }
 
 // pingProtocol returns the protocol number of a family's ping sockets.
 func pingProtocol(domain int) int {
@@ -20,14 +20,14 @@ func pingProtocol(domain int) int {
 	return linux.IPPROTO_ICMP
 }
 
-func (p *Process) newPing(domain int) *pingSocket {
-	s := &pingSocket{udpSocket{
-		inetBase: newBase(domain, linux.SOCK_DGRAM, pingProtocol(domain)),
-		net:      p.net,
+func newPing(n *Network, domain int) *PingSocket {
+	s := &PingSocket{UDPSocket{
+		Base: NewBase(domain, linux.SOCK_DGRAM, pingProtocol(domain)),
+		net:  n.stack,
 	}}
 	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) {
-		return p.net.ListenPingBy(local, o)
+		return n.stack.ListenPingBy(local, o)
 	}
 	return s
 }

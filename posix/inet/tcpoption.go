@@ -1,4 +1,4 @@
-package posix
+package inet
 
 import (
 	"bytes"
@@ -48,11 +48,11 @@ var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 			}
 			return 1
 		},
-		Set: func(o *tcpOpts, n int) Errno { o.Delay = n == 0; return 0 },
+		Set: func(o *tcpOpts, n int) linux.Errno { o.Delay = n == 0; return 0 },
 	},
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_NOTSENT_LOWAT}: {
 		Get: func(o *tcpOpts) int { return o.UnsentLow },
-		Set: func(o *tcpOpts, n int) Errno { o.UnsentLow = n; return 0 },
+		Set: func(o *tcpOpts, n int) linux.Errno { o.UnsentLow = n; return 0 },
 	},
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_QUICKACK}: {
 		Get: func(o *tcpOpts) int {
@@ -61,11 +61,11 @@ var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 			}
 			return 1
 		},
-		Set: func(o *tcpOpts, n int) Errno { o.QuickAck, o.DelayAck = n != 0, n == 0; return 0 },
+		Set: func(o *tcpOpts, n int) linux.Errno { o.QuickAck, o.DelayAck = n != 0, n == 0; return 0 },
 	},
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_DEFER_ACCEPT}: {
 		Get: func(o *tcpOpts) int { return int(o.DeferAccept / time.Second) },
-		Set: func(o *tcpOpts, n int) Errno { o.DeferAccept = deferral(n); return 0 },
+		Set: func(o *tcpOpts, n int) linux.Errno { o.DeferAccept = deferral(n); return 0 },
 	},
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_LINGER2}: {Get: finWait2Seconds, Set: setFinWait2},
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_KEEPCNT}: socket.Count(func(o *tcpOpts) *int { return &o.KeepAliveCount }, tcp.DefaultKeepAliveCount),
@@ -74,9 +74,9 @@ var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 	{Level: linux.IPPROTO_IP, Name: linux.IP_TTL}: socket.Octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
 	{Level: linux.IPPROTO_IP, Name: linux.IP_TOS}: socket.Octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
 
-	recvErr:      socket.Flag(func(o *tcpOpts) *bool { return &o.SoftErrors }),
-	recvErr6:     socket.Flag(func(o *tcpOpts) *bool { return &o.SoftErrors6 }),
-	v6OnlyOption: socket.Flag(func(o *tcpOpts) *bool { return &o.V6Only }),
+	recvErr:  socket.Flag(func(o *tcpOpts) *bool { return &o.SoftErrors }),
+	recvErr6: socket.Flag(func(o *tcpOpts) *bool { return &o.SoftErrors6 }),
+	V6Only:   socket.Flag(func(o *tcpOpts) *bool { return &o.V6Only }),
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_UNICAST_HOPS}: socket.Octet(func(o *tcpOpts) *uint8 { return &o.HopLimit }, 1, 64),
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_TCLASS}:       socket.Octet(func(o *tcpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
@@ -85,7 +85,7 @@ var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 // supported, and the other options select what this stack does anyway.
 var tcpHarmless = map[socket.OptionName]bool{
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN}: true,
-	fastOpenConnect:     true,
+	FastOpenConnect:     true,
 	socket.MTUDiscover:  true,
 	socket.MTUDiscover6: true,
 	recvExtensions:      true,
@@ -109,24 +109,24 @@ func finWait2Seconds(o *tcpOpts) int {
 	}
 }
 
-func setFinWait2(o *tcpOpts, seconds int) Errno {
+func setFinWait2(o *tcpOpts, seconds int) linux.Errno {
 	o.FinWait2 = min(time.Duration(max(seconds, -1))*time.Second, longestFinWait2)
 	return 0
 }
 
 // Options that TCP sockets handle specially; connections of the host share the first two.
 var (
-	congestion      = socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_CONGESTION}
-	fastOpenConnect = socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN_CONNECT}
+	Congestion      = socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_CONGESTION}
+	FastOpenConnect = socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN_CONNECT}
 	maxPacing       = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_MAX_PACING_RATE}
 )
 
 // longestCongestion is the maximum length of a name, in bytes (TCP_CA_NAME_MAX without the NUL).
 const longestCongestion = 15
 
-// keepCongestion handles setting TCP_CONGESTION on a connection whose algorithm cannot change. Errors:
+// KeepCongestion handles setting TCP_CONGESTION on a connection whose algorithm cannot change. Errors:
 // ENOENT for another algorithm than has, EINVAL.
-func keepCongestion(value, has []byte) Errno {
+func KeepCongestion(value, has []byte) linux.Errno {
 	name, errno := congestionName(value)
 	if errno != 0 {
 		return errno
@@ -138,7 +138,7 @@ func keepCongestion(value, has []byte) Errno {
 }
 
 // congestionName parses the value of TCP_CONGESTION. A longer name is truncated.
-func congestionName(value []byte) (string, Errno) {
+func congestionName(value []byte) (string, linux.Errno) {
 	if len(value) == 0 {
 		return "", linux.EINVAL
 	}
@@ -148,7 +148,7 @@ func congestionName(value []byte) (string, Errno) {
 
 // chooseCongestion implements setting TCP_CONGESTION. Errors: ENOENT for an unknown algorithm, as on
 // Linux; EINVAL.
-func (s *tcpSocket) chooseCongestion(value []byte) Errno {
+func (s *TCPSocket) chooseCongestion(value []byte) linux.Errno {
 	name, errno := congestionName(value)
 	switch {
 	case errno != 0:
@@ -161,7 +161,7 @@ func (s *tcpSocket) chooseCongestion(value []byte) Errno {
 
 // congestionValue returns the value of TCP_CONGESTION. The program's choice takes precedence, because
 // the connection may not have switched to it yet.
-func (s *tcpSocket) congestionValue() []byte {
+func (s *TCPSocket) congestionValue() []byte {
 	name := s.options().Congestion
 	if name == "" {
 		name = s.info().Congestion
@@ -174,7 +174,7 @@ const noPacing = math.MaxUint64
 
 // setMaxPacing implements setting SO_MAX_PACING_RATE: an unsigned int or long, in bytes per second. The
 // maximum of the type means no limit.
-func (s *tcpSocket) setMaxPacing(value []byte) Errno {
+func (s *TCPSocket) setMaxPacing(value []byte) linux.Errno {
 	var rate uint64
 	switch {
 	case len(value) >= 8:
@@ -191,7 +191,7 @@ func (s *tcpSocket) setMaxPacing(value []byte) Errno {
 }
 
 // maxPacingValue returns the value of SO_MAX_PACING_RATE as a long.
-func (s *tcpSocket) maxPacingValue() []byte {
+func (s *TCPSocket) maxPacingValue() []byte {
 	rate := s.options().MaxPacingRate
 	if rate == 0 {
 		rate = noPacing
@@ -213,9 +213,9 @@ func deferral(seconds int) time.Duration {
 	return time.Duration(all) * time.Second
 }
 
-func (s *tcpSocket) Option(level, name int) ([]byte, Errno) {
+func (s *TCPSocket) Option(level, name int) ([]byte, linux.Errno) {
 	key := socket.OptionName{Level: level, Name: name}
-	if s.wrongLevel(level) {
+	if s.WrongLevel(level) {
 		return nil, linux.ENOPROTOOPT
 	}
 	if o, ok := tcpIntOptions[key]; ok {
@@ -242,7 +242,7 @@ func (s *tcpSocket) Option(level, name int) ([]byte, Errno) {
 		return socket.IntValue(s.maxSegment()), 0
 	case socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_INFO}:
 		return infoValue(s.info(), s.listener.Load() != nil), 0
-	case congestion:
+	case Congestion:
 		return s.congestionValue(), 0
 	case socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_CC_INFO}:
 		return congestionInfoValue(s.info()), 0
@@ -256,14 +256,14 @@ func (s *tcpSocket) Option(level, name int) ([]byte, Errno) {
 }
 
 // connectedTo returns the peer of an open connection, or the zero AddrPort.
-func (s *tcpSocket) connectedTo() netip.AddrPort {
+func (s *TCPSocket) connectedTo() netip.AddrPort {
 	if c := s.conn.Load(); c != nil && c.Connected() {
 		return c.RemoteAddrPort()
 	}
 	return netip.AddrPort{}
 }
 
-func (s *tcpSocket) SetOption(level, name int, value []byte) Errno {
+func (s *TCPSocket) SetOption(level, name int, value []byte) linux.Errno {
 	errno := s.setOwnOption(level, name, value)
 	if errno == 0 {
 		s.keepGiven(level, name, value)
@@ -271,12 +271,12 @@ func (s *tcpSocket) SetOption(level, name int, value []byte) Errno {
 	return errno
 }
 
-func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
+func (s *TCPSocket) setOwnOption(level, name int, value []byte) linux.Errno {
 	key := socket.OptionName{Level: level, Name: name}
 	switch {
-	case s.wrongLevel(level):
+	case s.WrongLevel(level):
 		return linux.ENOPROTOOPT
-	case key == v6OnlyOption && s.Local().IP.Port() != 0:
+	case key == V6Only && s.Local().IP.Port() != 0:
 		return linux.EINVAL
 	case key == socket.MTUDiscover || key == socket.MTUDiscover6:
 		if n, errno := socket.ParseInt(value); errno != 0 || n < 0 || n > lastDiscovery {
@@ -287,11 +287,11 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 		return s.setLinger(value)
 	case key == socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_MAXSEG}:
 		return s.setMaxSegment(value)
-	case key == congestion:
+	case key == Congestion:
 		return s.chooseCongestion(value)
 	case key == maxPacing:
 		return s.setMaxPacing(value)
-	case key == fastOpenConnect:
+	case key == FastOpenConnect:
 		if n, errno := socket.ParseInt(value); errno != 0 || n&^1 != 0 || s.conn.Load() != nil || s.listener.Load() != nil {
 			return linux.EINVAL
 		}
@@ -321,7 +321,7 @@ func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
 	return linux.ENOPROTOOPT
 }
 
-func (s *tcpSocket) setLinger(value []byte) Errno {
+func (s *TCPSocket) setLinger(value []byte) linux.Errno {
 	if len(value) < 8 {
 		return linux.EINVAL
 	}
@@ -335,7 +335,7 @@ func (s *tcpSocket) setLinger(value []byte) Errno {
 // Limits of TCP_MAXSEG (tcp_min_snd_mss, MAX_TCP_WINDOW).
 const leastMaxSegment, mostMaxSegment = 88, 32767
 
-func (s *tcpSocket) setMaxSegment(value []byte) Errno {
+func (s *TCPSocket) setMaxSegment(value []byte) linux.Errno {
 	n, errno := socket.ParseInt(value)
 	if errno != 0 {
 		return errno
@@ -348,7 +348,7 @@ func (s *tcpSocket) setMaxSegment(value []byte) Errno {
 
 // maxSegment returns the connection's segment size. Without a connection it returns the value set by
 // the program.
-func (s *tcpSocket) maxSegment() int {
+func (s *TCPSocket) maxSegment() int {
 	if n := s.options().MaxSegment; n != 0 && s.conn.Load() == nil {
 		return n
 	}
@@ -362,9 +362,14 @@ func lingerValue(o tcpOpts) []byte {
 }
 
 // info returns information on the connection; without one, the values of a closed connection.
-func (s *tcpSocket) info() tcp.Info {
+func (s *TCPSocket) info() tcp.Info {
 	if c := s.conn.Load(); c != nil {
 		return c.Info()
 	}
 	return tcp.Info{State: tcp.Closed, SndMSS: 536, PathMSS: 536, Congestion: "cubic"}
+}
+
+// HasNoEffect reports whether a TCP socket may set and read an option that has no effect on a connection of the host.
+func HasNoEffect(key socket.OptionName) bool {
+	return tcpHarmless[key] || harmless6[key] || key == recvErr || key == recvErr6
 }
