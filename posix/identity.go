@@ -98,7 +98,7 @@ func (p *Process) waiting() file.Task {
 	return t
 }
 
-// file.NewSleeper registers the task with q. A timeout of 0 means forever.
+// newSleeper registers the task with q. A timeout of 0 means forever.
 func (p *Process) newSleeper(q *file.Queue, timeout time.Duration) *file.Sleeper {
 	return file.NewSleeper(q, timeout, p.waiting())
 }

@@ -69,7 +69,8 @@ func New(c Config) *System {
 	}
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
-	s.files = newFiles(cache.New(s.memory, cache.Limits{}))
+	// As Linux's dirty_background_ratio and dirty_ratio.
+	s.files = newFiles(cache.New(s.memory, cache.Limits{Background: s.account.Total / 10, Dirty: s.account.Total / 5}))
 	if c.ClockPage != 0 {
 		code := s.files.cache.NewMemory(vdso.Image(), nil)
 		code.SetLabel(mem.Label{Path: "[vdso]"})

@@ -345,6 +345,7 @@ func (s *FileSystem) writeSuper(super disk.Super) error {
 // Close makes everything durable and the file system clean. Nobody uses it any more;
 // handles that are open are given up.
 func (s *FileSystem) Close() error {
+	flushed := s.pages.Flush()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -366,7 +367,7 @@ func (s *FileSystem) Close() error {
 	err := s.reapOrphans()
 	close(s.stop)
 	<-s.ended
-	return errors.Join(err, s.commit(), s.end())
+	return errors.Join(flushed, err, s.commit(), s.end())
 }
 
 // end writes everything home and marks the file system as clean.

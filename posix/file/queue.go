@@ -16,7 +16,7 @@ import (
 // Rejected: a condition variable for each file, because epoll and the runtime's poller need a callback, and
 // one mechanism serves all waiters.
 
-// watch is an entry of a Queue.
+// Watch is an entry of a Queue.
 type Watch struct {
 	// Notify is called with the events that have occurred. It must not block and must not call the file. An
 	// event may have passed already.
