@@ -2,6 +2,7 @@ package posix
 
 import (
 	"loam/abi/linux"
+	"loam/posix/epoll"
 	"loam/posix/file"
 	"loam/posix/handed"
 	"loam/posix/socket"
@@ -45,3 +46,6 @@ type (
 	Arrivals = handed.Arrivals
 	Way      = handed.Way
 )
+
+// EpollEvent is struct epoll_event.
+type EpollEvent = epoll.Event

@@ -80,7 +80,7 @@ func TestRawSocket(t *testing.T) {
 		if text := ProcNet[name](p); strings.Count(text, "\n") != 3 || !strings.Contains(text, ":00C8 ") {
 			t.Errorf("/proc/net/%s:\n%s", name, text)
 		}
-		own, other := p.procSockstat(), p.procSockstat6()
+		own, other := ProcNet["sockstat"](p), ProcNet["sockstat6"](p)
 		if family == linux.AF_INET6 {
 			own, other = other, own
 		}

@@ -60,10 +60,10 @@ func TestProcSNMP6(t *testing.T) {
 	ok(t, errno)
 	const length = 40 + 8 + 10 // headers and payload
 	for text, want := range map[string][]string{
-		p.procSNMP6():       {"Ip6InReceives", "1", "Ip6InDelivers", "1", "Ip6OutRequests", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutOctets", fmt.Sprint(length), "Udp6InDatagrams", "1", "Udp6OutDatagrams", "1"},
-		DevSNMP6("lo")(p):   {"ifIndex", "1", "Ip6InReceives", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutRequests", "0"},
-		p.procSockstat6():   {"UDP6: inuse", "2", "TCP6: inuse", "0"},
-		DevSNMP6("eth7")(p): {},
+		ProcNet["snmp6"](p):     {"Ip6InReceives", "1", "Ip6InDelivers", "1", "Ip6OutRequests", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutOctets", fmt.Sprint(length), "Udp6InDatagrams", "1", "Udp6OutDatagrams", "1"},
+		DevSNMP6("lo")(p):       {"ifIndex", "1", "Ip6InReceives", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutRequests", "0"},
+		ProcNet["sockstat6"](p): {"UDP6: inuse", "2", "TCP6: inuse", "0"},
+		DevSNMP6("eth7")(p):     {},
 	} {
 		for i := 0; i < len(want); i += 2 {
 			if !numberOf(text, want[i], want[i+1]) {
@@ -71,11 +71,11 @@ func TestProcSNMP6(t *testing.T) {
 			}
 		}
 	}
-	snmp := p.procSNMP()
+	snmp := ProcNet["snmp"](p)
 	if !strings.Contains(snmp, "\nIp: 2 64 0 0 0 0 0 0 0 0 ") || !strings.Contains(snmp, "\nUdp: 0 0 0 0 ") {
 		t.Errorf("/proc/net/snmp tells of IPv6:\n%s", snmp)
 	}
-	if got := p.procSockstat(); !strings.Contains(got, "sockets: used 2\n") || !strings.Contains(got, "UDP: inuse 0 ") {
+	if got := ProcNet["sockstat"](p); !strings.Contains(got, "sockets: used 2\n") || !strings.Contains(got, "UDP: inuse 0 ") {
 		t.Errorf("/proc/net/sockstat tells of IPv6:\n%s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix/inet"
 	"loam/posix/netlink"
+	"loam/posix/packet"
 	"loam/posix/socket"
 	"loam/posix/unix"
 )
@@ -34,7 +35,7 @@ func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 		return netlink.New(p.net, &p.serial, p.credentials.PID, typ, protocol)
 	case linux.AF_PACKET:
 		if p.net != nil {
-			return p.newPacket(typ, protocol)
+			return packet.New(p.net, typ, protocol)
 		}
 	case linux.AF_INET:
 		if p.net != nil {

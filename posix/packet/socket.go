@@ -1,11 +1,10 @@
-package posix
+package packet
 
 import (
 	"encoding/binary"
 	"sync/atomic"
 
 	"loam/abi/linux"
-	"loam/fs"
 	"loam/posix/file"
 	"loam/posix/inet"
 	"loam/posix/netdevice"
@@ -14,9 +13,9 @@ import (
 	"loam/wire"
 )
 
-// packetSocket is an AF_PACKET socket (packet(7)): SOCK_RAW for frames with the link header, SOCK_DGRAM
-// for frames without it. Receive rings are in packetring.go.
-type packetSocket struct {
+// Socket is an AF_PACKET socket (packet(7)): SOCK_RAW for frames with the link header, SOCK_DGRAM
+// for frames without it. Receive rings are in ring.go.
+type Socket struct {
 	socket.Base
 	net  *stack.Stack
 	conn *stack.LinkConn
@@ -29,16 +28,16 @@ type packetSocket struct {
 	version int                // PACKET_VERSION
 	reserve int                // PACKET_RESERVE
 
-	ring atomic.Pointer[packetRing] // set under mu
+	ring atomic.Pointer[Ring] // set under mu
 }
 
-// newPacket returns a packet socket. It receives frames at once, unless protocol is 0.
-func (p *Process) newPacket(typ, protocol int) (socket.Socket, Errno) {
+// New returns a packet socket. It receives frames at once, unless protocol is 0.
+func New(net *stack.Stack, typ, protocol int) (socket.Socket, linux.Errno) {
 	if typ != linux.SOCK_RAW && typ != linux.SOCK_DGRAM {
 		return nil, linux.ESOCKTNOSUPPORT
 	}
-	s := &packetSocket{Base: socket.Base{Domain: linux.AF_PACKET, Type: typ, Protocol: protocol}, net: p.net}
-	conn, err := p.net.ListenLink(typ == linux.SOCK_DGRAM, fromNetworkOrder(protocol))
+	s := &Socket{Base: socket.Base{Domain: linux.AF_PACKET, Type: typ, Protocol: protocol}, net: net}
+	conn, err := net.ListenLink(typ == linux.SOCK_DGRAM, fromNetworkOrder(protocol))
 	if err != nil {
 		return nil, file.ToErrno(err)
 	}
@@ -53,16 +52,16 @@ func fromNetworkOrder(protocol int) wire.EtherType {
 	return wire.EtherType(binary.BigEndian.Uint16(b))
 }
 
-func (s *packetSocket) Events() Events {
+func (s *Socket) Events() file.Events {
 	e := socket.PollEvents(s.conn.Events())
 	if r := s.ring.Load(); r != nil && r.waits() {
-		e |= PollIn
+		e |= file.PollIn
 	}
 	return e
 }
 
 // Bind sets the interface, and the protocol if it is not 0. Errors: EINVAL, ENODEV.
-func (s *packetSocket) Bind(a Address) Errno {
+func (s *Socket) Bind(a socket.Address) linux.Errno {
 	if a.Family != linux.AF_PACKET {
 		return linux.EINVAL
 	}
@@ -79,7 +78,7 @@ func (s *packetSocket) Bind(a Address) Errno {
 }
 
 // interfaceOf returns the interface with an index, or nil for index 0. Errors: ENODEV.
-func (s *packetSocket) interfaceOf(index int32) (*stack.Interface, Errno) {
+func (s *Socket) interfaceOf(index int32) (*stack.Interface, linux.Errno) {
 	if index == 0 {
 		return nil, 0
 	}
@@ -90,9 +89,9 @@ func (s *packetSocket) interfaceOf(index int32) (*stack.Interface, Errno) {
 }
 
 // Local returns the bound protocol and interface, with the interface's address.
-func (s *packetSocket) Local() Address {
+func (s *Socket) Local() socket.Address {
 	on, kind := s.conn.Bound()
-	a := Address{Family: linux.AF_PACKET, Link: LinkAddress{Protocol: kind}}
+	a := socket.Address{Family: linux.AF_PACKET, Link: socket.LinkAddress{Protocol: kind}}
 	if on != nil {
 		a.Link.Index = int32(on.Index())
 		setStation(&a.Link, on, on.MAC())
@@ -101,45 +100,45 @@ func (s *packetSocket) Local() Address {
 }
 
 // setStation fills in the hardware type and the address of an interface.
-func setStation(a *LinkAddress, on *stack.Interface, mac wire.MAC) {
+func setStation(a *socket.LinkAddress, on *stack.Interface, mac wire.MAC) {
 	a.Hardware, _ = netdevice.Kind(on)
 	if a.Hardware != linux.ARPHRD_NONE {
 		a.Len = uint8(copy(a.MAC[:], mac[:]))
 	}
 }
 
-func (s *packetSocket) Peer() (Address, Errno)         { return Address{}, linux.EOPNOTSUPP }
-func (s *packetSocket) Connect(Address) Errno          { return linux.EOPNOTSUPP }
-func (s *packetSocket) Listen(int) Errno               { return linux.EOPNOTSUPP }
-func (s *packetSocket) Accept() (socket.Socket, Errno) { return nil, linux.EOPNOTSUPP }
-func (s *packetSocket) Shutdown(int) Errno             { return linux.EOPNOTSUPP }
-func (s *packetSocket) TakeError() Errno               { return 0 }
-func (s *packetSocket) Unsent() int                    { return 0 }
-func (s *packetSocket) Buffered() (first int)          { _, first = s.conn.Waiting(); return first }
-func (s *packetSocket) Write(b []byte) (int, Errno)    { return s.Send(b, Outgoing{}) }
+func (s *Socket) Peer() (socket.Address, linux.Errno)  { return socket.Address{}, linux.EOPNOTSUPP }
+func (s *Socket) Connect(socket.Address) linux.Errno   { return linux.EOPNOTSUPP }
+func (s *Socket) Listen(int) linux.Errno               { return linux.EOPNOTSUPP }
+func (s *Socket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EOPNOTSUPP }
+func (s *Socket) Shutdown(int) linux.Errno             { return linux.EOPNOTSUPP }
+func (s *Socket) TakeError() linux.Errno               { return 0 }
+func (s *Socket) Unsent() int                          { return 0 }
+func (s *Socket) Buffered() (first int)                { _, first = s.conn.Waiting(); return first }
+func (s *Socket) Write(b []byte) (int, linux.Errno)    { return s.Send(b, socket.Outgoing{}) }
 
-func (s *packetSocket) Close() {
+func (s *Socket) Close() {
 	s.conn.Close()
 	if r := s.ring.Load(); r != nil {
 		r.drop()
 	}
 }
 
-func (s *packetSocket) Read(b []byte) (int, Errno) {
+func (s *Socket) Read(b []byte) (int, linux.Errno) {
 	r, errno := s.Recv(b, 0)
 	return r.N, errno
 }
 
-func (s *packetSocket) Recv(b []byte, flags int) (Received, Errno) {
+func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	take := s.conn.TryRead
 	if flags&linux.MSG_PEEK != 0 {
 		take = s.conn.Peek
 	}
 	n, frame, err := take(b)
 	if err != nil {
-		return Received{}, file.ToErrno(err)
+		return socket.Received{}, file.ToErrno(err)
 	}
-	r := Received{N: n, Len: frame.Len, From: s.sender(&frame)}
+	r := socket.Received{N: n, Len: frame.Len, From: s.sender(&frame)}
 	if n < frame.Len {
 		r.Flags |= linux.MSG_TRUNC
 	}
@@ -148,8 +147,8 @@ func (s *packetSocket) Recv(b []byte, flags int) (Received, Errno) {
 }
 
 // sender returns the address of a frame's sender.
-func (s *packetSocket) sender(frame *stack.LinkFrame) Address {
-	a := Address{Family: linux.AF_PACKET, Link: LinkAddress{
+func (s *Socket) sender(frame *stack.LinkFrame) socket.Address {
+	a := socket.Address{Family: linux.AF_PACKET, Link: socket.LinkAddress{
 		Protocol: frame.Type, Index: int32(frame.Interface), Kind: uint8(frame.Kind),
 	}}
 	if on, errno := s.interfaceOf(int32(frame.Interface)); errno == 0 && on != nil {
@@ -159,7 +158,7 @@ func (s *packetSocket) sender(frame *stack.LinkFrame) Address {
 }
 
 // messages returns the control messages that SO_TIMESTAMP and PACKET_AUXDATA request.
-func (s *packetSocket) messages(frame *stack.LinkFrame) (list []Control) {
+func (s *Socket) messages(frame *stack.LinkFrame) (list []socket.Control) {
 	s.Mu.Lock()
 	aux, times := s.auxData, s.times
 	s.Mu.Unlock()
@@ -167,7 +166,7 @@ func (s *packetSocket) messages(frame *stack.LinkFrame) (list []Control) {
 		list = times.TimeMessage(s.net.ArrivedFrame(frame))
 	}
 	if aux {
-		list = append(list, Control{Level: linux.SOL_PACKET, Type: linux.PACKET_AUXDATA, Data: auxData(frame)})
+		list = append(list, socket.Control{Level: linux.SOL_PACKET, Type: linux.PACKET_AUXDATA, Data: auxData(frame)})
 	}
 	return list
 }
@@ -183,20 +182,20 @@ func auxData(frame *stack.LinkFrame) []byte {
 }
 
 // reaches reports whether an address is long enough for a link.
-func reaches(on *stack.Interface, a LinkAddress) bool {
+func reaches(on *stack.Interface, a socket.LinkAddress) bool {
 	hardware, _ := netdevice.Kind(on)
 	return hardware == linux.ARPHRD_NONE || int(a.Len) >= len(wire.MAC{})
 }
 
 // Send sends a frame on the bound interface, or on the one in the destination address. Errors: EINVAL,
 // ENXIO without an interface, EMSGSIZE, ENOBUFS.
-func (s *packetSocket) Send(b []byte, m Outgoing) (int, Errno) {
+func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	on, kind := s.conn.Bound()
 	var to wire.MAC
 	switch m.To.Family {
 	case linux.AF_UNSPEC:
 	case linux.AF_PACKET:
-		var errno Errno
+		var errno linux.Errno
 		if on, errno = s.interfaceOf(m.To.Link.Index); errno != 0 {
 			return 0, linux.ENXIO
 		}
@@ -215,35 +214,21 @@ func (s *packetSocket) Send(b []byte, m Outgoing) (int, Errno) {
 	return n, file.ToErrno(err)
 }
 
-// packetSocketAt returns the packet socket of fd, if it is one.
-func (p *Process) packetSocketAt(fd int) (*packetSocket, bool) {
-	o := p.fds.Get(fd)
-	if o == nil {
-		return nil, false
-	}
-	s, ok := o.File.(*packetSocket)
-	return s, ok
-}
-
-// mayMap implements MayMap for a ring. Only shared mappings that start at offset 0 are allowed. Errors:
+// MayMap implements MayMap for a ring. Only shared mappings that start at offset 0 are allowed. Errors:
 // EINVAL, also without a ring.
-func (s *packetSocket) mayMap(flags int, offset int64) Errno {
+func (s *Socket) MayMap(flags int, offset int64) linux.Errno {
 	if s.ring.Load() == nil || offset != 0 || flags&linux.MAP_SHARED_VALIDATE == linux.MAP_PRIVATE {
 		return linux.EINVAL
 	}
 	return 0
 }
 
-func (s *packetSocket) mapRing(all *mappings, length uint64, offset int64, reserve fs.Reserve) (uint64, Errno) {
-	if r := s.ring.Load(); r != nil {
-		return all.add(r, length, offset, reserve)
-	}
-	return 0, linux.EINVAL
-}
+// Mapped returns the ring as an object that can be mapped, or nil.
+func (s *Socket) Mapped() *Ring { return s.ring.Load() }
 
 // setRing implements PACKET_RX_RING. A request for zero blocks removes the ring. Errors: EINVAL; EBUSY
 // if the socket already has a ring, or if the ring to remove is mapped.
-func (s *packetSocket) setRing(value []byte) Errno {
+func (s *Socket) setRing(value []byte) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if s.version == linux.TPACKET_V1 {
@@ -262,9 +247,9 @@ func (s *packetSocket) setRing(value []byte) Errno {
 		s.ring.Store(nil)
 		return 0
 	}
-	r := &packetRing{
+	r := &Ring{
 		version: s.version, request: request, cooked: s.Type == linux.SOCK_DGRAM, reserve: s.reserve,
-		readable: func() { s.Waiters.Notify(PollIn) }, arrived: s.net.ArrivedFrame, station: s.sender,
+		readable: func() { s.Waiters.Notify(file.PollIn) }, arrived: s.net.ArrivedFrame, station: s.sender,
 	}
 	s.ring.Store(r)
 	s.conn.SetSink(r.put)

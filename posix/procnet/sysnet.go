@@ -1,4 +1,4 @@
-package posix
+package procnet
 
 import (
 	"fmt"
@@ -16,14 +16,14 @@ import (
 
 // SysNet returns the files of an interface, as a map from the path below the interface's directory to a
 // function that generates the content. The content is empty if the interface does not exist.
-func SysNet(name string) map[string]func(*Process) string {
-	files := map[string]func(*Process) string{}
+func SysNet(name string) map[string]func(*View) string {
+	files := map[string]func(*View) string{}
 	for path, text := range interfaceFiles {
 		if name == loopback && (path == "speed" || path == "duplex") {
 			continue // EINVAL on Linux
 		}
-		files[path] = func(p *Process) string {
-			if i := netdevice.Named(p.net, name); i != nil {
+		files[path] = func(p *View) string {
+			if i := netdevice.Named(p.Net, name); i != nil {
 				return text(i) + "\n"
 			}
 			return ""

@@ -1,4 +1,4 @@
-package posix
+package procnet
 
 import (
 	"cmp"
@@ -23,28 +23,37 @@ import (
 // The files of /proc/net that monitoring programs read, in the formats of proc(5) and the kernel's
 // source. Fields without a value in Loam are 0.
 
-// ProcNet maps file names in /proc/net to functions that generate the content.
-var ProcNet = map[string]func(*Process) string{
-	"arp": (*Process).procARP, "dev": (*Process).procDev, "igmp": (*Process).procIGMP, "igmp6": (*Process).procIGMP6,
-	"if_inet6": (*Process).procIfInet6, "ipv6_route": (*Process).procIPv6Route,
-	"mcfilter": (*Process).procMCFilter, "mcfilter6": (*Process).procMCFilter6,
-	"netstat": (*Process).procNetstat, "route": (*Process).procRoute, "snmp": (*Process).procSNMP,
-	"snmp6": (*Process).procSNMP6, "sockstat": (*Process).procSockstat, "sockstat6": (*Process).procSockstat6, "softnet_stat": procSoftnet,
-	"tcp": (*Process).procTCP, "tcp6": (*Process).procTCP6,
+// View is the network as a process sees it.
+type View struct {
+	Net *stack.Stack // nil: there is none
+	UID int32        // of the process, which owns all sockets
+	// Opened yields each open file description once, with one of its descriptors. The descriptor also
+	// serves as the inode number of a socket (/proc/self/fd).
+	Opened iter.Seq2[int, *file.Description]
+}
+
+// Files maps file names in /proc/net to functions that generate the content.
+var Files = map[string]func(*View) string{
+	"arp": (*View).procARP, "dev": (*View).procDev, "igmp": (*View).procIGMP, "igmp6": (*View).procIGMP6,
+	"if_inet6": (*View).procIfInet6, "ipv6_route": (*View).procIPv6Route,
+	"mcfilter": (*View).procMCFilter, "mcfilter6": (*View).procMCFilter6,
+	"netstat": (*View).procNetstat, "route": (*View).procRoute, "snmp": (*View).procSNMP,
+	"snmp6": (*View).procSNMP6, "sockstat": (*View).procSockstat, "sockstat6": (*View).procSockstat6, "softnet_stat": procSoftnet,
+	"tcp": (*View).procTCP, "tcp6": (*View).procTCP6,
 	"udp": procDatagrams[*inet.UDPSocket](false), "udp6": procDatagrams[*inet.UDPSocket](true),
 	"icmp": procDatagrams[*inet.PingSocket](false), "icmp6": procDatagrams[*inet.PingSocket](true),
 	"raw": procDatagrams[*inet.RawSocket](false), "raw6": procDatagrams[*inet.RawSocket](true),
 	"unix": fixed("Num       RefCount Protocol Flags    Type St Inode Path\n"),
 }
 
-func fixed(text string) func(*Process) string { return func(*Process) string { return text } }
+func fixed(text string) func(*View) string { return func(*View) string { return text } }
 
 // procDev lists the traffic of each interface.
-func (p *Process) procDev() string {
+func (p *View) procDev() string {
 	var b strings.Builder
 	b.WriteString("Inter-|   Receive                                                |  Transmit\n" +
 		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n")
-	for _, i := range netdevice.All(p.net) {
+	for _, i := range netdevice.All(p.Net) {
 		c := i.Device().Stats()
 		fmt.Fprintf(&b, "%6s: %7d %7d %4d %4d    0     0          0         0 %8d %7d %4d %4d    0     0       0          0\n",
 			i.Name(), c.RxBytes, c.RxFrames, c.RxErrors, c.RxDropped, c.TxBytes, c.TxFrames, c.TxErrors, c.TxDropped)
@@ -59,7 +68,7 @@ const (
 )
 
 // procRoute lists the IPv4 routes, including those to directly connected networks.
-func (p *Process) procRoute() string {
+func (p *View) procRoute() string {
 	var b strings.Builder
 	line := func(text string) { fmt.Fprintf(&b, "%-127s\n", text) } // padded as on Linux
 	line("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT")
@@ -77,16 +86,16 @@ func (p *Process) procRoute() string {
 		line(fmt.Sprintf("%s\t%s\t%s\t%04X\t0\t0\t%d\t%s\t%d\t0\t0", name, hexAddr(dst.Masked().Addr()), hexAddr(gateway),
 			flags, metric, hexAddr(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, mask)))), mtu))
 	}
-	if p.net == nil {
+	if p.Net == nil {
 		return b.String()
 	}
-	for _, r := range p.net.Routes() {
+	for _, r := range p.Net.Routes() {
 		if r.Dst.Addr().Is6() {
 			continue
 		}
 		add(p.routeInterface(r), r.Dst, r.Gateway, r.Metric, r.MTU)
 	}
-	for _, a := range p.net.Addresses() {
+	for _, a := range p.Net.Addresses() {
 		if a.Prefix.Addr().Is4() && !a.Prefix.Addr().IsLoopback() && !a.Prefix.IsSingleIP() {
 			add(a.Interface, a.Prefix, netip.Addr{}, 0, 0)
 		}
@@ -96,11 +105,11 @@ func (p *Process) procRoute() string {
 
 // routeInterface returns the name of a route's interface. If the route has none, it is the interface
 // whose network contains the gateway.
-func (p *Process) routeInterface(r stack.Route) string {
+func (p *View) routeInterface(r stack.Route) string {
 	if r.Interface != "" {
 		return r.Interface
 	}
-	for _, a := range p.net.Addresses() {
+	for _, a := range p.Net.Addresses() {
 		if a.Prefix.Contains(r.Gateway) {
 			return a.Interface
 		}
@@ -115,10 +124,10 @@ func hexAddr(a netip.Addr) string {
 }
 
 // procARP lists the IPv4 neighbours.
-func (p *Process) procARP() string {
+func (p *View) procARP() string {
 	var b strings.Builder
 	b.WriteString("IP address       HW type     Flags       HW address            Mask     Device\n")
-	for _, i := range netdevice.All(p.net) {
+	for _, i := range netdevice.All(p.Net) {
 		for _, n := range i.Neighbours() {
 			if n.Addr.Is6() {
 				continue
@@ -149,15 +158,15 @@ func snmpLines(protocol string, fields []field) string {
 	return names + "\n" + numbers + "\n"
 }
 
-func (p *Process) counters() (c stack.Counters) {
-	if p.net != nil {
-		c = p.net.Counters()
+func (p *View) counters() (c stack.Counters) {
+	if p.Net != nil {
+		c = p.Net.Counters()
 	}
 	return c
 }
 
 // procSNMP lists those objects of RFC 4293, RFC 4022 and RFC 4113 that are counted, for IPv4.
-func (p *Process) procSNMP() string {
+func (p *View) procSNMP() string {
 	six := p.countersIPv6()
 	c := p.counters()
 	for which, n := range six.All() {
@@ -188,10 +197,10 @@ func (p *Process) procSNMP() string {
 }
 
 // procNetstat lists Linux's extended counters.
-func (p *Process) procNetstat() string {
+func (p *View) procNetstat() string {
 	c := p.counters()
 	var in, out uint64
-	for _, i := range netdevice.All(p.net) {
+	for _, i := range netdevice.All(p.Net) {
 		d := i.Device().Stats()
 		in, out = in+d.RxBytes, out+d.TxBytes
 	}
@@ -204,7 +213,7 @@ func (p *Process) procNetstat() string {
 }
 
 // procSoftnet lists one line for each CPU. All counters are 0.
-func procSoftnet(*Process) string {
+func procSoftnet(*View) string {
 	var b strings.Builder
 	for cpu := range runtime.NumCPU() {
 		b.WriteString(strings.Repeat("00000000 ", 12))
@@ -213,7 +222,7 @@ func procSoftnet(*Process) string {
 	return b.String()
 }
 
-func (p *Process) procSockstat() string {
+func (p *View) procSockstat() string {
 	c := p.countSockets()
 	return fmt.Sprintf("sockets: used %d\nTCP: inuse %d orphan 0 tw 0 alloc %d mem 0\nUDP: inuse %d mem 0\n"+
 		"UDPLITE: inuse 0\nRAW: inuse %d\nFRAG: inuse 0 memory 0\n", c.all, c.tcp[0], c.tcp[0]+c.tcp[1], c.udp[0], c.raw[0])
@@ -226,8 +235,8 @@ type socketCounts struct {
 }
 
 // countSockets counts the open sockets, each once, however many descriptors it has.
-func (p *Process) countSockets() (c socketCounts) {
-	for _, o := range p.opened() {
+func (p *View) countSockets() (c socketCounts) {
+	for _, o := range p.Opened {
 		if _, ok := o.File.(socket.Socket); ok {
 			c.all++
 		}
@@ -251,27 +260,9 @@ func familyIndex(s interface{ IsInet6() bool }) int {
 	return 0
 }
 
-// opened yields each open file description once, with one of its descriptors. The descriptor also
-// serves as the inode number of a socket (/proc/self/fd).
-func (p *Process) opened() iter.Seq2[int, *file.Description] {
-	return func(yield func(int, *file.Description) bool) {
-		seen := map[*file.Description]bool{}
-		for _, fd := range p.fds.List() {
-			o := p.fds.Get(fd)
-			if o == nil || seen[o] {
-				continue
-			}
-			seen[o] = true
-			if !yield(fd, o) {
-				return
-			}
-		}
-	}
-}
-
 // established counts connections for CurrEstab of RFC 4022.
-func (p *Process) established() (n int) {
-	for _, o := range p.opened() {
+func (p *View) established() (n int) {
+	for _, o := range p.Opened {
 		if s, ok := o.File.(tcpFile); ok {
 			if state := s.State(); state == inet.StateEstablished || state == inet.StateCloseWait {
 				n++
@@ -293,7 +284,7 @@ type socketTable struct {
 	text  strings.Builder
 }
 
-func (t *socketTable) add(local, peer Address, state uint8, inode int) {
+func (t *socketTable) add(local, peer socket.Address, state uint8, inode int) {
 	endpoint := hexEndpoint
 	if t.six {
 		endpoint = hexEndpoint6
@@ -304,7 +295,7 @@ func (t *socketTable) add(local, peer Address, state uint8, inode int) {
 }
 
 // hexEndpoint formats an address and port. Only the port is in network byte order.
-func hexEndpoint(a Address) string {
+func hexEndpoint(a socket.Address) string {
 	ip := a.IP.Addr().Unmap()
 	if !ip.Is4() {
 		ip = netip.IPv4Unspecified()
@@ -328,13 +319,13 @@ func (t *socketTable) header() string {
 }
 
 // procTCP and procTCP6 list the bound TCP sockets of a family.
-func (p *Process) procTCP() string { return p.procTCPOf(false) }
+func (p *View) procTCP() string { return p.procTCPOf(false) }
 
-func (p *Process) procTCP6() string { return p.procTCPOf(true) }
+func (p *View) procTCP6() string { return p.procTCPOf(true) }
 
-func (p *Process) procTCPOf(six bool) string {
-	table := socketTable{uid: p.credentials.UID, six: six}
-	for fd, o := range p.opened() {
+func (p *View) procTCPOf(six bool) string {
+	table := socketTable{uid: p.UID, six: six}
+	for fd, o := range p.Opened {
 		s, ok := o.File.(tcpFile)
 		if !ok || s.IsInet6() != six || s.Local().IP.Port() == 0 {
 			continue
@@ -353,10 +344,10 @@ type datagramFile interface {
 
 // procDatagrams returns a function that lists the bound sockets of a type and a family. A connected
 // socket is shown as established, any other as closed.
-func procDatagrams[T datagramFile](six bool) func(*Process) string {
-	return func(p *Process) string {
-		table := socketTable{uid: p.credentials.UID, six: six}
-		for fd, o := range p.opened() {
+func procDatagrams[T datagramFile](six bool) func(*View) string {
+	return func(p *View) string {
+		table := socketTable{uid: p.UID, six: six}
+		for fd, o := range p.Opened {
 			s, ok := o.File.(T)
 			if !ok || s.IsInet6() != six || s.Local().IP.Port() == 0 {
 				continue
@@ -385,9 +376,9 @@ func members(list []stack.Membership, everybody netip.Addr) []stack.Membership {
 	return list
 }
 
-// timer returns a group's report timer as shown in /proc/net: whether it is running, and the remaining
+// ReportTimer returns a group's report timer as shown in /proc/net: whether it is running, and the remaining
 // time in hundredths of a second.
-func timer(m *stack.Membership) (running int, left int64) {
+func ReportTimer(m *stack.Membership) (running int, left int64) {
 	if m.Answer < 0 {
 		return 0, 0
 	}
@@ -396,10 +387,10 @@ func timer(m *stack.Membership) (running int, left int64) {
 
 // procIGMP generates /proc/net/igmp: the memberships of each interface. Groups are numbers in the
 // machine's byte order.
-func (p *Process) procIGMP() string {
+func (p *View) procIGMP() string {
 	var b strings.Builder
 	b.WriteString("Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n")
-	for _, i := range netdevice.All(p.net) {
+	for _, i := range netdevice.All(p.Net) {
 		groups := i.Groups()
 		list := members(groups.Members, allHosts)
 		fmt.Fprintf(&b, "%d\t%-10s: %5d %7s\n", i.Index(), i.Name(), len(list), fmt.Sprint("V", groups.IGMP))
@@ -408,7 +399,7 @@ func (p *Process) procIGMP() string {
 			if m.Reporter {
 				reporter = 1
 			}
-			running, left := timer(&m)
+			running, left := ReportTimer(&m)
 			fmt.Fprintf(&b, "\t\t\t\t%s %5d %d:%08X\t\t%d\n", hexAddr(m.Group), m.Users, running, left, reporter)
 		}
 	}
@@ -426,10 +417,10 @@ func mentions(i *stack.Interface, four bool) []stack.SourceMention {
 
 // procMCFilter generates /proc/net/mcfilter: the sources named by filters of sockets, with the number
 // of filters that include and exclude each.
-func (p *Process) procMCFilter() string {
+func (p *View) procMCFilter() string {
 	var b strings.Builder
 	b.WriteString("Idx Device        MCA        SRC    INC    EXC\n")
-	for _, i := range netdevice.All(p.net) {
+	for _, i := range netdevice.All(p.Net) {
 		for _, m := range mentions(i, true) {
 			group, source := m.Group.As4(), m.Source.As4()
 			fmt.Fprintf(&b, "%3d %6.6s 0x%08x 0x%08x %6d %6d\n", i.Index(), i.Name(),

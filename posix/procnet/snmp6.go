@@ -1,4 +1,4 @@
-package posix
+package procnet
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 // IPv6 counters, with the names of Linux's net/ipv6/proc.c. Counters without a value in Loam are 0.
 
 // countersIPv6 returns the IPv6 part of the stack's counters.
-func (p *Process) countersIPv6() (c stack.Counters) {
-	if p.net != nil {
-		c = p.net.CountersIPv6()
+func (p *View) countersIPv6() (c stack.Counters) {
+	if p.Net != nil {
+		c = p.Net.CountersIPv6()
 	}
 	return c
 }
@@ -65,7 +65,7 @@ func icmp6Fields(c *stack.Counters) []field {
 }
 
 // procSNMP6 lists the counters of all interfaces together, and of UDP.
-func (p *Process) procSNMP6() string {
+func (p *View) procSNMP6() string {
 	c := p.countersIPv6()
 	var b strings.Builder
 	snmp6Lines(&b, ip6Fields(&c))
@@ -85,9 +85,9 @@ func (p *Process) procSNMP6() string {
 
 // DevSNMP6 returns the function for an interface's file in /proc/net/dev_snmp6. The content is empty if
 // the interface does not exist.
-func DevSNMP6(name string) func(*Process) string {
-	return func(p *Process) string {
-		i := netdevice.Named(p.net, name)
+func DevSNMP6(name string) func(*View) string {
+	return func(p *View) string {
+		i := netdevice.Named(p.Net, name)
 		if i == nil {
 			return ""
 		}
@@ -101,7 +101,7 @@ func DevSNMP6(name string) func(*Process) string {
 }
 
 // procSockstat6 counts IPv6 sockets.
-func (p *Process) procSockstat6() string {
+func (p *View) procSockstat6() string {
 	c := p.countSockets()
 	return fmt.Sprintf("TCP6: inuse %d\nUDP6: inuse %d\nUDPLITE6: inuse 0\nRAW6: inuse %d\nFRAG6: inuse 0 memory 0\n",
 		c.tcp[1], c.udp[1], c.raw[1])

@@ -1,4 +1,4 @@
-package posix
+package packet
 
 import (
 	"encoding/binary"
@@ -8,24 +8,25 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
-// packetRing is a ring in shared memory from which a program reads frames without system calls
+// Ring is a ring in shared memory from which a program reads frames without system calls
 // (PACKET_RX_RING, linux/if_packet.h, Documentation/networking/packet_mmap.rst). In version 2 the ring
 // consists of slots for one frame each. In version 3 it consists of blocks. A block is handed to the
 // program when it is full, or some time after its first frame. A status word in each slot or block says
 // who owns it: linux.TP_STATUS_KERNEL, or linux.TP_STATUS_USER with further flags.
 //
 // The memory is allocated when the program maps it. Frames that arrive earlier are dropped.
-type packetRing struct {
+type Ring struct {
 	version  int // linux.TPACKET_V2 or linux.TPACKET_V3
 	request  ringRequest
 	cooked   bool   // SOCK_DGRAM: frames without the link header
 	reserve  int    // PACKET_RESERVE
 	readable func() // reports that the program has frames to read; called without mu
 	arrived  func(*stack.LinkFrame) time.Time
-	station  func(*stack.LinkFrame) Address // returns the sender
+	station  func(*stack.LinkFrame) socket.Address // returns the sender
 
 	mu     sync.Mutex // guards the fields below
 	bytes  []byte     // nil: not mapped
@@ -69,7 +70,7 @@ const maxRing = 1 << 30
 func alignUp(n, to int) int { return (n + to - 1) / to * to }
 
 // parseRingRequest parses and checks the value of PACKET_RX_RING. Errors: EINVAL.
-func parseRingRequest(version int, b []byte, reserve int) (ringRequest, Errno) {
+func parseRingRequest(version int, b []byte, reserve int) (ringRequest, linux.Errno) {
 	size := 16
 	if version == linux.TPACKET_V3 {
 		size = 28
@@ -92,7 +93,7 @@ func parseRingRequest(version int, b []byte, reserve int) (ringRequest, Errno) {
 		return r, 0
 	}
 	switch {
-	case r.blockSize <= 0 || r.blockSize%mapPage != 0 || r.blocks < 0 || r.blocks > maxRing/r.blockSize,
+	case r.blockSize <= 0 || r.blockSize%page != 0 || r.blocks < 0 || r.blocks > maxRing/r.blockSize,
 		r.frameSize < headerRoom(version)+reserve || r.frameSize%slotAlign != 0 || r.frameSize > r.blockSize,
 		r.blockSize/r.frameSize*r.blocks != r.frames,
 		version == linux.TPACKET_V3 && (r.private < 0 || blockHeader+alignUp(r.private, blockAlign)+r.frameSize > r.blockSize):
@@ -111,7 +112,7 @@ func headerRoom(version int) int {
 
 // offsets returns where a frame's link header and its payload begin, relative to the start of its slot
 // or frame header.
-func (r *packetRing) offsets(linkHeader int) (mac, net int) {
+func (r *Ring) offsets(linkHeader int) (mac, net int) {
 	room := headerRoom(r.version)
 	if r.cooked {
 		net = alignUp(room, slotAlign) + leastLinkLen + r.reserve
@@ -123,7 +124,7 @@ func (r *packetRing) offsets(linkHeader int) (mac, net int) {
 
 // Map implements mapped. The first call allocates the ring's memory. Errors: ENOMEM; EINVAL unless size
 // is the size of the whole ring.
-func (r *packetRing) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
+func (r *Ring) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if size != int64(r.request.blockSize*r.request.blocks) {
@@ -148,7 +149,7 @@ func (r *packetRing) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 
 // prepare writes the constant fields of all blocks. A program that waits for a block may read them
 // early.
-func (r *packetRing) prepare() {
+func (r *Ring) prepare() {
 	if r.version != linux.TPACKET_V3 {
 		return
 	}
@@ -161,10 +162,10 @@ func (r *packetRing) prepare() {
 }
 
 // firstFrame returns the offset of the first frame in a block.
-func (r *packetRing) firstFrame() int { return blockHeader + alignUp(r.request.private, blockAlign) }
+func (r *Ring) firstFrame() int { return blockHeader + alignUp(r.request.private, blockAlign) }
 
 // Unmap implements mapped.
-func (r *packetRing) Unmap() {
+func (r *Ring) Unmap() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.maps--; r.maps == 0 {
@@ -174,17 +175,17 @@ func (r *packetRing) Unmap() {
 }
 
 // Close implements mapped.
-func (r *packetRing) Close() error { return nil }
+func (r *Ring) Close() error { return nil }
 
 // isMapped reports whether the program has mapped the ring.
-func (r *packetRing) isMapped() bool {
+func (r *Ring) isMapped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.maps > 0
 }
 
 // waits reports whether the program still owns the slot or block that was handed over last.
-func (r *packetRing) waits() bool {
+func (r *Ring) waits() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.bytes == nil {
@@ -193,13 +194,13 @@ func (r *packetRing) waits() bool {
 	if r.version == linux.TPACKET_V3 {
 		return r.blockStatus(before(r.next, r.request.blocks)).Load() != linux.TP_STATUS_KERNEL
 	}
-	return status(r.slot(before(r.next, r.request.frames))).Load() != linux.TP_STATUS_KERNEL
+	return Status(r.slot(before(r.next, r.request.frames))).Load() != linux.TP_STATUS_KERNEL
 }
 
 func before(i, n int) int { return (i + n - 1) % n }
 
 // put stores a frame in the ring, and reports whether there was room.
-func (r *packetRing) put(frame []byte, info *stack.LinkFrame) bool {
+func (r *Ring) put(frame []byte, info *stack.LinkFrame) bool {
 	r.mu.Lock()
 	ready, ok := false, false
 	if r.bytes != nil {
@@ -218,7 +219,7 @@ func (r *packetRing) put(frame []byte, info *stack.LinkFrame) bool {
 }
 
 // slot returns a slot of version 2. A slot does not cross the end of its block.
-func (r *packetRing) slot(i int) []byte {
+func (r *Ring) slot(i int) []byte {
 	q := &r.request
 	each := q.blockSize / q.frameSize
 	at := i/each*q.blockSize + i%each*q.frameSize
@@ -227,9 +228,9 @@ func (r *packetRing) slot(i int) []byte {
 
 // putInSlot stores a frame in the next slot of version 2. The status word is stored last, and passes
 // the slot to the program. The caller holds mu.
-func (r *packetRing) putInSlot(frame []byte, info *stack.LinkFrame) (ready, ok bool) {
+func (r *Ring) putInSlot(frame []byte, info *stack.LinkFrame) (ready, ok bool) {
 	b := r.slot(r.next)
-	if status(b).Load() != linux.TP_STATUS_KERNEL {
+	if Status(b).Load() != linux.TP_STATUS_KERNEL {
 		return false, false
 	}
 	mac, net := r.offsets(info.Header)
@@ -246,7 +247,7 @@ func (r *packetRing) putInSlot(frame []byte, info *stack.LinkFrame) (ready, ok b
 	binary.NativeEndian.PutUint32(b[20:], uint32(t.Nanosecond()))
 	clear(b[24:slotHeader])
 	copy(b[slotHeader:], r.station(info).Append(nil))
-	status(b).Store(r.statusOf(info))
+	Status(b).Store(r.statusOf(info))
 	r.next = (r.next + 1) % r.request.frames
 	return true, true
 }
@@ -260,22 +261,22 @@ func frameStatus(info *stack.LinkFrame) uint32 {
 }
 
 // statusOf returns the status of a frame in the ring. It adds TP_STATUS_LOSING after a loss.
-func (r *packetRing) statusOf(info *stack.LinkFrame) uint32 {
+func (r *Ring) statusOf(info *stack.LinkFrame) uint32 {
 	if r.losing {
 		return frameStatus(info) | linux.TP_STATUS_LOSING
 	}
 	return frameStatus(info)
 }
 
-func (r *packetRing) block(i int) []byte {
+func (r *Ring) block(i int) []byte {
 	return r.bytes[i*r.request.blockSize : (i+1)*r.request.blockSize]
 }
 
-func (r *packetRing) blockStatus(i int) *atomic.Uint32 { return status(r.block(i)[8:]) }
+func (r *Ring) blockStatus(i int) *atomic.Uint32 { return Status(r.block(i)[8:]) }
 
 // putInBlock appends a frame to the open block of version 3. If the frame does not fit, it hands the
 // block over (ready) and opens the next one. The caller holds mu.
-func (r *packetRing) putInBlock(frame []byte, info *stack.LinkFrame) (ready, ok bool) {
+func (r *Ring) putInBlock(frame []byte, info *stack.LinkFrame) (ready, ok bool) {
 	mac, net := r.offsets(info.Header)
 	room := r.request.blockSize - r.firstFrame()
 	if mac >= room {
@@ -313,7 +314,7 @@ func (r *packetRing) putInBlock(frame []byte, info *stack.LinkFrame) (ready, ok 
 }
 
 // beginBlock opens the next block. It returns false if the program still owns it.
-func (r *packetRing) beginBlock() bool {
+func (r *Ring) beginBlock() bool {
 	if r.blockStatus(r.next).Load() != linux.TP_STATUS_KERNEL {
 		return false
 	}
@@ -325,7 +326,7 @@ func (r *packetRing) beginBlock() bool {
 }
 
 // retired hands over a block whose time has passed. It runs in a timer's goroutine.
-func (r *packetRing) retired(number uint64) {
+func (r *Ring) retired(number uint64) {
 	r.mu.Lock()
 	mine := r.open && r.blocks == number
 	if mine {
@@ -338,7 +339,7 @@ func (r *packetRing) retired(number uint64) {
 }
 
 // handOver passes the open block to the program. The caller holds mu.
-func (r *packetRing) handOver(why uint32) {
+func (r *Ring) handOver(why uint32) {
 	r.retire.Stop()
 	b := r.block(r.next)
 	last := b[r.last:]
@@ -357,7 +358,7 @@ func (r *packetRing) handOver(why uint32) {
 }
 
 // drop ends the use of a ring whose socket has been closed.
-func (r *packetRing) drop() {
+func (r *Ring) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open {
@@ -366,3 +367,6 @@ func (r *packetRing) drop() {
 	}
 	r.bytes = nil // the program may still read its memory
 }
+
+// page is the unit of a block's size, in bytes.
+const page = 4096

@@ -1,4 +1,4 @@
-package posix
+package epoll
 
 import (
 	"sync"
@@ -7,20 +7,20 @@ import (
 	"loam/posix/file"
 )
 
-// EpollEvent is struct epoll_event: a set of EPOLL* bits, and a value that epoll returns unchanged.
-type EpollEvent struct {
+// Event is struct epoll_event: a set of EPOLL* bits, and a value that epoll returns unchanged.
+type Event struct {
 	Events uint32
 	Data   uint64
 }
 
-// epoll is an epoll set (epoll(7)). Each item registers a watch in the queue of its file. When the file
+// Set is an epoll set (epoll(7)). Each item registers a watch in the queue of its file. When the file
 // becomes ready, the watch puts the item on the ready list and wakes the waiters of the set. The set is
 // itself a file.
 //
 // An item on the ready list is only a candidate: collect asks its file again. An item that is still
 // ready and level-triggered returns to the list, so that the next call asks again. An item that is not
 // ready leaves the list, and the query has armed its file again.
-type epoll struct {
+type Set struct {
 	q file.Queue
 
 	mu     sync.Mutex // guards items and closed; taken before ready's
@@ -38,10 +38,10 @@ type itemKey struct {
 
 type item struct {
 	itemKey
-	set   *epoll
+	set   *Set
 	watch file.Watch
 	// Guarded by set.ready.mu.
-	event  EpollEvent
+	event  Event
 	queued bool // on the ready list
 	gone   bool // the file was closed
 	spent  bool // EPOLLONESHOT has been used up
@@ -53,18 +53,18 @@ type readyList struct {
 	items []*item
 }
 
-func (e *epoll) Queue() *file.Queue          { return &e.q }
-func (e *epoll) Mode() uint32                { return 0o600 }
-func (e *epoll) Read(b []byte) (int, Errno)  { return 0, linux.EINVAL }
-func (e *epoll) Write(b []byte) (int, Errno) { return 0, linux.EINVAL }
-func (it *item) wants(ev Events) bool {
+func (e *Set) Queue() *file.Queue                { return &e.q }
+func (e *Set) Mode() uint32                      { return 0o600 }
+func (e *Set) Read(b []byte) (int, linux.Errno)  { return 0, linux.EINVAL }
+func (e *Set) Write(b []byte) (int, linux.Errno) { return 0, linux.EINVAL }
+func (it *item) wants(ev file.Events) bool {
 	return uint32(ev)&(it.event.Events|uint32(file.PollAlways)) != 0
 }
-func (it *item) edge() bool       { return it.event.Events&linux.EPOLLET != 0 }
-func (it *item) interest() Events { return Events(it.event.Events)&0xffff | file.PollAlways }
+func (it *item) edge() bool            { return it.event.Events&linux.EPOLLET != 0 }
+func (it *item) interest() file.Events { return file.Events(it.event.Events)&0xffff | file.PollAlways }
 
-// told is the function of an item's watch.
-func (it *item) told(ev Events) {
+// notice is the function of an item's watch.
+func (it *item) notice(ev file.Events) {
 	e := it.set
 	e.ready.mu.Lock()
 	if ev&file.PollGone != 0 {
@@ -77,12 +77,12 @@ func (it *item) told(ev Events) {
 	}
 	e.ready.mu.Unlock()
 	if ring {
-		e.q.Notify(PollIn)
+		e.q.Notify(file.PollIn)
 	}
 }
 
-// add implements EPOLL_CTL_ADD.
-func (e *epoll) add(fd int, o *file.Description, ev EpollEvent) Errno {
+// Add implements EPOLL_CTL_ADD.
+func (e *Set) Add(fd int, o *file.Description, ev Event) linux.Errno {
 	key := itemKey{fd, o}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,7 +90,7 @@ func (e *epoll) add(fd int, o *file.Description, ev EpollEvent) Errno {
 		return linux.EEXIST
 	}
 	it := &item{itemKey: key, set: e, event: ev}
-	it.watch.Notify = it.told
+	it.watch.Notify = it.notice
 	if e.items == nil {
 		e.items = make(map[itemKey]*item)
 	}
@@ -99,12 +99,12 @@ func (e *epoll) add(fd int, o *file.Description, ev EpollEvent) Errno {
 		o.Queue().WantEvery()
 	}
 	o.Queue().Add(&it.watch)
-	it.told(o.Events())
+	it.notice(o.Events())
 	return 0
 }
 
-// change implements EPOLL_CTL_MOD.
-func (e *epoll) change(fd int, o *file.Description, ev EpollEvent) Errno {
+// Change implements EPOLL_CTL_MOD.
+func (e *Set) Change(fd int, o *file.Description, ev Event) linux.Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	it := e.items[itemKey{fd, o}]
@@ -117,12 +117,12 @@ func (e *epoll) change(fd int, o *file.Description, ev EpollEvent) Errno {
 	if it.edge() {
 		o.Queue().WantEvery()
 	}
-	it.told(o.Events())
+	it.notice(o.Events())
 	return 0
 }
 
-// remove implements EPOLL_CTL_DEL.
-func (e *epoll) remove(fd int, o *file.Description) Errno {
+// Remove implements EPOLL_CTL_DEL.
+func (e *Set) Remove(fd int, o *file.Description) linux.Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	it := e.items[itemKey{fd, o}]
@@ -137,8 +137,8 @@ func (e *epoll) remove(fd int, o *file.Description) Errno {
 	return 0
 }
 
-// collect fills events from the ready items and returns their number.
-func (e *epoll) collect(events []EpollEvent) int {
+// Collect fills events from the ready items and returns their number.
+func (e *Set) Collect(events []Event) int {
 	e.ready.mu.Lock()
 	candidates := e.ready.items
 	e.ready.items = nil
@@ -161,7 +161,7 @@ func (e *epoll) collect(events []EpollEvent) int {
 }
 
 // ask reports whether an item taken from the ready list is ready, and with which events.
-func (e *epoll) ask(it *item) (EpollEvent, bool) {
+func (e *Set) ask(it *item) (Event, bool) {
 	e.ready.mu.Lock()
 	gone, spent := it.gone, it.spent
 	e.ready.mu.Unlock()
@@ -169,12 +169,12 @@ func (e *epoll) ask(it *item) (EpollEvent, bool) {
 		e.forget(it)
 	}
 	if gone || spent {
-		return EpollEvent{}, false
+		return Event{}, false
 	}
 	now := it.open.Events()
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
-	ev := EpollEvent{Events: uint32(now & it.interest()), Data: it.event.Data}
+	ev := Event{Events: uint32(now & it.interest()), Data: it.event.Data}
 	if ev.Events == 0 {
 		return ev, false
 	}
@@ -190,7 +190,7 @@ func (e *epoll) ask(it *item) (EpollEvent, bool) {
 
 // putBack returns items that did not fit into the result to the front of the list, ahead of items that
 // were reported.
-func (e *epoll) putBack(items []*item) {
+func (e *Set) putBack(items []*item) {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
 	var front []*item
@@ -204,7 +204,7 @@ func (e *epoll) putBack(items []*item) {
 }
 
 // forget removes an item whose file has been closed.
-func (e *epoll) forget(it *item) {
+func (e *Set) forget(it *item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.items[it.itemKey] == it {
@@ -214,16 +214,16 @@ func (e *epoll) forget(it *item) {
 
 // Events reports the set as readable when its ready list is not empty. It may be wrong if an item is no
 // longer ready. It never misses a ready item.
-func (e *epoll) Events() Events {
+func (e *Set) Events() file.Events {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
 	if len(e.ready.items) > 0 {
-		return PollIn
+		return file.PollIn
 	}
 	return 0
 }
 
-func (e *epoll) Close() {
+func (e *Set) Close() {
 	e.mu.Lock()
 	items := e.items
 	e.items, e.closed = nil, true
@@ -231,29 +231,35 @@ func (e *epoll) Close() {
 	for _, it := range items {
 		it.open.Queue().Remove(&it.watch)
 	}
-	e.q.Notify(PollIn | PollHup)
+	e.q.Notify(file.PollIn | file.PollHup)
 }
 
 // maxNesting limits how deeply epoll sets may be nested.
 const maxNesting = 5
 
-// reaches reports whether e contains inner, directly or not, or is nested too deeply to tell.
-func (e *epoll) reaches(inner *epoll, depth int) bool {
+// Reaches reports whether e contains inner, directly or not, or is nested too deeply to find out.
+func (e *Set) Reaches(inner *Set, depth int) bool {
 	if e == inner || depth > maxNesting {
 		return true
 	}
 	e.mu.Lock()
-	var sets []*epoll
+	var sets []*Set
 	for key := range e.items {
-		if s, ok := key.open.File.(*epoll); ok {
+		if s, ok := key.open.File.(*Set); ok {
 			sets = append(sets, s)
 		}
 	}
 	e.mu.Unlock()
 	for _, s := range sets {
-		if s.reaches(inner, depth+1) {
+		if s.Reaches(inner, depth+1) {
 			return true
 		}
 	}
 	return false
+}
+
+func (e *Set) IsClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
 }

@@ -1,4 +1,4 @@
-package posix
+package procnet
 
 import (
 	"encoding/binary"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loam/posix/netdevice"
+	"loam/posix/socket"
 )
 
 // The files of /proc/net about IPv6.
@@ -28,12 +29,12 @@ func hex6(a netip.Addr) string {
 }
 
 // procIfInet6 lists the IPv6 addresses.
-func (p *Process) procIfInet6() string {
+func (p *View) procIfInet6() string {
 	var b strings.Builder
-	if p.net == nil {
+	if p.Net == nil {
 		return ""
 	}
-	for _, a := range p.net.Addresses() {
+	for _, a := range p.Net.Addresses() {
 		addr := a.Prefix.Addr()
 		if addr.Is4() {
 			continue
@@ -45,15 +46,15 @@ func (p *Process) procIfInet6() string {
 		case addr.IsLinkLocalUnicast():
 			scope = scopeLink
 		}
-		fmt.Fprintf(&b, "%s %02x %02x %02x %02x %8s\n", hex6(addr), netdevice.Index(p.net, a.Interface), a.Prefix.Bits(), scope, addressPermanent, a.Interface)
+		fmt.Fprintf(&b, "%s %02x %02x %02x %02x %8s\n", hex6(addr), netdevice.Index(p.Net, a.Interface), a.Prefix.Bits(), scope, addressPermanent, a.Interface)
 	}
 	return b.String()
 }
 
 // procIPv6Route lists the IPv6 routes, including those to directly connected networks.
-func (p *Process) procIPv6Route() string {
+func (p *View) procIPv6Route() string {
 	var b strings.Builder
-	if p.net == nil {
+	if p.Net == nil {
 		return ""
 	}
 	add := func(name string, dst netip.Prefix, gateway netip.Addr, metric int) {
@@ -66,12 +67,12 @@ func (p *Process) procIPv6Route() string {
 		fmt.Fprintf(&b, "%s %02x %s 00 %s %08x %08x %08x %08x %8s\n", hex6(dst.Masked().Addr()), dst.Bits(),
 			hex6(netip.IPv6Unspecified()), hex6(gateway), metric, 1, 0, flags, name)
 	}
-	for _, a := range p.net.Addresses() {
+	for _, a := range p.Net.Addresses() {
 		if a.Prefix.Addr().Is6() {
 			add(a.Interface, a.Prefix, netip.Addr{}, 256)
 		}
 	}
-	for _, r := range p.net.Routes() {
+	for _, r := range p.Net.Routes() {
 		if r.Dst.Addr().Is6() {
 			add(p.routeInterface(r), r.Dst, r.Gateway, noMetric6+r.Metric)
 		}
@@ -86,12 +87,12 @@ const (
 
 // procIGMP6 lists the IPv6 multicast memberships of each interface. Every interface is a member of the
 // all-nodes group, which is never reported by MLD.
-func (p *Process) procIGMP6() string {
+func (p *View) procIGMP6() string {
 	var b strings.Builder
-	for _, i := range netdevice.All(p.net) {
+	for _, i := range netdevice.All(p.Net) {
 		everybody := netip.IPv6LinkLocalAllNodes()
 		for _, m := range members(i.Groups().Members, everybody) {
-			running, left := timer(&m)
+			running, left := ReportTimer(&m)
 			flags := groupLoaded | running*groupTimer
 			switch {
 			case m.Group == everybody:
@@ -106,10 +107,10 @@ func (p *Process) procIGMP6() string {
 }
 
 // procMCFilter6 is procMCFilter for IPv6.
-func (p *Process) procMCFilter6() string {
+func (p *View) procMCFilter6() string {
 	var b strings.Builder
 	b.WriteString("Idx Device                Multicast Address                   Source Address    INC    EXC\n")
-	for _, i := range netdevice.All(p.net) {
+	for _, i := range netdevice.All(p.Net) {
 		for _, m := range mentions(i, false) {
 			fmt.Fprintf(&b, "%3d %6.6s %s %s %6d %6d\n", i.Index(), i.Name(), hex6(m.Group), hex6(m.Source), m.Include, m.Exclude)
 		}
@@ -119,7 +120,7 @@ func (p *Process) procMCFilter6() string {
 
 // hexEndpoint6 formats an address and port for /proc/net/tcp6 and udp6. The address is four numbers in
 // the machine's byte order.
-func hexEndpoint6(a Address) string {
+func hexEndpoint6(a socket.Address) string {
 	ip := netip.IPv6Unspecified()
 	if a.IP.IsValid() {
 		ip = a.IP.Addr()

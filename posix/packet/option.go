@@ -1,4 +1,4 @@
-package posix
+package packet
 
 import (
 	"encoding/binary"
@@ -21,7 +21,7 @@ var packetHarmless = map[socket.OptionName]bool{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_SNDBUF}:           true,
 }
 
-func (s *packetSocket) Option(level, name int) ([]byte, Errno) {
+func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	key := socket.OptionName{Level: level, Name: name}
 	s.Mu.Lock()
 	aux, times, buffer, version, reserve := s.auxData, s.times, s.buffer, s.version, s.reserve
@@ -63,7 +63,7 @@ func (s *packetSocket) Option(level, name int) ([]byte, Errno) {
 // defaultPacketBuffer is the initial value of SO_RCVBUF, in bytes (net.core.rmem_default).
 const defaultPacketBuffer = 212992
 
-func (s *packetSocket) SetOption(level, name int, value []byte) Errno {
+func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	key := socket.OptionName{Level: level, Name: name}
 	switch {
 	case packetHarmless[key]:
@@ -95,7 +95,7 @@ func (s *packetSocket) SetOption(level, name int, value []byte) Errno {
 
 // setPacketOption sets an option of level SOL_PACKET. Memberships succeed without any effect, because
 // links deliver all frames that they receive. Errors: EINVAL, ENODEV, ENOPROTOOPT.
-func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
+func (s *Socket) setPacketOption(name int, value []byte) linux.Errno {
 	switch name {
 	case linux.PACKET_ADD_MEMBERSHIP, linux.PACKET_DROP_MEMBERSHIP:
 		const size = 16 // struct packet_mreq
@@ -129,7 +129,7 @@ func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
 }
 
 // setRingOption sets an option that must be set before the ring exists. Errors: EINVAL, EBUSY.
-func (s *packetSocket) setRingOption(name int, value []byte) Errno {
+func (s *Socket) setRingOption(name int, value []byte) linux.Errno {
 	n, errno := socket.ParseInt(value)
 	if errno != 0 {
 		return errno
@@ -150,7 +150,7 @@ func (s *packetSocket) setRingOption(name int, value []byte) Errno {
 }
 
 // setNumber sets an option of level SOL_SOCKET with an int value.
-func (s *packetSocket) setNumber(name, n int) {
+func (s *Socket) setNumber(name, n int) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	switch name {
@@ -166,7 +166,7 @@ func (s *packetSocket) setNumber(name, n int) {
 
 // setFilter implements SO_ATTACH_FILTER and SO_DETACH_FILTER. Errors: EINVAL; ENOENT without a filter;
 // EPERM if the filter is locked.
-func (s *packetSocket) setFilter(name int, value []byte) Errno {
+func (s *Socket) setFilter(name int, value []byte) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if s.Kept(socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_LOCK_FILTER}) != 0 {
