@@ -170,6 +170,7 @@ const layers = `
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
 
 	# What runs the tests, and keeps the rules.
+	NONE < internal/house/references;
 	NONE < internal/house/english < internal/house, internal/house/sample;
 	NONE < internal/netns;
 	NONE < internal/freeport;
