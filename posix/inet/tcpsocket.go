@@ -60,7 +60,7 @@ func (s *TCPSocket) adopt(c *stack.TCPConn) *TCPSocket {
 func (s *TCPSocket) Events() file.Events {
 	if c := s.conn.Load(); c != nil {
 		if s.Waiters.WantsEvery() {
-			c.TellEach()
+			c.ReportEach()
 		}
 		return socket.PollEvents(c.Events())
 	}
