@@ -198,9 +198,8 @@ func (t *Task) takeSignal(set signal.Set, most time.Duration) (signal.Info, linu
 	deadline := time.Now().Add(most)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	mask := t.signals.Mask()
-	t.signals.SetMask(mask &^ set) // so that they wake this task
-	defer func() { t.signals.SetMask(mask) }()
+	t.signals.Seek(set) // so that they wake this task
+	defer t.signals.Sought()
 	for late := false; ; {
 		i, ok := t.signals.Take(set)
 		switch {

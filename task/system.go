@@ -58,8 +58,8 @@ type System struct {
 	ipc       *ipc
 }
 
-// New returns a system without processes. The program that calls it counts as process 1: it inherits orphans, and
-// nobody waits for them.
+// New returns a system without processes. The program that calls it counts as process 1: orphans
+// become its children, and are reaped without a wait.
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
@@ -70,7 +70,8 @@ func New(c Config) *System {
 	}
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
-	s.files = newFiles(cache.New(s.memory, cache.Limits{}))
+	// As Linux's dirty_background_ratio and dirty_ratio.
+	s.files = newFiles(cache.New(s.memory, cache.Limits{Background: s.account.Total / 10, Dirty: s.account.Total / 5}))
 	if c.ClockPage != 0 {
 		code := s.files.cache.NewMemory(vdso.Image(), nil)
 		code.SetLabel(mem.Label{Path: "[vdso]"})

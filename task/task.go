@@ -213,7 +213,7 @@ func (t *Task) faultAt(addr uint64, access mem.Access) {
 // exhausted frees memory, or ends a process.
 func (t *Task) exhausted() {
 	const want = 256
-	if t.process.system.files.cache.Reclaim(want) > 0 {
+	if t.process.system.files.cache.Free(want) > 0 {
 		return
 	}
 	t.process.system.killLargest()

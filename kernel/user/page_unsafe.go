@@ -36,7 +36,7 @@ type page struct {
 }
 
 // wideRegister is an AVX register; the SSE register is its lower half.
-type wideRegister [32]byte
+type wideRegister struct{ low, high half }
 
 // enter enters ring 3. It returns the vector that ended the run: an exception, an interrupt, amd64.VectorSyscall,
 // or one of the values below if the thread did not run.
@@ -101,7 +101,7 @@ func (p *Pages) word(pa uint64) *uint64 {
 
 // halvesAt returns 256 bytes as registers.
 func halvesAt(b []byte) *[16]half {
-	// Safety: an array of arrays of bytes has the layout and the alignment of its bytes.
+	// Safety: the array has the size of a [16]half, and the processor accepts any alignment.
 	return (*[16]half)(unsafe.Pointer((*[256]byte)(b)))
 }
 

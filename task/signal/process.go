@@ -18,6 +18,7 @@ type Thread struct {
 	process *Process
 	mask    Set
 	saved   *Set // the mask to restore after a handler, set by Suspend (sigsuspend, ppoll)
+	sought  Set  // blocked signals that the thread waits for, set by Seek
 	pending queue
 }
 
@@ -130,6 +131,16 @@ func (t *Thread) Resume() {
 	}
 }
 
+// Seek unblocks signals that the thread waits for with Take (sigtimedwait). A blocked signal of the set then wakes the
+// thread, but ends no process and is not discarded. Sought blocks the signals again.
+func (t *Thread) Seek(s Set) {
+	t.sought = t.mask & s
+	t.mask &^= s
+}
+
+// Sought ends Seek.
+func (t *Thread) Sought() { t.mask, t.sought = t.mask|t.sought, 0 }
+
 // Pending returns the signals that are pending for the thread and blocked or not (sigpending masks them).
 func (t *Thread) Pending() Set { return t.pending.set | t.process.pending.set }
 
@@ -168,7 +179,7 @@ func (p *Process) send(to *Thread, i Info, room bool) (o Outcome) {
 		}
 	}
 	o.Wake = p.chosen(to, n)
-	o.Kill = n == Kill || o.Wake != nil && !o.Wake.Traced && p.fatal(n)
+	o.Kill = n == Kill || o.Wake != nil && !o.Wake.Traced && p.fatal(n) && !o.Wake.sought.Has(n)
 	return o
 }
 
@@ -189,7 +200,7 @@ func (p *Process) discards(to *Thread, n Number) bool {
 	if to == nil && len(p.threads) > 0 {
 		to = p.threads[0]
 	}
-	return to == nil || !to.mask.Has(n) && (!to.Traced || n == Kill)
+	return to == nil || !(to.mask|to.sought).Has(n) && (!to.Traced || n == Kill)
 }
 
 // chosen returns the thread to wake: the target, or the first that does not block the signal.
