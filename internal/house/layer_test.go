@@ -77,6 +77,7 @@ const layers = `
 	mem < mem/cache;
 	NONE < exec/vdso; # the kernel writes the clocks into its page
 	NONE < task/signal, task/futex, task/family; # state of processes: pure
+	abi/linux < task/sysv; # System V's IPC: pure
 	mem < exec; # programs: ELF, scripts, the initial stack
 	NONE < exec/library; # of the host: which libraries a program needs
 	NONE < mem/pressure; # what gives when memory runs out
@@ -115,7 +116,7 @@ const layers = `
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
 	fs, posix/credential < task/procfs; # /proc/PID
-	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/procfs < task; # processes of Linux programs
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/sysv, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
