@@ -16,6 +16,7 @@ import (
 //
 //	std/HASH/       the overlay of the standard library for one toolchain, with
 //	                Loam's packages; never changed once it exists
+//	index/HASH      which std belongs to a build of this executable and a toolchain
 //	goroot/NAME/    a GOROOT of links, for a toolchain that lies in the module cache
 //	module/HASH/    modules that programs were built from without a checkout
 //	build/HASH/     one program: its overlay.json, the executable, a lock
@@ -38,8 +39,8 @@ func openCache() (cache, error) {
 	return cache(dir), checkOwner(dir)
 }
 
-// checkOwner rejects a cache in which another user could place programs: the user must own the folder, and
-// nobody else may write to it.
+// checkOwner rejects a cache in which another user could place programs: the user must own the
+// folder, and no other user may have write access to it.
 func checkOwner(dir string) error {
 	const next = "set XDG_CACHE_HOME to a folder of your own, or remove this one"
 	st, err := os.Lstat(dir)
@@ -72,8 +73,9 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// fill creates the folder dir unless it exists. f fills a temporary folder beside it, which is then renamed
-// to dir. If two processes do this at the same time, both use the folder that was renamed first.
+// fill creates the folder dir unless it exists. f fills a temporary folder in the same place, which
+// is then renamed to dir. If two processes do this at the same time, both use the folder that was
+// renamed first.
 func (c cache) fill(dir string, f func(dir string) error) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
