@@ -161,7 +161,7 @@ kill $!
 wait
 `
 
-// parseNginx reads lines like: nginx 1KiB 64 Requests/sec: 1234.56. A line about errors precedes that of its row.
+// parseNginx reads lines like: nginx 1KiB 64 Requests/sec: 1234.56. A line about errors precedes the rate of the same row.
 func parseNginx(output string, add func(string, float64)) {
 	failed := ""
 	for lines := bufio.NewScanner(strings.NewReader(output)); lines.Scan(); {
