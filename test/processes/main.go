@@ -6,7 +6,7 @@
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
 //	go run ./test/processes -profile PREFIX
 //
-// The programs are micro (system calls, memory, processes), and redis with its own benchmark as client. Both
+// The programs are micro (system calls, memory, processes), redis with its own benchmark as client, and nginx with wrk. Both
 // machines run one after the other, reps times in turn, and the table has the median of each row.
 package main
 
@@ -25,7 +25,7 @@ import (
 var (
 	cpus = flag.String("cpus", "1,2", "numbers of CPUs of the machines")
 	span = flag.Duration("span", 200*time.Millisecond, "how long each row of micro runs")
-	only = flag.String("only", "", "run the rows of micro that begin with this text, and nothing else")
+	only = flag.String("only", "", "run only redis, nginx, or the rows of micro that begin with this text")
 	reps = flag.Int("reps", 3, "runs of each machine")
 	many = flag.Bool("count", false, "count instructions instead of time, on one CPU")
 	rows = flag.String("profile", "", "print the functions of Loam that run while the rows of micro that begin with this text run, and nothing else")
