@@ -29,6 +29,7 @@ type Config struct {
 	Cache    Cache
 	Valid    time.Duration // how long something is kept with Loose; 0: one second
 	Size     uint32        // maximum size of a message; 0: MaxSize
+	Names    int           // bound of the names that are kept with Loose; 0: 65536
 	Window   int           // most bytes of requests without a reply; 0: 2 MiB
 	// Ended is called when the connection has ended, if not nil. From then on, all calls return EIO.
 	Ended func(error)
@@ -37,11 +38,8 @@ type Config struct {
 // mostFIDs is the number of FIDs of directories that are kept without being in use.
 const mostFIDs = 1024
 
-// mostCached bounds the cached names and mostContent the bytes of cached contents.
-const (
-	mostCached  = 1 << 16
-	mostContent = 16 << 20
-)
+// mostContent bounds the bytes of cached contents.
+const mostContent = 16 << 20
 
 // FileSystem is a tree of a server. It implements fs.FileSystem and fs.NamelessMaker.
 type FileSystem struct {
@@ -49,7 +47,9 @@ type FileSystem struct {
 	valid time.Duration // 0: nothing is kept
 	owner fs.Owner
 	root  *node
-	pages fs.PageTable[*node] // of mapped files
+
+	mostCached int                 // bound of names
+	pages      fs.PageTable[*node] // of mapped files
 
 	clock  clock
 	naming sync.Mutex // held while a name is removed or moved
@@ -76,7 +76,7 @@ type key struct {
 func New(rw io.ReadWriteCloser, c Config) (*FileSystem, error) {
 	s := &FileSystem{
 		conn: newConn(rw, cmp.Or(c.Window, 2<<20), c.Ended), valid: cmp.Or(c.Valid, time.Second), owner: fs.Owner{UID: c.UID, GID: c.GID},
-		nodes: map[key]weak.Pointer[node]{},
+		mostCached: cmp.Or(c.Names, 1<<16), nodes: map[key]weak.Pointer[node]{},
 	}
 	if c.Cache == None {
 		s.valid = 0
