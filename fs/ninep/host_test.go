@@ -234,7 +234,7 @@ func TestReusedQID(t *testing.T) {
 func TestHostDevice(t *testing.T) {
 	host := folder(t)
 	path := filepath.Join(host, "null")
-	if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, 1<<8|3); err != nil {
+	if err := syscall.Mknod(path, linux.S_IFCHR|0o666, 1<<8|3); err != nil {
 		t.Skip("needs root: ", err)
 	}
 	must(t, os.Chmod(path, 0o666))

@@ -200,7 +200,7 @@ func (p *Process) discards(to *Thread, n Number) bool {
 	if to == nil && len(p.threads) > 0 {
 		to = p.threads[0]
 	}
-	return to == nil || !(to.mask | to.sought).Has(n) && (!to.Traced || n == Kill)
+	return to == nil || !(to.mask|to.sought).Has(n) && (!to.Traced || n == Kill)
 }
 
 // chosen returns the thread to wake: the target, or the first that does not block the signal.
