@@ -222,6 +222,7 @@ func (s *FileSystem) fill(d *node) error {
 	old := s.cache(d)
 	s.dropNames(d)
 	c := s.cache(d)
+	c.known = make(map[string]*known, len(all))
 	c.complete, c.until = true, until
 	c.opened, c.walked, c.reading = old.opened, old.walked, old.reading
 	for _, k := range all {
@@ -266,11 +267,13 @@ func (s *FileSystem) readNames(d *node, began uint64, until time.Time) (all []*k
 		if m.Name != "" && keyOf(of) != d.key {
 			return nil, false, linux.ENOENT
 		}
+		batch := make([]known, len(entries))
 		for i := range entries {
 			e := &entries[i]
 			ascending = ascending && e.Offset > m.Offset
 			m.Offset = e.Offset
-			all = append(all, &known{name: e.Name, attr: e.Attr, next: e.Offset, began: began, until: until})
+			batch[i] = known{name: e.Name, attr: e.Attr, next: e.Offset, began: began, until: until}
+			all = append(all, &batch[i])
 		}
 		switch {
 		case end:

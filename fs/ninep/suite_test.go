@@ -98,9 +98,9 @@ func TestFileSystem(t *testing.T) {
 // manyNames is the number of names of a large directory.
 func manyNames() int {
 	if race.Enabled {
-		return 2000
+		return 1000
 	}
-	return 10_000
+	return 5000
 }
 
 // A directory with more names than the client keeps, in all or of one directory, has them all.

@@ -54,11 +54,12 @@ type FileSystem struct {
 	clock  clock
 	naming sync.Mutex // held while a name is removed or moved
 
-	mu    sync.Mutex // guards the fields below, and those of nodes
-	tick  uint64     // counts changes
-	nodes map[key]weak.Pointer[node]
-	fids  list.List // of *node with a FID of its own and without users, most recently used first
-	made  []*node   // regular files that were created and not opened yet
+	mu      sync.Mutex // guards the fields below, and those of nodes
+	tick    uint64     // counts changes
+	nodes   map[key]weak.Pointer[node]
+	sweepAt int       // number of nodes at which dead ones are removed
+	fids    list.List // of *node with a FID of its own and without users, most recently used first
+	made    []*node   // regular files that were created and not opened yet
 
 	cached  list.List // of *node: directories with cached names, most recently filled first
 	names   int       // cached names
@@ -105,7 +106,8 @@ func (s *FileSystem) attach(c Config) error {
 		return linux.ENOTDIR
 	}
 	s.root = &node{s: s, key: keyOf(q.QID), kind: fs.Dir, fid: fid, pins: 1}
-	s.nodes[s.root.key] = weak.Make(s.root)
+	s.root.self = weak.Make(s.root)
+	s.nodes[s.root.key] = s.root.self
 	return nil
 }
 
