@@ -60,7 +60,7 @@ func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 func (s *tcpSocket) Events() Events {
 	if c := s.conn.Load(); c != nil {
 		if s.Waiters.WantsEvery() {
-			c.TellEach()
+			c.ReportEach()
 		}
 		return socket.PollEvents(c.Events())
 	}

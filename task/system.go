@@ -57,8 +57,8 @@ type System struct {
 	futexes   futex.Table[mem.Location]
 }
 
-// New returns a system without processes. The program that calls it counts as process 1: it inherits orphans, and
-// nobody waits for them.
+// New returns a system without processes. The program that calls it counts as process 1: orphans
+// become its children, and are reaped without a wait.
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},

@@ -143,7 +143,7 @@ func bomb(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// What cannot run gets one line that says why.
+// A program that cannot run gets a one-line error with the reason.
 func TestLinuxProgramRefused(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name string, content []byte) string {
@@ -212,7 +212,7 @@ func TestLinuxProgramCoherent(t *testing.T) {
 	checkImage(t, image)
 }
 
-// Processes read clocks by the vDSO, which agree with those of system calls.
+// Clocks read through the vDSO agree with clocks read by system calls.
 func TestLinuxProgramClocks(t *testing.T) {
 	out, err := linuxCommand(onThisHost(t, "clocks")).CombinedOutput()
 	if err != nil || string(out) != "clocks\n" {

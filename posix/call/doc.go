@@ -23,12 +23,12 @@ import (
 	"loam/posix"
 )
 
-// Who is a set of parties that serve a call.
+// Who is the set of components that serve a call.
 type Who uint8
 
-// Members of Who.
+// Elements of Who.
 const (
-	Personality Who = 1 << iota // a function of the table; with Host, where the program is no process of Linux
+	Personality Who = 1 << iota // a function of the table; with Host, only if the program is not a Linux process
 	Host                        // Linux, through the gate of the seal, for a program that runs as a process
 	Runtime                     // Linux, for the Go runtime and Loam itself
 	Core                        // package kernel, in a virtual machine
