@@ -100,7 +100,7 @@ func manyNames() int {
 	if race.Enabled {
 		return 1000
 	}
-	return 5000
+	return 4000
 }
 
 // A directory with more names than the client keeps, in all or of one directory, has them all.
