@@ -111,7 +111,7 @@ func (g *targets) environ() []string {
 }
 
 // boasts matches the output of programs whose attack has succeeded.
-var boasts = regexp.MustCompile(hostileSecret + `|is there|of another process|of the host|works|a ring|^ports|can be read`)
+var boasts = regexp.MustCompile(hostileSecret + `|is watched|aimed at|is there|of another process|of the host|works|a ring|^ports|can be read`)
 
 // connections returns the number of connections that others have made since reset. A connection of its own comes after
 // theirs, so that they are counted.
@@ -305,6 +305,27 @@ func (g *targets) loamRun(t *testing.T, p Platform, name string, args ...string)
 	defer limit.Stop()
 	out, _ := cmd.CombinedOutput()
 	return out
+}
+
+// A program with a disk cannot make its image larger, and so fill the file system of the host.
+func TestHostileDisk(t *testing.T) {
+	g := newTargets(t)
+	const size = 1 << 20
+	for _, p := range []Platform{Process, Machine} {
+		images := []string{filepath.Join(t.TempDir(), "one.img"), filepath.Join(t.TempDir(), "two.img")}
+		for _, image := range images {
+			if err := os.WriteFile(image, make([]byte, size), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv(withDisks, strings.Join(images, "\n"))
+		out := g.loamRun(t, p, "calls", "disk")
+		for _, image := range images {
+			if st, err := os.Stat(image); err != nil || st.Size() != size {
+				t.Errorf("%v: the image has %d bytes, not %d: %v: %s", p, st.Size(), size, err, out)
+			}
+		}
+	}
 }
 
 // A program on Loam cannot read, write or signal anything outside. An executable that replaces parts of the

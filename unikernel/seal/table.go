@@ -13,7 +13,8 @@
 // loam command hands over, and fcntl copies them. epoll_create1 and eventfd2 create the descriptors of the
 // runtime's poller, which reach nothing outside. So in addition to the descriptors at the start, a process has
 // only accepted connections, and read and write need no check of their descriptor. A closed connection must not
-// become a connection to another host, which sending with MSG_FASTOPEN could do.
+// become a connection to another host, which sending with MSG_FASTOPEN could do. A disk image must not grow: pwrite64
+// writes within its size only, and write, which moves a position that the filter does not know, not at all.
 //
 // assemble.go is an assembler for the filter, filter.go generates its program, and places.go finds the
 // instructions in the linked file. See seccomp(2).
@@ -78,6 +79,8 @@ const (
 	Socket         // it is the socket by which connections are handed over
 	Handed         // it is the descriptor of a connection that was handed over
 	Disk           // it is the descriptor of a disk image
+	NoDisk         // it is not the descriptor of a disk image
+	Within         // it and the next are a count of bytes and a position, which end within the disk image
 	Below          // it is less than Values[0], as a number without a sign
 	AtLeast        // it is not
 	Unequal        // it is not Values[0]
@@ -119,6 +122,8 @@ var (
 	bySocket      = Test{0, Socket, nil, "of the socket that hands connections over"}
 	handed        = Test{0, Handed, nil, "of a connection that was handed over"}
 	ofDisk        = Test{0, Disk, nil, "of a disk image"}
+	noDisk        = Test{0, NoDisk, nil, "of no disk image"}
+	withinDisk    = Test{2, Within, nil, "within its size"}
 	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "to nobody new (MSG_FASTOPEN)"}
 	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "to nobody new (MSG_FASTOPEN)"}
 	queued        = Test{1, Equal, []uint32{linux.FIONREAD, linux.TIOCOUTQ, linux.SIOCATMARK}, "FIONREAD, TIOCOUTQ, SIOCATMARK"}
@@ -160,7 +165,7 @@ var Calls = slices.Concat(
 		{Number: linux.SYS_SENDMSG, Name: "sendmsg", From: gate, If: []Test{own, notFast}, Why: "a link sends frames"},
 		{Number: linux.SYS_READV, Name: "readv", From: gate, If: []Test{own}, Why: "a link receives frames"},
 		{Number: linux.SYS_READ, Name: "read", From: append(runtimes("read"), Gate), Why: "a link or a connection receives, standard input is read, a thread was woken"},
-		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), Why: "a link or a connection sends, standard output is written, a thread is woken, a crash is told"},
+		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), If: []Test{noDisk}, Why: "a link or a connection sends, standard output is written, a thread is woken, a crash is told"},
 		{Number: linux.SYS_TGKILL, Name: "tgkill", From: append(runtimes("tgkill", "raise"), Gate), If: []Test{toSelf}, Why: "a goroutine is preempted; a fatal signal ends the program"},
 	},
 	harmless,
@@ -173,7 +178,7 @@ var Calls = slices.Concat(
 		{Number: linux.SYS_CLOSE, Name: "close", From: append(runtimes("closefd"), Gate), Why: "a link or a connection is closed"},
 		{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{standard, terminal}, Why: "standard streams that are a terminal"},
 		{Number: linux.SYS_PREAD64, Name: "pread64", From: gate, If: []Test{own}, Why: "how many processors the control group allows; /proc/self/maps; blocks of a disk image"},
-		{Number: linux.SYS_PWRITE64, Name: "pwrite64", From: gate, If: []Test{ofDisk}, Why: "blocks of a disk image are written"},
+		{Number: linux.SYS_PWRITE64, Name: "pwrite64", From: gate, If: []Test{ofDisk, withinDisk}, Why: "blocks of a disk image are written"},
 		{Number: linux.SYS_FDATASYNC, Name: "fdatasync", From: gate, If: []Test{ofDisk}, Why: "what was written to a disk image is made durable"},
 		{Number: linux.SYS_CLONE, Name: "clone", From: runtimes("clone"), If: []Test{newThread}, Why: "a thread starts"},
 		{Number: linux.SYS_EXIT, Name: "exit", From: append(runtimes("exitThread", "clone"), Gate), Why: "a thread ends"},
