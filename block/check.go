@@ -29,7 +29,7 @@ func (r *Request) Check(info *Info, size int64) error {
 	return nil
 }
 
-// limit returns the most bytes that one request of this operation may cover.
+// limit returns the maximum number of bytes of one request of this operation.
 func (r *Request) limit(info *Info) (most int64, err error) {
 	switch r.Op {
 	case Discard:

@@ -2,13 +2,12 @@ package block
 
 import "sync"
 
-// Completions receives requests that are done, for one user: a goroutine, or a group
-// that shares the work. It holds any number of requests, since they are linked
-// through themselves, so a device never waits for a slow user.
+// Completions is a queue of completed requests for one user: a goroutine, or a group that shares
+// the work. It holds any number of requests, because they are linked through their own fields, so a
+// device never waits for a slow user.
 type Completions struct {
-	// c has one place. Devices send, without blocking, after a request has come back
-	// (full: the user will look once for both); the user receives. It is never
-	// closed. A wake-up may be stale.
+	// c has one place. Devices send, without blocking, after a request was added (full: one wake-up
+	// serves both requests); the user receives. It is never closed. A wake-up may be stale.
 	c chan struct{}
 
 	mu   sync.Mutex // guards done
@@ -21,8 +20,8 @@ func NewCompletions() *Completions { return &Completions{c: make(chan struct{}, 
 // C returns the channel that wakes the user: see Take.
 func (c *Completions) C() <-chan struct{} { return c.c }
 
-// Take moves requests that are done to rs, and returns how many. It does not block.
-// If requests are left over, C is ready again.
+// Take moves completed requests to rs, and returns their number. It does not block. If requests are
+// left over, C is ready again.
 func (c *Completions) Take(rs []*Request) (n int) {
 	c.mu.Lock()
 	for n < len(rs) && c.done.n > 0 {
@@ -37,8 +36,8 @@ func (c *Completions) Take(rs []*Request) (n int) {
 	return n
 }
 
-// Wait is Take that blocks until at least one request is done. The caller has a
-// request in flight, so the device's bound is the bound of the wait.
+// Wait is Take, but blocks until at least one request has completed. The caller has a request in
+// flight, so the wait is bounded by the device's timeout.
 func (c *Completions) Wait(rs []*Request) (n int) {
 	for {
 		if n = c.Take(rs); n > 0 {

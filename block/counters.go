@@ -6,9 +6,9 @@ import "sync/atomic"
 type Stats struct {
 	Done       [Ops]uint64 // requests that completed without an error, by operation
 	Failed     uint64      // requests that completed with an error of the device
-	Rejected   uint64      // requests that Check rejected, or that came after the end
+	Rejected   uint64      // requests that Check rejected, or that were submitted after the end of the device
 	ReadBytes  uint64
-	WriteBytes uint64 // of Write; zeros and discards have none
+	WriteBytes uint64 // bytes of Write; WriteZeroes and Discard are not counted
 	Copied     uint64 // requests whose data was copied because of its alignment
 	Resizes    uint64
 }
@@ -20,7 +20,7 @@ type Counters struct {
 	Rejected, Copied, Resizes     atomic.Uint64
 }
 
-// Finish counts a request by its result and sends it back.
+// Finish counts a request by its result and returns it to its user.
 func (c *Counters) Finish(r *Request, err error) {
 	if err != nil {
 		c.failed.Add(1)
@@ -36,7 +36,7 @@ func (c *Counters) Finish(r *Request, err error) {
 	r.Complete(err)
 }
 
-// Reject counts a request that the device did not start and sends it back.
+// Reject counts a request that the device did not start and returns it to its user.
 func (c *Counters) Reject(r *Request, err error) {
 	c.Rejected.Add(1)
 	r.Complete(err)

@@ -1,24 +1,24 @@
-// Package block is the contract between storage and its users: devices that carry
-// out requests on ranges of sectors. It is for sectors what package link is for
-// frames.
+// Package block defines block devices: the interface between storage and its users. A device
+// carries out requests on ranges of sectors. The package does for sectors what package link does
+// for frames.
 //
-// Read in this order: request.go (a request and who owns it), device.go (what a
-// device promises), completions.go (how a request comes back), errors.go, check.go
-// (which requests are valid), io.go (blocking calls for simple users).
+// Read in this order: request.go (a request and its owner), device.go (the guarantees of a device),
+// completions.go (how a request comes back), errors.go, check.go (which requests are valid), io.go
+// (blocking calls for simple users).
 //
-// A user fills in requests and gives them to a device with Submit, in batches.
-// Submit never blocks and never fails: every request comes back exactly once, with
-// its error in it, to the Completions that it names. Requests that the device has
-// no room for wait inside the device, in order of submission.
+// A user fills in requests and passes them to a device with Submit, in batches. Submit never blocks
+// and never fails: every request comes back exactly once, with its error in it, to the Completions
+// that it names. Requests that the device has no room for wait inside the device, in order of
+// submission.
 //
 // # Durability
 //
-// Power may fail at any moment. These rules say what a device holds afterwards.
-// "Write" includes WriteZeroes and Discard unless they are named.
+// Power may fail at any moment. These rules define what a device holds afterwards. "Write" includes
+// WriteZeroes and Discard unless they are named.
 //
 //  1. A write is visible once it has completed: a read that is submitted after that
 //     returns the new data. Between submission and completion, a read of the same
-//     sectors may return the old data, the new data, or some sectors of each.
+//     sectors may return the old data, the new data, or a mixture by sector.
 //  2. Requests in flight at the same time have no order, whatever queue they are on
 //     and whatever sectors they touch. A user that needs an order waits for a
 //     completion.
@@ -30,15 +30,15 @@
 //     without an error. It makes no other write durable.
 //  5. If Info.Volatile is false, every write is durable when it completes without
 //     an error. Flush then succeeds and does nothing.
-//  6. A write that is not durable may be applied, wholly or in part, or lost. Each
-//     sector of Info.LogicalSector bytes is whole: it holds one of the values that
-//     were written to it since it was last durable, or the durable value. Different
-//     sectors are independent, also those of one request (a torn write), and no
-//     order of writes between two flushes can be relied on. A Discard leaves each
-//     sector as it was or with undefined contents; a durable Discard does too.
+//  6. A write that is not durable may be applied, wholly or in part, or lost. A
+//     sector of Info.LogicalSector bytes is never torn: it holds one of the values
+//     that were written to it since it was last durable, or the durable value.
+//     Different sectors are independent, even within one request (a torn write),
+//     and no order of writes between two flushes can be relied on. A Discard leaves
+//     each sector as it was or with undefined contents; a durable Discard does too.
 //  7. A write that completes with an error may have changed any of its sectors, as
-//     in rule 6, and stays in that state: no later Flush makes it durable or not.
-//     Its sectors are undefined until they are written again.
+//     in rule 6, and stays in that state: no later Flush makes it durable. Its
+//     sectors are undefined until they are written again.
 //  8. After a Flush that completes with an error, the writes that it covers are in
 //     the state of rule 6, and a later Flush that succeeds does not cover them: the
 //     device may have dropped them. The user writes them again or gives up.

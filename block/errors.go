@@ -17,8 +17,8 @@ var (
 	// ErrInvalid: the request is not aligned to sectors, or exceeds a limit of Info.
 	ErrInvalid = errors.New("block: invalid request")
 
-	// ErrTimeout: the device did not answer this request within Info.Timeout. It is
-	// given up: its other requests come back with ErrGone.
+	// ErrTimeout: the device did not complete this request within Info.Timeout. The device is shut
+	// down: its other requests come back with ErrGone.
 	ErrTimeout = errors.New("block: the device does not answer in time")
 	// ErrGone: the device has failed or was removed. All later requests fail too.
 	ErrGone = errors.New("block: the device is gone")

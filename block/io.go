@@ -6,20 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// IO offers blocking calls on a device, for users that do one thing at a time: tools,
-// tests, a device file. A long transfer is cut into requests that are in flight
-// together. Any number of goroutines may call its methods. It owns nothing: the
-// device is closed by its owner.
+// IO offers blocking calls on a device, for users that do one thing at a time: tools, tests, a
+// device file. A long transfer is split into requests that are in flight together. Any number of
+// goroutines may call its methods. The device is not closed by IO, but by its owner.
 type IO struct {
 	device Device
 	info   Info
-	next   atomic.Uint32 // spreads calls over the queues
-	// free holds calls that nobody uses. Callers take one and put it back, or let it
-	// go if the channel is full. It is never closed.
+	next   atomic.Uint32 // distributes calls over the queues
+	// free holds unused calls. A caller takes one and puts it back, or drops it if the channel is
+	// full. The channel is never closed.
 	free chan *call
 }
 
-// window is the number of requests that one call has in flight.
+// window is the maximum number of requests in flight of one call.
 const window = 16
 
 // call is the state of one blocking call.
@@ -33,14 +32,14 @@ type call struct {
 // NewIO returns blocking calls on d.
 func NewIO(d Device) *IO { return &IO{device: d, info: d.Info(), free: make(chan *call, 8)} }
 
-// Device returns the device underneath.
+// Device returns the underlying device.
 func (o *IO) Device() Device { return o.device }
 
 // Size returns the capacity in bytes.
 func (o *IO) Size() int64 { return o.device.Size() }
 
-// ReadAt fills p from an offset; both are whole sectors. It returns io.EOF at the end
-// of the device, as io.ReaderAt requires.
+// ReadAt fills p from an offset. The offset and the length of p are multiples of the sector. It
+// returns io.EOF at the end of the device, as io.ReaderAt requires.
 func (o *IO) ReadAt(p []byte, off int64) (int, error) {
 	size := o.device.Size()
 	if off >= size {
@@ -57,20 +56,21 @@ func (o *IO) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// WriteAt stores p at an offset; both are whole sectors. Flush makes it durable.
+// WriteAt stores p at an offset. The offset and the length of p are multiples of the sector. Flush
+// makes the data durable.
 func (o *IO) WriteAt(p []byte, off int64) (int, error) { return o.transfer(Write, 0, p, off) }
 
-// WriteFUA is WriteAt that returns when p is durable.
+// WriteFUA is WriteAt, but the data is durable when it returns.
 func (o *IO) WriteFUA(p []byte, off int64) (int, error) { return o.transfer(Write, FUA, p, off) }
 
 // Flush makes all completed writes durable.
 func (o *IO) Flush() error { return o.one(Request{Op: Flush}) }
 
-// Discard says that n bytes at an offset are not needed any more.
+// Discard declares that the contents of n bytes at an offset are no longer needed.
 func (o *IO) Discard(off, n int64) error { return o.ranges(Discard, 0, off, n, o.info.MaxDiscard) }
 
-// WriteZeroes makes n bytes at an offset read as zeros. A device that lacks the
-// operation is written to.
+// WriteZeroes makes n bytes at an offset read as zeros. On a device without the operation, it
+// writes zeros.
 func (o *IO) WriteZeroes(off, n int64, flags Flags) error {
 	if o.info.MaxZeroes > 0 {
 		return o.ranges(WriteZeroes, flags, off, n, o.info.MaxZeroes)
@@ -96,7 +96,7 @@ func (o *IO) acquire() *call {
 
 func (o *IO) release(c *call) {
 	for i := range c.requests {
-		c.data[i][0] = nil // the collector may have it
+		c.data[i][0] = nil // drop the reference, for the garbage collector
 	}
 	select {
 	case o.free <- c:
@@ -106,8 +106,8 @@ func (o *IO) release(c *call) {
 
 func (o *IO) queue() int { return int(o.next.Add(1)) % o.device.Queues() }
 
-// transfer cuts p into requests and has up to window of them in flight. n counts the
-// bytes before the first request that failed.
+// transfer splits p into requests, with up to window of them in flight. n is the number of bytes
+// before the first request that failed.
 func (o *IO) transfer(op Op, flags Flags, p []byte, off int64) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -131,8 +131,8 @@ func (o *IO) transfer(op Op, flags Flags, p []byte, off int64) (n int, err error
 	return n, err
 }
 
-// run submits the first k requests of a call and waits for them. It returns how many
-// succeeded before the first that failed, and the error of that one.
+// run submits the first k requests of a call and waits for them. It returns the number of requests
+// before the first one that failed, and that one's error.
 func (o *IO) run(c *call, queue, k int) (ok int, err error) {
 	for i := range k {
 		c.batch[i] = &c.requests[i]
@@ -150,7 +150,7 @@ func (o *IO) run(c *call, queue, k int) (ok int, err error) {
 	return ok, err
 }
 
-// one does one request without data.
+// one carries out one request without data.
 func (o *IO) one(r Request) error {
 	c := o.acquire()
 	defer o.release(c)
@@ -160,7 +160,7 @@ func (o *IO) one(r Request) error {
 	return err
 }
 
-// ranges does requests without data for a range, each no longer than most.
+// ranges carries out requests without data for a range, each for at most most bytes.
 func (o *IO) ranges(op Op, flags Flags, off, n, most int64) error {
 	if most == 0 {
 		return fmt.Errorf("%w: %v", ErrUnsupported, op)

@@ -8,8 +8,8 @@ const (
 	Read        Op = iota // fills Data
 	Write                 // stores Data
 	Flush                 // makes earlier writes durable: see the package comment
-	Discard               // the contents of Length bytes are not needed any more
-	WriteZeroes           // Length bytes read as zeros
+	Discard               // the contents of Length bytes are no longer needed
+	WriteZeroes           // makes Length bytes read as zeros
 	Ops                   // the number of operations
 )
 
@@ -33,37 +33,36 @@ const (
 	// FUA (force unit access) makes a Write or WriteZeroes durable before it
 	// completes. Every device accepts it.
 	FUA Flags = 1 << iota
-	// KeepAllocated has WriteZeroes keep the space of the sectors allocated, so that
-	// a later write cannot fail with ErrNoSpace. Without it a device may free it.
+	// KeepAllocated makes WriteZeroes keep the space of the sectors allocated, so that a later
+	// write cannot fail with ErrNoSpace. Without it a device may free the space.
 	KeepAllocated
 )
 
-// Request is one operation. The user allocates it, and may use it again once it has
-// come back.
+// Request is one operation. The user allocates it, and may reuse it once it has come back.
 //
-// From Submit until it comes back, the request and the memory of Data belong to the
-// device. During a Read nobody else reads or writes that memory; during a Write
-// nobody changes it. Once the request has come back, with or without an error, the
-// device does not touch either again. (The only exception is a device that has
-// failed, ignores its reset and is on no bus that could keep it from memory.)
+// From Submit until the request comes back, the request and the memory of Data belong to the
+// device. During a Read no other code may read or write that memory; during a Write no other code
+// may change it. Once the request has come back, with or without an error, the device touches
+// neither again. (The only exception is a device that has failed, ignores its reset, and is on a
+// bus that cannot end its access to memory.)
 type Request struct {
 	Op     Op
 	Flags  Flags
 	Offset int64 // in bytes, a multiple of Info.LogicalSector; ignored by Flush
-	Length int64 // of Discard and WriteZeroes, in bytes, a positive multiple of the sector
-	// Data is the memory of Read and Write, in order. Each piece is a positive
-	// multiple of Info.LogicalSector long. A piece that does not start at a multiple
-	// of Info.MemoryAlign costs a copy. Pieces must not overlap in a Read.
+	Length int64 // for Discard and WriteZeroes, in bytes: a positive multiple of Info.LogicalSector
+	// Data is the memory for Read and Write, in order. The length of each piece is a positive
+	// multiple of Info.LogicalSector. A piece that does not start at a multiple of Info.MemoryAlign
+	// costs a copy. Pieces must not overlap in a Read.
 	Data [][]byte
-	// To receives the request when it is done. It must not be nil.
+	// To receives the request when it has completed. It must not be nil.
 	To *Completions
-	// Tag is the user's own. Devices and wrappers do not look at it.
+	// Tag is for the user. Devices and wrappers ignore it.
 	Tag any
 
 	// Err is the result, set before the request comes back. Submit ignores it.
 	Err error
 
-	next *Request // in the List that holds the request
+	next *Request // the next request in the List that holds this one
 }
 
 // Bytes returns the length of the range that the request covers.
@@ -81,8 +80,8 @@ func (r *Request) Bytes() int64 {
 	return r.Length
 }
 
-// Complete sends the request back. Only the device that holds the request calls it,
-// once.
+// Complete returns the request to its user. Only the device that holds the request calls it, and
+// only once.
 func (r *Request) Complete(err error) {
 	r.Err = err
 	r.To.push(r)
@@ -128,7 +127,7 @@ func (l *List) Pop() *Request {
 	return r
 }
 
-// CompleteAll empties the list and sends every request back with the same error.
+// CompleteAll empties the list and returns every request to its user with the same error.
 func (l *List) CompleteAll(err error) {
 	for r := l.Pop(); r != nil; r = l.Pop() {
 		r.Complete(err)

@@ -283,6 +283,6 @@ func (f *File) Close() error {
 		return nil
 	}
 	err := f.handle.Close()
-	f.tree.tellClosed(f.place.Node)
+	f.tree.notifyClosed(f.place.Node)
 	return err
 }

@@ -60,7 +60,7 @@ func (v *View) newIn(dir Directory, mode Mode) (Mode, Owner) {
 func (v *View) made(dir Directory, name string) func(Node, error) error {
 	return func(n Node, err error) error {
 		if err == nil {
-			v.Tree.tellName(dir, name, n, Created)
+			v.Tree.notifyName(dir, name, n, Created)
 		}
 		return err
 	}
@@ -145,8 +145,8 @@ func (v *View) Link(old Place, at Place, path string) error {
 	if err := dir.Link(t.name, old.Node); err != nil {
 		return err
 	}
-	v.Tree.tellLinks(old.Node)
-	v.Tree.tellName(dir, t.name, old.Node, Created)
+	v.Tree.notifyLinks(old.Node)
+	v.Tree.notifyName(dir, t.name, old.Node, Created)
 	return nil
 }
 
@@ -190,7 +190,7 @@ func (v *View) Unlink(at Place, path string) error {
 		return err
 	}
 	if err = dir.Unlink(t.name); err == nil {
-		v.Tree.tellRemoved(dir, t.name, t.place.Node)
+		v.Tree.notifyRemoved(dir, t.name, t.place.Node)
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (v *View) Rmdir(at Place, path string) error {
 		return err
 	}
 	if err = dir.Rmdir(t.name); err == nil {
-		v.Tree.tellRemoved(dir, t.name, t.place.Node)
+		v.Tree.notifyRemoved(dir, t.name, t.place.Node)
 	}
 	return err
 }
@@ -247,7 +247,7 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 		return err
 	}
 	if err = dir.Rename(from.name, into, to.name, flags); err == nil {
-		v.Tree.tellMoved(from, to, dir, into, flags)
+		v.Tree.notifyMoved(from, to, dir, into, flags)
 	}
 	return err
 }

@@ -115,7 +115,7 @@ func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Tree.tellName(dir, t.name, node, Created)
+	v.Tree.notifyName(dir, t.name, node, Created)
 	return t.origin(v.opened(newFile(v.Tree, Place{t.dir.mount, node}, h, flags)), nil)
 }
 

@@ -76,32 +76,32 @@ func (t *Tree) notify(n Node, e Event) {
 	(*w).Happened(notice)
 }
 
-// tellName reports an event of a name in a directory.
-func (t *Tree) tellName(dir Directory, name string, n Node, e Event) {
+// notifyName reports an event of a name in a directory.
+func (t *Tree) notifyName(dir Directory, name string, n Node, e Event) {
 	if w := t.watcher.Load(); w != nil {
 		(*w).Happened(Notice{Event: e, Node: n, Dir: dir, Name: name})
 	}
 }
 
-// tellLinks reports a changed link count. Directories are not reported.
-func (t *Tree) tellLinks(n Node) {
+// notifyLinks reports a changed link count. Directories are not reported.
+func (t *Tree) notifyLinks(n Node) {
 	if _, isDir := n.(Directory); !isDir {
-		t.tellName(nil, "", n, AttrChanged)
+		t.notifyName(nil, "", n, AttrChanged)
 	}
 }
 
-// tellRemoved reports a removed name, and the removal of the file if that was its last name.
-func (t *Tree) tellRemoved(dir Directory, name string, n Node) {
+// notifyRemoved reports a removed name, and the removal of the file if that was its last name.
+func (t *Tree) notifyRemoved(dir Directory, name string, n Node) {
 	if t.watcher.Load() == nil {
 		return
 	}
-	t.tellLinks(n)
-	t.tellName(dir, name, n, Removed)
-	t.tellGone(n)
+	t.notifyLinks(n)
+	t.notifyName(dir, name, n, Removed)
+	t.notifyGone(n)
 }
 
-// tellGone reports the removal of a file that has neither name nor handle left.
-func (t *Tree) tellGone(n Node) {
+// notifyGone reports the removal of a file that has neither name nor handle left.
+func (t *Tree) notifyGone(n Node) {
 	if l, ok := n.(Lasting); ok && l.InUse() {
 		return
 	}
@@ -110,16 +110,16 @@ func (t *Tree) tellGone(n Node) {
 	}
 }
 
-// tellClosed reports the removal of a file when its last handle is closed.
-func (t *Tree) tellClosed(n Node) {
+// notifyClosed reports the removal of a file when its last handle is closed.
+func (t *Tree) notifyClosed(n Node) {
 	if _, ok := n.(Lasting); ok && t.watcher.Load() != nil {
-		t.tellGone(n)
+		t.notifyGone(n)
 	}
 }
 
-// tellMoved reports a rename. The file that was at the new name, if any, has been replaced or
+// notifyMoved reports a rename. The file that was at the new name, if any, has been replaced or
 // exchanged.
-func (t *Tree) tellMoved(from, to target, dir, into Directory, flags RenameFlags) {
+func (t *Tree) notifyMoved(from, to target, dir, into Directory, flags RenameFlags) {
 	w := t.watcher.Load()
 	if w == nil || to.exists() && to.place == from.place {
 		return
@@ -136,7 +136,7 @@ func (t *Tree) tellMoved(from, to target, dir, into Directory, flags RenameFlags
 	case flags&RenameExchange != 0:
 		moved(to.place.Node, into, to.name, dir, from.name)
 	default:
-		t.tellLinks(to.place.Node)
-		t.tellGone(to.place.Node)
+		t.notifyLinks(to.place.Node)
+		t.notifyGone(to.place.Node)
 	}
 }

@@ -119,7 +119,7 @@ func (l *lane) leave(until int64) {
 	if l.silent || l.max || l.done == l.ends || pace.Now() < until {
 		return
 	}
-	left := l.clock.Permits(until - 1)
+	left := l.clock.Due(until - 1)
 	l.missed += time.Duration(float64(left) / l.paced.FramesPerSecond(l.mean) * float64(time.Second))
 }
 
@@ -159,14 +159,13 @@ func (l *lane) due(now, until int64) int {
 		if l.max || now > until+int64(catchUp) {
 			return 0
 		}
-		now = until - 1
+		return min(l.clock.Due(until-1), l.room())
 	}
-	batch := l.batch
-	if left := l.ends - l.done; left < uint64(batch) {
-		batch = int(left)
-	}
-	return min(l.clock.Permits(now), batch)
+	return min(l.clock.Permits(now), l.room())
 }
+
+// room returns how many frames one call may send.
+func (l *lane) room() int { return int(min(uint64(l.batch), l.ends-l.done)) }
 
 // repeats enables the short path for identical frames, if the sender is a Repeater and only this lane uses it.
 func (l *lane) repeats(alone bool) {

@@ -221,7 +221,7 @@ func (r *run) drive(ctx context.Context) error {
 			r.stop.Store(true)
 		case <-done:
 			r.stop.Store(true)
-			r.hurry()
+			r.limitPatience()
 			done = nil
 		case <-tick.C:
 			r.observe(false)
@@ -236,8 +236,8 @@ func (r *run) bear(s method.Sender, d time.Duration) {
 	}
 }
 
-// hurry shortens the patience of all senders, so that those waiting for room end soon.
-func (r *run) hurry() {
+// limitPatience shortens the patience of all senders, so that those waiting for room end soon.
+func (r *run) limitPatience() {
 	for _, w := range r.workers {
 		for _, s := range w.senders {
 			r.bear(s, min(r.Patience, method.DefaultPatience))

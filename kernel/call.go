@@ -129,11 +129,11 @@ func callRtSigreturn(c *cpu, f *amd64.Frame) (int64, bool) {
 }
 
 func callTgkill(c *cpu, f *amd64.Frame) (int64, bool) {
-	return tell(c, thread.ID(int32(f.SI)), int32(f.DX)), true
+	return signalThread(c, thread.ID(int32(f.SI)), int32(f.DX)), true
 }
 
 func callTkill(c *cpu, f *amd64.Frame) (int64, bool) {
-	return tell(c, thread.ID(int32(f.DI)), int32(f.SI)), true
+	return signalThread(c, thread.ID(int32(f.DI)), int32(f.SI)), true
 }
 
 // The siginfo of rt_sigqueueinfo(2) is not delivered.
@@ -141,10 +141,10 @@ func callRtSigqueueinfo(c *cpu, f *amd64.Frame) (int64, bool) {
 	if int32(f.DI) != programID {
 		return -int64(linux.ESRCH), true
 	}
-	return tellAny(c, int32(f.SI)), true
+	return signalProgram(c, int32(f.SI)), true
 }
 
-func callKill(c *cpu, f *amd64.Frame) (int64, bool) { return tellAny(c, int32(f.SI)), true }
+func callKill(c *cpu, f *amd64.Frame) (int64, bool) { return signalProgram(c, int32(f.SI)), true }
 
 // Time.
 
@@ -258,7 +258,7 @@ func ownCall(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	case CallPoll:
 		return poll(c, f)
 	case CallShare:
-		c.hurry()
+		c.shareSoon()
 		return 0, true
 	}
 	if result = deviceCall(c, f); result == -int64(linux.ENOSYS) {

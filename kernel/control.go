@@ -63,9 +63,9 @@ func receive(c *cpu) {
 		b := amd64.In8(serialData)
 		switch {
 		case controlled && signal.Number(b).Valid():
-			tellAny(c, int32(b))
+			signalProgram(c, int32(b))
 		case !controlled && b == controlC:
-			tellAny(c, interrupt)
+			signalProgram(c, interrupt)
 		}
 	}
 	doneInterrupt(uint64(serialInterrupt))

@@ -10,7 +10,7 @@ import (
 
 // Signals: sending them to threads, calling handlers, and returning from handlers.
 //
-// A signal is in Thread.Pending until its thread is about to resume; then leave delivers it. tell makes sure that
+// A signal is in Thread.Pending until its thread is about to resume; then leave delivers it. signalThread makes sure that
 // this happens soon: it ends the call in which the thread waits, with EINTR, or interrupts the CPU that runs the
 // thread. A handler runs on the thread's own or alternate stack, on which the kernel builds a signal frame
 // (kernel/signal). Signals of faults skip Pending: fault calls the handler directly.
@@ -21,8 +21,8 @@ var xsaveSize uint64
 // xsaveComponents is the set of register components that XSAVE saves, as bits of XCR0; set once.
 var xsaveComponents uint64
 
-// tell is tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists.
-func tell(c *cpu, id thread.ID, n int32) int64 {
+// signalThread is tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists.
+func signalThread(c *cpu, id thread.ID, n int32) int64 {
 	number := signal.Number(n)
 	switch {
 	case !threads.Exists(id):
@@ -48,8 +48,8 @@ func tell(c *cpu, id thread.ID, n int32) int64 {
 	return 0
 }
 
-// tellAny is kill(2): it sends a signal to one thread of the program, chosen by listener.
-func tellAny(c *cpu, n int32) int64 { return tell(c, listener(signal.Number(n)), n) }
+// signalProgram is kill(2): it sends a signal to one thread of the program, chosen by listener.
+func signalProgram(c *cpu, n int32) int64 { return signalThread(c, listener(signal.Number(n)), n) }
 
 // listener returns the thread that receives a signal sent to the program: the first that waits for it or does not block
 // it. If all threads block it, the first thread gets it when it unblocks the signal.

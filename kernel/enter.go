@@ -165,8 +165,8 @@ func (c *cpu) shareWork(now int64) {
 	atomic.StoreUint32(&Held, uint32(min(c.shareAt, 1)))
 }
 
-// hurry makes the next shareWork wake an idle CPU at once.
-func (c *cpu) hurry() { c.busySince = -patience }
+// shareSoon makes the next shareWork wake an idle CPU at once.
+func (c *cpu) shareSoon() { c.busySince = -patience }
 
 // idleCPU returns an idle CPU other than c; nil if there is none.
 func idleCPU(c *cpu) *cpu {

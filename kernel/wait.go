@@ -21,7 +21,7 @@ const (
 )
 
 // wait blocks the running thread, unless a signal is pending; then it returns EINTR. Another CPU may have sent the
-// signal (tell) while this thread was entering the kernel. leave has not seen such a signal yet, and it does not
+// signal (signalThread) while this thread was entering the kernel. leave has not seen such a signal yet, and it does not
 // interrupt a wait that begins later.
 func (c *cpu) wait(key uint64, deadline, late int64) (int64, bool) {
 	if th := threads.At(c.current); th.Pending&^th.Mask != 0 {

@@ -37,7 +37,7 @@ func checkWall(c *cpu) {
 	setWall()
 	for n := signal.Number(1); n.Valid(); n++ { // signals that arrived while setWall waited for answers
 		if earlySignals&uint64(signal.Of(n)) != 0 {
-			tellAny(c, int32(n))
+			signalProgram(c, int32(n))
 		}
 	}
 	earlySignals = 0

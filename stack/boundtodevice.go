@@ -15,9 +15,9 @@ func (c *datagramSocket) SetDevice(on *Interface) { c.device.Store(on) }
 // Device returns the interface set by SetDevice, or nil.
 func (c *datagramSocket) Device() *Interface { return c.device.Load() }
 
-// hearsOn reports whether the socket receives packets that arrived on an interface; nil
+// receivesOn reports whether the socket receives packets that arrived on an interface; nil
 // means the interface is unknown.
-func (c *datagramSocket) hearsOn(ifc *Interface) bool {
+func (c *datagramSocket) receivesOn(ifc *Interface) bool {
 	on := c.device.Load()
 	return on == nil || ifc == nil || on == ifc
 }
@@ -57,9 +57,9 @@ func (l *TCPListener) device() *Interface {
 	return l.options.Device
 }
 
-// heard returns the listeners in list that receive segments from an interface: those
+// listening returns the listeners in list that receive segments from an interface: those
 // bound to it or, if there are none, those bound to no interface.
-func heard(list []*TCPListener, ifc *Interface) []*TCPListener {
+func listening(list []*TCPListener, ifc *Interface) []*TCPListener {
 	if unbound(list) {
 		return list
 	}

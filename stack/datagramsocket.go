@@ -15,17 +15,17 @@ import (
 type datagramSocket struct {
 	watcher
 	*Memberships
-	stack    *Stack
-	network  string         // network name of package net, for errors
-	local    netip.AddrPort // the port has a protocol-specific meaning
-	v6Only   bool           // the option at the time the socket was bound
-	readers  waiter
-	writers  waiter
-	queue    datagramQueue
-	sending  sendBuffer
-	failure  atomic.Pointer[error]
-	errors   errorQueue
-	pathTold atomic.Pointer[PathMTU] // for TakePathMTU; only the last report is kept
+	stack      *Stack
+	network    string         // network name of package net, for errors
+	local      netip.AddrPort // the port has a protocol-specific meaning
+	v6Only     bool           // the option at the time the socket was bound
+	readers    waiter
+	writers    waiter
+	queue      datagramQueue
+	sending    sendBuffer
+	failure    atomic.Pointer[error]
+	errors     errorQueue
+	pathReport atomic.Pointer[PathMTU] // for TakePathMTU; only the last report is kept
 
 	mu      sync.Mutex // guards the fields below
 	options UDPOptions
@@ -195,7 +195,7 @@ func (c *datagramSocket) take(f *link.Frame, info Datagram) bool {
 		return false
 	}
 	c.readers.ring()
-	c.tell(Readable)
+	c.reportEvents(Readable)
 	return true
 }
 
@@ -251,7 +251,7 @@ func (c *datagramSocket) hasRoom() bool {
 func (c *datagramSocket) sent(size int) {
 	if c.sending.give(size) {
 		c.writers.ring()
-		c.tell(Writable)
+		c.reportEvents(Writable)
 	}
 }
 
@@ -260,7 +260,7 @@ func (c *datagramSocket) fail(err error) {
 	c.failure.Store(&err)
 	c.readers.ring()
 	c.writers.ring()
-	c.tell(Error | Readable | Writable)
+	c.reportEvents(Error | Readable | Writable)
 }
 
 // closeBy closes the socket. leave must remove it from the shards' tables. Errors:
@@ -280,6 +280,6 @@ func (c *datagramSocket) closeBy(leave func()) error {
 	c.writers.ring()
 	c.readers.close()
 	c.writers.close()
-	c.tell(Readable | Writable | Hangup)
+	c.reportEvents(Readable | Writable | Hangup)
 	return nil
 }

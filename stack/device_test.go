@@ -78,7 +78,7 @@ func TestFullDeviceHoldsUDP(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		var e told
+		var e eventLog
 		c.Watch(e.add)
 		to := mustAddrPort("10.0.0.2:53")
 		n := 0

@@ -89,7 +89,7 @@ func (w *leasing) answer(sentence string, kind wire.DHCPv4Type) *seen {
 
 // waitFrame lets time pass until a frame is on the wire, at most d.
 func (w *leasing) waitFrame(d time.Duration) {
-	for until := time.Now().Add(d); time.Now().Before(until) && !w.heard(); {
+	for until := time.Now().Add(d); time.Now().Before(until) && !w.hasNew(); {
 		w.advance(time.Second)
 	}
 }

@@ -144,7 +144,7 @@ func (l *ifaceLoop) configureDHCPv6() {
 		l.startInform()
 	}
 	l.publishLearnt()
-	l.tellAddress()
+	l.answerWaiting()
 }
 
 // refuseDHCPv6 notifies the client that another host uses an address.
@@ -173,7 +173,7 @@ func (l *ifaceLoop) publishLearnt() {
 		t.learned[l.index] = what
 		return nil
 	})
-	l.stack.tellDNS()
+	l.stack.notifyDNS()
 }
 
 // learntServers returns the name servers of DHCPv6, followed by those of router

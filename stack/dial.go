@@ -220,7 +220,7 @@ func (s *Stack) version(network string) string {
 // SetDNS sets the servers for Resolver, in order. DHCP sets them too.
 func (s *Stack) SetDNS(servers []netip.Addr) {
 	s.dns.Store(&servers)
-	s.tellDNS()
+	s.notifyDNS()
 }
 
 // DNS returns the servers for Resolver: the servers of SetDNS, followed by the servers
@@ -241,8 +241,8 @@ func (s *Stack) DNS() []netip.Addr {
 	return all
 }
 
-// tellDNS notifies Config.DNSChanged that the result of DNS may have changed.
-func (s *Stack) tellDNS() {
+// notifyDNS notifies Config.DNSChanged that the result of DNS may have changed.
+func (s *Stack) notifyDNS() {
 	if f := s.config.DNSChanged; f != nil {
 		f()
 	}

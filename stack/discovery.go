@@ -28,9 +28,9 @@ func (d Discovery) cuts() bool {
 // believes reports whether MTU reports of routers are accepted.
 func (d Discovery) believes() bool { return d < DiscoverInterface }
 
-// tells reports whether the program of a connected socket gets a router's MTU report for
+// reports returns whether the program of a connected socket gets a router's MTU report for
 // dst as an error. As on Linux, for IPv4 it does even if the report is not believed.
-func (d Discovery) tells(dst netip.Addr) bool {
+func (d Discovery) reports(dst netip.Addr) bool {
 	return d != DiscoverDont && (d.believes() || dst.Is4())
 }
 
@@ -76,12 +76,12 @@ type PathMTU struct {
 }
 
 // TakePathMTU returns and clears the last report of a packet that was too long. It
-// returns false if there is none, or the option TellPathMTU is off.
+// returns false if there is none, or the option ReportPathMTU is off.
 func (c *datagramSocket) TakePathMTU() (PathMTU, bool) {
-	if c.pathTold.Load() == nil || !c.Options().TellPathMTU {
+	if c.pathReport.Load() == nil || !c.Options().ReportPathMTU {
 		return PathMTU{}, false
 	}
-	p := c.pathTold.Swap(nil)
+	p := c.pathReport.Swap(nil)
 	if p == nil {
 		return PathMTU{}, false
 	}

@@ -19,7 +19,7 @@ type DatagramError struct {
 	Message    Datagram       // describes the ICMP message; From is its sender
 	Payload    []byte         // the part of the datagram quoted in the message, and any bytes after it
 
-	Extensions icmp.Extensions // extensions of the message, after the quoted part of Payload: see UDPOptions.TellExtensions
+	Extensions icmp.Extensions // extensions of the message, after the quoted part of Payload: see UDPOptions.ReportExtensions
 }
 
 // errorQueue holds the errors of a socket until the program takes them. Shards add errors
@@ -85,13 +85,13 @@ func (o *UDPOptions) queuesErrors(dst netip.Addr) bool {
 	return o.QueueErrors
 }
 
-// tellsExtensions reports whether DatagramError.Extensions is set in errors about
+// reportsExtensions reports whether DatagramError.Extensions is set in errors about
 // datagrams to dst.
-func (o *UDPOptions) tellsExtensions(dst netip.Addr) bool {
+func (o *UDPOptions) reportsExtensions(dst netip.Addr) bool {
 	if dst.Is6() {
-		return o.TellExtensions6
+		return o.ReportExtensions6
 	}
-	return o.TellExtensions
+	return o.ReportExtensions
 }
 
 // TakeError removes and returns the oldest queued error. As on Linux, the pending error
@@ -125,7 +125,7 @@ func (c *datagramSocket) tooLong(o *UDPOptions, remote netip.AddrPort, mtu int) 
 		remote = netip.AddrPortFrom(remote.Addr(), c.RemoteAddrPort().Port())
 	}
 	c.keepError(DatagramError{Err: ErrMessageTooLong, Local: true, Info: uint32(mtu), To: remote})
-	c.tell(Error)
+	c.reportEvents(Error)
 }
 
 // fit is ipHeader.fit for a packet to remote. An error is also queued for the program.
@@ -134,8 +134,8 @@ func (c *datagramSocket) fit(h *ipHeader, p *path, o *UDPOptions, remote netip.A
 	if err == nil && o.Whole6 && h.dst.Is6() && h.length()+payload > p.mtu {
 		err = ErrMessageTooLong
 	}
-	if err != nil && o.Whole6 && o.TellPathMTU && h.dst.Is6() {
-		c.pathTold.Store(&PathMTU{remote.Addr(), p.mtu})
+	if err != nil && o.Whole6 && o.ReportPathMTU && h.dst.Is6() {
+		c.pathReport.Store(&PathMTU{remote.Addr(), p.mtu})
 	}
 	if err != nil {
 		c.tooLong(o, remote, p.mtu)

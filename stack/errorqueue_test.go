@@ -91,7 +91,7 @@ func TestErrorExtensions(t *testing.T) {
 			{true, wire.ICMPv4{Type: wire.ICMPv4TimeExceeded}, 0},
 			{false, wire.ICMPv4{Type: wire.ICMPv4TimeExceeded, Rest: 32 << 16}, 0},
 		} {
-			u.SetOptions(func(o *stack.UDPOptions) { o.QueueErrors, o.TellExtensions = true, c.tell })
+			u.SetOptions(func(o *stack.UDPOptions) { o.QueueErrors, o.ReportExtensions = true, c.tell })
 			mustWriteTo(t, u, "payload", "10.0.0.2:53")
 			quote := make([]byte, max(c.h.QuoteLen(), 128))
 			copy(quote, w.next().raw)
@@ -106,7 +106,7 @@ func TestErrorExtensions(t *testing.T) {
 		}
 	})
 	byHand6(t, func(t *testing.T, w *peer) {
-		u := mustListenUDP(t, w.s, "[::]:1000", stack.UDPOptions{QueueErrors6: true, TellExtensions6: true})
+		u := mustListenUDP(t, w.s, "[::]:1000", stack.UDPOptions{QueueErrors6: true, ReportExtensions6: true})
 		defer u.Close()
 		for kind, at := range map[wire.ICMPv6Type]int{wire.ICMPv6TimeExceeded: 80, wire.ICMPv6ParamProblem: 0} { // position of the pointer
 			mustWriteTo(t, u, "payload", "[2001:db8::2]:53")

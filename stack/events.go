@@ -34,8 +34,8 @@ func (w *watcher) Watch(f func(Events)) {
 	w.f.Store(&f)
 }
 
-// tell reports events to the registered function.
-func (w *watcher) tell(e Events) {
+// reportEvents reports events to the registered function.
+func (w *watcher) reportEvents(e Events) {
 	if f := w.f.Load(); f != nil {
 		(*f)(e)
 	}

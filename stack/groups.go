@@ -57,8 +57,8 @@ func (r *receptions) joined(addr netip.Addr) bool {
 	return r.of[addr] != nil
 }
 
-// hears reports whether any user of a group accepts a source.
-func (r *receptions) hears(addr, source netip.Addr) bool {
+// receives reports whether any user of a group accepts a source.
+func (r *receptions) receives(addr, source netip.Addr) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	wanted := r.of[addr]
@@ -113,22 +113,22 @@ func protocolOf(group netip.Addr) wire.GroupProtocol {
 // may be called on any goroutine.
 func (i *Interface) listen(addr netip.Addr, change func(*group.Reception)) {
 	i.receptions.change(addr, change)
-	i.post(func(l *ifaceLoop) { l.tellOf(addr) })
+	i.post(func(l *ifaceLoop) { l.updateFilter(addr) })
 }
 
 // join and leave count an address as a user of a group.
 func (l *ifaceLoop) join(addr netip.Addr) {
 	l.receptions.change(addr, func(r *group.Reception) { r.Enter(everyone) })
-	l.tellOf(addr)
+	l.updateFilter(addr)
 }
 
 func (l *ifaceLoop) leave(addr netip.Addr) {
 	l.receptions.change(addr, func(r *group.Reception) { r.Leave(everyone) })
-	l.tellOf(addr)
+	l.updateFilter(addr)
 }
 
-// tellOf passes the current filter of a group to its machine.
-func (l *ifaceLoop) tellOf(addr netip.Addr) {
+// updateFilter passes the current filter of a group to its machine.
+func (l *ifaceLoop) updateFilter(addr netip.Addr) {
 	if host := l.groups[protocolOf(addr)]; host != nil {
 		host.Listen(l.now, addr, l.receptions.filter(addr))
 	}

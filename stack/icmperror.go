@@ -167,16 +167,16 @@ func (c *datagramSocket) inputError(sh *shard, e *icmpError, skip int) bool {
 	o, dst := c.Options(), e.quote.Dst
 	queues, peer := o.queuesErrors(dst), c.peer.Load() != nil
 	heeded := false
-	told := o.SoftErrors || queues || peer && e.kind.Hard()
+	reported := o.SoftErrors || queues || peer && e.kind.Hard()
 	if e.kind == icmp.TooBig {
 		d := o.discovery(dst)
 		if heeded = d.believes(); heeded {
 			sh.stack.paths.learn(sh.now, dst, e.mtu, e.quote.Length)
 		}
-		told = d.tells(dst) && (peer || queues)
+		reported = d.reports(dst) && (peer || queues)
 	}
 	err := e.err()
-	if err == nil || !told {
+	if err == nil || !reported {
 		return heeded
 	}
 	if queues {
@@ -185,7 +185,7 @@ func (c *datagramSocket) inputError(sh *shard, e *icmpError, skip int) bool {
 			To:      netip.AddrPortFrom(dst, e.quote.DstPort),
 			Payload: append([]byte(nil), e.packet[min(skip, len(e.packet)):]...),
 		}
-		if o.tellsExtensions(dst) {
+		if o.reportsExtensions(dst) {
 			kept.Extensions = icmp.FindExtensions(e.packet, e.quoted, skip)
 		}
 		c.keepError(kept)

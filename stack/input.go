@@ -21,7 +21,7 @@ func (sh *shard) deliver(p *packet) {
 		sh.deliverOdd(p)
 		return
 	}
-	heard := sh.stack.raws.Load() != nil && sh.stack.inputRaw(&sh.tally, p)
+	received := sh.stack.raws.Load() != nil && sh.stack.inputRaw(&sh.tally, p)
 	switch p.proto {
 	case wire.ProtoTCP:
 		sh.tally.countBy(p.src, IPDelivered)
@@ -34,7 +34,7 @@ func (sh *shard) deliver(p *packet) {
 		sh.inputUDP(p)
 	case wire.ProtoICMP, wire.ProtoIGMP, wire.ProtoICMPv6:
 		if p.dst.Is4() == (p.proto == wire.ProtoICMPv6) {
-			sh.unclaimed(p, heard)
+			sh.unclaimed(p, received)
 			return
 		}
 		sh.tally.countBy(p.src, IPDelivered)
@@ -48,14 +48,14 @@ func (sh *shard) deliver(p *packet) {
 		}
 		p.frame.Free()
 	default:
-		sh.unclaimed(p, heard)
+		sh.unclaimed(p, received)
 	}
 }
 
-// unclaimed processes a packet of a protocol that the stack does not implement. heard
+// unclaimed processes a packet of a protocol that the stack does not implement. received
 // reports that a raw socket has received it. It takes ownership of the frame.
-func (sh *shard) unclaimed(p *packet, heard bool) {
-	if !heard {
+func (sh *shard) unclaimed(p *packet, received bool) {
+	if !received {
 		sh.noProtocol(p)
 		return
 	}

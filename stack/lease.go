@@ -216,14 +216,14 @@ func (l *ifaceLoop) sendLease(m dhcp.Message) {
 	case l.dhcp.client.State() == dhcp.Stopped: // the last message: the address is about to be removed, so ARP cannot resolve any more
 		l.sendEthernet(wire.Broadcast, wire.TypeIPv4, f)
 	default:
-		l.stack.shardFor(m.Src, m.Dst).submit(&outgoing{frame: f, path: path, owner: nobody{}})
+		l.stack.shardFor(m.Src, m.Dst).submit(&outgoing{frame: f, path: path, owner: noOwner{}})
 	}
 }
 
-// nobody is the owner of datagrams that belong to no socket.
-type nobody struct{}
+// noOwner is the owner of datagrams that belong to no socket.
+type noOwner struct{}
 
-func (nobody) sent(int) {}
+func (noOwner) sent(int) {}
 
 // forLease reports whether a packet is for the DHCP client. The client receives packets
 // to addresses that the interface does not have yet.
@@ -253,10 +253,10 @@ func (p *packet) hand(to chan<- []byte) (Counter, bool) {
 	}
 }
 
-// fromNobody reports whether a packet without a source address is acceptable: a DHCP
+// allowedWithoutSource reports whether a packet without a source address is acceptable: a DHCP
 // client's message to a server, or an IGMP message of a switch without an address (RFC
 // 4541 section 2.1.1).
-func fromNobody(p *packet) bool {
+func allowedWithoutSource(p *packet) bool {
 	if p.proto == wire.ProtoIGMP {
 		return true
 	}

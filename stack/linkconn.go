@@ -120,7 +120,7 @@ func (c *LinkConn) Close() error {
 	c.queue.close()
 	c.readers.ring()
 	c.readers.close()
-	c.tell(Readable | Writable | Hangup)
+	c.reportEvents(Readable | Writable | Hangup)
 	return nil
 }
 

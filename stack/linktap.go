@@ -48,7 +48,7 @@ func (s *Stack) tap(counts *tally, ifc *Interface, f *link.Frame, info LinkFrame
 		info.From = wire.MAC(f.Bytes()[6:12])
 	}
 	for _, c := range s.links() {
-		if c != by && c.hears(ifc, &info) {
+		if c != by && c.receives(ifc, &info) {
 			c.input(counts, ifc, f.Bytes(), info)
 		}
 	}
@@ -84,9 +84,9 @@ func typeOfFrame(ifc *Interface, b []byte) wire.EtherType {
 	return LinkLLC
 }
 
-// hears reports whether the socket receives a frame. As on Linux, sent frames are only
+// receives reports whether the socket receives a frame. As on Linux, sent frames are only
 // delivered to sockets bound to LinkAll.
-func (c *LinkConn) hears(ifc *Interface, info *LinkFrame) bool {
+func (c *LinkConn) receives(ifc *Interface, info *LinkFrame) bool {
 	b := c.bound.Load()
 	switch {
 	case b.on != nil && b.on != ifc:
@@ -151,6 +151,6 @@ func (c *LinkConn) take(f *link.Frame, info *LinkFrame) bool {
 		return false
 	}
 	c.readers.ring()
-	c.tell(Readable)
+	c.reportEvents(Readable)
 	return true
 }

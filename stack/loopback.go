@@ -53,7 +53,7 @@ func (sh *shard) loopBack(o *outgoing) {
 	}
 	p := packet{ifc: ifc, broadcast: true}
 	payload, ok := p.readOwn(o.frame.Bytes())
-	if !ok || !sh.hears(&p) {
+	if !ok || !sh.receives(&p) {
 		return
 	}
 	p.frame = link.NewFrame(o.frame.Len())
@@ -62,8 +62,8 @@ func (sh *shard) loopBack(o *outgoing) {
 	sh.stack.shards[shardOfPacket(sh.stack, &p, payload)].inject(sh, &p)
 }
 
-// hears reports whether this host receives a broadcast or multicast packet.
-func (sh *shard) hears(p *packet) bool {
+// receives reports whether this host receives a broadcast or multicast packet.
+func (sh *shard) receives(p *packet) bool {
 	if !p.dst.IsMulticast() {
 		return p.dst == limitedBroadcast || sh.tables.local[p.dst].broadcast
 	}

@@ -304,9 +304,9 @@ func (m *Memberships) leave(index int) {
 	has.ifc.listen(has.group, func(r *group.Reception) { r.Leave(has.filter) })
 }
 
-// hears reports whether the socket is a member of the packet's group on the interface
+// receives reports whether the socket is a member of the packet's group on the interface
 // where it arrived, and whether its filter accepts the source.
-func (m *Memberships) hears(p *packet) (heard, member bool) {
+func (m *Memberships) receives(p *packet) (received, member bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.list {
@@ -317,14 +317,14 @@ func (m *Memberships) hears(p *packet) (heard, member bool) {
 	return false, false
 }
 
-// hearsAsOthers reports whether a socket receives a packet to a group that it has not
+// receivesAsOthers reports whether a socket receives a packet to a group that it has not
 // joined: a group of all hosts, or one that other sockets have joined (IP_MULTICAST_ALL).
-func (c *datagramSocket) hearsAsOthers(p *packet) bool {
+func (c *datagramSocket) receivesAsOthers(p *packet) bool {
 	c.mu.Lock()
 	all := c.options.AllGroups6
 	if p.dst.Is4() {
 		all = c.options.AllGroups
 	}
 	c.mu.Unlock()
-	return all && (p.dst == allHosts || p.dst == netip.IPv6LinkLocalAllNodes() || p.ifc.receptions.hears(p.dst, p.src))
+	return all && (p.dst == allHosts || p.dst == netip.IPv6LinkLocalAllNodes() || p.ifc.receptions.receives(p.dst, p.src))
 }

@@ -36,7 +36,7 @@ func (l *ifaceLoop) ready(addr netip.Addr) {
 		l.linkLocalReady()
 	}
 	if l.auto != nil {
-		l.tellAddress()
+		l.answerWaiting()
 	}
 }
 
@@ -122,9 +122,9 @@ func (l *ifaceLoop) sendDiscovery(f *link.Frame, src, dst netip.Addr, mac wire.M
 	l.stack.tally.count6(NDSent)
 }
 
-// hearNoRouter processes an advertisement of a neighbour that is not, or no longer, a
+// noRouter processes an advertisement of a neighbour that is not, or no longer, a
 // router.
-func (l *ifaceLoop) hearNoRouter(m *neigh.Message) {
+func (l *ifaceLoop) noRouter(m *neigh.Message) {
 	if !m.Advertisement || m.Router {
 		return
 	}

@@ -178,7 +178,7 @@ func (i *Interface) loop() {
 		case m := <-i.wanted:
 			l.now = i.stack.now()
 			l.takeRequests() // the packet's source address may be among the requests
-			l.hear(m)
+			l.handle(m)
 		case <-i.wake:
 			l.now = i.stack.now()
 			l.takeRequests()
@@ -233,7 +233,7 @@ func (l *ifaceLoop) catchUp() {
 
 func (l *ifaceLoop) receiveND(m *neigh.Message) {
 	l.ndp.Receive(l.now, m)
-	l.hearNoRouter(m)
+	l.noRouter(m)
 }
 
 // takeRequests runs the functions passed to post, in order.
@@ -247,8 +247,8 @@ func (l *ifaceLoop) takeRequests() {
 	}
 }
 
-// hear processes a message about a next hop from a shard.
-func (l *ifaceLoop) hear(m neighMessage) {
+// handle processes a message about a next hop from a shard.
+func (l *ifaceLoop) handle(m neighMessage) {
 	if m.kind == neighConfirm {
 		l.confirmed(m.addr)
 		return
@@ -263,7 +263,7 @@ func (l *ifaceLoop) hear(m neighMessage) {
 	case neigh.Found:
 		l.publishOne(m.addr, mac)
 	case neigh.Unreachable:
-		l.tellFailed(m.addr, l.detourFailed(m.addr))
+		l.dropWaiting(m.addr, l.detourFailed(m.addr))
 	}
 }
 
@@ -282,7 +282,7 @@ func (l *ifaceLoop) publish() {
 		case neigh.Failed:
 			l.unpublish(e.Addr)
 			l.reached(e.Addr, false)
-			l.tellFailed(e.Addr, l.detourFailed(e.Addr))
+			l.dropWaiting(e.Addr, l.detourFailed(e.Addr))
 		case neigh.Gone:
 			l.unpublish(e.Addr)
 		case neigh.Ready:
@@ -320,9 +320,9 @@ func (l *ifaceLoop) unpublish(addr netip.Addr) {
 	l.neighbours.Store(&table)
 }
 
-// tellFailed makes the shards drop the packets waiting for a next hop. If another is
+// dropWaiting makes the shards drop the packets waiting for a next hop. If another is
 // true, there is a different path, and the senders get no error.
-func (l *ifaceLoop) tellFailed(addr netip.Addr, another bool) {
+func (l *ifaceLoop) dropWaiting(addr netip.Addr, another bool) {
 	for _, sh := range l.stack.shards {
 		sh.post(func(sh *shard) {
 			if out := sh.knownLink(l.Interface); out != nil {

@@ -148,8 +148,8 @@ func (w *peer) read() {
 	}
 }
 
-// heard reports whether there is a frame that the test has not examined.
-func (w *peer) heard() bool {
+// hasNew reports whether there is a frame that the test has not examined.
+func (w *peer) hasNew() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.frames) > 0

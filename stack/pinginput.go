@@ -54,7 +54,7 @@ func (sh *shard) pingError(e *icmpError) bool {
 // an interface, or nil. A nil interface means that the interface is unknown.
 func (sh *shard) pinger(ifc *Interface, id uint16, at netip.Addr) *Pinger {
 	for _, p := range sh.pings[id] {
-		if p.isAt(at) && p.hearsOn(ifc) {
+		if p.isAt(at) && p.receivesOn(ifc) {
 			return p
 		}
 	}

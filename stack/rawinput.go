@@ -11,20 +11,20 @@ import (
 // inputRaw delivers a copy of a packet to each matching raw socket and reports whether
 // there was one. It runs on a shard or a receiver; counts is the caller's tally.
 func (s *Stack) inputRaw(counts *tally, p *packet) bool {
-	heard := false
+	received := false
 	for _, c := range s.rawConns() {
-		if c.hears(s.tables.Load(), p) {
-			heard = true
+		if c.receives(s.tables.Load(), p) {
+			received = true
 			c.input(counts, p)
 		}
 	}
-	return heard
+	return received
 }
 
-// hears reports whether the socket receives a packet.
-func (c *RawConn) hears(t *tables, p *packet) bool {
+// receives reports whether the socket receives a packet.
+func (c *RawConn) receives(t *tables, p *packet) bool {
 	at := *c.bound.Load()
-	if c.proto != p.proto || at.Is4() != p.dst.Is4() || !c.hearsOn(p.ifc) {
+	if c.proto != p.proto || at.Is4() != p.dst.Is4() || !c.receivesOn(p.ifc) {
 		return false
 	}
 	if peer := c.peer.Load(); peer != nil && peer.Addr().WithZone("") != p.src {
@@ -36,13 +36,13 @@ func (c *RawConn) hears(t *tables, p *packet) bool {
 	case !p.dst.IsMulticast() || p.dst.Is4() && !at.IsUnspecified():
 		return at.IsUnspecified()
 	}
-	heard, member := c.Memberships.hears(p)
-	return heard || !member && (c.hearsAsOthers(p) || at.IsUnspecified() && t.hearsGroup(p.ifc, p.dst))
+	received, member := c.Memberships.receives(p)
+	return received || !member && (c.receivesAsOthers(p) || at.IsUnspecified() && t.receivesGroup(p.ifc, p.dst))
 }
 
-// hearsGroup reports whether the host receives a multicast group without any socket: the
+// receivesGroup reports whether the host receives a multicast group without any socket: the
 // groups of all hosts, and the solicited-node groups of the interface's IPv6 addresses.
-func (t *tables) hearsGroup(ifc *Interface, group netip.Addr) bool {
+func (t *tables) receivesGroup(ifc *Interface, group netip.Addr) bool {
 	if group == allHosts || group == netip.IPv6LinkLocalAllNodes() || group == ownNodes {
 		return true
 	}
@@ -58,7 +58,7 @@ func (t *tables) hearsGroup(ifc *Interface, group netip.Addr) bool {
 // filters are applied later, for each socket, because IGMP and ICMPv6 messages come from
 // other sources (as in ip6_mc_input and ip_check_mc_rcu of Linux).
 func (t *tables) inGroup(ifc *Interface, group netip.Addr) bool {
-	return ifc.receptions.joined(group) || t.hearsGroup(ifc, group)
+	return ifc.receptions.joined(group) || t.receivesGroup(ifc, group)
 }
 
 // ownNodes is the interface-local group of all nodes. No packet from a link is sent to it
@@ -111,17 +111,17 @@ func (c *RawConn) blocks(p *packet) bool {
 // rawError delivers an ICMP error to the raw sockets that may have sent the quoted
 // packet, and reports whether any accepted it.
 func (sh *shard) rawError(e *icmpError) bool {
-	heard := false
+	received := false
 	for _, c := range sh.stack.rawConns() {
 		skip := e.quote.Header
 		if c.whole.Load() {
 			skip = 0
 		}
 		if c.mayHaveSent(&e.quote) && c.inputError(sh, e, skip) {
-			heard = true
+			received = true
 		}
 	}
-	return heard
+	return received
 }
 
 // mayHaveSent reports whether the socket may have sent a packet that an ICMP error

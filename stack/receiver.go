@@ -244,7 +244,7 @@ func (r *receiver) martian(t *tables, p *packet) bool {
 	case ours:
 		return l.broadcast || !r.ifc.loopback
 	case p.src.IsUnspecified():
-		return !fromNobody(p)
+		return !allowedWithoutSource(p)
 	}
 	return p.src.IsMulticast() || p.src == limitedBroadcast || thisNetwork.Contains(p.src)
 }

@@ -125,7 +125,7 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 func (t *tables) gatewayFor(r *ip.Route, source netip.Addr) netip.Addr {
 	said := t.learned[r.Interface]
 	routers := said.advertisers[source]
-	if len(routers) == 0 || slices.Contains(routers, r.Gateway) || !said.tellsOf(r) {
+	if len(routers) == 0 || slices.Contains(routers, r.Gateway) || !said.hasRoute(r) {
 		return r.Gateway
 	}
 	best := autoconf.Route{Gateway: r.Gateway}
@@ -137,8 +137,8 @@ func (t *tables) gatewayFor(r *ip.Route, source netip.Addr) netip.Addr {
 	return best.Gateway
 }
 
-// tellsOf reports whether a route has been learned from a router.
-func (l *learned) tellsOf(r *ip.Route) bool {
+// hasRoute reports whether a route has been learned from a router.
+func (l *learned) hasRoute(r *ip.Route) bool {
 	return slices.ContainsFunc(l.routes, func(o autoconf.Route) bool { return o.Dst == r.Dst && o.Gateway == r.Gateway })
 }
 

@@ -109,7 +109,7 @@ func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 		l.linkLocalReady()
 	}
 	l.auto.waiting = append(l.auto.waiting, got)
-	l.tellAddress()
+	l.answerWaiting()
 }
 
 // linkLocalReady starts router discovery once the link-local address is usable.
@@ -126,8 +126,8 @@ func (l *ifaceLoop) linkLocalReady() {
 	}
 }
 
-// tellAddress returns a usable address to waiting calls of Autoconfigure.
-func (l *ifaceLoop) tellAddress() {
+// answerWaiting returns a usable address to waiting calls of Autoconfigure.
+func (l *ifaceLoop) answerWaiting() {
 	t := l.stack.tables.Load()
 	var all []netip.Prefix
 	for _, a := range l.auto.held.Addresses {
@@ -241,9 +241,9 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 		return nil
 	})
 	if !slices.Equal(held.DNS, u.DNS) {
-		l.stack.tellDNS()
+		l.stack.notifyDNS()
 	}
-	l.tellAddress()
+	l.answerWaiting()
 	l.startDHCPv6(u.Link)
 }
 

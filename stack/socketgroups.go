@@ -9,7 +9,7 @@ import (
 // the socket is bound to a specific address other than the group, so that it would
 // receive nothing.
 func (c *datagramSocket) JoinGroup(group netip.Addr, on *Interface) error {
-	if err := c.canHear(group); err != nil {
+	if err := c.canReceive(group); err != nil {
 		return err
 	}
 	return c.Memberships.JoinGroup(group, on)
@@ -18,16 +18,16 @@ func (c *datagramSocket) JoinGroup(group netip.Addr, on *Interface) error {
 // JoinSourceSpecificGroup is Memberships.JoinSourceSpecificGroup for a bound socket. It
 // also returns the errors of JoinGroup.
 func (c *datagramSocket) JoinSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
-	if err := c.canHear(group); err != nil {
+	if err := c.canReceive(group); err != nil {
 		return err
 	}
 	return c.Memberships.JoinSourceSpecificGroup(group, source, on)
 }
 
-// canHear returns an error if packets to a group cannot reach the address that the socket
+// canReceive returns an error if packets to a group cannot reach the address that the socket
 // is bound to. Linux permits such a membership, which then only applies to the host.
 // Programs on Loam can do the same with UDPOptions.Groups.
-func (c *datagramSocket) canHear(group netip.Addr) error {
+func (c *datagramSocket) canReceive(group netip.Addr) error {
 	local := c.local.Addr().WithZone("")
 	switch {
 	case local == group.WithZone(""):

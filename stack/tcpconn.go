@@ -68,12 +68,12 @@ type TCPConn struct {
 	pathSeen uint32 // the generation of the stack's path MTUs on which path is based
 	sawEnd   uint64 // toSend.End when the machine last learned of it
 
-	urgentTo   atomic.Uint64 // with wishUrgent: the end of the urgent data
-	sawUrgent  uint64        // end of the urgent data last published
-	toldUrgent bool          // the arrival of the urgent byte has been reported
-	sendLimit  int           // limit of toSend in bytes, before unsentLow is applied
-	fixedSend  bool          // sendLimit does not grow
-	toldTo     uint64        // with wishEach: how much data had arrived at the last report
+	urgentTo       atomic.Uint64 // with wishUrgent: the end of the urgent data
+	sawUrgent      uint64        // end of the urgent data last published
+	urgentReported bool          // the arrival of the urgent byte has been reported
+	sendLimit      int           // limit of toSend in bytes, before unsentLow is applied
+	fixedSend      bool          // sendLimit does not grow
+	reportedTo     uint64        // with wishEach: how much data had arrived at the last report
 }
 
 // Bits of TCPConn.status. A bit is never cleared.
@@ -317,7 +317,7 @@ func (c *TCPConn) failSoftly(err error) {
 	}
 	c.soft.Store(&err)
 	c.wake()
-	c.tell(Error)
+	c.reportEvents(Error)
 }
 
 func (c *TCPConn) takeSoft() error {
@@ -364,9 +364,9 @@ func (c *TCPConn) readable() bool {
 	return c.hasInput()
 }
 
-// TellEach enables the report of Readable at each arrival, even if earlier data has been
+// ReportEach enables the report of Readable at each arrival, even if earlier data has been
 // reported and is unread (EPOLLET).
-func (c *TCPConn) TellEach() {
+func (c *TCPConn) ReportEach() {
 	if c.wish.Load()&wishEach == 0 {
 		c.wish.Or(wishEach)
 	}
@@ -441,7 +441,7 @@ func (c *TCPConn) leave(wish uint32) error {
 func (c *TCPConn) wake() {
 	c.readers.ring()
 	c.writers.ring()
-	c.tell(Readable | Writable)
+	c.reportEvents(Readable | Writable)
 }
 
 // Info returns the state of the connection. It is the zero Info after the stack has been

@@ -150,7 +150,7 @@ func (l *TCPListener) Close() error {
 	}
 	l.acceptors.ring()
 	l.acceptors.close()
-	l.tell(Readable | Hangup)
+	l.reportEvents(Readable | Hangup)
 	return l.binding.Close()
 }
 
@@ -191,9 +191,9 @@ func keys(local netip.AddrPort, v6Only bool) []netip.AddrPort {
 // takes precedence over one on all addresses. Listeners that share a port (SO_REUSEPORT)
 // divide the flows by hash.
 func (sh *shard) listener(ifc *Interface, id tcp.ID) *TCPListener {
-	list := heard(sh.listeners[bare(id.Local)], ifc)
+	list := listening(sh.listeners[bare(id.Local)], ifc)
 	if list == nil {
-		list = heard(sh.listeners[netip.AddrPortFrom(anyAddr(id.Local.Addr()), id.Local.Port())], ifc)
+		list = listening(sh.listeners[netip.AddrPortFrom(anyAddr(id.Local.Addr()), id.Local.Port())], ifc)
 	}
 	switch len(list) {
 	case 0:
@@ -360,7 +360,7 @@ func (c *TCPConn) handOver() {
 		return
 	}
 	l.acceptors.ring()
-	l.tell(Readable)
+	l.reportEvents(Readable)
 }
 
 // leaveListener releases a connection that ended before it was handed over. No program

@@ -27,7 +27,7 @@ func (c *TCPConn) serve(sh *shard) {
 		m.SetUrgent(c.urgentTo.Load())
 	}
 	m.SetMore(sh.now, wish&wishMore != 0)
-	c.hearWritten(sh)
+	c.noteWritten(sh)
 	m.Consumed(sh.now)
 	if wish&wishAbort != 0 || wish&wishClose != 0 && c.received.Readable() > 0 {
 		c.sendWritten(sh, wish)
@@ -66,8 +66,8 @@ func (c *TCPConn) forget() {
 	}
 }
 
-// hearWritten informs the machine of data written since the last call.
-func (c *TCPConn) hearWritten(sh *shard) {
+// noteWritten informs the machine of data written since the last call.
+func (c *TCPConn) noteWritten(sh *shard) {
 	if end := c.toSend.End(); end != c.sawEnd {
 		c.sawEnd = end
 		c.machine.Written(sh.now)
@@ -256,7 +256,7 @@ func (c *TCPConn) settle(sh *shard) {
 		c.noteArrival(sh.now)
 	}
 	c.offerLate(sh)
-	c.tellUrgent()
+	c.reportUrgent()
 	if c.unsentLow.Load() != 0 {
 		c.limitSend()
 	}
@@ -323,7 +323,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 			e |= Error
 		}
 	}
-	c.tell(e)
+	c.reportEvents(e)
 }
 
 // wakeProgram wakes goroutines that found no data or no room if there is some now, and
@@ -333,19 +333,19 @@ func (c *TCPConn) wakeProgram() {
 	if c.arrived(wish) {
 		c.wish.And(^wishRead)
 		c.readers.ring()
-		c.tell(Readable)
+		c.reportEvents(Readable)
 	}
 	if wish&wishWrite != 0 && c.status.Load()&statusConnected != 0 {
 		c.growSendBuffer()
 		if c.hasRoom() {
 			c.wish.And(^wishWrite)
 			c.writers.ring()
-			c.tell(Writable)
+			c.reportEvents(Writable)
 		}
 	}
 	if wish&wishDrained != 0 && c.toSend.Len() == 0 {
 		c.wish.And(^wishDrained)
-		c.tell(Drained)
+		c.reportEvents(Drained)
 	}
 }
 
@@ -357,9 +357,9 @@ func (c *TCPConn) arrived(wish uint32) bool {
 	if wish&wishEach == 0 {
 		return true
 	}
-	told := c.toldTo
-	c.toldTo = c.received.Committed()
-	return wish&wishRead != 0 || c.toldTo != told
+	before := c.reportedTo
+	c.reportedTo = c.received.Committed()
+	return wish&wishRead != 0 || c.reportedTo != before
 }
 
 // machineError translates the error of a machine to an error of sockets.

@@ -25,18 +25,18 @@ func (c *TCPConn) mark() (at uint64, taken, ok bool) {
 // noteUrgent publishes a new urgent byte before it can be read. It runs on the shard.
 func (c *TCPConn) noteUrgent() {
 	if end, ok := c.machine.UrgentEnd(); ok && end != c.sawUrgent {
-		c.sawUrgent, c.toldUrgent = end, false
+		c.sawUrgent, c.urgentReported = end, false
 		c.urgent.Store(end << urgentShift)
 	}
 }
 
-// tellUrgent reports the event Urgent once the urgent byte has arrived. It runs on the
+// reportUrgent reports the event Urgent once the urgent byte has arrived. It runs on the
 // shard.
-func (c *TCPConn) tellUrgent() {
+func (c *TCPConn) reportUrgent() {
 	c.noteUrgent()
-	if !c.toldUrgent && c.urgentHere() {
-		c.toldUrgent = true
-		c.tell(Urgent)
+	if !c.urgentReported && c.urgentHere() {
+		c.urgentReported = true
+		c.reportEvents(Urgent)
 	}
 }
 

@@ -43,13 +43,13 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// told accumulates the events of a socket.
-type told struct{ events atomic.Uint32 }
+// eventLog accumulates the events of a socket.
+type eventLog struct{ events atomic.Uint32 }
 
-func (e *told) add(events stack.Events) { e.events.Or(uint32(events)) }
+func (e *eventLog) add(events stack.Events) { e.events.Or(uint32(events)) }
 
 // want checks the events that hold now, and that those in isNew have been reported.
-func (e *told) want(t *testing.T, sentence string, now, want, isNew stack.Events) {
+func (e *eventLog) want(t *testing.T, sentence string, now, want, isNew stack.Events) {
 	t.Helper()
 	if now != want {
 		t.Errorf("%s: what holds is %05b, want %05b", sentence, now, want)
@@ -61,7 +61,7 @@ func (e *told) want(t *testing.T, sentence string, now, want, isNew stack.Events
 
 func TestEventsTCP(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
-		var e told
+		var e eventLog
 		c.Watch(e.add)
 		if got := c.Events(); got != stack.Writable {
 			t.Errorf("an open connection is %05b, want writable", got)
@@ -110,7 +110,7 @@ func TestEventsTCP(t *testing.T) {
 func TestEventsListener(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)
-		var e told
+		var e eventLog
 		l.Watch(e.add)
 		e.want(t, "nobody has come", l.Events(), 0, 0)
 		w.tcp(5000, 80).connect()
@@ -123,7 +123,7 @@ func TestEventsListener(t *testing.T) {
 func TestEventsUDP(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 53)
-		var e told
+		var e eventLog
 		c.Watch(e.add)
 		if got := c.Events(); got != stack.Writable {
 			t.Errorf("a socket is %05b, want writable", got)

@@ -32,7 +32,7 @@ type UDPOptions struct {
 	Discovery6    Discovery  // IPV6_MTU_DISCOVER
 	Device        *Interface // SO_BINDTODEVICE, initial value: see SetDevice
 	Whole6        bool       // IPV6_DONTFRAG: IPv6 packets are not fragmented by this host
-	TellPathMTU   bool       // IPV6_RECVPATHMTU: TakePathMTU reports packets rejected by Whole6
+	ReportPathMTU bool       // IPV6_RECVPATHMTU: TakePathMTU reports packets rejected by Whole6
 	MaxPacket6    int        // IPV6_MTU: longer IPv6 packets are fragmented; zero: the path MTU
 	NoLoop        bool       // IP_MULTICAST_LOOP off: sent multicast packets are not delivered on this host
 	NoLoop6       bool       // IPV6_MULTICAST_LOOP off: the same for IPv6
@@ -50,8 +50,8 @@ type UDPOptions struct {
 	QueueErrors  bool // IP_RECVERR: all errors about IPv4 datagrams are reported and queued for TakeError
 	QueueErrors6 bool // IPV6_RECVERR: the same for IPv6
 
-	TellExtensions  bool // IP_RECVERR_RFC4884: DatagramError.Extensions is set in errors about IPv4 datagrams
-	TellExtensions6 bool // IPV6_RECVERR_RFC4884: the same for IPv6
+	ReportExtensions  bool // IP_RECVERR_RFC4884: DatagramError.Extensions is set in errors about IPv4 datagrams
+	ReportExtensions6 bool // IPV6_RECVERR_RFC4884: the same for IPv6
 
 	// SoftErrors enables the report of transient ICMP errors, and of errors about
 	// datagrams sent without a connected peer.

@@ -117,7 +117,7 @@ func (sh *shard) socket(ifc *Interface, from, to netip.AddrPort) *UDPConn {
 func connectedTo(list []*UDPConn, ifc *Interface, from netip.AddrPort) *UDPConn {
 	var found *UDPConn
 	for _, c := range list {
-		if peer := c.peer.Load(); peer == nil || !sameEnd(*peer, from) || !c.hearsOn(ifc) {
+		if peer := c.peer.Load(); peer == nil || !sameEnd(*peer, from) || !c.receivesOn(ifc) {
 			continue
 		}
 		if c.Device() != nil {
@@ -140,7 +140,7 @@ func sameEnd(a, b netip.AddrPort) bool {
 func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	open, bound := 0, 0
 	for _, c := range list {
-		if c.peer.Load() != nil || !c.hearsOn(ifc) {
+		if c.peer.Load() != nil || !c.receivesOn(ifc) {
 			continue
 		}
 		open++
@@ -157,7 +157,7 @@ func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.Add
 		n = shardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, most)
 	}
 	for _, c := range list {
-		if c.peer.Load() != nil || !c.hearsOn(ifc) || bound > 0 && c.Device() == nil {
+		if c.peer.Load() != nil || !c.receivesOn(ifc) || bound > 0 && c.Device() == nil {
 			continue
 		}
 		if n == 0 {
@@ -175,7 +175,7 @@ func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 	all := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
 	for _, local := range [...]netip.AddrPort{bare(info.To), all} {
 		for _, c := range sh.sockets[local] {
-			if !c.hearsAll(p, &info) || !c.hearsOn(p.ifc) {
+			if !c.receivesAll(p, &info) || !c.receivesOn(p.ifc) {
 				continue
 			}
 			wanted = true
@@ -190,17 +190,17 @@ func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
 	p.frame.Free()
 }
 
-// hearsAll reports whether the socket receives a broadcast or multicast datagram to its
+// receivesAll reports whether the socket receives a broadcast or multicast datagram to its
 // port.
-func (c *UDPConn) hearsAll(p *packet, info *Datagram) bool {
+func (c *UDPConn) receivesAll(p *packet, info *Datagram) bool {
 	if peer := c.peer.Load(); peer != nil && !sameEnd(*peer, info.From) {
 		return false
 	}
 	if !p.dst.IsMulticast() {
 		return true
 	}
-	heard, member := c.Memberships.hears(p)
-	return heard || !member && c.hearsAsOthers(p)
+	received, member := c.Memberships.receives(p)
+	return received || !member && c.receivesAsOthers(p)
 }
 
 // forwardUDP creates the socket of a new flow and passes it to the forwarder. It returns

@@ -35,6 +35,7 @@ const (
 const (
 	reservedAt     = 464 // in the legacy area of XSAVE
 	magic1, magic2 = 0x46505853, 0x46505845
+	sizeofMagic2   = 4
 
 	hasExtended, hasSegments = 1, 6 // of uc_flags
 )
@@ -54,15 +55,16 @@ func (t *Task) handle(d signal.Delivery) {
 	if d.Action.Flags&signal.OnStack != 0 && t.altStack.Flags&linux.SS_DISABLE == 0 && !t.onAltStack(f.SP) {
 		sp = t.altStack.Addr + t.altStack.Size
 	}
-	vectors := t.thread.Vectors()
-	vectorsAt := (sp - uint64(len(vectors)) - 4) &^ (vectorAlign - 1)
+	size := uint64(t.thread.VectorSize())
+	vectorsAt := (sp - size - sizeofMagic2) &^ (vectorAlign - 1)
 	at := (vectorsAt-frameSize)&^15 - 8
-	m := memory{t}
-	errno := m.Write(vectorsAt, marked(vectors))
-	if errno == 0 {
-		errno = m.Write(at, t.frame(d, f, vectorsAt))
-	}
-	if errno != 0 || d.Action.Flags&linux.SA_RESTORER == 0 {
+	b := t.frameBuffer()[:vectorsAt-at+size+sizeofMagic2]
+	clear(b[:vectorsAt-at])
+	t.frame(b, d, f, vectorsAt)
+	vectors := b[vectorsAt-at:]
+	t.thread.Vectors(vectors[:size])
+	mark(vectors)
+	if (memory{t}).Write(at, b) != 0 || d.Action.Flags&linux.SA_RESTORER == 0 {
 		t.lost(d.Info.Signal)
 		return
 	}
@@ -84,10 +86,18 @@ func (t *Task) lost(n signal.Number) {
 	t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 }
 
-// frame encodes the frame without the vector registers.
-func (t *Task) frame(d signal.Delivery, f *amd64.Frame, vectorsAt uint64) []byte {
+// frameBuffer returns a buffer for the largest frame.
+func (t *Task) frameBuffer() []byte {
+	if t.frames == nil {
+		const padding = vectorAlign + 8
+		t.frames = make([]byte, frameSize+padding+t.thread.VectorSize()+sizeofMagic2)
+	}
+	return t.frames
+}
+
+// frame encodes the frame without the vector registers in zeroed memory.
+func (t *Task) frame(b []byte, d signal.Delivery, f *amd64.Frame, vectorsAt uint64) {
 	le := binary.LittleEndian
-	b := make([]byte, frameSize)
 	le.PutUint64(b, d.Action.Restorer)
 	c := b[frameContext:]
 	le.PutUint64(c[contextFlags:], hasExtended|hasSegments)
@@ -110,20 +120,18 @@ func (t *Task) frame(d signal.Delivery, f *amd64.Frame, vectorsAt uint64) []byte
 	le.PutUint64(c[contextVec:], vectorsAt)
 	le.PutUint64(c[contextMask:], uint64(d.Mask))
 	putInfo(b[frameInfo:], d.Info)
-	return b
 }
 
-// marked adds the marks of the extended state to vector registers.
-func marked(vectors []byte) []byte {
+// mark adds the marks of the extended state to vector registers. The last bytes of b are the room for the second mark.
+func mark(b []byte) {
 	const header = 512
 	le := binary.LittleEndian
-	b := append(vectors, 0, 0, 0, 0)
+	size := len(b) - sizeofMagic2
 	le.PutUint32(b[reservedAt:], magic1)
 	le.PutUint32(b[reservedAt+4:], uint32(len(b)))
 	copy(b[reservedAt+8:reservedAt+16], b[header:header+8])
-	le.PutUint32(b[reservedAt+16:], uint32(len(vectors)))
-	le.PutUint32(b[len(vectors):], magic2)
-	return b
+	le.PutUint32(b[reservedAt+16:], uint32(size))
+	le.PutUint32(b[size:], magic2)
 }
 
 // sigreturn restores the registers and the mask from the frame of a handler (sigreturn(2)). A frame that cannot be read
@@ -131,7 +139,7 @@ func marked(vectors []byte) []byte {
 func (t *Task) sigreturn() {
 	le := binary.LittleEndian
 	f := t.thread.Registers()
-	c := make([]byte, contextSize)
+	c := t.frameBuffer()[:contextSize]
 	m := memory{t}
 	if m.Read(c, f.SP-8+frameContext) != 0 {
 		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
@@ -141,11 +149,12 @@ func (t *Task) sigreturn() {
 		*r = le.Uint64(c[contextRegs+8*i:])
 	}
 	if at := le.Uint64(c[contextVec:]); at != 0 {
-		b := make([]byte, len(t.thread.Vectors()))
-		if m.Read(b, at) != 0 || !t.thread.SetVectors(b) {
+		b := t.frameBuffer()[contextSize:][:t.thread.VectorSize()]
+		if m.Read(b, at) != 0 {
 			t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 			return
 		}
+		t.thread.SetVectors(b)
 	}
 	t.altStack = linux.ParseSigStack(c[contextStack:])
 	t.altStack.Flags &^= linux.SS_ONSTACK
@@ -168,6 +177,7 @@ func putInfo(b []byte, i signal.Info) {
 	switch {
 	case i.Addr != 0:
 		le.PutUint64(b[16:], i.Addr)
+		le.PutUint64(b[24:], i.Value) // SIGSYS
 	default:
 		le.PutUint32(b[16:], uint32(i.PID))
 		le.PutUint32(b[20:], i.UID)

@@ -48,11 +48,20 @@ type Thread interface {
 	FaultAddress() uint64
 	// Kick makes the Run in progress, or else the next one, return Interrupted.
 	Kick()
+	// Settle withdraws a Kick. The caller then looks for the request that came with it.
+	Settle()
 	Bases() (fs, gs uint64)
 	SetBases(fs, gs uint64) error
-	// Vectors returns the vector registers in the standard format of XSAVE; SetVectors reports whether it has accepted
-	// the format.
-	Vectors() []byte
-	SetVectors([]byte) bool
+	// VectorSize returns the size of the vector registers in bytes. Vectors stores them in the standard format of XSAVE;
+	// SetVectors replaces them. b has that size.
+	VectorSize() int
+	Vectors(b []byte)
+	SetVectors(b []byte)
+	// VectorComponents returns the components of the vector registers, as bits of XCR0.
+	VectorComponents() uint64
+	// SetDebug sets DR0 to DR3 and DR7. Each Run after Restore loads them. DebugStatus returns DR6 as of the last debug
+	// exception.
+	SetDebug(addresses [4]uint64, control uint64)
+	DebugStatus() uint64
 	Close()
 }

@@ -100,6 +100,9 @@ type simulatedThread struct {
 	fs, gs  uint64
 	address uint64
 	vectors [1024]byte
+
+	debug, debugStatus uint64 // DR7 and DR6
+
 	started bool
 	reasons chan Reason   // the program sends; Run receives
 	resume  chan struct{} // Run sends; the program receives; closed by Close
@@ -126,12 +129,24 @@ func (t *simulatedThread) Run() Reason {
 	return <-t.reasons
 }
 
-func (t *simulatedThread) Registers() *amd64.Frame  { return &t.frame }
-func (t *simulatedThread) Restore()                 {}
-func (t *simulatedThread) FaultAddress() uint64     { return t.address }
-func (t *simulatedThread) Bases() (fs, gs uint64)   { return t.fs, t.gs }
-func (t *simulatedThread) Vectors() []byte          { return append([]byte(nil), t.vectors[:]...) }
-func (t *simulatedThread) SetVectors(b []byte) bool { return copy(t.vectors[:], b) == len(t.vectors) }
+func (t *simulatedThread) Registers() *amd64.Frame { return &t.frame }
+func (t *simulatedThread) Restore()                {}
+func (t *simulatedThread) FaultAddress() uint64    { return t.address }
+func (t *simulatedThread) Bases() (fs, gs uint64)  { return t.fs, t.gs }
+func (t *simulatedThread) VectorSize() int         { return len(t.vectors) }
+func (t *simulatedThread) Vectors(b []byte)        { copy(b, t.vectors[:]) }
+func (t *simulatedThread) SetVectors(b []byte)     { copy(t.vectors[:], b) }
+
+func (t *simulatedThread) Settle() {
+	select {
+	case <-t.kicked:
+	default:
+	}
+}
+
+func (t *simulatedThread) VectorComponents() uint64             { return 7 }
+func (t *simulatedThread) SetDebug(d [4]uint64, control uint64) { t.debug = control }
+func (t *simulatedThread) DebugStatus() uint64                  { return t.debugStatus }
 
 func (t *simulatedThread) SetBases(fs, gs uint64) error {
 	t.fs, t.gs = fs, gs

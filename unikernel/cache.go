@@ -39,8 +39,8 @@ func openCache() (cache, error) {
 	return cache(dir), checkOwner(dir)
 }
 
-// checkOwner rejects a cache in which another user could place programs: the user must own the folder, and
-// nobody else may write to it.
+// checkOwner rejects a cache in which another user could place programs: the user must own the
+// folder, and no other user may have write access to it.
 func checkOwner(dir string) error {
 	const next = "set XDG_CACHE_HOME to a folder of your own, or remove this one"
 	st, err := os.Lstat(dir)
@@ -73,8 +73,9 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// fill creates the folder dir unless it exists. f fills a temporary folder beside it, which is then renamed
-// to dir. If two processes do this at the same time, both use the folder that was renamed first.
+// fill creates the folder dir unless it exists. f fills a temporary folder in the same place, which
+// is then renamed to dir. If two processes do this at the same time, both use the folder that was
+// renamed first.
 func (c cache) fill(dir string, f func(dir string) error) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil

@@ -194,7 +194,8 @@ func freePort(t testing.TB) netip.AddrPort {
 	return at
 }
 
-// throughEcho sends bytes to an echo server and returns its answer, or nil if nobody listens yet.
+// throughEcho sends bytes to an echo server and returns its answer, or nil if no server listens
+// yet.
 func throughEcho(to netip.AddrPort, sent []byte) []byte {
 	c, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(to))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // excludesAll is the go command's message, without the folder, for a package whose files are all excluded.
 const excludesAll = "build constraints exclude all Go files in "
 
-// lacksCgo reports whether the build of the main package in folder failed for lack of cgo. output is what
-// the go command printed.
+// lacksCgo reports whether the build of the main package in folder failed because it needs cgo.
+// output is the output of the go command.
 func lacksCgo(output, folder string) bool {
 	for line := range strings.Lines(output) {
 		if _, excluded, ok := strings.Cut(line, excludesAll); ok && usesCgo(strings.TrimSpace(excluded)) {
@@ -30,8 +30,9 @@ func lacksCgo(output, folder string) bool {
 // undefinedName matches the compiler's message for a name that a package does not define.
 var undefinedName = regexp.MustCompile(`undefined: (\w+)\.\w+`)
 
-// needsCgo reports whether a build failed for lack of cgo, in the main package or in one that it imports.
-// Names that an excluded file defines are reported missing where they are used.
+// needsCgo reports whether a build failed because the main package, or a package that it imports,
+// needs cgo. If a file with cgo is excluded, the compiler reports its names as undefined where they
+// are used.
 func (l *located) needsCgo(ctx context.Context, output string, flags []string) bool {
 	if lacksCgo(output, l.pkg) {
 		return true

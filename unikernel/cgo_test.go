@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The error says that a program needs cgo if cgo is why an imported package has no files left. It does not
-// if other build constraints exclude them.
+// If an imported package has no files left because of cgo, the error says that the program needs
+// cgo. It does not if other build constraints exclude the files.
 func TestCgoIsNamed(t *testing.T) {
 	for _, c := range []struct {
 		name, file string

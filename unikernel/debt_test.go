@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A goroutine that is started by a computing goroutine runs on another thread. In most cases it starts
-// before the runtime's monitor would wake a thread for it, which takes 10 ms.
+// A goroutine that is started by a computing goroutine runs on another thread. In most cases it
+// starts before the runtime's monitor would wake a thread for it, which takes 10 ms.
 func TestOwedWake(t *testing.T) {
 	forBothNetworks(t, func(t *testing.T, n Network) {
 		late := lateness(t, n, "GOMAXPROCS=2", 300, 0)

@@ -21,14 +21,14 @@ import (
 // reported at once. The guest gets the open file (in a process a descriptor that only
 // pread, pwrite and fdatasync may use; in a machine a drive of QEMU), never its name.
 
-// Disk is a disk image that a guest has.
+// Disk describes a disk image for a guest.
 type Disk struct {
 	Kind     string // "virtio", "nvme" or "ahci": the hardware of a machine
 	File     string // the image
 	Path     string // mount point of its ext4 file system; "/": the root of a Linux program; empty: a block device only
 	ReadOnly bool
-	Snapshot bool   // what is written stays in the guest's memory
-	Size     uint64 // of an image that does not exist, which is then created; 0: it has to exist
+	Snapshot bool   // writes stay in the guest's memory
+	Size     uint64 // size of an image to create; 0: the image must exist
 }
 
 // ParseDisk parses [KIND:]FILE[:/PATH][:ro|:snapshot].
@@ -113,7 +113,7 @@ func closeImages(images []*drive) {
 	}
 }
 
-// checkPlace returns an error for an image or a mount point that an earlier disk has.
+// checkPlace returns an error if an earlier disk has the same image or mount point.
 func checkPlace(d Disk, earlier []*drive) error {
 	st, err := os.Stat(d.File)
 	for _, i := range earlier {
@@ -195,7 +195,7 @@ func createImage(d Disk) (*os.File, error) {
 	return imagefile.Create(d.File, int64(d.Size), format.Config{})
 }
 
-// unwritable reports whether a file may be read at most.
+// unwritable reports whether an error means that a file can be read but not written.
 func unwritable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ETXTBSY)
 }
@@ -246,7 +246,8 @@ func sizes(images []*drive) ([]int64, error) {
 	return all, nil
 }
 
-// giveDisks gives a process its disk images. Their descriptors are consecutive: the seal knows them by their range.
+// giveDisks gives a process its disk images. Their descriptors are consecutive, because the seal
+// allows a range of descriptors.
 func (n *network) giveDisks() {
 	for _, i := range n.disks {
 		d := i.describe()
@@ -281,7 +282,7 @@ func (m *monitor) addDisks(model string, images []*drive) {
 	}
 }
 
-// withRootImage makes a root that is an ext4 image a disk.
+// withRootImage adds a disk for a root that is an ext4 image.
 func (o *Options) withRootImage() {
 	if o.Root == "" || !isImage(o.Root) {
 		return

@@ -8,7 +8,7 @@ import (
 
 // Error is an error that the user can act on. Its text is one line: what is wrong, and what to do.
 type Error struct {
-	// What is the problem, and Next what the user can do; Next may be empty.
+	// What describes the problem. Next describes what the user can do; it may be empty.
 	What   string
 	Next   string
 	Output string // full output of the go command if it failed; What is derived from it
@@ -22,7 +22,7 @@ func (e *Error) Error() string {
 	return e.What + ": " + e.Next
 }
 
-// errorf returns an *Error. The formatted text is What, and next is Next.
+// errorf returns an *Error with the formatted text as its What, and with its Next.
 func errorf(next, format string, args ...any) error {
 	return &Error{What: fmt.Sprintf(format, args...), Next: next}
 }

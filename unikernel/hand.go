@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// For a program that runs as a process, the gateway hands over connections to its published TCP ports
-// (usernet/hand). It does not if all packets are traced (--pcap), or if connections are to use Loam's own
-// TCP (--relay).
+// For a program that runs as a process, the gateway hands over connections to its published TCP
+// ports (usernet/hand). It relays them instead if all packets are traced (--pcap), or if
+// connections are to use Loam's own TCP (--relay).
 
 // hands reports whether connections are handed over.
 func (o *Network) hands(platform Platform) bool {

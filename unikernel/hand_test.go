@@ -353,7 +353,7 @@ var publishedTests = map[string]func(*served){
 		s.wantAll(asked, "")
 	},
 	"nobody": func(s *served) {
-		for _, port := range []int{2, 3} { // nobody listens; listens on the loopback only
+		for _, port := range []int{2, 3} { // no socket listens on the first; the second listens only on the loopback
 			c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[port])
 			if s.where == onLinux {
 				if port == 2 && !errors.Is(err, syscall.ECONNREFUSED) {

@@ -35,8 +35,8 @@ func isTerminal(fd int) bool {
 	return terminalControl(fd, syscall.TCGETS, make([]byte, termiosLen)) == 0
 }
 
-// stopAsJob stops this process group as Ctrl-Z does, and returns when it continues. If no shell controls the group as a
-// job, it returns at once: nobody would continue it.
+// stopAsJob stops this process group as Ctrl-Z does, and returns when it continues. If no shell
+// controls the group as a job, it returns at once, because nothing would continue the group.
 func stopAsJob() {
 	if signal.Ignored(syscall.SIGTSTP) || !isJob() {
 		return

@@ -19,9 +19,9 @@ import (
 	"loam/unikernel/seal"
 )
 
-// A guest of platform Process is a child of package sandbox's stage, which is a child of the loam command.
-// It shares the command's standard streams and environment. Whatever ends the command also ends the guest,
-// kill -9 included. The command exits with the guest's status.
+// A guest of platform Process is a child of package sandbox's stage, which is a child of the loam
+// command. It shares the command's standard streams and environment. When the command ends for any
+// reason, kill -9 included, the guest is killed too. The command exits with the guest's status.
 
 // launch starts program and waits for its end.
 func launch(program string, o *Options, n *network) (status int, err error) {

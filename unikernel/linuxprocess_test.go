@@ -40,7 +40,8 @@ func TestLinuxProcessTools(t *testing.T) {
 	}
 }
 
-// A process of root may become another user, and loses its rights on files and processes. A program may begin as another user.
+// A process of root may change to another user, and then loses its rights on files and processes. A
+// program may also start as another user.
 func TestLinuxUsers(t *testing.T) {
 	root := rootWith(t, processTools...)
 	for _, c := range []struct{ user, script, want string }{
@@ -60,7 +61,7 @@ func TestLinuxUsers(t *testing.T) {
 	}
 }
 
-// free and lsof find what they read. Their figures differ from run to run.
+// free and lsof find the files that they read. Their figures differ from run to run.
 func TestLinuxMonitors(t *testing.T) {
 	cmd := linuxCommand("/bin/bash", "-c", "PATH=/usr/bin:/bin; free; lsof -p $$ 2>&1 < /bin/cat")
 	cmd.Env = append(cmd.Env, withFiles+"="+rootWith(t, processTools...))

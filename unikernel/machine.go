@@ -12,12 +12,12 @@ import (
 	"loam/unikernel/image"
 )
 
-// A guest of platform Machine is the kernel of a virtual machine in QEMU. QEMU is a child of the loam
-// command and ends with it, kill -9 included. It leaves no files behind: image and configuration are memory
-// files that it inherits, and its output arrives through pipes.
+// A guest of platform Machine is the kernel of a virtual machine in QEMU. QEMU is a child of the
+// loam command and ends with it, kill -9 included. It leaves no files behind: image and
+// configuration are memory files that it inherits, and its output arrives through pipes.
 //
-// The program's standard streams use package channel. What the Go runtime and the kernel write, the exit
-// status, the time and signals use I/O ports and the serial port: see kernel/control.go.
+// The program's standard streams use package channel. The output of the Go runtime and the kernel,
+// the exit status, the time and signals use I/O ports and the serial port: see kernel/control.go.
 //
 // Reading order: machine.go, monitor.go; probe.go for finding a usable QEMU.
 

@@ -26,7 +26,7 @@ type monitor struct {
 	args  []string
 	user  *syscall.Credential // user that QEMU runs as; nil: this process's
 	files []*os.File          // inherited by QEMU, from descriptor 3 on
-	ours  []*os.File          // the other ends; close closes them
+	ours  []*os.File          // this process's ends; close closes them
 
 	output, errors, control, time *os.File // read ends of the ports of package boot
 	signals                       *os.File
@@ -115,7 +115,8 @@ func (m *monitor) memory(name string, data []byte) (string, error) {
 	return m.inherit(f), nil
 }
 
-// port adds an output port to the machine, and returns the read end of what is written to it.
+// port adds an output port to the machine, and returns the read end of a pipe with the port's
+// output.
 func (m *monitor) port(name string, number int) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -200,8 +201,8 @@ func (m *monitor) addQMP(path string) error {
 	return nil
 }
 
-// share makes QEMU inherit a file, and returns a path that refers to the same open file description. QEMU
-// can open it with the access mode of f, whoever owns the file.
+// share makes QEMU inherit a file, and returns a path that refers to the same open file
+// description. QEMU can open it with the access mode of f, even if another user owns the file.
 func (m *monitor) share(f *os.File) string {
 	m.files = append(m.files, f)
 	fd := 2 + len(m.files)
@@ -319,7 +320,8 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// complaints keeps the beginning of what is written to it, because QEMU reports the cause first.
+// complaints is a writer that keeps the beginning of the output, because QEMU reports the cause
+// first.
 type complaints struct {
 	mu   sync.Mutex
 	kept []byte // guarded by mu

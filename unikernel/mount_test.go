@@ -33,7 +33,7 @@ func runKept(t *testing.T, platform Platform, disk, what, want string) {
 	}
 }
 
-// checkImage has e2fsck judge an image, which was unmounted.
+// checkImage checks an image with e2fsck after it was unmounted.
 func checkImage(t *testing.T, image string) {
 	t.Helper()
 	out, err := exec.Command("/usr/sbin/e2fsck", "-fn", image).CombinedOutput()
@@ -55,8 +55,9 @@ func imageFile(t *testing.T, image, name string) string {
 // disksOf are the disks of tests, by platform: the text before the image's name.
 var disksOf = map[Platform][]string{Process: {""}, Machine: {"", "nvme:", "ahci:"}}
 
-// The next program finds the files of a disk, on each platform and kind of disk. The image is created, and clean
-// afterwards. Read only, it does not change; as a snapshot, only the program sees its changes.
+// A program finds the files that an earlier program left on a disk, on each platform and kind of
+// disk. The image is created, and clean afterwards. If it is read-only, it does not change; as a
+// snapshot, only the program sees its changes.
 func TestMount(t *testing.T) {
 	if _, err := os.Stat("/usr/sbin/e2fsck"); err != nil {
 		t.Skip("e2fsprogs is not installed")
@@ -86,8 +87,8 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// A signal that the program does not handle, one that it does, and a panic leave the file system unmounted, with
-// everything in it.
+// After a signal, handled or not, and after a panic, the file system is unmounted and contains all
+// files.
 func TestMountEnds(t *testing.T) {
 	if _, err := os.Stat("/usr/sbin/e2fsck"); err != nil {
 		t.Skip("e2fsprogs is not installed")

@@ -57,7 +57,7 @@ type network struct {
 	archives []*os.File
 	results  *os.File   // the write end for the archive of results
 	shared   []*os.File // sockets to the servers of folders, for its consoles
-	disks    []*drive   // that the guest does not have yet
+	disks    []*drive   // disks that the guest has not been given yet
 }
 
 // cable describes what a virtual machine's network card is connected to.
@@ -65,7 +65,7 @@ type cable struct {
 	tap    bool // files are queues of a TAP device; otherwise a stream socket that carries frames
 	queues int
 	mtu    int
-	mac    wire.MAC // of the card; zero: chosen by QEMU
+	mac    wire.MAC // address of the card; zero: chosen by QEMU
 }
 
 // firstGuestFD is the number of the first inherited descriptor in the guest. firstArchive is the number of

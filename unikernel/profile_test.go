@@ -39,7 +39,7 @@ func testProfiles(t *testing.T, o Options) {
 	if share(cpu, "main.hot") < 60 {
 		t.Errorf("a busy function has less than 60 %% of the samples:\n%s", cpu)
 	}
-	heap := pprof(t, url+"heap?gc=1") // gc=1: otherwise the profile is that of the last collection
+	heap := pprof(t, url+"heap?gc=1") // gc=1: without it, the profile shows the state at the last collection
 	if share(heap, "main.hoard") < 60 {
 		t.Errorf("who keeps the memory has less than 60 %% of it:\n%s", heap)
 	}

@@ -69,9 +69,9 @@ func takeReplacements(ctx context.Context, t *toolchain, dir, pkg, version strin
 func moduleFile(ctx context.Context, t *toolchain, dir, pkg, version string) (string, error) {
 	for p := pkg; p != "."; p = path.Dir(p) {
 		out, err := t.run(ctx, dir, "list", "-m", "-json", p+"@"+version)
-		var told *Error
+		var failure *Error
 		switch {
-		case errors.As(err, &told):
+		case errors.As(err, &failure):
 			continue
 		case err != nil:
 			return "", err

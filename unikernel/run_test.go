@@ -106,11 +106,11 @@ const asUser = "LOAM_TEST_USER"
 // withFiles names the variable with the root folder of a Linux program.
 const withFiles = "LOAM_TEST_FILES"
 
-// withVolume names the variable with a folder that the program has.
+// withVolume names the variable with a folder that is copied into the guest.
 const withVolume = "LOAM_TEST_VOLUME"
 
-// withShared names the variable with folders that the program changes, at /shared0 and so on, and inFolder that with
-// its working folder.
+// withShared names the variable with folders that the program may change; they are mounted at
+// /shared0 and so on. inFolder names the variable with the program's working folder.
 const (
 	withShared = "LOAM_TEST_SHARED"
 	inFolder   = "LOAM_TEST_FOLDER"
@@ -124,7 +124,7 @@ func testShared() (all []Shared) {
 	return all
 }
 
-// testEnv has temporary files made in the folder of inFolder.
+// testEnv places temporary files in the folder that inFolder names.
 func testEnv() []string {
 	if folder := os.Getenv(inFolder); folder != "" {
 		return []string{"TMPDIR=" + folder}
@@ -132,7 +132,7 @@ func testEnv() []string {
 	return nil
 }
 
-// testVolume is that folder.
+// testVolume returns the folder that withVolume names.
 func testVolume() []Volume {
 	if dir := os.Getenv(withVolume); dir != "" {
 		return []Volume{{Host: dir, Guest: dir}}

@@ -117,7 +117,7 @@ func (s *session) end() (status int, shown string) {
 		}
 		break
 	}
-	// The terminal has all output: what is not read yet is in it.
+	// The rest of the output may still be in the terminal's buffer.
 	for {
 		s.await("")
 		select {
@@ -152,7 +152,8 @@ func onTerminal(t *testing.T, root string, args ...string) (loam, host *exec.Cmd
 // job is a program that reports when it starts, when it is continued, and when it is interrupted.
 const job = `bash --norc -c 'trap "echo back" CONT; trap "echo int; exit 7" INT; echo up; while :; do sleep 0.1; done'`
 
-// Bash controls jobs by keys and commands; lines are edited and echoed; the size of the window passes through.
+// Bash runs jobs in the foreground and background, by keys and by commands. Lines are edited and
+// echoed. The program learns changes of the window's size.
 func TestSessionBash(t *testing.T) {
 	root := rootWith(t, "/bin/bash", "/bin/cat", "/bin/sleep", "/bin/stty", "/usr/bin/tty")
 	loam, _ := onTerminal(t, root, "/bin/bash", "--norc", "--noprofile")
@@ -200,8 +201,8 @@ func TestSessionBash(t *testing.T) {
 	}
 }
 
-// With redirected standard error, the program has a terminal for the rest. Without a terminal, or with -t=false, streams are
-// as they are.
+// If only standard error is redirected, the program has a terminal for the other streams. Without a
+// terminal, or with -t=false, the program gets the streams unchanged.
 func TestSessionStreams(t *testing.T) {
 	root := rootWith(t, "/bin/bash", "/bin/ls")
 	loam, _ := onTerminal(t, root, "/bin/bash", "-c", "for i in 0 1 2; do [ -t $i ] && echo $i; done; echo error >&2")
@@ -250,8 +251,8 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// Ctrl-Z stops the loam command if it stops the first program: the shell from which the user has started loam has its
-// terminal back, and fg continues the program.
+// Ctrl-Z stops the loam command when it stops the first program. The shell from which the user has
+// started loam gets the terminal back, and fg continues the program.
 func TestSessionSuspend(t *testing.T) {
 	root := rootWith(t, "/bin/bash", "/bin/cat", "/bin/sleep")
 	loam, _ := onTerminal(t, root, "/bin/bash", "--norc", "-c", "trap 'echo back; stty size' CONT; echo up; while :; do sleep 0.1; done")

@@ -62,7 +62,7 @@ func (s *Shared) start() (*os.File, error) {
 	return socket, nil
 }
 
-// cause returns what a fs.PathError is about, without its path.
+// cause returns the error of the system call in a fs.PathError, without its path.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -44,8 +44,8 @@ func errSource(dir string) error {
 }
 
 // openSource returns the source of Loam's packages: the embedded source or, if dir is not empty, a
-// checkout. Only a checkout that the user names is used. A program's folder may belong to anybody, so its
-// content must not decide what confines the program.
+// checkout. Only a checkout that the user names is used. A program's folder may belong to another
+// user, so its content must not decide what confines the program.
 func openSource(dir string) (fs.FS, error) {
 	if dir == "" {
 		return loam.Source, nil

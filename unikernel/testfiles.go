@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// A test starts in the folder of its package. It gets more files of the host than other programs: the files
-// that tests are known to read, including those of the parent folder. What it writes stays in its own
-// memory.
+// A test starts in the folder of its package. It gets more files of the host than other programs:
+// the files that tests are known to read, also from the parent folder. Files that it writes stay in
+// its own memory.
 
 // testVolumes returns the volumes for a test binary that starts in folder.
 func testVolumes(program, folder string, platform Platform) (all []Volume) {

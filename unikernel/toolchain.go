@@ -30,7 +30,7 @@ type toolchain struct {
 	env     []string // environment of go commands
 }
 
-// guestEnv is what builds for a guest add to the user's environment.
+// guestEnv is added to the user's environment in builds for a guest.
 var guestEnv = []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}
 
 // findToolchain queries the go command in dir.

@@ -83,7 +83,7 @@ func (g *Gateway) startHanding() (err error) {
 	if g.handing == nil {
 		return nil
 	}
-	g.wg.Go(g.hearEnds)
+	g.wg.Go(g.receiveEnds)
 	for i := range g.published.tcp {
 		if p := &g.published.tcp[i]; p.guest.Addr() == g.config.Guest {
 			if p.plain, err = p.listener.File(); err != nil {
@@ -143,9 +143,9 @@ func (g *Gateway) handConn(to uint16, fd int) {
 	}
 }
 
-// hearEnds processes the program's reports of ended connections until the program has
+// receiveEnds processes the program's reports of ended connections until the program has
 // gone.
-func (g *Gateway) hearEnds() {
+func (g *Gateway) receiveEnds() {
 	b := make([]byte, os.Getpagesize())
 	for {
 		n, err := g.handing.conn.Read(b)

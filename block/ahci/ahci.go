@@ -1,13 +1,12 @@
-// Package ahci is the driver of SATA disks behind AHCI controllers (Serial ATA AHCI
-// 1.3.1, whose sections are cited here, and ATA/ATAPI Command Set 3, ACS-3).
+// Package ahci is the driver of SATA disks behind AHCI controllers (Serial ATA AHCI 1.3.1, whose
+// sections are cited here, and ATA/ATAPI Command Set 3, ACS-3).
 //
-// Read in this order: ahci.go (the controller), port.go (how a disk is started and
-// stopped), registers.go, identify.go (the properties of a disk), ring.go (a
-// request as a command, and errors). The part that all controllers share is in
-// block/controller.
+// Read in this order: ahci.go (the controller), port.go (how a disk is started and stopped),
+// registers.go, identify.go (the properties of a disk), ring.go (a request as a command, and
+// errors). The part that all controllers share is in block/controller.
 //
-// Each port with a disk is a device of its own. They share the controller's interrupt:
-// one goroutine, hba.loop, passes it on to the ports.
+// Each port with a disk is a separate block device. All ports share the controller's interrupt: the
+// goroutine hba.loop passes each interrupt on to the ports that caused it.
 package ahci
 
 import (
@@ -27,22 +26,22 @@ import (
 // Class is the class code of these controllers: mass storage, serial ATA, AHCI 1.0.
 const Class = 0x010601
 
-// Errors. They are wrapped with the controller or disk that they are about.
+// Errors. Each is wrapped with the name of the controller or disk.
 var (
 	ErrNotAHCI = errors.New("ahci: not an AHCI controller that this driver supports")
 	ErrNotDisk = errors.New("ahci: not a disk that this driver supports")
 	ErrReset   = errors.New("ahci: the controller or a port does not reset, start or stop")
 )
 
-// Bounds of the driver.
+// Time limits and sizes of the driver.
 const (
 	answerBound = 30 * time.Second
 	resetBound  = time.Second            // section 10.4.3
 	stopBound   = 500 * time.Millisecond // section 10.1.2
-	linkBound   = 100 * time.Millisecond // a disk that is there shows within 10 ms (10.1)
+	linkBound   = 100 * time.Millisecond // a connected disk is detected within 10 ms (10.1)
 	readyBound  = 10 * time.Second       // a disk may have to spin up
 	pollTick    = 100 * time.Microsecond
-	mostBytes   = 128 << 10 // of a request
+	mostBytes   = 128 << 10 // bytes of a request
 	mostData    = 32        // pieces of Request.Data
 )
 
@@ -54,19 +53,19 @@ type hba struct {
 	slots     int
 	queued    bool // native command queuing
 	interrupt driver.Interrupt
-	message   bool      // the interrupt is one by message
-	spunUp    time.Time // when disks were asked to show
+	message   bool      // the interrupt is message-signaled (MSI)
+	spunUp    time.Time // when the ports began to spin up their disks
 
 	done chan struct{} // closed when the last port is closed
 	crew crew.Crew
 
 	mu    sync.Mutex // guards users and ports
-	users int        // ports that are open
+	users int        // number of open ports
 	ports [mostPort]*port
 }
 
-// Open starts a controller, and returns its disks in the order of their ports, and why
-// devices that are there are no disks. Each disk is closed by its user.
+// Open starts a controller and returns its disks in the order of their ports. refused has an error
+// for each connected device that is not a supported disk. The caller closes each disk.
 func Open(m driver.Machine, f *pci.Function, name func(n int) string) (disks []*controller.Device, refused []error, err error) {
 	if f.Class != Class {
 		return nil, nil, fmt.Errorf("%v: %w", f, ErrNotAHCI)
@@ -128,7 +127,7 @@ func (h *hba) start() (err error) {
 	return nil
 }
 
-// connect connects the interrupt: by message or, without that, by line.
+// connect connects the interrupt: MSI if the function has it, otherwise its interrupt line.
 func (h *hba) connect() error {
 	i, m, err := h.machine.Message()
 	if err != nil {
@@ -156,10 +155,11 @@ func (h *hba) loop() {
 	}
 }
 
-// distribute clears the reasons of the controller, then those of ports, until there are
-// none. Section 5.5.3 has the other order, in which an event between the two is lost if
-// the controller latches events and not the state of ports; this order only looks once
-// more. A controller that always has a reason is left to the next interrupt.
+// distribute clears the controller's interrupt bits, then passes the interrupt to the ports, until
+// no bit is set. Section 5.5.3 has the other order. With that order, an event between the two steps
+// is lost if the controller latches events instead of following the state of its ports. The order
+// here costs at most one more read. A controller whose bits never clear is left to the next
+// interrupt.
 func (h *hba) distribute() {
 	const most = 64
 	for range most {
@@ -179,7 +179,7 @@ func (h *hba) distribute() {
 	}
 }
 
-// enter has a port receive interrupts.
+// enter registers a port as a receiver of interrupts.
 func (h *hba) enter(p *port) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,14 +187,14 @@ func (h *hba) enter(p *port) {
 	h.ports[p.number] = p
 }
 
-// forget ends that.
+// forget unregisters a port.
 func (h *hba) forget(p *port) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ports[p.number] = nil
 }
 
-// leave closes the controller when nobody uses it any more.
+// leave closes the controller when its last port is closed.
 func (h *hba) leave() {
 	h.mu.Lock()
 	h.users--
@@ -206,7 +206,7 @@ func (h *hba) leave() {
 	close(h.done)
 	h.crew.Wait()
 	if h.registers != nil {
-		h.registers.Write32(regControl, controlEnable) // no interrupts
+		h.registers.Write32(regControl, controlEnable) // disable interrupts
 	}
 	if h.message {
 		h.f.CloseMSI()

@@ -22,7 +22,8 @@ func newModel() *model.Controller { return &model.Controller{Data: make([]byte, 
 
 func name(int) string { return "sda" }
 
-// open opens the disk of the model, which is closed with the test and keeps nothing.
+// open opens the disk of the model. When the test ends, the disk is closed, and no memory may be
+// left allocated.
 func open(t testing.TB, c *model.Controller, options ...virtio.Option) *controller.Device {
 	t.Helper()
 	m, disks, refused, err := try(c, options...)
@@ -75,7 +76,7 @@ func TestDescribes(t *testing.T) {
 	}
 }
 
-// FUA is a bit of the command where the disk has it, and a flush elsewhere.
+// FUA is a bit of the command if the disk has it; otherwise a flush follows the write.
 func TestFUA(t *testing.T) {
 	for _, has := range []bool{true, false} {
 		c := newModel()
@@ -87,7 +88,7 @@ func TestFUA(t *testing.T) {
 	}
 }
 
-// Of many queued commands, those fail that touch a bad sector, and no others.
+// Of many queued commands, only those that touch a bad sector fail.
 func TestBadSectors(t *testing.T) {
 	bad := []uint64{3, 40, 41}
 	for _, plain := range []bool{false, true} {
@@ -115,7 +116,7 @@ func TestBadSectors(t *testing.T) {
 	}
 }
 
-// A controller or a disk that lies, fails or vanishes returns all requests in bounded
+// Even if a controller or a disk misbehaves, fails or vanishes, all requests return in bounded
 // time.
 func TestHostile(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -148,7 +149,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// What the disk says of itself is checked; nothing is left of one that is refused.
+// The disk's description is checked. A rejected disk leaves nothing allocated.
 func TestRefuses(t *testing.T) {
 	for name, change := range map[string]func(b []byte){
 		"a packet device":     func(b []byte) { b[1] = 0x80 },
@@ -170,7 +171,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A port that does not stop keeps its memory, and Close says so.
+// A port that does not stop keeps its memory, and Close returns an error.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newModel()
@@ -185,7 +186,7 @@ func TestStuck(t *testing.T) {
 	})
 }
 
-// Whatever the controller says, every request comes back.
+// Every request comes back, whatever the controller does.
 func FuzzController(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 7}, []byte{}, uint8(0))
 	f.Add([]byte{1, 1, 7, 0, 3, 4}, []byte{106, 0, 200, 9}, uint8(3))

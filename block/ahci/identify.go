@@ -12,16 +12,16 @@ type identity struct {
 	size     int64 // in bytes
 	logical  int   // sector in bytes
 	physical int
-	depth    int // of its queue; 0: it has none
+	depth    int // commands in the disk's queue; 0: it has no queue
 	cache    bool
 	fua      bool
 	trim     bool
 }
 
-// parseIdentity reads the 512 bytes of the answer.
+// parseIdentity decodes the 512 bytes that IDENTIFY DEVICE returns.
 func parseIdentity(b []byte) (d identity, err error) {
 	word := func(i int) uint16 { return binary.LittleEndian.Uint16(b[2*i:]) }
-	valid := func(v uint16) bool { return v>>14 == 1 } // the word has a meaning
+	valid := func(v uint16) bool { return v>>14 == 1 } // bits 15:14 mark a word as valid
 	const packet, wide = 1 << 15, 1 << 10
 	if word(0)&packet != 0 || !valid(word(83)) || word(83)&wide == 0 {
 		return d, fmt.Errorf("%w: it is no disk with addresses of 48 bits", ErrNotDisk)
@@ -46,14 +46,14 @@ func parseIdentity(b []byte) (d identity, err error) {
 	if word(76)&(1<<8) != 0 && word(76) != 0xffff {
 		d.depth = int(word(75)&31) + 1
 	}
-	// A disk that does not say whether it has a cache is taken to have one.
+	// A disk that does not report whether it has a write cache is assumed to have one.
 	d.cache = !valid(word(83)) || word(82)&(1<<5) == 0 || word(85)&(1<<5) != 0
 	d.fua = valid(word(84)) && word(84)&(1<<6) != 0
 	d.trim = word(169)&1 != 0 && word(169) != 0xffff
 	return d, nil
 }
 
-// describe fills in what users see.
+// describe fills in block.Info.
 func (p *port) describe(d identity) {
 	i := &p.info
 	i.LogicalSector, i.PhysicalSector, i.MaxTransfer, i.MaxSegments = d.logical, d.physical, mostBytes, mostData

@@ -12,32 +12,32 @@ import (
 	"loam/driver"
 )
 
-// errEmpty: nothing is behind a port.
+// errEmpty is the error of a port without a device.
 var errEmpty = errors.New("ahci: nothing is there")
 
-// port is a port with a disk. As controller.Ring it is the disk's only queue.
+// port is a port with a disk. It implements controller.Ring: it is the disk's only queue.
 type port struct {
 	hba     *hba
 	number  int
 	info    block.Info
 	size    int64
-	queues  bool          // commands are queued
+	queues  bool          // the disk has native command queuing
 	memory  driver.Buffer // see tablesAt
-	stopped error         // why the port could not be spun up
+	stopped error         // why the port could not spin up its disk
 	stuck   bool          // the port did not stop, and may still use its memory
 
-	c      chan struct{} // see controller.Ring: interrupted sends, without blocking
-	events atomic.Uint32 // reasons of interrupts that Take has not seen
+	c      chan struct{} // see controller.Ring; interrupted sends without blocking
+	events atomic.Uint32 // interrupt reasons that Take has not processed
 
-	// The state of commands, as bits of their slots.
-	issued  uint32 // given to the driver and not completed
-	active  uint32 // of these, with the port
-	queued  uint32 // of these, native queued commands
-	fresh   uint32 // started, and not shown to the port
-	waiting uint32 // are issued one at a time, since one of them failed
-	done    uint32 // completed, and not taken
-	failed  uint32 // of these, with an error
-	broken  bool   // a command has failed, and the port recovers
+	// The states of commands. Bit i is the command in slot i.
+	issued  uint32 // started by Start, and not yet returned by Take
+	active  uint32 // of the issued ones: sent to the port
+	queued  uint32 // of the issued ones: native queued commands
+	fresh   uint32 // of the issued ones: not yet sent to the port
+	waiting uint32 // to be sent one at a time, because a command failed
+	done    uint32 // completed, and not yet returned by Take
+	failed  uint32 // of the done ones: failed
+	broken  bool   // a command has failed, and the port needs recovery
 }
 
 func (p *port) at(register int) int           { return portsAt + p.number*portLen + register }
@@ -45,7 +45,7 @@ func (p *port) read(register int) uint32      { return p.hba.registers.Read32(p.
 func (p *port) write(register int, v uint32)  { p.hba.registers.Write32(p.at(register), v) }
 func (p *port) set(register int, bits uint32) { p.write(register, p.read(register)|bits) }
 
-// wait waits until the bits of a register are as wanted.
+// wait waits until the masked bits of a register have the wanted value.
 func (p *port) wait(register int, mask, want uint32, bound time.Duration) error {
 	for start := time.Now(); ; time.Sleep(pollTick) {
 		v := p.read(register)
@@ -60,7 +60,7 @@ func (p *port) wait(register int, mask, want uint32, bound time.Duration) error 
 	}
 }
 
-// spinUp stops the port, and has its disk show.
+// spinUp stops the port, and makes its disk spin up.
 func (p *port) spinUp() error {
 	if err := p.halt(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (p *port) spinUp() error {
 	return nil
 }
 
-// open starts the port, and asks its disk what it is.
+// open starts the port and identifies its disk.
 func (p *port) open() (*controller.Device, error) {
 	if p.stopped != nil {
 		return nil, p.stopped
@@ -101,7 +101,8 @@ func (p *port) open() (*controller.Device, error) {
 	}), nil
 }
 
-// fits reports whether pieces can be regions: at even addresses, of even lengths.
+// fits reports whether the hardware can use the pieces as regions: addresses and lengths must be
+// even.
 func fits(pieces []driver.Segment) bool {
 	for _, p := range pieces {
 		if p.Address&1 != 0 || p.Size&1 != 0 || p.Size > mostRegion {
@@ -122,7 +123,8 @@ func (p *port) halt() error {
 	return p.wait(portCommand, commandReceives, 0, stopBound)
 }
 
-// start gives the port its memory, and has it take commands (section 10.3.1).
+// start sets the addresses of the port's memory, and makes the port process commands (section
+// 10.3.1).
 func (p *port) start() error {
 	p.setAddress(portList, p.memory.Address)
 	p.setAddress(portReceived, p.memory.Address+receivedAt)
@@ -144,7 +146,8 @@ func (p *port) setAddress(register int, at uint64) {
 	p.write(register+4, uint32(at>>32))
 }
 
-// identify asks the disk what it is. The answer goes to the place for ranges of slot 0.
+// identify sends IDENTIFY DEVICE. The answer is written to the discard ranges of slot 0, which are
+// not in use yet.
 func (p *port) identify() error {
 	ranges, at := p.ranges(0)
 	p.fill(0, fis{command: ataIdentify}, []driver.Segment{{Address: at, Size: 512}}, false)
@@ -165,7 +168,8 @@ func (p *port) identify() error {
 	return err
 }
 
-// stop stops the port, and is an error if it does not: then its memory is kept.
+// stop stops the port. After an error, the port's memory is not freed, because the port may still
+// use it.
 func (p *port) stop() error {
 	p.hba.forget(p)
 	if err := p.halt(); err != nil && !errors.Is(err, block.ErrGone) {
@@ -176,7 +180,7 @@ func (p *port) stop() error {
 	return nil
 }
 
-// free gives the memory back. A port that is stuck has left the controller already.
+// free frees the port's memory. A port that is stuck has already left the controller.
 func (p *port) free() {
 	if !p.stuck {
 		p.hba.machine.Free(p.memory)
@@ -184,7 +188,7 @@ func (p *port) free() {
 	}
 }
 
-// interrupted notes why the port interrupts, and wakes its loop.
+// interrupted records the port's interrupt reasons, and wakes the loop of its queue.
 func (p *port) interrupted() {
 	v := p.read(portStatus)
 	p.write(portStatus, v)
@@ -195,8 +199,8 @@ func (p *port) interrupted() {
 	}
 }
 
-// Recover implements controller.Recoverer. It stops the port after a failed command, resets the link, which ends the disk's
-// error state (section 6.2.2), and starts the port again.
+// Recover implements controller.Recoverer. It stops the port after a failed command, resets the
+// link, which ends the disk's error state (section 6.2.2), and starts the port again.
 func (p *port) Recover() error {
 	p.write(portCommand, p.read(portCommand)&^commandStart)
 	if err := p.wait(portCommand, commandRuns, 0, stopBound); err != nil {
@@ -220,7 +224,7 @@ func (p *port) Recover() error {
 	return nil
 }
 
-// ranges is the memory for the ranges of a discard in a slot.
+// ranges returns the memory for the discard ranges of a slot, and its address for the device.
 func (p *port) ranges(slot int) ([]byte, uint64) {
 	at := tablesAt + p.hba.slots*tableLen + slot*rangesLen
 	return p.memory.Bytes[at:][:rangesLen], p.memory.Address + uint64(at)

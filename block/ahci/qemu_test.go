@@ -13,13 +13,13 @@ import (
 	"loam/driver/qtest"
 )
 
-// start starts a QEMU with a disk of the file at path.
+// start starts a QEMU with a disk whose contents are the file at path.
 func start(t *testing.T, path string) (*qtest.Machine, *pci.Function) {
 	t.Helper()
 	return qtest.StartPCI(t, "ich9-ahci", "id=h", "-drive", "if=none,id=d,format=raw,discard=unmap,file="+path, "-device", "ide-hd,drive=d,bus=h.2")
 }
 
-// QEMU's disk has in its file what was written, and gives back what is there.
+// Data that is written to QEMU's disk is in its file, and data of the file is read.
 func TestQEMU(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "disk")
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)

@@ -4,8 +4,8 @@ package ahci
 const (
 	regCapabilities = 0x00
 	regControl      = 0x04 // GHC
-	regStatus       = 0x08 // IS: ports that have interrupts
-	regPorts        = 0x0c // PI: ports that are implemented
+	regStatus       = 0x08 // IS: ports with pending interrupts
+	regPorts        = 0x0c // PI: implemented ports
 
 	capQueued = 1 << 30 // native command queuing
 	capWide   = 1 << 31 // addresses of 64 bits
@@ -46,8 +46,8 @@ const (
 	signatureDisk = 0x0000_0101
 
 	eventLink    = 1<<22 | 1<<6  // PhyRdy or the connection has changed
-	eventFatal   = 1<<29 | 1<<28 // the host bus
-	eventFailed  = 1<<30 | 1<<27 // of a command: task file, interface
+	eventFatal   = 1<<29 | 1<<28 // error of the host bus
+	eventFailed  = 1<<30 | 1<<27 // error of a command: task file, interface
 	eventsWanted = 0x2f | eventLink | eventFatal | eventFailed
 )
 
@@ -74,9 +74,9 @@ const (
 	receivedLen = 256
 	tablesAt    = 2048
 	tableLen    = 1280 // a multiple of 128
-	regionsAt   = 128  // of a table
+	regionsAt   = 128  // offset in a table
 	regionLen   = 16
 	mostRegions = (tableLen - regionsAt) / regionLen
-	rangesLen   = 512 // for the ranges of a discard, behind the tables
+	rangesLen   = 512 // bytes for the ranges of a discard, after the tables
 	mostRegion  = 4 << 20
 )

@@ -10,15 +10,16 @@ import (
 	"loam/driver"
 )
 
-// Queued commands of a port fail together: the disk ends all of them when one fails.
-// The others have had no effect that matters (each can be done again), so after the
-// port has recovered all are issued again one at a time, and the one that fails alone
-// is the one to blame.
+// Queued commands of a port fail together: when one fails, the disk aborts all of them. The aborted
+// commands have had no effect that matters, since each can be repeated. Therefore, after the port
+// has recovered, all are sent again one at a time. The command that then fails is the one that is
+// reported as failed.
 
 // C implements controller.Ring.
 func (p *port) C() <-chan struct{} { return p.c }
 
-// Acknowledge implements controller.Ring: the controller's loop has done it.
+// Acknowledge implements controller.Ring. It does nothing, because hba.loop acknowledges
+// interrupts.
 func (p *port) Acknowledge() {}
 
 // Start implements controller.Ring.
@@ -39,7 +40,7 @@ func (p *port) Start(s controller.Step, data []driver.Segment) {
 	p.fresh |= bit
 }
 
-// transfer is the command of a read or write.
+// transfer returns the command for a read or write.
 func (p *port) transfer(s controller.Step, bit uint32) fis {
 	sector := int64(p.info.LogicalSector)
 	lba, n := uint64(s.Request.Offset/sector), uint16(s.Request.Bytes()/sector)
@@ -63,8 +64,8 @@ func (p *port) transfer(s controller.Step, bit uint32) fis {
 	return c
 }
 
-// setRanges writes the ranges of a discard: each has a first sector of 48 bits and a
-// number of 16 (ACS-3 section 7.5.3.2). Empty ones mean nothing.
+// setRanges writes the ranges of a discard: 48 bits of the first sector and 16 bits of the number
+// of sectors (ACS-3 section 7.5.3.2). Empty ranges are ignored by the disk.
 func setRanges(b []byte, first, n uint64) {
 	const most = 0xffff
 	clear(b)
@@ -78,14 +79,14 @@ func setRanges(b []byte, first, n uint64) {
 // Kick implements controller.Ring.
 func (p *port) Kick() {
 	if p.waiting != 0 {
-		p.waiting |= p.fresh // behind those that are tried alone
+		p.waiting |= p.fresh // sent after the commands that are retried one at a time
 	} else {
 		p.issue(p.fresh)
 	}
 	p.fresh = 0
 }
 
-// issue gives commands to the port (section 5.3.2.3).
+// issue sends commands to the port (section 5.3.2.3).
 func (p *port) issue(slots uint32) {
 	p.active |= slots
 	if q := slots & p.queued; q != 0 {
@@ -116,7 +117,8 @@ func (p *port) Take() (c controller.Completion, ok bool, fatal error) {
 	return c, true, nil
 }
 
-// look finds what the port has completed, and sees to errors.
+// look records the commands that the port has completed, and returns an error if the port needs
+// recovery or has failed.
 func (p *port) look() error {
 	events := p.events.Swap(0)
 	if events&eventFatal != 0 {
@@ -127,7 +129,7 @@ func (p *port) look() error {
 			return err
 		}
 	}
-	p.broken = events&eventFailed != 0 // before complete, which then issues nothing
+	p.broken = events&eventFailed != 0 // set before complete, which then issues nothing
 	p.complete(p.active &^ (p.read(portActive) | p.read(portIssue)))
 	if p.broken {
 		return controller.ErrRecover
@@ -135,7 +137,7 @@ func (p *port) look() error {
 	return nil
 }
 
-// checkLink fails if the disk was pulled out.
+// checkLink fails if the disk was unplugged.
 func (p *port) checkLink() error {
 	v := p.read(portLink)
 	if v == ^uint32(0) || v&linkMask != linkPresent {
@@ -146,7 +148,7 @@ func (p *port) checkLink() error {
 	return nil
 }
 
-// complete ends commands, and issues the next of those that are tried alone.
+// complete records completed commands, and sends the next command that is retried alone.
 func (p *port) complete(slots uint32) {
 	p.active &^= slots
 	p.done |= slots
@@ -157,8 +159,9 @@ func (p *port) complete(slots uint32) {
 	}
 }
 
-// blame finds the command that has failed, or has those tried alone that may have. The
-// port has recovered, and has no commands.
+// blame marks the active command as failed if there is only one. If there are several, any of them
+// may have failed: blame queues them to be retried one at a time. The port has recovered, and has
+// no commands.
 func (p *port) blame() {
 	suspects := p.active
 	p.active = 0

@@ -7,8 +7,8 @@ import (
 	"loam/block"
 )
 
-// Bench measures what a device costs: nanoseconds a request of 4 KiB, by operation
-// and by how many are submitted at once.
+// Bench measures the cost of a device in nanoseconds per request of 4 KiB, for each operation and
+// for different numbers of requests in one Submit.
 func Bench(b *testing.B, open Make) {
 	for _, op := range []block.Op{block.Read, block.Write, block.Flush} {
 		for _, batch := range []int{1, 8, 64} {

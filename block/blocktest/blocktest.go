@@ -1,11 +1,10 @@
-// Package blocktest is the suite that every block device and every wrapper of one
-// passes. Read the package comment of block first: each test here is one of its
-// promises.
+// Package blocktest is the test suite for block devices and their wrappers. Read the package
+// comment of block first: each test here checks one of its guarantees.
 //
-// A test opens a device of its own, moves sectors, and closes it; then no goroutine
-// may be left. Nothing is assumed about the contents of a new device. There is no
-// waiting for a time: a broken promise shows as a wrong value, or as a test that
-// hangs with the promise on its stack.
+// Each test opens a new device, moves sectors, and closes it; after that no goroutine may be left.
+// Tests assume nothing about the contents of a new device. They do not wait for a period of time: a
+// violation shows as a wrong value, or as a test that hangs with the violated guarantee on its
+// stack.
 package blocktest
 
 import (
@@ -18,27 +17,27 @@ import (
 	"loam/internal/leak"
 )
 
-// Make opens a device that can be written to, of at least MinSize bytes. The suite
-// closes it. Make may register a Cleanup.
+// Make opens a writable device of at least MinSize bytes. The suite closes it. Make may register a
+// Cleanup.
 type Make func(t testing.TB) block.Device
 
-// MinSize is the smallest device that the suite takes, in bytes.
+// MinSize is the size in bytes of the smallest device that the suite can test.
 const MinSize = 1 << 20
 
-// Quirk is a promise that a device cannot keep, for a reason outside of Loam.
+// Quirk is a guarantee that a device cannot give, for a reason outside of Loam.
 type Quirk int
 
 // Quirks.
 const (
-	// Allocates: a request costs memory of the heap.
+	// Allocates: a request allocates heap memory.
 	Allocates Quirk = iota + 1
 )
 
-// test is one promise.
+// test checks one guarantee.
 type test struct {
 	name string
 	run  func(t *testing.T, d block.Device)
-	not  []Quirk // does not apply to a device with one of these
+	not  []Quirk // skipped for a device with one of these
 }
 
 var tests = []test{
@@ -68,7 +67,7 @@ func Run(t *testing.T, open Make, quirks ...Quirk) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			before := leak.Goroutines()
-			t.Cleanup(func() { leak.Check(t, before) }) // behind the cleanups of open
+			t.Cleanup(func() { leak.Check(t, before) }) // runs after the cleanups of open
 			d := open(t)
 			if d.Size() < MinSize {
 				t.Fatalf("%d bytes are too few for the suite", d.Size())
@@ -90,7 +89,7 @@ func Do(d block.Device, queue int, r block.Request) error {
 	return r.Err
 }
 
-// must is Do that fails the test on an error.
+// must is Do, but fails the test on an error.
 func must(t *testing.T, d block.Device, queue int, r block.Request) {
 	t.Helper()
 	if err := Do(d, queue, r); err != nil {
@@ -98,7 +97,7 @@ func must(t *testing.T, d block.Device, queue int, r block.Request) {
 	}
 }
 
-// fill makes contents that differ from sector to sector and from seed to seed.
+// fill fills p with bytes that differ from sector to sector and from seed to seed.
 func fill(p []byte, seed uint64) []byte {
 	rng := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16)})
 	rng.Read(p)
@@ -117,7 +116,7 @@ func pieces(p []byte, sector, n int, rng *rand.Rand) (parts [][]byte) {
 	return parts
 }
 
-// write stores p at an offset, in requests that the device takes.
+// write stores p at an offset, in requests within the device's limits.
 func write(t *testing.T, d block.Device, p []byte, at int64) {
 	t.Helper()
 	if n, err := block.NewIO(d).WriteAt(p, at); n != len(p) || err != nil {

@@ -10,7 +10,7 @@ import (
 	"loam/internal/race"
 )
 
-// The blocking calls work at the end of the device, and cut what is long.
+// The blocking calls work at the end of the device, and split long transfers.
 func testBlocking(t *testing.T, d block.Device) {
 	o := block.NewIO(d)
 	sector := d.Info().LogicalSector
@@ -53,7 +53,7 @@ func testCounts(t *testing.T, d block.Device) {
 	}
 }
 
-// Close returns every request, and later ones come back with ErrClosed.
+// Close returns every request; later requests fail with ErrClosed.
 func testCloseReturns(t *testing.T, d block.Device) {
 	sector := d.Info().LogicalSector
 	to := block.NewCompletions()
@@ -103,10 +103,10 @@ func testCloseTwice(t *testing.T, d block.Device) {
 	checkClosed(t, d)
 }
 
-// Close may come at any moment while requests are in flight.
+// Close may be called at any time while requests are in flight.
 func testCloseRace(t *testing.T, d block.Device) {
 	var all sync.WaitGroup
-	started := make(chan struct{}, 4) // each worker puts one in after its first request
+	started := make(chan struct{}, 4) // each worker sends a value after its first request
 	for w := range 4 {
 		all.Go(func() {
 			p := make([]byte, d.Info().LogicalSector)
@@ -155,7 +155,7 @@ func testAllocs(t *testing.T, d block.Device) {
 			n += to.Wait(back)
 		}
 	}
-	for range 10 { // buffers grow once
+	for range 10 { // buffers of the device may grow first
 		round()
 	}
 	if n := testing.AllocsPerRun(50, round); n >= 1 {

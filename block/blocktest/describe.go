@@ -8,7 +8,7 @@ import (
 
 func isPower(n int) bool { return n > 0 && n&(n-1) == 0 }
 
-// The description is the same every time, and its fields fit together.
+// Info returns the same values each time, and its fields are consistent.
 func testDescribes(t *testing.T, d block.Device) {
 	i := d.Info()
 	if i != d.Info() || i.Name == "" {
@@ -52,8 +52,7 @@ func testLimits(t *testing.T, d block.Device) {
 	wantError(t, "a read of too many pieces", Do(d, 0, block.Request{Op: block.Read, Data: many}), block.ErrInvalid)
 }
 
-// A request that is not valid comes back with the reason, and the others in its
-// batch proceed.
+// An invalid request comes back with the reason; the other requests of the batch are carried out.
 func testRejects(t *testing.T, d block.Device) {
 	i, size := d.Info(), d.Size()
 	sector := int64(i.LogicalSector)
@@ -86,7 +85,7 @@ func testRejects(t *testing.T, d block.Device) {
 	testRejectsRanges(t, d, i)
 }
 
-// A device that lacks an operation says so.
+// A device that lacks an operation returns ErrUnsupported.
 func testRejectsRanges(t *testing.T, d block.Device, i block.Info) {
 	for op, most := range map[block.Op]int64{block.Discard: i.MaxDiscard, block.WriteZeroes: i.MaxZeroes} {
 		r := block.Request{Op: op, Length: int64(i.LogicalSector)}

@@ -9,10 +9,10 @@ import (
 	"loam/block"
 )
 
-// Parts that the tests of drivers share.
+// Helpers for the tests of drivers.
 
-// CheckFile reads, writes, zeroes and discards, and compares with the file at path,
-// which has content.
+// CheckFile reads, writes, zeroes and discards sectors of d, and compares d with the file at path,
+// whose initial contents are content.
 func CheckFile(t testing.TB, d block.Device, path string, content []byte) {
 	t.Helper()
 	o := block.NewIO(d)

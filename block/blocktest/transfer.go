@@ -9,11 +9,11 @@ import (
 	"loam/block"
 )
 
-// span is the number of bytes that a test uses.
+// span is the number of bytes of the device that a test uses.
 const span = 256 << 10
 
-// Written data is read back unchanged, whatever its length, place, alignment in memory and
-// number of pieces.
+// Data is read back as it was written, for every length, offset, alignment in memory and number of
+// pieces.
 func testTransfers(t *testing.T, d block.Device) { transfers(t, d, 0, 0, span, 100) }
 
 // transfers does random writes and reads in [from, from+size) on one queue, and
@@ -44,8 +44,7 @@ func transfers(t *testing.T, d block.Device, queue int, from, size int64, rounds
 	}
 }
 
-// Many more requests than the device works on at a time may be in flight, and each
-// comes back once.
+// More requests than Info.Depth may be in flight, and each comes back once.
 func testBatches(t *testing.T, d block.Device) {
 	i := d.Info()
 	sector := i.LogicalSector
@@ -67,7 +66,7 @@ func testBatches(t *testing.T, d block.Device) {
 	}
 }
 
-// checkBack receives n requests with tags from 0 on.
+// checkBack receives n requests and checks that their tags are 0 to n-1.
 func checkBack(t *testing.T, to *block.Completions, n int) {
 	t.Helper()
 	seen := make([]bool, n)
@@ -88,7 +87,7 @@ func checkBack(t *testing.T, to *block.Completions, n int) {
 	}
 }
 
-// All queues work at the same time, each for several goroutines.
+// All queues work at the same time, each with several goroutines.
 func testQueues(t *testing.T, d block.Device) {
 	var all sync.WaitGroup
 	workers := 2 * d.Queues()
@@ -115,8 +114,7 @@ func testVisible(t *testing.T, d block.Device) {
 	}
 }
 
-// Flush and FUA succeed on every device. What they promise shows only when power
-// fails: see block/crash.
+// Flush and FUA succeed on every device. Tests of durability need a power failure: see block/crash.
 func testDurable(t *testing.T, d block.Device) {
 	sector := d.Info().LogicalSector
 	p := fill(make([]byte, sector), 7)
@@ -131,7 +129,7 @@ func testDurable(t *testing.T, d block.Device) {
 	}
 }
 
-// Zeros are where they were asked for, and nowhere else.
+// WriteZeroes clears the requested sectors and no others.
 func testZeroes(t *testing.T, d block.Device) {
 	for _, flags := range []block.Flags{0, block.KeepAllocated, block.FUA} {
 		want := fill(make([]byte, span), 5)
@@ -150,7 +148,7 @@ func testZeroes(t *testing.T, d block.Device) {
 	}
 }
 
-// A discard leaves other sectors alone, and the discarded ones can be written.
+// A discard leaves other sectors unchanged, and the discarded ones can be written.
 func testDiscards(t *testing.T, d block.Device) {
 	if d.Info().MaxDiscard == 0 {
 		return

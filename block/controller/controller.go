@@ -1,15 +1,14 @@
-// Package controller is the half of a driver of storage hardware that is the same for
-// all of them: virtio-blk, NVMe and AHCI.
+// Package controller is the common part of the drivers for storage hardware: virtio-blk, NVMe and
+// AHCI.
 //
-// Read in this order: controller.go (the life of a device), queue.go (what a driver
-// implements), slots.go (which command may be started; pure), memory.go (copies).
+// Read in this order: controller.go (the life of a device), queue.go (the interface that a driver
+// implements), slots.go (which command may be started; pure), memory.go (copies of data).
 //
-// A queue's lock is held by the submitters of requests and by the queue's loop, which
-// takes completions. One more goroutine, Device.loop, waits for a failure: a command
-// that is overdue, hardware that completes what it was not asked for, or a driver
-// that says so. The device is then stopped and kept from memory, and after that every
-// request comes back. Nothing is tried again: a driver cannot know whether a command
-// that it does not wait for any more still takes effect.
+// A queue's lock is held by the submitters of requests and by the queue's loop, which processes
+// completions. One more goroutine, Device.loop, waits for a failure: a command that is overdue, a
+// completion of a command that the hardware does not have, or a failure that the driver reports. It
+// then stops the device and ends its access to memory; after that every request comes back. No
+// request is retried, because a command that timed out may still take effect.
 package controller
 
 import (
@@ -24,25 +23,23 @@ import (
 	"loam/internal/crew"
 )
 
-// Config describes the hardware that a driver has found.
+// Config describes the hardware to package controller.
 type Config struct {
 	Machine driver.Machine
 	Info    block.Info // Depth is the sum over all rings
 	Size    int64      // in bytes
 	Rules   Rules
 	Rings   []Ring
-	Slots   int // commands of each ring at a time
-	// Segments is the most pieces of memory that a command has. Fits reports whether
-	// the hardware can use pieces as they are; one piece at a page boundary always
-	// fits.
+	Slots   int // commands in flight on each ring
+	// Segments is the maximum number of memory segments of a command. Fits reports whether the
+	// hardware can use the segments without a copy. A single segment that begins at a page boundary
+	// must always fit.
 	Segments int
 	Fits     func([]driver.Segment) bool
-	// Stop stops the hardware and keeps it from memory. It is called once, when no
-	// ring is in use. After an error, memory that the hardware knows is not used
-	// again.
+	// Stop stops the hardware and ends its access to memory. It is called once, when no ring is in
+	// use. If it fails, the memory of requests is not reused.
 	Stop func() error
-	// Free gives back the driver's memory and interrupts. It is called once, after
-	// Stop succeeded.
+	// Free frees the driver's memory and interrupts. It is called once, after Stop has succeeded.
 	Free func()
 }
 
@@ -56,11 +53,11 @@ type Device struct {
 	stop     func() error
 	free     func()
 
-	broken  chan error    // one place: Fail sends the first failure (full: there was one), loop receives
-	done    chan struct{} // closed by Close: the loops end
+	broken  chan error    // one place: Fail sends the first failure, later ones are dropped; loop receives
+	done    chan struct{} // closed by Close; ends the loops
 	crew    crew.Crew
 	closing sync.Once
-	stopped bool // Stop was called; loop writes, then Close
+	stopped bool // Stop was called; written by loop, read by Close after loop has ended
 	err     error
 }
 
@@ -104,15 +101,14 @@ func (d *Device) Stats() block.Stats { return d.counters.Stats() }
 // Submit implements block.Device.
 func (d *Device) Submit(queue int, rs []*block.Request) { d.queues[queue].submit(rs) }
 
-// Done returns a channel that is closed when the device is closed. Goroutines of a
-// driver end then, and are waited for by Stop or Free.
+// Done returns a channel that is closed when the device is closed. The driver's goroutines end
+// then; Stop or Free waits for them.
 func (d *Device) Done() <-chan struct{} { return d.done }
 
-// Watch starts a goroutine of the driver that is waited for by Close. It ends when
-// Done is closed.
+// Watch starts a goroutine for the driver. It must end when Done is closed; Close waits for it.
 func (d *Device) Watch(loop func()) { d.crew.Start(loop) }
 
-// Resize records a new capacity in bytes, a multiple of the sector.
+// Resize records a new capacity in bytes, which is a multiple of the sector.
 func (d *Device) Resize(size int64) {
 	if d.size.Swap(size) == size {
 		return
@@ -124,7 +120,8 @@ func (d *Device) Resize(size int64) {
 	}
 }
 
-// Fail gives the device up. The first cause counts. Requests come back soon after.
+// Fail shuts the device down because of cause. Only the first call counts. All requests come back
+// soon after.
 func (d *Device) Fail(cause error) {
 	select {
 	case d.broken <- cause:

@@ -7,22 +7,22 @@ import (
 	"loam/driver"
 )
 
-// memory is where the data of requests is for the hardware: the user's own memory, or
-// a copy. Memory is copied if the hardware cannot reach the heap, or cannot use pieces
-// of that alignment or number.
+// memory is the memory that the hardware uses for the data of requests: the user's own memory, or a
+// copy. Data is copied if the hardware cannot reach the heap, or does not support the alignment or
+// number of the pieces.
 type memory struct {
 	machine driver.Machine
-	direct  bool // the hardware reaches the heap
+	direct  bool // the hardware can reach the heap
 	fits    func([]driver.Segment) bool
-	most    int // bytes of a request
+	most    int // maximum bytes of a request
 	slots   []slotMemory
 }
 
 // slotMemory is the memory of one slot.
 type slotMemory struct {
-	bounce   driver.Buffer // allocated when it is needed first, and kept
+	bounce   driver.Buffer // allocated at the first use, and kept
 	copied   bool
-	segments []driver.Segment // as long as the hardware takes
+	segments []driver.Segment // room for as many as the hardware supports
 }
 
 func newMemory(m driver.Machine, slots, segments, most int, fits func([]driver.Segment) bool) *memory {
@@ -35,7 +35,7 @@ func newMemory(m driver.Machine, slots, segments, most int, fits func([]driver.S
 	return x
 }
 
-// prepare returns the pieces for a Read or Write in a slot, and whether they are a copy.
+// prepare returns the memory segments for a Read or Write in a slot, and whether they are a copy.
 func (m *memory) prepare(slot int, r *block.Request) (pieces []driver.Segment, copied bool, err error) {
 	at := &m.slots[slot]
 	at.copied = false
@@ -63,7 +63,7 @@ func (m *memory) prepare(slot int, r *block.Request) (pieces []driver.Segment, c
 
 const pageSize = 4096
 
-// find locates the user's memory.
+// find translates the user's memory into segments of device addresses.
 func (m *memory) find(dst []driver.Segment, data [][]byte) ([]driver.Segment, bool) {
 	n := 0
 	for _, p := range data {
@@ -76,7 +76,7 @@ func (m *memory) find(dst []driver.Segment, data [][]byte) ([]driver.Segment, bo
 	return dst[:n], true
 }
 
-// finish copies what was read to the user.
+// finish copies the data of a Read to the user.
 func (m *memory) finish(slot int, r *block.Request) {
 	at := &m.slots[slot]
 	if !at.copied || r.Op != block.Read {

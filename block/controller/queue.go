@@ -10,41 +10,41 @@ import (
 	"loam/driver"
 )
 
-// Ring is one hardware queue of a controller. Its methods but C are called by one
-// goroutine at a time.
+// Ring is one hardware queue of a controller. Its methods, except C, are called by one goroutine at
+// a time.
 type Ring interface {
-	// C wakes when the hardware has completed something: see driver.Interrupt.
+	// C returns a channel that wakes the queue after the hardware has completed a command: see
+	// driver.Interrupt.
 	C() <-chan struct{}
 	// Acknowledge is called after C has woken, before Take.
 	Acknowledge()
-	// Start makes a command of a step. data is empty unless the step is a Read or
-	// Write. There is room: no more steps are started than there are slots.
+	// Start writes the command for a step. data is empty unless the step is a Read or Write. There
+	// is always room: no more steps are started than there are slots.
 	Start(s Step, data []driver.Segment)
-	// Kick shows the hardware what was started.
+	// Kick notifies the hardware of the started commands.
 	Kick()
-	// Take returns a step that the hardware has done. ok is false if there is none;
-	// then C wakes for the next. A fatal error says that the hardware cannot be used
-	// any more.
+	// Take returns a step that the hardware has completed. ok is false if there is none; C then
+	// wakes the queue for the next one. A fatal error means that the hardware is unusable.
 	Take() (c Completion, ok bool, fatal error)
 }
 
-// Recoverer is a Ring that may have to be reset after a failed command, which takes
-// time. Take returns ErrRecover then; Recover is called without the queue's lock, and
-// meanwhile no other method but C. Afterwards Take is called again.
+// Recoverer is a Ring that may need a reset after a failed command, which takes time. Its Take then
+// returns ErrRecover. Recover is called without the queue's lock; until it returns, only C may be
+// called at the same time. Afterwards Take is called again.
 type Recoverer interface {
 	Recover() error
 }
 
-// ErrRecover asks for a call of Recover.
+// ErrRecover is returned by Take to request a call of Recover.
 var ErrRecover = errors.New("controller: the queue has to recover")
 
-// Completion says how a step has ended.
+// Completion is the result of a step.
 type Completion struct {
 	Slot int
 	Err  error
 }
 
-// queue is a ring with its requests.
+// queue is a ring and its requests.
 type queue struct {
 	device *Device
 	ring   Ring
@@ -52,15 +52,15 @@ type queue struct {
 	mu     sync.Mutex // guards all below, and the methods of ring
 	slots  *Slots
 	memory *memory
-	paused bool  // the ring recovers: requests wait
-	broken bool  // the ring cannot be used any more: requests wait for the end
-	ended  error // why no request is accepted; nil: they are
-	// timer fires when the oldest step may be overdue, if armed. loop receives.
+	paused bool  // the ring is recovering: requests wait
+	broken bool  // the ring is unusable: requests wait until the device is shut down
+	ended  error // why new requests are rejected; nil: they are accepted
+	// timer, if armed, fires when the oldest step may be overdue. loop receives.
 	timer *time.Timer
 	armed bool
 }
 
-// submit takes requests, and starts what the hardware has room for.
+// submit queues requests, and starts as many as the hardware has room for.
 func (q *queue) submit(rs []*block.Request) {
 	d := q.device
 	size := d.Size()
@@ -81,7 +81,7 @@ func (q *queue) submit(rs []*block.Request) {
 	q.start()
 }
 
-// start gives the hardware what it has room for.
+// start starts waiting requests as far as the hardware has room for them.
 func (q *queue) start() {
 	if q.paused || q.broken {
 		return
@@ -122,7 +122,7 @@ func (q *queue) prepare(s Step) ([]driver.Segment, error) {
 	return data, err
 }
 
-// loop takes completions until the device is closed.
+// loop processes completions until the device is closed.
 func (q *queue) loop() {
 	for {
 		select {
@@ -145,7 +145,7 @@ func (q *queue) isPaused() bool {
 	return q.paused && q.ended == nil
 }
 
-// resume goes on after a recovery.
+// resume ends the pause after a recovery.
 func (q *queue) resume(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -166,7 +166,7 @@ func (q *queue) interrupted() {
 	}
 }
 
-// take returns the requests that are done, and starts others.
+// take returns completed requests to their users, and starts waiting ones.
 func (q *queue) take() {
 	for {
 		c, ok, fatal := q.ring.Take()
@@ -189,7 +189,7 @@ func (q *queue) take() {
 	q.start()
 }
 
-// fail gives the device up. Nothing is started on the ring any more.
+// fail shuts the device down. No further command is started on the ring.
 func (q *queue) fail(cause error) {
 	q.broken = true
 	q.device.Fail(cause)
@@ -205,8 +205,8 @@ func (q *queue) done(c Completion) {
 	}
 }
 
-// checkTime gives the device up if a step is overdue. Before that it looks for
-// completions whose interrupt was lost.
+// checkTime shuts the device down if a step is overdue. Before that it processes completions, in
+// case their interrupt was lost.
 func (q *queue) checkTime() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -228,7 +228,7 @@ func (q *queue) checkTime() {
 	q.timer.Reset(left)
 }
 
-// end accepts no more requests, and leaves the hardware alone from now on.
+// end rejects new requests from now on, and stops the use of the hardware.
 func (q *queue) end(later error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -236,7 +236,7 @@ func (q *queue) end(later error) {
 	q.timer.Stop()
 }
 
-// drain returns all requests. The hardware does not reach their memory any more.
+// drain returns all requests with an error. The hardware can no longer access their memory.
 func (q *queue) drain(cause error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// brokenRing completes nothing, and cannot be used any more. Starting a command on it
-// is a fault of the queue.
+// brokenRing completes nothing, and its Take returns a fatal error. A command that is started on it
+// is a bug of the queue.
 type brokenRing struct{ started int }
 
 func (r *brokenRing) C() <-chan struct{}           { return nil }
@@ -21,8 +21,8 @@ func (r *brokenRing) Take() (Completion, bool, error) {
 	return Completion{}, false, errors.New("nonsense")
 }
 
-// Between a fatal answer of the hardware and the end of the device, requests are taken,
-// but none is started.
+// Between a fatal error of the hardware and the shutdown of the device, requests are accepted, but
+// none is started.
 func TestNothingStartsOnBrokenRing(t *testing.T) {
 	r := &brokenRing{}
 	d := Open(Config{

@@ -6,42 +6,42 @@ import (
 	"loam/block"
 )
 
-// Slots is the state of one hardware queue: which requests wait, and which the
-// hardware has, each in a slot with a number. It is pure: the time is an argument.
+// Slots is the state of one hardware queue: the waiting requests, and those that the hardware is
+// processing, each in a numbered slot. It is pure: the time is an argument.
 //
-// A request takes one or two steps. A write with FUA, on hardware that lacks the
-// flag, is a write and then a flush. Some hardware does certain operations only while
-// it does nothing else (ATA commands that are not queued): such a step waits until
-// all slots are empty, and everything behind it waits for it, so it is not starved.
+// A request takes one or two steps. A write with FUA, on hardware without that flag, is a write
+// followed by a flush. Some hardware does certain operations only while it does nothing else (ATA
+// commands that are not queued). Such a step waits until all slots are empty. Later requests wait
+// for that step, so it does not starve.
 type Slots struct {
 	rules   Rules
 	waiting block.List
 	slots   []slot
-	free    []int // stack of slots without a request
-	again   []int // slots that wait for their second step, in order
-	held    int   // slots that the hardware has
-	alone   bool  // the hardware has a step that must be alone
+	free    []int // stack of free slots
+	again   []int // slots waiting for their second step, in order
+	held    int   // number of steps that the hardware is processing
+	alone   bool  // the hardware is processing a step that must be alone
 }
 
 // Rules describes the capabilities of the hardware.
 type Rules struct {
-	FUA   bool            // a command can carry the flag
+	FUA   bool            // a command can carry the FUA flag
 	Flush bool            // there is a volatile cache, and a command that flushes it
-	Alone [block.Ops]bool // done only while nothing else is
+	Alone [block.Ops]bool // operations that the hardware does only alone
 }
 
-// slot is a place for one request.
+// slot holds one request.
 type slot struct {
 	request *block.Request // nil: free
-	op      block.Op       // of the step
-	busy    bool           // the hardware has it
-	started time.Time      // of the step
+	op      block.Op       // operation of the step
+	busy    bool           // the hardware is processing the step
+	started time.Time      // start of the step
 }
 
 // Step is one command for the hardware.
 type Step struct {
 	Slot    int
-	Op      block.Op // not always that of the request
+	Op      block.Op // may differ from Request.Op: a flush may follow a write
 	FUA     bool
 	Request *block.Request
 }
@@ -58,10 +58,10 @@ func NewSlots(n int, r Rules) *Slots {
 // Add appends a valid request.
 func (s *Slots) Add(r *block.Request) { s.waiting.Push(r) }
 
-// Held returns the number of steps that the hardware has.
+// Held returns the number of steps that the hardware is processing.
 func (s *Slots) Held() int { return s.held }
 
-// Next starts the next step, if the hardware may have one.
+// Next starts the next step, if the hardware has room for one.
 func (s *Slots) Next(now time.Time) (Step, bool) {
 	if s.alone {
 		return Step{}, false
@@ -95,15 +95,14 @@ func (s *Slots) start(i int, op block.Op, now time.Time) Step {
 	return Step{Slot: i, Op: op, Request: at.request, FUA: op != block.Flush && s.rules.FUA && at.request.Flags&block.FUA != 0}
 }
 
-// Busy reports whether the hardware has a step in slot i: otherwise it cannot have
-// done it.
+// Busy reports whether the hardware is processing a step in slot i. Only such a step can complete.
 func (s *Slots) Busy(i int) bool { return i >= 0 && i < len(s.slots) && s.slots[i].busy }
 
 // Request returns the request in a busy slot.
 func (s *Slots) Request(i int) *block.Request { return s.slots[i].request }
 
-// Done ends the step in a busy slot. It returns the request if that was the last one,
-// and nil if a flush follows.
+// Done ends the step in a busy slot. It returns the request if that was its last step, and nil if a
+// flush follows.
 func (s *Slots) Done(i int, err error) *block.Request {
 	at := &s.slots[i]
 	at.busy = false
@@ -123,7 +122,7 @@ func (s *Slots) release(i int) {
 	s.free = append(s.free, i)
 }
 
-// Oldest returns when the step was started that the hardware has had for longest.
+// Oldest returns the start time of the oldest step that the hardware is processing.
 func (s *Slots) Oldest() (started time.Time, ok bool) {
 	for i := range s.slots {
 		if at := &s.slots[i]; at.busy && (!ok || at.started.Before(started)) {
@@ -133,8 +132,8 @@ func (s *Slots) Oldest() (started time.Time, ok bool) {
 	return started, ok
 }
 
-// Drain removes one request, whatever its state, and returns it with the start of its
-// step, which is zero for one that the hardware does not have. nil: none is left.
+// Drain removes one request, in any state, and returns it with the start time of its step. The time
+// is zero if the hardware does not have the request. A nil request means that none is left.
 func (s *Slots) Drain() (r *block.Request, slot int, started time.Time) {
 	for i := range s.slots {
 		at := &s.slots[i]

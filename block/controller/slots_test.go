@@ -8,7 +8,7 @@ import (
 	"loam/block"
 )
 
-// startAll starts what the hardware may have.
+// startAll starts as many steps as the hardware has room for.
 func startAll(s *Slots, now time.Time) (steps []Step) {
 	for {
 		step, ok := s.Next(now)
@@ -45,8 +45,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Without the flag in hardware, FUA is a write and a flush; a write that fails is not
-// flushed; a flush that fails is the result.
+// Without FUA in hardware, a write with FUA is a write and a flush. No flush follows a failed
+// write. An error of the flush is the result.
 func TestFUA(t *testing.T) {
 	s := NewSlots(1, Rules{Flush: true})
 	r := request(block.Write, block.FUA)
@@ -71,7 +71,7 @@ func TestFUA(t *testing.T) {
 	}
 }
 
-// A step that must be alone waits for the others, and holds up what is behind it.
+// A step that must be alone waits for the running steps, and later requests wait for it.
 func TestAlone(t *testing.T) {
 	s := NewSlots(4, Rules{Flush: true, Alone: [block.Ops]bool{block.Flush: true}})
 	for _, op := range []block.Op{block.Read, block.Read, block.Flush, block.Read} {
@@ -96,7 +96,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// The oldest step is known, and draining returns every request once.
+// Oldest returns the oldest step, and draining returns every request once.
 func TestDrain(t *testing.T) {
 	s := NewSlots(2, Rules{Flush: true})
 	start := time.Unix(100, 0)
@@ -110,7 +110,7 @@ func TestDrain(t *testing.T) {
 	if at, ok := s.Oldest(); !ok || !at.Equal(start) {
 		t.Errorf("oldest is %v", at)
 	}
-	s.Done(step.Slot, nil) // waits for its flush
+	s.Done(step.Slot, nil) // the write waits for its flush
 	if at, ok := s.Oldest(); !ok || !at.Equal(start.Add(time.Second)) {
 		t.Errorf("oldest is %v", at)
 	}

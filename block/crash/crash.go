@@ -1,17 +1,17 @@
-// Package crash builds the contents that a block device may have after a power
-// failure, from a log of its requests (block/trace).
+// Package crash builds the contents that a block device may have after a power failure, from a log
+// of its requests (block/trace).
 //
-// It is the rules of package block as code. A cursor stands at a point of the log, the
-// moment of the failure, and knows for each sector the values that it may hold then:
+// It implements the durability rules of package block. A Cursor is at a point of the log, the
+// moment of the failure, and has for each sector the values that it may then hold:
 //
 //	settled     one value: it is in the image that all states of this point share
-//	unsettled   several: the value before, and those of writes that are not durable
+//	unsettled   several: the value before, and the values of writes that are not durable
 //
-// Every combination of values is allowed by the rules, since sectors are independent.
-// There are too many to try all, so a state is chosen by a seed. Each seed belongs to
-// one of four styles: whole writes lost, writes torn at a sector, writes applied in
-// another order, or every sector on its own; the last reaches all states, the others
-// are what devices do most likely. Lost and Kept are the two extremes.
+// Sectors are independent, so the rules allow every combination of values. There are too many
+// combinations to try all, so a seed chooses a state. Each seed belongs to one of four styles:
+// whole writes lost, writes torn at a sector, writes applied in another order, or each sector
+// chosen separately. The last style can reach all states; the others are the most likely behavior
+// of real devices. Lost and Kept return the two extremes.
 package crash
 
 import (
@@ -24,40 +24,40 @@ import (
 	"loam/block/trace"
 )
 
-// never is the place in the log of what has not happened.
+// never is the index of an event that is not in the log.
 const never = int(^uint(0) >> 1)
 
 // write is a request that changes sectors.
 type write struct {
 	event     trace.Event
-	submitted int // place in the log
-	completed int // place in the log, or never
-	doomed    int // place where a flush that covered it failed, or never: later ones do not cover it
+	submitted int // index in the log
+	completed int // index in the log, or never
+	doomed    int // index of the failed flush that covered it, or never; later flushes do not cover it
 }
 
 // before reports whether w had completed when v was submitted.
 func (w *write) before(v *write) bool { return w.completed < v.submitted }
 
-// sector is one that is unsettled.
+// sector is an unsettled sector.
 type sector struct {
-	writes []*write // whose values it may have, in order of submission
-	old    bool     // it may have its value in the settled image
+	writes []*write // writes whose value the sector may have, in order of submission
+	old    bool     // the sector may have the value of the settled image
 }
 
 // Cursor is a point of a log. It has one user.
 type Cursor struct {
 	events     []trace.Event
-	at         int // events before it have happened
+	at         int // number of events that have happened
 	sectorSize int64
 	settled    *memory.Device
 	unsettled  map[int64]*sector // by offset
 	writes     map[uint64]*write // in flight, by ID
-	flushes    map[uint64]int    // in flight, by ID: their place
-	waiting    []*write          // completed, and a flush may make them durable
+	flushes    map[uint64]int    // in flight, by ID; the values are indices in the log
+	waiting    []*write          // completed; the next successful flush makes them durable
 }
 
-// New returns a cursor at the beginning of a log. base is the contents before the
-// first event; it is copied. Sectors are whole: one is written or not.
+// New returns a cursor at the beginning of a log. base is the contents before the first event; it
+// is copied. A sector is never torn: it holds one of the written values.
 func New(base *memory.Device, events []trace.Event) *Cursor {
 	return &Cursor{
 		events: events, sectorSize: int64(base.Info().LogicalSector), settled: base.Snapshot(),
@@ -65,14 +65,14 @@ func New(base *memory.Device, events []trace.Event) *Cursor {
 	}
 }
 
-// At returns how many events have happened.
+// At returns the number of events that have happened.
 func (c *Cursor) At() int { return c.at }
 
 // Unsettled returns the number of sectors that have several values to choose from.
 func (c *Cursor) Unsettled() int { return len(c.unsettled) }
 
-// Next lets one event happen. It returns false at the end of the log. An error says
-// that the log makes no sense.
+// Next processes one event. It returns false at the end of the log. It returns an error if the
+// event does not fit the device.
 func (c *Cursor) Next() (bool, error) {
 	if c.at == len(c.events) {
 		return false, nil
@@ -91,7 +91,7 @@ func (c *Cursor) Next() (bool, error) {
 	return err == nil, err
 }
 
-// submit has a write begin: from now on its sectors may have its value.
+// submit starts a write: from now on its sectors may have its value.
 func (c *Cursor) submit(e *trace.Event) error {
 	length := e.Length
 	if (e.Offset|length)%c.sectorSize != 0 || e.Offset < 0 || length < 0 || length > c.settled.Size()-e.Offset ||
@@ -121,7 +121,7 @@ func (c *Cursor) complete(e *trace.Event) {
 		w.completed = c.at
 		switch {
 		case e.Failed || w.event.Op == block.Discard:
-			// It stays as it is until it is written over.
+			// The write is never settled: its sectors stay uncertain until they are written again.
 		case w.event.Flags&block.FUA != 0:
 			c.settle(w)
 		default:
@@ -130,8 +130,8 @@ func (c *Cursor) complete(e *trace.Event) {
 	}
 }
 
-// flushed ends a flush that was submitted at a place. It makes durable the writes that
-// it covers or, if it failed, keeps later flushes from that (rule 8).
+// flushed ends a flush that was submitted at index at. A successful flush makes the writes that it
+// covers durable. After a failed flush, later flushes do not cover them (rule 8).
 func (c *Cursor) flushed(at int, failed bool) {
 	c.waiting = slices.DeleteFunc(c.waiting, func(w *write) bool {
 		covered := w.completed < at && w.doomed > at
@@ -144,12 +144,12 @@ func (c *Cursor) flushed(at int, failed bool) {
 	})
 }
 
-// settle makes a write durable: no older value of its sectors can appear any more.
+// settle makes a write durable: its sectors can no longer have an older value.
 func (c *Cursor) settle(w *write) {
 	for at := w.event.Offset; at < w.event.Offset+w.event.Length; at += c.sectorSize {
 		s := c.unsettled[at]
 		if s == nil || !slices.Contains(s.writes, w) {
-			continue // something later is durable there
+			continue // a later write of the sector is durable already
 		}
 		s.old = false
 		s.writes = slices.DeleteFunc(s.writes, func(o *write) bool { return o != w && o.before(w) })
@@ -160,7 +160,7 @@ func (c *Cursor) settle(w *write) {
 	}
 }
 
-// apply gives a sector the value of a write.
+// apply writes the value of a write to a sector of an image.
 func (c *Cursor) apply(o *block.IO, at int64, w *write) {
 	var err error
 	switch w.event.Op {
@@ -169,7 +169,7 @@ func (c *Cursor) apply(o *block.IO, at int64, w *write) {
 		_, err = o.WriteAt(w.event.Data[from:from+c.sectorSize], at)
 	case block.WriteZeroes:
 		err = o.WriteZeroes(at, c.sectorSize, 0)
-	default: // a discard: contents that nobody should rely on
+	default: // a discard leaves undefined contents
 		_, err = o.WriteAt(slices.Repeat([]byte{junk}, int(c.sectorSize)), at)
 	}
 	if err != nil {
@@ -177,10 +177,11 @@ func (c *Cursor) apply(o *block.IO, at int64, w *write) {
 	}
 }
 
-// junk fills discarded sectors.
+// junk is the byte that fills discarded sectors.
 const junk = 0xdb
 
-// offsets returns the unsettled sectors, in order: a seed then means the same each time.
+// offsets returns the offsets of the unsettled sectors in rising order, so that a seed always
+// chooses the same state.
 func (c *Cursor) offsets() []int64 {
 	all := make([]int64, 0, len(c.unsettled))
 	for at := range c.unsettled {
@@ -205,13 +206,13 @@ func (c *Cursor) Kept() *memory.Device {
 	return c.image(func(_ int64, s *sector) *write { return s.writes[len(s.writes)-1] })
 }
 
-// State returns a state that a seed chooses.
+// State returns the state that a seed chooses.
 func (c *Cursor) State(seed uint64) *memory.Device {
 	return c.image(newDice(rand.New(rand.NewPCG(seed, uint64(c.at))), int(seed%styles)).choose)
 }
 
-// image builds a state. choose returns the write whose value a sector has; nil: the
-// settled value.
+// image builds a state. choose returns the write whose value a sector has, or nil for the settled
+// value.
 func (c *Cursor) image(choose func(at int64, s *sector) *write) *memory.Device {
 	d := c.settled.Snapshot()
 	o := block.NewIO(d)

@@ -14,15 +14,14 @@ import (
 	"loam/block/trace"
 )
 
-// The brute-force model: a log is short, a device has three sectors, and a state is
-// found by trying. A unit is one sector of one write. After a failure, units are
-// applied one after the other in any order, but a unit of a write that had completed
-// before another was submitted is applied first. Any unit may be lost but those of
-// durable writes.
+// A brute-force model. It has a short log and three sectors, and finds the possible states by
+// trying all orders. A unit is one sector of one write. After a failure, the units are applied in
+// any order, except that a unit of a write that had completed before another write was submitted is
+// applied before the units of that write. Any unit may be lost, except those of durable writes.
 
 const sector = 512
 
-// value of a sector is its first byte: the ID of a write, 0 for zeros, junk.
+// The value of a sector is its first byte: the ID of a write, 0 for zeros, or junk.
 const junk = 0xdb
 
 // unit is one sector of a write in the model.
@@ -34,7 +33,7 @@ type unit struct {
 
 const never = 1 << 30
 
-// place returns where in a log the event is; never if it is not there.
+// place returns the index of an event in a log, or never if it is not in the log.
 func place(log []trace.Event, id uint64, completed bool) int {
 	i := slices.IndexFunc(log, func(e trace.Event) bool { return e.ID == id && e.Completed == completed })
 	if i < 0 {
@@ -48,7 +47,7 @@ func succeeded(log []trace.Event, id uint64) bool {
 	return at != never && !log[at].Failed
 }
 
-// isDurable is rules 3, 4 and 8 in the words of the package comment of block.
+// isDurable implements rules 3, 4 and 8 of the package comment of block.
 func isDurable(log []trace.Event, w trace.Event) bool {
 	if w.Op == block.Discard || !succeeded(log, w.ID) {
 		return false
@@ -96,7 +95,7 @@ func possible(log []trace.Event, at int64) map[byte]bool {
 	return values
 }
 
-// applyAll tries every order and loss of the units, on a sector with a value.
+// applyAll tries every order and every loss of the units, on a sector with the given value.
 func applyAll(left []unit, value byte, values map[byte]bool) {
 	if len(left) == 0 {
 		values[value] = true
@@ -104,7 +103,7 @@ func applyAll(left []unit, value byte, values map[byte]bool) {
 	}
 	for i, u := range left {
 		if slices.ContainsFunc(left, func(o unit) bool { return o.completed < u.submitted }) {
-			continue // another must be applied first
+			continue // another unit must be applied first
 		}
 		rest := slices.Delete(slices.Clone(left), i, i+1)
 		applyAll(rest, u.value, values)
@@ -116,7 +115,7 @@ func applyAll(left []unit, value byte, values map[byte]bool) {
 
 const sectors = 3
 
-// randomLog makes a log of a few requests that overlap in time and place.
+// randomLog returns a log of a few requests that overlap in time and in sectors.
 func randomLog(rng *rand.Rand) (log []trace.Event) {
 	var open []uint64
 	next := uint64(1)
@@ -200,8 +199,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Copies of a two-sector write that is journaled by flushes: a recorded device can be
-// cut at each point, and the commit record is never there without its block.
+// A write of two sectors with a journal that uses flushes. The device is recorded and then cut at
+// each point: the commit record is never present without the journaled block.
 func TestJournal(t *testing.T) {
 	base := memory.New(16*sector, memory.Config{})
 	var log trace.Log

@@ -2,17 +2,17 @@ package crash
 
 import "math/rand/v2"
 
-// Styles of choosing.
+// Styles of choosing a state.
 const (
-	whole   = iota // a write is applied or lost as a whole, in the order of submission
-	torn           // some writes are applied up to a sector
-	ordered        // writes are applied in a random order
-	single         // every sector on its own
+	whole   = iota // a write is applied or lost as a whole; writes stay in the order of submission
+	torn           // some writes are applied only up to a sector
+	ordered        // writes are applied or lost as a whole, in a random order
+	single         // each sector is chosen separately
 	styles
 )
 
-// dice chooses values. The decision for a write is remembered, so that all its
-// sectors are treated alike.
+// dice makes random choices. The decision for a write is kept, so that it applies to all sectors of
+// the write.
 type dice struct {
 	rng   *rand.Rand
 	style int
@@ -31,7 +31,7 @@ func newDice(rng *rand.Rand, style int) *dice {
 	return &dice{rng: rng, style: style, keep: rng.Float64(), fates: map[*write]fate{}}
 }
 
-// fate decides about a write when it is met first.
+// fate returns the outcome of a write, which is decided at the first call.
 func (d *dice) fate(w *write) fate {
 	f, ok := d.fates[w]
 	if ok {
@@ -48,7 +48,7 @@ func (d *dice) fate(w *write) fate {
 	return f
 }
 
-// choose returns the write whose value a sector has; nil: its settled value.
+// choose returns the write whose value a sector has, or nil for the settled value.
 func (d *dice) choose(at int64, s *sector) *write {
 	if d.style == single {
 		n := len(s.writes)

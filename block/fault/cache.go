@@ -7,7 +7,7 @@ import (
 	"loam/block"
 )
 
-// cache keeps the sectors that were written since the last flush.
+// cache holds the sectors that were written since the last flush.
 type cache struct {
 	sector  int64
 	sectors map[int64][]byte // by offset
@@ -35,7 +35,7 @@ func (c *cache) do(d block.Device, s *single, queue int, r *block.Request) error
 			return nil
 		}
 	}
-	c.forget(r) // the device has something newer
+	c.forget(r) // the data on the device is newer
 	return s.do(d, queue, *r)
 }
 
@@ -65,7 +65,7 @@ func (c *cache) forget(r *block.Request) {
 	}
 }
 
-// offsets returns the sectors in order.
+// offsets returns the offsets of the cached sectors in rising order.
 func (c *cache) offsets() []int64 {
 	all := make([]int64, 0, len(c.sectors))
 	for at := range c.sectors {
@@ -75,7 +75,8 @@ func (c *cache) offsets() []int64 {
 	return all
 }
 
-// writeOut empties the cache. After an error the rest stays in it.
+// writeOut writes all cached sectors to the device and removes them from the cache. After an error
+// the remaining ones stay in it.
 func (c *cache) writeOut(d block.Device, s *single, queue int) error {
 	for _, at := range c.offsets() {
 		w := block.Request{Op: block.Write, Offset: at, Data: [][]byte{c.sectors[at]}}
@@ -87,7 +88,8 @@ func (c *cache) writeOut(d block.Device, s *single, queue int) error {
 	return nil
 }
 
-// cut writes some sectors out, and drops the others. It returns how many it dropped.
+// cut writes some sectors to the device and drops the others. It returns the number of dropped
+// sectors.
 func (c *cache) cut(d block.Device, seed uint64) (dropped uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	keep := rng.Float64()

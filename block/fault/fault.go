@@ -1,14 +1,14 @@
-// Package fault wraps a block device and makes it worse within the rules of package
-// block, and beyond them where a Rule says so: requests fail, writes are torn at a
-// sector, requests overtake others between flushes, are delayed, the device vanishes,
-// and writes that were not flushed are dropped by a power cut.
+// Package fault wraps a block device and injects faults that the rules of package block allow:
+// requests fail, writes are torn at a sector, requests overtake others between flushes or are
+// delayed, the device vanishes, and a power cut drops writes that were not flushed. A Rule may also
+// break these rules.
 //
-// The same seed does the same to the same sequence of submissions, whatever the
-// timing: dice are thrown for each request, in the order of submission.
+// With the same seed, the same sequence of submissions has the same faults, independent of timing:
+// the random numbers for a request are drawn in the order of submission.
 //
-// One goroutine, Device.loop, carries out one request at a time on the wrapped device.
-// Read in this order: fault.go, machine.go (what happens to a request, and when; pure),
-// cache.go (what a power cut may take).
+// One goroutine, Device.loop, carries out one request at a time on the wrapped device. Read in this
+// order: fault.go, machine.go (what happens to a request, and when; pure), cache.go (the writes
+// that a power cut may drop).
 package fault
 
 import (
@@ -23,38 +23,38 @@ import (
 // Config describes the faults. Rates are probabilities from 0 to 1.
 type Config struct {
 	Seed uint64
-	// Fail is the share of requests, by operation, that fail with ErrIO and do nothing.
+	// Fail is the share of requests that fail with ErrIO and do nothing, for each operation.
 	Fail [block.Ops]float64
-	// Tear is the share of writes of several sectors that store only the first of
-	// them, and fail with ErrIO.
+	// Tear is the share of writes of several sectors that store only their first sectors, and fail
+	// with ErrIO.
 	Tear float64
-	// Reorder is the share of requests that are held back until a few later ones, at
-	// most ReorderDistance, have overtaken them. A flush that is submitted, or
-	// ReorderTime, ends that.
+	// Reorder is the share of requests that are held back until some later requests, at most
+	// ReorderDistance, have overtaken them. The wait ends early when a flush is submitted, or after
+	// ReorderTime.
 	Reorder         float64
 	ReorderDistance int           // default 4
 	ReorderTime     time.Duration // default 10 ms
-	// Delay holds up every request, Jitter by up to as much more.
+	// Delay is added to the time of every request, and a random part of Jitter.
 	Delay, Jitter time.Duration
-	// Rules fail certain requests.
+	// Rules make selected requests fail.
 	Rules []Rule
-	// VanishAfter is the number of requests after which the device is gone; 0: never.
+	// VanishAfter is the number of requests after which the device vanishes; 0: never.
 	VanishAfter int
-	// Volatile adds a cache of unlimited size, which keeps writes until a flush. Cut
-	// drops some of what is in it.
+	// Volatile adds a cache of unlimited size, which holds writes until a flush. Cut drops some of
+	// them.
 	Volatile bool
 }
 
-// Rule fails requests that match it.
+// Rule makes matching requests fail.
 type Rule struct {
 	Ops      []block.Op // empty: all
-	From, To int64      // the range in bytes that a request touches; To 0: any
-	Skip     int        // matching requests that pass first
-	Times    int        // requests that fail then; 0: all
-	Err      error      // nil: ErrIO
+	From, To int64      // matches requests that touch this range of bytes; To 0: all requests
+	Skip     int        // number of matching requests that succeed first
+	Times    int        // number of requests that fail after that; 0: all
+	Err      error      // the error; nil: ErrIO
 }
 
-// matches reports whether the rule is about a request.
+// matches reports whether the rule applies to a request.
 func (u *Rule) matches(r *block.Request) bool {
 	about := len(u.Ops) == 0
 	for _, op := range u.Ops {
@@ -63,13 +63,13 @@ func (u *Rule) matches(r *block.Request) bool {
 	return about && (u.To == 0 || r.Op != block.Flush && r.Offset < u.To && u.From < r.Offset+r.Bytes())
 }
 
-// Counts are the faults so far.
+// Counts are the counters of injected faults.
 type Counts struct {
-	Requests  uint64 // that were submitted
+	Requests  uint64 // submitted requests
 	Failed    uint64
 	Torn      uint64
-	Reordered uint64 // overtaken by at least one request
-	Dropped   uint64 // sectors that a cut took
+	Reordered uint64 // requests overtaken by at least one other
+	Dropped   uint64 // sectors dropped by Cut
 }
 
 // Device is a device with faults.
@@ -77,22 +77,22 @@ type Device struct {
 	block.Device
 	info   block.Info
 	stats  block.Counters
-	cache  *cache // nil: none; loop's
-	single single // loop's
+	cache  *cache // nil: no cache; used only by loop
+	single single // used only by loop
 	crew   crew.Crew
 
 	closing sync.Once
-	err     error // of closing
+	err     error // result of closing the wrapped device
 
 	mu      sync.Mutex // guards all below
 	machine *machine
 	counts  Counts
-	gone    error // why requests are not accepted any more
+	gone    error // why requests are rejected; nil: they are accepted
 	closed  bool
-	// work has one place. Whoever changes what is to be done sends (full: loop will
-	// look), loop receives. It is never closed.
+	// work has one place. It is sent to after a change of held, gone or cut (full: loop will look
+	// anyway); loop receives. It is never closed.
 	work chan struct{}
-	cut  *uint64 // seed of a cut that loop has to do
+	cut  *uint64 // seed of a power cut that loop must carry out
 	done chan struct{}
 }
 
@@ -153,8 +153,8 @@ func (f *Device) Submit(queue int, rs []*block.Request) {
 	f.wake()
 }
 
-// Vanish has the device disappear: all requests come back with ErrGone from now on.
-// The content of the cache is lost.
+// Vanish makes the device vanish: from now on all requests come back with ErrGone. The contents of
+// the cache are lost.
 func (f *Device) Vanish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,7 +162,7 @@ func (f *Device) Vanish() {
 	f.wake()
 }
 
-// vanish returns all requests that have not begun. mu is held.
+// vanish returns all requests that have not been started. mu is held.
 func (f *Device) vanish() {
 	if f.gone == nil {
 		f.gone = block.ErrGone
@@ -170,9 +170,9 @@ func (f *Device) vanish() {
 	f.machine.drain(f.gone)
 }
 
-// Cut is a power failure: all requests come back with ErrGone, and each sector in the
-// cache is written to the wrapped device, or lost, as the seed says. It returns when
-// that is done; the wrapped device can then be used by somebody else.
+// Cut simulates a power failure: all requests come back with ErrGone, and each sector in the cache
+// is either written to the wrapped device or lost, as the seed decides. After Cut returns, the
+// wrapped device may be used directly.
 func (f *Device) Cut(seed uint64) {
 	f.mu.Lock()
 	f.vanish()
@@ -223,7 +223,7 @@ func (f *Device) loop() {
 	}
 }
 
-// next returns the next request that is due, or how long to wait for one.
+// next returns the next request that is due, or the time until one is due.
 func (f *Device) next() (e entry, ok bool, wait time.Duration, end bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,7 +240,7 @@ func (f *Device) next() (e entry, ok bool, wait time.Duration, end bool) {
 	return e, false, f.machine.wait(now), false
 }
 
-// carryOut does one request, and sends it back.
+// carryOut carries out one request and returns it to its user.
 func (f *Device) carryOut(e entry) {
 	r, err := e.request, e.err
 	switch {

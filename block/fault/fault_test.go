@@ -28,8 +28,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// results submits n writes of 4 sectors at once, each with its number as contents, and
-// returns their errors and the image afterwards.
+// results submits n writes of 4 sectors at once, each filled with its number. It returns their
+// errors and the contents of the device afterwards.
 func results(t *testing.T, c fault.Config, n int) (errs []error, image []byte, counts fault.Counts) {
 	t.Helper()
 	m := memory.New(1<<20, memory.Config{})
@@ -51,7 +51,7 @@ func results(t *testing.T, c fault.Config, n int) (errs []error, image []byte, c
 	return errs, m.Image(), counts
 }
 
-// The same seed does the same; another one does not.
+// The same seed injects the same faults; another seed injects others.
 func TestSeed(t *testing.T) {
 	c := fault.Config{Seed: 1, Fail: [block.Ops]float64{block.Write: 0.3}, Tear: 0.3}
 	_, first, counts := results(t, c, 100)
@@ -67,7 +67,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// A torn write has a beginning of its sectors, and fails.
+// A torn write stores its first sectors and fails.
 func TestTear(t *testing.T) {
 	errs, image, _ := results(t, fault.Config{Tear: 1}, 50)
 	lengths := map[int]bool{}
@@ -84,7 +84,7 @@ func TestTear(t *testing.T) {
 	}
 }
 
-// A rule fails the requests that it matches, so many times.
+// A rule fails the requests that it matches, up to its limit.
 func TestRule(t *testing.T) {
 	d := fault.New(memory.New(1<<20, memory.Config{}), fault.Config{Rules: []fault.Rule{
 		{Ops: []block.Op{block.Write}, From: 4096, To: 8192, Skip: 1, Times: 2, Err: block.ErrNoSpace},
@@ -101,7 +101,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// Requests overtake others, but none is overtaken by a flush that came later.
+// Requests overtake others, but no request is overtaken by a later flush.
 func TestReorder(t *testing.T) {
 	var log trace.Log
 	d := fault.New(trace.New(memory.New(1<<20, memory.Config{}), &log), fault.Config{Seed: 3, Reorder: 0.3})
@@ -152,7 +152,7 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-// After so many requests the device is gone, for those in flight too.
+// After VanishAfter requests the device is gone, also for requests in flight.
 func TestVanish(t *testing.T) {
 	errs, _, _ := results(t, fault.Config{VanishAfter: 10, Delay: time.Millisecond}, 20)
 	for i, err := range errs {
@@ -162,7 +162,7 @@ func TestVanish(t *testing.T) {
 	}
 }
 
-// A cut keeps what was flushed, and of the rest what the seed says; the same each
+// A cut keeps flushed writes. The seed decides about the other writes, with the same result each
 // time.
 func TestCut(t *testing.T) {
 	run := func(seed uint64) ([]byte, uint64) {

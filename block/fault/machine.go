@@ -8,27 +8,27 @@ import (
 	"loam/block"
 )
 
-// machine decides what happens to requests, and when. It is pure but for sending back
-// what is drained.
+// machine decides what happens to requests, and when. It is pure, except that drain returns
+// requests to their users.
 type machine struct {
 	Config
 	sector    int // in bytes
 	rng       *rand.Rand
-	used      []int // of each rule, how often it matched
+	used      []int // for each rule, the number of matches
 	held      []entry
 	reordered uint64
 }
 
-// entry is a request that has not begun.
+// entry is a request that has not been started.
 type entry struct {
 	request *block.Request
 	queue   int
-	err     error // it fails with this; nil: it does not
-	sectors int   // it is torn after as many; 0: it is not
+	err     error // the error to return; nil: none
+	sectors int   // the write is torn after this number of sectors; 0: it is not torn
 	due     time.Time
-	yield   int // later requests that may still overtake it
+	yield   int // number of later requests that may still overtake it
 	release time.Time
-	moved   bool // one has
+	moved   bool // at least one request has overtaken it
 }
 
 func newMachine(c Config, sector int) *machine {
@@ -41,8 +41,8 @@ func newMachine(c Config, sector int) *machine {
 	return &machine{Config: c, sector: sector, rng: rand.New(rand.NewPCG(c.Seed, 0)), used: make([]int, len(c.Rules))}
 }
 
-// push takes a request. The dice are thrown in the same number for each, so that one
-// rate does not change what the others hit.
+// push queues a request. It always draws the same number of random numbers, so that changing one
+// rate does not change which requests the other rates hit.
 func (m *machine) push(now time.Time, r *block.Request, queue int) {
 	fails, torn, reorders := m.rng.Float64() < m.Fail[r.Op], m.rng.Float64() < m.Tear, m.rng.Float64() < m.Reorder
 	distance, part, jitter := m.rng.Float64(), m.rng.Float64(), m.rng.Float64()
@@ -77,8 +77,8 @@ func (m *machine) rule(r *block.Request) (err error) {
 	return err
 }
 
-// pop returns a request that is due: the first that has nobody to yield to. A flush
-// begins behind all that were submitted before it, and before all others.
+// pop returns the first request that is due and does not wait to be overtaken. A flush starts after
+// all requests that were submitted before it, and before all later ones.
 func (m *machine) pop(now time.Time) (e entry, ok bool) {
 	for i, e := range m.held {
 		if e.request.Op == block.Flush && i > 0 {
@@ -91,8 +91,8 @@ func (m *machine) pop(now time.Time) (e entry, ok bool) {
 	return entry{}, false
 }
 
-// beforeFlush returns the first request that is due, of the n in front of a flush: none
-// of them yields any more.
+// beforeFlush returns the first request that is due among the n requests before a flush. None of
+// them waits to be overtaken any longer.
 func (m *machine) beforeFlush(now time.Time, n int) (entry, bool) {
 	for i := range n {
 		m.held[i].yield = 0
@@ -103,7 +103,7 @@ func (m *machine) beforeFlush(now time.Time, n int) (entry, bool) {
 	return entry{}, false
 }
 
-// take removes a request, which overtakes those in front of it.
+// take removes a request, and counts it as overtaking the requests before it.
 func (m *machine) take(i int) entry {
 	e := m.held[i]
 	for k := range m.held[:i] {
@@ -117,7 +117,7 @@ func (m *machine) take(i int) entry {
 	return e
 }
 
-// wait returns how long it is until a request is due.
+// wait returns the time until a request is due.
 func (m *machine) wait(now time.Time) time.Duration {
 	wait := time.Hour
 	for _, e := range m.held {
@@ -130,7 +130,7 @@ func (m *machine) wait(now time.Time) time.Duration {
 	return wait
 }
 
-// drain sends all requests back.
+// drain returns all requests to their users.
 func (m *machine) drain(err error) {
 	for _, e := range m.held {
 		e.request.Complete(err)

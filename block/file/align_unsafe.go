@@ -4,7 +4,7 @@ import "unsafe"
 
 // aligned reports whether memory begins at a multiple of a sector.
 func aligned(p []byte) bool {
-	// Safety: the address is a number only, and never becomes a pointer again.
+	// Safety: the address is used only as a number, and never becomes a pointer again.
 	return uintptr(unsafe.Pointer(unsafe.SliceData(p)))%sector == 0
 }
 

@@ -43,7 +43,7 @@ func (h hostFile) setDirect() bool {
 	if !set(flags | syscall.O_DIRECT) {
 		return false
 	}
-	probe := alignedBytes(2 * sector)[sector:] // no more aligned than promised
+	probe := alignedBytes(2 * sector)[sector:] // aligned only as far as Info.MemoryAlign promises
 	if n, err := h.ReadAt(probe, 0); err != nil || n != sector {
 		set(flags &^ syscall.O_DIRECT)
 		return false
@@ -54,7 +54,7 @@ func (h hostFile) setDirect() bool {
 // worker is one goroutine of the crew.
 type worker struct {
 	device *Device
-	bounce []byte // for data that is in pieces, or not aligned
+	bounce []byte // for data in several pieces, or not aligned
 }
 
 // do carries out a valid request.
@@ -82,7 +82,7 @@ func (w *worker) do(r *block.Request) error {
 	return d.errorOf(err)
 }
 
-// whole returns the data of a request if one system call can use it as it is.
+// whole returns the data of a request if one system call can transfer it without a copy.
 func (d *Device) whole(r *block.Request) (p []byte, ok bool) {
 	if len(r.Data) != 1 || d.direct && !aligned(r.Data[0]) {
 		return nil, false
@@ -116,7 +116,8 @@ func (w *worker) gather(r *block.Request) []byte {
 	return w.bounce[:n]
 }
 
-// transfer reads or writes all of p. A file that ends early was cut by somebody else.
+// transfer reads or writes all of p. It fails if the file is shorter than the device: another
+// process has truncated it.
 func (d *Device) transfer(call func(p []byte, at int64) (int, error), p []byte, at int64) error {
 	for len(p) > 0 {
 		n, err := call(p, at)
@@ -133,8 +134,7 @@ func (d *Device) transfer(call func(p []byte, at int64) (int, error), p []byte, 
 	return nil
 }
 
-// zero punches a hole or zeroes a range and, where the file system can do neither,
-// writes zeros.
+// zero punches a hole or zeroes a range. On a file system that supports neither, it writes zeros.
 func (w *worker) zero(r *block.Request) error {
 	mode := uint32(punchHole | keepSize)
 	if r.Flags&block.KeepAllocated != 0 {
@@ -155,7 +155,7 @@ func (w *worker) zero(r *block.Request) error {
 	return nil
 }
 
-// errorOf is an error of the host as one of package block.
+// errorOf converts an error of the host to an error of package block.
 func (d *Device) errorOf(err error) error {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {

@@ -1,13 +1,12 @@
-// Package file is a block device on a file of the host, or on a block device of the
-// host.
+// Package file is a block device on a file of the host, or on a block device of the host.
 //
-// The file is opened for direct input and output (O_DIRECT) where its file system
-// allows that for sectors of 512 bytes, so a request reaches the host's disk when it
-// completes, but not its cache: Flush is fdatasync. Elsewhere, as on tmpfs, the host's
-// page cache lies between. Discards punch holes (fallocate).
+// The file is opened with O_DIRECT if its file system allows direct I/O on sectors of 512 bytes. A
+// request then reaches the host's disk when it completes, but may still be in the disk's cache:
+// Flush is fdatasync. Elsewhere, as on tmpfs, the host's page cache is used. Discards punch holes
+// (fallocate).
 //
-// A bounded crew of goroutines carries out requests, each with one system call at a
-// time. Read in this order: file.go, call.go (a request as system calls).
+// A bounded number of worker goroutines carry out requests, each with one system call at a time.
+// Read in this order: file.go, call.go (a request as system calls).
 package file
 
 import (
@@ -20,24 +19,24 @@ import (
 	"loam/internal/crew"
 )
 
-// Config configures a file device. The zero value has the defaults.
+// Config configures a file device. The zero value selects the defaults.
 type Config struct {
-	Name     string // for people; empty: that of the file
+	Name     string // name for users; empty: the name of the file
 	ReadOnly bool
-	Workers  int  // goroutines, and requests at a time; default 8
+	Workers  int  // number of goroutines, which is the number of requests at a time; default 8
 	Buffered bool // do not try O_DIRECT
 }
 
 // Limits of the device.
 const (
 	sector         = 512
-	mostBytes      = 1 << 20 // of a request
+	mostBytes      = 1 << 20 // bytes of a request
 	mostData       = 256     // pieces of Request.Data
-	mostRange      = 1 << 30 // bytes of a discard or of zeros
+	mostRange      = 1 << 30 // bytes of one Discard or WriteZeroes
 	defaultWorkers = 8
 )
 
-// Calls are the system calls on an image. Errors are those of package syscall.
+// Calls are the system calls on an image. They return errors of package syscall.
 type Calls interface {
 	ReadAt(p []byte, at int64) (int, error)  // pread(2)
 	WriteAt(p []byte, at int64) (int, error) // pwrite(2)
@@ -45,7 +44,8 @@ type Calls interface {
 	Close() error
 }
 
-// Allocator are Calls with fallocate(2). A device on Calls without it has neither discards nor zeros.
+// Allocator is Calls with fallocate(2). A device on Calls without it supports neither Discard nor
+// WriteZeroes.
 type Allocator interface {
 	Calls
 	Allocate(mode uint32, at, length int64) error
@@ -54,7 +54,7 @@ type Allocator interface {
 // Device is an open file. It implements block.Device.
 type Device struct {
 	calls    Calls
-	holes    Allocator // nil: there are none
+	holes    Allocator // nil: not supported
 	info     block.Info
 	direct   bool // O_DIRECT
 	size     int64
@@ -65,7 +65,7 @@ type Device struct {
 	err     error
 
 	mu      sync.Mutex // guards all below
-	changed *sync.Cond // there is a request, or the device is closed
+	changed *sync.Cond // signals a new request, or the close of the device
 	waiting block.List
 	closed  bool
 }
@@ -85,8 +85,8 @@ func Open(path string, c Config) (*Device, error) {
 	return New(f, c)
 }
 
-// New makes a device of an open file, which it closes, also when it fails. Nobody else
-// may use the descriptor: its flags are changed.
+// New returns a device on an open file. The device closes the file; if New fails, it closes the
+// file too. The descriptor must not be used elsewhere, because its flags are changed.
 func New(f *os.File, c Config) (*Device, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err == nil && (size < sector || size%sector != 0) {
@@ -108,7 +108,8 @@ func New(f *os.File, c Config) (*Device, error) {
 	return d, nil
 }
 
-// Over makes a device of an image of size bytes, which is a positive multiple of 512, that only Calls reach.
+// Over returns a device on an image of size bytes, which is accessed only through calls. size is a
+// positive multiple of 512.
 func Over(calls Calls, size int64, c Config) (*Device, error) {
 	if size < sector || size%sector != 0 {
 		return nil, fmt.Errorf("%w: %s has %d bytes: make it a multiple of %d", block.ErrInvalid, c.Name, size, sector)
@@ -133,7 +134,7 @@ func newDevice(calls Calls, size int64, c Config) *Device {
 	return d
 }
 
-// start starts the crew.
+// start starts the worker goroutines.
 func (d *Device) start() {
 	for range d.info.Depth {
 		d.crew.Start(d.runRequests)
@@ -143,7 +144,7 @@ func (d *Device) start() {
 // Info implements block.Device.
 func (d *Device) Info() block.Info { return d.info }
 
-// Direct reports whether requests pass by the host's page cache.
+// Direct reports whether requests bypass the host's page cache.
 func (d *Device) Direct() bool { return d.direct }
 
 // Size implements block.Device.
@@ -188,7 +189,7 @@ func (d *Device) runRequests() {
 	}
 }
 
-// next waits for a request; nil: the device is closed.
+// next waits for a request. It returns nil if the device is closed.
 func (d *Device) next() *block.Request {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -198,8 +199,8 @@ func (d *Device) next() *block.Request {
 	return d.waiting.Pop()
 }
 
-// Close implements block.Device. Requests that have begun are waited for: the host
-// bounds them.
+// Close implements block.Device. It waits for requests that have been started; the host limits
+// their time.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"loam/block/file"
 )
 
-// image makes a file of n bytes in dir.
+// image creates a file of n bytes in dir.
 func image(t testing.TB, dir string, n int64) string {
 	t.Helper()
 	path := filepath.Join(dir, "image")
@@ -36,7 +36,7 @@ func open(t testing.TB, path string, c file.Config) *file.Device {
 	return d
 }
 
-// Here, with O_DIRECT where the temporary folder allows it, and in the page cache.
+// The suite passes with O_DIRECT, if the temporary folder allows it, and with the page cache.
 func TestConformance(t *testing.T) {
 	for name, c := range map[string]file.Config{"default": {}, "buffered": {Buffered: true}, "one worker": {Workers: 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// What was written is there when the file is opened again, and a hole takes no space.
+// Written data is still there when the file is opened again, and a hole takes no space.
 func TestPersists(t *testing.T) {
 	path := image(t, t.TempDir(), blocktest.MinSize)
 	d := open(t, path, file.Config{})
@@ -74,7 +74,7 @@ func TestPersists(t *testing.T) {
 	}
 }
 
-// A file that somebody else has cut is an error, not zeros.
+// After another process has truncated the file, reads return an error, not zeros.
 func TestTruncated(t *testing.T) {
 	path := image(t, t.TempDir(), blocktest.MinSize)
 	d := open(t, path, file.Config{})

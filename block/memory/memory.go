@@ -1,10 +1,9 @@
-// Package memory is a block device in the memory of the program: for tests, and as
-// scratch space.
+// Package memory is a block device in the memory of the program: for tests, and as scratch space.
 //
-// It is sparse: sectors that were never written take no memory, so a device may be
-// larger than the machine. Requests complete inside Submit. Snapshot copies a device
-// in time proportional to what was written, and shares its contents until one of the
-// two is written to: crash tests make thousands of images that way.
+// It is sparse: sectors that were never written take no memory, so a device may be larger than the
+// machine's memory. Requests complete inside Submit. Snapshot copies a device in time proportional
+// to the data written so far. The copy shares its contents with the original until one of the two
+// is written to: crash tests make thousands of images that way.
 package memory
 
 import (
@@ -17,13 +16,13 @@ import (
 // chunkSize is the unit of allocation in bytes.
 const chunkSize = 16 << 10
 
-// chunk is a piece of the contents.
+// chunk is a part of the contents.
 type chunk struct {
 	data   *[chunkSize]byte
-	shared bool // with a snapshot: copied before it is written
+	shared bool // shared with a snapshot: copied before it is written
 }
 
-// Config describes a device. The zero value of each field is good.
+// Config describes a device. The zero value selects the defaults.
 type Config struct {
 	LogicalSector  int // default 512
 	PhysicalSector int // default LogicalSector
@@ -32,8 +31,8 @@ type Config struct {
 	ReadOnly       bool
 }
 
-// Device is a block device in memory. Nothing of it is volatile: a write is in the
-// memory when it completes.
+// Device is a block device in memory. It has no volatile cache: completed writes are durable as far
+// as the program's memory is.
 type Device struct {
 	info     block.Info
 	queues   int
@@ -48,7 +47,7 @@ type Device struct {
 
 var _ block.Device = (*Device)(nil)
 
-// New returns a device of size bytes, all zeros. size is a multiple of the sector.
+// New returns a device of size bytes, all zeros. size is a multiple of the sector size.
 func New(size int64, c Config) *Device {
 	if c.LogicalSector == 0 {
 		c.LogicalSector = 512
@@ -111,7 +110,7 @@ func (d *Device) Queues() int { return d.queues }
 // Stats implements block.Device.
 func (d *Device) Stats() block.Stats { return d.counters.Stats() }
 
-// Resize changes the capacity. What lies beyond a smaller size is lost.
+// Resize changes the capacity. Data beyond a smaller size is lost.
 func (d *Device) Resize(size int64) {
 	d.mu.Lock()
 	if old := d.size.Swap(size); size < old {
@@ -125,7 +124,7 @@ func (d *Device) Resize(size int64) {
 	}
 }
 
-// Submit implements block.Device. All requests are done when it returns.
+// Submit implements block.Device. All requests have completed when it returns.
 func (d *Device) Submit(_ int, rs []*block.Request) {
 	for _, r := range rs {
 		if err := r.Check(&d.info, d.Size()); err != nil {
@@ -168,8 +167,8 @@ func (d *Device) do(r *block.Request) bool {
 	return true
 }
 
-// split returns the chunk at an offset, the place inside it, and how many of n bytes
-// lie in it.
+// split returns the chunk at an offset, the offset inside that chunk, and the number of bytes, at
+// most n, that are in it.
 func split(at, n int64) (index, from, size int64) {
 	from = at % chunkSize
 	return at / chunkSize, from, min(n, chunkSize-from)
@@ -195,7 +194,7 @@ func (d *Device) write(p []byte, at int64) {
 	}
 }
 
-// own returns a chunk that can be written to.
+// own returns a chunk for writing. It allocates the chunk, or copies it if it is shared.
 func (d *Device) own(i int64) *[chunkSize]byte {
 	c, ok := d.chunks[i]
 	if ok && !c.shared {
@@ -209,8 +208,8 @@ func (d *Device) own(i int64) *[chunkSize]byte {
 	return data
 }
 
-// zero frees whole chunks and clears parts of chunks that exist. A range of many
-// absent chunks costs no more than the chunks that exist.
+// zero frees whole chunks and clears parts of chunks. Its time depends on the number of allocated
+// chunks, not on the length of the range.
 func (d *Device) zero(at, length int64) {
 	if length/chunkSize > int64(len(d.chunks)) {
 		for i := range d.chunks {

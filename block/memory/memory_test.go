@@ -52,7 +52,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A device of 1 PiB costs what is written to it, and is resized.
+// A device of 1 PiB takes memory only for written data, and can be resized.
 func TestSparse(t *testing.T) {
 	d := memory.New(1<<50, memory.Config{})
 	o := block.NewIO(d)

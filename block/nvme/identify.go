@@ -6,13 +6,13 @@ import (
 	"math/bits"
 )
 
-// identify asks the controller about itself and its namespaces.
+// identify reads the descriptions of the controller and its first namespace.
 func (d *disk) identify() error {
 	b, err := d.machine.Allocate(identifyLen, pageSize)
 	if err != nil {
 		return err
 	}
-	d.lists = append(d.lists, b) // given back with the others: the controller may be slow
+	d.lists = append(d.lists, b) // freed only with the other lists, because the controller may still write to it
 	ask := func(what, namespace uint32) {
 		if err == nil {
 			_, err = d.ask(command{opcode: adminIdentify, namespace: namespace, prp1: b.Address, dwords: [3]uint32{what}})
@@ -44,7 +44,7 @@ type controllerData struct {
 	zeroes      bool
 }
 
-// parseController reads 4096 bytes of Identify Controller.
+// parseController decodes the 4096 bytes of Identify Controller.
 func parseController(b []byte) (c controllerData) {
 	if exponent := b[atMaxTransfer]; exponent > 0 && exponent < 16 {
 		c.maxTransfer = pageSize << exponent
@@ -62,7 +62,7 @@ type namespaceData struct {
 	physical int
 }
 
-// parseNamespace reads 4096 bytes of Identify Namespace.
+// parseNamespace decodes the 4096 bytes of Identify Namespace.
 func parseNamespace(b []byte) (n namespaceData, err error) {
 	le := binary.LittleEndian
 	format := b[atFormat] & 15
@@ -85,16 +85,16 @@ func parseNamespace(b []byte) (n namespaceData, err error) {
 	return n, nil
 }
 
-// describe fills in what users see.
+// describe fills in block.Info.
 func (d *disk) describe(c controllerData, n namespaceData) {
-	const mostBlocks = 1 << 16 // of a command without data; NLB has 16 bits
+	const mostBlocks = 1 << 16 // blocks of a command without data; NLB has 16 bits
 	i := &d.info
 	i.LogicalSector, i.PhysicalSector, i.MaxTransfer = n.logical, n.physical, mostBytes
 	if c.maxTransfer > 0 {
 		i.MaxTransfer = min(mostBytes, c.maxTransfer)
 	}
 	if c.zeroes {
-		// Write Zeroes is bound to the longest transfer on older controllers (ECN 005).
+		// On older controllers, the limit of transfers applies to Write Zeroes too (ECN 005).
 		i.MaxZeroes = int64(mostBlocks * n.logical)
 		if c.maxTransfer > 0 {
 			i.MaxZeroes = min(i.MaxZeroes, int64(c.maxTransfer))

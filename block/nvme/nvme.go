@@ -1,13 +1,13 @@
-// Package nvme is the driver of NVM Express controllers over PCI (NVM Express Base
-// Specification 1.4, whose sections are cited here).
+// Package nvme is the driver of NVM Express controllers over PCI (NVM Express Base Specification
+// 1.4, whose sections are cited here).
 //
-// Read in this order: nvme.go (how a controller is started), registers.go, pair.go (a
-// submission and a completion queue), identify.go (the properties of a controller),
-// ring.go (a request as a command), prp.go (the addresses of its data). The part that all
-// controllers share is in block/controller.
+// Read in this order: nvme.go (how a controller is started), registers.go, pair.go (a submission
+// and a completion queue), identify.go (the properties of a controller), ring.go (a request as a
+// command), prp.go (the addresses of its data). The part that all controllers share is in
+// block/controller.
 //
-// The first active namespace is driven. Admin commands are sent only while the
-// controller is started, one at a time, and polled for with a bound.
+// The driver uses the first active namespace. Admin commands are sent only while the controller is
+// being started, one at a time. The driver polls for their completion, with a time limit.
 package nvme
 
 import (
@@ -25,7 +25,7 @@ import (
 // mass storage, non-volatile memory, NVM Express.
 const Class = 0x010802
 
-// Errors. They are wrapped with the controller that they are about.
+// Errors. Each is wrapped with the name of the controller.
 var (
 	ErrNotNVMe   = errors.New("nvme: not an NVM Express controller that this driver supports")
 	ErrReset     = errors.New("nvme: the controller does not become ready, or does not stop")
@@ -33,25 +33,25 @@ var (
 	ErrNamespace = errors.New("nvme: the controller has no namespace that can be used")
 )
 
-// Bounds of the driver.
+// Time limits and sizes of the driver.
 const (
 	answerBound = 30 * time.Second
 	adminBound  = 10 * time.Second
 	pollTick    = 100 * time.Microsecond
-	depth       = 63 // commands of a queue at a time; the queue has one entry more
+	depth       = 63 // commands in flight on a queue, which has one entry more
 	adminSize   = 16
-	mostBytes   = 128 << 10 // of a request
+	mostBytes   = 128 << 10 // bytes of a request
 	mostData    = 32        // pieces of Request.Data
 	mostQueues  = 16
 )
 
 // Config configures a controller.
 type Config struct {
-	Name   string // for people; empty: that of the function
-	Queues int    // most; 0: one
+	Name   string // name for users; empty: the name of the PCI function
+	Queues int    // maximum; 0: one
 }
 
-// disk is a controller while it is opened, and what is given back in the end.
+// disk is a controller with the resources that are freed when it is closed.
 type disk struct {
 	machine    driver.Machine
 	f          *pci.Function
@@ -63,9 +63,9 @@ type disk struct {
 	admin      *pair
 	lastID     uint16
 	pairs      []*pair
-	lists      []driver.Buffer // of PRPs, one for each ring
+	lists      []driver.Buffer // PRP lists, one buffer for each ring
 	interrupts []driver.Interrupt
-	messages   *pci.MSIX // nil: a line
+	messages   *pci.MSIX // nil: an interrupt line
 }
 
 // Open starts a controller.
@@ -92,7 +92,7 @@ func Open(m driver.Machine, f *pci.Function, c Config) (*controller.Device, erro
 	}), nil
 }
 
-// start does everything up to the first command for data (section 7.6.1).
+// start prepares the controller for its first I/O command (section 7.6.1).
 func (d *disk) start(queues int) ([]controller.Ring, error) {
 	d.f.Enable()
 	if err := d.findRegisters(); err != nil {
@@ -114,7 +114,7 @@ func (d *disk) start(queues int) ([]controller.Ring, error) {
 	return d.makeQueues(n)
 }
 
-// findRegisters opens the window, and checks what the controller can do.
+// findRegisters maps the registers, and checks the controller's capabilities.
 func (d *disk) findRegisters() (err error) {
 	const first = regDoorbells
 	if d.registers, err = d.f.Registers(0, 0, first); err != nil {
@@ -131,8 +131,8 @@ func (d *disk) findRegisters() (err error) {
 	return err
 }
 
-// ready waits until the controller is ready or has stopped, for no longer than it says
-// itself (CAP.TO).
+// ready waits until the controller is ready or has stopped, at most for the time that its register
+// CAP.TO states.
 func (d *disk) ready(want bool) error {
 	bound := time.Duration(d.cap.timeout()+1) * 500 * time.Millisecond
 	for start := time.Now(); ; time.Sleep(pollTick) {
@@ -153,7 +153,7 @@ func (d *disk) disable() error {
 	return d.ready(false)
 }
 
-// enable gives the controller its admin queues and starts it.
+// enable sets up the admin queues and starts the controller.
 func (d *disk) enable() (err error) {
 	if d.admin, err = newPair(d.machine, d.registers, 0, adminSize, d.cap.stride()); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (d *disk) enable() (err error) {
 	return d.ready(true)
 }
 
-// ask sends an admin command and waits for its answer.
+// ask sends an admin command and waits for its completion.
 func (d *disk) ask(c command) (result uint32, err error) {
 	d.lastID++
 	c.id = d.lastID
@@ -191,8 +191,9 @@ func (d *disk) ask(c command) (result uint32, err error) {
 	}
 }
 
-// connect connects interrupts, and returns for how many queues there are some: a
-// message each, one for all, or a line. Vector 0 is that of the admin queue.
+// connect connects interrupts, and returns the number of I/O queues that they can serve: one for
+// each MSI-X vector other than vector 0, which belongs to the admin queue. If vector 0 is the only
+// one, or the function has only an interrupt line, there is one I/O queue.
 func (d *disk) connect(queues int) (n int, err error) {
 	result, err := d.ask(command{opcode: adminSetFeatures, dwords: [3]uint32{featureQueues, uint32(queues-1)<<16 | uint32(queues-1)}})
 	if err != nil {
@@ -223,7 +224,7 @@ func (d *disk) connect(queues int) (n int, err error) {
 	return n, nil
 }
 
-// makeQueues makes the I/O queues (sections 5.3 and 5.4).
+// makeQueues creates the I/O queues (sections 5.3 and 5.4).
 func (d *disk) makeQueues(n int) (rings []controller.Ring, err error) {
 	const contiguous, interrupts = 1, 2
 	size := min(depth+1, d.cap.entries())
@@ -254,11 +255,11 @@ func (d *disk) makeQueues(n int) (rings []controller.Ring, err error) {
 	return rings, nil
 }
 
-// stop stops the controller, and keeps it from memory whether it stops or not.
+// stop stops the controller, and ends its access to memory even if it does not stop.
 func (d *disk) stop() error {
 	if d.registers != nil {
 		d.registers.Write32(regConfig, 0)
-		// The bus ends its access to memory: what it says after that does not matter.
+		// An error does not matter, because Disable below ends the access to memory.
 		d.ready(false)
 	}
 	if d.messages != nil {
@@ -268,7 +269,7 @@ func (d *disk) stop() error {
 	return nil
 }
 
-// free gives back interrupts and memory.
+// free frees interrupts and memory.
 func (d *disk) free() {
 	for _, i := range d.interrupts {
 		i.Close()

@@ -20,8 +20,8 @@ const size = blocktest.MinSize + 4096
 
 func newModel() *model.Controller { return &model.Controller{Data: make([]byte, size), Queues: 3} }
 
-// open opens a controller of the model, which is closed with the test and keeps
-// nothing.
+// open opens a controller of the model. When the test ends, it is closed, and no memory may be left
+// allocated.
 func open(t testing.TB, c *model.Controller, vectors int, options ...virtio.Option) *controller.Device {
 	t.Helper()
 	m, d, err := try(c, vectors, options...)
@@ -50,7 +50,7 @@ func try(c *model.Controller, vectors int, options ...virtio.Option) (*virtio.Ma
 	return m, d, err
 }
 
-// ways are the numbers of interrupts by message that the tests run with.
+// ways are the numbers of MSI-X vectors that the tests use.
 var ways = map[string]int{"a vector for each": 4, "one vector": 1, "a line": 0}
 
 func TestConformance(t *testing.T) {
@@ -74,7 +74,7 @@ func TestDescribes(t *testing.T) {
 	}
 }
 
-// FUA is one command; memory at pages is not copied, other memory is.
+// FUA is one command. Memory at page boundaries is not copied; other memory is.
 func TestCommands(t *testing.T) {
 	c := newModel()
 	d := open(t, c, 4)
@@ -85,7 +85,7 @@ func TestCommands(t *testing.T) {
 	if err := o.Flush(); err != nil || c.Flushed != 2 {
 		t.Errorf("Flush: %v, %d flushes", err, c.Flushed)
 	}
-	pages := make([]byte, 1<<20) // large pieces of the heap begin at a page
+	pages := make([]byte, 1<<20) // large heap objects begin at a page
 	before := d.Stats().Copied
 	r := block.Request{Op: block.Read, Data: [][]byte{pages[512:4096], pages[8192:20480], pages[4096:5120]}}
 	if err := blocktest.Do(d, 0, r); err != nil || d.Stats().Copied != before {
@@ -97,7 +97,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A status is an error of that request only.
+// An error status fails only its own request.
 func TestStatus(t *testing.T) {
 	c := newModel()
 	statuses := []uint16{0x001, 0x081, 0x182, 0x020, 0x281}
@@ -118,7 +118,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A controller that lies, fails or vanishes returns all requests in bounded time.
+// Even if a controller misbehaves, fails or vanishes, all requests return in bounded time.
 func TestHostile(t *testing.T) {
 	for name, test := range map[string]struct {
 		lie    model.Lie
@@ -143,12 +143,12 @@ func TestHostile(t *testing.T) {
 					d := open(t, c, vectors)
 					after := test.after
 					if test.lie == model.Fatal && vectors == 0 {
-						after = 30 * time.Second // a line says nothing about that
+						after = 30 * time.Second // with an interrupt line, a lost interrupt is noticed only by the timeout
 					}
 					start := time.Now()
 					r := block.Request{Op: block.Read, Data: [][]byte{make([]byte, 512)}}
 					err := blocktest.Do(d, 0, r)
-					if test.lie == model.Twice && err == nil { // the first answer was good
+					if test.lie == model.Twice && err == nil { // the first completion was correct
 						synctest.Wait()
 						err = blocktest.Do(d, 0, r)
 					}
@@ -161,8 +161,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// What the controller says of itself is checked; nothing is left of one that is
-// refused.
+// The controller's description is checked. A rejected controller leaves nothing allocated.
 func TestRefuses(t *testing.T) {
 	for name, change := range map[string]func(what uint32, b []byte){
 		"sectors of 256 bytes": func(what uint32, b []byte) { b[130] = 8 },
@@ -187,7 +186,7 @@ func TestRefuses(t *testing.T) {
 	})
 }
 
-// Whatever the controller says, every request comes back.
+// Every request comes back, whatever the controller does.
 func FuzzController(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 1, 1, 5}, []byte{}, uint8(0))
 	f.Add([]byte{4, 0, 5, 0, 8, 1, 0, 0}, []byte{77, 1, 130, 12, 26, 0}, uint8(3))

@@ -15,22 +15,22 @@ const (
 	pageSize      = 4096
 )
 
-// errNonsense: the controller completed what it was not asked for.
+// errNonsense: the controller completed a command that it does not have.
 var errNonsense = errors.New("nvme: the controller writes completions that make no sense")
 
-// pair is a submission queue and its completion queue (section 4.1), of the same size.
-// It is used by one goroutine at a time.
+// pair is a submission queue and its completion queue (section 4.1), of the same size. It is used
+// by one goroutine at a time.
 //
-// The controller writes completions in a circle, and inverts a phase bit each time
-// round: an entry is new if its phase is the one expected. At most size-1 commands are
-// in flight, so neither queue overflows.
+// The completion queue is a ring. The controller inverts the phase bit of its entries on each pass:
+// an entry is new if it has the expected phase. At most size-1 commands are in flight, so neither
+// queue overflows.
 type pair struct {
 	registers          driver.Registers
 	size               int
 	submit, done       driver.Buffer
-	tailBell, headBell int // places of the doorbells
+	tailBell, headBell int // offsets of the doorbell registers
 	tail, head         int
-	shown              int // tail that the controller was shown
+	shown              int // the tail that was last written to the doorbell
 	phase              uint32
 }
 
@@ -59,10 +59,10 @@ type command struct {
 	id         uint16
 	namespace  uint32
 	prp1, prp2 uint64
-	dwords     [3]uint32 // 10 to 12
+	dwords     [3]uint32 // command dwords 10 to 12
 }
 
-// add puts a command into the queue. There is room.
+// add writes a command into the submission queue, which must have room.
 func (p *pair) add(c *command) {
 	b := p.submit.Bytes[p.tail*commandLen:][:commandLen]
 	le := binary.LittleEndian
@@ -77,7 +77,7 @@ func (p *pair) add(c *command) {
 	p.tail = (p.tail + 1) % p.size
 }
 
-// show rings the doorbell for what was added.
+// show notifies the controller of the added commands: it writes the doorbell.
 func (p *pair) show() {
 	if p.shown != p.tail {
 		p.shown = p.tail
@@ -88,15 +88,14 @@ func (p *pair) show() {
 // completion is one entry of the completion queue.
 type completion struct {
 	id     uint16
-	status uint16 // type and code; 0: success
+	status uint16 // status code type and status code; 0: success
 	result uint32
 }
 
-// take returns the next completion. The entry is the controller's again after
-// release.
+// take returns the next completion. After release, the controller may reuse its entry.
 func (p *pair) take() (c completion, ok bool) {
 	at := p.head * completionLen
-	v := word(p.done.Bytes, at+12).Load() // before the rest: see the phase
+	v := word(p.done.Bytes, at+12).Load() // read first: the phase says whether the rest is valid
 	if v>>16&1 != p.phase {
 		return c, false
 	}
@@ -107,10 +106,10 @@ func (p *pair) take() (c completion, ok bool) {
 	return c, true
 }
 
-// release tells the controller which completions were taken.
+// release returns the entries of taken completions to the controller.
 func (p *pair) release() { p.registers.Write32(p.headBell, uint32(p.head)) }
 
-// nonsense is an error with details.
+// nonsense returns errNonsense with details.
 func nonsense(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errNonsense, fmt.Sprintf(format, args...))
 }

@@ -6,20 +6,20 @@ import (
 	"loam/driver"
 )
 
-// Physical region pages (section 4.3): the first entry may point into a page, all
-// others point to whole pages. A command has two; with more pages, the second points
-// to a list.
+// Physical region pages (section 4.3). The first entry may point into a page; all others point to
+// whole pages. A command has two entries. For more than two pages, the second entry points to a
+// list of entries.
 
 const (
-	// mostPages is how many pages a request may touch: its data may begin inside one.
+	// mostPages is the maximum number of pages of a request, whose data may begin inside a page.
 	mostPages = mostBytes/pageSize + 1
-	// listLen is room for the list of a command, a power of two: a list that starts at
-	// a multiple of it lies in one page.
+	// listLen is the size in bytes of a PRP list: a power of two, so that a list at a multiple of
+	// it does not cross a page boundary.
 	listLen = 512
 )
 
-// fits reports whether pieces of memory can be named by PRPs: only the first may begin
-// inside a page, at a multiple of 4, and only the last may end inside one.
+// fits reports whether PRPs can address the pieces of memory: only the first may begin inside a
+// page, at a multiple of 4, and only the last may end inside a page.
 func fits(pieces []driver.Segment) bool {
 	pages := 0
 	for i, p := range pieces {
@@ -32,8 +32,8 @@ func fits(pieces []driver.Segment) bool {
 	return pages <= mostPages
 }
 
-// prps returns the two entries for pieces that fit. list is memory of listLen bytes
-// for the others.
+// prps returns the two PRP entries for pieces that fit. The remaining entries are written to list,
+// which has listLen bytes.
 func prps(pieces []driver.Segment, list driver.Buffer) (prp1, prp2 uint64) {
 	n := 0
 	for _, p := range pieces {

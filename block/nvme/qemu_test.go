@@ -13,8 +13,8 @@ import (
 	"loam/driver/qtest"
 )
 
-// QEMU's controller has in its file what was written, and gives back what is there. It
-// passes the suite.
+// Data that is written to QEMU's controller is in its file, and data of the file is read. It passes
+// the test suite.
 func TestQEMU(t *testing.T) {
 	for name, options := range map[string]string{"messages": "", "one queue": ",max_ioqpairs=1"} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestQEMUConformance(t *testing.T) {
 	}, blocktest.Allocates)
 }
 
-// A controller that is pulled out returns what is in flight, and what comes later.
+// After a controller is unplugged, requests in flight and later requests come back.
 func TestQEMUGone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "disk")
 	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {

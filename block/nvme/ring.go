@@ -9,21 +9,21 @@ import (
 	"loam/driver"
 )
 
-// ring is an I/O queue. It implements controller.Ring. The identifier of a command is
+// ring is an I/O queue. It implements controller.Ring. The identifier of a command is the number of
 // its slot.
 type ring struct {
 	disk      *disk
 	pair      *pair
-	list      driver.Buffer // listLen for each slot: a PRP list, or the range of a discard
+	list      driver.Buffer // listLen bytes for each slot: a PRP list, or the range of a discard
 	interrupt driver.Interrupt
-	taken     bool // completions were taken, and not released yet
+	taken     bool // completions were taken and not yet released
 }
 
 // C implements controller.Ring.
 func (r *ring) C() <-chan struct{} { return r.interrupt.C() }
 
-// Acknowledge implements controller.Ring. An interrupt by line is masked until all
-// completions are taken (section 7.5.1.1).
+// Acknowledge implements controller.Ring. An interrupt line is masked until all completions are
+// taken (section 7.5.1.1).
 func (r *ring) Acknowledge() {
 	if r.disk.messages == nil {
 		r.disk.registers.Write32(regMask, 1)
@@ -59,8 +59,8 @@ func (r *ring) Start(s controller.Step, data []driver.Segment) {
 	r.pair.add(&c)
 }
 
-// blocks returns dwords 10 to 12 of a command on a range: its first block and one less
-// than their number.
+// blocks returns dwords 10 to 12 of a command on a range: its first block, and the number of blocks
+// minus 1.
 func (r *ring) blocks(s controller.Step) [3]uint32 {
 	sector := int64(r.disk.info.LogicalSector)
 	first, n := uint64(s.Request.Offset/sector), uint32(s.Request.Bytes()/sector)
@@ -74,7 +74,7 @@ func (r *ring) blocks(s controller.Step) [3]uint32 {
 	return [3]uint32{uint32(first), uint32(first >> 32), flags}
 }
 
-// setRange writes the one range of a dataset management command (section 6.7).
+// setRange writes the single range of a Dataset Management command (section 6.7).
 func (r *ring) setRange(b []byte, q *block.Request) {
 	sector := int64(r.disk.info.LogicalSector)
 	le := binary.LittleEndian
@@ -105,8 +105,8 @@ func (r *ring) Take() (c controller.Completion, ok bool, fatal error) {
 	return c, false, nil
 }
 
-// check asks whether the controller still works. It is called when an interrupt came, or
-// the bound of a request is reached, and nothing was completed.
+// check returns an error if the controller has failed. It is called when nothing was completed
+// after an interrupt or after the timeout of a request.
 func (r *ring) check() error {
 	switch s := r.disk.registers.Read32(regStatus); {
 	case s == ^uint32(0):
@@ -117,7 +117,7 @@ func (r *ring) check() error {
 	return nil
 }
 
-// statusError is the status of a completion as an error.
+// statusError converts the status of a completion to an error.
 func statusError(status uint16) error {
 	switch status {
 	case 0:

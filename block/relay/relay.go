@@ -1,6 +1,5 @@
-// Package relay holds the common part of wrappers of block devices: a request of the
-// user is passed on to the wrapped device as another request, and one goroutine takes
-// those that come back.
+// Package relay is the common part of wrappers of block devices. It passes each request of the user
+// to the wrapped device as a second request. One goroutine receives the completed ones.
 package relay
 
 import (
@@ -10,7 +9,7 @@ import (
 	"loam/internal/crew"
 )
 
-// Relay passes requests on. The zero value is not ready; see New.
+// Relay passes requests on. Call New: the zero value is not usable.
 type Relay struct {
 	device   block.Device
 	returned func(outer *block.Request, err error)
@@ -21,30 +20,30 @@ type Relay struct {
 
 	mu     sync.Mutex // guards all below
 	free   []*passed
-	count  int  // requests that the device has
-	closed bool // no more are passed on
-	// ended has one place. Close sends when no request is left, or the last one sends
-	// as it comes back; loop receives.
+	count  int  // number of requests in the device
+	closed bool // no further request is passed on
+	// ended has one place. Close and back send, without blocking, when the relay is closed and no
+	// request is left in the device. loop receives. It is never closed.
 	ended chan struct{}
 }
 
-// passed is a request of the device's, and the user's behind it.
+// passed is a request to the device (inner) with the user's request that it stands for (outer).
 type passed struct {
 	request block.Request
 	batch   [1]*block.Request
 	outer   *block.Request
 }
 
-// New returns a relay to d. returned is called by one goroutine for every request
-// that comes back; it passes the outer request to its user.
+// New returns a relay to d. One goroutine calls returned for every request that comes back;
+// returned passes the outer request to its user.
 func New(d block.Device, returned func(outer *block.Request, err error)) *Relay {
 	r := &Relay{device: d, returned: returned, to: block.NewCompletions(), ended: make(chan struct{}, 1)}
 	r.crew.Start(r.loop)
 	return r
 }
 
-// Pass submits a request like inner, whose To and Tag are replaced, on behalf of
-// outer. After Close outer comes back with ErrClosed at once.
+// Pass submits a request like inner on behalf of outer. It sets the To and Tag of inner itself.
+// After Close, outer comes back with ErrClosed at once.
 func (r *Relay) Pass(queue int, outer *block.Request, inner block.Request) {
 	p := r.acquire()
 	if p == nil {
@@ -57,7 +56,7 @@ func (r *Relay) Pass(queue int, outer *block.Request, inner block.Request) {
 	r.device.Submit(queue, p.batch[:])
 }
 
-// acquire returns a request that nobody uses; nil after Close.
+// acquire returns an unused request, or nil after Close.
 func (r *Relay) acquire() *passed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,7 +72,7 @@ func (r *Relay) acquire() *passed {
 	return &passed{}
 }
 
-// loop returns requests until the relay is closed and none is left.
+// loop processes completed requests until the relay is closed and none is left.
 func (r *Relay) loop() {
 	var done [64]*block.Request
 	for {
@@ -90,7 +89,7 @@ func (r *Relay) loop() {
 	}
 }
 
-// back returns one request.
+// back processes one completed request.
 func (r *Relay) back(inner *block.Request) {
 	p := inner.Tag.(*passed)
 	outer, err := p.outer, inner.Err
@@ -115,8 +114,8 @@ func (r *Relay) checkEnd() {
 	}
 }
 
-// Close passes nothing on any more, closes the device, and returns when all requests
-// are back. It may be called more than once, and returns the same.
+// Close rejects further requests, closes the device, and returns when all requests have come back.
+// It may be called more than once, and returns the same.
 func (r *Relay) Close() error {
 	r.closing.Do(func() {
 		r.mu.Lock()

@@ -12,7 +12,7 @@ import (
 // pageSize is the unit of memory in bytes. Only the sectors that were written are valid.
 const pageSize = 4096
 
-// page is a page of the device.
+// page is one page of the device's contents.
 type page struct {
 	data    [pageSize]byte
 	written uint8 // a bit for each sector of 512 bytes
@@ -24,7 +24,7 @@ type Device struct {
 	info     block.Info
 	relay    *relay.Relay
 	counters block.Counters
-	limit    int // pages
+	limit    int // maximum number of pages
 
 	mu     sync.Mutex // guards all below
 	pages  map[int64]*page
@@ -33,8 +33,9 @@ type Device struct {
 
 var _ block.Device = (*Device)(nil)
 
-// New returns a snapshot of d, which is closed with it. At most limit bytes are kept, in pages of 4 KiB; then
-// writes fail with ErrNoSpace. Flushes do nothing; there are no discards and no zeros.
+// New returns a snapshot of d. Closing the snapshot closes d. At most limit bytes are kept, in
+// pages of 4 KiB; further writes fail with ErrNoSpace. Flush does nothing; Discard and WriteZeroes
+// are not supported.
 func New(d block.Device, limit int64) *Device {
 	s := &Device{under: d, info: d.Info(), limit: int(limit / pageSize), pages: map[int64]*page{}}
 	s.info.ReadOnly, s.info.Volatile, s.info.FUA = false, false, true
@@ -84,7 +85,7 @@ func (s *Device) isClosed() bool {
 	return s.closed
 }
 
-// returned completes a read, with the sectors that are in memory.
+// returned completes a read: it replaces the sectors that are in memory.
 func (s *Device) returned(r *block.Request, err error) {
 	if err == nil {
 		s.mu.Lock()
@@ -98,7 +99,7 @@ func (s *Device) returned(r *block.Request, err error) {
 	s.counters.Finish(r, err)
 }
 
-// write keeps the data of a request: all of it, or nothing if there is no room.
+// write stores the data of a request: all of it, or nothing if the limit is reached.
 func (s *Device) write(r *block.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,8 @@ func TestConformance(t *testing.T) {
 	}, blocktest.Allocates)
 }
 
-// The device below stays as it is, sectors that were not written come from it, and memory has a bound.
+// The device below is not changed, sectors that were not written are read from it, and memory is
+// limited.
 func TestUnchanged(t *testing.T) {
 	below := memory.New(1<<20, memory.Config{})
 	under := block.NewIO(below)

@@ -21,11 +21,11 @@ const (
 	submission = 1
 	completion = 2
 
-	// mostData is the most bytes of one write that a reader accepts.
+	// mostData is the maximum number of bytes of one write that Read accepts.
 	mostData = 64 << 20
 )
 
-// ErrFormat says that a file is no log, or a damaged one.
+// ErrFormat is the error for a file that is not a log, or is damaged.
 var ErrFormat = errors.New("trace: not a log of block requests")
 
 // Writer is a sink that writes events to a file. Writes are buffered: see Flush.
@@ -42,7 +42,7 @@ func NewWriter(w io.Writer) *Writer {
 	return t
 }
 
-// Record implements Sink. The first error ends the log, and Flush returns it.
+// Record implements Sink. After the first error it writes nothing more; Flush returns the error.
 func (w *Writer) Record(e Event) {
 	if w.err != nil {
 		return
@@ -71,7 +71,7 @@ func appendEvent(b []byte, e *Event) []byte {
 	return b
 }
 
-// Flush writes what is buffered. The device must not be in use.
+// Flush writes the buffered events. The device must not be in use.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		w.err = w.w.Flush()
@@ -79,8 +79,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Read returns the events of a log. A log that ends inside an event, as after a
-// crash of the writer, yields those before, and io.ErrUnexpectedEOF.
+// Read returns the events of a log. If the log ends inside an event, as after a crash of the
+// writer, it returns the events before that one, and io.ErrUnexpectedEOF.
 func Read(r io.Reader) (events []Event, err error) {
 	in := bufio.NewReader(r)
 	head := make([]byte, len(magic))
@@ -99,7 +99,8 @@ func Read(r io.Reader) (events []Event, err error) {
 	}
 }
 
-// readEvent returns io.EOF only before an event.
+// readEvent reads one event. It returns io.EOF if the log ends before the event, and
+// io.ErrUnexpectedEOF if the log ends inside it.
 func readEvent(in *bufio.Reader) (e Event, err error) {
 	kind, err := binary.ReadUvarint(in)
 	if err != nil {
@@ -133,7 +134,7 @@ func readEvent(in *bufio.Reader) (e Event, err error) {
 	return e, err
 }
 
-// readData reads the data of a write, and allocates no more than the file has.
+// readData reads the data of a write. It allocates no more than the file contains.
 func readData(in *bufio.Reader, n int64) ([]byte, error) {
 	if n > mostData {
 		return nil, fmt.Errorf("%w: a write of %d bytes", ErrFormat, n)

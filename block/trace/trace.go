@@ -1,11 +1,10 @@
-// Package trace wraps a block device and records every request: when it was submitted
-// and when it came back, with the data of writes. Package crash builds from such a log
-// the contents that a device may have after a power failure.
+// Package trace wraps a block device and records every request: when it was submitted and when it
+// came back, with the data of writes. From such a log, package crash builds the contents that a
+// device may have after a power failure.
 //
-// The order of the log is the order that the rules of package block speak of. A
-// submission is recorded before the device sees the request, a completion before the
-// user does: if a write is recorded as completed before a flush is recorded as
-// submitted, the flush covers it.
+// The order of events in the log is the order to which the rules of package block refer. A
+// submission is recorded before the device gets the request, and a completion before the user does:
+// if a write is recorded as completed before a flush is recorded as submitted, the flush covers it.
 package trace
 
 import (
@@ -19,20 +18,20 @@ import (
 // Event is a submission or a completion.
 type Event struct {
 	Completed bool
-	ID        uint64 // of the request: numbered from 1 by submission
+	ID        uint64 // number of the request: from 1, in order of submission
 
-	// Of a submission.
+	// For a submission.
 	Op     block.Op
 	Flags  block.Flags
 	Offset int64
 	Length int64
-	Data   []byte // of a Write
+	Data   []byte // for a Write
 
-	// Of a completion.
+	// For a completion.
 	Failed bool
 }
 
-// Sink receives events, in order, one at a time. It keeps the data of an event.
+// Sink receives events in order, one at a time. It may keep the data of an event.
 type Sink interface {
 	Record(Event)
 }
@@ -50,25 +49,25 @@ func (l *Log) Record(e Event) {
 	l.events = append(l.events, e)
 }
 
-// Events returns what was recorded so far. The caller must not change it.
+// Events returns the events recorded so far. The caller must not change them.
 func (l *Log) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.events[:len(l.events):len(l.events)]
 }
 
-// Device passes on all requests, and records them.
+// Device passes all requests to another device, and records them.
 type Device struct {
 	block.Device
 	relay *relay.Relay
 
-	mu   sync.Mutex // guards all below: the order of the log
+	mu   sync.Mutex // guards all below, and keeps the log in order
 	sink Sink
 	last uint64
-	ids  map[*block.Request]uint64 // of requests in flight
+	ids  map[*block.Request]uint64 // IDs of requests in flight
 }
 
-// New wraps d, which is closed with it.
+// New wraps d. Closing the device closes d.
 func New(d block.Device, s Sink) *Device {
 	t := &Device{Device: d, sink: s, ids: map[*block.Request]uint64{}}
 	t.relay = relay.New(d, t.returned)
@@ -83,7 +82,7 @@ func (t *Device) Submit(queue int, rs []*block.Request) {
 	}
 }
 
-// submitted records a request that is valid. Others change nothing.
+// submitted records a valid request. Invalid requests are not recorded.
 func (t *Device) submitted(r *block.Request) {
 	info := t.Device.Info()
 	if r.Check(&info, t.Device.Size()) != nil {
@@ -100,7 +99,7 @@ func (t *Device) submitted(r *block.Request) {
 	t.sink.Record(e)
 }
 
-// returned records that a request is done, and sends it back.
+// returned records the completion of a request, and returns the request to its user.
 func (t *Device) returned(r *block.Request, err error) {
 	t.mu.Lock()
 	if id, ok := t.ids[r]; ok {

@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 	}, blocktest.Allocates)
 }
 
-// A log has each request twice, in order, and is read back from a file as it was.
+// A log has each request twice, in order, and can be stored in a file and read back.
 func TestLog(t *testing.T) {
 	var log trace.Log
 	var file bytes.Buffer
@@ -30,7 +30,7 @@ func TestLog(t *testing.T) {
 		{Op: block.Write, Offset: 512, Data: [][]byte{data[:512], data[512:]}, Flags: block.FUA},
 		{Op: block.Read, Data: [][]byte{make([]byte, 512)}},
 		{Op: block.Flush},
-		{Op: block.Read, Offset: 1}, // not valid: not in the log
+		{Op: block.Read, Offset: 1}, // invalid: not recorded
 		{Op: block.WriteZeroes, Length: 1024},
 	} {
 		blocktest.Do(d, 0, r)
@@ -60,7 +60,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Whatever a file has, reading it returns; what it yields is written as it was read.
+// Reading terminates for every file. Events that were read can be written and read again unchanged.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("loam block log 1\n\x01\x01\x01\x00\x00\x02ab\x02\x01\x00"))
 	f.Add([]byte("loam block log 1\n\x01\x01\x01\x00\x00\xff\xff\xff\x1f"))

@@ -11,7 +11,7 @@ import (
 	"loam/driver/qtest"
 )
 
-// QEMU's disk has in its file what was written, and gives back what is there.
+// Data that is written to QEMU's disk is in its file, and data of the file is read.
 func TestQEMU(t *testing.T) {
 	for _, w := range qtest.Ways {
 		t.Run(w.Name, func(t *testing.T) {

@@ -13,25 +13,25 @@ import (
 // types are the numbers of the operations (section 5.2.6).
 var types = [block.Ops]uint32{block.Read: 0, block.Write: 1, block.Flush: 4, block.Discard: 11, block.WriteZeroes: 13}
 
-// Places in the memory of a slot.
+// Offsets in the memory of a slot.
 const (
 	atHeader = 0
-	atRange  = 16 // of Discard and WriteZeroes
+	atRange  = 16 // range of a Discard or WriteZeroes
 	atStatus = 32
 	slotLen  = 64
 
 	headerLen = 16
 	rangeLen  = 16
 
-	flagUnmap   = 1 // of a range of WriteZeroes: the space may be freed
+	flagUnmap   = 1 // flag of a WriteZeroes range: the space may be freed
 	notAnswered = 0xff
 )
 
 // ring is a queue of the device. It implements controller.Ring.
 type ring struct {
 	queue   *virtio.Queue
-	memory  driver.Buffer // slotLen for each slot
-	slots   []int         // by head of their chains
+	memory  driver.Buffer // slotLen bytes for each slot
+	slots   []int         // slot numbers by the head of the descriptor chain
 	out, in [mostPieces + 2]driver.Segment
 }
 
@@ -47,11 +47,12 @@ func (d *disk) newRing(q *virtio.Queue, slots int) (*ring, error) {
 // C implements controller.Ring.
 func (r *ring) C() <-chan struct{} { return r.queue.C() }
 
-// Acknowledge implements controller.Ring: package virtio has done it.
+// Acknowledge implements controller.Ring. It does nothing, because package virtio acknowledges
+// interrupts.
 func (r *ring) Acknowledge() {}
 
-// Start implements controller.Ring: a chain is the header, the data, and room for the
-// status (section 5.2.6).
+// Start implements controller.Ring. The chain of a request is the header, the data, and room for
+// the status (section 5.2.6).
 func (r *ring) Start(s controller.Step, data []driver.Segment) {
 	b, at := r.memory.Bytes[s.Slot*slotLen:][:slotLen], r.memory.Address+uint64(s.Slot*slotLen)
 	le := binary.LittleEndian
@@ -76,7 +77,7 @@ func (r *ring) Start(s controller.Step, data []driver.Segment) {
 	r.slots[r.queue.Add(out, in)] = s.Slot
 }
 
-// setRange writes the one range of a Discard or WriteZeroes.
+// setRange writes the single range of a Discard or WriteZeroes.
 func setRange(b []byte, r *block.Request) {
 	le := binary.LittleEndian
 	le.PutUint64(b, uint64(r.Offset/sectorSize))
@@ -108,7 +109,7 @@ func (r *ring) Take() (c controller.Completion, ok bool, fatal error) {
 	}
 }
 
-// statusError is the device's status as an error.
+// statusError converts the device's status to an error.
 func statusError(status uint8) error {
 	switch status {
 	case 0:

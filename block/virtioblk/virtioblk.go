@@ -1,7 +1,7 @@
 // Package virtioblk is the driver of virtio block devices (virtio 1.2 section 5.2).
 //
-// Read in this order: virtioblk.go (what the device says of itself), ring.go (a request
-// and its answer). The part that all controllers share is in block/controller.
+// Read in this order: virtioblk.go (the properties of a device), ring.go (a request and its
+// completion). The part that all controllers share is in block/controller.
 package virtioblk
 
 import (
@@ -15,7 +15,7 @@ import (
 	"loam/driver/virtio"
 )
 
-// sectorSize is the unit of the device's addresses in bytes, whatever its blocks are.
+// sectorSize is the unit of addresses in bytes, for every block size of the device.
 const sectorSize = 512
 
 // Features (section 5.2.3).
@@ -34,13 +34,13 @@ const (
 		featureFlush | featureTopology | featureQueues | featureDiscard | featureZeroes
 )
 
-// Places in the configuration (section 5.2.4).
+// Offsets in the configuration (section 5.2.4).
 const (
 	configCapacity   = 0 // in sectors
 	configSizeMax    = 8 // bytes of a segment
 	configSegMax     = 12
 	configBlock      = 20
-	configPhysical   = 24 // logarithm of blocks in a physical block
+	configPhysical   = 24 // binary logarithm of the number of logical blocks in a physical block
 	configQueues     = 34
 	configMaxDiscard = 36 // in sectors
 	configMaxZeroes  = 48
@@ -48,33 +48,33 @@ const (
 
 // Limits of the driver.
 const (
-	depth       = 64        // requests of a queue at a time
-	mostBytes   = 128 << 10 // of a request
-	mostPieces  = 64        // of memory in a request
+	depth       = 64        // requests in flight on a queue
+	mostBytes   = 128 << 10 // bytes of a request
+	mostPieces  = 64        // memory segments of a request
 	mostData    = 32        // pieces of Request.Data: each may begin and end inside a page
-	mostRange   = 1 << 30   // bytes of a discard or of zeros
+	mostRange   = 1 << 30   // bytes of one Discard or WriteZeroes
 	mostQueues  = 16
-	answerBound = 30 * time.Second // disks behind a busy host take seconds
+	answerBound = 30 * time.Second // a disk on a busy host may take seconds
 )
 
 // Config configures a device.
 type Config struct {
-	Name   string // for people; empty: that of the device
-	Queues int    // most; 0: one
+	Name   string // name for users; empty: the name of the virtio device
+	Queues int    // maximum; 0: one
 }
 
-// disk is a device while it is opened.
+// disk is a device while Open prepares it.
 type disk struct {
 	v        *virtio.Device
 	info     block.Info
-	segments int // pieces of memory in a request
-	segment  int // bytes of a piece
+	segments int // maximum memory segments of a request
+	segment  int // maximum bytes of a segment
 	queues   int
 	size     int64
-	memory   []driver.Buffer // of the rings
+	memory   []driver.Buffer // memory of the rings
 }
 
-// Open starts a device. It closes v when it fails, and when the device is closed.
+// Open starts a device. v is closed if Open fails, and when the returned device is closed.
 func Open(v *virtio.Device, c Config) (*controller.Device, error) {
 	if v.Kind() != virtio.Block {
 		return nil, fmt.Errorf("%v: %w of blocks", v, virtio.ErrNotVirtio)
@@ -118,7 +118,7 @@ func (d *disk) describe(queues int) error {
 	if err != nil {
 		return err
 	}
-	// Above a page, requests would be cut into pieces that are no blocks.
+	// For larger blocks, requests would be split into pieces that are not whole blocks.
 	const mostExponent = 16
 	if sector < sectorSize || sector&(sector-1) != 0 || sector > block.MinTransfer || d.segment < block.MinTransfer ||
 		exponent > mostExponent || !d.setCapacity(capacity, sector) {
@@ -131,19 +131,20 @@ func (d *disk) describe(queues int) error {
 	return nil
 }
 
-// bound is v as far as it is useful; the device may have no limit at all.
+// bound returns the device's limit v, but at most most; the device may have no limit.
 func bound(most int, v uint32) int { return int(min(uint64(most), uint64(v))) }
 
 func rangeBound(sectors uint32) int64 { return min(int64(sectors)*sectorSize, mostRange) }
 
-// setCapacity takes a size in units of 512 bytes, if there can be such a device.
+// setCapacity sets the size of the device to a number of sectors of 512 bytes. It returns false if
+// the device would be implausibly large.
 func (d *disk) setCapacity(sectors uint64, block uint32) bool {
-	const most = 1 << 53 // what an int64 of bytes counts
+	const most = 1 << 53 // 4 EiB: an int64 can hold the size in bytes
 	d.size = int64(sectors) * sectorSize &^ int64(block-1)
 	return sectors < most
 }
 
-// open makes the queues, and starts the device.
+// open creates the queues and starts the device.
 func (d *disk) open() (*controller.Device, error) {
 	v := d.v
 	specs := make([]virtio.QueueSpec, d.queues)
@@ -185,7 +186,7 @@ func (d *disk) open() (*controller.Device, error) {
 	return o, nil
 }
 
-// slots returns how many requests always fit into each ring.
+// slots returns the number of requests that always fit into each ring.
 func (d *disk) slots(queues []*virtio.Queue) (int, error) {
 	n := depth
 	for _, q := range queues {
@@ -202,7 +203,7 @@ func (d *disk) slots(queues []*virtio.Queue) (int, error) {
 	return n, nil
 }
 
-// fits reports whether no piece is longer than the device takes.
+// fits reports whether no segment is longer than the device accepts.
 func (d *disk) fits(pieces []driver.Segment) bool {
 	for _, p := range pieces {
 		if p.Size > d.segment {
@@ -218,7 +219,7 @@ func (d *disk) free() {
 	}
 }
 
-// watch notices changes of the configuration until the device is closed.
+// watch processes changes of the configuration until the device is closed.
 func (d *disk) watch(o *controller.Device) {
 	for {
 		select {
@@ -227,7 +228,7 @@ func (d *disk) watch(o *controller.Device) {
 			return
 		}
 		if err := d.v.Check(); errors.Is(err, virtio.ErrClosed) {
-			continue // the device was given up
+			continue // the device has failed
 		} else if err != nil {
 			o.Fail(err)
 			continue

@@ -19,7 +19,8 @@ const everything = model.DiskSizeMax | model.DiskSegMax | model.DiskBlock | mode
 
 const sectors = blocktest.MinSize/512 + 8
 
-// open opens a disk of the model, which is closed with the test and keeps nothing.
+// open opens a disk of the model. When the test ends, the disk is closed, and no memory may be left
+// allocated.
 func open(t testing.TB, disk *model.Disk, way string, options ...model.Option) *controller.Device {
 	t.Helper()
 	m := model.New(options...)
@@ -39,7 +40,7 @@ func open(t testing.TB, disk *model.Disk, way string, options ...model.Option) *
 	return d
 }
 
-// each runs a test for all ways to be there, and all kinds of memory.
+// each runs a test for all transports and all kinds of memory.
 func each(t *testing.T, test func(t *testing.T, way string, options ...model.Option)) {
 	for way := range model.Ways {
 		for name, options := range map[string][]model.Option{"": nil, ", copied": {model.Heapless}} {
@@ -65,7 +66,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// The device's own limits and sizes are those of Info.
+// Info has the device's own limits and sizes.
 func TestDescribes(t *testing.T) {
 	disk := model.NewDisk(sectors, everything, 1024)
 	d := open(t, disk, "PCI, a vector for each")
@@ -78,7 +79,7 @@ func TestDescribes(t *testing.T) {
 	}
 }
 
-// A flush reaches the device, and FUA is a write and a flush.
+// A flush reaches the device; a write with FUA is a write and a flush.
 func TestFlush(t *testing.T) {
 	disk := model.NewDisk(sectors, everything, 512)
 	d := open(t, disk, "MMIO")
@@ -91,8 +92,8 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// What the disk could not do is an error of that request only. A flush that fails
-// after a write with FUA fails the write.
+// An error status fails only its own request. If the flush after a write with FUA fails, the write
+// fails.
 func TestStatus(t *testing.T) {
 	disk := model.NewDisk(sectors, everything, 512)
 	disk.Status = func(kind uint32, sector uint64) uint8 {
@@ -122,7 +123,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A disk may grow, and says so.
+// A disk may grow; Resized is then ready.
 func TestResize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := model.NewDisk(0x1000, everything, 512)
@@ -140,8 +141,8 @@ type lie = struct {
 	Number uint32
 }
 
-// A disk that does not answer, or answers nonsense, fails all requests in bounded
-// time, and all that come later.
+// If a disk does not answer, or answers nonsense, all requests fail in bounded time, and so do all
+// later ones.
 func TestHostile(t *testing.T) {
 	for name, test := range map[string]struct {
 		lie   lie
@@ -171,7 +172,7 @@ func testLie(t *testing.T, told lie, want error, after time.Duration, way string
 	start := time.Now()
 	r := block.Request{Op: block.Read, Data: [][]byte{make([]byte, 512)}}
 	err := blocktest.Do(d, 0, r)
-	if err == nil { // the answer was good, what followed was not
+	if err == nil { // the first completion was correct, a later one was not
 		synctest.Wait()
 		err = blocktest.Do(d, 0, r)
 	}
@@ -183,7 +184,7 @@ func testLie(t *testing.T, told lie, want error, after time.Duration, way string
 	}
 }
 
-// A completion whose interrupt was lost is found when the bound is reached.
+// A completion whose interrupt was lost is found when the timeout is reached.
 func TestLostInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := model.NewDisk(sectors, everything, 512)
@@ -197,8 +198,8 @@ func TestLostInterrupt(t *testing.T) {
 	})
 }
 
-// One request that is overdue is ErrTimeout; the others of the device, some of which
-// were never started, are ErrGone.
+// An overdue request fails with ErrTimeout; the other requests of the device, some of which were
+// never started, fail with ErrGone.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := model.NewDisk(sectors, everything, 512)
@@ -243,7 +244,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// Whatever the disk does, every request comes back.
+// Every request comes back, whatever the disk does.
 func FuzzDisk(f *testing.F) {
 	f.Add([]byte{0, 0, 5, 50, 1, 3}, []byte{}, true)
 	f.Add([]byte{9, 200, 7, 0, 10, 0, 3, 3}, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, false)

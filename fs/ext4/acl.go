@@ -9,9 +9,9 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// POSIX access control lists (acl(5)). Programs see them as attributes in one form
-// (version 2, every entry with an ID), the disk has them in another (version 1,
-// an ID only for named users and groups).
+// POSIX access control lists (acl(5)). Programs read and write them as extended attributes in one
+// format (version 2, with an ID in every entry). The disk has another format (version 1, with an ID
+// only for named users and groups).
 
 const (
 	aclAccess  = "system.posix_acl_access"
@@ -21,7 +21,7 @@ const (
 	aclOutside = 2
 )
 
-// Tags of entries.
+// Tags of ACL entries.
 const (
 	aclUserObj  = 0x1
 	aclUser     = 0x2
@@ -83,8 +83,9 @@ func formatACL(all []aclEntry, version uint32) []byte {
 	return b
 }
 
-// decodeACL makes the form for programs of the value of an attribute that is a list; encodeACL the
-// form on disk. Values of other attributes stay as they are.
+// decodeACL converts the value of an attribute from the format on disk to that of programs, if the
+// attribute is an ACL; encodeACL converts it back. Values of other attributes are returned
+// unchanged.
 func decodeACL(name string, value []byte) ([]byte, error) {
 	return convertACL(name, value, aclOnDisk, aclOutside)
 }
@@ -104,8 +105,8 @@ func convertACL(name string, value []byte, from, to uint32) ([]byte, error) {
 	return formatACL(all, to), nil
 }
 
-// inherit gives a new file the default list of its directory, and a new directory that list
-// as its own default.
+// inherit copies the default ACL of a directory to a new file in it. A new directory also gets it
+// as its own default ACL.
 func (o *op) inherit(parent, i disk.Inode) error {
 	all, err := o.s.attributes(parent)
 	if err != nil {
@@ -131,7 +132,8 @@ func (o *op) inherit(parent, i disk.Inode) error {
 	return nil
 }
 
-// restrict takes what a mode does not allow out of a list, and returns the mode that the list means.
+// restrict removes the permissions that mode does not have from an ACL, and returns the mode that
+// corresponds to the ACL.
 func restrict(list []aclEntry, mode uint16) uint16 {
 	group := -1
 	for at := range list {
@@ -163,7 +165,8 @@ func restrict(list []aclEntry, mode uint16) uint16 {
 	return mode
 }
 
-// changeMode has a list follow chmod(2): its owner, other and mask entries are the mode's.
+// changeMode updates the ACL after chmod(2): its owner, other and mask entries get the permissions
+// of the mode.
 func (o *op) changeMode(i disk.Inode) {
 	all, err := o.s.attributes(i)
 	if err != nil {
@@ -192,7 +195,7 @@ func (o *op) changeMode(i disk.Inode) {
 			}
 		}
 		all[at].Value = formatACL(list, aclOnDisk)
-		o.setAttributes(0, i, all) // of the same length, so that it fits
+		o.setAttributes(0, i, all) // cannot fail: the length is the same
 		return
 	}
 }

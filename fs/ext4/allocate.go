@@ -5,9 +5,8 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Allocation of blocks and inodes. Files lie near their directory, the blocks of a
-// file behind one another, and directories of the root are spread over the groups
-// that have room (Orlov).
+// Allocation of blocks and inodes. Files are placed near their directory, and the blocks of a file
+// after one another. Directories in the root are spread over the groups that have room (Orlov).
 
 // bitmapCheck accepts a block bitmap with the right checksum.
 func (s *FileSystem) bitmapCheck(d disk.Group, inodes bool) func([]byte) bool {
@@ -20,7 +19,8 @@ func (s *FileSystem) bitmapCheck(d disk.Group, inodes bool) func([]byte) bool {
 	}
 }
 
-// blockBitmap returns a group's bitmap to be read. One that was never written is made up.
+// blockBitmap returns a group's bitmap for reading. A bitmap that was never written to the disk is
+// computed.
 func (s *FileSystem) blockBitmap(group uint32) ([]byte, error) {
 	d, err := s.descriptor(group)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *FileSystem) blockBitmap(group uint32) ([]byte, error) {
 	return s.image(d.BlockBitmap(), blockBitmap, s.bitmapCheck(d, false))
 }
 
-// editBlockBitmap returns a group's bitmap and descriptor to be changed.
+// editBlockBitmap returns a group's bitmap and descriptor for writing.
 func (o *op) editBlockBitmap(group uint32) ([]byte, disk.Group, error) {
 	d, err := o.descriptor(group)
 	if err != nil {
@@ -53,8 +53,8 @@ func (o *op) editBlockBitmap(group uint32) ([]byte, disk.Group, error) {
 	return b, d, err
 }
 
-// busy returns the bitmap of a group with, added to it, the blocks that are free only
-// after a commit.
+// busy returns a group's bitmap of blocks that cannot be allocated: blocks in use, and freed blocks
+// that become free only with the next commit.
 func (s *FileSystem) busy(group uint32) ([]byte, error) {
 	b, err := s.blockBitmap(group)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *FileSystem) busy(group uint32) ([]byte, error) {
 	return b, nil
 }
 
-// allocate takes at most want blocks that lie together: at goal if that is free, or else
-// where as many as wanted are, or the most that there are. Errors: ENOSPC.
+// allocate allocates a run of at most want adjacent blocks. It prefers the run at goal if that
+// block is free, then the first run of want blocks, then the longest run. Errors: ENOSPC.
 func (o *op) allocate(goal, want uint64) (block, n uint64, err error) {
 	g := o.s.geometry
 	if !g.Holds(goal, 1) {
@@ -118,8 +118,9 @@ func (o *op) allocate(goal, want uint64) (block, n uint64, err error) {
 	return best, length, o.use(best, length)
 }
 
-// search finds a run of free blocks in a group: at bit, or else the first that is long
-// enough from there on, or else before it, or else the longest.
+// search finds a run of free blocks in a group. It returns the run at bit if that bit is free.
+// Otherwise it returns the first run after bit that is long enough, then the first one before bit,
+// then the longest one.
 func (o *op) search(group, bit, want uint32) (at, n uint32, err error) {
 	b, err := o.s.busy(group)
 	if err != nil {
@@ -165,7 +166,8 @@ func (o *op) countBlocks(n int64) {
 	o.undo = append(o.undo, func() { o.s.freeBlocks -= uint64(n) })
 }
 
-// free gives blocks back, from the next commit on. Of metadata, older images in the journal are revoked.
+// free frees blocks with the next commit. For metadata, it also revokes older images in the
+// journal.
 func (o *op) free(block, n uint64, metadata bool) error {
 	g := o.s.geometry
 	for n > 0 {
@@ -188,7 +190,7 @@ func (o *op) freeInGroup(group, bit, n uint32) error {
 		return err
 	}
 	if disk.ClearBits(b, bit, n) != n || d.FreeBlocks()+n > o.s.geometry.GroupBlocks(group) {
-		return errDamaged // they were free: two files had them
+		return errDamaged // a block was free already: two files contained it
 	}
 	d.SetFreeBlocks(d.FreeBlocks() + n)
 	o.countBlocks(int64(n))
@@ -201,7 +203,7 @@ func (o *op) freeInGroup(group, bit, n uint32) error {
 	return nil
 }
 
-// forget takes a block that was freed out of the transaction and, when the op ends, out of the cache.
+// forget removes a freed block from the transaction and, when the op ends, from the cache.
 func (o *op) forget(number uint64, metadata bool) {
 	r := o.s.running
 	if b := o.s.cache.find(number); b != nil {
@@ -218,7 +220,8 @@ func (o *op) forget(number uint64, metadata bool) {
 	}
 }
 
-// allocateInode takes an inode for a file in a directory, or for a directory. Errors: ENOSPC.
+// allocateInode allocates an inode for a new file or directory in the directory parent. Errors:
+// ENOSPC.
 func (o *op) allocateInode(parent uint32, isDir bool) (uint32, error) {
 	g := o.s.geometry
 	start, _ := g.InodeGroup(parent)
@@ -242,7 +245,7 @@ func (o *op) allocateInode(parent uint32, isDir bool) (uint32, error) {
 	return 0, linux.ENOSPC
 }
 
-// spreadGroup is the next group with no fewer free inodes and blocks than the average.
+// spreadGroup returns the next group with at least the average number of free inodes and blocks.
 func (s *FileSystem) spreadGroup() uint32 {
 	g := s.geometry
 	for range g.Groups {
@@ -255,7 +258,7 @@ func (s *FileSystem) spreadGroup() uint32 {
 	return s.spread
 }
 
-// takeInode takes an inode of a group; 0 if there is none but reserved ones.
+// takeInode allocates an inode in a group. It returns 0 if only reserved inodes are free.
 func (o *op) takeInode(group uint32, isDir bool) (uint32, error) {
 	g := o.s.geometry
 	d, err := o.descriptor(group)
@@ -307,7 +310,7 @@ func (o *op) editInodeBitmap(group uint32, d disk.Group) ([]byte, error) {
 	return o.edit(d.InodeBitmap(), inodeBitmap, o.s.bitmapCheck(d, true), nil)
 }
 
-// freeInode gives an inode back.
+// freeInode frees an inode.
 func (o *op) freeInode(ino uint32, isDir bool) error {
 	group, bit := o.s.geometry.InodeGroup(ino)
 	d, err := o.descriptor(group)

@@ -9,8 +9,8 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Extended attributes, in the inode as far as they fit, and in a block. A block that several
-// files share, as Linux makes them, is copied before it is changed.
+// Extended attributes are stored in the inode as far as they fit, and in one more block. Linux may
+// share such a block between files; a shared block is copied before it is changed.
 
 // attributes returns all attributes of an inode.
 func (s *FileSystem) attributes(i disk.Inode) ([]disk.Attribute, error) {
@@ -76,7 +76,8 @@ func (o *op) setAttributes(ino uint32, i disk.Inode, all []disk.Attribute) error
 	return err
 }
 
-// attributeBlock returns the block of an inode's attributes, which it alone has, to be changed.
+// attributeBlock returns the block of an inode's attributes for writing, after making a copy if it
+// was shared.
 func (o *op) attributeBlock(ino uint32, i disk.Inode) ([]byte, error) {
 	g := o.s.geometry
 	number := i.AttrBlock()
@@ -99,7 +100,7 @@ func (o *op) attributeBlock(ino uint32, i disk.Inode) ([]byte, error) {
 	return o.make(number, attributeBlock, seal), nil
 }
 
-// dropAttributes gives back the block of an inode's attributes, if it has one.
+// dropAttributes frees the block of an inode's attributes, if there is one.
 func (o *op) dropAttributes(i disk.Inode) error {
 	g := o.s.geometry
 	number := i.AttrBlock()
@@ -119,8 +120,8 @@ func (o *op) dropAttributes(i disk.Inode) error {
 	return o.free(number, 1, true)
 }
 
-// listed reports whether a program sees an attribute: not those of the format's own, and not
-// those of the system's administrator.
+// listed reports whether listxattr(2) returns an attribute. Internal attributes of the format and
+// trusted attributes are not listed.
 func listed(name string) bool {
 	return name != "system.data" && !strings.HasPrefix(name, "trusted.") && name != ""
 }
@@ -197,7 +198,8 @@ func (n node) RemoveXattr(name string) error {
 	}, name)
 }
 
-// changeXattrs changes the list of attributes, in which name is at a place, or at -1.
+// changeXattrs replaces the attributes of a file by the result of f. f gets the list, and the index
+// of name in it or -1.
 func (n node) changeXattrs(f func([]disk.Attribute, int) ([]disk.Attribute, error), name string) error {
 	if name == "" || len(name) > fs.MaxName+len("user.") || name == "system.data" {
 		return linux.EINVAL

@@ -6,11 +6,10 @@ import (
 	"loam/block"
 )
 
-// The cache of blocks, of metadata and of content alike. It is where a page cache
-// will take over the content of files: file.go uses nothing of it but content,
-// contentRun and change.
+// The cache of blocks, for metadata and file contents. A page cache could replace it for file
+// contents: for these, file.go uses only content, contentRun and change.
 
-// kind is the kind that a block was checked for.
+// kind is the structure that a block was checked as.
 type kind uint8
 
 const (
@@ -29,29 +28,30 @@ const (
 	blockMap
 )
 
-// buffer is the newest image of a block. Its fields are guarded by
-// FileSystem.mu; a reader, which holds it shared, changes only kind and the list.
+// buffer is the newest image of a block. Its fields are guarded by FileSystem.mu. A reader holds it
+// shared, and changes only kind and the list.
 type buffer struct {
 	number uint64
-	data   []byte // never changed once an op has ended, except in place by one that owns it
+	data   []byte // never modified after the op has ended, except in place if owns reports true
 	kind   kind
 
-	tx     *transaction // that has this image, not yet committed; nil: none
-	logged bool         // committed, and not at home
-	dirty  bool         // content that is not written
-	late   bool         // dirty, in a block that the file had before: a commit may leave it for later
-	inode  uint32       // whose content it is
+	tx     *transaction // the uncommitted transaction that contains this image; nil: none
+	logged bool         // committed to the journal, and not yet written to its own block
+	dirty  bool         // file content that is not yet written
+	late   bool         // dirty, in a block that already belonged to the file: the next commit may skip it
+	inode  uint32       // the file whose content it is
 
-	listed     bool // in the list of those that may go
+	listed     bool // in the list of buffers that may be dropped
 	next, prev *buffer
 }
 
-// cache finds buffers. The list holds those that may be dropped, the newest first.
+// cache holds buffers by block number. The list has the buffers that may be dropped, the most
+// recently used first.
 type cache struct {
 	mu     sync.Mutex
 	blocks map[uint64]*buffer
-	head   buffer // of the ring
-	count  int    // in the ring
+	head   buffer // of the list, which is a ring
+	count  int    // buffers in the list
 	limit  int
 }
 
@@ -61,7 +61,7 @@ func newCache(limit int) *cache {
 	return c
 }
 
-// find returns a buffer if it is there.
+// find returns the buffer of a block, or nil if it is not cached.
 func (c *cache) find(number uint64) *buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +73,8 @@ func (c *cache) find(number uint64) *buffer {
 	return b
 }
 
-// add enters a buffer, unless another was faster: then it returns that one.
+// add inserts a buffer, and returns it. If another goroutine has inserted one for the same block,
+// add returns that one.
 func (c *cache) add(b *buffer) *buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +86,7 @@ func (c *cache) add(b *buffer) *buffer {
 	return b
 }
 
-// settle puts a buffer into the list or takes it out, by whether it may go.
+// settle inserts a buffer into the list if it may be dropped, and removes it if not.
 func (c *cache) settle(b *buffer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +112,7 @@ func (c *cache) settleLocked(b *buffer) {
 	}
 }
 
-// drop forgets a block.
+// drop removes a block from the cache.
 func (c *cache) drop(number uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +140,7 @@ func (b *buffer) unlink() {
 	b.prev, b.next = nil, nil
 }
 
-// device is the storage in blocks of the file system.
+// device reads and writes blocks of the file system.
 type device struct {
 	io   *block.IO
 	bits uint

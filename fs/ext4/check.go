@@ -9,41 +9,43 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Checking a whole file system that is not in use. Every structure that is in use is read and compared with the
-// structures that refer to it. The device is not changed: a journal is recovered in memory first.
+// Checking a whole file system that is not mounted. Every structure in use is read and compared
+// with the structures that refer to it. The device is not changed: a journal is recovered in memory
+// first.
 
 // Findings are the result of Check.
 type Findings struct {
 	Summary     Summary
-	Recovered   bool // the journal was not empty: the file system was not unmounted
+	Recovered   bool // the journal was not empty, because the file system was not unmounted
 	Files       uint64
 	Directories uint64
-	Blocks      uint64   // in use
+	Blocks      uint64   // number of blocks in use
 	Problems    []string // at most mostProblems
 	More        int      // problems that are not listed
 }
 
-// OK reports whether nothing is wrong.
+// OK reports whether no problem was found.
 func (f *Findings) OK() bool { return len(f.Problems) == 0 }
 
 // mostProblems bounds Findings.Problems.
 const mostProblems = 100
 
-// checker is a check under way.
+// checker is the state of one check.
 type checker struct {
 	s        *FileSystem
 	super    disk.Super
 	findings *Findings
-	used     []byte            // bitmap of all blocks
+	used     []byte            // bitmap of the blocks in use
 	inodes   []byte            // bitmap of inodes in use
-	links    map[uint32]uint32 // names found, by inode; "." and ".." included
-	parents  map[uint32]uint32 // of directories
-	shared   map[uint64]uint32 // references to blocks of attributes
+	links    map[uint32]uint32 // number of names found for each inode, including "." and ".."
+	parents  map[uint32]uint32 // parent of each directory
+	shared   map[uint64]uint32 // number of references to each block of attributes
 	orphans  map[uint32]bool
-	clusters bool // blocks are not accounted for (bigalloc)
+	clusters bool // the use of blocks is not checked (bigalloc)
 }
 
-// Check checks a file system. The error says why it could not be; problems are in the findings.
+// Check checks a file system. It returns an error if the file system could not be checked; problems
+// of the file system are in the findings.
 func Check(d block.Device) (*Findings, error) {
 	io := block.NewIO(d)
 	f := &Findings{}
@@ -71,7 +73,7 @@ func Check(d block.Device) (*Findings, error) {
 	return f, nil
 }
 
-// sectorReader reads a superblock from a device, whose reads are of whole sectors.
+// sectorReader reads a superblock from a device that supports only reads of whole sectors.
 type sectorReader struct{ io *block.IO }
 
 func (r sectorReader) ReadAt(p []byte, at int64) (int, error) {
@@ -115,7 +117,7 @@ func (c *checker) checkAll() {
 	}
 }
 
-// addOrphanFile adds the inodes of the orphan file, if it holds any.
+// addOrphanFile adds the inodes that the orphan file lists.
 func (c *checker) addOrphanFile() {
 	if c.super.ROCompat()&disk.ROCompatOrphanPresent == 0 {
 		return
@@ -142,7 +144,7 @@ func (c *checker) addOrphanFile() {
 	}
 }
 
-// claim marks blocks as used by something, which must be the only one. It reports whether it is.
+// claim marks blocks as in use. If one is in use already, claim reports a problem and returns false.
 func (c *checker) claim(number, n uint64, format string, args ...any) bool {
 	for i := number; i < number+n && i < c.s.geometry.Blocks; i++ {
 		if c.used[i/8]>>(i%8)&1 != 0 && !c.clusters {
@@ -154,7 +156,7 @@ func (c *checker) claim(number, n uint64, format string, args ...any) bool {
 	return true
 }
 
-// claimGroup claims what a group itself needs.
+// claimGroup claims the blocks of a group's own metadata.
 func (c *checker) claimGroup(group uint32) {
 	g := c.s.geometry
 	c.claim(g.GroupStart(group), uint64(min(g.Overhead(group), g.GroupBlocks(group))), "group %d", group)
@@ -255,7 +257,8 @@ func (c *checker) checkInode(ino uint32) (isDir bool) {
 	return isDir
 }
 
-// checkResize checks the block of the resize inode that lists the blocks reserved for descriptors.
+// checkResize checks a block that the resize inode refers to: it lists blocks that are reserved for
+// group descriptors.
 func (c *checker) checkResize(number uint64) {
 	g := c.s.geometry
 	if number == 0 || c.clusters {
@@ -279,7 +282,7 @@ func (c *checker) checkResize(number uint64) {
 	}
 }
 
-// claimFile claims the blocks of a file, and returns how many they are.
+// claimFile claims the blocks of a file, and returns their number.
 func (c *checker) claimFile(ino uint32, i disk.Inode, kind fs.Mode) (blocks uint64, err error) {
 	switch {
 	case i.Flags()&disk.FlagInlineData != 0:
@@ -314,7 +317,7 @@ func (c *checker) claimExtents(ino uint32, i disk.Inode, x disk.Extents) (blocks
 			continue
 		}
 		if !c.claim(x.Child(n), 1, "inode %d", ino) {
-			continue // it might lead to itself
+			continue // following it could loop
 		}
 		below, err := c.s.node(x.Child(n), x.Depth()-1, owner(ino, i))
 		if err != nil {
@@ -329,7 +332,8 @@ func (c *checker) claimExtents(ino uint32, i disk.Inode, x disk.Extents) (blocks
 	return blocks, nil
 }
 
-// claimMap claims a block of a file without extents, and the blocks that it lists if level is above 0.
+// claimMap claims a block of a file without extents. If level is above 0, the block lists further
+// blocks, which claimMap claims too.
 func (c *checker) claimMap(ino uint32, number uint64, level int) (blocks uint64, err error) {
 	if number == 0 {
 		return 0, nil
@@ -338,7 +342,7 @@ func (c *checker) claimMap(ino uint32, number uint64, level int) (blocks uint64,
 		return 0, errDamaged
 	}
 	if !c.claim(number, 1, "inode %d", ino) || level == 0 {
-		return 1, nil // it might lead to itself
+		return 1, nil // following it could loop
 	}
 	b, err := c.s.image(number, blockMap, func([]byte) bool { return true })
 	if err != nil {
@@ -355,7 +359,8 @@ func (c *checker) claimMap(ino uint32, number uint64, level int) (blocks uint64,
 	return blocks, nil
 }
 
-// checkNames reads all directories from the root on, and compares the names of each file with its links.
+// checkNames reads all directories, starting at the root, and compares the number of names of each
+// file with its link count.
 func (c *checker) checkNames() {
 	c.parents[disk.RootInode] = disk.RootInode
 	for queue := []uint32{disk.RootInode}; len(queue) > 0; {
@@ -439,7 +444,8 @@ func (c *checker) checkDots(n *names) {
 	}
 }
 
-// checkEntry checks what a name leads to, and reports whether that is a directory that was not seen before.
+// checkEntry checks the inode of a directory entry. It reports whether the inode is a directory
+// that was not visited before.
 func (c *checker) checkEntry(dir uint32, e disk.DirEntry) (isDir bool) {
 	if !disk.Bit(c.inodes, e.Inode) {
 		c.problem("directory %d: %q leads to inode %d, which is free", dir, e.Name, e.Inode)
@@ -465,7 +471,8 @@ func (c *checker) checkEntry(dir uint32, e disk.DirEntry) (isDir bool) {
 	return true
 }
 
-// checkShared checks the blocks of attributes, which several files may share.
+// checkShared checks the reference counts of the blocks of attributes, which several files may
+// share.
 func (c *checker) checkShared() {
 	numbers := make([]uint64, 0, len(c.shared))
 	for n := range c.shared {

@@ -13,7 +13,7 @@ import (
 	"loam/fs/ext4"
 )
 
-// Check finds each kind of damage that debugfs can make, and says where it is.
+// Check finds each kind of damage that debugfs can make, and its message names the place.
 func TestCheckFinds(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {
@@ -60,8 +60,8 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// On images that were changed at random, Check accepts every image that e2fsck accepts, and rejects nearly every image
-// that e2fsck rejects: some damage does no harm.
+// On randomly changed images, Check accepts every image that e2fsck accepts, and rejects nearly
+// every image that e2fsck rejects. The exceptions are kinds of damage that do no harm.
 func TestCheckAgrees(t *testing.T) {
 	rounds := 60
 	if testing.Short() {

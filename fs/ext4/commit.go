@@ -16,14 +16,14 @@ type transaction struct {
 	number  uint64
 	blocks  map[uint64]*buffer
 	revoked map[uint64]struct{}
-	freed   map[uint32][]byte // bitmaps by group of blocks that are free when it is committed
+	freed   map[uint32][]byte // for each group, a bitmap of the blocks that become free when the transaction is committed
 }
 
 func newTransaction(number uint64) *transaction {
 	return &transaction{number: number, blocks: map[uint64]*buffer{}, revoked: map[uint64]struct{}{}, freed: map[uint32][]byte{}}
 }
 
-// transactionLimit is the most blocks that a transaction may have.
+// transactionLimit is the maximum number of blocks of a transaction.
 func (s *FileSystem) transactionLimit() int {
 	if s.journal == nil {
 		return 1 << 14
@@ -31,13 +31,13 @@ func (s *FileSystem) transactionLimit() int {
 	return s.journal.Capacity() / 2
 }
 
-// full reports whether ops have to wait for a commit: when the transaction is so large that
-// the next op might not fit, or when much content waits to be written.
+// full reports whether ops must wait for a commit: the transaction is so large that the next op
+// might not fit, or there is much unwritten content.
 func (t *transaction) full(s *FileSystem) bool {
 	return len(t.blocks)+len(t.revoked) > s.transactionLimit()/2 || len(s.dirty) > s.cache.limit/2
 }
 
-// loop commits what nobody waits for, and makes room before the journal is full. Close ends it.
+// loop commits once per Config.Interval, until Close.
 func (s *FileSystem) loop() {
 	defer close(s.ended)
 	t := time.NewTicker(s.config.Interval)
@@ -48,16 +48,16 @@ func (s *FileSystem) loop() {
 			return
 		case <-t.C:
 		}
-		s.commit() // an error has made the file system read-only
+		s.commit() // after an error the file system is read-only
 	}
 }
 
-// commit makes everything durable that happened before the call.
+// commit makes everything durable that was changed before the call.
 func (s *FileSystem) commit() error { return s.commitFor(0) }
 
-// commitFor makes durable what happened before the call: all changes of metadata, and the content of one file, or of
-// all files if ino is 0. Content of other files is written only in blocks that are new: after a crash, these must not
-// show what was in them before.
+// commitFor makes changes durable that were made before the call: all changes of metadata, and the
+// content of the file ino, or of all files if ino is 0. Of other files, only content in newly
+// allocated blocks is written: after a crash, such a block must not show its old contents.
 func (s *FileSystem) commitFor(ino uint32) error {
 	s.mu.RLock()
 	want := s.running.number
@@ -86,8 +86,8 @@ func (s *FileSystem) commitFor(ino uint32) error {
 	return nil
 }
 
-// discard tells the device what a transaction freed, which nobody uses before thaw. It is a hint:
-// errors do no harm.
+// discard discards the blocks that a transaction freed. They are not reused before thaw. Errors are
+// ignored, because a discard is only a hint.
 func (s *FileSystem) discard(t *transaction) {
 	bits := s.geometry.BlockBits
 	for group, freed := range t.freed {
@@ -100,7 +100,7 @@ func (s *FileSystem) discard(t *transaction) {
 	}
 }
 
-// idle is the result of commit when nothing has changed.
+// idle returns the result of a commit when nothing has changed.
 func (s *FileSystem) idle() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -110,7 +110,7 @@ func (s *FileSystem) idle() error {
 	return nil
 }
 
-// waits reports whether content of a file, or of any file if ino is 0, is not yet written.
+// waits reports whether a file has unwritten content, or any file if ino is 0.
 func (s *FileSystem) waits(ino uint32) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -122,8 +122,8 @@ func (s *FileSystem) waits(ino uint32) bool {
 	return false
 }
 
-// freeze ends the running transaction. It returns the images of its blocks, and of the
-// content that commitFor writes; nil if there is neither.
+// freeze ends the running transaction and starts the next one. It returns the images of its blocks,
+// and the content that commitFor must write. t is nil if there is nothing to commit.
 func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []journal.Image) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,12 +153,13 @@ func sortImages(images []journal.Image) {
 	slices.SortFunc(images, func(a, b journal.Image) int { return cmp.Compare(a.Block, b.Block) })
 }
 
-// countSuper writes the counts of what is free into the superblock, which ops leave alone.
+// countSuper writes the numbers of free blocks and inodes into the superblock. Ops do not update
+// them there.
 func (s *FileSystem) countSuper() {
 	o := &op{s: s, bitmaps: map[uint32][2]bool{}}
 	super, err := o.super()
 	if err != nil {
-		return // e2fsck counts by itself
+		return // the counts in the superblock stay old: e2fsck recomputes them
 	}
 	super.SetFreeBlocks(s.freeBlocks)
 	super.SetFreeInodes(s.freeInodes)
@@ -166,7 +167,7 @@ func (s *FileSystem) countSuper() {
 	super.Seal()
 }
 
-// writeContents writes blocks of files, those that lie together in one go.
+// writeContents writes blocks of files. Adjacent blocks are written together.
 func (s *FileSystem) writeContents(images []journal.Image) error {
 	const most = 1 << 20
 	for len(images) > 0 {
@@ -198,7 +199,7 @@ func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) er
 		return s.device.io.Flush()
 	}
 	if len(images) == 0 && len(t.revoked) == 0 {
-		return s.device.io.Flush() // content alone
+		return s.device.io.Flush() // only content: no transaction
 	}
 	now := s.config.Now()
 	jt := &journal.Transaction{Images: images, Seconds: uint64(now.Unix()), Nanoseconds: uint32(now.Nanosecond())}
@@ -218,7 +219,8 @@ func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) er
 	return s.carryOut(steps)
 }
 
-// carryOut does what the journal says. Writes between two barriers that lie together are one.
+// carryOut executes the steps that the journal returned. Between two flushes, writes of adjacent
+// blocks are combined.
 func (s *FileSystem) carryOut(steps []journal.Step) error {
 	var batch []journal.Image
 	flush := func() error {
@@ -249,7 +251,8 @@ func (s *FileSystem) carryOut(steps []journal.Step) error {
 	return flush()
 }
 
-// checkpoint writes home what is committed. commitMu is held.
+// checkpoint writes all committed images to their own blocks and empties the journal. commitMu is
+// held.
 func (s *FileSystem) checkpoint() error {
 	if err := s.carryOut(s.journal.Checkpoint()); err != nil {
 		return err
@@ -267,7 +270,7 @@ func (s *FileSystem) checkpoint() error {
 	return nil
 }
 
-// thaw notes that a transaction is committed.
+// thaw records that a transaction is committed.
 func (s *FileSystem) thaw(t *transaction, contents []journal.Image) {
 	s.mu.Lock()
 	for _, b := range t.blocks {
@@ -306,8 +309,8 @@ func (s *FileSystem) fail(err error) {
 	}
 }
 
-// begin makes the file system one that is in use: it is to be recovered, or checked, if
-// it is not closed.
+// begin marks the file system as in use on disk: unless it is closed, it must be recovered or
+// checked.
 func (s *FileSystem) begin() error {
 	super, err := s.super()
 	if err != nil {
@@ -326,7 +329,8 @@ func (s *FileSystem) begin() error {
 	return s.writeSuper(super)
 }
 
-// writeSuper writes the superblock in place, at a time when no transaction has it.
+// writeSuper writes the superblock directly to its block. No transaction may contain the superblock
+// at that time.
 func (s *FileSystem) writeSuper(super disk.Super) error {
 	super.Seal()
 	number, at := s.superPlace()
@@ -342,9 +346,10 @@ func (s *FileSystem) writeSuper(super disk.Super) error {
 	return s.device.io.Flush()
 }
 
-// Close makes everything durable and the file system clean. Nobody uses it any more;
-// handles that are open are given up.
+// Close makes everything durable and marks the file system as clean. The caller must have stopped
+// using it; open handles become invalid.
 func (s *FileSystem) Close() error {
+	flushed := s.pages.Flush()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -366,10 +371,10 @@ func (s *FileSystem) Close() error {
 	err := s.reapOrphans()
 	close(s.stop)
 	<-s.ended
-	return errors.Join(err, s.commit(), s.end())
+	return errors.Join(flushed, err, s.commit(), s.end())
 }
 
-// end writes everything home and marks the file system as clean.
+// end writes all blocks to their places and marks the file system as clean.
 func (s *FileSystem) end() error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()

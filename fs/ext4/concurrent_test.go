@@ -12,7 +12,8 @@ import (
 	"loam/fs/ext4"
 )
 
-// TestConcurrent: writers, readers and callers of fsync at once, while commits go on.
+// TestConcurrent runs writers, readers and callers of fsync at the same time, with commits between
+// them.
 func TestConcurrent(t *testing.T) {
 	d := loadImage(t, makeImage(t, "32M", "-J", "size=4"))
 	s := mount(t, d, ext4.Config{Interval: 5 * time.Millisecond, CacheBytes: 1 << 20})
@@ -58,7 +59,7 @@ func TestConcurrent(t *testing.T) {
 	check(t, d)
 }
 
-// BenchmarkCreate makes and removes files.
+// BenchmarkCreate creates and removes files.
 func BenchmarkCreate(b *testing.B) {
 	s := mount(b, loadImage(b, makeImage(b, "64M")), ext4.Config{})
 	defer s.Close()
@@ -75,7 +76,8 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite writes over a file in pieces of 4 KiB, BenchmarkRead reads it, BenchmarkStat looks at a name.
+// BenchmarkWrite overwrites a file in pieces of 4 KiB, BenchmarkRead reads it, BenchmarkStat looks
+// up a name.
 func BenchmarkWrite(b *testing.B) { transfer(b, (*fs.File).WriteAt) }
 func BenchmarkRead(b *testing.B)  { transfer(b, (*fs.File).ReadAt) }
 

@@ -19,19 +19,21 @@ import (
 	"loam/fs"
 	"loam/fs/ext4"
 	"loam/internal/race"
+	"loam/mem/cache"
+	"loam/mem/memtest"
 )
 
-// Power loss: all writes of a device are recorded, and images are made as a disk may hold them when
-// the power fails at any moment. Each is recovered by us and by e2fsck, and both must find a file
-// system without a fault, with everything in it that was fsynced.
+// Power loss: all writes to a device are recorded. From the records, tests build images that a disk
+// may hold if the power fails at any moment. Each image is recovered by this package and by e2fsck.
+// Both must find a consistent file system with all data that was fsynced.
 
-// event is a write, or a flush where data is nil.
+// event is a write, or a flush if data is nil.
 type event struct {
 	at   int64
 	data []byte
 }
 
-// recorder is a device that records writes and flushes in the order in which they completed.
+// recorder is a device that records completed writes and flushes in order.
 type recorder struct {
 	*memory.Device
 	mu     sync.Mutex
@@ -58,33 +60,42 @@ func (r *recorder) Submit(queue int, rs []*block.Request) {
 	}
 }
 
-// length is the number of events.
+// length returns the number of events.
 func (r *recorder) length() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.events)
 }
 
-// promise is a durable state after a number of events: a file's content, or its absence.
+// promise is the durable state after a number of events: for each file its content or its absence.
 type promise struct {
 	events int
 	files  map[string]string
-	later  map[string]bool // files that are changed before the next promise
+	later  map[string]bool // files that may have changed since
 }
 
-// workload makes random changes, and fsyncs now and then.
+// workload makes random changes, and sometimes calls fsync.
 func workload(t *testing.T, d block.Device, length func() int, seed uint64) []promise {
 	s := mount(t, d, ext4.Config{Interval: time.Hour, Discard: true})
 	v := newView(s)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	files := map[string]string{}
+	mapped := mappings{memory: memtest.NewMemory(4), of: map[fs.Node]*mapping{}}
+	mapped.pages = cache.New(mapped.memory, cache.Limits{})
 	promises := []promise{{length(), map[string]string{}, map[string]bool{}}}
 	for step := range 80 {
 		name := fmt.Sprintf("/d%d/f%d", rnd.IntN(3), rnd.IntN(6))
 		v.Mkdir(v.Dir, name[:3], 0o755)
 		later := promises[len(promises)-1].later
 		later[name] = true
-		switch rnd.IntN(8) {
+		switch rnd.IntN(10) {
+		case 8, 9:
+			if content := files[name]; content != "" {
+				at := rnd.IntN(len(content))
+				b := bytes.Repeat([]byte("store."), 2000)[:1+rnd.IntN(min(12000, len(content)-at))]
+				mapped.store(t, v, name, int64(at), b)
+				files[name] = content[:at] + string(b) + content[at+len(b):]
+			}
 		case 7: // a file without a name, open when the power fails
 			f, err := v.Open(v.Dir, "/open", fs.ReadWrite|fs.Create, 0o644)
 			must(t, err)
@@ -135,8 +146,34 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 			promises = append(promises, p)
 		}
 	}
+	mapped.unmap(t)
 	must(t, s.Close())
 	return promises
+}
+
+// mappings are files that are mapped while they are changed, renamed and removed.
+type mappings struct {
+	memory *memtest.Memory
+	pages  *cache.Cache
+	of     map[fs.Node]*mapping
+}
+
+// store maps a file, unless it is mapped, and stores b. The pages are written back later.
+func (m *mappings) store(t *testing.T, v *fs.View, name string, at int64, b []byte) {
+	f, err := v.Open(v.Dir, name, fs.ReadWrite, 0)
+	must(t, err)
+	defer f.Close()
+	node := f.Place().Node
+	if m.of[node] == nil {
+		m.of[node] = mapFile(t, m.pages, m.memory, f)
+	}
+	must(t, m.of[node].access(b, at, true))
+}
+
+func (m *mappings) unmap(t *testing.T) {
+	for _, m := range m.of {
+		must(t, m.unmap())
+	}
 }
 
 // manyNames makes a directory with blocks of its own, and removes it: blocks that were metadata
@@ -166,8 +203,8 @@ func apply(d *memory.Device, events []event) *memory.Device {
 	return copied
 }
 
-// lossy is a state of the disk after a power loss: all up to the last flush, and behind it any
-// sectors of any writes, in any order.
+// lossy returns events that a disk may have stored before a power loss: all up to the last flush,
+// and after it any sectors of any writes, in any order.
 func lossy(events []event, rnd *rand.Rand) []event {
 	flush := 0
 	for i, e := range events {
@@ -189,13 +226,13 @@ func lossy(events []event, rnd *rand.Rand) []event {
 			at += unit
 		}
 	}
-	// Writes of one sector keep their order: the device holds one of the values written to it
-	// since the flush; which one, the choice above decides.
+	// Writes to the same sector keep their order: the device holds one of the values written since
+	// the flush, and the choice above decides which one.
 	return append(kept, some...)
 }
 
-// recovered opens an image after a crash. What was synced and is not changed later is there, and what
-// was not yet made durable again is whole or not there.
+// recovered opens an image after a crash. Files that were synced and not changed later must be
+// intact. Files that were changed later must be intact or absent.
 func recovered(t *testing.T, d *memory.Device, want promise, where string) {
 	t.Helper()
 	s, err := ext4.Open(d, ext4.Config{Interval: time.Hour})
@@ -223,7 +260,7 @@ func recovered(t *testing.T, d *memory.Device, want promise, where string) {
 	}
 }
 
-// judged reports what e2fsck says of an image after its own recovery.
+// judged fails the test if e2fsck finds a problem after its own recovery of an image.
 func judged(t *testing.T, d *memory.Device, where string) {
 	t.Helper()
 	path := saveImage(t, d)
@@ -278,7 +315,8 @@ func powerLoss(t *testing.T, args []string) {
 	t.Logf("%d images", images)
 }
 
-// trial recovers an image, and has e2fsck judge its own recovery and ours.
+// trial recovers an image. If judge is set, e2fsck checks the image after its own recovery and
+// after ours.
 func trial(t *testing.T, d *memory.Device, want promise, where string, judge bool) {
 	t.Helper()
 	if judge {
@@ -290,7 +328,7 @@ func trial(t *testing.T, d *memory.Device, want promise, where string, judge boo
 	}
 }
 
-// promised lists the promises after a number of durable events.
+// promised returns the latest promise within a number of durable events.
 func promised(promises []promise, events int) (want promise) {
 	for _, p := range promises {
 		if p.events <= events {
@@ -300,12 +338,12 @@ func promised(promises []promise, events int) (want promise) {
 	return want
 }
 
-// crashStates is the variable with the least number of states that TestOrders recovers in all; without it, some
-// thousands.
+// crashStates is the environment variable with the minimum number of states that TestOrders
+// recovers in total. Without it, TestOrders recovers some thousands.
 const crashStates = "LOAM_CRASH_STATES"
 
-// TestOrders recovers states that the rules of package block allow after a power failure: writes lost, torn at a
-// sector, and in other orders.
+// TestOrders recovers states that the rules of package block allow after a power failure: writes
+// lost, torn at a sector, and in another order.
 func TestOrders(t *testing.T) {
 	for _, c := range []struct {
 		args   string
@@ -330,7 +368,7 @@ func orders(t *testing.T, base *memory.Device, seed uint64) {
 	promises := workload(t, trace.New(base.Snapshot(), log), func() int { return len(log.Events()) }, seed)
 	perPoint := uint64(4)
 	if total, err := strconv.Atoi(os.Getenv(crashStates)); err == nil {
-		perPoint = uint64(total/4/len(log.Events())) + 1 // of each of four tests
+		perPoint = uint64(total/4/len(log.Events())) + 1 // for each of the four tests
 	}
 	cursor := crash.New(base, log.Events())
 	images := 0

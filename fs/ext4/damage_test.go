@@ -16,10 +16,10 @@ import (
 	"loam/fs/ext4"
 )
 
-// Images that are damaged, or made to do harm. They have no checksums, so that every change passes
-// these; what is left are the checks of structure.
+// Damaged and malicious images. They have no checksums, so that every change passes the checksum
+// tests and reaches the checks of structure.
 
-// victims are small images with files of all kinds.
+// victims returns small images with files of all types.
 func victims(t testing.TB) []*memory.Device {
 	var all []*memory.Device
 	for _, args := range []string{"-O ^metadata_csum -J size=1", "-O ^metadata_csum,^has_journal,^extent,^64bit", "-O ^metadata_csum,inline_data,^has_journal"} {
@@ -49,7 +49,7 @@ func fill(t testing.TB, s *ext4.FileSystem) {
 	must(t, f.Close())
 }
 
-// visit does what a program may do with an image, and gives up after some files.
+// visit does with an image what a program may do, for a limited number of files.
 func visit(d *memory.Device) {
 	s, err := ext4.Open(d, ext4.Config{CacheBytes: 1 << 20, Interval: time.Hour})
 	if err != nil {
@@ -106,7 +106,8 @@ func walk(v *fs.View, dir string, budget *int) {
 	}
 }
 
-// FuzzImage changes bytes of an image: data is a list of a victim, then places of 3 bytes and values of 2.
+// FuzzImage changes bytes of an image. data is the number of a victim, then pairs of an offset (3
+// bytes) and a value (2 bytes).
 func FuzzImage(f *testing.F) {
 	all := victims(f)
 	f.Add([]byte{0, 0, 4, 0, 1, 2})
@@ -134,7 +135,7 @@ func alter(d *memory.Device, at int64, value uint16) {
 	io.WriteAt(sector, at&^511)
 }
 
-// TestDamage changes images at random, where there is something: no panic, no hang.
+// TestDamage changes used blocks of images at random: no change may cause a panic or a hang.
 func TestDamage(t *testing.T) {
 	all := victims(t)
 	rnd := rand.New(rand.NewPCG(11, 11))
@@ -174,7 +175,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestUnknownFeatures: what is not known is refused by name.
+// TestUnknownFeatures: an unknown feature is refused, and the error names it.
 func TestUnknownFeatures(t *testing.T) {
 	for args, want := range map[string]string{
 		"-O encrypt":                   "unsupported features: encrypt",
@@ -189,7 +190,8 @@ func TestUnknownFeatures(t *testing.T) {
 	}
 }
 
-// TestFull: a full file system says ENOSPC, keeps what it has, and has room again when something goes.
+// TestFull: a full file system returns ENOSPC, keeps its contents, and has room again after a file
+// is removed.
 func TestFull(t *testing.T) {
 	for _, args := range []string{"-b 1024 -N 64 -J size=1", "-b 4096 -N 64 -O ^has_journal"} {
 		d := loadImage(t, makeImage(t, "6M", strings.Fields(args)...))
@@ -242,7 +244,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// clean is a copy of a device that is in use, recovered.
+// clean returns a recovered copy of a device that is in use.
 func clean(t *testing.T, d *memory.Device) *memory.Device {
 	copied := d.Snapshot()
 	must(t, mount(t, copied, ext4.Config{}).Close())

@@ -6,10 +6,10 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// directory is a node that holds names.
+// directory is a node that contains names.
 type directory struct{ node }
 
-// read returns the names to be read.
+// read returns the names for reading.
 func (d directory) read() (*names, error) {
 	i, err := d.load()
 	if err == nil && i.Links() == 0 {
@@ -21,7 +21,7 @@ func (d directory) read() (*names, error) {
 	return &names{s: d.s, ino: d.ino, i: i}, nil
 }
 
-// editNames returns the names to be changed. Errors: ENOENT for a directory that has been removed.
+// editNames returns the names for writing. Errors: ENOENT for a directory that has been removed.
 func (d directory) editNames(o *op) (*names, error) {
 	i, err := d.edit(o)
 	if err == nil && i.Links() == 0 {
@@ -100,7 +100,8 @@ func (d directory) NameOf(child fs.Directory) (string, bool) {
 	return name, name != ""
 }
 
-// Read implements fs.Directory. The names are collected first, so that yield may do what it likes.
+// Read implements fs.Directory. The entries are collected first, without a lock during yield, so
+// yield may call any method of the file system.
 func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	for more := true; more; {
 		var entries []fs.Entry
@@ -139,7 +140,7 @@ func (d directory) Make(name string, mode fs.Mode, owner fs.Owner, device fs.Dev
 	})
 }
 
-// make makes a file and enters it. fill gives it what its type needs.
+// make creates a file and enters its name. fill does the part that depends on the type of file.
 func (d directory) make(name string, mode fs.Mode, owner fs.Owner, fill func(*op, uint32, disk.Inode) error) (made fs.Node, err error) {
 	err = d.s.update(func(o *op) error {
 		n, err := d.editNames(o)
@@ -171,7 +172,7 @@ func (d directory) make(name string, mode fs.Mode, owner fs.Owner, fill func(*op
 	return made, err
 }
 
-// vacant returns EEXIST if there is a name.
+// vacant returns EEXIST if the name exists.
 func (n *names) vacant(name string) error {
 	switch _, err := n.find(name); err {
 	case linux.ENOENT:
@@ -183,7 +184,8 @@ func (n *names) vacant(name string) error {
 	}
 }
 
-// addLink counts a directory in this one. With more than an inode can count, it counts 1.
+// addLink adds a link to the directory's count, for a new subdirectory. If the count exceeds the
+// maximum of an inode, it becomes 1.
 func (n *names) addLink() {
 	switch links := n.i.Links(); {
 	case links == 1:
@@ -194,14 +196,14 @@ func (n *names) addLink() {
 	}
 }
 
-// dropLink is its inverse.
+// dropLink subtracts a link.
 func (n *names) dropLink() {
 	if links := n.i.Links(); links > 2 {
 		n.i.SetLinks(links - 1)
 	}
 }
 
-// fillDirectory makes the first block of a directory.
+// fillDirectory writes the first block of a directory.
 func (o *op) fillDirectory(ino uint32, i disk.Inode, parent uint32) error {
 	n := &names{s: o.s, o: o, ino: ino, i: i}
 	_, b, err := n.grow(directoryLeaf)
@@ -273,7 +275,7 @@ func (d directory) Link(name string, to fs.Node) error {
 	})
 }
 
-// nodeIn is the node in a file of this package that is no directory.
+// nodeIn returns the node of a file in this package that is not a directory.
 func nodeIn(n fs.Node) (node, bool) {
 	switch n := n.(type) {
 	case regular:
@@ -286,7 +288,8 @@ func nodeIn(n fs.Node) (node, bool) {
 	return node{}, false
 }
 
-// drop removes a name. f counts what it led to one name less, and returns the inode if reapLater has to be called.
+// drop removes a name. f reduces the link count of its inode, and returns the inode if reapLater
+// must be called for it.
 func (d directory) drop(name string, f func(o *op, n *names, ino uint32) (reap uint32, err error)) error {
 	reap := uint32(0)
 	err := d.s.update(func(o *op) error {
@@ -327,7 +330,8 @@ func (d directory) Rmdir(name string) error {
 	return d.drop(name, func(_ *op, n *names, ino uint32) (uint32, error) { return n.dropDirectory(ino) })
 }
 
-// dropName counts one name less. It returns the inode if reapLater has to be called after the op.
+// dropName reduces the link count of an inode by one. It returns the inode if reapLater must be
+// called after the op.
 func (o *op) dropName(ino uint32, i disk.Inode) (uint32, error) {
 	if i.Links() == 0 {
 		return 0, errDamaged
@@ -344,7 +348,7 @@ func (o *op) dropName(ino uint32, i disk.Inode) (uint32, error) {
 	return ino, err
 }
 
-// reapLater gives back what an op that succeeded left for afterwards, unless it is open.
+// reapLater frees an inode that a successful op left without a name, unless it is open.
 func (s *FileSystem) reapLater(ino uint32, err error) error {
 	if ino == 0 || err != nil {
 		return err
@@ -358,7 +362,8 @@ func (s *FileSystem) reapLater(ino uint32, err error) error {
 	return s.reap(ino)
 }
 
-// dropDirectory removes an empty directory whose name here has gone. Errors: ENOTDIR, ENOTEMPTY.
+// dropDirectory removes an empty directory after its name was removed here. Errors: ENOTDIR,
+// ENOTEMPTY.
 func (n *names) dropDirectory(ino uint32) (reap uint32, err error) {
 	i, err := n.o.inode(ino)
 	if err != nil {

@@ -10,25 +10,25 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Names in directories: finding, adding and removing them, in directories with an
-// index and without.
+// Names in directories: finding, adding and removing them, with and without an index.
 
-// names is a directory, in an op or under a lock for reading.
+// names is a directory that an op changes, or that is read under a lock.
 type names struct {
 	s   *FileSystem
-	o   *op // nil: only read
+	o   *op // nil: read-only
 	ino uint32
 	i   disk.Inode
 }
 
 func (n *names) owner() disk.Owner { return owner(n.ino, n.i) }
 
-// blocks is how many blocks the directory has.
+// blocks returns the number of blocks of the directory.
 func (n *names) blocks() uint64 { return n.i.Size() >> n.s.geometry.BlockBits }
 
 func (n *names) indexed() bool { return n.i.Flags()&disk.FlagIndex != 0 }
 
-// place is where a block of the directory lies. A directory has no holes.
+// place returns the block on the device that holds a block of the directory. A directory has no
+// holes.
 func (n *names) place(logical uint64) (uint64, error) {
 	if logical >= n.blocks() || logical >= n.s.geometry.Blocks {
 		return 0, errDamaged
@@ -40,7 +40,7 @@ func (n *names) place(logical uint64) (uint64, error) {
 	return r.physical, err
 }
 
-// block returns a block of the directory as of a kind.
+// block returns a block of the directory for reading, checked as kind k.
 func (n *names) block(logical uint64, k kind) ([]byte, error) {
 	number, err := n.place(logical)
 	if err != nil {
@@ -49,7 +49,7 @@ func (n *names) block(logical uint64, k kind) ([]byte, error) {
 	return n.s.image(number, k, n.check(k))
 }
 
-// edit returns it to be changed.
+// edit returns a block of the directory for writing, checked as kind k.
 func (n *names) edit(logical uint64, k kind) ([]byte, error) {
 	number, err := n.place(logical)
 	if err != nil {
@@ -91,7 +91,7 @@ func (n *names) seal(k kind) func([]byte) {
 	return func(b []byte) { sums.SealDirectory(b, o) }
 }
 
-// firstKind is the kind of the first block of the directory.
+// firstKind returns the kind of the directory's first block.
 func (n *names) firstKind() kind {
 	if n.indexed() {
 		return indexRoot
@@ -99,14 +99,14 @@ func (n *names) firstKind() kind {
 	return directoryLeaf
 }
 
-// place of a name.
+// found is the location of a name.
 type found struct {
 	logical uint64
 	kind    kind
 	entry   disk.DirEntry
 }
 
-// find finds a name. Errors: ENOENT.
+// find returns the location of a name. Errors: ENOENT.
 func (n *names) find(name string) (found, error) {
 	if n.i.Flags()&disk.FlagInlineData != 0 {
 		return n.findInline(name)
@@ -153,7 +153,7 @@ func (n *names) find(name string) (found, error) {
 	}
 }
 
-// add enters a name that is not there. Errors: ENOSPC.
+// add adds a name that does not exist. Errors: ENOSPC.
 func (n *names) add(name string, ino uint32, kind uint8) error {
 	if !n.indexed() {
 		return n.addLinear(name, ino, kind)
@@ -173,7 +173,7 @@ func (n *names) add(name string, ino uint32, kind uint8) error {
 		return err
 	}
 	if !n.s.geometry.AddEntry(b, name, ino, kind) {
-		return linux.ENOSPC // names of one hash fill a block
+		return linux.ENOSPC // names with the same hash fill a block
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (n *names) grow(k kind) (logical uint64, b []byte, err error) {
 	return logical, n.o.make(number, k, n.seal(k)), nil
 }
 
-// editFound returns the block of a name that was found, to be changed.
+// editFound returns the block that contains a found name, for writing.
 func (n *names) editFound(f found) ([]byte, error) { return n.edit(f.logical, f.kind) }
 
 // remove removes a name.
@@ -234,7 +234,7 @@ func (n *names) remove(f found) error {
 	return err
 }
 
-// relink has a name lead to another inode.
+// relink makes a name refer to another inode.
 func (n *names) relink(f found, ino uint32, kind uint8) error {
 	b, err := n.editFound(f)
 	if err == nil {
@@ -243,7 +243,7 @@ func (n *names) relink(f found, ino uint32, kind uint8) error {
 	return err
 }
 
-// empty reports whether there are no names but "." and "..".
+// empty reports whether the directory has no names except "." and "..".
 func (n *names) empty() (bool, error) {
 	if n.i.Flags()&disk.FlagInlineData != 0 {
 		list, err := n.inline()
@@ -254,7 +254,7 @@ func (n *names) empty() (bool, error) {
 	return empty, err
 }
 
-// each calls f for every entry of every leaf, "." and ".." among them.
+// each calls f for every entry of every leaf, including "." and "..".
 func (n *names) each(f func(disk.DirEntry)) error {
 	if n.indexed() {
 		p, err := n.walkTo(0)
@@ -287,8 +287,8 @@ func (n *names) eachIn(logical uint64, f func(disk.DirEntry)) error {
 	return nil
 }
 
-// cursor is where a name comes in a listing: by its hash, so that it stays there while
-// leaves are split. 0 is before all.
+// cursor returns the position of a name in a listing. It is derived from the name's hash, so it
+// does not change when leaves are split. Position 0 is before all names.
 func (n *names) cursor(version uint8, name string) uint64 {
 	major, minor := n.s.geometry.Hash(version, name)
 	if version%3 == disk.HashLegacy {
@@ -297,15 +297,15 @@ func (n *names) cursor(version uint8, name string) uint64 {
 	return min(uint64(major>>1)<<32|uint64(minor), math.MaxInt64-16) + 1
 }
 
-// atOnce is how many entries list returns at most.
+// atOnce is the maximum number of entries that list returns.
 const atOnce = 4096
 
 func sortEntries(all []fs.Entry) {
 	slices.SortFunc(all, func(a, b fs.Entry) int { return cmp.Compare(a.Cursor, b.Cursor) })
 }
 
-// list returns the next entries behind a cursor, in the order of cursors: of a leaf or more with an
-// index, of all leaves without. more is false if there are none behind them.
+// list returns the next entries after a cursor, in the order of cursors. It reads one leaf or more
+// if the directory has an index, and all leaves otherwise. more is false if no entries follow.
 func (n *names) list(cursor uint64) (entries []fs.Entry, more bool, err error) {
 	version, cut, limit := n.s.geometry.HashVersion, false, uint64(math.MaxUint64)
 	collect := func(e disk.DirEntry) {
@@ -318,7 +318,7 @@ func (n *names) list(cursor uint64) (entries []fs.Entry, more bool, err error) {
 		}
 		if len(entries) == 2*atOnce {
 			sortEntries(entries)
-			entries, cut, limit = entries[:atOnce], true, entries[atOnce].Cursor // what comes later is for the next call
+			entries, cut, limit = entries[:atOnce], true, entries[atOnce].Cursor // the next call lists the later entries
 		}
 	}
 	switch {
@@ -343,7 +343,8 @@ func (n *names) list(cursor uint64) (entries []fs.Entry, more bool, err error) {
 	return entries, more || cut, nil
 }
 
-// listIndexed collects leaves until there are entries, and no further name with the last one's hash.
+// listIndexed collects the entries of leaves until there are some. It then continues as long as the
+// next leaf has names with the same hash as the last one.
 func (n *names) listIndexed(cursor uint64, version *uint8, entries *[]fs.Entry, collect func(disk.DirEntry)) (bool, error) {
 	root, err := n.block(0, indexRoot)
 	if err != nil {
@@ -372,7 +373,7 @@ func (n *names) listIndexed(cursor uint64, version *uint8, entries *[]fs.Entry, 
 	}
 }
 
-// entryMode is the type of a file: from the entry, or from its inode.
+// entryMode returns the type of a file, from its directory entry or its inode.
 func (s *FileSystem) entryMode(e disk.DirEntry) fs.Mode {
 	if int(e.Type) < len(entryModes) && e.Type != disk.TypeUnknown {
 		return entryModes[e.Type]
@@ -384,8 +385,8 @@ func (s *FileSystem) entryMode(e disk.DirEntry) fs.Mode {
 	return fs.Mode(i.Mode()).Type()
 }
 
-// inline returns the entries of a directory whose names lie in the inode ("Inline Directories"): the
-// parent's number, and entries in the rest of the area and in an attribute.
+// inline returns the entries of a directory that is stored in its inode ("Inline Directories"): the
+// parent's number, followed by entries in the rest of the area and in an attribute.
 func (n *names) inline() ([]disk.DirEntry, error) {
 	b, err := n.i.InlineData()
 	if err != nil || len(b) < 4 {

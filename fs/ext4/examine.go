@@ -7,23 +7,23 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// ErrNone is returned by Examine for something that is no ext4 file system.
+// ErrNone is the error of Examine if there is no ext4 file system.
 var ErrNone = disk.ErrNone
 
-// Summary describes a file system that is not open, by its superblock.
+// Summary describes a file system that is not open, from its superblock.
 type Summary struct {
 	Label     string
 	UUID      [16]byte
 	BlockSize int
 	Blocks    uint64
-	Features  string // names, as dumpe2fs(8) writes them
-	// ReadOnly says why the file system cannot be written; "" if it can.
+	Features  string // names of features, as dumpe2fs(8) writes them
+	// ReadOnly is the reason why the file system cannot be written; "" if it can.
 	ReadOnly string
-	Dirty    bool // it was not unmounted: its journal is to be recovered
+	Dirty    bool // the file system was not unmounted: its journal must be recovered
 }
 
-// Examine reads the superblock of a device or image of size bytes. Errors say what is wrong: ErrNone, features
-// that are not supported, damage, a device that is too small.
+// Examine reads the superblock of a device or image of size bytes. Its error names the problem:
+// ErrNone, unsupported features, damage, or a device that is too small.
 func Examine(r io.ReaderAt, size int64) (Summary, error) {
 	b := make([]byte, disk.SuperSize)
 	if size < disk.SuperOffset+disk.SuperSize {
@@ -52,7 +52,7 @@ func tooSmall(g *disk.Geometry) error {
 	return fmt.Errorf("the device is too small: %d blocks of %d bytes are needed", g.Blocks, g.BlockSize)
 }
 
-// cString is the text before the first zero byte.
+// cString returns the text before the first zero byte.
 func cString(b []byte) string {
 	for i, c := range b {
 		if c == 0 {

@@ -6,8 +6,8 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Room set aside and given back, by fallocate(2). What takes long is done in several
-// ops; each leaves a file system without a fault.
+// fallocate(2): allocating and freeing space of files. A long operation is split into several ops;
+// after each of them the file system is consistent.
 
 // runsAtOnce is the maximum number of runs of a file that one op changes.
 const runsAtOnce = 64
@@ -22,6 +22,13 @@ func (h handle) Allocate(mode fs.AllocateMode, offset, length int64) error {
 	case end < 0 || end > s.maxSize():
 		return linux.EFBIG
 	}
+	change := func() error { return h.allocate(mode, offset, length) }
+	size := func() int64 { return h.n.Attr().Size }
+	return s.pages.Allocate(h.n.key(), mode, offset, length, change, size)
+}
+
+func (h handle) allocate(mode fs.AllocateMode, offset, length int64) error {
+	end := offset + length
 	switch mode &^ fs.UnshareRange {
 	case 0:
 		return h.preallocate(offset, end, true)
@@ -41,7 +48,8 @@ func (h handle) Allocate(mode fs.AllocateMode, offset, length int64) error {
 	return linux.EOPNOTSUPP
 }
 
-// preallocate fills the holes of a range. Without room for all it fails before it begins.
+// preallocate allocates the holes of a range. If there is not enough space for all of them, it
+// fails before it changes anything.
 func (h handle) preallocate(offset, end int64, grow bool) error {
 	s := h.n.s
 	bits := s.geometry.BlockBits
@@ -55,7 +63,7 @@ func (h handle) preallocate(offset, end int64, grow bool) error {
 	return h.ended(end, grow)
 }
 
-// enough returns ENOSPC if the holes of a range are larger than what is free.
+// enough returns ENOSPC if the holes of a range need more blocks than are free.
 func (h handle) enough(first, last uint64) error {
 	s := h.n.s
 	s.mu.RLock()
@@ -80,7 +88,7 @@ func (h handle) enough(first, last uint64) error {
 	return nil
 }
 
-// ended sets size and times behind a change of a range.
+// ended updates the size and the times of the file after an operation on a range.
 func (h handle) ended(end int64, grow bool) error {
 	return h.n.s.update(func(o *op) error {
 		i, err := h.n.edit(o)
@@ -95,7 +103,8 @@ func (h handle) ended(end int64, grow bool) error {
 	})
 }
 
-// steps calls f for the runs of a range of blocks, some in each op.
+// steps calls f for each run in a range of blocks, for at most runsAtOnce runs in each op. f
+// returns the number of blocks that it has processed.
 func (h handle) steps(first, last uint64, f func(*tree, run) (uint64, error)) error {
 	for first < last {
 		at := first
@@ -133,7 +142,8 @@ func (h handle) steps(first, last uint64, f func(*tree, run) (uint64, error)) er
 	return nil
 }
 
-// fillRun sets room aside if a run is a hole. It returns how much of the run is done.
+// fillRun allocates unwritten blocks if a run is a hole. It returns the number of blocks of the run
+// that it has processed.
 func (t *tree) fillRun(r run) (uint64, error) {
 	if r.physical != 0 {
 		return r.length, nil
@@ -142,7 +152,7 @@ func (t *tree) fillRun(r run) (uint64, error) {
 	return n, err
 }
 
-// punch makes a run a hole.
+// punch frees the blocks of a run, which becomes a hole.
 func (t *tree) punch(r run) (uint64, error) {
 	if r.physical == 0 {
 		return r.length, nil
@@ -150,7 +160,7 @@ func (t *tree) punch(r run) (uint64, error) {
 	return r.length, t.remove(r.logical, r.logical+r.length, t.freeData)
 }
 
-// zero makes a run one that is allocated and reads as zeros.
+// zero makes a run read as zeros, with its blocks allocated.
 func (t *tree) zero(r run) (uint64, error) {
 	switch {
 	case r.physical == 0:
@@ -161,7 +171,8 @@ func (t *tree) zero(r run) (uint64, error) {
 	return r.length, t.mark(r, true)
 }
 
-// inRange clears the parts of blocks at the ends of a range, and does f to the whole blocks between.
+// inRange clears the partial blocks at the ends of a range, and calls f for the whole blocks
+// between them.
 func (h handle) inRange(offset, end int64, f func(*tree, run) (uint64, error), grow bool) error {
 	s := h.n.s
 	size, bits := int64(s.geometry.BlockSize), s.geometry.BlockBits
@@ -174,7 +185,7 @@ func (h handle) inRange(offset, end int64, f func(*tree, run) (uint64, error), g
 		if err != nil {
 			return err
 		}
-		if first > last { // both ends in one block
+		if first > last { // the range begins and ends in the same block
 			return t.clear(uint64(last), int(offset&(size-1)), int(end&(size-1)))
 		}
 		if from := int(offset & (size - 1)); from > 0 {
@@ -196,7 +207,8 @@ func (h handle) inRange(offset, end int64, f func(*tree, run) (uint64, error), g
 	return h.ended(end, grow)
 }
 
-// shift moves what lies behind an offset, in one op. Both numbers are whole blocks.
+// shift runs f, which moves the content after an offset, in one op. offset and length must be
+// multiples of the block size.
 func (h handle) shift(offset, length int64, f func(*tree, uint64, uint64) error) error {
 	s := h.n.s
 	size, bits := int64(s.geometry.BlockSize), s.geometry.BlockBits
@@ -219,7 +231,8 @@ func (h handle) shift(offset, length int64, f func(*tree, uint64, uint64) error)
 	})
 }
 
-// collapse takes n blocks from one on out of the file. Errors: EINVAL if they reach its end.
+// collapse removes n blocks from the file, and moves the content after them forward. Errors: EINVAL
+// if the range reaches the end of the file.
 func (t *tree) collapse(from, n uint64) error {
 	bits := t.o.s.geometry.BlockBits
 	if (from+n)<<bits >= t.i.Size() {
@@ -236,7 +249,8 @@ func (t *tree) collapse(from, n uint64) error {
 	return t.putRest(rest, func(logical uint32) uint32 { return logical - uint32(n) })
 }
 
-// insertHole puts n blocks of hole before a block. Errors: EINVAL behind the end; EFBIG.
+// insertHole inserts a hole of n blocks before block at. Errors: EINVAL if at is not inside the
+// file; EFBIG.
 func (t *tree) insertHole(at, n uint64) error {
 	s := t.o.s
 	bits := s.geometry.BlockBits
@@ -257,7 +271,7 @@ func (t *tree) insertHole(at, n uint64) error {
 	return t.putRest(rest, func(logical uint32) uint32 { return logical + uint32(n) })
 }
 
-// takeRest takes all extents from a block on out of the tree, and returns them.
+// takeRest removes all extents from a block to the end of the file from the tree, and returns them.
 func (t *tree) takeRest(from uint64) ([]disk.Extent, error) {
 	var rest []disk.Extent
 	for at := from; at < maxLogical; {

@@ -14,8 +14,8 @@ import (
 	"loam/fs/ext4"
 )
 
-// A device that fails: the right calls return EIO, the file system becomes read-only and says why, nothing
-// hangs, and what was synced before is there afterwards.
+// A failing device: the calls that need it return EIO, the file system becomes read-only and
+// reports why, nothing hangs, and data that was synced before remains readable.
 
 func TestDeviceFails(t *testing.T) {
 	for name, c := range map[string]fault.Config{

@@ -8,16 +8,21 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Content of files: reading and writing through the cache.
+// Contents of files: reading and writing through the cache.
 
 // handle is an open file.
 type handle struct{ n node }
 
-// maxSize is the size at which a file ends, in bytes.
+// maxSize returns the maximum size of a file in bytes.
 func (s *FileSystem) maxSize() int64 { return maxLogical << s.geometry.BlockBits }
 
 // ReadAt implements fs.Handle.
 func (h handle) ReadAt(p []byte, offset int64) (int, error) {
+	return h.n.s.pages.ReadAt(h.n.key(), p, offset, h.ReadStorage)
+}
+
+// ReadStorage implements fs.Stored.
+func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
 	s := h.n.s
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -50,7 +55,7 @@ func (h handle) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// readRun reads from one run of a file.
+// readRun reads from a single run of a file.
 func (s *FileSystem) readRun(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	bits := s.geometry.BlockBits
 	r, err := s.find(ino, i, offset>>bits)
@@ -75,11 +80,11 @@ func (s *FileSystem) readRun(ino uint32, i disk.Inode, p []byte, offset uint64) 
 	return n, nil
 }
 
-// readAhead is the least that is read from the device at once, in bytes.
+// readAhead is the minimum number of bytes of a read from the device.
 const readAhead = 128 << 10
 
-// contentRun returns a block of a file. If it has to be read, so are those behind it, of at most
-// length blocks, that are wanted or likely to be.
+// contentRun returns a block of a file. If the block is not in the cache, contentRun also reads
+// blocks after it, up to length: those that the caller wants, and at least readAhead.
 func (s *FileSystem) contentRun(ino uint32, number, length, bytes uint64) (*buffer, error) {
 	if b := s.cache.find(number); b != nil {
 		return s.content(number)
@@ -104,23 +109,23 @@ func (s *FileSystem) contentRun(ino uint32, number, length, bytes uint64) (*buff
 	return s.content(number)
 }
 
-// content returns a block of a file.
+// content returns a block of a file, and reads only that block.
 func (s *FileSystem) content(number uint64) (*buffer, error) {
 	return s.buffer(number, content, func([]byte) bool { return true })
 }
 
-// change is content to be written: part of a block.
+// change is new content for part of a block.
 type change struct {
 	number uint64
 	inode  uint32
 	at     int
-	data   []byte // the caller's, used before the op ends
+	data   []byte // the caller's memory, which is read before the op ends
 	fresh  bool   // the rest of the block is zeros
-	owned  bool   // the block had content of this file already, and keeps its place
+	owned  bool   // the block already held content of this file
 	b      *buffer
 }
 
-// changeContent writes it. It cannot fail: the block is in the cache, or fresh.
+// changeContent applies a change to the cache. It cannot fail: the block is in the cache, or fresh.
 func (s *FileSystem) changeContent(c change) {
 	b := c.b
 	if c.fresh {
@@ -130,7 +135,7 @@ func (s *FileSystem) changeContent(c change) {
 		b.data = make([]byte, s.geometry.BlockSize)
 		b.kind = content
 	} else if b = s.cache.add(b); !s.owns(b) {
-		b.data = slices.Clone(b.data) // a commit may be writing it
+		b.data = slices.Clone(b.data) // a commit may be writing the old slice
 	}
 	copy(b.data[c.at:], c.data)
 	_, before := s.dirty[b]
@@ -140,7 +145,8 @@ func (s *FileSystem) changeContent(c change) {
 	s.cache.settle(b)
 }
 
-// owns reports whether the image of a block of content may be changed in place: not if a commit writes it.
+// owns reports whether the image of a content block may be changed in place: no commit may be
+// writing it.
 func (s *FileSystem) owns(b *buffer) bool {
 	_, own := s.dirty[b]
 	return own
@@ -148,24 +154,34 @@ func (s *FileSystem) owns(b *buffer) bool {
 
 // WriteAt implements fs.Handle.
 func (h handle) WriteAt(p []byte, offset int64) (int, error) {
+	n, _, err := h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) {
+		return h.write(p, func(disk.Inode) int64 { return offset })
+	})
+	return n, err
+}
+
+// WriteStorage implements fs.Stored.
+func (h handle) WriteStorage(p []byte, offset int64) (int, error) {
 	n, _, err := h.write(p, func(disk.Inode) int64 { return offset })
 	return n, err
 }
 
 // Append implements fs.Handle.
 func (h handle) Append(p []byte) (int, int64, error) {
-	return h.write(p, func(i disk.Inode) int64 { return int64(i.Size()) })
+	return h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) {
+		return h.write(p, func(i disk.Inode) int64 { return int64(i.Size()) })
+	})
 }
 
-// write writes p, in ops that each do as much as lies in one piece. Where it begins is found in
-// the first. An error comes only when nothing was written.
+// write writes p in several ops. where returns the offset at which to begin; it is called in the
+// first op. write returns an error only if nothing was written.
 func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64, err error) {
 	s := h.n.s
 	at := int64(-1)
 	if len(p) == 0 {
 		return 0, int64(h.n.Attr().Size), nil
 	}
-	const atOnce = 1 << 20 // appends of at most this are not mixed with others
+	const atOnce = 1 << 20 // appends of at most this size are atomic
 	for n < len(p) {
 		got := 0
 		err := s.update(func(o *op) error {
@@ -196,7 +212,8 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 	return n, at, nil
 }
 
-// write writes part of a file, as much as there is room for, but at least a byte. Errors: ENOSPC.
+// write writes part of a file, as much as there is space for. It writes at least one byte or fails.
+// Errors: ENOSPC.
 func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	t, err := o.tree(ino)
 	if err != nil {
@@ -223,7 +240,7 @@ func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, erro
 	return n, nil
 }
 
-// writeRun writes to one run of a file, which is made first if it is a hole.
+// writeRun writes to a single run of a file, after allocating blocks if the run is a hole.
 func (t *tree) writeRun(p []byte, offset uint64) (int, error) {
 	s := t.o.s
 	bits := s.geometry.BlockBits
@@ -262,7 +279,7 @@ func (t *tree) writeRun(p []byte, offset uint64) (int, error) {
 	return n, nil
 }
 
-// fill allocates blocks for a hole, at most length of them that lie together.
+// fill allocates at most length adjacent blocks for a hole.
 func (t *tree) fill(logical, length uint64, unwritten bool) (physical, n uint64, err error) {
 	limit := uint64(disk.MaxExtent)
 	if unwritten {
@@ -286,7 +303,7 @@ func (t *tree) fill(logical, length uint64, unwritten bool) (physical, n uint64,
 	return physical, n, t.insert(e)
 }
 
-// mark makes a run that is allocated written or unwritten.
+// mark marks an allocated run as written or unwritten.
 func (t *tree) mark(r run, unwritten bool) error {
 	if err := t.remove(r.logical, r.logical+r.length, nil); err != nil {
 		return err
@@ -303,7 +320,23 @@ func (t *tree) mark(r run, unwritten bool) error {
 }
 
 // Sync implements fs.Handle.
-func (h handle) Sync() error { return h.n.s.commitFor(h.n.ino) }
+func (h handle) Sync() error {
+	if p := h.n.s.pages.Get(h.n.key()); p != nil {
+		if err := p.Flush(); err != nil {
+			return err
+		}
+	}
+	return h.SyncStorage()
+}
+
+// SyncStorage implements fs.Stored.
+func (h handle) SyncStorage() error { return h.n.s.commitFor(h.n.ino) }
+
+// SetPages implements fs.Stored.
+func (h handle) SetPages(p fs.Pages) { h.n.s.pages.Set(h.n.key(), p) }
+
+// Foreign implements fs.Stored.
+func (h handle) Foreign() bool { return false }
 
 // Close implements fs.Handle.
 func (h handle) Close() error {
@@ -336,9 +369,12 @@ func (h handle) NextHole(offset int64) int64 {
 }
 
 // next finds where the first hole, or the first data, at or behind an offset begins; the end
-// of the file and true if there is none.
+// of the file and true if there is none. Pages that a mapping has changed are data.
 func (h handle) next(offset int64, hole bool) (int64, bool) {
 	s := h.n.s
+	if p := s.pages.Get(h.n.key()); p != nil {
+		p.Flush()
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	i, err := h.n.load()
@@ -359,4 +395,7 @@ func (h handle) next(offset int64, hole bool) (int64, bool) {
 	return int64(i.Size()), true
 }
 
-var _ fs.Sparse = handle{}
+var (
+	_ fs.Sparse = handle{}
+	_ fs.Stored = handle{}
+)

@@ -13,7 +13,8 @@ import (
 	"loam/fs/ext4"
 )
 
-// TestOneFile changes one file in all ways that there are, beside a slice of bytes (as fsx does).
+// TestOneFile changes one file with all operations, and compares it with a slice of bytes (as fsx
+// does).
 func TestOneFile(t *testing.T) {
 	for _, args := range []string{"-b 1024", "-b 4096", "-b 4096 -O ^metadata_csum,^has_journal"} {
 		t.Run(args, func(t *testing.T) { oneFile(t, args, 4000) })
@@ -74,7 +75,7 @@ func (m *model) grow(n int) {
 	}
 }
 
-// change makes a random change to the model, and returns the same for the file.
+// change makes a random change to the model, and returns the same change for the file.
 func (m *model) change(f *fs.File) (call string, do func() error, want error) {
 	a := f.Handle().(fs.Allocator)
 	offset, n := m.rnd.IntN(most/2), 1+m.rnd.IntN(60_000)

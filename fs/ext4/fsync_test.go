@@ -11,8 +11,9 @@ import (
 	"loam/fs/ext4"
 )
 
-// An fsync of one file writes that file, and leaves the blocks that another file has overwritten for later. A crash
-// then shows the first file whole. An fsync of the other file writes them, though the transaction is committed.
+// An fsync of one file writes that file, and leaves overwritten blocks of another file unwritten. A
+// crash then leaves the first file intact. A later fsync of the other file writes its blocks, even
+// though their transaction is already committed.
 func TestFsyncOfOneFile(t *testing.T) {
 	d := loadImage(t, makeImage(t, "64M"))
 	s := mount(t, d, ext4.Config{Interval: time.Hour})
@@ -52,7 +53,7 @@ func TestFsyncOfOneFile(t *testing.T) {
 		t.Error("large was synced, and is not there")
 	}
 	must(t, after.Close())
-	for i := range 3 { // and with a change of metadata behind each
+	for i := range 3 { // and with a change of metadata after each
 		write(large, old)
 		must(t, v.Mkdir(v.Root, fmt.Sprint("/dir", i), 0o755))
 		must(t, small.Sync())
@@ -70,7 +71,7 @@ func TestFsyncOfOneFile(t *testing.T) {
 	check(t, d)
 }
 
-// crashed opens the file system as it is on the device now.
+// crashed opens a copy of the file system as it is on the device now.
 func crashed(t *testing.T, d *memory.Device) *ext4.FileSystem {
 	t.Helper()
 	return mount(t, d.Snapshot(), ext4.Config{Interval: time.Hour})

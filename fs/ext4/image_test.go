@@ -17,9 +17,9 @@ import (
 	"loam/fs/ext4"
 )
 
-// Images that mke2fs makes, and what e2fsck and debugfs say of ours.
+// Images made by mke2fs, and checks of our images by e2fsck and debugfs.
 
-// tool runs a program of e2fsprogs, and returns what it printed.
+// tool runs a program of e2fsprogs, and returns its output.
 func tool(t testing.TB, name string, args ...string) (string, error) {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -34,7 +34,7 @@ func tool(t testing.TB, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// makeImage has mke2fs make an image of a size such as "64M", and returns its path.
+// makeImage runs mke2fs to make an image of a size such as "64M", and returns its path.
 func makeImage(t testing.TB, size string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "image")
@@ -77,7 +77,7 @@ func loadImage(t testing.TB, path string) *memory.Device {
 	return d
 }
 
-// saveImage writes a device into a file.
+// saveImage writes the contents of a device to a file.
 func saveImage(t testing.TB, d block.Device) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "saved")
@@ -106,7 +106,7 @@ func saveImage(t testing.TB, d block.Device) string {
 	return path
 }
 
-// check has e2fsck judge a device.
+// check checks a device with e2fsck.
 func check(t testing.TB, d block.Device) {
 	t.Helper()
 	path := saveImage(t, d)
@@ -117,7 +117,7 @@ func check(t testing.TB, d block.Device) {
 	checkOurs(t, d)
 }
 
-// checkOurs has Check judge a device.
+// checkOurs checks a device with Check.
 func checkOurs(t testing.TB, d block.Device) {
 	t.Helper()
 	f, err := ext4.Check(d)

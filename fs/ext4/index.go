@@ -8,31 +8,31 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Indexes of directories: a tree of hashes with up to three levels, whose leaves are
-// ordinary blocks of names in no order.
+// Indexes of directories: a tree of hashes with up to three levels. Its leaves are ordinary blocks
+// of names, in no order.
 
-// path is a way from the root of an index to a leaf.
+// path leads from the root of an index to a leaf.
 type path struct {
-	visited uint64 // leaves
-	hash    uint32 // of the name that was looked for
-	bound   uint32 // the hash at which the leaf begins, as the entry has it
+	visited uint64 // number of leaves visited
+	hash    uint32 // hash of the name to find
+	bound   uint32 // the first hash of the leaf, from its index entry
 	steps   []pathStep
 }
 
 type pathStep struct {
 	x       disk.Index
-	logical uint64 // block of the directory
+	logical uint64 // index of the block in the directory
 	kind    kind
-	at      int // entry
+	at      int // number of the entry
 }
 
-// leaf is the block of the directory to which a path leads.
+// leaf returns the block of the directory at the end of the path.
 func (p *path) leaf() uint64 {
 	last := p.steps[len(p.steps)-1]
 	return uint64(last.x.Block(last.at))
 }
 
-// walk goes to the leaf for a name.
+// walk returns the path to the leaf for a name.
 func (n *names) walk(name string) (path, error) {
 	b, err := n.block(0, indexRoot)
 	if err != nil {
@@ -46,7 +46,7 @@ func (n *names) walk(name string) (path, error) {
 	return n.walkTo(hash)
 }
 
-// walkTo goes to the leaf for a hash.
+// walkTo returns the path to the leaf for a hash.
 func (n *names) walkTo(hash uint32) (path, error) {
 	b, err := n.block(0, indexRoot)
 	if err != nil {
@@ -66,10 +66,10 @@ func (n *names) walkTo(hash uint32) (path, error) {
 	return p, nil
 }
 
-// next goes to the next leaf; false if there is none.
+// next moves the path to the next leaf. It returns false if there is none.
 func (n *names) next(p *path) (bool, error) {
 	if p.visited++; p.visited > n.blocks() {
-		return false, errDamaged // blocks of the index have several parents
+		return false, errDamaged // an index block has several parents
 	}
 	level := len(p.steps) - 1
 	for p.steps[level].at+1 >= p.steps[level].x.Count() {
@@ -91,7 +91,7 @@ func (n *names) next(p *path) (bool, error) {
 	return true, nil
 }
 
-// makeIndex gives a directory of one block an index: its names move to a second block.
+// makeIndex adds an index to a directory of one block. Its names move to a second block.
 func (n *names) makeIndex() error {
 	g := n.s.geometry
 	first, err := n.edit(0, directoryLeaf)
@@ -128,7 +128,7 @@ func (n *names) makeIndex() error {
 	return nil
 }
 
-// hashed is a name of a leaf that is split.
+// hashed is a name of a leaf that is being split.
 type hashed struct {
 	name string
 	hash uint32
@@ -137,8 +137,8 @@ type hashed struct {
 	size int
 }
 
-// split moves the half of a leaf's names with the larger hashes to a new leaf, and returns
-// the one of the two where the path's hash belongs.
+// split moves the names with the larger hashes, half of a leaf, to a new leaf. It returns the leaf
+// of the two that covers the path's hash.
 func (n *names) split(p *path, b []byte) ([]byte, error) {
 	if err := n.makeRoom(p); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (n *names) split(p *path, b []byte) ([]byte, error) {
 	last := &p.steps[len(p.steps)-1]
 	goesUp := p.hash >= bound
 	if all[middle-1].hash == bound {
-		bound |= 1 // names with this hash are in both
+		bound |= 1 // both leaves have names with this hash
 	}
 	x, err := n.editIndex(last)
 	if err != nil {
@@ -194,7 +194,7 @@ func (n *names) split(p *path, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// editIndex returns a block of the index to be changed.
+// editIndex returns an index block for writing.
 func (n *names) editIndex(step *pathStep) (disk.Index, error) {
 	b, err := n.edit(step.logical, step.kind)
 	if err != nil {
@@ -208,7 +208,7 @@ func (n *names) editIndex(step *pathStep) (disk.Index, error) {
 	return step.x, nil
 }
 
-// makeRoom splits full blocks of the index on a path, so that the last has room for an entry.
+// makeRoom splits the full index blocks of a path, so that the lowest has room for an entry.
 func (n *names) makeRoom(p *path) error {
 	for {
 		level := len(p.steps) - 1
@@ -230,7 +230,7 @@ func (n *names) makeRoom(p *path) error {
 	}
 }
 
-// deepen moves the entries of the root to a node of their own.
+// deepen moves the entries of the root to a new node, which adds a level.
 func (n *names) deepen(p *path) error {
 	root, err := n.editIndex(&p.steps[0])
 	if err != nil {
@@ -253,7 +253,8 @@ func (n *names) deepen(p *path) error {
 	return nil
 }
 
-// splitIndex moves half of a full node's entries to a new node, for which the level above has room.
+// splitIndex moves half of the entries of a full node to a new node. The level above must have room
+// for an entry.
 func (n *names) splitIndex(p *path, level int) error {
 	x, err := n.editIndex(&p.steps[level])
 	if err != nil {

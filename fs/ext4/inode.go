@@ -7,9 +7,9 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Inodes: making them, and what they are as package fs sees it.
+// Inodes: creating them, and converting their fields for package fs.
 
-// newInode makes an inode without links, near a directory. Errors: ENOSPC.
+// newInode creates an inode without links, near the directory parent. Errors: ENOSPC.
 func (o *op) newInode(parent uint32, mode fs.Mode, owner fs.Owner) (uint32, disk.Inode, error) {
 	g := o.s.geometry
 	ino, err := o.allocateInode(parent, mode.Type() == fs.Dir)
@@ -48,7 +48,7 @@ func (o *op) newInode(parent uint32, mode fs.Mode, owner fs.Owner) (uint32, disk
 	return ino, i, nil
 }
 
-// isMetadata reports whether the blocks of a file go through the journal.
+// isMetadata reports whether changes to the blocks of a file are journaled.
 func (s *FileSystem) isMetadata(i disk.Inode) bool {
 	kind := fs.Mode(i.Mode()).Type()
 	return kind == fs.Dir || kind == fs.Symlink
@@ -64,7 +64,7 @@ func setTime(i disk.Inode, f disk.TimeField, t fs.Time) {
 	i.SetTime(f, seconds, uint32(rest))
 }
 
-// timeOf is a time as package fs has it, which ends in 2262.
+// timeOf converts a time of an inode to package fs, whose range ends in 2262.
 func timeOf(i disk.Inode, f disk.TimeField) fs.Time {
 	seconds, rest := i.Time(f)
 	const most = 1<<63/second - 1
@@ -84,7 +84,7 @@ func (s *FileSystem) attr(ino uint32, i disk.Inode) fs.Attr {
 	return a
 }
 
-// entryType is the type of a file as directory entries have it.
+// entryType returns the file type for a directory entry.
 func entryType(mode fs.Mode) uint8 {
 	switch mode.Type() {
 	case fs.Regular:
@@ -105,5 +105,5 @@ func entryType(mode fs.Mode) uint8 {
 	return disk.TypeUnknown
 }
 
-// entryModes is the inverse.
+// entryModes maps the file type of a directory entry to its mode.
 var entryModes = [8]fs.Mode{0, fs.Regular, fs.Dir, fs.CharDevice, fs.BlockDevice, fs.Fifo, fs.Socket, fs.Symlink}

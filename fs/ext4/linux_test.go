@@ -13,11 +13,11 @@ import (
 	"loam/fs/memfs"
 )
 
-// Linux's own ext4 as the judge: it recovers and reads a file system that is in use here, writes to it,
-// and we recover and read what it has in use.
+// Interoperability with Linux's own ext4: it recovers and reads a file system that is in use here,
+// and writes to it. Then this package recovers and reads a file system that Linux has in use.
 
-// linuxScript mounts $IMAGE, in a mount namespace that ends with it, copies the tree to $OUT, makes
-// changes below kernel, copies them to $KERNEL, and copies the image while it is in use.
+// linuxScript mounts $IMAGE in a temporary mount namespace, copies the tree to $OUT, makes changes
+// below kernel, copies them to $KERNEL, and copies the image while it is in use.
 const linuxScript = `set -e
 mount -t ext4 -o loop "$IMAGE" "$MOUNT"
 cp -a "$MOUNT/." "$OUT/"
@@ -61,7 +61,7 @@ func judgedByLinux(t *testing.T, args []string) {
 		}
 	}
 	must(t, s.Sync())
-	image, dir := saveImage(t, d), t.TempDir() // in use: Linux recovers it
+	image, dir := saveImage(t, d), t.TempDir() // the file system is in use, so Linux recovers it
 	for _, name := range []string{"mount", "out"} {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}

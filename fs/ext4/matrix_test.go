@@ -21,13 +21,13 @@ import (
 	"loam/internal/race"
 )
 
-// Interchange: images of mke2fs with many combinations of features, read and written.
+// Compatibility: images made by mke2fs with many combinations of features are read and written.
 
-// combinations are arguments of mke2fs.
+// combinations are arguments for mke2fs.
 var combinations = []struct {
 	name, size string
 	args       string
-	readOnly   bool // we only read it
+	readOnly   bool // this package only reads such a file system
 }{
 	{"default", "64M", "", false},
 	{"1 KiB", "48M", "-b 1024", false},
@@ -59,7 +59,7 @@ var combinations = []struct {
 	{"ext2", "64M", "-t ext2", true},
 }
 
-// sourceTree makes files of many kinds on the host.
+// sourceTree creates files of many kinds on the host.
 func sourceTree(t *testing.T) string {
 	dir := t.TempDir()
 	rnd := rand.New(rand.NewPCG(7, 7))
@@ -87,7 +87,7 @@ func sourceTree(t *testing.T) string {
 	f, err := os.OpenFile(hole, os.O_WRONLY, 0)
 	must(t, err)
 	f.WriteAt([]byte("in the middle"), 5<<20)
-	f.WriteAt([]byte("end"), 9<<20-3) // mke2fs -d with inline_data loses a hole at the end
+	f.WriteAt([]byte("end"), 9<<20-3) // mke2fs -d with inline_data does not copy a hole at the end
 	f.Close()
 	must(t, os.Symlink("a/b", filepath.Join(dir, "short link")))
 	must(t, os.Symlink(strings.Repeat("long/", 40), filepath.Join(dir, "long link")))
@@ -103,7 +103,7 @@ func sourceTree(t *testing.T) string {
 	return dir
 }
 
-// same compares what a view shows with a folder of the host.
+// same compares the files of a view with a folder of the host.
 func same(t *testing.T, v *fs.View, guest, host string, times bool) {
 	t.Helper()
 	entries, err := os.ReadDir(host)
@@ -206,10 +206,11 @@ func content(t *testing.T, v *fs.View, path string) []byte {
 	return b
 }
 
-// few is which part of the cases of a test with one goroutine run under the race detector: one in so many.
+// few reduces the work under the race detector: tests with a single goroutine run only one of few
+// cases.
 const few = 9
 
-// TestReadForeign reads what mke2fs -d wrote.
+// TestReadForeign reads file systems that mke2fs -d wrote.
 func TestReadForeign(t *testing.T) {
 	dir := sourceTree(t)
 	for i, c := range combinations {
@@ -234,8 +235,9 @@ func TestReadForeign(t *testing.T) {
 	}
 }
 
-// TestWriteAll makes random changes to each combination and to memfs, and wants the same tree: here,
-// from debugfs, and after it is opened again; and no complaint of e2fsck.
+// TestWriteAll makes the same random changes to each combination and to memfs. Both must have the
+// same tree: as this package reads it, as debugfs reads it, and after it is opened again. e2fsck
+// must find no problem.
 func TestWriteAll(t *testing.T) {
 	for i, c := range combinations {
 		if c.readOnly || race.Enabled && i%few != 0 {
@@ -271,7 +273,7 @@ func writeRandom(t *testing.T, d *memory.Device, seed uint64) {
 	dumped(t, d, b)
 }
 
-// dumped compares what debugfs reads with a view.
+// dumped compares the files that debugfs reads with a view.
 func dumped(t *testing.T, d *memory.Device, v *fs.View) {
 	t.Helper()
 	path, dir := saveImage(t, d), t.TempDir()
@@ -350,7 +352,7 @@ func equal(t *testing.T, a, b *fs.View, dir string) {
 	}
 }
 
-// random is a random call, made on any view.
+// random makes random calls on views.
 type random struct {
 	rnd          *rand.Rand
 	call, number int
@@ -418,7 +420,7 @@ func (r *random) do(v *fs.View) error {
 	return err
 }
 
-// fillNames makes many names in a directory, or removes them.
+// fillNames creates many names in a directory, or removes them.
 func (r *random) fillNames(v *fs.View) error {
 	for i := range r.number % 300 {
 		name := fmt.Sprintf("%s/%d%s", r.a, i, strings.Repeat("x", r.number%100))

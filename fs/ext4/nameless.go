@@ -5,8 +5,8 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// MakeNameless implements fs.NamelessMaker: an orphan that a handle keeps (O_TMPFILE). A crash
-// before it is named takes it away.
+// MakeNameless implements fs.NamelessMaker (O_TMPFILE). The file is an orphan until it gets a name:
+// if it has no name at a crash, recovery removes it.
 func (s *FileSystem) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessUse) (fs.Node, error) {
 	var made fs.Node
 	err := s.update(func(o *op) error {

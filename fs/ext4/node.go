@@ -6,13 +6,18 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// node is a file of any type. The generation tells it from a later file with the
-// same inode.
+// node is a file of any type. The generation distinguishes it from a later file with the same inode
+// number.
 type node struct {
 	s          *FileSystem
 	ino        uint32
 	generation uint32
 }
+
+// fileKey identifies a file.
+type fileKey struct{ ino, generation uint32 }
+
+func (n node) key() fileKey { return fileKey{n.ino, n.generation} }
 
 // Files of other types than directories. Values are comparable: equal ones are the same file.
 type (
@@ -21,7 +26,7 @@ type (
 	special struct{ node }
 )
 
-// nodeOf makes a node of an inode by its type.
+// nodeOf returns the node of an inode, of the Go type for its file type.
 func (s *FileSystem) nodeOf(ino uint32, i disk.Inode) fs.Node {
 	n := node{s, ino, i.Generation()}
 	switch fs.Mode(i.Mode()).Type() {
@@ -35,7 +40,7 @@ func (s *FileSystem) nodeOf(ino uint32, i disk.Inode) fs.Node {
 	return special{n}
 }
 
-// load returns the inode. Errors: ENOENT if the file has gone.
+// load returns the inode for reading. Errors: ENOENT if the file was removed.
 func (n node) load() (disk.Inode, error) {
 	i, err := n.s.inode(n.ino)
 	if err == nil && (i.Generation() != n.generation || i.Mode() == 0 || i.Links() == 0 && n.ino >= n.s.geometry.FirstInode && !n.s.isOrphan(n.ino)) {
@@ -44,7 +49,7 @@ func (n node) load() (disk.Inode, error) {
 	return i, err
 }
 
-// edit returns the inode to be changed.
+// edit returns the inode for writing.
 func (n node) edit(o *op) (disk.Inode, error) {
 	if _, err := n.load(); err != nil {
 		return nil, err
@@ -52,7 +57,7 @@ func (n node) edit(o *op) (disk.Inode, error) {
 	return o.inode(n.ino)
 }
 
-// isOrphan reports whether a file without a name is still there.
+// isOrphan reports whether an inode exists without a name.
 func (s *FileSystem) isOrphan(ino uint32) bool {
 	for _, o := range s.orphans {
 		if o == ino {
@@ -62,7 +67,7 @@ func (s *FileSystem) isOrphan(ino uint32) bool {
 	return false
 }
 
-// Attr implements fs.Node. A file that has gone has no links.
+// Attr implements fs.Node. A removed file has zero links.
 func (n node) Attr() fs.Attr { return n.attr(0) }
 
 func (n node) attr(kind fs.Mode) fs.Attr {
@@ -127,6 +132,11 @@ func (r regular) Change(c fs.Change) error {
 	case c.Size > r.s.maxSize():
 		return linux.EFBIG
 	}
+	return r.s.pages.Resize(r.key(), c.Size, func() error { return r.resize(c) })
+}
+
+// resize changes attributes and the size.
+func (r regular) resize(c fs.Change) error {
 	steps := false
 	err := r.s.update(func(o *op) error {
 		i, err := r.edit(o)
@@ -155,8 +165,8 @@ func (r regular) Change(c fs.Change) error {
 	})
 }
 
-// resize makes a file longer or shorter. If blocks remain to be freed, the inode is an orphan, and
-// truncateSteps is to be called.
+// resize changes the size of a file. If steps is true, blocks remain to be freed: the inode is an
+// orphan, and the caller must call truncateSteps.
 func (o *op) resize(ino uint32, i disk.Inode, size uint64) (steps bool, err error) {
 	s := o.s
 	old := i.Size()
@@ -173,7 +183,7 @@ func (o *op) resize(ino uint32, i disk.Inode, size uint64) (steps bool, err erro
 	}
 	if t.root().Depth() > 0 {
 		if s.isOrphan(ino) {
-			return true, nil // without a name, and open
+			return true, nil // the file has no name and is open
 		}
 		return true, o.addOrphan(ino, i)
 	}
@@ -181,7 +191,8 @@ func (o *op) resize(ino uint32, i disk.Inode, size uint64) (steps bool, err erro
 	return false, t.remove(end, maxLogical, t.freeData)
 }
 
-// clearRest makes zeros of the last block behind an offset, so that they are there if the file grows again.
+// clearRest clears the part of the last block after an offset, so that it reads as zeros if the
+// file grows again.
 func (t *tree) clearRest(offset uint64) error {
 	s := t.o.s
 	within := int(offset & uint64(s.geometry.BlockSize-1))
@@ -191,7 +202,7 @@ func (t *tree) clearRest(offset uint64) error {
 	return t.clear(offset>>s.geometry.BlockBits, within, s.geometry.BlockSize)
 }
 
-// clear makes zeros of part of a block.
+// clear writes zeros to part of a block.
 func (t *tree) clear(logical uint64, from, to int) error {
 	r, err := t.o.s.find(t.ino, t.i, logical)
 	if err != nil || r.zeros() {
@@ -205,7 +216,7 @@ func (t *tree) clear(logical uint64, from, to int) error {
 	return nil
 }
 
-// change changes attributes but for the size.
+// change changes attributes other than the size.
 func (o *op) change(i disk.Inode, c fs.Change) {
 	if c.Fields&fs.SetMode != 0 {
 		i.SetMode(uint16(fs.Mode(i.Mode()).Type() | c.Mode&fs.Permissions))

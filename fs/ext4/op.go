@@ -8,39 +8,40 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// op is one change of the file system: all of it happens, or nothing. It holds
-// FileSystem.mu. Blocks that it changes are copies; if it fails, the images
-// before are put back.
+// op is one atomic change of the file system: it happens completely or not at all. While it runs,
+// it holds FileSystem.mu. It changes copies of blocks. If it fails, the previous images are
+// restored.
 //
-// Checksums are written once, at the end, for everything that was touched.
+// Checksums of changed blocks are written once, at the end of the op.
 type op struct {
 	s       *FileSystem
 	touched []touch
-	undo    []func()           // what else is to be put back, the newest last
-	inodes  []uint32           // to be sealed
-	bitmaps map[uint32][2]bool // groups whose block and inode bitmap changed
+	undo    []func()           // further actions of a rollback, the newest last
+	inodes  []uint32           // changed inodes, whose checksums must be written
+	bitmaps map[uint32][2]bool // groups whose block bitmap or inode bitmap changed
 	dropped []uint64           // blocks that were freed
-	content []change           // content to be written when the op has succeeded
+	content []change           // content to write to the cache when the op has succeeded
 }
 
-// touch is the state of a block before the op.
+// touch is the state of a block before the op changed it.
 type touch struct {
 	b      *buffer
 	data   []byte
 	kind   kind
 	tx     *transaction
 	seal   func([]byte)
-	isNew  bool // the op took it into the transaction
-	create bool // it was in no cache
+	isNew  bool // the op added the block to the transaction
+	create bool // the op added the block to the cache
 }
 
-// errCrowded is returned by an op for which the transaction has no room: the next may have.
+// errCrowded is the error of an op that does not fit into the running transaction. It may fit into
+// the next one.
 var errCrowded = errors.New("ext4: no room in the transaction")
 
-// has reports whether an inode was changed by the op; a nil op has changed nothing.
+// has reports whether the op has changed an inode; a nil op has changed nothing.
 func (o *op) has(ino uint32) bool { return o != nil && slices.Contains(o.inodes, ino) }
 
-// update does a change in an op. It waits for a commit if the transaction is full.
+// update runs f as an op. It waits for a commit if the transaction is full.
 func (s *FileSystem) update(f func(*op) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +64,7 @@ func (s *FileSystem) update(f func(*op) error) error {
 			return nil
 		}
 		o.rollback()
-		// Blocks that were freed become free with the next commit.
+		// Freed blocks become available with the next commit.
 		switch {
 		case err == errCrowded && tries > 0:
 			return linux.ENOSPC
@@ -77,15 +78,15 @@ func (s *FileSystem) update(f func(*op) error) error {
 	}
 }
 
-// commitUnlocked commits while mu, which the caller holds, is free for others.
+// commitUnlocked commits without mu. The caller holds mu, which is released during the commit.
 func (s *FileSystem) commitUnlocked() error {
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	return s.commit()
 }
 
-// edit returns the image of a block to be changed. seal writes its checksum when the
-// op ends; it may be nil.
+// edit returns the image of a block for writing. When the op ends, seal is called to write the
+// block's checksum; seal may be nil.
 func (o *op) edit(number uint64, k kind, check func([]byte) bool, seal func([]byte)) ([]byte, error) {
 	if b := o.find(number); b != nil {
 		if b.b.kind != k {
@@ -101,7 +102,7 @@ func (o *op) edit(number uint64, k kind, check func([]byte) bool, seal func([]by
 	return b.data, nil
 }
 
-// make returns an empty image for a block that was just allocated.
+// make returns a cleared image for a newly allocated block.
 func (o *op) make(number uint64, k kind, seal func([]byte)) []byte {
 	b := o.s.cache.find(number)
 	create := b == nil
@@ -123,7 +124,7 @@ func (o *op) find(number uint64) *touch {
 	return nil
 }
 
-// take makes a block part of the running transaction, with a new image.
+// take adds a block with a new image to the running transaction.
 func (o *op) take(b *buffer, data []byte, seal func([]byte)) {
 	r := o.s.running
 	o.touched = append(o.touched, touch{b: b, data: b.data, kind: b.kind, tx: b.tx, seal: seal, isNew: b.tx != r})
@@ -132,7 +133,7 @@ func (o *op) take(b *buffer, data []byte, seal func([]byte)) {
 	o.s.cache.settle(b)
 }
 
-// finish seals what was touched. After it the op has happened.
+// finish writes the checksums of changed structures and completes the op.
 func (o *op) finish() error {
 	s, g := o.s, o.s.geometry
 	if len(s.running.blocks) > s.transactionLimit() {
@@ -173,7 +174,7 @@ func (o *op) finish() error {
 	return nil
 }
 
-// rollback puts everything back.
+// rollback restores the state before the op.
 func (o *op) rollback() {
 	s := o.s
 	for _, undo := range slices.Backward(o.undo) {
@@ -195,7 +196,7 @@ func (o *op) rollback() {
 	s.op = nil
 }
 
-// inode returns an inode to be changed.
+// inode returns an inode for writing.
 func (o *op) inode(ino uint32) (disk.Inode, error) {
 	if _, err := o.s.inode(ino); err != nil {
 		return nil, err
@@ -214,7 +215,7 @@ func (o *op) inode(ino uint32) (disk.Inode, error) {
 	return disk.Inode(b[at : at+o.s.geometry.InodeSize]), nil
 }
 
-// super returns the superblock to be changed.
+// super returns the superblock for writing.
 func (o *op) super() (disk.Super, error) {
 	number, at := o.s.superPlace()
 	b, err := o.edit(number, superBlock, func([]byte) bool { return true }, func(b []byte) { disk.Super(b[at : at+disk.SuperSize]).Seal() })
@@ -224,7 +225,7 @@ func (o *op) super() (disk.Super, error) {
 	return disk.Super(b[at : at+disk.SuperSize]), nil
 }
 
-// descriptor returns a group's descriptor to be changed.
+// descriptor returns a group's descriptor for writing.
 func (o *op) descriptor(group uint32) (disk.Group, error) {
 	number, at := o.s.geometry.DescriptorBlock(group)
 	b, err := o.edit(number, descriptors, func([]byte) bool { return true }, nil)
@@ -237,7 +238,7 @@ func (o *op) descriptor(group uint32) (disk.Group, error) {
 	return disk.Group(b[at : at+o.s.geometry.DescSize]), nil
 }
 
-// touch sets the times of a change: of the content, too, if modified.
+// touch updates the change time of an inode, and with modified also the modification time.
 func (o *op) touch(i disk.Inode, modified bool) {
 	now := o.s.now()
 	setTime(i, disk.StatusTime, now)

@@ -7,13 +7,13 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Orphans: inodes that have no name, and exist because they are open, or because
-// giving back their blocks takes more than one op. They are in a list on disk, in
-// which each has the next in place of its deletion time, so that recovery finds
-// them. A file system with an orphan file has its orphans of a crash there, too; here
-// new ones go to the list in any case, which everybody reads ("Orphan file").
+// Orphans are inodes without a name. They exist because they are open, or because freeing their
+// blocks takes more than one op. They form a linked list on disk, so that recovery finds them: each
+// orphan stores the next one in place of its deletion time. On a file system with an orphan file,
+// recovery also reads orphans from there. New orphans are always added to the list, which every
+// implementation reads ("Orphan file").
 
-// addOrphan enters an inode at the head of the list.
+// addOrphan inserts an inode at the head of the list.
 func (o *op) addOrphan(ino uint32, i disk.Inode) error {
 	super, err := o.super()
 	if err != nil {
@@ -27,7 +27,7 @@ func (o *op) addOrphan(ino uint32, i disk.Inode) error {
 	return nil
 }
 
-// dropOrphan takes an inode out of the list, if it is there.
+// dropOrphan removes an inode from the list, if it is there.
 func (o *op) dropOrphan(ino uint32) error {
 	at := slices.Index(o.s.orphans, ino)
 	if at < 0 {
@@ -58,8 +58,9 @@ func (o *op) dropOrphan(ino uint32) error {
 	return nil
 }
 
-// unlinked is called in an op when an inode's last name has gone. A small file that is not open goes at
-// once. It reports whether reap is to be called after the op.
+// unlinked is called in an op when an inode has lost its last name. It frees a small file that is
+// not open at once. Otherwise it returns true, and the caller must call reap after the op, unless
+// the file is open.
 func (o *op) unlinked(ino uint32, i disk.Inode) (reap bool, err error) {
 	small := i.Flags()&disk.FlagExtents == 0 && !mapped(i) || i.Flags()&disk.FlagExtents != 0 && disk.Extents(i.Area()).Depth() == 0
 	if small && o.s.handles[ino] == 0 {
@@ -74,7 +75,7 @@ func mapped(i disk.Inode) bool {
 	return kind == fs.Regular || kind == fs.Dir || kind == fs.Symlink && i.Size() >= disk.BlockArea
 }
 
-// erase gives back an inode, and what few blocks it has.
+// erase frees an inode and its blocks in one op. The file has few blocks.
 func (o *op) erase(ino uint32) error {
 	i, err := o.inode(ino)
 	if err != nil {
@@ -102,7 +103,7 @@ func (o *op) erase(ino uint32) error {
 	return o.freeInode(ino, isDir)
 }
 
-// reap gives back an inode that has no name and is not open, in steps.
+// reap frees an inode that has no name and is not open, in several ops.
 func (s *FileSystem) reap(ino uint32) error {
 	if err := s.truncateSteps(ino, 0); err != nil {
 		return err
@@ -115,8 +116,8 @@ func (s *FileSystem) reap(ino uint32) error {
 	})
 }
 
-// truncateSteps frees what lies behind a size, a leaf of the extent tree at a time, so that
-// no op is larger than a transaction. The inode is an orphan meanwhile.
+// truncateSteps frees the blocks after a size. It frees one leaf of the extent tree in each op, so
+// that no op is larger than a transaction. The inode is an orphan meanwhile.
 func (s *FileSystem) truncateSteps(ino uint32, size uint64) error {
 	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
 	for more := true; more; {
@@ -138,8 +139,8 @@ func (s *FileSystem) truncateSteps(ino uint32, size uint64) error {
 	return nil
 }
 
-// lastLeaf is where the last leaf of a tree begins, or end if that is behind; more is true if
-// there are leaves before it and behind end.
+// lastLeaf returns the first block of the last leaf of a tree, or end if that is larger. more is
+// true if an earlier leaf has blocks after end.
 func (t *tree) lastLeaf(end uint64) (from uint64, more bool, err error) {
 	x := t.root()
 	for x.Depth() > 0 {
@@ -155,8 +156,9 @@ func (t *tree) lastLeaf(end uint64) (from uint64, more bool, err error) {
 	return max(from, end), more && from > end, nil
 }
 
-// reapOrphans ends what a crash, or an unmount with open files, left: files without a name
-// go, others are cut to their size (a truncate that did not end).
+// reapOrphans processes the orphans that a crash, or an unmount with open files, has left. Files
+// without a name are freed. Other files are truncated to their size, to complete an interrupted
+// truncate.
 func (s *FileSystem) reapOrphans() error {
 	s.mu.Lock()
 	super, err := s.super()
@@ -177,7 +179,7 @@ func (s *FileSystem) reapOrphans() error {
 	return s.reapOrphanFile(super)
 }
 
-// orphanList reads the list. It ends where it makes no sense.
+// orphanList reads the list from disk. It stops at the first invalid entry.
 func (s *FileSystem) orphanList(super disk.Super) ([]uint32, error) {
 	var list []uint32
 	seen := map[uint32]bool{}
@@ -240,7 +242,7 @@ func (s *FileSystem) reapOrphanFile(super disk.Super) error {
 			if orphans, err = sums.Orphans(b, r.physical, own); err != nil {
 				return errDamaged
 			}
-			for _, ino := range orphans { // to the list, so that a crash finds them
+			for _, ino := range orphans { // moved to the list, so that they are found after another crash
 				i, err := o.inode(ino)
 				if err != nil {
 					return err

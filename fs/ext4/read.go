@@ -5,10 +5,10 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Reading blocks of metadata, each checked for what it must be.
+// Reading blocks of metadata. Each block is checked as the structure that it must be.
 
-// image returns a block that check accepts as of a kind. The image is valid until the
-// block is changed, and is not changed by the caller.
+// image returns a block that check accepts as kind k. The image is valid until the block is
+// changed. The caller must not modify it.
 func (s *FileSystem) image(number uint64, k kind, check func([]byte) bool) ([]byte, error) {
 	b, err := s.buffer(number, k, check)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *FileSystem) buffer(number uint64, k kind, check func([]byte) bool) (*bu
 		return b, nil
 	}
 	if b.tx != nil || b.dirty || !check(b.data) {
-		return nil, errDamaged // something else, that was changed and is in use, too
+		return nil, errDamaged // the block was changed as another structure, and is still in use as that
 	}
 	s.cache.mu.Lock()
 	b.kind = k
@@ -44,7 +44,8 @@ func (s *FileSystem) buffer(number uint64, k kind, check func([]byte) bool) (*bu
 	return b, nil
 }
 
-// descriptor is a group's descriptor. All were checked when the file system was opened.
+// descriptor returns a group's descriptor. All descriptors were checked when the file system was
+// opened.
 func (s *FileSystem) descriptor(group uint32) (disk.Group, error) {
 	number, at := s.geometry.DescriptorBlock(group)
 	b, err := s.image(number, descriptors, func([]byte) bool { return true })
@@ -54,7 +55,7 @@ func (s *FileSystem) descriptor(group uint32) (disk.Group, error) {
 	return disk.Group(b[at : at+s.geometry.DescSize]), nil
 }
 
-// checkDescriptor checks one before it is used.
+// checkDescriptor returns a group's descriptor after checking it.
 func (s *FileSystem) checkDescriptor(group uint32) (disk.Group, error) {
 	d, err := s.descriptor(group)
 	if err == nil && (!s.geometry.Sums.GroupOK(d, group) || !s.geometry.CheckGroup(d)) {
@@ -63,7 +64,7 @@ func (s *FileSystem) checkDescriptor(group uint32) (disk.Group, error) {
 	return d, err
 }
 
-// inodePlace is where an inode lies.
+// inodePlace returns the block of an inode, and its offset in the block.
 func (s *FileSystem) inodePlace(ino uint32) (number uint64, at int, err error) {
 	g := s.geometry
 	if ino == 0 || ino > g.Inodes {
@@ -78,7 +79,7 @@ func (s *FileSystem) inodePlace(ino uint32) (number uint64, at int, err error) {
 	return d.InodeTable() + offset>>g.BlockBits, int(offset) & (g.BlockSize - 1), nil
 }
 
-// inode is an inode, with its checksum verified.
+// inode returns an inode for reading, after verifying its checksum.
 func (s *FileSystem) inode(ino uint32) (disk.Inode, error) {
 	number, at, err := s.inodePlace(ino)
 	if err != nil {
@@ -99,21 +100,21 @@ func owner(ino uint32, i disk.Inode) disk.Owner {
 	return disk.Owner{Inode: ino, Generation: i.Generation()}
 }
 
-// run is part of a file: blocks that lie together, or a hole.
+// run is a part of a file: adjacent blocks, or a hole.
 type run struct {
 	logical   uint64
-	length    uint64 // blocks
-	physical  uint64 // 0: a hole
+	length    uint64 // number of blocks
+	physical  uint64 // first block on the device; 0: a hole
 	unwritten bool
 }
 
 // zeros reports whether the run reads as zeros.
 func (r run) zeros() bool { return r.physical == 0 || r.unwritten }
 
-// maxLogical is the number of blocks that a file can have.
+// maxLogical is the maximum number of blocks of a file.
 const maxLogical = 1<<32 - 1
 
-// find finds what a block of a file lies in, from that block on.
+// find returns the run that contains a block of a file. The returned run begins at that block.
 func (s *FileSystem) find(ino uint32, i disk.Inode, logical uint64) (run, error) {
 	if logical >= maxLogical {
 		return run{logical: logical, length: 1}, nil
@@ -148,7 +149,7 @@ func (s *FileSystem) find(ino uint32, i disk.Inode, logical uint64) (run, error)
 	}
 }
 
-// node is a block of an extent tree, of a depth.
+// node returns a block of an extent tree, checked for its depth.
 func (s *FileSystem) node(number uint64, depth int, o disk.Owner) (disk.Extents, error) {
 	b, err := s.image(number, extentNode, s.nodeCheck(depth, o))
 	if err != nil {
@@ -166,8 +167,9 @@ func (s *FileSystem) nodeCheck(depth int, o disk.Owner) func([]byte) bool {
 	}
 }
 
-// findMapped is find for a file whose blocks are mapped one by one ("Direct/Indirect Block
-// Addressing"): 12 numbers of blocks, then one block of numbers, one of such blocks, and one of those.
+// findMapped is find for a file with a block map instead of extents ("Direct/Indirect Block
+// Addressing"). The map has 12 block numbers, then the numbers of an indirect, a double-indirect
+// and a triple-indirect block.
 func (s *FileSystem) findMapped(i disk.Inode, logical uint64) (run, error) {
 	per := uint64(s.geometry.BlockSize / 4)
 	number, hole := uint64(0), uint64(1)

@@ -7,8 +7,8 @@ import (
 	"loam/fs/ext4/journal"
 )
 
-// recover opens the journal, after applying what is in it. A file system that is only
-// read keeps what it applies in memory.
+// recover opens the journal, after recovering it. If the file system is opened read-only, the
+// recovered blocks stay in memory.
 func (s *FileSystem) recover(super disk.Super) error {
 	if super.Compat()&disk.CompatJournal == 0 {
 		return nil
@@ -29,7 +29,7 @@ func (s *FileSystem) recover(super disk.Super) error {
 	return err
 }
 
-// findJournal reads where the journal lies, and its superblock.
+// findJournal locates the journal, and reads its superblock.
 func (s *FileSystem) findJournal(super disk.Super) (journal.Config, error) {
 	g := s.geometry
 	c := journal.Config{
@@ -61,7 +61,7 @@ func (s *FileSystem) findJournal(super disk.Super) (journal.Config, error) {
 	return c, err
 }
 
-// logBlock is where a block of the log lies.
+// logBlock returns the block on the device that holds a block of the log.
 func (s *FileSystem) logBlock(at uint32) (uint64, error) {
 	for _, r := range s.journalAt {
 		if uint64(at) < r.logical+r.length {
@@ -80,9 +80,9 @@ func (s *FileSystem) readLog(at uint32) ([]byte, error) {
 	return b, s.device.read(number, b)
 }
 
-// replay applies what the journal holds, and returns its new superblock.
+// replay applies the transactions in the journal, and returns its new superblock.
 func (s *FileSystem) replay(c journal.Config) ([]byte, error) {
-	images := map[uint64][]byte{} // the newest of each block
+	images := map[uint64][]byte{} // the newest image of each block
 	r, err := journal.Recover(c, s.readLog, func(number uint64, data []byte) error {
 		if !s.geometry.Holds(number, 1) && number >= s.geometry.FirstData {
 			return errDamaged

@@ -6,13 +6,13 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// moving is a rename under way: a name, and the one that it takes the place of.
+// moving is the state of a rename: the old name, and the target that it may replace.
 type moving struct {
 	o          *op
 	from, into *names
 	name, new  string
-	old        found // of the name
-	target     found // of the new name
+	old        found // location of the old name
+	target     found // location of the new name
 	there      bool  // the new name exists
 	i          disk.Inode
 	thereI     disk.Inode
@@ -35,7 +35,7 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 			return err
 		}
 		if m.there && m.target.entry.Inode == m.old.entry.Inode {
-			return nil // two names of one file: rename(2) leaves both
+			return nil // both names refer to the same file: rename(2) leaves both
 		}
 		if flags&fs.RenameExchange != 0 {
 			err = m.exchange()
@@ -79,7 +79,7 @@ func (o *op) moving(d directory, name string, into directory, newName string) (*
 
 func isDir(i disk.Inode) bool { return fs.Mode(i.Mode()).Type() == fs.Dir }
 
-// allowed checks what rename(2) forbids.
+// allowed returns an error if rename(2) forbids the operation.
 func (m *moving) allowed(flags fs.RenameFlags) error {
 	moves := isDir(m.i)
 	if moves {
@@ -110,7 +110,7 @@ func (m *moving) allowed(flags fs.RenameFlags) error {
 	case exchange:
 		return nil
 	case above:
-		return linux.ENOTEMPTY // whatever moves: as Linux does
+		return linux.ENOTEMPTY // for files of all types, as on Linux
 	case moves && !replaces:
 		return linux.ENOTDIR
 	case !moves && replaces:
@@ -126,9 +126,9 @@ func orInvalid(err error) error {
 	return err
 }
 
-// contains reports whether a directory is dir or somewhere below it.
+// contains reports whether directory sub is dir or below it.
 func (m *moving) contains(dir, sub uint32) (bool, error) {
-	for range 1 << 16 { // a damaged tree may have circles
+	for range 1 << 16 { // the tree may be damaged and have cycles
 		if sub == dir {
 			return true, nil
 		}
@@ -148,7 +148,7 @@ func (m *moving) contains(dir, sub uint32) (bool, error) {
 	return false, errDamaged
 }
 
-// reparent has a directory's ".." lead to where it is now.
+// reparent makes the ".." of a moved directory refer to its new parent.
 func (m *moving) reparent(ino uint32, i disk.Inode, from, to *names) error {
 	if from == to || !isDir(i) {
 		return nil
@@ -179,7 +179,7 @@ func (m *moving) exchange() error {
 	return m.reparent(b, m.thereI, m.into, m.from)
 }
 
-// move enters the new name, or has it lead elsewhere, and removes the old one.
+// move enters the new name, or changes its inode, and removes the old name.
 func (m *moving) move() (reap uint32, err error) {
 	kind := entryType(fs.Mode(m.i.Mode()))
 	if m.there {
@@ -198,7 +198,7 @@ func (m *moving) move() (reap uint32, err error) {
 		return 0, err
 	}
 	m.o.touch(m.i, false)
-	if m.old, err = m.from.find(m.name); err != nil { // a split may have moved it
+	if m.old, err = m.from.find(m.name); err != nil { // the name may have moved when a block was split
 		return 0, err
 	}
 	if err := m.from.remove(m.old); err != nil {

@@ -10,8 +10,9 @@ import (
 	"loam/internal/race"
 )
 
-// TestScale: numbers at which counts and levels change: an index of two levels, a file of 1.5 TiB with holes and a tree of
-// extents, as many links as a file may have, and more directories in one than it can count.
+// TestScale tests sizes at which counts and levels change: an index of two levels, a file of 1.5
+// TiB with holes and a tree of extents, the maximum number of links of a file, and more
+// subdirectories than a link count can hold.
 func TestScale(t *testing.T) {
 	d := loadImage(t, makeImage(t, "1G", "-N", "130000", "-b", "1024"))
 	s := mount(t, d, ext4.Config{})
@@ -53,7 +54,7 @@ func TestScale(t *testing.T) {
 	check(t, d)
 }
 
-// A directory without an index is listed in parts, each with the entries that come next.
+// A directory without an index is listed in parts, each with the next entries.
 func TestLongListing(t *testing.T) {
 	d := loadImage(t, makeImage(t, "32M", "-O", "^dir_index", "-N", "12000"))
 	s := mount(t, d, ext4.Config{})

@@ -8,7 +8,8 @@ import (
 	"loam/fs/fstest"
 )
 
-// TestFileSystem runs the suite of all file systems, and has e2fsck judge every image afterwards.
+// TestFileSystem runs the common test suite of file systems, and checks every image with e2fsck
+// afterwards.
 func TestFileSystem(t *testing.T) {
 	path := makeImage(t, "256M", "-N", "110000")
 	fstest.Test(t, func(t *testing.T) fs.FileSystem {

@@ -13,62 +13,63 @@ import (
 	"loam/fs/ext4/journal"
 )
 
-// Config says how a file system is opened. The zero Config is good.
+// Config has the options of Open. The zero Config selects the defaults.
 type Config struct {
 	ReadOnly   bool
-	CacheBytes int              // of blocks that are kept; 0: 64 MiB
-	Interval   time.Duration    // between commits that nobody asked for; 0: 5 seconds
+	CacheBytes int              // size of the cache in bytes; 0: 64 MiB
+	Interval   time.Duration    // time between automatic commits; 0: 5 seconds
 	Now        func() time.Time // the clock; nil: time.Now
-	// Discard has the device discard blocks that are freed, after the commit that freed them.
+	// Discard enables discards of freed blocks, after the commit that freed them.
 	Discard bool
-	// Report receives what an operator should know, such as that the file system became
-	// read-only; nil: nobody does.
+	// Report is called with events for the operator, for example that the file system became
+	// read-only; nil: they are not reported.
 	Report func(string)
 }
 
-// FileSystem is an ext4 file system that is open.
+// FileSystem is an open ext4 file system.
 type FileSystem struct {
 	config   Config
 	device   device
 	geometry *disk.Geometry
 	cache    *cache
+	pages    fs.PageTable[fileKey] // of mapped files
 	// hasIndexes: directories that grow get an index.
 	hasIndexes bool
 
-	readOnly string // why nothing may be written; "" if it may. Set by Open, and by fail under mu
+	readOnly string // why the file system is read-only; "" if it is writable. Set by Open, and by fail under mu
 
 	mu         sync.RWMutex // see the package comment; guards all below
 	running    *transaction
-	committing *transaction // nil: none
+	committing *transaction // the transaction that is being committed; nil: none
 	freeBlocks uint64
 	freeInodes uint32
-	handles    map[uint32]int  // open, by inode
-	nameable   map[uint32]bool // files without a name that may get one
-	orphans    []uint32        // inodes without a name that exist, in the order of the list on disk
+	handles    map[uint32]int  // number of open handles by inode
+	nameable   map[uint32]bool // inodes without a name that may still get one (linkat)
+	orphans    []uint32        // inodes without a name, in the order of the list on disk
 	dirty      map[*buffer]struct{}
-	op         *op    // under way; its inodes' checksums are not yet right
-	spread     uint32 // where the search for the next directory's group begins
+	op         *op    // the running op; the checksums of its inodes are not yet valid
+	spread     uint32 // group where the search for the next directory's group begins
 
 	commitMu  sync.Mutex // taken before mu; guards the journal and all below
 	journal   *journal.Log
-	journalAt []run // where the journal's file lies
+	journalAt []run // location of the journal on the device
 	committed uint64
 
-	wake   chan struct{} // one place; ops send without waiting, loop receives: a commit is due soon
 	stop   chan struct{} // closed by Close
-	ended  chan struct{} // closed by loop
+	ended  chan struct{} // closed by loop when it ends
 	closed bool
-	failed bool // the device failed: what was not committed is lost. Guarded by mu
+	failed bool // the device has failed, and uncommitted changes are lost. Guarded by mu
 }
 
-// superPlace is the block with the superblock, and where it begins there.
+// superPlace returns the block with the superblock, and the superblock's offset in it.
 func (s *FileSystem) superPlace() (number uint64, at int) {
 	number = disk.SuperOffset >> s.geometry.BlockBits
 	return number, disk.SuperOffset - int(number)<<s.geometry.BlockBits
 }
 
-// Open opens the file system on a device, which stays the caller's and is closed after Close.
-// A journal that was not closed is recovered first, also for a file system that is only read: then in memory.
+// Open opens the file system on a device. The caller closes the device after Close. If the file
+// system was not closed, its journal is recovered first; for a read-only file system this happens
+// in memory.
 func Open(d block.Device, c Config) (*FileSystem, error) {
 	s, super, err := load(d, c)
 	if err != nil {
@@ -83,7 +84,7 @@ func Open(d block.Device, c Config) (*FileSystem, error) {
 	return s, nil
 }
 
-// load reads the superblock.
+// load reads and checks the superblock.
 func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -111,7 +112,7 @@ func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
 	s := &FileSystem{
 		config: c, device: dev, geometry: g, cache: newCache(max(64, c.CacheBytes>>g.BlockBits)),
 		handles: map[uint32]int{}, nameable: map[uint32]bool{}, dirty: map[*buffer]struct{}{}, running: newTransaction(1),
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.readOnly = super.ReadOnlyReason()
 	s.hasIndexes = super.Compat()&disk.CompatDirIndex != 0 && disk.KnownHash(super.HashVersion())
@@ -124,7 +125,7 @@ func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
 	return s, super, nil
 }
 
-// super is the superblock.
+// super returns the superblock for reading.
 func (s *FileSystem) super() (disk.Super, error) {
 	number, at := s.superPlace()
 	b, err := s.image(number, superBlock, func([]byte) bool { return true })
@@ -134,7 +135,7 @@ func (s *FileSystem) super() (disk.Super, error) {
 	return disk.Super(b[at : at+disk.SuperSize]), nil
 }
 
-// openWritable checks all descriptors, and makes the file system ready for changes.
+// openWritable checks all descriptors, and prepares the file system for changes.
 func (s *FileSystem) openWritable() error {
 	for group := range s.geometry.Groups {
 		d, err := s.checkDescriptor(group)
@@ -160,7 +161,7 @@ func (s *FileSystem) openWritable() error {
 	return s.reapOrphans()
 }
 
-// ReadOnly says why the file system cannot be written; "" if it can.
+// ReadOnly returns the reason why the file system cannot be written, or "" if it can.
 func (s *FileSystem) ReadOnly() string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -191,9 +192,15 @@ func (s *FileSystem) Usage() fs.Usage {
 }
 
 // Sync implements fs.FileSystem.
-func (s *FileSystem) Sync() error { return s.commit() }
+func (s *FileSystem) Sync() error {
+	flushed := s.pages.Flush()
+	if err := s.commit(); err != nil {
+		return err
+	}
+	return flushed
+}
 
-// now is the time in the parts that an inode has.
+// now returns the current time.
 func (s *FileSystem) now() fs.Time { return fs.Time(s.config.Now().UnixNano()) }
 
 func (s *FileSystem) report(format string, args ...any) {

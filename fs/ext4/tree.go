@@ -5,17 +5,17 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// tree changes the extents of a file, in an op. Its nodes are a B-tree whose root
-// lies in the inode; an entry's key is the first block of the file below it.
+// tree changes the extents of a file in an op. Its nodes are a B-tree whose root is in the inode.
+// The key of an entry is the first block of the file that it covers.
 type tree struct {
 	o    *op
 	ino  uint32
-	i    disk.Inode // to be changed
-	goal uint64     // near which nodes are made
+	i    disk.Inode // the inode, for writing
+	goal uint64     // block near which new nodes are allocated
 }
 
-// tree returns the extents of a file to be changed. A file whose blocks are mapped one by one
-// gets extents first.
+// tree returns the extents of a file for writing. A file with a block map is converted to extents
+// first.
 func (o *op) tree(ino uint32) (*tree, error) {
 	i, err := o.inode(ino)
 	if err != nil {
@@ -31,7 +31,7 @@ func (o *op) tree(ino uint32) (*tree, error) {
 	return t, nil
 }
 
-// goalOf is where a file's blocks go if nothing else says: its inode's group.
+// goalOf returns the preferred block for the first blocks of a file, in the group of its inode.
 func (s *FileSystem) goalOf(ino uint32) uint64 {
 	group, _ := s.geometry.InodeGroup(ino)
 	return s.geometry.GroupStart(group)
@@ -39,7 +39,7 @@ func (s *FileSystem) goalOf(ino uint32) uint64 {
 
 func (t *tree) root() disk.Extents { return t.i.Area() }
 
-// node returns a node below the root to be changed.
+// node returns a node below the root for writing.
 func (t *tree) node(number uint64, depth int) (disk.Extents, error) {
 	if _, err := t.o.s.node(number, depth, owner(t.ino, t.i)); err != nil && t.o.find(number) == nil {
 		return nil, err
@@ -53,13 +53,13 @@ func (t *tree) seal() func([]byte) {
 	return func(b []byte) { sums.SealExtents(b, o) }
 }
 
-// addSectors changes the count of what the file holds, by blocks.
+// addSectors adds blocks, which may be negative, to the file's allocated size.
 func (t *tree) addSectors(blocks int64) {
 	g := t.o.s.geometry
 	t.i.SetSectors(g, t.i.Sectors(g)+uint64(blocks<<(g.BlockBits-9)))
 }
 
-// make makes a node of a depth.
+// make allocates an empty node of a depth.
 func (t *tree) make(depth int) (disk.Extents, uint64, error) {
 	number, _, err := t.o.allocate(t.goal, 1)
 	if err != nil {
@@ -69,13 +69,13 @@ func (t *tree) make(depth int) (disk.Extents, uint64, error) {
 	return disk.InitExtents(t.o.make(number, extentNode, t.seal()), depth), number, nil
 }
 
-// sibling is a node that a full one was split into.
+// sibling is the new node after a full node was split.
 type sibling struct {
 	key   uint32
 	block uint64
 }
 
-// insert adds an extent where there is a hole.
+// insert adds an extent in a hole.
 func (t *tree) insert(e disk.Extent) error {
 	_, err := t.insertAt(t.root(), true, e)
 	return err
@@ -110,7 +110,7 @@ func (t *tree) insertAt(x disk.Extents, isRoot bool, e disk.Extent) (*sibling, e
 	})
 }
 
-// merge makes an extent part of its neighbours in a leaf if it can be.
+// merge combines an extent with its neighbours in a leaf, if possible.
 func merge(x disk.Extents, e disk.Extent) bool {
 	at := x.Search(e.Logical)
 	if at >= 0 && e.Follows(x.Extent(at)) {
@@ -131,8 +131,9 @@ func merge(x disk.Extents, e disk.Extent) bool {
 	return false
 }
 
-// enter puts an entry at a place of a node. If the node is full, a root first moves its entries
-// one level down, and another node is split: at its end if that is the place, since files grow there.
+// enter inserts an entry at index at of a node. If the node is full and is the root, its entries
+// move one level down first. Another full node is split in the middle, or at its end if the entry
+// is appended, because files usually grow there.
 func (t *tree) enter(x disk.Extents, isRoot bool, at int, put func(disk.Extents, int)) (*sibling, error) {
 	if x.Count() < x.Max() {
 		put(x, at)
@@ -167,15 +168,15 @@ func (t *tree) enter(x disk.Extents, isRoot bool, at int, put func(disk.Extents,
 	return &sibling{y.Key(0), number}, nil
 }
 
-// remove takes the blocks from one to another out of a file, and calls free for what
-// lay there, if it is not nil.
+// remove removes the blocks in a range from a file. If free is not nil, it is called for each
+// removed extent.
 func (t *tree) remove(from, to uint64, free func(disk.Extent) error) error {
 	r, err := t.o.s.find(t.ino, t.i, from)
 	if err != nil {
 		return err
 	}
 	if from > 0 && r.physical != 0 && r.logical+r.length > to {
-		// The middle of an extent, or its start: what is behind becomes an extent of its own.
+		// The range ends inside the extent: the part after the range becomes a separate extent.
 		tail := disk.Extent{
 			Logical: uint32(to), Length: uint32(r.logical + r.length - to), Physical: r.physical + to - from, Unwritten: r.unwritten,
 		}
@@ -227,7 +228,7 @@ func (t *tree) removeAt(x disk.Extents, from, to uint64, free func(disk.Extent) 
 	return t.join(x, at-1)
 }
 
-// removeLeaf is remove in a leaf, where no extent reaches beyond both ends.
+// removeLeaf is remove for a leaf. No extent of the leaf may extend beyond both ends of the range.
 func removeLeaf(x disk.Extents, from, to uint64, free func(disk.Extent) error) error {
 	for at := max(x.Search(uint32(min(from, maxLogical))), 0); at < x.Count(); {
 		e := x.Extent(at)
@@ -263,7 +264,8 @@ func (t *tree) dropNode(number uint64) error {
 	return t.o.free(number, 1, true)
 }
 
-// join makes one of two neighbours that are half empty together.
+// join combines the nodes below entries at and at+1 into one, if their entries fill at most half of
+// a node.
 func (t *tree) join(x disk.Extents, at int) error {
 	if at < 0 || at+1 >= x.Count() {
 		return nil
@@ -287,7 +289,7 @@ func (t *tree) join(x disk.Extents, at int) error {
 	return nil
 }
 
-// shrink takes levels away that the root has no need of.
+// shrink removes levels that the tree no longer needs.
 func (t *tree) shrink() error {
 	for x := t.root(); x.Depth() > 0; x = t.root() {
 		switch {
@@ -313,13 +315,13 @@ func (t *tree) shrink() error {
 	return nil
 }
 
-// freeData frees the blocks; remove calls it.
+// freeData frees the blocks of an extent. It is an argument of remove.
 func (t *tree) freeData(e disk.Extent) error {
 	t.addSectors(-int64(e.Length))
 	return t.o.free(e.Physical, uint64(e.Length), t.o.s.isMetadata(t.i))
 }
 
-// convert replaces a map of blocks by extents.
+// convert replaces a block map by extents.
 func (t *tree) convert() error {
 	s := t.o.s
 	per := uint64(s.geometry.BlockSize / 4)
@@ -358,7 +360,7 @@ func (t *tree) convert() error {
 	return nil
 }
 
-// freeMaps gives back a block of numbers, and those below it.
+// freeMaps frees an indirect block, and the indirect blocks that it refers to.
 func (t *tree) freeMaps(number uint64, level int) error {
 	if number == 0 {
 		return nil

@@ -19,7 +19,7 @@ import (
 // Skipped is called with each file that is not copied, and why. It may be nil.
 type Skipped func(name, why string)
 
-func (s Skipped) tell(name, why string) {
+func (s Skipped) report(name, why string) {
 	if s != nil {
 		s(name, why)
 	}
@@ -66,7 +66,7 @@ func (i *Image) copyIn(from, to string, st os.FileInfo, skipped Skipped) (err er
 	case 0:
 		err = i.copyFileIn(from, to, mode)
 	default:
-		skipped.tell(from, noFile)
+		skipped.report(from, noFile)
 		return nil
 	}
 	var own *Error
@@ -185,7 +185,7 @@ func (i *Image) copyOut(place fs.Place, from, to string, skipped Skipped) (err e
 	case fs.Regular:
 		err = i.copyFileOut(place, to)
 	default:
-		skipped.tell(i.name+":"+from, noFile)
+		skipped.report(i.name+":"+from, noFile)
 		return nil
 	}
 	var own *Error

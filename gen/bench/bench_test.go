@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// Every method is measured by the counter of a peer in another namespace, on one queue and on two. The number of
-// frames it says it sent equals the number that arrived.
+// Every method is measured by the counter of a peer in another namespace, on one queue and on two.
+// The number of sent frames that it reports equals the number that arrived.
 func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)

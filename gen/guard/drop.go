@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// nobody is the user ID and group ID without any rights.
+// `nobody` is the user ID and group ID without any rights.
 const nobody = 65534
 
-// Drop gives up root permanently. Open descriptors stay open, but only files that the user nobody may open can be
-// opened afterwards. The kernel drops all capabilities with the user ID. A process that is not root is left
-// unchanged.
+// Drop gives up root permanently. Open descriptors stay open. From then on, the process can open
+// only files that an unprivileged user may open. The kernel drops all capabilities with the user
+// ID. A process that is not root is left unchanged.
 func Drop() error {
 	if syscall.Geteuid() != 0 {
 		return nil

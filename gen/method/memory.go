@@ -91,15 +91,15 @@ func (s *memorySender) Repeat(frame []byte, n int) (sent int, err error) {
 func (s *memorySender) end(sent, bytes, kicks int, err error) error {
 	if sent > 0 && err == nil {
 		kicks++
-		err = s.tell()
+		err = s.kick()
 	}
 	s.took(sent, bytes, kicks)
 	s.left.Store(s.m.gone())
 	return err
 }
 
-// tell kicks and counts the kernel's answer. It returns only errors that end the sending.
-func (s *memorySender) tell() error {
+// kick wakes the kernel and counts the kernel's answer. It returns only errors that end the sending.
+func (s *memorySender) kick() error {
 	switch err := s.m.kick(); err {
 	case nil, unix.EINTR:
 	case afxdp.ErrFull, unix.EAGAIN, unix.EBUSY:
@@ -120,7 +120,7 @@ func (s *memorySender) tell() error {
 func (s *memorySender) room() error {
 	s.busy.Add(1)
 	for since := time.Now(); ; {
-		if err := s.tell(); err != nil {
+		if err := s.kick(); err != nil {
 			return err
 		}
 		if s.m.slot() != nil {
@@ -146,7 +146,7 @@ func (s *memorySender) Flush(timeout time.Duration) error {
 		if time.Now().After(deadline) {
 			return ErrTimeout
 		}
-		if err := s.tell(); err != nil {
+		if err := s.kick(); err != nil {
 			return err
 		}
 	}

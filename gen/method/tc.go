@@ -49,7 +49,7 @@ func (s *tcSender) Send(n int, fill func(slot []byte) int) (sent int, err error)
 		slot := s.tx.Slot()
 		if slot == nil {
 			kicks++
-			err = s.tell()
+			err = s.kick()
 			slot = s.tx.Slot()
 		}
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *tcSender) Send(n int, fill func(slot []byte) int) (sent int, err error)
 	}
 	if err == nil {
 		kicks++
-		err = s.tell()
+		err = s.kick()
 	}
 	sent = int(s.tx.Sent() - before)
 	s.took(sent, bytes, kicks)
@@ -76,8 +76,8 @@ func (s *tcSender) Send(n int, fill func(slot []byte) int) (sent int, err error)
 	return sent, err
 }
 
-// tell sends all frames written so far and waits while the interface accepts no more.
-func (s *tcSender) tell() error {
+// kick sends all frames written so far and waits while the interface accepts no more.
+func (s *tcSender) kick() error {
 	for since := (time.Time{}); ; {
 		waiting := s.tx.Waiting()
 		errno := s.tx.Kick()

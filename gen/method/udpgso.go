@@ -16,13 +16,13 @@ import (
 // peer then count one packet for many datagrams.
 type gsoSender struct {
 	counters
-	fd      int
-	size    int // longest datagram
-	buffer  []byte
-	used    int // bytes in use
-	held    int // datagrams in the buffer
-	segment int // length of each
-	told    int // segment length set on the socket
+	fd        int
+	size      int // longest datagram
+	buffer    []byte
+	used      int // bytes in use
+	held      int // datagrams in the buffer
+	segment   int // length of each
+	setLength int // segment length set on the socket
 }
 
 // Limits of the kernel: UDP_MAX_SEGMENTS, and the length of a packet without headers.
@@ -42,7 +42,7 @@ func openGSO(c Config) (Sender, error) {
 		unix.Close(s)
 		return nil, explain(c, "UDP_SEGMENT", err)
 	}
-	return &gsoSender{fd: s, size: c.Size, told: c.Size, buffer: make([]byte, maxTrain+c.Size)}, nil
+	return &gsoSender{fd: s, size: c.Size, setLength: c.Size, buffer: make([]byte, maxTrain+c.Size)}, nil
 }
 
 // Layer implements Sender.
@@ -91,11 +91,11 @@ func (s *gsoSender) push() (sent int, err error) {
 	if s.held == 0 {
 		return 0, nil
 	}
-	if s.segment != s.told {
+	if s.segment != s.setLength {
 		if err := unix.SetsockoptInt(s.fd, unix.SOL_UDP, unix.UDP_SEGMENT, s.segment); err != nil {
 			return 0, err
 		}
-		s.told = s.segment
+		s.setLength = s.segment
 	}
 	var p patience
 	kicks := 0

@@ -14,6 +14,10 @@ import (
 // After a stall, when the process did not get the processor, the clock catches up, but only by the credit of the
 // bound and one due frame. Time beyond that is lost and counted as missed.
 //
+// A short stall is made up for without a burst: with even spacing, a frame that is up to mostEased slots late follows the
+// frame before it after at least easing of a slot. A timer interrupt of 50 µs, at 100,000 frames per second, would
+// otherwise be followed by five frames at once.
+//
 // A caller may send frames larger than expected. The credit then becomes negative, and the next frame waits until
 // it is paid back.
 type Clock struct {
@@ -28,6 +32,10 @@ type Clock struct {
 	missed time.Duration
 	begun  bool
 
+	ease     int64 // shortest time between two frames, in nanoseconds; 0: any
+	eased    int64 // largest credit with which ease applies
+	earliest int64 // time before which no frame is permitted, while ease applies
+
 	spacing Spacing
 	left    int        // frames left in the current burst
 	random  *rand.Rand // for Poisson spacing
@@ -38,6 +46,14 @@ const DefaultBound = 20 * time.Millisecond
 
 // Unlimited is the number of permits that a clock without a rate returns.
 const Unlimited = math.MaxInt32
+
+// Limits of the way to make up for a stall.
+const (
+	easing       = 0.97
+	mostEased    = 32                   // slots, up to half of the bound; after a longer stall, all due frames are permitted at once
+	shortestEase = 2 * time.Microsecond // of a slot; at higher rates, frames are sent in batches
+	longestEase  = time.Millisecond     // of a slot; at lower rates, a stall rarely delays more than one frame
+)
 
 const perUnit = int64(time.Second) // the credit counts units times nanoseconds
 
@@ -62,6 +78,14 @@ func (c *Clock) set(r Rate) {
 		c.limit = int64(lo)
 	}
 	c.limit += c.one // the due frame, however late it is
+	c.ease, c.earliest = 0, 0
+	c.eased = c.one + min(mostEased*c.one, (c.limit-c.one)/2)
+	if r.PerSecond == 0 || c.spacing != (Spacing{}) {
+		return
+	}
+	if slot := c.one / c.rate; slot >= int64(shortestEase) && slot <= int64(longestEase) {
+		c.ease = int64(easing * float64(slot))
+	}
 }
 
 // Change changes the rate at now. Neither rate may be unlimited. The part of the next frame's time slot that has
@@ -76,6 +100,18 @@ func (c *Clock) Change(r Rate, now int64) {
 // Permits returns how many frames of mean size may be sent at now. The first call permits one frame at once. now is
 // in nanoseconds from any origin and must not decrease.
 func (c *Clock) Permits(now int64) int {
+	n := c.Due(now)
+	switch {
+	case n == 0, c.ease == 0, c.credit > c.eased:
+		return n
+	case now < c.earliest:
+		return 0
+	}
+	return 1
+}
+
+// Due is Permits for a caller that has no time left: due frames may be sent at once.
+func (c *Clock) Due(now int64) int {
 	if c.rate == 0 {
 		return Unlimited
 	}
@@ -107,15 +143,23 @@ func (c *Clock) advance(now int64) {
 func (c *Clock) Sent(frames, bytes int) {
 	if c.rate != 0 {
 		c.credit -= c.price(frames, bytes)
+		c.earliest = c.last + c.ease
 	}
 }
 
 // Next returns the earliest time at which Permits returns at least one.
 func (c *Clock) Next() int64 {
-	if c.rate == 0 || !c.begun || c.credit >= c.one || c.left > 0 {
+	if c.rate == 0 || !c.begun || c.left > 0 {
 		return c.last
 	}
-	return c.last + (c.one-c.credit+c.rate-1)/c.rate
+	next := c.last
+	if c.credit < c.one {
+		next += (c.one - c.credit + c.rate - 1) / c.rate
+	}
+	if c.ease != 0 && c.credit <= c.eased {
+		next = max(next, c.earliest)
+	}
+	return next
 }
 
 // Missed returns the time for which frames will never be sent, because stalls were longer than the bound.

@@ -121,6 +121,39 @@ func TestNoBurstAfterAStall(t *testing.T) {
 	}
 }
 
+// After a short stall, such as that by a timer interrupt, the clock catches up without a burst. After a longer one it
+// permits all due frames at once.
+func TestShortStallIsEased(t *testing.T) {
+	const slot, stall, second = 10_000, 45_000, int64(time.Second)
+	c := NewClock(rate(t, "100kpps"), 64, 0)
+	sent, last, stalled := 0, int64(-slot), int64(0)
+	for now := int64(0); now < second; now = c.Next() {
+		if now-stalled > int64(4*time.Millisecond) {
+			now += stall
+			stalled = now
+		}
+		n := c.Permits(now)
+		if n != 1 {
+			t.Fatalf("%d permits at %v", n, time.Duration(now))
+		}
+		if gap := now - last; gap < slot*95/100 {
+			t.Fatalf("a gap of %d ns at %v", gap, time.Duration(now))
+		}
+		c.Sent(1, 64)
+		last = now
+		sent++
+	}
+	if sent < 99_990 {
+		t.Errorf("%d frames in a second", sent)
+	}
+	if n, late := c.Permits(second+50*slot), c.Due(second+50*slot); n < 40 || n != late {
+		t.Errorf("%d permits after a long stall, %d are due", n, late)
+	}
+	if next := c.Next(); next != second+50*slot {
+		t.Errorf("the next frame is due at %d", next)
+	}
+}
+
 func TestClockWithoutLimit(t *testing.T) {
 	c := NewClock(Rate{}, 64, 0)
 	for range 3 {

@@ -34,6 +34,9 @@ func ParseSpacing(s string) (Spacing, error) {
 // the same gaps. It has no effect on an unlimited rate.
 func (c *Clock) Space(s Spacing, seed uint64) {
 	c.spacing = s
+	if s != (Spacing{}) {
+		c.ease = 0
+	}
 	if s.Poisson {
 		c.random = rand.New(rand.NewPCG(seed, 0))
 	}

@@ -30,7 +30,7 @@ func TestSearch(t *testing.T) {
 			if trials == 0 && load != 1000 {
 				t.Errorf("the first trial is at %v", load)
 			}
-			s.told(load, load <= limit)
+			s.record(load, load <= limit)
 			if trials++; trials > 9 {
 				t.Fatalf("limit %v: no end", limit)
 			}

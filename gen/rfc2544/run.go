@@ -135,7 +135,7 @@ func (o *Options) size(ctx context.Context, size int) (row Row, err error) {
 		if err != nil {
 			return Row{}, err
 		}
-		o.tell(&row, t)
+		o.addTrial(&row, t)
 		row.Top = t.Rate()
 	}
 	if err = o.throughput(ctx, &row); err != nil {
@@ -157,8 +157,8 @@ func (o *Options) size(ctx context.Context, size int) (row Row, err error) {
 // topFrames is the number of frames used to measure the highest rate of the sender.
 const topFrames = 50_000
 
-// tell adds a trial to the report and calls Progress.
-func (o *Options) tell(row *Row, t Trial) {
+// addTrial adds a trial to the report and calls Progress.
+func (o *Options) addTrial(row *Row, t Trial) {
 	row.Trials = append(row.Trials, t)
 	if o.Progress != nil {
 		o.Progress(t)
@@ -174,7 +174,7 @@ func (o *Options) attempt(ctx context.Context, row *Row, test string, l load) (t
 		if t, err = o.trial(ctx, test, row.Size, l); err != nil {
 			return t, err
 		}
-		o.tell(row, t)
+		o.addTrial(row, t)
 		if t.Slow == "" {
 			break
 		}
@@ -190,7 +190,7 @@ func (o *Options) throughput(ctx context.Context, row *Row) error {
 		if err != nil {
 			return err
 		}
-		s.told(pps, t.Passed())
+		s.record(pps, t.Passed())
 	}
 	row.Throughput, row.AtLeast = s.low, s.reached()
 	return nil
@@ -242,7 +242,7 @@ func (o *Options) backToBack(ctx context.Context, row *Row) error {
 			if err != nil {
 				return err
 			}
-			s.told(frames, t.Passed())
+			s.record(frames, t.Passed())
 		}
 		row.Bursts = append(row.Bursts, Burst{uint64(s.low), s.reached()})
 	}

@@ -1,7 +1,7 @@
 package rfc2544
 
 // search is the binary search of section 26.1 and RFC 9004 section 5.2. It finds the highest load without loss
-// between 0 and top, within resolution. The caller reports the outcome of each trial with told.
+// between 0 and top, within resolution. The caller reports the outcome of each trial with record.
 type search struct {
 	low, high  float64 // low has passed or is 0; high has failed or was not tried
 	resolution float64
@@ -28,8 +28,8 @@ func (s *search) next() (load float64, ok bool) {
 // reached reports whether the top passed. The result is then a lower bound.
 func (s *search) reached() bool { return s.low > 0 && s.low >= s.limit }
 
-// told records the outcome of the trial with the load that next returned.
-func (s *search) told(load float64, passed bool) {
+// record records the outcome of the trial with the load that next returned.
+func (s *search) record(load float64, passed bool) {
 	switch {
 	case passed && s.top:
 		s.low, s.high = load, load

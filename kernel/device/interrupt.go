@@ -23,17 +23,17 @@ type bells struct {
 
 // wire is an interrupt line that drivers share.
 type wire struct {
-	number int
-	users  int
-	owing  int // level-triggered: drivers that have not called Done since it fired
+	number  int
+	users   int
+	pending int // level-triggered: drivers that have not called Done since it fired
 }
 
 // interrupt is the interrupt of one driver. It implements driver.Interrupt.
 type interrupt struct {
-	ring  chan struct{} // capacity 1: sent by serve, received by the driver, never closed; full: already notified
-	done  func()
-	close func()
-	owes  bool // the driver has to call Done; under bells.mu
+	ring   chan struct{} // capacity 1: sent by serve, received by the driver, never closed; full: already notified
+	done   func()
+	close  func()
+	waited bool // the driver has to call Done; under bells.mu
 }
 
 // C, Done and Close implement driver.Interrupt.
@@ -67,11 +67,11 @@ func (b *bells) ring(number int) {
 	defer b.mu.Unlock()
 	for _, l := range b.lines {
 		if l.number == number {
-			l.owing = len(b.all[number])
+			l.pending = len(b.all[number])
 		}
 	}
 	for _, i := range b.all[number] {
-		i.owes = true
+		i.waited = true
 		select {
 		case i.ring <- struct{}{}:
 		default:
@@ -101,7 +101,7 @@ func (b *bells) add(number int, end func()) *interrupt {
 func (b *bells) remove(number int, i *interrupt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i.owes = false
+	i.waited = false
 	list := b.all[number]
 	for at := range list {
 		if list[at] == i {
@@ -151,9 +151,9 @@ func (b *bells) line(gsi uint32, t driver.Trigger) (*interrupt, bool) {
 func (b *bells) settle(l *wire, i *interrupt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if i.owes {
-		i.owes = false
-		if l.owing--; l.owing == 0 {
+	if i.waited {
+		i.waited = false
+		if l.pending--; l.pending == 0 {
 			b.kernel(kernel.CallDone, uintptr(l.number), 0)
 		}
 	}
@@ -169,13 +169,13 @@ func (b *bells) leave(gsi uint32, l *wire) {
 		b.kernel(kernel.CallClose, uintptr(l.number), 0)
 		return
 	}
-	l.owing = 0
+	l.pending = 0
 	for _, i := range b.all[l.number] {
-		if i.owes {
-			l.owing++
+		if i.waited {
+			l.pending++
 		}
 	}
-	if l.owing == 0 {
+	if l.pending == 0 {
 		b.kernel(kernel.CallDone, uintptr(l.number), 0)
 	}
 }

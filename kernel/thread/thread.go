@@ -46,7 +46,7 @@ type Thread struct {
 	Result int64 // result of the call in which it waited
 
 	Mask    uint64 // blocked signals: bit n-1 for signal n
-	Pending uint64 // pending signals, likewise
+	Pending uint64 // pending signals, in the same form as Mask
 	Sought  uint64 // signals that the thread waits for in rt_sigtimedwait(2)
 	Info    uint64 // address of the siginfo that this call fills; 0: none
 

@@ -57,7 +57,7 @@ func NewContext(s *Space) (*Context, error) {
 
 // Close releases the context. The thread must not be running, and Kick must not be called afterwards.
 func (c *Context) Close() {
-	c.settle()
+	c.save()
 	shared.Give(c.at)
 	c.page = nil
 }
@@ -75,7 +75,7 @@ func (c *Context) Restore() { c.page.frame.Vector = 0 }
 func (c *Context) Run() Reason {
 	vector := enter(c.page)
 	for vector == vectorElsewhere {
-		c.settle()
+		c.save()
 		vector = enter(c.page)
 	}
 	switch {
@@ -86,9 +86,12 @@ func (c *Context) Run() Reason {
 	case vector < amd64.VectorException:
 		return Exception
 	}
-	atomic.StoreUint32(&c.page.stop, 0) // before the caller checks for requests that came with a Kick
+	c.Settle()
 	return Interrupted
 }
+
+// Settle withdraws a Kick. The caller then looks for the request that came with it.
+func (c *Context) Settle() { atomic.StoreUint32(&c.page.stop, 0) }
 
 // FaultAddress returns the address of the last Fault. Bits of Frame.Code say which access failed.
 func (c *Context) FaultAddress() uint64 { return c.page.fault }
@@ -113,36 +116,50 @@ func (c *Context) SetBases(fs, gs uint64) error {
 	return nil
 }
 
-// Vectors returns a copy of the vector registers, in the standard format of XSAVE (SDM volume 1,
-// 13.4).
-func (c *Context) Vectors() []byte {
-	c.settle()
-	b := append([]byte(nil), c.page.vectors()...)
+// VectorSize returns the size of the vector registers in bytes.
+func (c *Context) VectorSize() int { return kernel.VectorSize() }
+
+// Vectors stores the vector registers in b, in the standard format of XSAVE (SDM volume 1, 13.4). b has VectorSize
+// bytes.
+func (c *Context) Vectors(b []byte) {
+	c.save()
+	copy(b, c.page.vectors())
 	if !kernel.SavesVectors() {
 		joinVectors(b, &c.page.wide, c.page.mxcsr)
 	}
-	return b
 }
 
-// SetVectors replaces the vector registers. State that XRSTOR would reject is cleared. It reports false if b does
-// not have the size of Vectors.
-func (c *Context) SetVectors(b []byte) bool {
+// SetVectors replaces the vector registers. State that XRSTOR would reject is cleared. b has VectorSize bytes.
+func (c *Context) SetVectors(b []byte) {
 	v := c.page.vectors()
-	if len(b) != len(v) {
-		return false
-	}
-	c.settle()
+	c.save()
 	copy(v, b)
 	cleanVectors(v, kernel.VectorComponents())
 	if !kernel.SavesVectors() {
 		c.page.mxcsr = splitVectors(v, &c.page.wide)
 	}
-	return true
 }
 
-// settle makes the CPU that holds the thread's x87 state save it.
-func (c *Context) settle() {
-	if n := atomic.LoadUint32(&c.page.live); n != 0 {
+// VectorComponents returns the components of the vector registers, as bits of XCR0.
+func (c *Context) VectorComponents() uint64 { return kernel.VectorComponents() }
+
+// SetDebug sets DR0 to DR3 and DR7. A control of 0 means that the thread has no breakpoints. Each Run after Restore loads the
+// registers. They stay in a CPU until a debug exception there: one that is not meant for its thread is ignored by the caller
+// (SDM volume 3, 17.2). Addresses and control must be valid for ring 3.
+func (c *Context) SetDebug(addresses [4]uint64, control uint64) {
+	const always = 1 << 10 // of DR7
+	c.page.debug = addresses
+	if c.page.control = control; control != 0 {
+		c.page.control |= always
+	}
+}
+
+// DebugStatus returns DR6 as of the last debug exception.
+func (c *Context) DebugStatus() uint64 { return c.page.status }
+
+// save makes the CPU that holds the thread's x87 state save it.
+func (c *Context) save() {
+	if n := saveOwn(c.page); n != 0 {
 		kernelCall(kernel.CallSave, uintptr(n-1), 0)
 	}
 }

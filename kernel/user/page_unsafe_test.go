@@ -20,6 +20,9 @@ func hostCall(_, _, _ uintptr) (result, errno uintptr) { return 0, 1 }
 //go:linkname hostEnter loam/kernel/user.enter
 func hostEnter(*page) uint64 { return 0 }
 
+//go:linkname hostSaveOwn loam/kernel/user.saveOwn
+func hostSaveOwn(*page) uint32 { return 0 }
+
 //go:linkname hostForget loam/kernel/user.forget
 func hostForget(_ *uint64, _, _, _ uint64) uint64 { return 0 }
 
@@ -46,6 +49,10 @@ func TestOffsets(t *testing.T) {
 		"page_mxcsr":  unsafe.Offsetof(p.mxcsr),
 		"page_vector": unsafe.Offsetof(p.vector),
 		"page_wide":   unsafe.Offsetof(p.wide),
+
+		"page_debug":   unsafe.Offsetof(p.debug),
+		"page_control": unsafe.Offsetof(p.control),
+		"page_status":  unsafe.Offsetof(p.status),
 	} {
 		if got, ok := defined[name]; !ok || got != uint64(want) {
 			t.Errorf("%s is %d, and %d in the code", name, want, got)

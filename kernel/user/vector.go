@@ -39,11 +39,14 @@ func cleanVectors(b []byte, components uint64) {
 func joinVectors(b []byte, wide *[16]wideRegister, mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:]) | componentSSE
-	for i := range wide {
-		copy(b[vectorXMM+16*i:], wide[i][:16])
-		if len(b) > vectorUpper {
-			present |= componentAVX
-			copy(b[vectorUpper+16*i:], wide[i][16:])
+	low, high := halves(b)
+	for i := range low {
+		low[i] = wide[i].low
+	}
+	if high != nil {
+		present |= componentAVX
+		for i := range high {
+			high[i] = wide[i].high
 		}
 	}
 	le.PutUint64(b[vectorHeader:], present)
@@ -55,13 +58,29 @@ func splitVectors(b []byte, wide *[16]wideRegister) (mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:])
 	clear(wide[:])
-	for i := range wide {
-		if present&componentSSE != 0 {
-			copy(wide[i][:16], b[vectorXMM+16*i:])
+	low, high := halves(b)
+	if present&componentSSE != 0 {
+		for i := range low {
+			wide[i].low = low[i]
 		}
-		if present&componentAVX != 0 && len(b) > vectorUpper {
-			copy(wide[i][16:], b[vectorUpper+16*i:])
+	}
+	if present&componentAVX != 0 && high != nil {
+		for i := range high {
+			wide[i].high = high[i]
 		}
 	}
 	return le.Uint32(b[vectorMXCSR:])
+}
+
+// half is an SSE register, or the upper half of an AVX register.
+type half [2]uint64
+
+// halves returns the lower and the upper halves of the registers in XSAVE's format; upper is nil without AVX.
+func halves(b []byte) (lower, upper *[16]half) {
+	const size = 16 * 16
+	lower = halvesAt(b[vectorXMM : vectorXMM+size])
+	if len(b) > vectorUpper {
+		upper = halvesAt(b[vectorUpper : vectorUpper+size])
+	}
+	return lower, upper
 }

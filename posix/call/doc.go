@@ -23,12 +23,12 @@ import (
 	"loam/posix"
 )
 
-// Who is a set of parties that serve a call.
+// Who is the set of components that serve a call.
 type Who uint8
 
-// Members of Who.
+// Elements of Who.
 const (
-	Personality Who = 1 << iota // a function of the table; with Host, where the program is no process of Linux
+	Personality Who = 1 << iota // a function of the table; with Host, only if the program is not a Linux process
 	Host                        // Linux, through the gate of the seal, for a program that runs as a process
 	Runtime                     // Linux, for the Go runtime and Loam itself
 	Core                        // package kernel, in a virtual machine
@@ -82,7 +82,12 @@ type Args struct{ A1, A2, A3, A4, A5, A6 uint64 }
 type Caller struct {
 	Process *posix.Process
 	Memory  Memory
+	// Scratch is a buffer for small copies by the call in progress; nil: a call borrows one.
+	Scratch *[Small]byte
 }
+
+// Small is the size of Caller.Scratch in bytes.
+const Small = smallLoan
 
 // Serve executes a call. It returns the result, or an errno and a meaningless result.
 type Serve func(c Caller, a Args) (uint64, linux.Errno)

@@ -26,7 +26,7 @@ var processRows = []Row{
 	{linux.SYS_SETGID, "setgid", "i", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.SetGroupID(uint32(a.A1)))
 	}},
-	{linux.SYS_SETPGID, "setpgid", "ii", Personality, Unaffected, "to the group that it is in; else EPERM", 0, setpgid},
+	{linux.SYS_SETPGID, "setpgid", "ii", Personality, Unaffected, "succeeds only for the current group; others return EPERM", 0, setpgid},
 	{linux.SYS_SETREUID, "setreuid", "ii", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.SetUserIDs(uint32(a.A1), uint32(a.A2)))
 	}},
@@ -48,18 +48,18 @@ var processRows = []Row{
 		return result(c.Process.SetFileGroupID(), 0)
 	}},
 	{linux.SYS_CAPGET, "capget", "pp", Personality, Unaffected, "", 0, capget},
-	{linux.SYS_CAPSET, "capset", "pp", Personality, Unaffected, "to those that there are; else EPERM", 0, capset},
-	{linux.SYS_SETPRIORITY, "setpriority", "iii", Personality, Unaffected, "of the program itself; a higher nice value changes nothing", 0, setpriority},
+	{linux.SYS_CAPSET, "capset", "pp", Personality, Unaffected, "succeeds only for the current capabilities; others return EPERM", 0, capset},
+	{linux.SYS_SETPRIORITY, "setpriority", "iii", Personality, Unaffected, "only for the program itself; a higher nice value has no effect", 0, setpriority},
 	{linux.SYS_PRCTL, "prctl", "ipppp", Personality | Runtime | Core, Unaffected, fewPrctls, 0, prctl},
 	{linux.SYS_GETRLIMIT, "getrlimit", "ip", Personality | Runtime | Core, Unaffected, noCores, 0, getrlimit},
 	{linux.SYS_SETRLIMIT, "setrlimit", "ip", Personality | Runtime | Core, Unaffected, noCores, 0, setrlimit},
 	{linux.SYS_PRLIMIT64, "prlimit64", "iipp", Personality | Runtime | Core, Unaffected, noCores, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return c.limit(number(a.A1), unsigned(a.A2), a.A3, a.A4)
 	}},
-	{linux.SYS_ADJTIMEX, "adjtimex", "p", Personality, Unaffected, onlyTells, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+	{linux.SYS_ADJTIMEX, "adjtimex", "p", Personality, Unaffected, readOnlyTime, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return c.adjtime(linux.CLOCK_REALTIME, a.A1)
 	}},
-	{linux.SYS_CLOCK_ADJTIME, "clock_adjtime", "ip", Personality, Unaffected, onlyTells, 0, func(c Caller, a Args) (uint64, linux.Errno) {
+	{linux.SYS_CLOCK_ADJTIME, "clock_adjtime", "ip", Personality, Unaffected, readOnlyTime, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return c.adjtime(number(a.A1), a.A2)
 	}},
 	{linux.SYS_EXECVE, "execve", "spp", Personality, Unaffected, "", linux.ENOSYS, nil},
@@ -68,7 +68,7 @@ var processRows = []Row{
 	{linux.SYS_REBOOT, "reboot", "iiip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETHOSTNAME, "sethostname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETDOMAINNAME, "setdomainname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
-	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "of nothing; else EPERM", 0, refuse(linux.EPERM)},
+	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "succeeds only without flags; others return EPERM", 0, refuse(linux.EPERM)},
 	{linux.SYS_SETNS, "setns", "fi", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_FSOPEN, "fsopen", "si", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_OPEN_TREE, "open_tree", "dsi", Personality, Unaffected, "", linux.EPERM, nil},
@@ -81,7 +81,7 @@ var processRows = []Row{
 	{linux.SYS_SWAPOFF, "swapoff", "s", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_CLOCK_SETTIME, "clock_settime", "ip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETTIMEOFDAY, "settimeofday", "pp", Personality, Unaffected, "", linux.EPERM, nil},
-	{linux.SYS_PERSONALITY, "personality", "i", Personality, Unaffected, "without flags; else EINVAL", 0, personality},
+	{linux.SYS_PERSONALITY, "personality", "i", Personality, Unaffected, "succeeds only without flags; others return EINVAL", 0, personality},
 	{linux.SYS_WAITID, "waitid", "iipip", Personality, Restarts, "", linux.ECHILD, nil},
 	{linux.SYS_IOPRIO_GET, "ioprio_get", "ii", Personality, Unaffected, ofOne, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.IOPriority(number(a.A1), int32(a.A2)))
@@ -99,11 +99,11 @@ var processRows = []Row{
 	{linux.SYS_SCHED_GET_PRIORITY_MIN, "sched_get_priority_min", "i", Personality, Unaffected, "", 0, schedPriority(false)},
 	{linux.SYS_SCHED_RR_GET_INTERVAL, "sched_rr_get_interval", "ip", Personality, Unaffected, ofOne, 0, schedRRGetInterval},
 	{linux.SYS_SCHED_GETATTR, "sched_getattr", "ipni", Personality, Unaffected, ofOne, 0, schedGetattr},
-	{linux.SYS_PIDFD_OPEN, "pidfd_open", "ii", Personality, Unaffected, "of the program itself; else ESRCH", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+	{linux.SYS_PIDFD_OPEN, "pidfd_open", "ii", Personality, Unaffected, "only for the program itself; others return ESRCH", 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.PidFDOpen(int32(a.A1), unsigned(a.A2)))
 	}},
-	{linux.SYS_PIDFD_SEND_SIGNAL, "pidfd_send_signal", "fipi", Personality, Unaffected, "a siginfo of the caller's is not delivered", 0, pidfdSendSignal},
-	{linux.SYS_PIDFD_GETFD, "pidfd_getfd", "ffi", Personality, Unaffected, "of the program itself", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+	{linux.SYS_PIDFD_SEND_SIGNAL, "pidfd_send_signal", "fipi", Personality, Unaffected, "the caller's siginfo is not delivered", 0, pidfdSendSignal},
+	{linux.SYS_PIDFD_GETFD, "pidfd_getfd", "ffi", Personality, Unaffected, "only for the program itself", 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.PidFDGet(fd(a.A1), fd(a.A2), number(a.A3)))
 	}},
 	{linux.SYS_SCHED_YIELD, "sched_yield", "", Host | Core | AtOnce, Unaffected, "", 0, nil},

@@ -98,8 +98,8 @@ func document() string {
 	var b strings.Builder
 	b.WriteString(documentHead)
 	for _, f := range families {
-		fmt.Fprintf(&b, "\n## %s\n\nTests: `%s`, and `unikernel/errno_test.go` for arguments that are wrong.\n\n", f.title, f.test)
-		b.WriteString("| call | support | what is missing | signal | as a process | in a virtual machine |\n|---|---|---|---|---|---|\n")
+		fmt.Fprintf(&b, "\n## %s\n\nTests: `%s`, and `unikernel/errno_test.go` for wrong arguments.\n\n", f.title, f.test)
+		b.WriteString("| call | support | limits | signal | as a process | in a virtual machine |\n|---|---|---|---|---|---|\n")
 		for _, r := range f.rows {
 			if r.Who&(Personality|Host) != 0 {
 				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Name, support(r), r.Missing, r.Signal, answers(r, "Linux", Host), answers(r, "core", Core))
@@ -121,8 +121,8 @@ func support(r Row) string {
 	return "full"
 }
 
-// answers returns who serves a call that the personality does not serve: other, if the row has bit, or
-// no one.
+// answers returns the last columns of a row: Loam if the personality serves the call, other if the row has
+// bit, or ENOSYS.
 func answers(r Row, other string, bit Who) string {
 	switch {
 	case r.Who&Personality != 0:
@@ -148,11 +148,16 @@ const documentHead = `# System calls
 
 Made from the table in ` + "`posix/call/table.go` by `go test ./posix/call -update`" + `.
 
-A call that is not listed does not exist: ENOSYS. *Full* means that no difference to Linux is known
-but those that CAVEATS.md names; *passed on* that Loam does not look at the call, which is about nothing but the calling
-process. The column *signal* is what happens to a call that waits when a signal handler runs (signal(7)): *restart* that it begins
-again with SA_RESTART, *EINTR* that it never does. A Go program does not see that: its runtime's handlers have SA_RESTART, and
-calls that Loam serves are not interrupted.
+A call that is not listed returns ENOSYS. The column *support* has these values:
+
+- *full*: no difference from Linux is known, except for those in CAVEATS.md
+- *part*: supported within the limits of the next column
+- *refused*: the call always returns this error
+- *passed on*: Linux, or in a virtual machine Loam's core, serves the call, because it concerns only the calling process
+
+The column *signal* says what a signal handler does to a call that waits (signal(7)). With *restart*, the call
+restarts if the handler has SA_RESTART; with *EINTR*, it always fails. Go programs do not notice a difference: the
+handlers of the Go runtime have SA_RESTART, and calls that Loam serves are not interrupted.
 `
 
 // core generates kernel/table.go: the calls that the core serves, and their functions. A missing

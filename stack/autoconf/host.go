@@ -68,7 +68,7 @@ type Host struct {
 	link     Link                // other parameters of the link
 
 	changed  bool  // the result of Setup may have changed
-	told     Setup // last result of Setup
+	reported Setup // last result of Setup
 	counters Counters
 }
 

@@ -79,10 +79,10 @@ func (h *Host) Setup() (Setup, bool) {
 	for _, r := range h.servers {
 		s.DNS = append(s.DNS, r.addr)
 	}
-	if s.equal(&h.told) { // most advertisements repeat the previous one
+	if s.equal(&h.reported) { // most advertisements repeat the previous one
 		return Setup{}, false
 	}
-	h.told = s
+	h.reported = s
 	return s, true
 }
 

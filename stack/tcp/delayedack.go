@@ -98,7 +98,7 @@ func (c *Conn) ackSent(withData bool) {
 	c.rcv.lastAck = c.rcv.nxt
 	c.ack.pushed = false
 	c.todo &^= todoAck
-	if b := c.rcv.behind; b != nil && b.untold > 0 && c.rcv.sackOK {
+	if b := c.rcv.behind; b != nil && b.unreported > 0 && c.rcv.sackOK {
 		c.todo |= todoAck
 	}
 	c.timers.stop(timerAck)

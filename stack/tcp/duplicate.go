@@ -53,7 +53,7 @@ func (r *receiver) putSACK(out *wire.TCPOptions, n int) {
 	if len(blocks) == 0 {
 		return
 	}
-	for i, s := range r.behind.tell(len(blocks)) {
+	for i, s := range r.behind.report(len(blocks)) {
 		blocks[i] = wire.SACKBlock{Left: uint32(s.from), Right: uint32(s.to)}
 	}
 }

@@ -117,7 +117,7 @@ func (c *Conn) Info(now Time) Info {
 
 		LastDataSent: now - c.snd.lastSent,
 		LastDataRecv: c.ack.last.since(now),
-		LastAckRecv:  now - c.keep.heard,
+		LastAckRecv:  now - c.keep.received,
 
 		SndCwnd:      int(c.window.Size) / mss,
 		SndCwndBytes: int(c.window.Size),

@@ -7,7 +7,7 @@ import "time"
 
 // keepAlive holds the keep-alive settings and state of one connection.
 type keepAlive struct {
-	heard    Time   // when the last segment of the peer arrived
+	received Time   // when the last segment of the peer arrived
 	idle     millis // idle time before the first probe; 0: off
 	interval millis
 	count    uint8
@@ -32,7 +32,7 @@ func (c *Conn) keepAliveStart(now Time) {
 	}
 	c.timers.stop(timerLife)
 	if c.keep.idle > 0 && c.state.synchronized() {
-		c.timers[timerLife] = max(now, c.keep.heard+c.keep.idle.duration())
+		c.timers[timerLife] = max(now, c.keep.received+c.keep.idle.duration())
 	}
 }
 
@@ -41,13 +41,13 @@ func (c *Conn) keepAliveStart(now Time) {
 // own timers.
 func (c *Conn) keepAliveTimeout(now Time) {
 	k := &c.keep
-	quiet := now - k.heard
+	quiet := now - k.received
 	switch {
 	case c.sent.len() > 0 || c.unsent() > 0:
 		c.timers[timerLife] = now + k.idle.duration()
 		return
 	case quiet < k.idle.duration():
-		c.timers[timerLife] = k.heard + k.idle.duration()
+		c.timers[timerLife] = k.received + k.idle.duration()
 		return
 	case c.snd.userTimeout > 0 && k.probes > 0 && quiet >= c.snd.userTimeout.duration(),
 		c.snd.userTimeout == 0 && k.probes >= k.count:

@@ -57,7 +57,7 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 	c.updateMSS()
 	c.window.Threshold = noThreshold
 	c.ack.quick = quickAcks
-	c.keep.heard, c.ack.last, c.snd.lastSent = now, at(now), now
+	c.keep.received, c.ack.last, c.snd.lastSent = now, at(now), now
 	if cfg.KeepAlive > 0 {
 		c.SetKeepAlive(now, cfg.KeepAlive, cfg.KeepAliveInterval, cfg.KeepAliveCount)
 	}
@@ -65,10 +65,10 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 
 // takeSYN initializes the receive sequence space from the peer's SYN.
 func (c *Conn) takeSYN(now Time, syn *Segment) {
-	told := c.rcv.edge.Sub(c.rcv.nxt)
+	window := c.rcv.edge.Sub(c.rcv.nxt)
 	c.rcv.irs = Seq(syn.Seq)
 	c.rcv.nxt = c.rcv.irs + 1
-	c.rcv.edge = c.rcv.nxt.Add(told)
+	c.rcv.edge = c.rcv.nxt.Add(window)
 	c.rcv.lastAck = c.rcv.nxt
 	c.agree(now, syn)
 	c.snd.wnd = uint32(syn.Window) // a SYN's window is never scaled

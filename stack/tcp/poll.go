@@ -226,7 +226,7 @@ func (c *Conn) sendable() (int, bool) {
 // wait.
 func (c *Conn) tailAllowed() bool {
 	switch {
-	case c.snd.fin, c.hurries():
+	case c.snd.fin, c.sendsUrgent():
 		return true
 	case c.snd.cork, c.snd.more:
 		return false
@@ -239,7 +239,7 @@ func (c *Conn) tailAllowed() bool {
 // windows, and never for more than a quarter of either window.
 func (c *Conn) defers(n int) bool {
 	most := c.largestFrame()
-	if most <= c.window.MSS || c.hurries() || c.rec.state != CAOpen || c.flight() == 0 {
+	if most <= c.window.MSS || c.sendsUrgent() || c.rec.state != CAOpen || c.flight() == 0 {
 		return false
 	}
 	return n < int(min(most, c.window.Size/4, c.snd.wnd/4))

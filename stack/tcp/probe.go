@@ -19,7 +19,7 @@ import "time"
 // probe holds the state of section 5.3 for tail loss probes.
 type probe struct {
 	end     Seq   // SND.NXT when the probe was sent (TLP.end_seq)
-	owed    uint8 // segments of new data that may still be sent for the probe
+	pending uint8 // segments of new data that may still be sent for the probe
 	on      bool  // a probe is outstanding
 	again   bool  // the probe was a retransmission (TLP.is_retrans)
 	doubled bool  // the peer reported the probe as a duplicate
@@ -65,12 +65,12 @@ func (c *Conn) probeTimeout(now Time) {
 }
 
 // probeSent records that the probe, or a part of it, has left.
-func (c *Conn) probeSent(again bool, owed int) {
+func (c *Conn) probeSent(again bool, pending int) {
 	if !c.probe.on {
 		c.count(TailProbes)
 	}
-	c.probe = probe{end: c.snd.nxt, on: true, again: again, owed: uint8(owed)}
-	if owed <= 0 || c.unsent() == 0 || c.windowRoom() <= 0 || c.sent.full() {
+	c.probe = probe{end: c.snd.nxt, on: true, again: again, pending: uint8(pending)}
+	if pending <= 0 || c.unsent() == 0 || c.windowRoom() <= 0 || c.sent.full() {
 		c.todo &^= todoProbe
 	}
 	c.timers.stop(timerProbe)

@@ -19,10 +19,10 @@ func rangesOf(size uint32) int { return max(maxRanges, int(size>>14)) }
 
 // reassembly is the list of ranges, and the order in which to report them to the peer.
 type reassembly struct {
-	ranges    []span   // in order; no two overlap or touch
-	recent    [16]span // the ranges changed last, latest first
-	numRecent uint8
-	untold    uint8 // number of recent ranges, from the first, not yet reported to the peer
+	ranges     []span   // in order; no two overlap or touch
+	recent     [16]span // the ranges changed last, latest first
+	numRecent  uint8
+	unreported uint8 // number of recent ranges, from the first, not yet reported to the peer
 }
 
 // gaps reports whether any data is waiting behind a gap.
@@ -104,31 +104,31 @@ func (r *reassembly) changed(s span) {
 	copy(r.recent[1:n+1], r.recent[:n])
 	r.recent[0] = s
 	r.numRecent = n + 1
-	r.untold = min(r.untold+1, r.numRecent)
+	r.unreported = min(r.unreported+1, r.numRecent)
 }
 
 // keep removes the recent ranges that are not wanted.
 func (r *reassembly) keep(wanted func(span) bool) {
-	n, untold := uint8(0), uint8(0)
+	n, unreported := uint8(0), uint8(0)
 	for i, s := range r.recent[:r.numRecent] {
 		if wanted(s) {
 			r.recent[n] = s
 			n++
-			if i < int(r.untold) {
-				untold++
+			if i < int(r.unreported) {
+				unreported++
 			}
 		}
 	}
-	r.numRecent, r.untold = n, untold
+	r.numRecent, r.unreported = n, unreported
 }
 
-// tell returns n recent ranges for the next acknowledgment and marks them as reported. If more than n ranges
+// report returns n recent ranges for the next acknowledgment and marks them as reported. If more than n ranges
 // are unreported, it returns the oldest of them; otherwise it returns the latest n. The peer thus learns of
 // ranges in order of arrival, as if each had been acknowledged separately, and does not take data for lost
 // that the next acknowledgment would report.
-func (r *reassembly) tell(n int) []span {
-	from := max(int(r.untold)-n, 0)
-	r.untold = uint8(from)
+func (r *reassembly) report(n int) []span {
+	from := max(int(r.unreported)-n, 0)
+	r.unreported = uint8(from)
 	return r.recent[from:][:n]
 }
 

@@ -28,7 +28,7 @@ func (c *Conn) Receive(now Time, seg *Segment) {
 		c.receiveControl(now, seg)
 		return
 	}
-	c.keep.heard, c.keep.probes = now, 0
+	c.keep.received, c.keep.probes = now, 0
 	c.snd.probes = 0
 	if c.receiveAck(now, seg) {
 		c.ts.update(now, seg, c.rcv.lastAck)

@@ -24,7 +24,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	// A peer that closes its window over data in flight answers but cannot acknowledge. The path is alive
 	// then (RFC 9293 section 3.8.6). After Close, however, no program waits for such a peer, which may be
 	// hostile.
-	if c.snd.wnd > 0 || c.gone || c.state < Established || now-c.keep.heard > 2*c.rto() {
+	if c.snd.wnd > 0 || c.gone || c.state < Established || now-c.keep.received > 2*c.rto() {
 		c.snd.retries++
 	}
 	if c.rtt.backoff < maxBackoff {
@@ -68,11 +68,11 @@ func (c *Conn) failure() reason {
 // segment more than what may still be in the network.
 func (c *Conn) enterLoss(now Time) {
 	r := &c.rec
-	anew := r.state < CARecovery || r.point.LessEq(c.snd.una) || r.state == CALoss && c.snd.retries == 0
+	isNew := r.state < CARecovery || r.point.LessEq(c.snd.una) || r.state == CALoss && c.snd.retries == 0
 	eligible := r.state < CARecovery || c.snd.retries > 0
 	ev := arrival{now: now, before: c.pipe()}
 	c.cancelProbe()
-	if anew {
+	if isNew {
 		c.remember()
 		c.reduce(&ev)
 		c.cc.Timeout(&c.window, now)

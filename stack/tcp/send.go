@@ -194,13 +194,13 @@ func (c *Conn) resendRange(now Time, out *Out, i int) {
 // window. Otherwise it retransmits the last segment.
 func (c *Conn) sendTailProbe(now Time, out *Out) {
 	mss := c.segment()
-	owed := probeSegments
+	pending := probeSegments
 	if c.probe.on {
-		owed = int(c.probe.owed)
+		pending = int(c.probe.pending)
 	}
-	if n := min(c.unsent(), c.windowRoom(), owed*mss); n > 0 && !c.sent.full() {
+	if n := min(c.unsent(), c.windowRoom(), pending*mss); n > 0 && !c.sent.full() {
 		c.sendNew(now, out, n)
-		c.probeSent(false, owed-segments(out.Len, mss))
+		c.probeSent(false, pending-segments(out.Len, mss))
 		return
 	}
 	if c.rec.state == CARecovery {

@@ -285,7 +285,7 @@ func (h *simHost) program() {
 	}
 	if h.slow == 0 && h.in.consumed < h.in.committed {
 		h.in.consumed = h.in.committed
-		h.tellConsumed()
+		h.noteConsumed()
 	}
 	if h.out.end == h.total && !h.WriteClosed() && h.State() >= Established {
 		h.CloseWrite(h.sim.now)
@@ -299,12 +299,12 @@ func (h *simHost) program() {
 func (h *simHost) readSlowly() {
 	if n := min(uint64(h.slow), h.in.committed-h.in.consumed); n > 0 && h.Conn != nil {
 		h.in.consumed += n
-		h.tellConsumed()
+		h.noteConsumed()
 	}
 }
 
-// tellConsumed calls Consumed only as often as Notice requires.
-func (h *simHost) tellConsumed() {
+// noteConsumed calls Consumed only as often as Notice requires.
+func (h *simHost) noteConsumed() {
 	if h.in.consumed >= h.notify {
 		h.Consumed(h.sim.now)
 	}

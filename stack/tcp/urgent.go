@@ -24,9 +24,9 @@ func (c *Conn) UrgentEnd() (off uint64, ok bool) {
 	return c.rcv.off + uint64(int64(c.rcv.up.Sub(c.rcv.nxt))), c.rcv.urgent
 }
 
-// hurries reports whether the next data to send is urgent. Urgent data is sent at once and in single
+// sendsUrgent reports whether the next data to send is urgent. Urgent data is sent at once and in single
 // segments, because a device that splits a frame does not adjust the urgent pointer.
-func (c *Conn) hurries() bool { return c.snd.urgent && c.snd.nxt.Less(c.snd.up) }
+func (c *Conn) sendsUrgent() bool { return c.snd.urgent && c.snd.nxt.Less(c.snd.up) }
 
 // markUrgent sets the urgent pointer of a segment.
 func (c *Conn) markUrgent(out *Out) {

@@ -12,9 +12,9 @@
 // Four calls of the table create a descriptor. recvmsg, on one socket only, receives the connections that the
 // loam command hands over, and fcntl copies them. epoll_create1 and eventfd2 create the descriptors of the
 // runtime's poller, which reach nothing outside. So in addition to the descriptors at the start, a process has
-// only accepted connections, and read and write need no check of their descriptor. A closed connection must not
+// only accepted connections, and read needs no check of its descriptor. A closed connection must not
 // become a connection to another host, which sending with MSG_FASTOPEN could do. A disk image must not grow: pwrite64
-// writes within its size only, and write, which moves a position that the filter does not know, not at all.
+// writes only within its size. write uses a file position that the filter cannot see, so it cannot write an image.
 //
 // assemble.go is an assembler for the filter, filter.go generates its program, and places.go finds the
 // instructions in the linked file. See seccomp(2).
@@ -38,9 +38,9 @@ type Call struct {
 	Number uint32
 	Name   string
 	From   []string // the functions that may make it; nil: any
-	If     []Test   // of its arguments, all of which must hold
+	If     []Test   // tests of the arguments; all must hold
 	Why    string
-	Do     Action // for such a call
+	Do     Action // applied to a matching call
 }
 
 // Action is the treatment of a call that matches a row of the table.
@@ -48,12 +48,12 @@ type Action int
 
 const (
 	Allow   Action = iota
-	Absent         // it returns ENOENT: there is no such file
-	Invalid        // it returns EINVAL
-	Notify         // package sandbox decides: it answers once
+	Absent         // the call returns ENOENT
+	Invalid        // the call returns EINVAL
+	Notify         // package sandbox answers the call, once
 )
 
-// result returns the action as the kernel takes it (seccomp(2)).
+// result returns the action as the return value of a filter (seccomp(2)).
 func (a Action) result() uint32 {
 	switch a {
 	case Absent:
@@ -66,33 +66,33 @@ func (a Action) result() uint32 {
 	return retAllow
 }
 
-// Gate makes the calls that are not in the runtime's assembly: what the program asks of
-// package syscall and Loam leaves to the host, and what Loam asks for itself.
+// Gate is the function that makes calls that are not in the runtime's assembly: calls of package
+// syscall that Loam passes to the host, and Loam's own calls.
 const Gate = "internal/runtime/syscall/linux.Syscall6"
 
 // Kinds of tests.
 const (
 	Equal   = iota // the argument is one of Values
-	Set            // it has all of the bits of Values[0]
-	Self           // it is the number of this process, or one of Values
-	Clear          // it has none of the bits of Values[0]
-	Socket         // it is the socket by which connections are handed over
+	Set            // it has all bits of Values[0]
+	Self           // it is the ID of this process, or one of Values
+	Clear          // it has no bit of Values[0]
+	Socket         // it is the socket for handing over connections
 	Handed         // it is the descriptor of a connection that was handed over
 	Disk           // it is the descriptor of a disk image
 	NoDisk         // it is not the descriptor of a disk image
 	Within         // it and the next are a count of bytes and a position, which end within the disk image
-	Below          // it is less than Values[0], as a number without a sign
-	AtLeast        // it is not
+	Below          // it is less than Values[0] as an unsigned number
+	AtLeast        // it is not less than Values[0] as an unsigned number
 	Unequal        // it is not Values[0]
 )
 
-// A Test looks at the lower 32 bits of an argument: the kernel takes these where it
-// has an int, and in flags no others mean anything.
+// A Test checks the lower 32 bits of an argument. The kernel uses only these for an argument of type
+// int, and flags have no meaning in the other bits.
 type Test struct {
 	Arg    int // from 0
 	Kind   int
 	Values []uint32
-	Text   string // the test, for people
+	Text   string // the test in words, for docs/seal.md
 }
 
 const (
@@ -104,28 +104,28 @@ const (
 
 var (
 	toSelf    = Test{0, Self, nil, "to this process"}
-	ofSelf    = Test{0, Self, []uint32{0}, "of this process"}
-	ofCaller  = Test{0, Equal, []uint32{0}, "of the caller"}
+	ofSelf    = Test{0, Self, []uint32{0}, "this process"}
+	ofCaller  = Test{0, Equal, []uint32{0}, "the calling thread"}
 	anonymous = Test{3, Set, []uint32{linux.MAP_ANONYMOUS}, "no file"}
 	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | linux.CLONE_SETTLS}, "a thread"}
-	standard  = Test{0, Below, []uint32{firstOwn}, "of a standard stream"}
-	own       = Test{0, AtLeast, []uint32{firstOwn}, "of none of the standard streams"}
+	standard  = Test{0, Below, []uint32{firstOwn}, "a standard stream"}
+	own       = Test{0, AtLeast, []uint32{firstOwn}, "not a standard stream"}
 	advice    = Test{2, Below, []uint32{linux.MADV_HWPOISON}, "not MADV_HWPOISON or MADV_SOFT_OFFLINE"}
 	notCore   = Test{0, Unequal, []uint32{linux.RLIMIT_CORE}, "not RLIMIT_CORE"}
 	notCoreOf = Test{1, Unequal, []uint32{linux.RLIMIT_CORE}, "not RLIMIT_CORE"}
 	names     = Test{0, Equal, []uint32{linux.PR_SET_VMA, linux.PR_SET_NAME, linux.PR_GET_NAME, linux.PR_GET_KEEPCAPS, linux.PR_SET_KEEPCAPS},
 		"PR_SET_VMA, PR_SET_NAME, PR_GET_NAME, PR_SET_KEEPCAPS, PR_GET_KEEPCAPS"}
-	// Clocks of others are CPU clocks with a process ID, and devices (clock_getres(2)): numbers below zero.
-	ofClock   = Test{0, Below, []uint32{16}, "a clock of the system or of the caller"}
+	// CPU clocks of other processes, and clocks of devices, have negative numbers (clock_getres(2)).
+	ofClock   = Test{0, Below, []uint32{16}, "a system clock, or a CPU clock of the caller"}
 	ofOwnTime = Test{0, Equal, []uint32{0xfffffff8, 0xfffffff9, 0xfffffffa, 0xfffffffc, 0xfffffffd, 0xfffffffe}, "a CPU clock of the caller"}
 
-	bySocket      = Test{0, Socket, nil, "of the socket that hands connections over"}
-	handed        = Test{0, Handed, nil, "of a connection that was handed over"}
-	ofDisk        = Test{0, Disk, nil, "of a disk image"}
-	noDisk        = Test{0, NoDisk, nil, "of no disk image"}
+	bySocket      = Test{0, Socket, nil, "the socket for handing over connections"}
+	handed        = Test{0, Handed, nil, "a connection that was handed over"}
+	ofDisk        = Test{0, Disk, nil, "a disk image"}
+	noDisk        = Test{0, NoDisk, nil, "not a disk image"}
 	withinDisk    = Test{2, Within, nil, "within its size"}
-	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "to nobody new (MSG_FASTOPEN)"}
-	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "to nobody new (MSG_FASTOPEN)"}
+	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "without MSG_FASTOPEN"}
+	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "without MSG_FASTOPEN"}
 	queued        = Test{1, Equal, []uint32{linux.FIONREAD, linux.TIOCOUTQ, linux.SIOCATMARK}, "FIONREAD, TIOCOUTQ, SIOCATMARK"}
 	copied        = Test{1, Equal, []uint32{linux.F_DUPFD_CLOEXEC, linux.F_GETFL}, "F_DUPFD_CLOEXEC, F_GETFL"}
 	ofSocket      = Test{1, Equal, []uint32{linux.SOL_SOCKET}, "SOL_SOCKET"}
@@ -142,7 +142,7 @@ var (
 	terminal    = Test{1, Equal, []uint32{
 		linux.TCGETS, linux.TCSETS, linux.TCSETS + 1, linux.TCSETSF, linux.TCGETS2, linux.TCSETS2, linux.TCSETS2 + 1, linux.TCSETS2 + 2,
 		linux.TIOCGWINSZ, linux.TIOCSWINSZ, linux.TIOCGPGRP,
-	}, "a terminal's modes and size, and which group has it"}
+	}, "requests for a terminal's settings, size and foreground group"}
 )
 
 var gate = []string{Gate}
@@ -159,43 +159,43 @@ func runtimes(names ...string) []string {
 // goes from one to the next.
 var Calls = slices.Concat(
 	[]Call{
-		anybody(linux.SYS_FUTEX, "futex", "threads wait for one another"),
-		{Number: linux.SYS_EPOLL_PWAIT, Name: "epoll_pwait", From: gate, Why: "a thread without work waits for the links, connections and timers"},
-		anybody(linux.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
+		fromAnywhere(linux.SYS_FUTEX, "futex", "threads wait for each other"),
+		{Number: linux.SYS_EPOLL_PWAIT, Name: "epoll_pwait", From: gate, Why: "an idle thread waits for links, connections and timers"},
+		fromAnywhere(linux.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
 		{Number: linux.SYS_SENDMSG, Name: "sendmsg", From: gate, If: []Test{own, notFast}, Why: "a link sends frames"},
 		{Number: linux.SYS_READV, Name: "readv", From: gate, If: []Test{own}, Why: "a link receives frames"},
 		{Number: linux.SYS_READ, Name: "read", From: append(runtimes("read"), Gate), Why: "a link or a connection receives, standard input is read, a thread was woken"},
-		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), If: []Test{noDisk}, Why: "a link or a connection sends, standard output is written, a thread is woken, a crash is told"},
+		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), If: []Test{noDisk}, Why: "a link or a connection sends, standard output is written, a thread is woken, a crash is reported"},
 		{Number: linux.SYS_TGKILL, Name: "tgkill", From: append(runtimes("tgkill", "raise"), Gate), If: []Test{toSelf}, Why: "a goroutine is preempted; a fatal signal ends the program"},
 	},
 	harmless,
 	starting,
 	[]Call{
 		{Number: linux.SYS_MMAP, Name: "mmap", From: append(runtimes("sysMmap"), Gate), If: []Test{anonymous}, Why: "memory"},
-		{Number: linux.SYS_POLL, Name: "poll", From: gate, Why: "a standard stream is waited for; is a connection ready?"},
-		{Number: linux.SYS_PPOLL, Name: "ppoll", From: gate, Why: "has a link room?"},
-		{Number: linux.SYS_EPOLL_CTL, Name: "epoll_ctl", From: gate, Why: "a link or a connection is waited for, or no more"},
+		{Number: linux.SYS_POLL, Name: "poll", From: gate, Why: "the program waits for a standard stream, or checks whether a connection is ready"},
+		{Number: linux.SYS_PPOLL, Name: "ppoll", From: gate, Why: "waits until a link has room"},
+		{Number: linux.SYS_EPOLL_CTL, Name: "epoll_ctl", From: gate, Why: "a link or a connection is added to the poller, or removed"},
 		{Number: linux.SYS_CLOSE, Name: "close", From: append(runtimes("closefd"), Gate), Why: "a link or a connection is closed"},
-		{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{standard, terminal}, Why: "standard streams that are a terminal"},
-		{Number: linux.SYS_PREAD64, Name: "pread64", From: gate, If: []Test{own}, Why: "how many processors the control group allows; /proc/self/maps; blocks of a disk image"},
+		{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{standard, terminal}, Why: "a standard stream is a terminal"},
+		{Number: linux.SYS_PREAD64, Name: "pread64", From: gate, If: []Test{own}, Why: "reads the processor limit of the control group, /proc/self/maps, and blocks of a disk image"},
 		{Number: linux.SYS_PWRITE64, Name: "pwrite64", From: gate, If: []Test{ofDisk, withinDisk}, Why: "blocks of a disk image are written"},
-		{Number: linux.SYS_FDATASYNC, Name: "fdatasync", From: gate, If: []Test{ofDisk}, Why: "what was written to a disk image is made durable"},
+		{Number: linux.SYS_FDATASYNC, Name: "fdatasync", From: gate, If: []Test{ofDisk}, Why: "writes to a disk image are made durable"},
 		{Number: linux.SYS_CLONE, Name: "clone", From: runtimes("clone"), If: []Test{newThread}, Why: "a thread starts"},
 		{Number: linux.SYS_EXIT, Name: "exit", From: append(runtimes("exitThread", "clone"), Gate), Why: "a thread ends"},
 		{Number: linux.SYS_EXIT_GROUP, Name: "exit_group", From: append(runtimes("exit"), Gate), Why: "the program ends"},
 		{Number: linux.SYS_RT_SIGQUEUEINFO, Name: "rt_sigqueueinfo", If: []Test{toSelf}, Why: "a signal to the program itself"},
 		{Number: linux.SYS_KILL, Name: "kill", From: append(runtimes("raiseproc"), Gate), If: []Test{toSelf}, Why: "a signal to the program itself"},
-		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: append(runtimes("timer_create"), Gate), If: []Test{ofClock}, Why: "CPU profiles; a goroutine goes on while another waits"},
+		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: append(runtimes("timer_create"), Gate), If: []Test{ofClock}, Why: "CPU profiles; a goroutine continues while another waits"},
 		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: gate, If: []Test{ofOwnTime}, Why: clocks},
-		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: append(runtimes("timer_settime"), Gate), Why: "CPU profiles; a goroutine goes on while another waits"},
-		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: append(runtimes("timer_delete"), Gate), Why: "CPU profiles; a goroutine goes on while another waits"},
-		{Number: linux.SYS_PRCTL, Name: "prctl", If: []Test{names}, Why: "memory and threads have names"},
-		{Number: linux.SYS_SCHED_GETAFFINITY, Name: "sched_getaffinity", If: []Test{ofSelf}, Why: "how many processors there are"},
-		{Number: linux.SYS_SCHED_SETAFFINITY, Name: "sched_setaffinity", If: []Test{ofCaller}, Why: "which of them a thread uses"},
+		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: append(runtimes("timer_settime"), Gate), Why: "CPU profiles; a goroutine continues while another waits"},
+		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: append(runtimes("timer_delete"), Gate), Why: "CPU profiles; a goroutine continues while another waits"},
+		{Number: linux.SYS_PRCTL, Name: "prctl", If: []Test{names}, Why: "names of memory and threads"},
+		{Number: linux.SYS_SCHED_GETAFFINITY, Name: "sched_getaffinity", If: []Test{ofSelf}, Why: "the number of processors"},
+		{Number: linux.SYS_SCHED_SETAFFINITY, Name: "sched_setaffinity", If: []Test{ofCaller}, Why: "the processors of a thread"},
 		{Number: linux.SYS_GETPGID, Name: "getpgid", If: []Test{ofSelf}, Why: who},
 		{Number: linux.SYS_GETSID, Name: "getsid", If: []Test{ofSelf}, Why: who},
 		{Number: linux.SYS_PRLIMIT64, Name: "prlimit64", If: []Test{ofSelf, notCoreOf}, Why: bounds},
-		{Number: linux.SYS_GETPRIORITY, Name: "getpriority", If: []Test{{1, Self, []uint32{0}, "of this process"}}, Why: bounds},
+		{Number: linux.SYS_GETPRIORITY, Name: "getpriority", If: []Test{{1, Self, []uint32{0}, "this process"}}, Why: bounds},
 	},
 	ofConnections,
 )
@@ -210,22 +210,22 @@ func Functions() []string {
 	return slices.Compact(names)
 }
 
-// starting are calls of the beginning: the program starts, the runtime looks at the machine, and Loam
-// at its descriptors.
+// starting are calls at the start of a program: the runtime examines the machine, and Loam examines
+// its descriptors.
 var starting = []Call{
-	{Number: linux.SYS_EXECVEAT, Name: "execveat", Why: "the program starts, once, by package sandbox", Do: Notify},
-	{Number: linux.SYS_OPENAT2, Name: "openat2", From: gate, Why: "package sandbox opens /proc/self/maps, once", Do: Notify},
-	{Number: linux.SYS_OPENAT, Name: "openat", From: append(runtimes("open"), Gate), Why: "the runtime looks at the machine, and sees no files", Do: Absent},
+	{Number: linux.SYS_EXECVEAT, Name: "execveat", Why: "package sandbox starts the program", Do: Notify},
+	{Number: linux.SYS_OPENAT2, Name: "openat2", From: gate, Why: "package sandbox opens /proc/self/maps", Do: Notify},
+	{Number: linux.SYS_OPENAT, Name: "openat", From: append(runtimes("open"), Gate), Why: "the runtime examines the machine, and finds no files", Do: Absent},
 	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{{1, Equal, []uint32{linux.F_GETFD, linux.F_GETFL}, "F_GETFD, F_GETFL"}}, Why: "how a descriptor was opened"},
 	{Number: linux.SYS_FSTAT, Name: "fstat", From: gate, Why: "what kind of file a descriptor is"},
 	{Number: linux.SYS_UNAME, Name: "uname", From: gate, Why: "the release of the kernel"},
-	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{{3, Equal, []uint32{linux.MAP_PRIVATE}, "private"}, {4, AtLeast, []uint32{firstOwn}, "of none of the standard streams"}, {2, Equal, []uint32{linux.PROT_READ}, "to read"}}, Why: "files that -v gives, and the program's own"},
+	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{{3, Equal, []uint32{linux.MAP_PRIVATE}, "private"}, {4, AtLeast, []uint32{firstOwn}, "not a standard stream"}, {2, Equal, []uint32{linux.PROT_READ}, "to read"}}, Why: "files of -v, and the program's own file"},
 	{Number: linux.SYS_EPOLL_CREATE1, Name: "epoll_create1", From: gate, Why: "the runtime's poller"},
 	{Number: linux.SYS_EVENTFD2, Name: "eventfd2", From: gate, Why: "the runtime's poller"},
 }
 
-// ofConnections are calls about connections that are handed over: none may be made where
-// there are none (Process).
+// ofConnections are calls on connections that are handed over. A process without such connections may
+// not make them (Process).
 var ofConnections = []Call{
 	{Number: linux.SYS_RECVMSG, Name: "recvmsg", From: gate, If: []Test{bySocket}, Why: "a connection is handed over"},
 	{Number: linux.SYS_SETSOCKOPT, Name: "setsockopt", From: gate, If: []Test{handed, ofTCP, tcpOptions}, Why: options},
@@ -239,55 +239,55 @@ var ofConnections = []Call{
 	{Number: linux.SYS_SHUTDOWN, Name: "shutdown", From: gate, If: []Test{handed}, Why: "a connection is half closed"},
 	{Number: linux.SYS_RECVFROM, Name: "recvfrom", From: gate, If: []Test{handed}, Why: "a connection receives, with flags"},
 	{Number: linux.SYS_SENDTO, Name: "sendto", From: gate, If: []Test{handed, notFastTo}, Why: "a connection sends, with flags"},
-	{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{handed, queued}, Why: "what has a connection yet to send, or to be read?"},
-	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{handed, copied}, Why: "a connection is waited for twice"},
+	{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{handed, queued}, Why: "the amount of unsent or unread data of a connection"},
+	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{handed, copied}, Why: "the program duplicates the descriptor of a connection, to poll it twice"},
 }
 
-// Why, of more than one.
+// Texts for Why that several calls share.
 const (
 	memory  = "the program's own memory"
-	threads = "its threads"
-	signals = "its signals"
+	threads = "threads"
+	signals = "signals"
 	clocks  = "time"
 
-	othersTime = "clocks of other processes and of devices are not there"
-	who        = "who it is"
-	bounds     = "what it may use"
+	othersTime = "clocks of other processes and of devices do not exist for the program"
+	who        = "IDs of the process"
+	bounds     = "limits and use of resources"
 	options    = "options of a connection"
 )
 
-// anybody is a call that any function may make.
-func anybody(number uint32, name, why string) Call {
+// fromAnywhere returns a call that any function may make.
+func fromAnywhere(number uint32, name, why string) Call {
 	return Call{Number: number, Name: name, Why: why}
 }
 
 // harmless are calls about nothing but the calling process, without descriptor or path.
 var harmless = []Call{
-	anybody(linux.SYS_RT_SIGRETURN, "rt_sigreturn", signals),
-	anybody(linux.SYS_RT_SIGPROCMASK, "rt_sigprocmask", signals),
+	fromAnywhere(linux.SYS_RT_SIGRETURN, "rt_sigreturn", signals),
+	fromAnywhere(linux.SYS_RT_SIGPROCMASK, "rt_sigprocmask", signals),
 	{Number: linux.SYS_MADVISE, Name: "madvise", If: []Test{advice}, Why: memory},
-	anybody(linux.SYS_MUNMAP, "munmap", memory),
-	anybody(linux.SYS_SCHED_YIELD, "sched_yield", threads),
-	anybody(linux.SYS_GETTID, "gettid", threads),
-	anybody(linux.SYS_GETPID, "getpid", who),
-	anybody(linux.SYS_SIGALTSTACK, "sigaltstack", signals),
-	anybody(linux.SYS_RT_SIGACTION, "rt_sigaction", signals),
-	anybody(linux.SYS_RT_SIGPENDING, "rt_sigpending", signals),
-	anybody(linux.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", signals),
-	anybody(linux.SYS_PAUSE, "pause", signals),
-	anybody(linux.SYS_MPROTECT, "mprotect", memory),
-	anybody(linux.SYS_MREMAP, "mremap", memory),
-	anybody(linux.SYS_MSYNC, "msync", memory),
-	anybody(linux.SYS_MINCORE, "mincore", memory),
-	anybody(linux.SYS_MLOCK, "mlock", memory),
-	anybody(linux.SYS_MLOCK2, "mlock2", memory),
-	anybody(linux.SYS_MUNLOCK, "munlock", memory),
-	anybody(linux.SYS_MLOCKALL, "mlockall", memory),
-	anybody(linux.SYS_MUNLOCKALL, "munlockall", memory),
-	anybody(linux.SYS_GETCPU, "getcpu", threads),
-	anybody(linux.SYS_ARCH_PRCTL, "arch_prctl", threads),
-	anybody(linux.SYS_MEMBARRIER, "membarrier", threads),
-	anybody(linux.SYS_RESTART_SYSCALL, "restart_syscall", "made by the kernel, for a wait that a stop has interrupted"),
+	fromAnywhere(linux.SYS_MUNMAP, "munmap", memory),
+	fromAnywhere(linux.SYS_SCHED_YIELD, "sched_yield", threads),
+	fromAnywhere(linux.SYS_GETTID, "gettid", threads),
+	fromAnywhere(linux.SYS_GETPID, "getpid", who),
+	fromAnywhere(linux.SYS_SIGALTSTACK, "sigaltstack", signals),
+	fromAnywhere(linux.SYS_RT_SIGACTION, "rt_sigaction", signals),
+	fromAnywhere(linux.SYS_RT_SIGPENDING, "rt_sigpending", signals),
+	fromAnywhere(linux.SYS_RT_SIGTIMEDWAIT, "rt_sigtimedwait", signals),
+	fromAnywhere(linux.SYS_PAUSE, "pause", signals),
+	fromAnywhere(linux.SYS_MPROTECT, "mprotect", memory),
+	fromAnywhere(linux.SYS_MREMAP, "mremap", memory),
+	fromAnywhere(linux.SYS_MSYNC, "msync", memory),
+	fromAnywhere(linux.SYS_MINCORE, "mincore", memory),
+	fromAnywhere(linux.SYS_MLOCK, "mlock", memory),
+	fromAnywhere(linux.SYS_MLOCK2, "mlock2", memory),
+	fromAnywhere(linux.SYS_MUNLOCK, "munlock", memory),
+	fromAnywhere(linux.SYS_MLOCKALL, "mlockall", memory),
+	fromAnywhere(linux.SYS_MUNLOCKALL, "munlockall", memory),
+	fromAnywhere(linux.SYS_GETCPU, "getcpu", threads),
+	fromAnywhere(linux.SYS_ARCH_PRCTL, "arch_prctl", threads),
+	fromAnywhere(linux.SYS_MEMBARRIER, "membarrier", threads),
+	fromAnywhere(linux.SYS_RESTART_SYSCALL, "restart_syscall", "made by the kernel to restart a wait after the process was stopped"),
 	{Number: linux.SYS_CLOCK_GETTIME, Name: "clock_gettime", If: []Test{ofClock}, Why: clocks},
 	{Number: linux.SYS_CLOCK_GETTIME, Name: "clock_gettime", If: []Test{ofOwnTime}, Why: clocks},
 	{Number: linux.SYS_CLOCK_GETRES, Name: "clock_getres", If: []Test{ofClock}, Why: clocks},
@@ -297,26 +297,26 @@ var harmless = []Call{
 	{Number: linux.SYS_CLOCK_GETTIME, Name: "clock_gettime", Why: othersTime, Do: Invalid},
 	{Number: linux.SYS_CLOCK_GETRES, Name: "clock_getres", Why: othersTime, Do: Invalid},
 	{Number: linux.SYS_CLOCK_NANOSLEEP, Name: "clock_nanosleep", Why: othersTime, Do: Invalid},
-	anybody(linux.SYS_GETTIMEOFDAY, "gettimeofday", clocks),
-	anybody(linux.SYS_TIME, "time", clocks),
-	anybody(linux.SYS_TIMES, "times", clocks),
-	anybody(linux.SYS_TIMER_GETTIME, "timer_gettime", clocks),
-	anybody(linux.SYS_TIMER_GETOVERRUN, "timer_getoverrun", clocks),
-	anybody(linux.SYS_GETITIMER, "getitimer", clocks),
-	anybody(linux.SYS_SETITIMER, "setitimer", "CPU profiles"),
-	anybody(linux.SYS_ALARM, "alarm", clocks),
-	anybody(linux.SYS_GETPPID, "getppid", who),
-	anybody(linux.SYS_GETPGRP, "getpgrp", who),
-	anybody(linux.SYS_GETUID, "getuid", who),
-	anybody(linux.SYS_GETEUID, "geteuid", who),
-	anybody(linux.SYS_GETGID, "getgid", who),
-	anybody(linux.SYS_GETEGID, "getegid", who),
-	anybody(linux.SYS_GETGROUPS, "getgroups", who),
-	anybody(linux.SYS_GETRESUID, "getresuid", who),
-	anybody(linux.SYS_GETRESGID, "getresgid", who),
-	anybody(linux.SYS_GETRUSAGE, "getrusage", bounds),
-	anybody(linux.SYS_GETRLIMIT, "getrlimit", bounds),
+	fromAnywhere(linux.SYS_GETTIMEOFDAY, "gettimeofday", clocks),
+	fromAnywhere(linux.SYS_TIME, "time", clocks),
+	fromAnywhere(linux.SYS_TIMES, "times", clocks),
+	fromAnywhere(linux.SYS_TIMER_GETTIME, "timer_gettime", clocks),
+	fromAnywhere(linux.SYS_TIMER_GETOVERRUN, "timer_getoverrun", clocks),
+	fromAnywhere(linux.SYS_GETITIMER, "getitimer", clocks),
+	fromAnywhere(linux.SYS_SETITIMER, "setitimer", "CPU profiles"),
+	fromAnywhere(linux.SYS_ALARM, "alarm", clocks),
+	fromAnywhere(linux.SYS_GETPPID, "getppid", who),
+	fromAnywhere(linux.SYS_GETPGRP, "getpgrp", who),
+	fromAnywhere(linux.SYS_GETUID, "getuid", who),
+	fromAnywhere(linux.SYS_GETEUID, "geteuid", who),
+	fromAnywhere(linux.SYS_GETGID, "getgid", who),
+	fromAnywhere(linux.SYS_GETEGID, "getegid", who),
+	fromAnywhere(linux.SYS_GETGROUPS, "getgroups", who),
+	fromAnywhere(linux.SYS_GETRESUID, "getresuid", who),
+	fromAnywhere(linux.SYS_GETRESGID, "getresgid", who),
+	fromAnywhere(linux.SYS_GETRUSAGE, "getrusage", bounds),
+	fromAnywhere(linux.SYS_GETRLIMIT, "getrlimit", bounds),
 	{Number: linux.SYS_SETRLIMIT, Name: "setrlimit", If: []Test{notCore}, Why: bounds},
-	anybody(linux.SYS_SYSINFO, "sysinfo", bounds),
-	anybody(linux.SYS_GETRANDOM, "getrandom", "randomness"),
+	fromAnywhere(linux.SYS_SYSINFO, "sysinfo", bounds),
+	fromAnywhere(linux.SYS_GETRANDOM, "getrandom", "randomness"),
 }

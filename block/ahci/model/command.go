@@ -1,16 +1,16 @@
 package model
 
-// Reasons to interrupt.
+// Interrupt reasons, bits of the port's interrupt status.
 const (
 	answered  = 1 << 0  // device to host register FIS
-	completed = 1 << 3  // set device bits FIS, of queued commands
-	changed   = 1 << 22 // PhyRdy
+	completed = 1 << 3  // set device bits FIS, for queued commands
+	changed   = 1 << 22 // the link has changed (PhyRdy)
 	busError  = 1 << 29
 	taskError = 1 << 30
 )
 
-// carryOut does the command in a slot, or lies about it. It returns false if the port
-// stands still.
+// carryOut executes the command in a slot, or misbehaves as Next decides. It returns false if the
+// port stops processing commands.
 func (c *Controller) carryOut(slot int, header []byte) bool {
 	table := c.plug.Memory(le.Uint64(header[8:]), 128+16*int(le.Uint16(header[2:])))
 	bit := uint32(1) << slot
@@ -21,7 +21,7 @@ func (c *Controller) carryOut(slot int, header []byte) bool {
 	queued := table[2] == 0x60 || table[2] == 0x61
 	switch lie {
 	case Silence:
-		c.regs[pIssue] &^= bit // it was sent to the disk
+		c.regs[pIssue] &^= bit // the command was sent to the disk
 		if !queued {
 			c.regs[pIssue] |= bit
 			return false
@@ -36,7 +36,7 @@ func (c *Controller) carryOut(slot int, header []byte) bool {
 		return false
 	case Vanish:
 		c.gone = true
-		c.plug.Lower() // nobody drives it any more
+		c.plug.Lower() // a removed device does not drive the line
 		return false
 	}
 	if lie == Fail || !c.do(table, int(le.Uint16(header[2:]))) {
@@ -61,17 +61,16 @@ func (c *Controller) carryOut(slot int, header []byte) bool {
 	return true
 }
 
-// fail ends a command with an error: the disk ends all queued ones, and waits for a
-// reset.
+// fail ends a command with an error: the disk aborts all queued commands and waits for a reset.
 func (c *Controller) fail(bit uint32, queued bool) {
 	if queued {
-		c.regs[pIssue] &^= bit // SACT keeps it
+		c.regs[pIssue] &^= bit // the bit in SACT stays set
 	}
 	c.regs[pTask] = ready | 1 | 0x40<<8
 	c.event(taskError)
 }
 
-// do does a command. It returns false for an error.
+// do executes a command. It returns false for an error.
 func (c *Controller) do(table []byte, regions int) bool {
 	command, device := table[2], table[7]
 	lba := uint64(table[4]) | uint64(table[5])<<8 | uint64(table[6])<<16 | uint64(table[8])<<24 | uint64(table[9])<<32 | uint64(table[10])<<40
@@ -103,7 +102,8 @@ func (c *Controller) do(table []byte, regions int) bool {
 	return true
 }
 
-// sectors is a range of the disk, if all of it can be used.
+// sectors returns the data of a range of sectors; ok is false if the range is outside the disk or
+// has a bad sector.
 func (c *Controller) sectors(lba, n uint64) ([]byte, bool) {
 	if all := uint64(len(c.Data) / 512); n == 0 || lba > all || n > all-lba {
 		return nil, false
@@ -129,7 +129,7 @@ func (c *Controller) move(table []byte, regions int, data []byte, toDevice bool)
 	}
 }
 
-// trim clears the ranges that a block of memory names.
+// trim clears the ranges that are listed in the command's data.
 func (c *Controller) trim(table []byte, regions int) bool {
 	b := make([]byte, 512)
 	for i := range regions {

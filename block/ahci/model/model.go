@@ -1,9 +1,9 @@
-// Package model is an AHCI controller with one disk in the same process, for tests:
-// the other side of loam/block/ahci, written from the same specifications (AHCI 1.3.1,
-// ACS-3), without code of the driver.
+// Package model is an AHCI controller with one disk in the same process, for tests: the other side
+// of loam/block/ahci, written from the same specifications (AHCI 1.3.1, ACS-3), without code of the
+// driver.
 //
-// It works inside of the write to a register, so it has no goroutine. It does as it
-// should unless its Lie says otherwise.
+// It does its work during the write to a register, so it has no goroutine. It behaves correctly
+// unless Controller.Next returns another Lie.
 package model
 
 import (
@@ -14,34 +14,34 @@ import (
 	virtio "loam/driver/virtio/model"
 )
 
-// Lie is a way to complete a command.
+// Lie is a way to complete a command, correct or wrong.
 type Lie uint8
 
-// Lies.
+// The ways to complete a command.
 const (
 	Truth   Lie = iota
-	Fail        // with an error, as a disk does that cannot read a sector
-	Silence     // not at all
+	Fail        // with an error, as for an unreadable sector
+	Silence     // never
 	Quiet       // without an interrupt
-	Bus         // not at all, and the controller reports an error of its bus
-	Pulled      // not at all, and the disk is pulled out
-	Vanish      // not at all, and the controller is pulled out
-	Extra       // as it should, and another command too, whether it is there or not
-	Lies        // how many there are
+	Bus         // never; the controller reports an error of its host bus
+	Pulled      // never; the disk is unplugged
+	Vanish      // never; the controller is unplugged
+	Extra       // correctly, and another slot too, whether or not it has a command
+	Lies        // number of ways
 )
 
-// Controller is the device. Its exported fields are set before a driver sees it.
+// Controller is the device. Its exported fields are set before a driver uses it.
 type Controller struct {
-	Data    []byte // of the disk at port 2, in sectors of 512 bytes; nil: there is none
+	Data    []byte // contents of the disk at port 2, in sectors of 512 bytes; nil: no disk
 	Plain   bool   // no native command queuing
-	NoMSI   bool   // a line only
+	NoMSI   bool   // only an interrupt line
 	FUA     bool
 	Stuck   bool                     // ports do not stop
-	Change  func(answer []byte)      // of IDENTIFY DEVICE
-	Next    func() Lie               // the next decision, of commands for data; nil: the truth
+	Change  func(answer []byte)      // modifies the data of IDENTIFY DEVICE
+	Next    func() Lie               // how to complete the next command with data; nil: correctly
 	Bad     func(sector uint64) bool // sectors that cannot be read or written
-	Flushed int                      // flushes, and writes with FUA
-	Resets  int                      // of the link
+	Flushed int                      // number of flushes, and of writes with FUA
+	Resets  int                      // number of resets of the link
 
 	plug virtio.Plug
 
@@ -55,11 +55,11 @@ var le = binary.LittleEndian
 // The controller has four ports. Ports 0 and 2 are implemented, and the disk is at port 2.
 const (
 	disk  = 2
-	at    = (0x100 + 0x80*disk) / 4 // of the port's registers
+	at    = (0x100 + 0x80*disk) / 4 // index of the port's first register
 	ports = 1<<0 | 1<<disk
 )
 
-// Places of registers, in words.
+// Indices of registers, in words of 32 bits.
 const (
 	control = 0x04 / 4
 	status  = 0x08 / 4
@@ -129,7 +129,7 @@ func (c *Controller) Write(at, width int, v64 uint64) {
 	case status, pStatus, pError:
 		c.regs[i] &^= v
 		if c.regs[pStatus]&c.regs[pEnable] != 0 {
-			c.regs[status] |= 1 << disk // it shows the state of the port
+			c.regs[status] |= 1 << disk // the bit follows the state of the port
 		}
 		c.line()
 	case pCommand:
@@ -168,14 +168,14 @@ func (c *Controller) command(v uint32) {
 	c.regs[pCommand] = v
 }
 
-// line lowers the line if nothing is left to see to.
+// line lowers the interrupt line if no interrupt is pending.
 func (c *Controller) line() {
 	if c.regs[status] == 0 {
 		c.plug.Lower()
 	}
 }
 
-// event interrupts for a reason.
+// event raises an interrupt for a reason.
 func (c *Controller) event(reason uint32) {
 	c.regs[pStatus] |= reason
 	if c.regs[pStatus]&c.regs[pEnable] == 0 {
@@ -187,8 +187,7 @@ func (c *Controller) event(reason uint32) {
 	}
 }
 
-// work carries out the commands that were issued, the last slot first: disks choose the
-// order.
+// work executes the issued commands, the last slot first, because disks may choose any order.
 func (c *Controller) work() {
 	for c.regs[pIssue] != 0 && c.regs[pCommand]>>15&1 != 0 && c.plug.Master() && c.regs[pTask]&1 == 0 && !c.gone {
 		slot := 31 - bits.LeadingZeros32(c.regs[pIssue])

@@ -8,7 +8,7 @@ const (
 	outOfRange    = 0x80
 )
 
-// administer does an admin command.
+// administer executes an admin command.
 func (c *Controller) administer(e []byte) (result uint32, status uint16) {
 	address, dword10, dword11 := le.Uint64(e[24:]), le.Uint32(e[40:]), le.Uint32(e[44:])
 	n, size := int(dword10&0xffff), int(dword10>>16)+1
@@ -34,7 +34,8 @@ func (c *Controller) administer(e []byte) (result uint32, status uint16) {
 	return 0, success
 }
 
-// identify writes 4096 bytes about the controller, the namespaces or the first of them.
+// identify writes the 4096 bytes of Identify for the controller, the list of namespaces, or the
+// first namespace.
 func (c *Controller) identify(what uint32, b []byte) {
 	clear(b)
 	switch what {
@@ -55,7 +56,7 @@ func (c *Controller) identify(what uint32, b []byte) {
 	}
 }
 
-// carryOut does an I/O command, or lies about it.
+// carryOut executes an I/O command, or misbehaves as Next decides.
 func (c *Controller) carryOut(q *queue, e []byte) {
 	lie, number := Truth, uint16(0)
 	if c.Next != nil {
@@ -71,7 +72,7 @@ func (c *Controller) carryOut(q *queue, e []byte) {
 		return
 	case Vanish:
 		c.gone = true
-		c.plug.Lower() // nobody drives it any more
+		c.plug.Lower() // a removed device does not drive the line
 		return
 	case Status:
 		c.complete(q, id, number&0x7ff, 0, true)
@@ -90,7 +91,7 @@ func (c *Controller) carryOut(q *queue, e []byte) {
 	}
 }
 
-// do does an I/O command.
+// do executes an I/O command.
 func (c *Controller) do(e []byte) (status uint16) {
 	first, dword12 := le.Uint64(e[40:]), le.Uint32(e[48:])
 	n := uint64(dword12&0xffff) + 1
@@ -121,7 +122,7 @@ func (c *Controller) do(e []byte) (status uint16) {
 	return success
 }
 
-// transfer moves data between blocks and the memory that PRPs name.
+// transfer moves data between blocks and the memory at the command's PRPs.
 func (c *Controller) transfer(e, data []byte) {
 	const page = 4096
 	prp1, prp2 := le.Uint64(e[24:]), le.Uint64(e[32:])

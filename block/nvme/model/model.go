@@ -1,9 +1,8 @@
-// Package model is an NVM Express controller in the same process, for tests: the other
-// side of loam/block/nvme, written from the same specification (1.4), without code of
-// the driver.
+// Package model is an NVM Express controller in the same process, for tests: the other side of
+// loam/block/nvme, written from the same specification (1.4), without code of the driver.
 //
-// It works inside of the write to a doorbell, so it has no goroutine. It does as it
-// should unless its Lie says otherwise.
+// It does its work during the write to a doorbell, so it has no goroutine. It behaves correctly
+// unless Controller.Next returns another Lie.
 package model
 
 import (
@@ -13,33 +12,34 @@ import (
 	virtio "loam/driver/virtio/model"
 )
 
-// Lie is a way to complete a command.
+// Lie is a way to complete a command, correct or wrong.
 type Lie uint8
 
-// Lies.
+// The ways to complete a command.
 const (
 	Truth    Lie = iota
-	WrongID      // another command
-	Status       // a status, by number, and nothing done
-	Silence      // not at all
-	Twice        // two times
+	WrongID      // with the identifier of another command
+	Status       // with the given status, without executing it
+	Silence      // never
+	Twice        // twice
 	Quiet        // without an interrupt
-	Fatal        // not at all, and the controller reports a fatal error
-	Vanish       // not at all, and the controller is pulled out
-	Spurious     // as it should, and an interrupt of another vector too
-	Lies         // how many there are
+	Fatal        // never; the controller reports a fatal error
+	Vanish       // never; the controller is unplugged
+	Spurious     // correctly, and with an interrupt of another vector too
+	Lies         // number of ways
 )
 
-// Controller is the device. Its exported fields are set before a driver sees it.
+// Controller is the device. Its exported fields are set before a driver uses it.
 type Controller struct {
-	Data     []byte // of namespace 1, in blocks of 512 bytes
-	Queues   int    // most I/O queues
+	Data     []byte // contents of namespace 1, in blocks of 512 bytes
+	Queues   int    // maximum number of I/O queues
 	Change   func(what uint32, answer []byte)
 	Stuck    bool // it never becomes ready
 	Features uint16
-	// Next returns the next decision, of an I/O command; nil: the truth.
+	// Next decides how the next I/O command is completed; nil: correctly. The number is the status,
+	// identifier or vector of the Lie.
 	Next    func() (Lie, uint16)
-	Flushed int // flushes and writes with FUA
+	Flushed int // number of flushes, and of writes with FUA
 
 	plug virtio.Plug
 
@@ -51,19 +51,20 @@ type Controller struct {
 	vectors int
 }
 
-// queue is a submission and a completion queue of the same number.
+// queue is a submission queue and the completion queue with the same number.
 type queue struct {
 	submit, done         uint64
 	submitSize, doneSize int
 	vector               int
-	head, tail           int // of submissions
-	at, taken            int // of completions
+	head, tail           int // indices in the submission queue
+	at, taken            int // indices in the completion queue
 	phase                uint16
 }
 
 var le = binary.LittleEndian
 
-// Add plugs a controller into a machine. It has vectors interrupts by message.
+// Add plugs a controller into a machine. It has the given number of MSI-X vectors; with 0 it uses
+// an interrupt line.
 func Add(m *virtio.Machine, c *Controller, vectors int) {
 	c.vectors = vectors
 	const entries, timeout, commandSet = 255, 2, 1 << 37
@@ -125,7 +126,7 @@ func (c *Controller) configure(enable bool) {
 	c.regs[0x1c] = 1
 }
 
-// doorbell is a write to a tail or a head.
+// doorbell handles a write to the doorbell of a queue's tail or head.
 func (c *Controller) doorbell(number, v int) {
 	q := &c.queues[number/2%len(c.queues)]
 	if q.submitSize == 0 || !c.plug.Master() {
@@ -146,7 +147,7 @@ func (c *Controller) doorbell(number, v int) {
 	}
 }
 
-// complete writes a completion, and interrupts.
+// complete writes a completion, and interrupts if loud is set.
 func (c *Controller) complete(q *queue, id, status uint16, result uint32, loud bool) {
 	b := c.plug.Memory(q.done+uint64(16*q.at), 16)
 	word(b, 0).Store(result)
@@ -167,14 +168,14 @@ func (c *Controller) interrupt(vector int) {
 	c.raiseLine()
 }
 
-// raiseLine raises the line, whether something waits or not: drivers look.
+// raiseLine raises the interrupt line, even if no completion is pending: drivers must check.
 func (c *Controller) raiseLine() {
 	if c.vectors == 0 && !c.masked && c.anyDone() {
 		c.plug.Raise(0)
 	}
 }
 
-// anyDone reports whether the driver has completions to take.
+// anyDone reports whether completions are pending.
 func (c *Controller) anyDone() bool {
 	for i := 1; i < len(c.queues); i++ {
 		if c.queues[i].at != c.queues[i].taken {

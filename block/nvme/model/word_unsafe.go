@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// word is four bytes of memory as a number that the driver reads meanwhile.
+// word returns four bytes of memory that the driver reads at the same time.
 func word(b []byte, at int) *atomic.Uint32 {
 	// Safety: the four bytes lie inside b; queues are at a multiple of a page.
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(b[at : at+4])))

@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// Extended attributes ("Extended Attributes"): in an inode behind its fields, and
-// in a block of their own. Names and places of values grow from the front, values
-// from the end.
+// Extended attributes ("Extended Attributes") are stored in an inode after its fields, and in a
+// separate block. Names, with the offsets of values, grow from the front; values grow from the end.
 
-// Attribute is a name and its value.
+// Attribute is an extended attribute: a name and its value.
 type Attribute struct {
-	Name  string // in full, such as user.mime_type
+	Name  string // with its prefix, such as user.mime_type
 	Value []byte
 }
 
 const (
 	attributeMagic = 0xea020000
-	attributeHead  = 32 // of a block; in an inode it is the magic number alone
+	attributeHead  = 32 // header of a block; the header in an inode is only the magic number
 	attributeEntry = 16
 )
 
-// MaxAttribute is the longest value in bytes: attributes do not get inodes of their own.
+// MaxAttribute is the maximum length of a value in bytes. Attributes in an inode of their own are
+// not supported.
 const MaxAttribute = 1 << 16
 
-// prefixes are the parts of names that are written as a number.
+// prefixes are the beginnings of names that the disk stores as a number.
 var prefixes = []struct {
 	index  uint8
 	prefix string
@@ -54,7 +54,8 @@ func joinName(index uint8, rest string) string {
 	return rest
 }
 
-// AttributeArea is where an inode holds attributes, with the magic number; nil if it has no room for any.
+// AttributeArea returns the area of an inode for attributes, including the magic number, or nil if
+// there is no room.
 func (i Inode) AttributeArea() []byte {
 	at := 128 + i.ExtraIsize()
 	if i.ExtraIsize() == 0 || len(i)-at < 8 {
@@ -63,8 +64,8 @@ func (i Inode) AttributeArea() []byte {
 	return i[at:]
 }
 
-// ReadAttributes decodes an area: of an inode, or a whole block. An inode's area without
-// the magic number has none. Errors: ErrCorrupt.
+// ReadAttributes decodes the attributes in the area of an inode, or in a block. An area without the
+// magic number has no attributes. Errors: ErrCorrupt.
 func ReadAttributes(b []byte, block bool) ([]Attribute, error) {
 	head := 4
 	if block {
@@ -94,7 +95,7 @@ func ReadAttributes(b []byte, block bool) ([]Attribute, error) {
 		}
 		place, size := int(le.Uint16(b[at+2:])), uint64(le.Uint32(b[at+8:]))
 		if le.Uint32(b[at+4:]) != 0 || size > uint64(len(base)) || place+int(size) > len(base) {
-			return nil, ErrCorrupt // a value in an inode of its own needs the feature ea_inode
+			return nil, ErrCorrupt // a value in its own inode needs the feature ea_inode
 		}
 		full := joinName(b[at+1], string(b[at+attributeEntry:at+attributeEntry+name]))
 		all = append(all, Attribute{full, bytes.Clone(base[place : place+int(size)])})
@@ -102,13 +103,13 @@ func ReadAttributes(b []byte, block bool) ([]Attribute, error) {
 	}
 }
 
-// AttributeSize is the room that an attribute takes.
+// AttributeSize returns the number of bytes that an attribute takes in an area.
 func AttributeSize(a Attribute) int {
 	_, rest := splitName(a.Name)
 	return (attributeEntry+len(rest)+3)&^3 + (len(a.Value)+3)&^3
 }
 
-// AttributeRoom is how much room an area has.
+// AttributeRoom returns the number of bytes for attributes in an area.
 func AttributeRoom(b []byte, block bool) int {
 	if block {
 		return len(b) - attributeHead - 4
@@ -116,8 +117,8 @@ func AttributeRoom(b []byte, block bool) int {
 	return len(b) - 8
 }
 
-// WriteAttributes encodes attributes that fit, in the order in which Linux searches them.
-// Checksums.SealAttributes follows for a block.
+// WriteAttributes encodes attributes that fit, in the order in which Linux searches them. For a
+// block, the caller then calls Checksums.SealAttributes.
 func WriteAttributes(b []byte, block bool, all []Attribute) {
 	slices.SortFunc(all, compareAttributes)
 	clear(b)
@@ -128,8 +129,8 @@ func WriteAttributes(b []byte, block bool, all []Attribute) {
 	at, base := 4, b[4:]
 	if block {
 		at, base = attributeHead, b
-		le.PutUint32(b[4:], 1) // one file has it
-		le.PutUint32(b[8:], 1) // block
+		le.PutUint32(b[4:], 1) // reference count: one file
+		le.PutUint32(b[8:], 1) // number of blocks
 	}
 	end := len(base)
 	whole := uint32(0)
@@ -160,7 +161,8 @@ func compareAttributes(a, b Attribute) int {
 	return cmp.Or(cmp.Compare(ai, bi), cmp.Compare(len(an), len(bn)), cmp.Compare(an, bn))
 }
 
-// attributeHash is the hash of an entry: of its name and its value, padded with zeros.
+// attributeHash returns the hash of an entry, computed from its name and its value padded with
+// zeros.
 func attributeHash(name string, value []byte) uint32 {
 	h := uint32(0)
 	for i := range len(name) {
@@ -172,12 +174,13 @@ func attributeHash(name string, value []byte) uint32 {
 	return h
 }
 
-// SharedAttributes is how many files have a block of attributes; SetShared changes it.
+// SharedAttributes returns the number of files that share a block of attributes; SetSharedAttributes
+// sets it.
 func SharedAttributes(b []byte) uint32       { return le.Uint32(b[4:]) }
 func SetSharedAttributes(b []byte, n uint32) { le.PutUint32(b[4:], n) }
 
-// InlineData is the content of a file with FlagInlineData, from the area and from an attribute.
-// Errors: ErrCorrupt.
+// InlineData returns the content of a file with FlagInlineData, which is in the inode's block area
+// and in an attribute. Errors: ErrCorrupt.
 func (i Inode) InlineData() ([]byte, error) {
 	all, err := ReadAttributes(i.AttributeArea(), false)
 	if err != nil {

@@ -8,7 +8,7 @@ import "math/bits"
 // Bit reports whether a bit is set.
 func Bit(b []byte, i uint32) bool { return b[i/8]>>(i%8)&1 != 0 }
 
-// SetBits sets n bits from i on.
+// SetBits sets the n bits that begin at bit i.
 func SetBits(b []byte, i, n uint32) {
 	for ; n > 0 && i%8 != 0; i, n = i+1, n-1 {
 		b[i/8] |= 1 << (i % 8)
@@ -21,7 +21,7 @@ func SetBits(b []byte, i, n uint32) {
 	}
 }
 
-// ClearBits clears n bits from i on, and returns how many of them were set.
+// ClearBits clears the n bits that begin at bit i. It returns the number of them that were set.
 func ClearBits(b []byte, i, n uint32) (were uint32) {
 	for ; n > 0; i, n = i+1, n-1 {
 		if i%8 == 0 && n >= 8 {
@@ -38,13 +38,13 @@ func ClearBits(b []byte, i, n uint32) (were uint32) {
 	return were
 }
 
-// NextClear is the first clear bit at or behind i and before end; end if there is none.
+// NextClear returns the first clear bit at or after i and before end, or end if there is none.
 func NextClear(b []byte, i, end uint32) uint32 { return next(b, i, end, 0xff) }
 
-// NextSet is likewise the first set bit.
+// NextSet returns the first set bit at or after i and before end, or end if there is none.
 func NextSet(b []byte, i, end uint32) uint32 { return next(b, i, end, 0) }
 
-// next finds the first bit unlike those of skip, a byte of equal bits.
+// next returns the first bit that differs from the bits of skip, which are all equal.
 func next(b []byte, i, end uint32, skip byte) uint32 {
 	for i < end {
 		rest := (b[i/8] ^ skip) >> (i % 8)

@@ -1,8 +1,8 @@
 package disk
 
-// Checksums of metadata ("Checksums"). With metadata_csum each structure has a
-// crc32c, seeded by the file system's UUID, mostly continued by what the
-// structure belongs to. With uninit_bg alone, group descriptors have a crc16.
+// Checksums computes the checksums of metadata ("Checksums"). With metadata_csum each structure has
+// a crc32c. Its seed is the file system's UUID, in most cases followed by the number of the inode
+// or group that the structure belongs to. With uninit_bg alone, group descriptors have a crc16.
 type Checksums struct {
 	metadata bool
 	group16  bool
@@ -23,7 +23,7 @@ func newChecksums(s Super) Checksums {
 // Metadata reports whether the file system has metadata_csum.
 func (c *Checksums) Metadata() bool { return c.metadata }
 
-// group is the checksum of a descriptor; ok is false if descriptors have none.
+// group returns the checksum of a descriptor; ok is false if descriptors have none.
 func (c *Checksums) group(d Group, number uint32) (sum uint16, ok bool) {
 	var n [4]byte
 	le.PutUint32(n[:], number)
@@ -55,8 +55,8 @@ var (
 	inodeBitmapSum = [2]int{0x1a, 0x3a}
 )
 
-// SealBlockBitmap and SealInodeBitmap write a bitmap's checksum into its group's descriptor.
-// b has Geometry.BlocksPerGroup or InodesPerGroup bits. SealGroup follows.
+// SealBlockBitmap and SealInodeBitmap write a bitmap's checksum into its group's descriptor. b has
+// Geometry.BlocksPerGroup or InodesPerGroup bits. The caller then calls SealGroup.
 func (c *Checksums) SealBlockBitmap(d Group, b []byte) { c.sealBitmap(d, b, blockBitmapSum) }
 func (c *Checksums) SealInodeBitmap(d Group, b []byte) { c.sealBitmap(d, b, inodeBitmapSum) }
 
@@ -67,7 +67,7 @@ func (c *Checksums) sealBitmap(d Group, b []byte, at [2]int) {
 	d.setCount(at[0], at[1], CRC(c.seed, b))
 }
 
-// BlockBitmapOK and InodeBitmapOK verify a bitmap.
+// BlockBitmapOK and InodeBitmapOK verify the checksum of a bitmap.
 func (c *Checksums) BlockBitmapOK(d Group, b []byte) bool { return c.bitmapOK(d, b, blockBitmapSum) }
 func (c *Checksums) InodeBitmapOK(d Group, b []byte) bool { return c.bitmapOK(d, b, inodeBitmapSum) }
 
@@ -82,12 +82,12 @@ func (c *Checksums) bitmapOK(d Group, b []byte, at [2]int) bool {
 	return d.count(at[0], at[1]) == sum
 }
 
-// owner is the seed for what belongs to an inode.
+// owner returns the seed for structures that belong to an inode.
 func (c *Checksums) owner(ino, generation uint32) uint32 {
 	return crcNumber(crcNumber(c.seed, ino), generation)
 }
 
-// inode is the checksum of an inode, with its own field taken as zero.
+// inode returns the checksum of an inode, computed with zeros in the checksum field.
 func (c *Checksums) inode(i Inode, ino uint32) (sum uint32, high bool) {
 	high = i.ExtraIsize() >= 4
 	crc := c.owner(ino, i.Generation())
@@ -101,7 +101,7 @@ func (c *Checksums) inode(i Inode, ino uint32) (sum uint32, high bool) {
 	return crc, high
 }
 
-// InodeOK verifies an inode. One that is all zeros was never used, and is right.
+// InodeOK verifies the checksum of an inode. An inode of zeros was never used, and is valid.
 func (c *Checksums) InodeOK(i Inode, ino uint32) bool {
 	if !c.metadata {
 		return true
@@ -140,8 +140,8 @@ func allZero(b []byte) bool {
 // Owner is the inode to which a block of a directory or of an extent tree belongs.
 type Owner struct{ Inode, Generation uint32 }
 
-// SealExtents writes the checksum behind the last entry that a block of an extent
-// tree has room for; ExtentsOK verifies it.
+// SealExtents writes the checksum of a block of an extent tree, which follows the last entry that
+// the block has room for; ExtentsOK verifies it.
 func (c *Checksums) SealExtents(b []byte, o Owner) {
 	if c.metadata {
 		at := extentTail(b)
@@ -153,7 +153,7 @@ func (c *Checksums) ExtentsOK(b []byte, o Owner) bool {
 	return !c.metadata || at+4 <= len(b) && le.Uint32(b[at:]) == CRC(c.owner(o.Inode, o.Generation), b[:at])
 }
 
-// SealDirectory writes the checksum into the last entry of a leaf; DirectoryOK
+// SealDirectory writes the checksum of a directory leaf, which is in its last entry; DirectoryOK
 // verifies it.
 func (c *Checksums) SealDirectory(b []byte, o Owner) {
 	if c.metadata {
@@ -166,7 +166,7 @@ func (c *Checksums) DirectoryOK(b []byte, o Owner) bool {
 	return !c.metadata || hasTail(b) && le.Uint32(b[at+8:]) == CRC(c.owner(o.Inode, o.Generation), b[:at])
 }
 
-// SealIndex writes the checksum behind the last entry that a block of an index has
+// SealIndex writes the checksum of an index block, which follows the last entry that the block has
 // room for; IndexOK verifies it.
 func (c *Checksums) SealIndex(x Index, o Owner) {
 	if c.metadata {
@@ -198,7 +198,7 @@ func (c *Checksums) attributes(b []byte, block uint64) uint32 {
 	return CRC(CRC(CRC(CRC(c.seed, n[:]), b[:0x10]), []byte{0, 0, 0, 0}), b[0x14:])
 }
 
-// orphanMagic ends a block of the orphan file ("Orphan file").
+// orphanMagic is at the end of a block of the orphan file ("Orphan file").
 const orphanMagic = 0x0b10ca04
 
 // Orphans returns the inodes in a block of the orphan file. Errors: ErrCorrupt.

@@ -1,16 +1,16 @@
 package disk
 
-// Entries of directories ("Directory Entries"). A block of a directory is a chain
-// of entries that fills it; each has room for a name, used or not. With metadata_csum
-// the last entry of a leaf is no name, but holds the checksum.
+// Directory entries ("Directory Entries"). A block of a directory is filled by a chain of entries;
+// each has room for a name, used or unused. With metadata_csum the last entry of a leaf holds the
+// checksum instead of a name.
 
-// DirEntry is an entry in a block.
+// DirEntry is a directory entry in a block.
 type DirEntry struct {
 	Inode  uint32
-	Name   []byte // in the block
-	Type   uint8  // one of the Type constants; 0 if the file system does not say
-	Offset int    // in the block
-	Length int    // in bytes, with the room behind the name
+	Name   []byte // a part of the block, not a copy
+	Type   uint8  // one of the Type constants; 0 if entries have no types
+	Offset int    // offset in the block
+	Length int    // in bytes, including unused room after the name
 }
 
 // File types in entries.
@@ -32,10 +32,11 @@ const (
 	tailSize  = 12
 )
 
-// EntrySize is the room that a name of so many bytes needs.
+// EntrySize returns the number of bytes that an entry needs for a name of that length.
 func EntrySize(name int) int { return (entryHead + name + 3) &^ 3 }
 
-// entryLength decodes the length of an entry: in blocks of 64 KiB it does not fit 16 bits.
+// entryLength decodes the length of an entry. In blocks of 64 KiB, the length may exceed 16 bits
+// and is encoded differently.
 func entryLength(b []byte, at int) int {
 	n := int(le.Uint16(b[at+4:]))
 	if len(b) < 1<<16 {
@@ -62,8 +63,8 @@ func entry(b []byte, at int) DirEntry {
 	}
 }
 
-// NextEntry returns the used entry at or behind an offset; ok is false behind the last. Start
-// with 0 and go on at Offset+Length.
+// NextEntry returns the first used entry at or after an offset; ok is false if there is none. The
+// offset is 0 at first, and then e.Offset+e.Length of the previous entry.
 func NextEntry(b []byte, at int) (e DirEntry, ok bool) {
 	for at < len(b) {
 		if e = entry(b, at); e.Inode != 0 {
@@ -74,7 +75,7 @@ func NextEntry(b []byte, at int) (e DirEntry, ok bool) {
 	return DirEntry{}, false
 }
 
-// FindEntry finds a name.
+// FindEntry returns the entry of a name.
 func FindEntry(b []byte, name string) (DirEntry, bool) {
 	for e, ok := NextEntry(b, 0); ok; e, ok = NextEntry(b, e.Offset+e.Length) {
 		if string(e.Name) == name {
@@ -84,8 +85,8 @@ func FindEntry(b []byte, name string) (DirEntry, bool) {
 	return DirEntry{}, false
 }
 
-// CheckDirectory checks that a block is a chain of entries that fills it, of inodes that exist.
-// Errors: ErrCorrupt.
+// CheckDirectory checks that a chain of valid entries fills a block, and that their inode numbers
+// exist. Errors: ErrCorrupt.
 func (g *Geometry) CheckDirectory(b []byte) error {
 	for at := 0; at < len(b); {
 		if len(b)-at < entryHead {
@@ -110,7 +111,7 @@ func hasTail(b []byte) bool {
 	return le.Uint32(b[at:]) == 0 && le.Uint16(b[at+4:]) == tailSize && b[at+6] == 0 && b[at+7] == typeTail
 }
 
-// InitDirectory makes a leaf without names.
+// InitDirectory writes a leaf without names.
 func (g *Geometry) InitDirectory(b []byte) {
 	clear(b)
 	room := len(b)
@@ -122,14 +123,14 @@ func (g *Geometry) InitDirectory(b []byte) {
 	setEntryLength(b, 0, room)
 }
 
-// InitFirst makes the first block of a directory: "." and "..".
+// InitFirst writes the first block of a directory, with "." and "..".
 func (g *Geometry) InitFirst(b []byte, self, parent uint32) {
 	g.InitDirectory(b)
 	g.AddEntry(b, ".", self, TypeDirectory)
 	g.AddEntry(b, "..", parent, TypeDirectory)
 }
 
-// AddEntry enters a name where there is room; false if there is none.
+// AddEntry adds an entry for a name. It returns false if the block has no room.
 func (g *Geometry) AddEntry(b []byte, name string, inode uint32, kind uint8) bool {
 	need := EntrySize(len(name))
 	for at := 0; at < len(b); {
@@ -165,7 +166,8 @@ func (g *Geometry) putEntry(b []byte, at, length int, name string, inode uint32,
 	copy(b[at+entryHead:], name)
 }
 
-// RemoveEntry removes an entry: its room goes to the one before, or stays empty at the block's start.
+// RemoveEntry removes an entry. Its room is added to the previous entry, or stays an unused entry
+// at the start of the block.
 func RemoveEntry(b []byte, e DirEntry) {
 	before := -1
 	for at := 0; at < e.Offset; at += entryLength(b, at) {
@@ -179,7 +181,7 @@ func RemoveEntry(b []byte, e DirEntry) {
 	}
 }
 
-// SetEntry has an entry lead to another inode.
+// SetEntry makes an entry refer to another inode.
 func (g *Geometry) SetEntry(b []byte, e DirEntry, inode uint32, kind uint8) {
 	le.PutUint32(b[e.Offset:], inode)
 	if g.FileType {

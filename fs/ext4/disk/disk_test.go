@@ -56,7 +56,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// A block of 64 KiB has an entry as long as itself, whose length does not fit 16 bits.
+// In a block of 64 KiB, an entry may be as long as the block; its length does not fit 16 bits.
 func TestEntryLengths(t *testing.T) {
 	for _, size := range []int{1024, 4096, 1 << 16} {
 		g := &Geometry{BlockSize: size, Inodes: 100, FileType: true}
@@ -100,7 +100,7 @@ func TestBitmaps(t *testing.T) {
 	}
 }
 
-// Attributes survive a round trip, in an inode and in a block.
+// Attributes can be written and read back, in an inode and in a block.
 func TestAttributes(t *testing.T) {
 	all := []Attribute{
 		{"user.b", []byte("value")}, {"user.a", nil}, {"security.selinux", []byte("label")},
@@ -121,7 +121,7 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// The checksum of a superblock of mke2fs, as the golden bytes have it.
+// The checksum of a superblock from mke2fs equals the one in the golden bytes.
 func TestGoldenSuper(t *testing.T) {
 	s := goldenSuper(t)
 	g, err := ParseSuper(s)
@@ -142,7 +142,7 @@ func TestGoldenSuper(t *testing.T) {
 	}
 }
 
-// goldenSuper is the superblock of: mke2fs -t ext4 -b 1024 -N 128 IMAGE 1M.
+// goldenSuper is the superblock that mke2fs -t ext4 -b 1024 -N 128 IMAGE 1M wrote.
 func goldenSuper(t testing.TB) Super {
 	s := make(Super, SuperSize)
 	for line := range strings.Lines(golden) {
@@ -169,7 +169,7 @@ const golden = `0000 800000000004000033000000c6030000750000000100000000000000000
 0240 00000000000000002c0000000000000000000000000000000000000000000000
 03e0 000000000000000000000000000000000000000000000000000000009f14f072`
 
-// FuzzSuper: whatever a superblock says, the arithmetic of an accepted one holds.
+// FuzzSuper: for every superblock that is accepted, the arithmetic of its geometry is consistent.
 func FuzzSuper(f *testing.F) {
 	f.Add([]byte(goldenSuper(f)))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -195,7 +195,7 @@ func FuzzSuper(f *testing.F) {
 	})
 }
 
-// FuzzBlocks: no parser of a block panics, and what is accepted can be walked.
+// FuzzBlocks: no parser of a block panics, and every accepted block can be walked.
 func FuzzBlocks(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 12, 0, 1, 2, '.', 0, 0, 0})
 	f.Add([]byte{0x0a, 0xf3, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0})

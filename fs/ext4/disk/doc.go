@@ -1,23 +1,22 @@
-// Package disk is the format of ext4 on disk: each structure is a view of bytes
-// in a block, with accessors for its fields.
+// Package disk is the on-disk format of ext4: each structure is a view of bytes in a block, with
+// accessors for its fields.
 //
-// A view changes the bytes under it, and nothing else. It knows no cache, no
-// journal and no device. Fields are little-endian (the journal's are big-endian,
-// and in package journal).
+// The setters of a view change the bytes of the block directly. The package has no cache, no
+// journal and no device. Fields are little-endian. (The journal's fields are big-endian, and in
+// package journal.)
 //
 // # Check once
 //
-// Bytes come from an image that anybody may have made. [ParseSuper] checks the
-// superblock and returns a [Geometry], whose fields are then trusted. A block of
-// a directory is checked by [CheckDirectory], of an extent tree by [CheckExtents], of an
-// index by [CheckIndex], attributes by [ReadAttributes]. The accessors of a view
-// that has not been checked may panic.
+// The bytes of an image are not trusted. [ParseSuper] checks the superblock and returns a
+// [Geometry], whose fields are then trusted. [CheckDirectory] checks a block of a directory,
+// [CheckExtents] a block of an extent tree, [CheckIndex] a block of an index, and [ReadAttributes]
+// a block of attributes. The accessors of a view that has not been checked may panic.
 //
-// Sources: Documentation/filesystems/ext4 of the Linux kernel ("Data Structures
-// and Algorithms"), section names in the comments; ext4(5); mke2fs(8).
+// Sources: Documentation/filesystems/ext4 of the Linux kernel ("Data Structures and Algorithms"),
+// section names in the comments; ext4(5); mke2fs(8).
 //
-// Rejected: structs that encoding/binary fills. A file system changes one or two
-// fields of a structure at a time, and its state is the block (see package ext4).
+// Rejected: structs that encoding/binary fills. A file system changes one or two fields of a
+// structure at a time, and its state is the block (see package ext4).
 package disk
 
 import (
@@ -26,7 +25,7 @@ import (
 	"hash/crc32"
 )
 
-// ErrCorrupt is returned for bytes that are not what their place demands.
+// ErrCorrupt is the error for bytes that are not a valid structure of the expected kind.
 var ErrCorrupt = errors.New("the file system is damaged")
 
 var le = binary.LittleEndian

@@ -1,23 +1,24 @@
 package disk
 
-// Extent is a run of blocks of a file.
+// Extent is a run of adjacent blocks of a file.
 type Extent struct {
-	Logical   uint32 // the first block, counted from the start of the file
-	Length    uint32 // blocks: 1 to MaxExtent
-	Physical  uint64 // where the first block lies
-	Unwritten bool   // allocated, and read as zeros
+	Logical   uint32 // the first block, as an index in the file
+	Length    uint32 // number of blocks: 1 to MaxExtent
+	Physical  uint64 // number of the first block on the device
+	Unwritten bool   // allocated, but reads as zeros
 }
 
-// MaxExtent is the longest extent in blocks; MaxUnwritten the longest unwritten one.
+// MaxExtent is the maximum length of an extent in blocks; MaxUnwritten is the maximum for an
+// unwritten one.
 const (
 	MaxExtent    = 1 << 15
 	MaxUnwritten = MaxExtent - 1
 )
 
-// End is the first block of the file behind the extent.
+// End returns the index of the first block of the file after the extent.
 func (e Extent) End() uint64 { return uint64(e.Logical) + uint64(e.Length) }
 
-// Limit is how long an extent of its kind may be.
+// Limit returns the maximum length of an extent of this kind.
 func (e Extent) Limit() uint32 {
 	if e.Unwritten {
 		return MaxUnwritten
@@ -25,22 +26,22 @@ func (e Extent) Limit() uint32 {
 	return MaxExtent
 }
 
-// Cut is the part of an extent from one block of the file to another, both inside it.
+// Cut returns the part of an extent between two blocks of the file, from inclusive, to exclusive.
 func (e Extent) Cut(from, to uint64) Extent {
 	e.Physical += from - uint64(e.Logical)
 	e.Logical, e.Length = uint32(from), uint32(to-from)
 	return e
 }
 
-// Follows reports whether e can be made one with the extent before it.
+// Follows reports whether e and the extent before it can be combined.
 func (e Extent) Follows(before Extent) bool {
 	return before.End() == uint64(e.Logical) && before.Physical+uint64(before.Length) == e.Physical &&
 		before.Unwritten == e.Unwritten && before.Length+e.Length <= e.Limit()
 }
 
-// Extents is a view of a node of an extent tree: the root in an inode's area, or
-// a block ("Extent Tree"). A leaf, of depth 0, has extents, in rising order; other nodes
-// have pairs of a node one level below and the first block of the file in it.
+// Extents is a view of a node of an extent tree: the root in an inode, or a block ("Extent Tree").
+// A leaf, whose depth is 0, has extents in rising order. Each entry of another node has the block
+// of a node one level below and the first block of the file in that node.
 type Extents []byte
 
 const (
@@ -48,21 +49,21 @@ const (
 	extentHead  = 12
 	extentEntry = 12
 
-	// MaxDepth is the largest depth of an extent tree's root.
+	// MaxDepth is the maximum depth of the root of an extent tree.
 	MaxDepth = 5
 )
 
-// RootEntries is how many entries the root in an inode has room for.
+// RootEntries is the maximum number of entries of a root in an inode.
 const RootEntries = (BlockArea - extentHead) / extentEntry
 
-// Fields.
+// Fields of the header.
 func (x Extents) Count() int     { return int(le.Uint16(x[2:])) }
 func (x Extents) Max() int       { return int(le.Uint16(x[4:])) }
 func (x Extents) Depth() int     { return int(le.Uint16(x[6:])) }
 func (x Extents) setCount(n int) { le.PutUint16(x[2:], uint16(n)) }
 
-// InitExtents makes an empty node that fills b: a block, whose tail stays free for a
-// checksum, or an inode's area.
+// InitExtents writes an empty node that fills b: an inode's area, or a block without the room for a
+// checksum at its end.
 func InitExtents(b []byte, depth int) Extents {
 	clear(b)
 	room := len(b) - extentHead
@@ -75,18 +76,19 @@ func InitExtents(b []byte, depth int) Extents {
 	return b
 }
 
-// extentTail is where the checksum of a block lies; behind b if the block is damaged.
+// extentTail returns the offset of the checksum in a block. In a damaged block it may be beyond the
+// end.
 func extentTail(b []byte) int { return extentHead + extentEntry*int(le.Uint16(b[4:])) }
 
 func (x Extents) entry(i int) []byte { return x[extentHead+extentEntry*i:][:extentEntry] }
 
-// Key is the first block of the file that an entry is about, in a node of any depth.
+// Key returns the first block of the file that entry i covers, in a node of any depth.
 func (x Extents) Key(i int) uint32 { return le.Uint32(x.entry(i)) }
 
-// SetKey changes it.
+// SetKey sets the key of entry i.
 func (x Extents) SetKey(i int, logical uint32) { le.PutUint32(x.entry(i), logical) }
 
-// Extent is an entry of a leaf.
+// Extent returns entry i of a leaf.
 func (x Extents) Extent(i int) Extent {
 	b := x.entry(i)
 	e := Extent{
@@ -100,7 +102,7 @@ func (x Extents) Extent(i int) Extent {
 	return e
 }
 
-// SetExtent writes an entry of a leaf.
+// SetExtent writes entry i of a leaf.
 func (x Extents) SetExtent(i int, e Extent) {
 	b := x.entry(i)
 	length := e.Length
@@ -113,13 +115,13 @@ func (x Extents) SetExtent(i int, e Extent) {
 	le.PutUint32(b[8:], uint32(e.Physical))
 }
 
-// Child is the block of a node below.
+// Child returns the block of the node below entry i.
 func (x Extents) Child(i int) uint64 {
 	b := x.entry(i)
 	return uint64(le.Uint32(b[4:])) | uint64(le.Uint16(b[8:]))<<32
 }
 
-// SetChild writes an entry of a node that is no leaf.
+// SetChild writes entry i of a node that is not a leaf.
 func (x Extents) SetChild(i int, logical uint32, block uint64) {
 	b := x.entry(i)
 	le.PutUint32(b, logical)
@@ -128,14 +130,14 @@ func (x Extents) SetChild(i int, logical uint32, block uint64) {
 	le.PutUint16(b[10:], 0)
 }
 
-// Open makes room for an entry before entry i. The node is not full.
+// Open inserts an unset entry before entry i. The node must not be full.
 func (x Extents) Open(i int) {
 	n := x.Count()
 	x.setCount(n + 1)
 	copy(x[extentHead+extentEntry*(i+1):extentHead+extentEntry*(n+1)], x[extentHead+extentEntry*i:])
 }
 
-// Delete removes n entries from entry i on.
+// Delete removes the n entries that begin at entry i.
 func (x Extents) Delete(i, n int) {
 	end := extentHead + extentEntry*x.Count()
 	copy(x[extentHead+extentEntry*i:end], x[extentHead+extentEntry*(i+n):end])
@@ -143,7 +145,7 @@ func (x Extents) Delete(i, n int) {
 	x.setCount(x.Count() - n)
 }
 
-// MoveTail appends the entries from i on to another node of the same depth, and removes them here.
+// MoveTail moves entry i and all later ones to the end of another node of the same depth.
 func (x Extents) MoveTail(i int, to Extents) {
 	n := x.Count() - i
 	copy(to[extentHead+extentEntry*to.Count():], x[extentHead+extentEntry*i:extentHead+extentEntry*(i+n)])
@@ -151,7 +153,7 @@ func (x Extents) MoveTail(i int, to Extents) {
 	x.Delete(i, n)
 }
 
-// Search is the last entry whose key is at most logical; -1 if there is none.
+// Search returns the index of the last entry whose key is at most logical, or -1 if there is none.
 func (x Extents) Search(logical uint32) int {
 	lo, hi := 0, x.Count()
 	for lo < hi {
@@ -164,8 +166,8 @@ func (x Extents) Search(logical uint32) int {
 	return lo - 1
 }
 
-// CheckExtents checks a node: its depth (any up to MaxDepth if depth is -1), its
-// order, and that everything lies on the device. Errors: ErrCorrupt.
+// CheckExtents checks a node: its depth (any up to MaxDepth if depth is -1), the order of its
+// entries, and that all blocks exist on the device. Errors: ErrCorrupt.
 func (g *Geometry) CheckExtents(x Extents, depth int) error {
 	if le.Uint16(x) != extentMagic || x.Count() > x.Max() || extentTail(x) > len(x) ||
 		depth < 0 && x.Depth() > MaxDepth || depth >= 0 && x.Depth() != depth || depth >= 0 && x.Count() == 0 {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Feature bits of the superblock ("The Super Block"). A file system with an
-// unknown incompatible feature is refused; with an unknown read-only compatible
-// feature, or one that the writing half does not keep, it is only read.
+// Feature bits of the superblock ("The Super Block"). A file system with an unknown incompatible
+// feature is refused. A file system with an unknown read-only compatible feature, or with a known
+// one that cannot be written, is opened read-only.
 
-// Compatible features that matter here.
+// Compatible features that this package uses.
 const (
 	CompatJournal     = 0x4
 	CompatExtAttr     = 0x8
@@ -54,7 +54,8 @@ const (
 		ROCompatExtraIsize | ROCompatMetadataCsum | ROCompatOrphanPresent
 )
 
-// compatNames and the others hold names of features, as mke2fs(8) and dumpe2fs(8) write them, by bit.
+// compatNames, incompatNames and roCompatNames are the names of features by bit, as mke2fs(8) and
+// dumpe2fs(8) write them.
 var (
 	compatNames = map[int]string{
 		0: "dir_prealloc", 1: "imagic_inodes", 2: "has_journal", 3: "ext_attr", 4: "resize_inode", 5: "dir_index", 6: "lazy_bg",
@@ -97,8 +98,8 @@ func (s Super) FeatureNames() string {
 	return strings.Join(all, ", ")
 }
 
-// Unsupported returns an error that names the features because of which a file
-// system cannot even be read.
+// Unsupported returns an error that names the features that prevent even reading the file system;
+// nil if there are none.
 func (s Super) Unsupported() error {
 	if unknown := s.Incompat() &^ incompatKnown; unknown != 0 {
 		return fmt.Errorf("unsupported features: %s", featureNames(unknown, incompatNames))
@@ -106,7 +107,8 @@ func (s Super) Unsupported() error {
 	return nil
 }
 
-// ReadOnlyReason says why a file system may be read and not written; "" if it may be written.
+// ReadOnlyReason returns the reason why a file system can be read but not written, or "" if it can
+// be written.
 func (s Super) ReadOnlyReason() string {
 	ro := s.ROCompat() &^ roCompatWritten
 	switch {

@@ -1,13 +1,13 @@
 package disk
 
-// Group is a view of a group descriptor, Geometry.DescSize bytes ("Block Group
-// Descriptors"). The high halves of its fields are there from 64 bytes on.
+// Group is a view of a group descriptor of Geometry.DescSize bytes ("Block Group Descriptors"). A
+// descriptor of 64 bytes or more also has the high halves of its fields.
 type Group []byte
 
 // Bits of Flags.
 const (
-	InodesUninit = 1 // the inode bitmap was never written: all are free
-	BlocksUninit = 2 // nor the block bitmap: free but for the group's own metadata
+	InodesUninit = 1 // the inode bitmap was never written: all inodes are free
+	BlocksUninit = 2 // the block bitmap was never written: all blocks are free except the group's metadata
 	TableZeroed  = 4
 )
 
@@ -51,9 +51,9 @@ func (d Group) FreeBlocks() uint32  { return d.count(0xc, 0x2c) }
 func (d Group) FreeInodes() uint32  { return d.count(0xe, 0x2e) }
 func (d Group) Directories() uint32 { return d.count(0x10, 0x30) }
 func (d Group) Flags() uint16       { return le.Uint16(d[0x12:]) }
-func (d Group) Unused() uint32      { return d.count(0x1c, 0x32) } // inodes at the end of the table, never used
+func (d Group) Unused() uint32      { return d.count(0x1c, 0x32) } // number of inodes at the end of the table that were never used
 
-// Setters. Checksums.SealGroup follows them.
+// Setters. Call Checksums.SealGroup afterwards.
 func (d Group) SetPlaces(blockBitmap, inodeBitmap, table uint64) {
 	d.setBlock(0x0, 0x20, blockBitmap)
 	d.setBlock(0x4, 0x24, inodeBitmap)
@@ -65,8 +65,8 @@ func (d Group) SetDirectories(n uint32) { d.setCount(0x10, 0x30, n) }
 func (d Group) SetFlags(f uint16)       { le.PutUint16(d[0x12:], f) }
 func (d Group) SetUnused(n uint32)      { d.setCount(0x1c, 0x32, n) }
 
-// DescriptorBlock is where the descriptor of a group lies: a block and an offset
-// in it. With meta_bg the descriptors of a block's worth of groups lie in the first of these.
+// DescriptorBlock returns the location of a group's descriptor: a block and an offset in it. With
+// meta_bg, a block of descriptors is in the first group of those that it describes.
 func (g *Geometry) DescriptorBlock(group uint32) (block uint64, offset int) {
 	per := uint32(g.BlockSize / g.DescSize)
 	index := group / per
@@ -82,38 +82,38 @@ func (g *Geometry) DescriptorBlock(group uint32) (block uint64, offset int) {
 	return block, offset
 }
 
-// GroupStart is the first block of a group.
+// GroupStart returns the first block of a group.
 func (g *Geometry) GroupStart(group uint32) uint64 {
 	return g.FirstData + uint64(group)*uint64(g.BlocksPerGroup)
 }
 
-// GroupBlocks is the number of blocks in a group. The last group may be shorter.
+// GroupBlocks returns the number of blocks in a group. The last group may be shorter.
 func (g *Geometry) GroupBlocks(group uint32) uint32 {
 	return uint32(min(uint64(g.BlocksPerGroup), g.Blocks-g.GroupStart(group)))
 }
 
-// GroupOf is the group of a block, and the block's bit in it.
+// GroupOf returns the group of a block, and the block's bit in the group's bitmap.
 func (g *Geometry) GroupOf(block uint64) (group, bit uint32) {
 	n := block - g.FirstData
 	return uint32(n / uint64(g.BlocksPerGroup)), uint32(n % uint64(g.BlocksPerGroup))
 }
 
-// InodeGroup is the group of an inode, and the inode's bit in it.
+// InodeGroup returns the group of an inode, and the inode's bit in the group's bitmap.
 func (g *Geometry) InodeGroup(ino uint32) (group, bit uint32) {
 	return (ino - 1) / g.InodesPerGroup, (ino - 1) % g.InodesPerGroup
 }
 
-// TableBlocks is the length of each inode table.
+// TableBlocks returns the number of blocks of each inode table.
 func (g *Geometry) TableBlocks() uint64 {
 	return (uint64(g.InodesPerGroup)*uint64(g.InodeSize) + uint64(g.BlockSize) - 1) / uint64(g.BlockSize)
 }
 
-// Holds reports whether n blocks from block on exist.
+// Holds reports whether the n blocks that begin at block exist.
 func (g *Geometry) Holds(block, n uint64) bool {
 	return block >= g.FirstData && block < g.Blocks && n <= g.Blocks-block
 }
 
-// CheckGroup reports whether a descriptor's metadata lies inside the device.
+// CheckGroup reports whether all blocks that a descriptor refers to exist.
 func (g *Geometry) CheckGroup(d Group) bool {
 	return g.Holds(d.BlockBitmap(), 1) && g.Holds(d.InodeBitmap(), 1) && g.Holds(d.InodeTable(), g.TableBlocks()) &&
 		d.FreeBlocks() <= g.BlocksPerGroup && d.FreeInodes() <= g.InodesPerGroup && d.Unused() <= g.InodesPerGroup
@@ -141,8 +141,8 @@ func (g *Geometry) HasSuper(group uint32) bool {
 	return false
 }
 
-// Overhead is the number of blocks at the start of a group that hold copies of the
-// superblock and descriptors.
+// Overhead returns the number of blocks for copies of the superblock and descriptors at the start
+// of a group.
 func (g *Geometry) Overhead(group uint32) uint32 {
 	per := uint32(g.BlockSize / g.DescSize)
 	n := uint32(0)
@@ -165,9 +165,9 @@ func (g *Geometry) Overhead(group uint32) uint32 {
 	return n
 }
 
-// FreshBlockBitmap is the bitmap of a group with BlocksUninit: used are copies of
-// the superblock and descriptors, the group's own bitmaps and table, and the bits
-// behind a short group's end.
+// FreshBlockBitmap writes the bitmap of a group with BlocksUninit. In use are the copies of the
+// superblock and descriptors, the group's own bitmaps and table, and the bits after the end of a
+// short group.
 func (g *Geometry) FreshBlockBitmap(b []byte, group uint32, d Group) {
 	clear(b)
 	start, length := g.GroupStart(group), g.GroupBlocks(group)
@@ -181,7 +181,7 @@ func (g *Geometry) FreshBlockBitmap(b []byte, group uint32, d Group) {
 	SetBits(b, length, uint32(8*len(b))-length)
 }
 
-// FreshInodeBitmap is the bitmap of a group with InodesUninit.
+// FreshInodeBitmap writes the bitmap of a group with InodesUninit.
 func (g *Geometry) FreshInodeBitmap(b []byte) {
 	clear(b)
 	SetBits(b, g.InodesPerGroup, uint32(8*len(b))-g.InodesPerGroup)

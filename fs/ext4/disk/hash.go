@@ -2,10 +2,10 @@ package disk
 
 import "math/bits"
 
-// Hashes of names by which directories are indexed ("Hash Tree Directories").
+// Hashes of file names, the keys of indexed directories ("Hash Tree Directories").
 
-// Versions of the hash, as superblock and index roots have them. Unsigned is added for
-// file systems whose names count as unsigned characters.
+// Versions of the hash, as stored in superblocks and index roots. Unsigned is added to the version
+// if the characters of names are hashed as unsigned numbers.
 const (
 	HashLegacy = iota
 	HashHalfMD4
@@ -14,11 +14,11 @@ const (
 	hashUnsigned = 3
 )
 
-// KnownHash reports whether a version is one of these.
+// KnownHash reports whether this package implements a version of the hash.
 func KnownHash(version uint8) bool { return version <= HashTEA+hashUnsigned }
 
-// Hash is the hash of a name. The lowest bit of major is clear: in an index it marks a
-// hash whose names go on in the next leaf.
+// Hash returns the hash of a name. The lowest bit of major is clear: in an index entry, a set bit
+// means that names with this hash continue in the next leaf.
 func (g *Geometry) Hash(version uint8, name string) (major, minor uint32) {
 	unsigned := version >= hashUnsigned || g.HashUnsigned
 	state := [4]uint32{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}
@@ -44,13 +44,13 @@ func (g *Geometry) Hash(version uint8, name string) (major, minor uint32) {
 		major, minor = state[0], state[1]
 	}
 	major &^= 1
-	if major == 0xfffffffe { // kept for the end of a directory
+	if major == 0xfffffffe { // this value marks the end of a directory
 		major -= 2
 	}
 	return major, minor
 }
 
-// character is a byte of a name as a number, signed or not.
+// character returns a byte of a name as a signed or unsigned number.
 func character(c byte, unsigned bool) uint32 {
 	if unsigned {
 		return uint32(c)
@@ -70,7 +70,7 @@ func legacyHash(name string, unsigned bool) uint32 {
 	return h0 << 1
 }
 
-// hashWords fills words with a name, four bytes each, and with its length behind the name.
+// hashWords packs a name into words of four bytes. The rest of the words is filled with its length.
 func hashWords(name string, words []uint32, unsigned bool) {
 	pad := uint32(len(name)) | uint32(len(name))<<8
 	pad |= pad << 16
@@ -82,7 +82,7 @@ func hashWords(name string, words []uint32, unsigned bool) {
 	}
 }
 
-// tea is 16 rounds of the Tiny Encryption Algorithm, added to the state.
+// tea adds 16 rounds of the Tiny Encryption Algorithm to the state.
 func tea(state *[4]uint32, in *[4]uint32) {
 	b0, b1, sum := state[0], state[1], uint32(0)
 	for range 16 {
@@ -94,14 +94,14 @@ func tea(state *[4]uint32, in *[4]uint32) {
 	state[1] += b1
 }
 
-// Order of the words and shifts in the three rounds of half MD4, and what is added.
+// The order of the words, the shifts, and the constants in the three rounds of half MD4.
 var (
 	md4Order = [3][8]uint8{{0, 1, 2, 3, 4, 5, 6, 7}, {1, 3, 5, 7, 0, 2, 4, 6}, {3, 7, 2, 6, 1, 5, 0, 4}}
 	md4Shift = [3][4]int{{3, 7, 11, 19}, {3, 5, 9, 13}, {3, 9, 11, 15}}
 	md4Add   = [3]uint32{0, 0x5a827999, 0x6ed9eba1}
 )
 
-// halfMD4 is MD4 (RFC 1320) with half of its steps, added to the state.
+// halfMD4 adds MD4 (RFC 1320) with half of its steps to the state.
 func halfMD4(state *[4]uint32, in *[8]uint32) {
 	a, b, c, d := state[0], state[1], state[2], state[3]
 	for round := range 3 {

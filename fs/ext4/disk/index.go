@@ -1,28 +1,28 @@
 package disk
 
-// Index is a view of a block of a directory's index ("Hash Tree Directories"): the
-// directory's first block, behind "." and "..", or a block that looks to old
-// programs like one empty entry. Its entries are pairs of a hash and a block of
-// the directory, rising; the first has no hash, since everything smaller is in it.
+// Index is a view of an index block of a directory ("Hash Tree Directories"). It is in the
+// directory's first block, after "." and "..", or in a block that old implementations read as one
+// empty entry. Its entries are pairs of a hash and a block of the directory, in rising order. The
+// first entry has no hash: it covers all smaller hashes.
 type Index struct {
 	b  []byte
-	at int // of the first entry, whose hash field is the limit and the count
+	at int // offset of the first entry; its hash field holds the limit and the count
 }
 
 const (
 	rootAt = 32
 	nodeAt = 8
 
-	infoAt = 24 // in the root: zero, hash version, length of this, levels, flags
+	infoAt = 24 // in the root: zero, hash version, length of this structure, levels, flags
 )
 
-// IndexRoot is the root in a directory's first block.
+// IndexRoot returns the index root in a directory's first block.
 func IndexRoot(b []byte) Index { return Index{b, rootAt} }
 
-// IndexNode is another block of an index.
+// IndexNode returns the index in another block.
 func IndexNode(b []byte) Index { return Index{b, nodeAt} }
 
-// Fields. Levels is how many levels of nodes lie between the root and the leaves.
+// Fields. Levels is the number of index levels between the root and the leaves.
 func (x Index) Limit() int         { return int(le.Uint16(x.b[x.at:])) }
 func (x Index) Count() int         { return int(le.Uint16(x.b[x.at+2:])) }
 func (x Index) HashVersion() uint8 { return x.b[infoAt+4] }
@@ -35,13 +35,13 @@ func (x Index) Hash(i int) uint32 {
 	return le.Uint32(x.b[x.at+8*i:])
 }
 
-// Block is the block of the directory to which an entry leads.
+// Block returns the block of the directory to which entry i refers.
 func (x Index) Block(i int) uint32 { return le.Uint32(x.b[x.at+8*i+4:]) & 0x0fffffff }
 
 func (x Index) setCount(n int) { le.PutUint16(x.b[x.at+2:], uint16(n)) }
 func (x Index) tail() int      { return x.at + 8*x.Limit() }
 
-// room is the maximum number of entries in a block.
+// room returns the maximum number of entries in an index block.
 func (g *Geometry) room(at int) int {
 	n := (g.BlockSize - at) / 8
 	if g.Sums.metadata {
@@ -50,7 +50,8 @@ func (g *Geometry) room(at int) int {
 	return n
 }
 
-// InitRoot makes a directory's first block a root with one leaf. The entries "." and ".." stay.
+// InitRoot makes a directory's first block an index root with one leaf. The entries "." and ".."
+// stay.
 func (g *Geometry) InitRoot(b []byte, hashVersion uint8, leaf uint32) Index {
 	setEntryLength(b, 12, len(b)-12)
 	clear(b[infoAt:])
@@ -73,7 +74,7 @@ func (g *Geometry) InitNode(b []byte) Index {
 // Full reports whether there is no room for another entry.
 func (x Index) Full() bool { return x.Count() >= x.Limit() }
 
-// Search is the entry for a hash.
+// Search returns the index of the entry that covers a hash.
 func (x Index) Search(hash uint32) int {
 	lo, hi := 1, x.Count()
 	for lo < hi {
@@ -86,7 +87,7 @@ func (x Index) Search(hash uint32) int {
 	return lo - 1
 }
 
-// Insert enters a block behind entry i.
+// Insert inserts an entry after entry i.
 func (x Index) Insert(i int, hash, block uint32) {
 	n := x.Count()
 	copy(x.b[x.at+8*(i+2):x.at+8*(n+1)], x.b[x.at+8*(i+1):])
@@ -95,19 +96,20 @@ func (x Index) Insert(i int, hash, block uint32) {
 	x.setCount(n + 1)
 }
 
-// MoveTail moves the entries from i on to an empty node, and returns the hash at which it begins.
+// MoveTail moves entry i and all later ones to an empty node, and returns the hash of the first
+// one.
 func (x Index) MoveTail(i int, to Index) (hash uint32) {
 	n := x.Count()
 	hash = x.Hash(i)
 	limit := to.Limit()
 	copy(to.b[to.at:], x.b[x.at+8*i:x.at+8*n])
-	le.PutUint16(to.b[to.at:], uint16(limit)) // in place of the first hash
+	le.PutUint16(to.b[to.at:], uint16(limit)) // stored in place of the first hash
 	to.setCount(n - i)
 	x.setCount(max(i, 1))
 	return hash
 }
 
-// Relink has entry i lead to another block.
+// Relink makes entry i refer to another block.
 func (x Index) Relink(i int, block uint32) { le.PutUint32(x.b[x.at+8*i+4:], block) }
 
 // CheckIndex checks a block of an index; a root has at most maxLevels levels. Errors: ErrCorrupt.

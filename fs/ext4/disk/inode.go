@@ -1,7 +1,7 @@
 package disk
 
-// Inode is a view of an inode, Geometry.InodeSize bytes ("Index Nodes"). What lies
-// behind the first 128 bytes is there as far as ExtraIsize says.
+// Inode is a view of an inode of Geometry.InodeSize bytes ("Index Nodes"). Of the fields after the
+// first 128 bytes, only the first ExtraIsize bytes exist.
 type Inode []byte
 
 // Bits of Flags.
@@ -9,18 +9,18 @@ const (
 	FlagImmutable  = 0x10
 	FlagAppend     = 0x20
 	FlagEncrypted  = 0x800
-	FlagIndex      = 0x1000 // a directory with an index
+	FlagIndex      = 0x1000 // the directory has an index
 	FlagHugeFile   = 0x40000
 	FlagExtents    = 0x80000
 	FlagEAInode    = 0x200000
 	FlagInlineData = 0x10000000
 )
 
-// BlockArea is the length of the area that holds a map, an extent tree's root, a
-// short symbolic link or a device number.
+// BlockArea is the size in bytes of the area that holds a block map, an extent tree's root, a short
+// symbolic link or a device number.
 const BlockArea = 60
 
-// MaxLinks is the largest link count; directories beyond it count 1 (dir_nlink).
+// MaxLinks is the maximum link count; a directory with more links has count 1 (dir_nlink).
 const MaxLinks = 65000
 
 // Fields of the first 128 bytes.
@@ -28,7 +28,7 @@ func (i Inode) Mode() uint16         { return le.Uint16(i[0x0:]) }
 func (i Inode) UID() uint32          { return uint32(le.Uint16(i[0x2:])) | uint32(le.Uint16(i[0x78:]))<<16 }
 func (i Inode) GID() uint32          { return uint32(le.Uint16(i[0x18:])) | uint32(le.Uint16(i[0x7a:]))<<16 }
 func (i Inode) Size() uint64         { return uint64(le.Uint32(i[0x4:])) | uint64(le.Uint32(i[0x6c:]))<<32 }
-func (i Inode) DeletionTime() uint32 { return le.Uint32(i[0x14:]) } // of an orphan, the next one
+func (i Inode) DeletionTime() uint32 { return le.Uint32(i[0x14:]) } // in an orphan: the next orphan
 func (i Inode) Links() uint16        { return le.Uint16(i[0x1a:]) }
 func (i Inode) Flags() uint32        { return le.Uint32(i[0x20:]) }
 func (i Inode) Area() []byte         { return i[0x28 : 0x28+BlockArea] }
@@ -37,12 +37,12 @@ func (i Inode) AttrBlock() uint64 {
 	return uint64(le.Uint32(i[0x68:])) | uint64(le.Uint16(i[0x76:]))<<32
 }
 
-// rawBlocks is i_blocks, in units of 512 bytes, or of blocks with FlagHugeFile.
+// rawBlocks returns i_blocks, in units of 512 bytes, or of blocks with FlagHugeFile.
 func (i Inode) rawBlocks() uint64 {
 	return uint64(le.Uint32(i[0x1c:])) | uint64(le.Uint16(i[0x74:]))<<32
 }
 
-// Sectors is the allocated size of the file, in units of 512 bytes.
+// Sectors returns the allocated size of the file, in units of 512 bytes.
 func (i Inode) Sectors(g *Geometry) uint64 {
 	n := i.rawBlocks()
 	if i.Flags()&FlagHugeFile != 0 {
@@ -51,7 +51,7 @@ func (i Inode) Sectors(g *Geometry) uint64 {
 	return n
 }
 
-// SetSectors is its inverse; it changes the unit when the count becomes too large for sectors.
+// SetSectors sets the allocated size. It changes the unit to blocks when the count no longer fits.
 func (i Inode) SetSectors(g *Geometry, n uint64) {
 	flags := i.Flags() &^ FlagHugeFile
 	if n >= 1<<48 {
@@ -63,7 +63,7 @@ func (i Inode) SetSectors(g *Geometry, n uint64) {
 	le.PutUint16(i[0x74:], uint16(n>>32))
 }
 
-// Setters. Checksums.SealInode follows them.
+// Setters. Call Checksums.SealInode afterwards.
 func (i Inode) SetMode(m uint16)         { le.PutUint16(i[0x0:], m) }
 func (i Inode) SetDeletionTime(t uint32) { le.PutUint32(i[0x14:], t) }
 func (i Inode) SetLinks(n uint16)        { le.PutUint16(i[0x1a:], n) }
@@ -98,13 +98,13 @@ func (i Inode) ExtraIsize() int {
 	return n
 }
 
-// SetExtraIsize sets it.
+// SetExtraIsize sets the number of bytes of fields after the first 128.
 func (i Inode) SetExtraIsize(n int) { le.PutUint16(i[0x80:], uint16(n)) }
 
-// Times of an inode, for Time and SetTime.
+// TimeField selects a time of an inode, for Time and SetTime.
 type TimeField struct{ seconds, extra int }
 
-// The times.
+// The times of an inode.
 var (
 	AccessTime = TimeField{0x8, 0x8c}
 	StatusTime = TimeField{0xc, 0x84}
@@ -112,15 +112,15 @@ var (
 	CreateTime = TimeField{0x90, 0x94}
 )
 
-// Range of times in seconds since 1970: 1901 to 2446 with the extra bits, to 2038 without
-// ("Inode Timestamps").
+// The range of times in seconds since 1970: 1901 to 2446 with the extra bits, 1901 to 2038 without
+// them ("Inode Timestamps").
 const (
 	MinSeconds     = -1 << 31
 	MaxSeconds     = 1<<34 - 1<<31 - 1
 	MaxSecondsBare = 1<<31 - 1
 )
 
-// Time is a time in seconds since 1970 and nanoseconds.
+// Time returns a time in seconds since 1970 and nanoseconds.
 func (i Inode) Time(f TimeField) (seconds int64, nanoseconds uint32) {
 	if f.seconds >= 0x80 && !i.holds(f.seconds) {
 		return 0, 0
@@ -133,7 +133,7 @@ func (i Inode) Time(f TimeField) (seconds int64, nanoseconds uint32) {
 	return seconds + int64(extra&3)<<32, min(extra>>2, 999_999_999)
 }
 
-// SetTime sets a time, moved into the range that the inode can hold.
+// SetTime sets a time, limited to the range that the inode can hold.
 func (i Inode) SetTime(f TimeField, seconds int64, nanoseconds uint32) {
 	if f.seconds >= 0x80 && !i.holds(f.seconds) {
 		return
@@ -148,10 +148,10 @@ func (i Inode) SetTime(f TimeField, seconds int64, nanoseconds uint32) {
 	le.PutUint32(i[f.extra:], nanoseconds<<2|epoch)
 }
 
-// holds reports whether the 4 bytes of a field behind the first 128 are there.
+// holds reports whether the inode has a 4-byte field at this offset, after the first 128 bytes.
 func (i Inode) holds(field int) bool { return field+4 <= 128+i.ExtraIsize() }
 
-// Device is the number of a device file: the old form of 16 bits, or the new one of 32.
+// Device returns the number of a device file. The old encoding has 16 bits, the new one 32.
 func (i Inode) Device() (major, minor uint32) {
 	area := i.Area()
 	if old := le.Uint32(area); old != 0 {
@@ -161,7 +161,7 @@ func (i Inode) Device() (major, minor uint32) {
 	return n >> 8 & 0xfff, n&0xff | n>>12&0xfff00
 }
 
-// SetDevice writes it, in the old form if it fits.
+// SetDevice sets the number of a device file, in the old encoding if it fits.
 func (i Inode) SetDevice(major, minor uint32) {
 	area := i.Area()
 	if major < 256 && minor < 256 {
@@ -171,8 +171,8 @@ func (i Inode) SetDevice(major, minor uint32) {
 	le.PutUint32(area[4:], minor&0xff|major<<8|minor&^0xff<<12)
 }
 
-// FastLink reports whether a symbolic link's target lies in the area: if the file holds no block of its own
-// but perhaps one of attributes.
+// FastLink reports whether a symbolic link's target is in the inode's area: the file has no blocks,
+// except perhaps a block of attributes.
 func (i Inode) FastLink(g *Geometry) bool {
 	attr := uint64(0)
 	if i.AttrBlock() != 0 {

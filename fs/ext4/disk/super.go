@@ -5,11 +5,12 @@ import (
 	"fmt"
 )
 
-// Super is a view of a superblock, SuperSize bytes at offset SuperOffset of the
-// device, with copies in some groups ("The Super Block").
+// Super is a view of a superblock: SuperSize bytes at offset SuperOffset of the device, with copies
+// in some groups ("The Super Block").
 type Super []byte
 
-// Place and size of the primary superblock in bytes, and its magic number, which is also f_type of statfs(2).
+// Offset and size of the primary superblock in bytes, and its magic number, which statfs(2) also
+// returns as f_type.
 const (
 	SuperOffset = 1024
 	SuperSize   = 1024
@@ -29,13 +30,13 @@ const (
 	JournalInode = 8
 )
 
-// Bits of Flags, which say how characters of names enter directory hashes.
+// Bits of Flags: whether directory hashes use signed or unsigned characters.
 const (
 	SignedHash   = 1
 	UnsignedHash = 2
 )
 
-// Fields. Those whose high half exists only with 64bit are zero there otherwise.
+// Fields. High halves that exist only with the feature 64bit read as zero without it.
 func (s Super) Inodes() uint32          { return le.Uint32(s[0x0:]) }
 func (s Super) Blocks() uint64          { return s.wide(0x4, 0x150) }
 func (s Super) Reserved() uint64        { return s.wide(0x8, 0x154) }
@@ -78,7 +79,7 @@ func (s Super) wide(lo, hi int) uint64 {
 	return n
 }
 
-// HashSeed is the key of directory hashes.
+// HashSeed returns the key of directory hashes.
 func (s Super) HashSeed() (seed [4]uint32) {
 	for i := range seed {
 		seed[i] = le.Uint32(s[0xec+4*i:])
@@ -86,7 +87,7 @@ func (s Super) HashSeed() (seed [4]uint32) {
 	return seed
 }
 
-// Setters of what a mounted file system changes. Seal follows them.
+// Setters of the fields that a mounted file system changes. Call Seal afterwards.
 func (s Super) SetFreeBlocks(n uint64) {
 	le.PutUint32(s[0xc:], uint32(n))
 	if s.Incompat()&Incompat64Bit != 0 {
@@ -103,33 +104,33 @@ func (s Super) SetIncompat(f uint32)     { le.PutUint32(s[0x60:], f) }
 func (s Super) SetROCompat(f uint32)     { le.PutUint32(s[0x64:], f) }
 func (s Super) SetLastOrphan(ino uint32) { le.PutUint32(s[0xe8:], ino) }
 
-// Seal writes the checksum, if the file system has them.
+// Seal writes the checksum of the superblock, if the file system has checksums.
 func (s Super) Seal() {
 	if s.ROCompat()&ROCompatMetadataCsum != 0 {
 		le.PutUint32(s[0x3fc:], CRC(^uint32(0), s[:0x3fc]))
 	}
 }
 
-// Geometry holds the fields of a checked superblock that never change while a file
-// system is mounted. All derived sizes are nonzero and fit.
+// Geometry holds the fields of a checked superblock that never change while a file system is
+// mounted. All derived sizes are nonzero and do not overflow.
 type Geometry struct {
 	BlockSize      int    // bytes: 1 to 64 KiB
-	BlockBits      uint   // its logarithm
-	Blocks         uint64 // in all; at most 2^48
+	BlockBits      uint   // binary logarithm of BlockSize
+	Blocks         uint64 // number of blocks, at most 2^48
 	FirstData      uint64 // the first block of group 0
 	BlocksPerGroup uint32
 	Groups         uint32
 	Inodes         uint32
 	InodesPerGroup uint32
 	InodeSize      int // bytes
-	ExtraIsize     int // bytes of new inodes behind the first 128
+	ExtraIsize     int // bytes of fields after the first 128 in new inodes
 	FirstInode     uint32
 	DescSize       int // bytes of a group descriptor
 	FlexGroups     uint32
 	FileType       bool // directory entries have types
 	LargeDir       bool
 	HashSeed       [4]uint32
-	HashVersion    uint8 // of new indexes, with the sign of characters
+	HashVersion    uint8 // for new indexes; includes the sign of characters
 	HashUnsigned   bool
 	Sums           Checksums
 
@@ -137,15 +138,15 @@ type Geometry struct {
 	sparse      bool
 	sparse2     bool
 	backups     [2]uint32
-	cluster     uint32 // blocks that a bit of a block bitmap stands for (bigalloc)
+	cluster     uint32 // blocks per bit of a block bitmap (bigalloc)
 	metaBG      bool
 	firstMeta   uint32
 }
 
-// ErrNone is returned by ParseSuper for anything but a superblock.
+// ErrNone is the error of ParseSuper for bytes that are not a superblock.
 var ErrNone = errors.New("there is no ext4 file system")
 
-// ParseSuper checks a superblock. Errors say what is wrong with it.
+// ParseSuper checks a superblock. Its errors name the reason of a rejection.
 func ParseSuper(s Super) (*Geometry, error) {
 	switch {
 	case len(s) < SuperSize || s.Signature() != Magic:
@@ -190,7 +191,7 @@ func ParseSuper(s Super) (*Geometry, error) {
 	return g, g.check()
 }
 
-// check finds values that would make the arithmetic of a Geometry wrong.
+// check rejects values that would make the arithmetic of a Geometry wrong.
 func (g *Geometry) check() error {
 	perBlock := uint32(8 * g.BlockSize)
 	blocks := uint64(perBlock) * uint64(g.cluster)

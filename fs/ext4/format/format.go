@@ -1,7 +1,7 @@
-// Package format makes an empty ext4 file system on a device, with the features that mke2fs(8) of e2fsprogs 1.47
-// has by default, so that every Linux mounts it.
+// Package format makes an empty ext4 file system on a device. It enables the features that
+// mke2fs(8) of e2fsprogs 1.47 enables by default, so every Linux can mount it.
 //
-// Read in this order: format.go (choices), layout.go (places), write.go (contents).
+// Read in this order: format.go (parameters), layout.go (positions), write.go (contents).
 package format
 
 import (
@@ -13,24 +13,25 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// Config says what is made. The zero Config has the defaults.
+// Config describes the file system to make. The zero Config selects the defaults.
 type Config struct {
 	BlockSize  int       // bytes, 1 to 64 KiB; 0: 4096, or 1024 below 64 MiB
 	InodeRatio int       // bytes of the device for each inode; 0: 16384, or 8192 below 512 MiB
-	Inodes     uint32    // at least; 0: by InodeRatio
-	Journal    int64     // bytes; 0: by the size of the device
+	Inodes     uint32    // minimum number of inodes; 0: determined by InodeRatio
+	Journal    int64     // size in bytes; 0: depends on the size of the device
 	Label      string    // at most 16 bytes
 	UUID       [16]byte  // zero: a random one
-	Seed       [16]byte  // of directory hashes; zero: a random one
+	Seed       [16]byte  // for directory hashes; zero: a random one
 	Now        time.Time // zero: now
 	UID, GID   uint32    // owner of the root directory
-	Reserved   int       // percent of the blocks for the superuser; 0: none
+	Reserved   int       // percentage of blocks reserved for the superuser; 0: none
 }
 
 // MinSize is the smallest device in bytes.
 const MinSize = 4 << 20
 
-// maxSize is the largest device in bytes: 16 TiB, beyond which reserved descriptors do not reach.
+// maxSize is the size of the largest device in bytes: 16 TiB. The blocks reserved for descriptors
+// cannot describe a larger one.
 const maxSize = 1 << 44
 
 // Features of a new file system.
@@ -43,16 +44,17 @@ const (
 		disk.ROCompatExtraIsize | disk.ROCompatMetadataCsum
 )
 
-// Sizes that are always the same.
+// Sizes that Config does not change.
 const (
 	inodeSize = 256
 	descSize  = 64
-	extraSize = 32 // of an inode behind its first 128 bytes
-	flexShift = 4  // 16 groups have their bitmaps and tables together
-	lostInode = 11 // lost+found
+	extraSize = 32 // bytes of fields after the first 128 bytes of an inode
+	flexShift = 4  // the bitmaps and tables of 16 groups are stored together
+	lostInode = 11 // inode of lost+found
 )
 
-// Write makes a file system and discards the old contents of the device. It returns when the file system is durable.
+// Write makes a file system, and discards the old contents of the device. When it returns, the file
+// system is durable.
 func Write(d block.Device, c Config) error {
 	if d.Info().ReadOnly {
 		return block.ErrReadOnly
@@ -116,7 +118,8 @@ func newUUID() (u [16]byte) {
 	return u
 }
 
-// journalBlocks is the length of the journal in blocks, as mke2fs(8) chooses it but for very large devices.
+// journalBlocks returns the length of the journal in blocks, as mke2fs(8) chooses it except for
+// very large devices.
 func (c *Config) journalBlocks(blocks, perGroup uint64) uint64 {
 	most := min(1<<16, 3*perGroup)
 	if c.Journal > 0 {

@@ -32,8 +32,8 @@ func tool(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// e2fsck finds nothing wrong with new file systems of all sizes, neither before nor after use, and resize2fs can make
-// them larger.
+// For all sizes, e2fsck finds no problem in a new file system, before and after it is used, and
+// resize2fs can enlarge it.
 func TestFormat(t *testing.T) {
 	const m = 1 << 20
 	for _, c := range []struct {
@@ -44,7 +44,7 @@ func TestFormat(t *testing.T) {
 		{5*m + 512, format.Config{Label: "sixteen bytes..."}},
 		{63 * m, format.Config{}},
 		{64 * m, format.Config{UID: 1000, GID: 1000}},
-		{128*m + 8192, format.Config{}}, // a last group of two blocks
+		{128*m + 8192, format.Config{}}, // the last group has two blocks
 		{600 * m, format.Config{BlockSize: 1024}},
 		{300 * m, format.Config{BlockSize: 2048, InodeRatio: 4096}},
 		{256 * m, format.Config{BlockSize: 64 << 10}},
@@ -99,14 +99,14 @@ func TestFormat(t *testing.T) {
 			if err := os.Truncate(path, 3*c.size/4096*4096); err != nil {
 				t.Fatal(err)
 			}
-			tool(t, "e2fsck", "-fp", path) // resize2fs demands that it is newer than the last mount
+			tool(t, "e2fsck", "-fp", path) // resize2fs requires a check that is newer than the last mount
 			tool(t, "resize2fs", path)
 			tool(t, "e2fsck", "-fn", path)
 		})
 	}
 }
 
-// Sizes and options without a possible file system are refused.
+// Sizes and options for which no file system is possible are rejected.
 func TestRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		size   int64

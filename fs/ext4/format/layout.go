@@ -13,7 +13,7 @@ type extent struct{ start, length uint64 }
 
 // group is a block group.
 type group struct {
-	used        []extent // beside the copies of the superblock and descriptors
+	used        []extent // blocks in use, not including the copies of the superblock and descriptors
 	blockBitmap uint64
 	inodeBitmap uint64
 	table       uint64
@@ -26,21 +26,21 @@ type writer struct {
 	super    disk.Super
 	geometry *disk.Geometry
 	groups   []group
-	cursor   uint64 // where the next allocation is tried
+	cursor   uint64 // where the next allocation begins to search
 
 	journal  []extent
 	root     uint64
 	lost     extent
-	indirect uint64 // the resize inode's block of blocks
+	indirect uint64 // the indirect block of the resize inode
 }
 
 var errSmall = errors.New("the device is too small for so many inodes or so long a journal")
 
-// newWriter decides where everything lies.
+// newWriter decides the position of all structures.
 func newWriter(d block.Device, c Config) (*writer, error) {
 	w := &writer{config: c, io: block.NewIO(d), super: make(disk.Super, disk.SuperSize)}
 	blocks := uint64(d.Size()) / uint64(c.BlockSize)
-	for { // a last group that would hold almost nothing is left out
+	for { // the last group is omitted if it would hold almost nothing
 		if err := w.describe(blocks); err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func newWriter(d block.Device, c Config) (*writer, error) {
 func (w *writer) describe(blocks uint64) error {
 	c, s := &w.config, w.super
 	clear(s)
-	perGroup := uint64(min(8*c.BlockSize, 1<<16-8)) // e2fsprogs counts with 16 bits
+	perGroup := uint64(min(8*c.BlockSize, 1<<16-8)) // e2fsprogs uses 16-bit counters
 	first := uint64(0)
 	if c.BlockSize == 1024 {
 		first = 1
@@ -79,7 +79,7 @@ func (w *writer) describe(blocks uint64) error {
 	return err
 }
 
-// place decides where bitmaps, tables and the first files lie.
+// place decides the positions of bitmaps, tables and the first files.
 func (w *writer) place() error {
 	g := w.geometry
 	w.groups = make([]group, g.Groups)
@@ -109,7 +109,7 @@ func (w *writer) place() error {
 	return nil
 }
 
-// placeFiles decides where the first files lie.
+// placeFiles decides the positions of the first files.
 func (w *writer) placeFiles(journal uint64) {
 	w.root = w.take(1)
 	n := max(1, uint64(16<<10/w.config.BlockSize))
@@ -126,8 +126,8 @@ func (w *writer) placeFiles(journal uint64) {
 	}
 }
 
-// room returns how many blocks are free at the cursor, after moving it out of a group's copies of the superblock. It
-// returns 0 at the end of the device.
+// room returns the number of free blocks at the cursor. If the cursor is at a group's copies of the
+// superblock, room moves it behind them first. It returns 0 at the end of the device.
 func (w *writer) room() uint64 {
 	g := w.geometry
 	for w.cursor < g.Blocks {
@@ -141,7 +141,7 @@ func (w *writer) room() uint64 {
 	return 0
 }
 
-// take allocates blocks that lie together in one group; 0: there are none.
+// take allocates n adjacent blocks in one group. It returns 0 if there are none.
 func (w *writer) take(n uint64) uint64 {
 	g := w.geometry
 	for {

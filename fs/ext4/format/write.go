@@ -25,15 +25,15 @@ func (w *writer) describeSizes(blocks, first, perGroup, groups, inodesPerGroup u
 	le.PutUint32(s[0x154:], uint32(reserved>>32))
 	le.PutUint32(s[0x14:], uint32(first))
 	le.PutUint32(s[0x18:], log)
-	le.PutUint32(s[0x1c:], log) // clusters are blocks
+	le.PutUint32(s[0x1c:], log) // a cluster is a block
 	le.PutUint32(s[0x20:], uint32(perGroup))
 	le.PutUint32(s[0x24:], uint32(perGroup))
 	le.PutUint32(s[0x28:], uint32(inodesPerGroup))
 	le.PutUint16(s[0xce:], uint16(reservedDescriptors(c.BlockSize, blocks, groups, perGroup)))
 }
 
-// reservedDescriptors is the number of blocks for descriptors of groups that growth will add: up to 1024 times the
-// size, as mke2fs(8) reserves them.
+// reservedDescriptors returns the number of blocks to reserve for descriptors of groups that
+// resize2fs may add. Like mke2fs(8), it reserves enough to grow to 1024 times the size.
 func reservedDescriptors(blockSize int, blocks, groups, perGroup uint64) uint64 {
 	per := uint64(blockSize / descSize)
 	most := min(blocks*1024, 1<<32-1)
@@ -42,7 +42,7 @@ func reservedDescriptors(blockSize int, blocks, groups, perGroup uint64) uint64 
 	return min(max(want, have+1)-have, uint64(blockSize/4))
 }
 
-// describeRest writes what does not depend on the size.
+// describeRest writes the fields of the superblock that do not depend on the size.
 func (w *writer) describeRest() {
 	c, s := &w.config, w.super
 	now := uint32(c.Now.Unix())
@@ -50,7 +50,7 @@ func (w *writer) describeRest() {
 		at int
 		v  uint16
 	}{
-		{0x36, 0xffff}, // never check because of the number of mounts
+		{0x36, 0xffff}, // no periodic check after a number of mounts
 		{0x38, disk.Magic}, {0x3a, disk.StateValid}, {0x3c, 1 /* errors: continue */},
 		{0x58, inodeSize}, {0xfe, descSize}, {0x15c, extraSize}, {0x15e, extraSize},
 	} {
@@ -70,13 +70,13 @@ func (w *writer) describeRest() {
 	copy(s[0x78:], c.Label)
 	copy(s[0xec:], c.Seed[:])
 	s[0xfc] = 1 // half MD4
-	s[0xfd] = 1 // a copy of the journal's inode is in 0x10c
+	s[0xfd] = 1 // 0x10c holds a copy of the journal's inode
 	s[0x174] = flexShift
 	s[0x175] = 1 // crc32c
 	s.Seal()
 }
 
-// write writes everything.
+// write writes all structures.
 func (w *writer) write() error {
 	if err := w.zero(extent{0, min(w.geometry.FirstData+1, w.geometry.Blocks)}); err != nil {
 		return err
@@ -185,7 +185,7 @@ func total(list []extent) (n uint64) {
 	return n
 }
 
-// backups are the groups with copies of the superblock.
+// backups returns the groups with copies of the superblock.
 func (w *writer) backups() (list []uint32) {
 	for n := uint32(1); n < w.geometry.Groups; n++ {
 		if w.geometry.HasSuper(n) {
@@ -195,7 +195,7 @@ func (w *writer) backups() (list []uint32) {
 	return list
 }
 
-// writeDirectories writes the root and lost+found.
+// writeDirectories writes the root directory and lost+found.
 func (w *writer) writeDirectories() error {
 	g := w.geometry
 	b := w.block()
@@ -213,8 +213,8 @@ func (w *writer) writeDirectories() error {
 	return err
 }
 
-// writeResize writes the blocks of the resize inode: one block lists the reserved blocks, and each reserved block lists
-// its copies ("Special inodes").
+// writeResize writes the blocks of the resize inode: one block lists the blocks reserved for
+// descriptors, and each of these lists its copies in other groups ("Special inodes").
 func (w *writer) writeResize() error {
 	g := w.geometry
 	backups := w.backups()
@@ -246,7 +246,7 @@ func (w *writer) writeJournal() error {
 	return w.put(w.journal[0].start, b)
 }
 
-// writeGroups writes the bitmaps, and the descriptors with their copies.
+// writeGroups writes the bitmaps, and the group descriptors with their copies.
 func (w *writer) writeGroups() error {
 	g := w.geometry
 	per := g.BlockSize / descSize
@@ -291,12 +291,12 @@ func (w *writer) writeGroups() error {
 	return err
 }
 
-// used is the number of blocks in use in a group.
+// used returns the number of blocks in use in a group.
 func (w *writer) used(n uint32) uint64 {
 	return uint64(min(w.geometry.Overhead(n), w.geometry.GroupBlocks(n))) + total(w.groups[n].used)
 }
 
-// blockBitmap makes the bitmap of a group.
+// blockBitmap writes the block bitmap of a group.
 func (w *writer) blockBitmap(n uint32, b []byte) {
 	g := w.geometry
 	clear(b)
@@ -308,7 +308,7 @@ func (w *writer) blockBitmap(n uint32, b []byte) {
 	disk.SetBits(b, length, uint32(8*len(b))-length)
 }
 
-// writeSuper writes the superblock last, and its copies before it.
+// writeSuper writes the copies of the superblock, and the superblock itself last.
 func (w *writer) writeSuper() error {
 	g := w.geometry
 	for _, n := range w.backups() {

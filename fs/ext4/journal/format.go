@@ -1,6 +1,6 @@
 package journal
 
-// Blocks of the log. All fields are big-endian ("Layout", "Block Header").
+// Formats of the blocks of the log. All fields are big-endian ("Layout", "Block Header").
 
 const magic = 0xc03b3998
 
@@ -29,23 +29,23 @@ const (
 	headSize   = 12
 	revokeHead = 16
 	superSize  = 1024
-	commitSum  = 16 // of the checksum in a commit block
+	commitSum  = 16 // offset of the checksum in a commit block
 	commitTime = 48
 )
 
 // Flags of a tag.
 const (
-	tagEscaped  = 1 // the image begins with the magic number, which is zero in the log
+	tagEscaped  = 1 // the image begins with the magic number, which is replaced by zero in the log
 	tagSameUUID = 2
 	tagDeleted  = 4
 	tagLast     = 8
 )
 
-// layout is the layout of the blocks of a log, which depends on its features.
+// layout is the format of the blocks of a log, which depends on its features.
 type layout struct {
 	blockSize int
 	wide      bool // block numbers of 64 bits
-	sums      int  // version of checksums: 0, 2 or 3
+	sums      int  // version of checksums: 0 (none), 2 or 3
 	seed      uint32
 }
 
@@ -61,7 +61,7 @@ func newLayout(super []byte, blockSize int) layout {
 	return l
 }
 
-// end is where the tags or revocations of a block end.
+// end returns the offset at which the tags or revocations of a block end.
 func (l *layout) end() int {
 	if l.sums > 0 {
 		return l.blockSize - 4
@@ -69,7 +69,7 @@ func (l *layout) end() int {
 	return l.blockSize
 }
 
-// tagSize is the length of a tag without a UUID.
+// tagSize returns the length of a tag without a UUID.
 func (l *layout) tagSize() int {
 	if l.sums == 3 {
 		return 16
@@ -84,11 +84,11 @@ func (l *layout) tagSize() int {
 	return n
 }
 
-// tag names a block whose image is in the log.
+// tag describes a block whose image is in the log.
 type tag struct {
 	block uint64
 	flags uint32
-	sum   uint32 // of the image in the log; 16 bits of it in version 2
+	sum   uint32 // checksum of the image in the log; version 2 stores 16 bits of it
 }
 
 func (l *layout) putTag(b []byte, t tag) {
@@ -123,7 +123,7 @@ func (l *layout) tag(b []byte) tag {
 	return t
 }
 
-// imageSum is the checksum of an image in the log.
+// imageSum returns the checksum of an image in the log.
 func (l *layout) imageSum(sequence uint32, image []byte) uint32 {
 	switch l.sums {
 	case 2:
@@ -148,7 +148,7 @@ func (l *layout) sealed(b []byte) bool {
 	return l.sums == 0 || crc(crc(l.seed, b[:at]), []byte{0, 0, 0, 0}) == be.Uint32(b[at:])
 }
 
-// commitOK verifies a commit block.
+// commitOK verifies the checksum of a commit block.
 func (l *layout) commitOK(b []byte) bool {
 	sum := crc(crc(crc(l.seed, b[:commitSum]), []byte{0, 0, 0, 0}), b[commitSum+4:])
 	return l.sums == 0 || sum == be.Uint32(b[commitSum:])
@@ -160,7 +160,8 @@ func putHead(b []byte, kind, sequence uint32) {
 	be.PutUint32(b[8:], sequence)
 }
 
-// head is the type and the sequence number of a block; ok is false if it has none.
+// head returns the type and the sequence number of a block of the log; ok is false if the block has
+// no header.
 func head(b []byte) (kind, sequence uint32, ok bool) {
 	return be.Uint32(b[4:]), be.Uint32(b[8:]), be.Uint32(b) == magic
 }

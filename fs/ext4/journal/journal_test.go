@@ -15,7 +15,7 @@ const (
 	length    = 64
 )
 
-// newSuper is the superblock of a log that mke2fs makes.
+// newSuper returns the superblock of a log that mke2fs makes.
 func newSuper() []byte {
 	b := make([]byte, blockSize)
 	putHead(b, typeSuper2, 0)
@@ -27,7 +27,7 @@ func newSuper() []byte {
 	return b
 }
 
-// storage is a log and a device, as blocks.
+// storage is a log and a device, each a map of blocks.
 type storage struct{ log, home map[uint64][]byte }
 
 func (d *storage) apply(s Step) {
@@ -44,7 +44,7 @@ func (d *storage) config(c Config) Config {
 	return c
 }
 
-// recoverAll recovers a copy of the disk and returns its blocks at home.
+// recoverAll recovers a copy of the disk and returns the contents of the device.
 func (d *storage) recoverAll(t *testing.T, c Config) map[uint64][]byte {
 	t.Helper()
 	home := maps.Clone(d.home)
@@ -62,8 +62,9 @@ func (d *storage) recoverAll(t *testing.T, c Config) map[uint64][]byte {
 	return home
 }
 
-// TestEveryPrefix commits random transactions, and recovers after every prefix of the steps with every subset
-// of a few of the writes behind the last barrier. The result is the state after some committed transaction.
+// TestEveryPrefix commits random transactions. It recovers after every prefix of the steps, with
+// every subset of a few of the writes after the last barrier. The result must be the state after
+// some committed transaction.
 func TestEveryPrefix(t *testing.T) {
 	for _, c := range []Config{
 		{BlockSize: blockSize, Length: length, Checksums: true, Wide: true},
@@ -84,8 +85,8 @@ func everyPrefix(t *testing.T, c Config, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := map[uint64][]byte{} // as of the last commit
-	freed := map[uint64]bool{}   // is content from now on
+	state := map[uint64][]byte{} // the state at the last commit
+	freed := map[uint64]bool{}   // blocks that hold content from now on
 	for range 25 {
 		tx := randomTransaction(rnd, freed)
 		if !l.Fits(tx) {
@@ -105,7 +106,7 @@ func everyPrefix(t *testing.T, c Config, seed uint64) {
 		carryOut(t, d, steps, c, rnd, state, next)
 		state = next
 		for _, b := range tx.Revoked {
-			d.home[b] = []byte("content of a file") // in place, after the commit
+			d.home[b] = []byte("content of a file") // written in place, after the commit
 			freed[b] = true
 		}
 		compare(t, d, d.recoverAll(t, c), state)
@@ -135,7 +136,7 @@ func randomTransaction(rnd *rand.Rand, freed map[uint64]bool) *Transaction {
 	return tx
 }
 
-// carryOut carries steps out, and recovers at every moment.
+// carryOut executes steps, and recovers after each of them.
 func carryOut(t *testing.T, d *storage, steps []Step, c Config, rnd *rand.Rand, before, after map[uint64][]byte) {
 	t.Helper()
 	var pending []Step
@@ -194,8 +195,8 @@ func compare(t *testing.T, d *storage, got, want map[uint64][]byte) {
 	}
 }
 
-// Tags and their lengths ("Descriptor Block"): version 3 has 16 bytes, the others 8, or 12 with 64 bits,
-// and 2 more with checksums of version 2.
+// Lengths of tags ("Descriptor Block"). In version 3 a tag has 16 bytes. In the others it has 8, or
+// 12 with 64-bit block numbers, and 2 more with checksums of version 2.
 func TestTags(t *testing.T) {
 	for _, c := range []struct {
 		l    layout
@@ -225,7 +226,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// A log with features that are not known is refused, and one that makes no sense.
+// A log with unknown features is refused, and so is an inconsistent log.
 func TestRefused(t *testing.T) {
 	c := Config{BlockSize: blockSize, Length: length}
 	for name, change := range map[string]func([]byte){
@@ -248,7 +249,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzRecover: a log of any bytes ends, and applies no more blocks than it has.
+// FuzzRecover: recovery ends for every log, and applies no more blocks than the log has.
 func FuzzRecover(f *testing.F) {
 	log, err := Open(Config{Super: newSuper(), BlockSize: blockSize, Length: length})
 	if err != nil {

@@ -2,26 +2,26 @@ package journal
 
 import "bytes"
 
-// Config describes a log that is opened.
+// Config describes the log to open.
 type Config struct {
 	Super     []byte // block 0 of the log; it is copied
-	BlockSize int    // of the file system, and of the log
-	Length    uint32 // blocks that the log's file has
+	BlockSize int    // bytes of a block, the same in the file system and the log
+	Length    uint32 // number of blocks of the log's file
 	Wide      bool   // block numbers may exceed 32 bits
 	Checksums bool   // the file system has metadata_csum
 }
 
-// StepKind says what a Step does.
+// StepKind is the operation of a Step.
 type StepKind uint8
 
 // Kinds of steps.
 const (
-	WriteLog  StepKind = iota // a block of the log: Block counts from its start
-	WriteHome                 // a block of the device
-	Flush                     // everything before is durable before anything behind begins
+	WriteLog  StepKind = iota // write a block of the log: Block is its index in the log
+	WriteHome                 // write a block of the device: Block is its number
+	Flush                     // a barrier: all earlier steps must be durable before a later one begins
 )
 
-// Step is a write or a barrier. Data is not changed later, by either side.
+// Step is a write or a barrier. Neither side modifies Data later.
 type Step struct {
 	Kind  StepKind
 	Block uint64
@@ -37,7 +37,7 @@ type Image struct {
 // Transaction is a set of changes that become durable together.
 type Transaction struct {
 	Images  []Image
-	Revoked []uint64 // blocks that were freed, or became data
+	Revoked []uint64 // blocks that were freed, or that now hold file content
 	// Seconds and Nanoseconds are the time of the commit since 1970.
 	Seconds     uint64
 	Nanoseconds uint32
@@ -47,24 +47,24 @@ type Transaction struct {
 type Log struct {
 	layout
 	super    []byte
-	first    uint32 // the ring's first block
-	length   uint32 // blocks behind the ring's last
-	head     uint32 // where the next transaction goes
-	used     uint32 // blocks between tail and head
-	sequence uint32 // of the next transaction
-	empty    bool   // on disk: nothing is to be recovered
+	first    uint32 // the first block of the ring
+	length   uint32 // end of the ring: the number after its last block
+	head     uint32 // block of the ring where the next transaction begins
+	used     uint32 // number of blocks between tail and head
+	sequence uint32 // sequence number of the next transaction
+	empty    bool   // the superblock on disk says that no recovery is needed
 	waiting  map[uint64][]byte
 }
 
-// Open checks the superblock of a log that has been recovered, or needs no
-// recovery. Errors: ErrDamaged, ErrUnsupported.
+// Open checks the superblock of a log that has been recovered, or needs no recovery. Errors:
+// ErrDamaged, ErrUnsupported.
 func Open(c Config) (*Log, error) {
 	if err := checkSuper(c); err != nil {
 		return nil, err
 	}
 	super := bytes.Clone(c.Super)
 	if be.Uint32(super[0x1c:]) != 0 {
-		return nil, ErrDamaged // to be recovered
+		return nil, ErrDamaged // the log needs recovery
 	}
 	be.PutUint32(super[4:], typeSuper2)
 	features := be.Uint32(super[0x28:])&^(featureSum2|featureSum3|feature64|featureFastCommit|featureAsync) | featureRevoke
@@ -75,7 +75,7 @@ func Open(c Config) (*Log, error) {
 		features |= featureSum3
 		super[0x50] = 4 // crc32c
 	}
-	be.PutUint32(super[0x24:], be.Uint32(super[0x24:])&^1) // no checksums of version 1
+	be.PutUint32(super[0x24:], be.Uint32(super[0x24:])&^1) // checksums of version 1 are off
 	be.PutUint32(super[0x28:], features)
 	l := &Log{
 		layout: newLayout(super, c.BlockSize), super: super, first: be.Uint32(super[0x14:]),
@@ -86,7 +86,8 @@ func Open(c Config) (*Log, error) {
 	return l, nil
 }
 
-// Init makes block 0 of an empty log of blocks blocks. uuid is the UUID of the file system.
+// Init writes block 0 of an empty log with the given number of blocks. uuid is the UUID of the file
+// system.
 func Init(b []byte, blocks uint32, uuid [16]byte) {
 	clear(b)
 	putHead(b, typeSuper2, 0)
@@ -95,10 +96,10 @@ func Init(b []byte, blocks uint32, uuid [16]byte) {
 	be.PutUint32(b[0x14:], 1) // first block of the ring
 	be.PutUint32(b[0x18:], 1) // first sequence number
 	copy(b[0x30:], uuid[:])
-	be.PutUint32(b[0x40:], 1) // users
+	be.PutUint32(b[0x40:], 1) // number of file systems that use the log
 }
 
-// checkSuper checks what Open and Recover rely on.
+// checkSuper checks the fields that Open and Recover rely on.
 func checkSuper(c Config) error {
 	if len(c.Super) < superSize {
 		return ErrDamaged
@@ -127,17 +128,17 @@ func superSum(b []byte) uint32 {
 	return crc(crc(crc(^uint32(0), b[:0xfc]), []byte{0, 0, 0, 0}), b[0x100:superSize])
 }
 
-// Capacity is the largest number of images and revocations together that one
-// transaction may have so that it fits an empty log.
+// Capacity returns the maximum number of images and revocations together in one transaction that
+// fits an empty log.
 func (l *Log) Capacity() int {
 	n := int(l.length - l.first)
 	return n - n/16 - 8
 }
 
-// Used is the share of the log that is not checkpointed, in percent.
+// Used returns the percentage of the log that is not checkpointed.
 func (l *Log) Used() int { return int(uint64(l.used) * 100 / uint64(l.length-l.first)) }
 
-// perBlock is the number of tags, and of revocations, in a block.
+// perBlock returns the maximum number of tags, and of revocations, in a block.
 func (l *Log) perBlock() (tags, revoked int) {
 	size := 4
 	if l.wide {
@@ -146,18 +147,19 @@ func (l *Log) perBlock() (tags, revoked int) {
 	return (l.end() - headSize - 16) / l.tagSize(), (l.end() - revokeHead) / size
 }
 
-// need is the number of blocks of the log that a transaction takes.
+// need returns the number of blocks of the log that a transaction takes.
 func (l *Log) need(t *Transaction) int {
 	tags, revoked := l.perBlock()
 	return len(t.Images) + (len(t.Images)+tags-1)/tags + (len(t.Revoked)+revoked-1)/revoked + 1
 }
 
-// Fits reports whether there is room for a transaction. If not, Checkpoint makes some.
+// Fits reports whether the log has room for a transaction. If not, call Checkpoint first.
 func (l *Log) Fits(t *Transaction) bool { return l.need(t) <= int(l.length-l.first-l.used) }
 
-// Commit appends a transaction. The writes of its files' data come before the steps that
-// are returned. It counts as committed from now on: a caller that cannot carry out the
-// steps gives up the file system. Errors: ErrFull.
+// Commit appends a transaction and returns the steps that write it. The caller writes the
+// transaction's file contents before these steps. The log treats the transaction as committed from
+// now on: a caller that cannot execute the steps must stop writing to the file system. Errors:
+// ErrFull.
 func (l *Log) Commit(t *Transaction) ([]Step, error) {
 	if !l.Fits(t) {
 		return nil, ErrFull
@@ -180,7 +182,7 @@ func (l *Log) Commit(t *Transaction) ([]Step, error) {
 	return steps, nil
 }
 
-// place is a step that writes the next block of the ring.
+// place returns a step that writes the next block of the ring.
 func (l *Log) place(data []byte) Step {
 	s := Step{WriteLog, uint64(l.head), data}
 	l.used++
@@ -268,7 +270,8 @@ func (l *Log) commitBlock(t *Transaction) Step {
 	return l.place(b)
 }
 
-// superStep writes the superblock: the log begins at tail, or is empty if that is 0.
+// superStep returns a step that writes the superblock. The log then begins at tail, or is empty if
+// tail is 0.
 func (l *Log) superStep(tail uint32) Step {
 	be.PutUint32(l.super[0x18:], l.sequence)
 	be.PutUint32(l.super[0x1c:], tail)
@@ -278,10 +281,11 @@ func (l *Log) superStep(tail uint32) Step {
 	return Step{WriteLog, 0, bytes.Clone(l.super)}
 }
 
-// Waiting is the newest committed image of a block that is not at home; nil if there is none.
+// Waiting returns the newest committed image of a block that is not yet written home, or nil if
+// there is none.
 func (l *Log) Waiting(block uint64) []byte { return l.waiting[block] }
 
-// Checkpoint writes home everything that is committed, and empties the log.
+// Checkpoint returns the steps that write all committed images home, and empties the log.
 func (l *Log) Checkpoint() []Step {
 	if l.empty {
 		return nil

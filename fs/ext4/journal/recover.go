@@ -1,16 +1,16 @@
 package journal
 
-// Recovery has result of Recover.
+// Recovery is the result of Recover.
 type Recovery struct {
-	Transactions int // that were committed and are applied
+	Transactions int // number of committed transactions that were applied
 	Super        []byte
 }
 
-// Recover applies what a log holds, in three passes ("Recovery"): find the last committed
-// transaction; collect revocations; apply images. read returns a block of the log, and apply
-// is called with blocks of the device in the order in which they were logged; the caller
-// makes them durable before it writes Recovery.Super to block 0 of the log. Neither keeps
-// the other's memory. Errors: ErrDamaged, ErrUnsupported, and those of read and apply.
+// Recover applies the contents of a log, in three passes ("Recovery"): find the last committed
+// transaction; collect revocations; apply images. read returns a block of the log. apply is called
+// with blocks of the device in the order in which they were logged. The caller makes them durable
+// before it writes Recovery.Super to block 0 of the log. read and apply must not keep each other's
+// memory. Errors: ErrDamaged, ErrUnsupported, and errors of read and apply.
 func Recover(c Config, read func(uint32) ([]byte, error), apply func(uint64, []byte) error) (Recovery, error) {
 	if err := checkSuper(c); err != nil {
 		return Recovery{}, err
@@ -55,7 +55,7 @@ func Recover(c Config, read func(uint32) ([]byte, error), apply func(uint64, []b
 	return Recovery{Transactions: int(end - r.sequence), Super: super}, nil
 }
 
-// Passes.
+// The three passes.
 const (
 	scan = iota
 	revoke
@@ -67,10 +67,10 @@ type recovery struct {
 	read                           func(uint32) ([]byte, error)
 	apply                          func(uint64, []byte) error
 	first, length, start, sequence uint32
-	revoked                        map[uint64]uint32 // block to the newest transaction that revoked it
+	revoked                        map[uint64]uint32 // sequence number of the newest transaction that revoked a block
 }
 
-// next is the block of the ring behind one.
+// next returns the block of the ring after block at.
 func (r *recovery) next(at uint32) uint32 {
 	if at+1 >= r.length {
 		return r.first
@@ -78,8 +78,8 @@ func (r *recovery) next(at uint32) uint32 {
 	return at + 1
 }
 
-// pass walks the log. Scan ends where the log makes no sense any more, and returns the sequence
-// number of the first transaction that is not complete; the others end there.
+// pass walks the log. The scan pass ends at the first invalid block, and returns the sequence
+// number of the first incomplete transaction. The other passes end at that transaction.
 func (r *recovery) pass(kind int, end uint32) (uint32, error) {
 	at, sequence := r.start, r.sequence
 	for budget := r.length - r.first; budget > 0; budget-- {
@@ -132,7 +132,8 @@ func (r *recovery) pass(kind int, end uint32) (uint32, error) {
 	return sequence, nil
 }
 
-// unlessScan is the error for what a scan ends at, and a later pass must not meet.
+// unlessScan returns nil in the scan pass, which ends at an invalid block, and ErrDamaged in the
+// later passes, which must not find one.
 func (r *recovery) unlessScan(kind int) error {
 	if kind == scan {
 		return nil
@@ -140,8 +141,8 @@ func (r *recovery) unlessScan(kind int) error {
 	return ErrDamaged
 }
 
-// descriptor goes through the tags of a descriptor, whose images lie from at on, and returns how
-// many there are; -1 if the images are not those that were logged.
+// descriptor processes the tags of a descriptor block. The images of the tags begin at block at. It
+// returns the number of tags, or -1 if the checksum of an image is wrong.
 func (r *recovery) descriptor(kind int, b []byte, at, sequence uint32) (int, error) {
 	n := 0
 	for pos := headSize; pos+r.tagSize() <= r.end(); n++ {
@@ -166,7 +167,9 @@ func (r *recovery) descriptor(kind int, b []byte, at, sequence uint32) (int, err
 	return n, nil
 }
 
-// image verifies an image, and applies it unless it was revoked. An image of a later pass was verified.
+// image processes the image of a tag. In the scan pass it verifies the checksum; in the replay pass
+// it also applies the image, unless the block was revoked. It returns false if the checksum is
+// wrong.
 func (r *recovery) image(kind int, t tag, at, sequence uint32) (bool, error) {
 	data, err := r.read(at)
 	if err != nil {

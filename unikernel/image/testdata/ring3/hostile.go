@@ -208,12 +208,13 @@ func forged(p *process) (failed int) {
 	}
 	check("bases", c.SetBases(kernel, 0) != nil && c.SetBases(0, 1<<47) != nil, c)
 	// A state that XRSTOR refuses is put right.
-	state := c.Vectors()
+	state := make([]byte, c.VectorSize())
 	for i := range state {
 		state[i] = 0xff
 	}
+	c.SetVectors(state)
 	c.Registers().Flags = 0
-	check("vectors", c.SetVectors(state) && runOn(c) == user.Exception && c.Registers().Vector == amd64.VectorInvalid, c)
+	check("vectors", runOn(c) == user.Exception && c.Registers().Vector == amd64.VectorInvalid, c)
 	// The last page of the lower half: the address behind it is not canonical.
 	check("last page", p.Apply([]user.Change{{Action: user.Install, Start: user.Limit, End: user.Limit + amd64.PageSize, Physical: p.owned[codeAt]}}) != nil, c)
 	return failed
