@@ -191,6 +191,8 @@ func TestCallsOfTheHost(t *testing.T) {
 }
 
 // Arguments that must not pass, from where the call itself may be made.
+//
+// long: it is a table.
 func TestArguments(t *testing.T) {
 	filter := testFilter(t)
 	const anonymous = linux.MAP_ANONYMOUS | linux.MAP_PRIVATE
