@@ -56,6 +56,7 @@ var installed = []struct {
 	{"lsof", "lsof", "shows open files, on Linux and on Loam"},
 	{"mke2fs", "e2fsprogs", "makes file systems, and e2fsck and debugfs judge ours"},
 	{"sqlite3", "sqlite3", "a database whose journal is tested by power cuts"},
+	{"debootstrap", "debootstrap", "makes the root folder of Debian's servers"},
 	{"mformat", "mtools", "writes a part of it"},
 }
 

@@ -15,34 +15,48 @@ import (
 )
 
 // programs are the programs of this system that the workloads run.
-var programs = []string{"/usr/bin/dash", "/usr/bin/sleep", "/usr/bin/true", "/usr/bin/redis-server", "/usr/bin/redis-benchmark", "/usr/bin/redis-cli"}
+var programs = []string{
+	"/usr/bin/dash", "/usr/bin/sleep", "/usr/bin/true", "/usr/bin/redis-server", "/usr/bin/redis-benchmark", "/usr/bin/redis-cli",
+	"/usr/bin/wrk", "/usr/sbin/nginx",
+}
 
-// add copies a program of this system, its loader and its libraries into the root folder.
+// add copies a program of this system, its loader and its libraries into the root folder. A program that is not at its path may be
+// in the folder of extracted packages.
 func (b *built) add(program string) error {
-	needs, err := library.Host{}.Find(program)
+	from := program
+	if cache, err := os.UserCacheDir(); err == nil {
+		const extracted = "loam-ci" // by go run ./internal/ci packages
+		if f := filepath.Join(cache, extracted, program); !exists(program) && exists(f) {
+			from = f
+		}
+	}
+	needs, err := library.Host{}.Find(from)
 	if err != nil {
 		return err
 	}
-	files := []string{program, needs.Interp}
+	files := map[string]string{program: from, needs.Interp: needs.Interp}
 	for _, l := range needs.Libraries {
-		files = append(files, l.Path)
+		files[l.Path] = l.Path
 	}
-	for _, f := range files {
-		if f == "" {
-			continue
-		}
-		data, err := os.ReadFile(f)
+	delete(files, "")
+	for to, from := range files {
+		data, err := os.ReadFile(from)
 		if err == nil {
-			err = os.MkdirAll(filepath.Join(b.root, filepath.Dir(f)), 0o755)
+			err = os.MkdirAll(filepath.Join(b.root, filepath.Dir(to)), 0o755)
 		}
 		if err == nil {
-			err = os.WriteFile(filepath.Join(b.root, f), data, 0o755)
+			err = os.WriteFile(filepath.Join(b.root, to), data, 0o755)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // workload is a command whose output has results.
@@ -55,10 +69,19 @@ type workload struct {
 
 func (b *built) workloads() []workload {
 	micro := workload{"micro", []string{"/micro", "-span", span.String(), "-only", *only}, parseMicro}
-	if *only != "" {
-		return []workload{micro}
+	all := []workload{
+		micro, {"redis", []string{"/usr/bin/dash", "-c", redis}, parseRedis},
+		{"nginx", []string{"/usr/bin/dash", "-c", nginx}, parseNginx},
 	}
-	return []workload{micro, {"redis", []string{"/usr/bin/dash", "-c", redis}, parseRedis}}
+	if *only == "" {
+		return all
+	}
+	for _, w := range all[1:] {
+		if w.name == *only {
+			return []workload{w}
+		}
+	}
+	return []workload{micro}
 }
 
 func parseMicro(output string, add func(string, float64)) {
@@ -107,5 +130,52 @@ func parseRedis(output string, add func(string, float64)) {
 			name += ", pipelines of " + words[2]
 		}
 		add(name, 1e9/rate)
+	}
+}
+
+// nginx runs the server with one worker, and wrk over the loopback of the machine: files of 1 KiB and 1 MiB, with one
+// connection and with 64.
+const nginx = `
+echo root:x:0:0:root:/:/bin/sh > /etc/passwd
+echo root:x:0: > /etc/group
+echo 'user root root; daemon off; worker_processes 1; pid /tmp/nginx.pid; error_log stderr warn; events { worker_connections 1024; }
+http {
+	access_log off; sendfile on; tcp_nopush on; keepalive_requests 100000000;
+	client_body_temp_path /tmp/1; proxy_temp_path /tmp/2; fastcgi_temp_path /tmp/3; uwsgi_temp_path /tmp/4; scgi_temp_path /tmp/5;
+	server { listen 8080; root /tmp; }
+}' > /tmp/nginx.conf
+text=0123456789abcdef0123456789abcdef
+for i in 1 2 3 4 5; do text=$text$text; done
+printf %s "$text" > /tmp/1KiB
+for i in 1 2 3 4 5 6 7 8 9 10; do text=$text$text; done
+printf %s "$text" > /tmp/1MiB
+/usr/sbin/nginx -e stderr -c /tmp/nginx.conf &
+until /usr/bin/wrk -t 1 -c 1 -d 1s http://127.0.0.1:8080/1KiB | while IFS= read -r line; do case $line in Requests/sec*) exit 1;; esac; done; [ $? = 1 ]; do /usr/bin/sleep 0.1; done
+for c in '1KiB 1' '1KiB 64' '1MiB 1' '1MiB 64'; do
+	set -- $c
+	/usr/bin/wrk -t 1 -c $2 -d 2s --timeout 60s http://127.0.0.1:8080/$1 | while IFS= read -r line; do
+		case $line in Requests/sec*|*Socket?errors*|*Non-2xx*) echo "nginx $1 $2 $line";; esac
+	done
+done
+kill $!
+wait
+`
+
+// parseNginx reads lines like: nginx 1KiB 64 Requests/sec: 1234.56. A line about errors precedes the rate of the same row.
+func parseNginx(output string, add func(string, float64)) {
+	failed := ""
+	for lines := bufio.NewScanner(strings.NewReader(output)); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if len(words) < 5 || words[0] != "nginx" {
+			continue
+		}
+		row := fmt.Sprintf("nginx %s, %s connections", words[1], words[2])
+		rate, err := strconv.ParseFloat(words[4], 64)
+		switch {
+		case words[3] != "Requests/sec:":
+			failed = row
+		case err == nil && rate > 0 && row != failed:
+			add(row, 1e9/rate)
+		}
 	}
 }

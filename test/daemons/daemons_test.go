@@ -1,0 +1,105 @@
+//go:build linux && !race
+
+package daemons
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	seconds = flag.Int("seconds", 2, "how long each load lasts")
+	cpus    = flag.Int("cpus", 2, "CPUs of the machines")
+	onLinux = flag.Bool("linux", false, "run the scripts on this Linux, in namespaces of their own")
+)
+
+// servers are the names of the scripts.
+var servers = []string{"nginx", "redis", "memcached", "dnsmasq", "apache", "ssh"}
+
+// patience bounds a test: a busy host, and at most twelve loads.
+func patience() time.Duration { return 10*time.Minute + 20*time.Duration(*seconds)*time.Second }
+
+// Each server starts, serves its clients without an error, does what an operator asks of it, keeps no descriptor, and ends.
+func TestServers(t *testing.T) {
+	root, scripts := image(t), scriptFolder(t)
+	loam := ""
+	if !*onLinux {
+		loam = buildLoam(t)
+	}
+	for _, name := range servers {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience())
+			defer cancel()
+			cmd := onLoam(ctx, loam, root, scripts, name)
+			if *onLinux {
+				cmd = linuxCommand(ctx, root, scripts, name)
+			}
+			out, err := cmd.CombinedOutput()
+			if err != nil || bytes.Contains(out, []byte("\nFAIL")) || !bytes.HasSuffix(out, []byte("\ndone\n")) {
+				t.Errorf("%v\n%s", err, out)
+				return
+			}
+			t.Logf("%s", out)
+		})
+	}
+}
+
+func buildLoam(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "loam")
+	if out, err := exec.Command("go", "build", "-o", bin, "loam/cmd/loam").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// scriptFolder returns a folder with the scripts that the user of the emulator may read.
+func scriptFolder(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func onLoam(ctx context.Context, loam, root, scripts, name string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, loam, "run", "--platform", "vm", "--net", "none", "--root", root, "-o", "snapshot", "-m", "1G",
+		"--cpus", strconv.Itoa(*cpus), "-v", scripts+":/scripts", "/bin/bash", "--", "/scripts/"+name+".sh", strconv.Itoa(*seconds))
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Minute
+	return cmd
+}
+
+// inNamespaces mounts the image, with changes in memory, and runs a script there: IMAGE SCRIPTS COMMAND. The mounts end with
+// their namespace.
+var inNamespaces = strings.TrimSpace(`
+set -e
+mount -t tmpfs none /mnt
+mkdir /mnt/image /mnt/upper /mnt/work /mnt/root
+mount -o loop,ro "$1" /mnt/image
+mount -t overlay overlay -o lowerdir=/mnt/image,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
+cd /mnt/root
+mount -t proc proc proc
+mount -t tmpfs -o mode=1777 tmpfs dev/shm
+mount -t devpts devpts dev/pts -o newinstance,ptmxmode=666
+ln -sf pts/ptmx dev/ptmx
+mkdir -p scripts
+mount --bind "$2" scripts
+ip link set lo up
+shift 2
+exec chroot . "$@"
+`)
+
+func linuxCommand(ctx context.Context, root, scripts, name string) *exec.Cmd {
+	return exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork", "--kill-child",
+		"sh", "-c", inNamespaces, "sh", root, scripts, "/bin/bash", "/scripts/"+name+".sh", strconv.Itoa(*seconds))
+}
