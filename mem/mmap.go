@@ -198,16 +198,15 @@ func (m *Map) Munmap(addr, length uint64) error {
 	return nil
 }
 
-// EachSegment calls f for each region over memory of NewSegment.
-func (m *Map) EachSegment(f func(*Shared)) {
+// EachSegment calls f for each region between two addresses that shows memory of NewSegment.
+func (m *Map) EachSegment(start, end uint64, f func(*Shared)) {
 	m.lock()
 	defer m.unlock()
-	m.regions.each(func(r *Region) bool {
+	for _, r := range m.regions.within(start, end) {
 		if s, ok := r.object.(*Shared); ok && s.regions != nil {
 			f(s)
 		}
-		return true
-	})
+	}
 }
 
 // UnmapObject unmaps the mapping of an object that began at addr, as far as it is still there (shmdt(2)). accept selects the

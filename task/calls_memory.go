@@ -10,6 +10,7 @@ import (
 var memoryCalls = map[int]serveFunc{
 	linux.SYS_MMAP: mmap,
 	linux.SYS_MUNMAP: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		t.leaveSegments(a.A1, a.A1+a.A2)
 		return 0, errnoOf(t.memory().Munmap(a.A1, a.A2))
 	},
 	linux.SYS_MPROTECT: func(t *Task, a call.Args) (uint64, linux.Errno) {

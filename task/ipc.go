@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/abi/linux"
@@ -18,6 +19,8 @@ type ipc struct {
 	mu    sync.Mutex
 	state *sysv.State
 	undo  map[*Process]sysv.Undo // of processes that have used SEM_UNDO
+
+	segments atomic.Bool // there have been segments: munmap looks for them
 }
 
 func newIPC() *ipc { return &ipc{state: sysv.New(), undo: map[*Process]sysv.Undo{}} }

@@ -27,6 +27,7 @@ func shmget(t *Task, a call.Args) (uint64, linux.Errno) {
 				return mem.Label{Path: fmt.Sprintf("/SYSV%08x (deleted)", uint32(a.A1)), Minor: 1, Inode: uint64(g.ID)}
 			}, func(n int) { s.ipc.region(g, n) })
 			g.Memory, g.Resident = m, m.Resident
+			s.ipc.segments.Store(true)
 			return 0
 		})
 		return uint64(id), errno
@@ -122,18 +123,24 @@ func (i *ipc) left(c sysv.Caller, memory ...any) {
 	i.state.Left(c, memory)
 }
 
-// leaveSegments records that the process stops using its memory, if there are segments.
-func (t *Task) leaveSegments() {
-	i, a := t.process.system.ipc, t.memory()
-	i.mu.Lock()
-	some := i.state.Segments() > 0
-	i.mu.Unlock()
-	if !some || a.users.Load() > 1 {
+// leaveSegments records that the process stops using a range of its memory, if there have ever been segments.
+func (t *Task) leaveSegments(start, end uint64) {
+	i := t.process.system.ipc
+	if !i.segments.Load() {
 		return
 	}
 	var all []any
-	a.EachSegment(func(m *mem.Shared) { all = append(all, m) })
-	i.left(t.ipcCaller(), all...)
+	t.memory().EachSegment(start, end, func(m *mem.Shared) { all = append(all, m) })
+	if len(all) > 0 {
+		i.left(t.ipcCaller(), all...)
+	}
+}
+
+// leaveMemory is leaveSegments for all memory, unless another process shares it.
+func (t *Task) leaveMemory() {
+	if t.memory().users.Load() == 1 {
+		t.leaveSegments(0, mem.End)
+	}
 }
 
 // shmctl implements shmctl(2).

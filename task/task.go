@@ -276,7 +276,7 @@ func (t *Task) exit() {
 	}
 	p.posix.CloseAll()
 	p.endSession()
-	t.leaveSegments()
+	t.leaveMemory()
 	space := p.space.Load()
 	space.leave()
 	s.files.flush()

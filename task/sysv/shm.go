@@ -147,9 +147,6 @@ func (s *State) Left(c Caller, memory []any) {
 	}
 }
 
-// Segments returns the number of segments.
-func (s *State) Segments() int { return s.segments.count }
-
 // SegmentText returns /proc/sysvipc/shm.
 func (s *State) SegmentText() string {
 	var b strings.Builder
