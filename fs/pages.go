@@ -94,23 +94,15 @@ func (t *PageTable[K]) Flush() error {
 	return first
 }
 
-// ReadAt reads from a file.
-func (t *PageTable[K]) ReadAt(file K, p []byte, offset int64, read func([]byte, int64) (int, error)) (int, error) {
-	if pages := t.Get(file); pages != nil {
-		return pages.Read(p, offset, read)
-	}
-	return read(p, offset)
+// Enter begins a change of content, and returns the pages of the file, or nil: see Change. It allocates nothing, for writes.
+// The caller calls Leave at the end.
+func (t *PageTable[K]) Enter(file K) Pages {
+	t.mu.RLock()
+	return t.pages[file]
 }
 
-// Write writes p to a file by write: see Pages.Write.
-func (t *PageTable[K]) Write(file K, p []byte, write func() (n int, end int64, err error)) (n int, end int64, err error) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if pages := t.pages[file]; pages != nil {
-		return pages.Write(p, write)
-	}
-	return write()
-}
+// Leave ends a change that Enter has begun.
+func (t *PageTable[K]) Leave() { t.mu.RUnlock() }
 
 // Resize sets the size of a file by resize.
 func (t *PageTable[K]) Resize(file K, size int64, resize func() error) error {

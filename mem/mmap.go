@@ -198,6 +198,49 @@ func (m *Map) Munmap(addr, length uint64) error {
 	return nil
 }
 
+// EachSegment calls f for each region over memory of NewSegment.
+func (m *Map) EachSegment(f func(*Shared)) {
+	m.lock()
+	defer m.unlock()
+	m.regions.each(func(r *Region) bool {
+		if s, ok := r.object.(*Shared); ok && s.regions != nil {
+			f(s)
+		}
+		return true
+	})
+}
+
+// UnmapObject unmaps the mapping of an object that began at addr, as far as it is still there (shmdt(2)). accept selects the
+// objects, and returns the size in bytes. Errors: EINVAL if there is no such mapping.
+func (m *Map) UnmapObject(addr uint64, accept func(Object) (size uint64, ok bool)) error {
+	m.lock()
+	defer m.unlock()
+	var o Object
+	end := uint64(End)
+	for at := addr; at < end; {
+		r := m.regions.find(at)
+		if r == nil || r.start >= end {
+			break
+		}
+		at = r.end
+		if r.object == nil || r.start < addr || r.offset<<PageShift != r.start-addr || o != nil && r.object != o {
+			continue
+		}
+		if o == nil {
+			size, ok := accept(r.object)
+			if !ok {
+				continue
+			}
+			o, end = r.object, addr+up(size)
+		}
+		m.carve(r.start, r.end)
+	}
+	if o == nil {
+		return linux.EINVAL
+	}
+	return nil
+}
+
 // punchesTooMany reports whether unmapping the range would leave more than MaxRegions.
 func (m *Map) punchesTooMany(start, end uint64) bool {
 	r := m.regions.at(start)

@@ -9,13 +9,50 @@ type Shared struct {
 	memory Memory
 	size   uint64 // pages; growing a mapping by mremap does not change it
 
+	// label and regions are set for a segment and not changed afterwards.
+	label   func() Label
+	regions func(n int)
+
 	mu      sync.Mutex // a leaf, below Map.mu
 	pages   table
 	mappers Mappers
+	kept    bool // pages stay without a region
 }
 
 // NewShared returns shared memory of size pages. No page is present, and no map is attached.
 func NewShared(m Memory, size uint64) *Shared { return &Shared{memory: m, size: size} }
+
+// NewSegment returns shared memory whose pages stay without a region, until Drop. regions is called with 1 for each new region over
+// it and with -1 for each one that ends, under the lock of the map.
+func NewSegment(m Memory, size uint64, label func() Label, regions func(n int)) *Shared {
+	return &Shared{memory: m, size: size, label: label, regions: regions, kept: true}
+}
+
+// Segment returns the size in bytes, and whether NewSegment has made the memory.
+func (s *Shared) Segment() (size uint64, ok bool) { return s.size << PageShift, s.regions != nil }
+
+// Drop frees the pages of a segment when it has no region, or with the last one.
+func (s *Shared) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = false
+	s.free()
+}
+
+// Resident returns the number of pages in memory.
+func (s *Shared) Resident() (n uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pages.each(0, End>>PageShift, func(uint64, Page) { n++ })
+	return n
+}
+
+// free releases the pages unless a region or a segment uses them. The caller holds mu.
+func (s *Shared) free() {
+	if !s.kept && s.mappers.None() {
+		s.pages.clear(0, End>>PageShift, s.memory, func(p Page) { Release(s.memory, p) })
+	}
+}
 
 // Page implements Object.
 func (s *Shared) Page(index uint64, _ bool) (Page, bool, Supply) {
@@ -50,16 +87,21 @@ func (s *Shared) Load(uint64) error { return nil }
 // Attach implements Object.
 func (s *Shared) Attach(m *Map) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.mappers.Add(m)
+	s.mu.Unlock()
+	if s.regions != nil {
+		s.regions(1)
+	}
 }
 
 // Detach implements Object.
 func (s *Shared) Detach(m *Map) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mappers.Remove(m); s.mappers.None() {
-		s.pages.clear(0, End>>PageShift, s.memory, func(p Page) { Release(s.memory, p) })
+	s.mappers.Remove(m)
+	s.free()
+	s.mu.Unlock()
+	if s.regions != nil {
+		s.regions(-1)
 	}
 }
 
@@ -83,7 +125,12 @@ func (s *Shared) Punch(from, to uint64) error {
 }
 
 // Label implements Object with the name that Linux shows.
-func (s *Shared) Label() Label { return Label{Path: "/dev/zero (deleted)", Minor: 1} }
+func (s *Shared) Label() Label {
+	if s.label != nil {
+		return s.label()
+	}
+	return Label{Path: "/dev/zero (deleted)", Minor: 1}
+}
 
 // Mappers counts the regions of each map over an object. The object's lock guards it.
 type Mappers struct{ regions map[*Map]int }

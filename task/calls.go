@@ -41,7 +41,7 @@ func init() {
 			personality[r.Number] = r
 		}
 	}
-	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, credentialCalls, scheduleCalls, pidfdCalls, traceCalls, filterCalls, miscCalls} {
+	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, credentialCalls, scheduleCalls, pidfdCalls, traceCalls, filterCalls, ipcCalls, miscCalls} {
 		for number, serve := range calls {
 			served[number] = serve
 		}

@@ -317,6 +317,7 @@ func (t *Task) become(i *image) {
 	if i.secure || i.creds.MorePrivileged(t.creds()) {
 		p.deathSignal.Store(0)
 	}
+	t.leaveSegments()
 	t.sample()
 	t.faultsBefore = t.usage.minor.Load()
 	s.mu.Lock()

@@ -181,6 +181,7 @@ func (p *Process) released() {
 func (p *Process) ended() {
 	s := p.system
 	p.alarm.stop()
+	s.ipc.leave(p)
 	p.posix.DropTimers()
 	p.released()
 	delete(s.processes, p.node.PID)

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ type Figures struct {
 
 // MachineFiles returns the files of /proc that show processes and memory, by path.
 func (s *System) MachineFiles(f Figures) map[string]func() string {
-	return map[string]func() string{
+	files := map[string]func() string{
 		"stat":    func() string { return s.procStat(f) },
 		"uptime":  func() string { return s.procUptime(f) },
 		"loadavg": s.procLoadavg,
@@ -68,6 +69,8 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 		"sys/kernel/threads-max": func() string { return fmt.Sprintln(defaultLimits(s.config.Machine.Pages())[6].Cur * 2) },
 		"sys/fs/nr_open":         func() string { return fmt.Sprintln(maxOpenFiles) },
 	}
+	maps.Copy(files, s.ipc.files())
+	return files
 }
 
 // totals returns the use of resources by all processes since the start, and the numbers of tasks.

@@ -126,7 +126,7 @@ func (t *Task) setStrict() (uint64, linux.Errno) {
 func (t *Task) addFilter(flags uint32, at uint64) (uint64, linux.Errno) {
 	const known = linux.SECCOMP_FILTER_FLAG_TSYNC | linux.SECCOMP_FILTER_FLAG_LOG | linux.SECCOMP_FILTER_FLAG_SPEC_ALLOW |
 		linux.SECCOMP_FILTER_FLAG_TSYNC_ESRCH
-	if flags&^known != 0 || flags&linux.SECCOMP_FILTER_FLAG_TSYNC_ESRCH != 0 && flags&linux.SECCOMP_FILTER_FLAG_TSYNC == 0 {
+	if flags&^known != 0 {
 		return 0, linux.EINVAL
 	}
 	program, errno := t.filterProgram(at)

@@ -55,6 +55,7 @@ type System struct {
 	load      load
 	killed    atomic.Int64 // processes ended since memory ran out
 	futexes   futex.Table[mem.Location]
+	ipc       *ipc
 }
 
 // New returns a system without processes. The program that calls it counts as process 1: orphans
@@ -62,7 +63,7 @@ type System struct {
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
-		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{},
+		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{}, ipc: newIPC(),
 	}
 	if s.clock = c.Clock; s.clock == nil {
 		s.clock = func() int64 { return int64(s.monotonic()) }

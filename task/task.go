@@ -276,6 +276,7 @@ func (t *Task) exit() {
 	}
 	p.posix.CloseAll()
 	p.endSession()
+	t.leaveSegments()
 	space := p.space.Load()
 	space.leave()
 	s.files.flush()

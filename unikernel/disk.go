@@ -233,6 +233,19 @@ func (i *drive) describe() guest.Disk {
 	return guest.Disk{Kind: i.Kind, Name: i.File, Path: i.Path, ReadOnly: i.ReadOnly, Snapshot: i.Snapshot, Fresh: i.fresh}
 }
 
+// sizes returns the sizes of disk images in bytes.
+func sizes(images []*drive) ([]int64, error) {
+	all := make([]int64, len(images))
+	for n, i := range images {
+		st, err := i.file.Stat()
+		if err != nil {
+			return nil, err
+		}
+		all[n] = st.Size()
+	}
+	return all, nil
+}
+
 // giveDisks gives a process its disk images. Their descriptors are consecutive, because the seal
 // allows a range of descriptors.
 func (n *network) giveDisks() {

@@ -3,6 +3,7 @@ package unikernel
 import (
 	"bufio"
 	"bytes"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -41,7 +42,11 @@ var errnoDifferences = []struct{ prefix, reason string }{
 // TestErrnos runs one program on Linux and as a Loam process. The program makes each call with bad
 // addresses, lengths, counts and descriptors, and prints the errno of each.
 func TestErrnos(t *testing.T) {
+	before := modeOf(t, os.DevNull)
 	onLinux := errnosOf(t, exec.Command(onThisHost(t, "errno")))
+	if after := modeOf(t, os.DevNull); after != before {
+		t.Errorf("on Linux, the program has changed the mode of %s from %v to %v", os.DevNull, before, after)
+	}
 	onLoam := errnosOf(t, guestCommand(NoNetwork, "errno"))
 	if len(onLinux) < 1500 {
 		t.Fatalf("only %d calls were tried", len(onLinux))
@@ -66,6 +71,15 @@ func TestErrnos(t *testing.T) {
 			t.Errorf("%q does not differ any more: %s", d.prefix, d.reason)
 		}
 	}
+}
+
+func modeOf(t *testing.T, path string) os.FileMode {
+	t.Helper()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st.Mode()
 }
 
 // differs returns the prefix in errnoDifferences that matches a line, or an empty string.

@@ -111,7 +111,7 @@ func (g *targets) environ() []string {
 }
 
 // boasts matches the output of programs whose attack has succeeded.
-var boasts = regexp.MustCompile(hostileSecret + `|is there|of another process|of the host|works|a ring|^ports|can be read`)
+var boasts = regexp.MustCompile(hostileSecret + `|is watched|aimed at|is there|of another process|of the host|works|a ring|^ports|can be read`)
 
 // connections returns the number of connections that others have made since reset. A connection of its own comes after
 // theirs, so that they are counted.
@@ -289,8 +289,26 @@ func TestHostileInSandbox(t *testing.T) {
 	}
 }
 
+// buildTime bounds the first run of a program, which builds it, and the standard library with it if need be.
+const buildTime = 5 * time.Minute
+
+// prepared builds the program calls for Loam: otherwise the runs that follow might be ended while they still build, and
+// prove nothing.
+func (g *targets) prepared(t *testing.T, p Platform) {
+	t.Helper()
+	if out := g.loamRunFor(t, buildTime, p, "calls"); !bytes.Contains(out, []byte("ptrace\n")) {
+		t.Fatalf("the program with all techniques does not run: %s", out)
+	}
+}
+
 // loamRun runs a program of testdata/hostile on Loam.
 func (g *targets) loamRun(t *testing.T, p Platform, name string, args ...string) []byte {
+	t.Helper()
+	return g.loamRunFor(t, 2*hostileTime, p, name, args...)
+}
+
+// loamRunFor is loamRun with a bound of its own.
+func (g *targets) loamRunFor(t *testing.T, bound time.Duration, p Platform, name string, args ...string) []byte {
 	t.Helper()
 	folder, err := filepath.Abs("testdata/hostile/" + name)
 	if err != nil {
@@ -301,10 +319,35 @@ func (g *targets) loamRun(t *testing.T, p Platform, name string, args ...string)
 	if p == Machine {
 		cmd.Env = append(cmd.Env, onMachine+"=128")
 	}
-	limit := time.AfterFunc(2*hostileTime, func() { cmd.Process.Signal(syscall.SIGKILL) })
+	limit := time.AfterFunc(bound, func() { cmd.Process.Signal(syscall.SIGKILL) })
 	defer limit.Stop()
 	out, _ := cmd.CombinedOutput()
 	return out
+}
+
+// A program with a disk cannot make its image larger, and so fill the file system of the host.
+func TestHostileDisk(t *testing.T) {
+	g := newTargets(t)
+	const size = 1 << 20
+	for _, p := range []Platform{Process, Machine} {
+		images := []string{filepath.Join(t.TempDir(), "one.img"), filepath.Join(t.TempDir(), "two.img")}
+		for _, image := range images {
+			if err := os.WriteFile(image, make([]byte, size), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv(withDisks, strings.Join(images, "\n"))
+		g.prepared(t, p)
+		out := g.loamRun(t, p, "calls", "disk")
+		if !bytes.Contains(out, []byte("all was tried")) {
+			t.Errorf("%v: the program did not come to its end: %s", p, out)
+		}
+		for _, image := range images {
+			if st, err := os.Stat(image); err != nil || st.Size() != size {
+				t.Errorf("%v: the image has %d bytes, not %d: %v: %s", p, st.Size(), size, err, out)
+			}
+		}
+	}
 }
 
 // A program on Loam cannot read, write or signal anything outside. An executable that replaces parts of the
@@ -338,6 +381,7 @@ func testHostile(t *testing.T, p Platform) {
 			t.Errorf("%s is not refused: %s", name, out)
 		}
 	}
+	g.prepared(t, p)
 	var two sync.WaitGroup
 	turns := make(chan struct{}, 2)
 	for _, name := range all {

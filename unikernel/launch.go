@@ -68,7 +68,10 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 		Calls: seal.Calls, Places: places, Handed: -1, KeepRoot: o.KeepRoot,
 	}
 	if len(n.disks) > 0 {
-		c.Disk, c.Disks = firstGuestFD+len(n.files), len(n.disks)
+		c.Disk = firstGuestFD + len(n.files)
+		if c.DiskSizes, err = sizes(n.disks); err != nil {
+			return nil, err
+		}
 		n.giveDisks()
 		c.Files = n.files
 	}

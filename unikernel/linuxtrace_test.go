@@ -32,6 +32,9 @@ func TestLinuxTracer(t *testing.T) { compareC(t, "tracer") }
 // Filters of seccomp(2) have the same effects and errors as on Linux.
 func TestLinuxFilters(t *testing.T) { compareC(t, "filters") }
 
+// System V's shared memory, semaphores and message queues behave as on Linux.
+func TestLinuxSysV(t *testing.T) { compareC(t, "sysv") }
+
 // compareC runs a C program on this host and in a machine, and compares the output.
 func compareC(t *testing.T, name string) {
 	program := compiled(t, t.TempDir(), name)
@@ -98,7 +101,7 @@ func TestLinuxDebugger(t *testing.T) {
 	cmd.Env = append(cmd.Env, withFiles+"="+root, onMachine+"=1500")
 	out, _ = cmd.Output()
 	if got := varying.ReplaceAllString(string(out), "N"); got != want || !strings.Contains(got, "Hardware read watchpoint") {
-		t.Errorf("%s\nwant\n%s", got, want)
+		t.Error(differing(got, want))
 	}
 }
 

@@ -62,6 +62,7 @@ const (
 	CAP_FOWNER           = 3
 	CAP_FSETID           = 4
 	CAP_IPC_LOCK         = 14
+	CAP_IPC_OWNER        = 15
 	CAP_KILL             = 5
 	CAP_LAST_CAP         = 40
 	CAP_LINUX_IMMUTABLE  = 9

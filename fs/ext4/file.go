@@ -18,7 +18,10 @@ func (s *FileSystem) maxSize() int64 { return maxLogical << s.geometry.BlockBits
 
 // ReadAt implements fs.Handle.
 func (h handle) ReadAt(p []byte, offset int64) (int, error) {
-	return h.n.s.pages.ReadAt(h.n.key(), p, offset, h.ReadStorage)
+	if pages := h.n.s.pages.Get(h.n.key()); pages != nil {
+		return pages.Read(p, offset, h.ReadStorage)
+	}
+	return h.ReadStorage(p, offset)
 }
 
 // ReadStorage implements fs.Stored.
@@ -154,7 +157,12 @@ func (s *FileSystem) owns(b *buffer) bool {
 
 // WriteAt implements fs.Handle.
 func (h handle) WriteAt(p []byte, offset int64) (int, error) {
-	n, _, err := h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) {
+	pages := h.n.s.pages.Enter(h.n.key())
+	defer h.n.s.pages.Leave()
+	if pages == nil {
+		return h.WriteStorage(p, offset)
+	}
+	n, _, err := pages.Write(p, func() (int, int64, error) {
 		return h.write(p, func(disk.Inode) int64 { return offset })
 	})
 	return n, err
@@ -168,9 +176,13 @@ func (h handle) WriteStorage(p []byte, offset int64) (int, error) {
 
 // Append implements fs.Handle.
 func (h handle) Append(p []byte) (int, int64, error) {
-	return h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) {
-		return h.write(p, func(i disk.Inode) int64 { return int64(i.Size()) })
-	})
+	end := func(i disk.Inode) int64 { return int64(i.Size()) }
+	pages := h.n.s.pages.Enter(h.n.key())
+	defer h.n.s.pages.Leave()
+	if pages == nil {
+		return h.write(p, end)
+	}
+	return pages.Write(p, func() (int, int64, error) { return h.write(p, end) })
 }
 
 // write writes p in several ops. where returns the offset at which to begin; it is called in the

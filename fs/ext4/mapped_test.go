@@ -165,19 +165,8 @@ func mappedFile(t *testing.T, blockSize string, steps int) {
 			}
 		case 4:
 			call = "sync"
-			switch w.rnd.IntN(5) {
-			case 0:
-				must(t, f.Sync())
-			case 1:
-				must(t, s.Sync())
-			case 2:
-				must(t, m.File.Sync(0, 1<<40))
-			case 3:
-				now = now.Add(time.Minute)
-				pages.Step(now)
-			case 4:
-				pages.Reclaim(50)
-			}
+			now = now.Add(time.Minute)
+			w.sync(t, s, f, m, pages, now)
 		case 5:
 			call = "SIGBUS"
 			end := (int64(len(w.b)) + mem.PageSize - 1) / mem.PageSize * mem.PageSize
@@ -204,24 +193,8 @@ func mappedFile(t *testing.T, blockSize string, steps int) {
 		if len(w.b) == 0 {
 			continue
 		}
-		at := w.rnd.IntN(len(w.b))
-		n := 1 + w.rnd.IntN(min(50_000, len(w.b)-at))
-		if step%64 == 0 {
-			at, n = 0, len(w.b)
-		}
-		got := make([]byte, n)
-		kind := "read"
-		if w.rnd.IntN(2) == 0 {
-			_, err = io.ReadFull(io.NewSectionReader(f, int64(at), int64(n)), got)
-		} else {
-			kind, err = "load", m.access(got, int64(at), false)
-		}
-		if err != nil || !bytes.Equal(got, w.b[at:at+n]) {
-			i := 0
-			for i < n-1 && got[i] == w.b[at+i] {
-				i++
-			}
-			t.Fatalf("step %d: after %s, a %s of %d bytes at %d differs at %d of %d: %v", step, call, kind, n, at, at+i, len(w.b), err)
+		if what := w.compare(f, m, step%64 == 0); what != "" {
+			t.Fatalf("step %d: after %s, %s", step, call, what)
 		}
 	}
 	must(t, m.unmap())
@@ -242,6 +215,46 @@ func mappedFile(t *testing.T, blockSize string, steps int) {
 		t.Error("opened again, the content differs")
 	}
 	must(t, s.Close())
+}
+
+// compare reads or loads a part of the file, or all of it, and says what differs.
+func (w *model) compare(f *fs.File, m *mapping, all bool) (difference string) {
+	at := w.rnd.IntN(len(w.b))
+	n := 1 + w.rnd.IntN(min(50_000, len(w.b)-at))
+	if all {
+		at, n = 0, len(w.b)
+	}
+	got := make([]byte, n)
+	kind, err := "read", error(nil)
+	if w.rnd.IntN(2) == 0 {
+		_, err = io.ReadFull(io.NewSectionReader(f, int64(at), int64(n)), got)
+	} else {
+		kind, err = "load", m.access(got, int64(at), false)
+	}
+	if err == nil && bytes.Equal(got, w.b[at:at+n]) {
+		return ""
+	}
+	i := 0
+	for i < n-1 && got[i] == w.b[at+i] {
+		i++
+	}
+	return fmt.Sprintf("a %s of %d bytes at %d differs at %d of %d: %v", kind, n, at, at+i, len(w.b), err)
+}
+
+// sync writes changed pages back in one of the ways that there are, or evicts clean ones.
+func (w *model) sync(t *testing.T, s *ext4.FileSystem, f *fs.File, m *mapping, pages *cache.Cache, now time.Time) {
+	switch w.rnd.IntN(5) {
+	case 0:
+		must(t, f.Sync())
+	case 1:
+		must(t, s.Sync())
+	case 2:
+		must(t, m.File.Sync(0, 1<<40))
+	case 3:
+		pages.Step(now)
+	case 4:
+		pages.Reclaim(50)
+	}
 }
 
 // While one goroutine stores, one writes, one makes the file longer and shorter, and one writes back, each byte has the value

@@ -8,7 +8,10 @@ import (
 
 // Test runs the suite. make returns a new, empty file system whose root directory belongs to user 0 and
 // has mode 0755.
-func Test(t *testing.T, make func(t *testing.T) fs.FileSystem) {
+func Test(t *testing.T, make func(t *testing.T) fs.FileSystem) { TestNames(t, 100_000, make) }
+
+// TestNames is Test with a number of names in the largest directory: for a file system each of whose calls is a message.
+func TestNames(t *testing.T, names int, make func(t *testing.T) fs.FileSystem) {
 	for _, s := range scripts {
 		t.Run(s.name, func(t *testing.T) {
 			view := fs.NewView(fs.NewTree(make(t)))
@@ -17,7 +20,7 @@ func Test(t *testing.T, make func(t *testing.T) fs.FileSystem) {
 		})
 	}
 	for name, test := range map[string]func(*testing.T, *fs.View){
-		"many names":         manyNames,
+		"many names":         func(t *testing.T, v *fs.View) { ManyNames(t, v, names) },
 		"listing in motion":  listingInMotion,
 		"holes":              holes,
 		"concurrent appends": concurrentAppends,

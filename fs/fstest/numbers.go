@@ -32,9 +32,8 @@ func open(t *testing.T, v *fs.View, path string, flags fs.Flags) *fs.File {
 	return f
 }
 
-// manyNames checks that a directory holds 100,000 names, finds each, and lists each exactly once.
-func manyNames(t *testing.T, v *fs.View) {
-	const count = 100_000
+// ManyNames checks that a directory holds count names, finds each, and lists each exactly once.
+func ManyNames(t *testing.T, v *fs.View, count int) {
 	must(t, v.Mkdir(v.Dir, "d", 0o755))
 	for i := range count {
 		must(t, v.Mknod(v.Dir, fmt.Sprint("d/", i), fs.Regular|0o644, fs.Device{}))

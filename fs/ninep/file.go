@@ -250,7 +250,10 @@ func (h *handle) opened() (fid uint32, release func(), err error) {
 
 // ReadAt implements fs.Handle.
 func (h *handle) ReadAt(p []byte, offset int64) (int, error) {
-	return h.s.pages.ReadAt(h.node, p, offset, h.ReadStorage)
+	if pages := h.s.pages.Get(h.node); pages != nil {
+		return pages.Read(p, offset, h.ReadStorage)
+	}
+	return h.ReadStorage(p, offset)
 }
 
 // ReadStorage implements fs.Stored.
@@ -302,7 +305,12 @@ func (s *FileSystem) readAt(fid uint32, p []byte, offset int64) (int, error) {
 
 // WriteAt implements fs.Handle.
 func (h *handle) WriteAt(p []byte, offset int64) (int, error) {
-	n, _, err := h.s.pages.Write(h.node, p, func() (int, int64, error) {
+	pages := h.s.pages.Enter(h.node)
+	defer h.s.pages.Leave()
+	if pages == nil {
+		return h.WriteStorage(p, offset)
+	}
+	n, _, err := pages.Write(p, func() (int, int64, error) {
 		n, err := h.WriteStorage(p, offset)
 		return n, offset + int64(n), err
 	})
@@ -371,7 +379,12 @@ func (h *handle) written() {
 
 // Append implements fs.Handle.
 func (h *handle) Append(p []byte) (n int, end int64, err error) {
-	return h.s.pages.Write(h.node, p, func() (int, int64, error) { return h.append(p) })
+	pages := h.s.pages.Enter(h.node)
+	defer h.s.pages.Leave()
+	if pages == nil {
+		return h.append(p)
+	}
+	return pages.Write(p, func() (int, int64, error) { return h.append(p) })
 }
 
 // append appends. Data that does not fit into one message is appended in several.

@@ -3,6 +3,7 @@ package ninep_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -226,5 +227,56 @@ func TestReusedQID(t *testing.T) {
 				must(t, v.Unlink(v.Dir, "x"))
 			}
 		})
+	}
+}
+
+// The client cannot change the mode or the owner of a device of the host that the folder contains; of its own devices it can.
+func TestHostDevice(t *testing.T) {
+	host := folder(t)
+	path := filepath.Join(host, "null")
+	if err := syscall.Mknod(path, linux.S_IFCHR|0o666, 1<<8|3); err != nil {
+		t.Skip("needs root: ", err)
+	}
+	must(t, os.Chmod(path, 0o666))
+	v := view(export(t, host, ninep.Config{}, server.Config{}))
+	for what, c := range map[string]fs.Change{
+		"mode": {Fields: fs.SetMode, Mode: 0o600}, "owner": {Fields: fs.SetOwner, UID: 5}, "group": {Fields: fs.SetGroup, GID: 5},
+	} {
+		p, err := v.Lookup(v.Dir, "null", true)
+		must(t, err)
+		if err := p.Node.Change(c); err != linux.EPERM {
+			t.Errorf("a change of the %s: %v, want EPERM", what, err)
+		}
+	}
+	st, err := os.Stat(path)
+	must(t, err)
+	if st.Mode().Perm() != 0o666 || st.Sys().(*syscall.Stat_t).Uid != 0 {
+		t.Errorf("the device is %v", st)
+	}
+}
+
+// The mode of a symbolic link cannot be changed, and neither can its target outside of the folder by way of the link: not by
+// a name, and not by a descriptor of the link itself, which the server reaches by /proc/self/fd.
+func TestHostLink(t *testing.T) {
+	outside := filepath.Join(folder(t), "outside")
+	must(t, os.WriteFile(outside, nil, 0o644))
+	must(t, os.Chtimes(outside, time.Unix(1, 0), time.Unix(1, 0)))
+	host := folder(t)
+	must(t, os.Symlink(outside, filepath.Join(host, "l")))
+	before, err := os.Stat(outside)
+	must(t, err)
+	v := view(export(t, host, ninep.Config{}, server.Config{}))
+	p, err := v.Lookup(v.Dir, "l", false)
+	must(t, err)
+	for _, c := range []fs.Change{
+		{Fields: fs.SetMode, Mode: 0o600}, {Fields: fs.SetOwner | fs.SetGroup, UID: 5, GID: 5}, {Fields: fs.SetSize},
+		{Fields: fs.SetAccess | fs.SetModify, Access: 7e9, Modify: 7e9},
+	} {
+		p.Node.Change(c) // some of them succeed, for the link
+	}
+	after, err := os.Stat(outside)
+	must(t, err)
+	if x, y := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t); x.Mode != y.Mode || x.Ctim != y.Ctim || x.Mtim != y.Mtim {
+		t.Errorf("the file outside was %v, and is %v", before, after)
 	}
 }

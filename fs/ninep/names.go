@@ -150,7 +150,7 @@ func (s *FileSystem) removed(d *node, name string) {
 
 // trimNames drops the names of directories that were filled long ago, but for those of d. The caller holds mu.
 func (s *FileSystem) trimNames(d *node) {
-	for s.names > mostCached && s.cached.Len() > 1 {
+	for s.names > s.mostCached && s.cached.Len() > 1 {
 		oldest := s.cached.Back().Value.(*node)
 		if oldest == d {
 			s.cached.MoveToFront(d.names.lru)
@@ -158,7 +158,7 @@ func (s *FileSystem) trimNames(d *node) {
 		}
 		s.dropNames(oldest)
 	}
-	if s.names > 2*mostCached {
+	if s.names > 2*s.mostCached {
 		s.dropNames(d)
 	}
 }
@@ -187,11 +187,8 @@ func (s *FileSystem) wantsListing(d *node) bool {
 	return c.misses > 1 && !c.large
 }
 
-// Sizes of listings: bytes of a reply, and names of a directory that are read at once to be kept.
-const (
-	listBytes = 256 << 10
-	mostNames = 1 << 15
-)
+// listBytes is the size of a reply to a listing.
+const listBytes = 256 << 10
 
 // fill lists a directory and keeps all of it. If another goroutine does so already, fill waits for it.
 func (s *FileSystem) fill(d *node) error {
@@ -225,6 +222,7 @@ func (s *FileSystem) fill(d *node) error {
 	old := s.cache(d)
 	s.dropNames(d)
 	c := s.cache(d)
+	c.known = make(map[string]*known, len(all))
 	c.complete, c.until = true, until
 	c.opened, c.walked, c.reading = old.opened, old.walked, old.reading
 	for _, k := range all {
@@ -241,7 +239,7 @@ func (s *FileSystem) fill(d *node) error {
 	return nil
 }
 
-// errLarge is returned by readNames for a directory with more than mostNames names.
+// errLarge is returned by readNames for a directory with more than half as many names as are kept.
 var errLarge = errors.New("ninep: the directory has too many names to keep")
 
 // readNames reads all names of a directory. A directory without a FID is listed by its place.
@@ -269,16 +267,18 @@ func (s *FileSystem) readNames(d *node, began uint64, until time.Time) (all []*k
 		if m.Name != "" && keyOf(of) != d.key {
 			return nil, false, linux.ENOENT
 		}
+		batch := make([]known, len(entries))
 		for i := range entries {
 			e := &entries[i]
 			ascending = ascending && e.Offset > m.Offset
 			m.Offset = e.Offset
-			all = append(all, &known{name: e.Name, attr: e.Attr, next: e.Offset, began: began, until: until})
+			batch[i] = known{name: e.Name, attr: e.Attr, next: e.Offset, began: began, until: until}
+			all = append(all, &batch[i])
 		}
 		switch {
 		case end:
 			return all, ascending, nil
-		case len(all) > mostNames || len(entries) == 0:
+		case len(all) > s.mostCached/2 || len(entries) == 0:
 			return nil, false, errLarge
 		}
 	}

@@ -2,7 +2,6 @@ package ninep
 
 import (
 	"container/list"
-	"runtime"
 	"time"
 	"weak"
 
@@ -13,6 +12,7 @@ import (
 // node is a file of any type. FileSystem.mu guards the fields that change.
 type node struct {
 	s    *FileSystem
+	self weak.Pointer[node]
 	key  key
 	kind fs.Mode
 
@@ -107,21 +107,30 @@ func (s *FileSystem) nodeOf(d *node, name string, a *Attr) *node {
 		}
 	}
 	n := &node{s: s, key: k, kind: kind}
-	w := weak.Make(n)
-	s.nodes[k] = w
-	runtime.AddCleanup(n, func(k key) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.nodes[k] == w {
-			delete(s.nodes, k)
-		}
-	}, k)
+	n.self = weak.Make(n)
+	s.sweepNodes()
+	s.nodes[k] = n.self
 	if d != nil {
 		s.locate(n, d, name)
 	} else {
 		n.gone = true
 	}
 	return n
+}
+
+// sweepNodes removes the nodes to which nothing refers any more, if there may be many. (A cleanup for each node would cost
+// as much as the rest of a lookup.) The caller holds mu.
+func (s *FileSystem) sweepNodes() {
+	const few = 1024
+	if len(s.nodes) < max(s.sweepAt, few) {
+		return
+	}
+	for k, w := range s.nodes {
+		if w.Value() == nil {
+			delete(s.nodes, k)
+		}
+	}
+	s.sweepAt = 2 * len(s.nodes)
 }
 
 // replaced reports whether a file of a type that has the node's QID is another one: the server's clock for QIDs is
@@ -168,7 +177,7 @@ func (d *node) adopt(n *node, name string) {
 	if d.kids == nil {
 		d.kids = map[string]weak.Pointer[node]{}
 	}
-	d.kids[name] = weak.Make(n)
+	d.kids[name] = n.self
 }
 
 // kid returns the node that was found at a name in d, or nil. The caller holds mu.

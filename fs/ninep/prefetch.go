@@ -281,7 +281,6 @@ func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64,
 // Bounds of listing ahead.
 const (
 	aheadDirs    = 64
-	aheadNames   = mostCached / 2
 	aheadBatches = 4 // of one directory
 )
 
@@ -326,7 +325,7 @@ func (s *FileSystem) listAhead(up *node, c *names) {
 				d = s.nodeOf(up, k.name, &k.attr)
 			}
 		}
-		full := s.names > aheadNames || up.names != c || done == aheadDirs
+		full := s.names > s.mostCached/2 || up.names != c || done == aheadDirs
 		fresh := d != nil && d.names != nil && d.names.complete && now.Before(d.names.until)
 		s.mu.Unlock()
 		if full {

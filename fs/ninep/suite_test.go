@@ -12,6 +12,7 @@ import (
 	"loam/fs/fstest"
 	"loam/fs/ninep"
 	"loam/fs/ninep/server"
+	"loam/internal/race"
 )
 
 // dial returns the two ends of a Unix socket.
@@ -89,8 +90,24 @@ var caches = map[string]ninep.Config{"loose": {}, "none": {Cache: ninep.None}, "
 func TestFileSystem(t *testing.T) {
 	for name, c := range caches {
 		t.Run(name, func(t *testing.T) {
-			fstest.Test(t, func(t *testing.T) fs.FileSystem { return quiet{export(t, folder(t), c, server.Config{})} })
+			fstest.TestNames(t, manyNames(), func(t *testing.T) fs.FileSystem { return quiet{export(t, folder(t), c, server.Config{})} })
 		})
+	}
+}
+
+// manyNames is the number of names of a large directory.
+func manyNames() int {
+	if race.Enabled {
+		return 1000
+	}
+	return 4000
+}
+
+// A directory with more names than the client keeps, in all or of one directory, has them all.
+func TestManyNames(t *testing.T) {
+	for _, kept := range []int{manyNames() / 4, manyNames() * 3 / 2} {
+		s := export(t, folder(t), ninep.Config{Names: kept}, server.Config{})
+		fstest.ManyNames(t, view(s), manyNames())
 	}
 }
 

@@ -29,6 +29,7 @@ type Config struct {
 	Cache    Cache
 	Valid    time.Duration // how long something is kept with Loose; 0: one second
 	Size     uint32        // maximum size of a message; 0: MaxSize
+	Names    int           // bound of the names that are kept with Loose; 0: 65536
 	Window   int           // most bytes of requests without a reply; 0: 2 MiB
 	// Ended is called when the connection has ended, if not nil. From then on, all calls return EIO.
 	Ended func(error)
@@ -37,11 +38,8 @@ type Config struct {
 // mostFIDs is the number of FIDs of directories that are kept without being in use.
 const mostFIDs = 1024
 
-// mostCached bounds the cached names and mostContent the bytes of cached contents.
-const (
-	mostCached  = 1 << 16
-	mostContent = 16 << 20
-)
+// mostContent bounds the bytes of cached contents.
+const mostContent = 16 << 20
 
 // FileSystem is a tree of a server. It implements fs.FileSystem and fs.NamelessMaker.
 type FileSystem struct {
@@ -49,16 +47,19 @@ type FileSystem struct {
 	valid time.Duration // 0: nothing is kept
 	owner fs.Owner
 	root  *node
-	pages fs.PageTable[*node] // of mapped files
+
+	mostCached int                 // bound of names
+	pages      fs.PageTable[*node] // of mapped files
 
 	clock  clock
 	naming sync.Mutex // held while a name is removed or moved
 
-	mu    sync.Mutex // guards the fields below, and those of nodes
-	tick  uint64     // counts changes
-	nodes map[key]weak.Pointer[node]
-	fids  list.List // of *node with a FID of its own and without users, most recently used first
-	made  []*node   // regular files that were created and not opened yet
+	mu      sync.Mutex // guards the fields below, and those of nodes
+	tick    uint64     // counts changes
+	nodes   map[key]weak.Pointer[node]
+	sweepAt int       // number of nodes at which dead ones are removed
+	fids    list.List // of *node with a FID of its own and without users, most recently used first
+	made    []*node   // regular files that were created and not opened yet
 
 	cached  list.List // of *node: directories with cached names, most recently filled first
 	names   int       // cached names
@@ -76,7 +77,7 @@ type key struct {
 func New(rw io.ReadWriteCloser, c Config) (*FileSystem, error) {
 	s := &FileSystem{
 		conn: newConn(rw, cmp.Or(c.Window, 2<<20), c.Ended), valid: cmp.Or(c.Valid, time.Second), owner: fs.Owner{UID: c.UID, GID: c.GID},
-		nodes: map[key]weak.Pointer[node]{},
+		mostCached: cmp.Or(c.Names, 1<<16), nodes: map[key]weak.Pointer[node]{},
 	}
 	if c.Cache == None {
 		s.valid = 0
@@ -105,7 +106,8 @@ func (s *FileSystem) attach(c Config) error {
 		return linux.ENOTDIR
 	}
 	s.root = &node{s: s, key: keyOf(q.QID), kind: fs.Dir, fid: fid, pins: 1}
-	s.nodes[s.root.key] = weak.Make(s.root)
+	s.root.self = weak.Make(s.root)
+	s.nodes[s.root.key] = s.root.self
 	return nil
 }
 

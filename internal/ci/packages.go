@@ -51,6 +51,8 @@ var installed = []struct {
 	{"/usr/lib/grub/i386-pc/moddep.lst", "grub-pc-bin", "what is on that CD"},
 	{"xorriso", "xorriso", "writes the CD"},
 	{"ps", "procps", "shows processes, on Linux and on Loam"},
+	{"strace", "strace", "traces programs, on Linux and on Loam"},
+	{"gdb", "gdb", "debugs a program, on Linux and on Loam"},
 	{"lsof", "lsof", "shows open files, on Linux and on Loam"},
 	{"mke2fs", "e2fsprogs", "makes file systems, and e2fsck and debugfs judge ours"},
 	{"sqlite3", "sqlite3", "a database whose journal is tested by power cuts"},

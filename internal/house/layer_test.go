@@ -77,6 +77,7 @@ const layers = `
 	mem < mem/cache;
 	NONE < exec/vdso; # the kernel writes the clocks into its page
 	NONE < task/signal, task/futex, task/family; # state of processes: pure
+	abi/linux < task/sysv; # System V's IPC: pure
 	mem < exec; # programs: ELF, scripts, the initial stack
 	NONE < exec/library; # of the host: which libraries a program needs
 	NONE < mem/pressure; # what gives when memory runs out
@@ -98,7 +99,9 @@ const layers = `
 	posix/file, stack < posix/socket;
 	posix/socket < posix/netdevice < posix/netlink < FAMILIES;
 	posix/socket < posix/unix < FAMILIES;
-	FAMILIES, stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
+	posix/netdevice, posix/bpf < posix/inet < posix/handed, posix/packet, posix/procnet < FAMILIES;
+	posix/file < posix/epoll < FAMILIES;
+	FAMILIES, stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
@@ -113,7 +116,7 @@ const layers = `
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
 	fs, posix/credential < task/procfs; # /proc/PID
-	posix/call, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/procfs < task; # processes of Linux programs
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/sysv, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
@@ -168,6 +171,7 @@ const layers = `
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
 
 	# What runs the tests, and keeps the rules.
+	NONE < internal/house/references;
 	NONE < internal/house/english < internal/house, internal/house/sample;
 	NONE < internal/netns;
 	NONE < internal/freeport;

@@ -23,11 +23,17 @@
 // access through a mapping faults and sets it again; a clean page without the bit is evicted.
 // Hardware's accessed bits are not read, since mem knows no page tables.
 //
+// # Files on storage
+//
+// A file system passes its own accesses to the content of a mapped file through the File (storage.go, fs.Pages). Calls change
+// storage at once and then the present pages; only stores through mappings make pages dirty. So a clean page equals
+// storage, ENOSPC and the order of a journal are the file system's, and a file that was never mapped has no pages here.
+//
 // # Locks
 //
 //	File.writer  <  mem.Map's lock  <  File.mu  <  Cache.mu  <  Memory
 //
-// File.writer serialises the write-back of a file. Pager methods are called with it, or with no lock.
+// File.writer serialises the write-back of a file, and changes of its storage. Pager methods are called with it, or with no lock.
 // Cache.mu guards the ring and counters.
 //
 // The cache has no clock and no goroutine. Its owner calls Step with the time; dirty pages

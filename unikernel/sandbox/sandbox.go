@@ -75,8 +75,9 @@ type Command struct {
 	Calls  []seal.Call
 	Places []seal.Place
 	Handed int
-	// Disk is the first descriptor of a disk image, and Disks their number.
-	Disk, Disks int
+	// Disk is the first descriptor of a disk image, and DiskSizes are the sizes of the images in bytes.
+	Disk      int
+	DiskSizes []int64
 
 	Group    bool // the program has a process group of its own
 	KeepRoot bool // a program of root's stays root
@@ -192,7 +193,7 @@ func openProgram(name string, nobody bool) (*os.File, error) {
 // start makes one attempt.
 func (c *Command) start(program *os.File, a attempt) (*Process, error) {
 	filter, err := seal.Filter(c.Calls, c.Places, seal.Process{
-		Socket: c.Handed, First: c.firstHanded(), Disk: c.Disk, Disks: c.Disks,
+		Socket: c.Handed, First: c.firstHanded(), Disk: c.Disk, DiskSizes: c.DiskSizes,
 	})
 	if err != nil {
 		return nil, err

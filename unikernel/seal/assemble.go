@@ -20,6 +20,10 @@ const (
 	opAtLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K, of numbers without a sign
 	opAnd     = 0x54 // BPF_ALU | BPF_AND | BPF_K
 	opReturn  = 0x06 // BPF_RET | BPF_K
+
+	opKeep     = 0x07 // BPF_MISC | BPF_TAX: X becomes what was loaded
+	opAddX     = 0x0c // BPF_ALU | BPF_ADD | BPF_X, modulo 2^32
+	opAtLeastX = 0x3d // BPF_JMP | BPF_JGE | BPF_X
 )
 
 // label is a place in the program; next is the instruction that follows.
@@ -60,6 +64,8 @@ func (a *assembler) place(l label) { a.labels[l] = len(a.code) }
 func (a *assembler) load(offset uint32)   { a.emit(Instruction{Code: opLoad, K: offset}) }
 func (a *assembler) and(mask uint32)      { a.emit(Instruction{Code: opAnd, K: mask}) }
 func (a *assembler) result(action uint32) { a.emit(Instruction{Code: opReturn, K: action}) }
+func (a *assembler) keep()                { a.emit(Instruction{Code: opKeep}) }
+func (a *assembler) addKept()             { a.emit(Instruction{Code: opAddX}) }
 func (a *assembler) emit(i Instruction)   { a.code = append(a.code, i) }
 
 // branch compares what was loaded last with k and goes to yes or to no.

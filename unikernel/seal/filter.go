@@ -1,6 +1,9 @@
 package seal
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The filter: for each call of the table in turn, is this its number, do its tests
 // hold, and is it made from one of its places? What fits none of them traps.
@@ -36,8 +39,23 @@ type Place struct {
 type Process struct {
 	Socket int // by which connections are handed over; -1: there is none
 	First  int // the least descriptor that they have; -1: there are none
-	// Disk is the first descriptor of a disk image, and Disks their number.
-	Disk, Disks int
+	// Disk is the first descriptor of a disk image, and DiskSizes are the sizes of the images in bytes, by descriptor.
+	Disk      int
+	DiskSizes []int64
+}
+
+// disks are the processes that a call of the table is allowed for in turn: a call that is limited by the size of a disk
+// image is allowed for each image by itself.
+func (p Process) disks(c Call) []Process {
+	if !slices.ContainsFunc(c.If, func(t Test) bool { return t.Kind == Within }) {
+		return []Process{p}
+	}
+	each := make([]Process, len(p.DiskSizes))
+	for i := range each {
+		each[i] = p
+		each[i].Disk, each[i].DiskSizes = p.Disk+i, p.DiskSizes[i:i+1]
+	}
+	return each
 }
 
 // Program is a filter of system calls.
@@ -62,8 +80,10 @@ func Filter(calls []Call, places []Place, p Process) (Program, error) {
 		if !p.has(c) {
 			continue
 		}
-		if err := a.call(c, places, p); err != nil {
-			return Program{}, err
+		for _, own := range p.disks(c) {
+			if err := a.call(c, places, own); err != nil {
+				return Program{}, err
+			}
 		}
 	}
 	a.result(retTrap)
@@ -74,7 +94,7 @@ func Filter(calls []Call, places []Place, p Process) (Program, error) {
 // has reports whether the process has what a call is for.
 func (p Process) has(c Call) bool {
 	for _, t := range c.If {
-		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && p.Disks == 0 {
+		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && len(p.DiskSizes) == 0 {
 			return false
 		}
 	}
@@ -132,7 +152,18 @@ func (a *assembler) test(t Test, own Process, no label) {
 		return
 	case Disk:
 		a.branch(opAtLeast, uint32(own.Disk), next, no)
-		a.branch(opAtLeast, uint32(own.Disk+own.Disks), no, next)
+		a.branch(opAtLeast, uint32(own.Disk+len(own.DiskSizes)), no, next)
+		return
+	case NoDisk:
+		if len(own.DiskSizes) == 0 {
+			return
+		}
+		a.branch(opAtLeast, uint32(own.Disk), next, holds)
+		a.branch(opAtLeast, uint32(own.Disk+len(own.DiskSizes)), next, no)
+		a.place(holds)
+		return
+	case Within:
+		a.within(t.Arg, own.DiskSizes[0], no)
 		return
 	case Below:
 		a.branch(opAtLeast, values[0], no, next)
@@ -149,6 +180,49 @@ func (a *assembler) test(t Test, own Process, no label) {
 	}
 	a.jump(no)
 	a.place(holds)
+}
+
+// within goes to no if the argument count, of bytes, and the one after it, their position, end beyond size. The sum has
+// 64 bits, and the machine of the filter 32: a carry of the lower halves is as good as a greater upper half.
+func (a *assembler) within(count int, size int64, no label) {
+	const most = 1 << 31 // Linux writes less than that at once (MAX_RW_COUNT)
+	low, high := uint32(size), size>>32
+	position := uint32(offArgs + 8*(count+1))
+	noCarry, done := a.newLabel(), a.newLabel()
+	a.load(offArgs + 8*uint32(count) + 4)
+	a.branch(opEqual, 0, next, no)
+	a.load(offArgs + 8*uint32(count))
+	a.branch(opAtLeast, most, no, next)
+	a.keep()
+	a.load(position)
+	a.addKept()
+	a.branch(opAtLeastX, 0, noCarry, next)
+	a.notAbove(low, high-1, position+4, done, no)
+	a.place(noCarry)
+	a.notAbove(low, high, position+4, done, no)
+	a.place(done)
+}
+
+// notAbove goes to yes if the word at upper, and what was loaded, are together at most high and low; and to no otherwise.
+func (a *assembler) notAbove(low uint32, high int64, upper uint32, yes, no label) {
+	const all = 1<<32 - 1
+	above := a.newLabel()
+	if low < all {
+		a.branch(opAtLeast, low+1, above, next)
+	}
+	a.atMost(high, upper, yes, no)
+	a.place(above)
+	a.atMost(high-1, upper, yes, no)
+}
+
+// atMost goes to yes if the word at an offset is at most high, and to no otherwise.
+func (a *assembler) atMost(high int64, offset uint32, yes, no label) {
+	if high < 0 {
+		a.jump(no)
+		return
+	}
+	a.load(offset)
+	a.branch(opAtLeast, uint32(high)+1, no, yes)
 }
 
 // from goes to yes if the call is made there.

@@ -34,7 +34,7 @@ func placeOf(name string) uint64 {
 }
 
 // testProcess and testPID have numbers that stand nowhere else.
-var testProcess = Process{Socket: 9, First: 12, Disk: 6, Disks: 2}
+var testProcess = Process{Socket: 9, First: 12, Disk: 6, DiskSizes: []int64{1 << 20, 5<<32 | 4096}}
 
 const testPID = 4711
 
@@ -56,7 +56,7 @@ func (r request) word(offset uint32) uint32 {
 // run interprets a filter, as the kernel does.
 func run(t *testing.T, filter []Instruction, r request) uint32 {
 	t.Helper()
-	accumulator := uint32(0)
+	accumulator, kept := uint32(0), uint32(0)
 	for at := 0; at < len(filter); at++ {
 		i := filter[at]
 		holds := false
@@ -67,8 +67,16 @@ func run(t *testing.T, filter []Instruction, r request) uint32 {
 		case opAnd:
 			accumulator &= i.K
 			continue
+		case opKeep:
+			kept = accumulator
+			continue
+		case opAddX:
+			accumulator += kept
+			continue
 		case opReturn:
 			return i.K
+		case opAtLeastX:
+			holds = accumulator >= kept
 		case opEqual:
 			holds = accumulator == i.K
 		case opAtLeast:
@@ -239,6 +247,22 @@ func TestArguments(t *testing.T) {
 		{"/proc/self/maps", linux.SYS_PREAD64, Gate, [6]uint64{3, 0, 1, 0}, retAllow},
 		{"a block of a disk image", linux.SYS_PWRITE64, Gate, [6]uint64{6, 0, 512, 0}, retAllow},
 		{"a block of another disk image", linux.SYS_PWRITE64, Gate, [6]uint64{7, 0, 512, 0}, retAllow},
+		{"the last block of a disk image", linux.SYS_PWRITE64, Gate, [6]uint64{6, 0, 512, 1<<20 - 512}, retAllow},
+		{"a block beyond a disk image", linux.SYS_PWRITE64, Gate, [6]uint64{6, 0, 512, 1 << 20}, retTrap},
+		{"a block that is half beyond a disk image", linux.SYS_PWRITE64, Gate, [6]uint64{6, 0, 512, 1<<20 - 256}, retTrap},
+		{"a block far beyond a disk image", linux.SYS_PWRITE64, Gate, [6]uint64{6, 0, 512, 1 << 32}, retTrap},
+		{"a position below zero", linux.SYS_PWRITE64, Gate, [6]uint64{6, 0, 512, 1<<64 - 256}, retTrap},
+		{"a count of 64 bits", linux.SYS_PWRITE64, Gate, [6]uint64{6, 0, 1 << 32, 0}, retTrap},
+		{"the end of a large disk image", linux.SYS_PWRITE64, Gate, [6]uint64{7, 0, 4096, 5 << 32}, retAllow},
+		{"beyond the end of a large disk image", linux.SYS_PWRITE64, Gate, [6]uint64{7, 0, 4097, 5 << 32}, retTrap},
+		{"a carry in a large disk image", linux.SYS_PWRITE64, Gate, [6]uint64{7, 0, 4096, 5<<32 - 1}, retAllow},
+		{"a carry beyond a large disk image", linux.SYS_PWRITE64, Gate, [6]uint64{7, 0, 8192, 5<<32 - 1}, retTrap},
+		{"a carry too far", linux.SYS_PWRITE64, Gate, [6]uint64{7, 0, 4096, 6<<32 - 1}, retTrap},
+		{"within the lower half, beyond the upper one", linux.SYS_PWRITE64, Gate, [6]uint64{7, 0, 512, 6 << 32}, retTrap},
+		{"a write at the position of a disk image", linux.SYS_WRITE, Gate, [6]uint64{6, 0, 512}, retTrap},
+		{"a write of the runtime to a disk image", linux.SYS_WRITE, "runtime.write1", [6]uint64{7, 0, 512}, retTrap},
+		{"a write beside the disk images", linux.SYS_WRITE, Gate, [6]uint64{8, 0, 512}, retAllow},
+		{"standard output", linux.SYS_WRITE, "runtime.write1", [6]uint64{1, 0, 512}, retAllow},
 		{"a block of a file before the images", linux.SYS_PWRITE64, Gate, [6]uint64{5, 0, 512, 0}, retTrap},
 		{"a block of a file behind the images", linux.SYS_PWRITE64, Gate, [6]uint64{8, 0, 512, 0}, retTrap},
 		{"a disk image made durable", linux.SYS_FDATASYNC, Gate, [6]uint64{7}, retAllow},

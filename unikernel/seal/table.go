@@ -12,8 +12,9 @@
 // Four calls of the table create a descriptor. recvmsg, on one socket only, receives the connections that the
 // loam command hands over, and fcntl copies them. epoll_create1 and eventfd2 create the descriptors of the
 // runtime's poller, which reach nothing outside. So in addition to the descriptors at the start, a process has
-// only accepted connections, and read and write need no check of their descriptor. A closed connection must not
-// become a connection to another host, which sending with MSG_FASTOPEN could do.
+// only accepted connections, and read needs no check of its descriptor. A closed connection must not
+// become a connection to another host, which sending with MSG_FASTOPEN could do. A disk image must not grow: pwrite64
+// writes only within its size. write uses a file position that the filter cannot see, so it cannot write an image.
 //
 // assemble.go is an assembler for the filter, filter.go generates its program, and places.go finds the
 // instructions in the linked file. See seccomp(2).
@@ -78,6 +79,8 @@ const (
 	Socket         // it is the socket for handing over connections
 	Handed         // it is the descriptor of a connection that was handed over
 	Disk           // it is the descriptor of a disk image
+	NoDisk         // it is not the descriptor of a disk image
+	Within         // it and the next are a count of bytes and a position, which end within the disk image
 	Below          // it is less than Values[0] as an unsigned number
 	AtLeast        // it is not less than Values[0] as an unsigned number
 	Unequal        // it is not Values[0]
@@ -119,6 +122,8 @@ var (
 	bySocket      = Test{0, Socket, nil, "the socket for handing over connections"}
 	handed        = Test{0, Handed, nil, "a connection that was handed over"}
 	ofDisk        = Test{0, Disk, nil, "a disk image"}
+	noDisk        = Test{0, NoDisk, nil, "not a disk image"}
+	withinDisk    = Test{2, Within, nil, "within its size"}
 	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "without MSG_FASTOPEN"}
 	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "without MSG_FASTOPEN"}
 	queued        = Test{1, Equal, []uint32{linux.FIONREAD, linux.TIOCOUTQ, linux.SIOCATMARK}, "FIONREAD, TIOCOUTQ, SIOCATMARK"}
@@ -160,7 +165,7 @@ var Calls = slices.Concat(
 		{Number: linux.SYS_SENDMSG, Name: "sendmsg", From: gate, If: []Test{own, notFast}, Why: "a link sends frames"},
 		{Number: linux.SYS_READV, Name: "readv", From: gate, If: []Test{own}, Why: "a link receives frames"},
 		{Number: linux.SYS_READ, Name: "read", From: append(runtimes("read"), Gate), Why: "a link or a connection receives, standard input is read, a thread was woken"},
-		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), Why: "a link or a connection sends, standard output is written, a thread is woken, a crash is reported"},
+		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), If: []Test{noDisk}, Why: "a link or a connection sends, standard output is written, a thread is woken, a crash is reported"},
 		{Number: linux.SYS_TGKILL, Name: "tgkill", From: append(runtimes("tgkill", "raise"), Gate), If: []Test{toSelf}, Why: "a goroutine is preempted; a fatal signal ends the program"},
 	},
 	harmless,
@@ -173,7 +178,7 @@ var Calls = slices.Concat(
 		{Number: linux.SYS_CLOSE, Name: "close", From: append(runtimes("closefd"), Gate), Why: "a link or a connection is closed"},
 		{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{standard, terminal}, Why: "a standard stream is a terminal"},
 		{Number: linux.SYS_PREAD64, Name: "pread64", From: gate, If: []Test{own}, Why: "reads the processor limit of the control group, /proc/self/maps, and blocks of a disk image"},
-		{Number: linux.SYS_PWRITE64, Name: "pwrite64", From: gate, If: []Test{ofDisk}, Why: "blocks of a disk image are written"},
+		{Number: linux.SYS_PWRITE64, Name: "pwrite64", From: gate, If: []Test{ofDisk, withinDisk}, Why: "blocks of a disk image are written"},
 		{Number: linux.SYS_FDATASYNC, Name: "fdatasync", From: gate, If: []Test{ofDisk}, Why: "writes to a disk image are made durable"},
 		{Number: linux.SYS_CLONE, Name: "clone", From: runtimes("clone"), If: []Test{newThread}, Why: "a thread starts"},
 		{Number: linux.SYS_EXIT, Name: "exit", From: append(runtimes("exitThread", "clone"), Gate), Why: "a thread ends"},

@@ -83,8 +83,12 @@ func readOverride(fd int, name string) (override, bool) {
 	return parseOverride(string(b[:n]))
 }
 
-// setOwner changes mode and owner.
+// setOwner changes mode and owner. Errors: EPERM for a device of the host, which other programs use even if the folder has a
+// name of it, as where /dev is mounted in it.
 func (s *session) setOwner(f *fid, m ninep.Setattr) error {
+	if isDevice(f.kind) {
+		return unix.EPERM
+	}
 	var st unix.Statx_t
 	if err := statAt(f.fd, "", &st); err != nil {
 		return err

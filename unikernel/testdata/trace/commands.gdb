@@ -1,3 +1,4 @@
+set debug-file-directory /none
 set pagination off
 set confirm off
 set print thread-events off

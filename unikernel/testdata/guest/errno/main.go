@@ -98,6 +98,9 @@ func try(c call, f files) {
 	show(c, "right", args)
 	for i, a := range c.args {
 		for _, w := range wrong(a.kind, f) {
+			if c.name == "fchmod" && w.value == uintptr(f.null) {
+				continue // on Linux, root would change the system's /dev/null
+			}
 			reset()
 			args[i] = w.value
 			show(c, fmt.Sprintf("argument %d %s", i+1, w.name), args)

@@ -39,10 +39,18 @@ func Syscall(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 //go:noescape
 func Gate(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 
-// Jump makes a system call by jumping to the instruction of the runtime's function, past its beginning.
+// past makes a system call by jumping to the instruction of the runtime's function, past its beginning.
 //
 //go:noescape
-func Jump(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
+func past(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
+
+// Jump is past in a process. In a machine it is Gate: there the function has a stack frame, which its beginning makes.
+func Jump(number, a1, a2, a3, a4, a5, a6 uintptr) (result int) {
+	if *(*byte)(unsafe.Pointer(instructionAt)) == 0xe8 {
+		return Gate(number, a1, a2, a3, a4, a5, a6)
+	}
+	return past(number, a1, a2, a3, a4, a5, a6)
+}
 
 // Syscall32 makes a system call as 32-bit programs do.
 //

