@@ -8,16 +8,38 @@ package mem
 // ReadAt copies memory from addr into b, as the process could read it. It returns the bytes copied and,
 // if these are not all, the reason.
 func (m *Map) ReadAt(b []byte, addr uint64) (int, Result) {
-	return m.transfer(addr, len(b), Load, func(page []byte, done int) { copy(b[done:], page) })
+	return m.transfer(addr, len(b), demand{access: Load}, func(page []byte, done int) { copy(b[done:], page) })
+}
+
+// ReadForced and WriteForced copy as ReadAt and WriteAt do, but for a debugger: permissions of private memory do not matter.
+// A write to such memory, a breakpoint for example, makes a private copy of the page, with the permissions of the region.
+func (m *Map) ReadForced(b []byte, addr uint64) (int, Result) {
+	return m.transfer(addr, len(b), demand{Load, true}, func(page []byte, done int) { copy(b[done:], page) })
+}
+
+// WriteForced is the counterpart of ReadForced.
+func (m *Map) WriteForced(b []byte, addr uint64) (int, Result) {
+	return m.transfer(addr, len(b), demand{Store, true}, func(page []byte, done int) { copy(page, b[done:]) })
+}
+
+// demand is an access with or without regard to permissions.
+type demand struct {
+	access Access
+	forced bool
+}
+
+// allowed reports whether a region permits the access.
+func (d demand) allowed(r *Region) bool {
+	return r.prot.allowed(d.access) || d.forced && r.private()
 }
 
 // WriteAt copies b into memory at addr, as the process could write it.
 func (m *Map) WriteAt(b []byte, addr uint64) (int, Result) {
-	return m.transfer(addr, len(b), Store, func(page []byte, done int) { copy(page, b[done:]) })
+	return m.transfer(addr, len(b), demand{access: Store}, func(page []byte, done int) { copy(page, b[done:]) })
 }
 
 // transfer calls use for each piece of a page, under the map's lock.
-func (m *Map) transfer(addr uint64, length int, access Access, use func(page []byte, done int)) (int, Result) {
+func (m *Map) transfer(addr uint64, length int, d demand, use func(page []byte, done int)) (int, Result) {
 	done := 0
 	for done < length {
 		at := addr + uint64(done)
@@ -25,8 +47,8 @@ func (m *Map) transfer(addr uint64, length int, access Access, use func(page []b
 			return done, MapError
 		}
 		n := min(length-done, int(PageSize-at%PageSize))
-		if !m.use(at, n, access, func(page []byte) { use(page, done) }) {
-			if f := m.Fault(at, access); f.Result != Mapped {
+		if !m.use(at, n, d, func(page []byte) { use(page, done) }) {
+			if f := m.resolve(at, d); f.Result != Mapped {
 				return done, f.Result
 			}
 			continue
@@ -37,14 +59,14 @@ func (m *Map) transfer(addr uint64, length int, access Access, use func(page []b
 }
 
 // use calls f with n bytes at addr, if the page is present and can be accessed as it is.
-func (m *Map) use(addr uint64, n int, access Access, f func([]byte)) bool {
+func (m *Map) use(addr uint64, n int, d demand, f func([]byte)) bool {
 	m.lock()
 	defer m.unlock()
 	r := m.regions.at(addr)
-	if r == nil || !r.prot.allowed(access) {
+	if r == nil || !d.allowed(r) {
 		return false
 	}
-	p := m.presentPage(r, addr, access == Store)
+	p := m.presentPage(r, addr, d.access == Store)
 	if p == 0 {
 		return false
 	}

@@ -23,9 +23,11 @@ type Fault struct {
 
 // Fault resolves a fault of a thread at addr. It may block while an object loads the page;
 // no lock is held meanwhile.
-func (m *Map) Fault(addr uint64, access Access) Fault {
+func (m *Map) Fault(addr uint64, access Access) Fault { return m.resolve(addr, demand{access: access}) }
+
+func (m *Map) resolve(addr uint64, d demand) Fault {
 	for {
-		f, wait := m.fault(addr, access)
+		f, wait := m.fault(addr, d)
 		if wait.object == nil {
 			return f
 		}
@@ -50,17 +52,17 @@ func (m *Map) waited(w wait) {
 	m.batch.detached = append(m.batch.detached, w.object)
 }
 
-func (m *Map) fault(addr uint64, access Access) (Fault, wait) {
+func (m *Map) fault(addr uint64, d demand) (Fault, wait) {
 	m.lock()
 	defer m.unlock()
 	r, result := m.faulting(addr)
 	if r == nil {
 		return Fault{Result: result}, wait{}
 	}
-	if !r.prot.allowed(access) {
+	if !d.allowed(r) {
 		return Fault{Result: AccessError}, wait{}
 	}
-	f, w := m.supply(r, down(addr), access == Store)
+	f, w := m.supply(r, down(addr), d.access == Store)
 	if w.object != nil {
 		w.object.Attach(m)
 	}

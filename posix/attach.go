@@ -1,6 +1,9 @@
 package posix
 
-import "loam/abi/linux"
+import (
+	"loam/abi/linux"
+	"loam/posix/file"
+)
 
 // Attach registers f to be called whenever the file behind fd becomes ready, until Detach. It calls f
 // at once with the events that are ready now. f must not block and must not call the process. Each
@@ -11,15 +14,15 @@ func (p *Process) Attach(fd int, f func(Events)) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if _, ready := o.file.(*treeFile); ready {
+	if _, ready := o.File.(*treeFile); ready {
 		return linux.EPERM
 	}
-	w := &watch{f: f}
-	if !p.fds.poller(fd).CompareAndSwap(nil, w) {
+	w := &file.Watch{Notify: f}
+	if !p.fds.Poller(fd).CompareAndSwap(nil, w) {
 		return linux.EEXIST
 	}
-	o.queue().add(w)
-	f(o.events())
+	o.Queue().Add(w)
+	f(o.Events())
 	return 0
 }
 
@@ -29,10 +32,10 @@ func (p *Process) Detach(fd int) Errno {
 	if errno != 0 {
 		return errno
 	}
-	w := p.fds.poller(fd).Swap(nil)
+	w := p.fds.Poller(fd).Swap(nil)
 	if w == nil {
 		return linux.ENOENT
 	}
-	o.queue().remove(w)
+	o.Queue().Remove(w)
 	return 0
 }

@@ -5,6 +5,8 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Descriptions of a process's descriptors and place for other processes (proc(5)).
@@ -21,16 +23,16 @@ type Description struct {
 
 // Describe describes the file of a descriptor. It returns false if the descriptor is not open.
 func (p *Process) Describe(fd int) (d Description, ok bool) {
-	o := p.fds.get(fd)
+	o := p.fds.Get(fd)
 	if o == nil {
 		return d, false
 	}
 	d.Name, _ = p.nameOf(fd)
-	d.Flags = int(o.flags.Load())
-	if p.fds.cloexec(fd) {
+	d.Flags = int(o.Flags.Load())
+	if p.fds.Cloexec(fd) {
 		d.Flags |= linux.O_CLOEXEC
 	}
-	switch f := o.file.(type) {
+	switch f := o.File.(type) {
 	case *treeFile:
 		d.Place, d.Inode = f.Place(), f.Attr().Inode
 		d.Offset, _ = f.Seek(0, fs.SeekCur)
@@ -38,7 +40,7 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 		d.Inode = f.stat().Inode
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
 	case *processFD:
-		d.Inode = o.number(p.System)
+		d.Inode = o.Number(&p.serial)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
 		pid := f.of.PID()
 		if f.of.Ended() {
@@ -46,7 +48,7 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 		}
 		d.Extra = fmt.Sprintf("Pid:\t%d\nNSpid:\t%[1]d\n", pid)
 	default:
-		d.Inode = o.number(p.System)
+		d.Inode = o.Number(&p.serial)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
 	}
 	return d, true
@@ -54,13 +56,13 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 
 // openNode is the file of an open file description outside the tree, as stat(2) sees it.
 type openNode struct {
-	open  *open
+	open  *file.Description
 	inode uint64
 }
 
 // Attr implements fs.Node.
 func (n openNode) Attr() fs.Attr {
-	return fs.Attr{Inode: n.inode, Mode: fs.Mode(n.open.mode()), Links: 1, BlockSize: 4096}
+	return fs.Attr{Inode: n.inode, Mode: fs.Mode(n.open.Mode()), Links: 1, BlockSize: 4096}
 }
 
 // Change implements fs.Node.
@@ -71,11 +73,11 @@ func (n openNode) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ENXIO }
 
 // openDescribed allocates a descriptor for an open file description of another process. It is shared, as by dup(2).
 // Errors: ENXIO for a socket, EMFILE.
-func (p *Process) openDescribed(o *open, flags int) (int, Errno) {
-	if _, ok := o.file.(socket); ok {
+func (p *Process) openDescribed(o *file.Description, flags int) (int, Errno) {
+	if _, ok := o.File.(socket.Socket); ok {
 		return -1, linux.ENXIO
 	}
-	return p.fds.insert(o, 0, p.mostFiles(), flags&linux.O_CLOEXEC != 0)
+	return p.fds.Insert(o, 0, p.mostFiles(), flags&linux.O_CLOEXEC != 0)
 }
 
 // Where describes the process's place in the file tree.
@@ -105,7 +107,7 @@ func (p *Process) Where() Where {
 func (p *Process) TableSize() int {
 	const least = 64
 	size := least
-	for _, fd := range p.fds.list() {
+	for _, fd := range p.fds.List() {
 		for fd >= size {
 			size *= 2
 		}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 	"loam/stack/ip"
 )
@@ -17,11 +18,9 @@ const (
 )
 
 var (
-	mtuDiscover  = optionName{linux.IPPROTO_IP, linux.IP_MTU_DISCOVER}
-	mtuDiscover6 = optionName{linux.IPPROTO_IPV6, linux.IPV6_MTU_DISCOVER}
-	pathMTU      = optionName{linux.IPPROTO_IP, linux.IP_MTU}
-	pathMTU6     = optionName{linux.IPPROTO_IPV6, linux.IPV6_MTU}
-	pathInfo6    = optionName{linux.IPPROTO_IPV6, linux.IPV6_PATHMTU}
+	pathMTU   = socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_MTU}
+	pathMTU6  = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MTU}
+	pathInfo6 = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_PATHMTU}
 )
 
 // linuxDiscovery converts between Linux's numbers of IP_PMTUDISC_* and stack.Discovery, in both
@@ -37,10 +36,10 @@ func linuxDiscovery(n int) int {
 	return n
 }
 
-func discovery[T any](field func(*T) *stack.Discovery) intOption[T] {
-	return intOption[T]{
-		func(o *T) int { return linuxDiscovery(int(*field(o))) },
-		func(o *T, n int) Errno {
+func discovery[T any](field func(*T) *stack.Discovery) socket.IntOption[T] {
+	return socket.IntOption[T]{
+		Get: func(o *T) int { return linuxDiscovery(int(*field(o))) },
+		Set: func(o *T, n int) Errno {
 			if n < 0 || n > lastDiscovery {
 				return linux.EINVAL
 			}
@@ -53,7 +52,7 @@ func discovery[T any](field func(*T) *stack.Discovery) intOption[T] {
 // setMaxPacket implements setting IPV6_MTU: the length beyond which packets are fragmented; 0 means the
 // path MTU. Errors: EINVAL for less than the minimum MTU of IPv6.
 func (s *udpSocket) setMaxPacket(value []byte) Errno {
-	n, errno := parseInt(value)
+	n, errno := socket.ParseInt(value)
 	switch {
 	case errno != 0:
 		return errno
@@ -72,7 +71,7 @@ func pathMTUValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
 	if err != nil {
 		return nil, linux.ENOTCONN
 	}
-	return intValue(n), 0
+	return socket.IntValue(n), 0
 }
 
 // pathInfoValue returns the value of IPV6_PATHMTU: a struct ip6_mtuinfo with the path MTU and an
@@ -90,7 +89,7 @@ func pathInfoValue(net *stack.Stack, peer netip.AddrPort) ([]byte, Errno) {
 // consumed even with MSG_PEEK, does not make the socket readable for poll, and is not sent to ping
 // sockets.
 func (s *udpSocket) recvPathMTU(c *datagramBox) (Received, bool) {
-	if s.typ == linux.SOCK_DGRAM && !s.isUDP() {
+	if s.Type == linux.SOCK_DGRAM && !s.isUDP() {
 		return Received{}, false
 	}
 	told, ok := c.TakePathMTU()
@@ -99,5 +98,5 @@ func (s *udpSocket) recvPathMTU(c *datagramBox) (Received, bool) {
 	}
 	from := s.inet(s.net, netip.AddrPortFrom(told.To, 0))
 	data := binary.NativeEndian.AppendUint32(from.Append(nil), uint32(told.MTU))
-	return Received{From: from, Control: []Control{{Level: pathInfo6.level, Type: pathInfo6.name, Data: data}}}, true
+	return Received{From: from, Control: []Control{{Level: pathInfo6.Level, Type: pathInfo6.Name, Data: data}}}, true
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 func TestMTUDiscover(t *testing.T) {
@@ -18,27 +19,27 @@ func TestMTUDiscover(t *testing.T) {
 				protocol = 253
 			}
 			s := fd(t)(p.Socket(linux.AF_INET6, typ, protocol))
-			for _, key := range []optionName{mtuDiscover, mtuDiscover6} {
+			for _, key := range []socket.OptionName{socket.MTUDiscover, socket.MTUDiscover6} {
 				get := func(want int) {
 					t.Helper()
-					b, errno := p.GetSockOpt(s, key.level, key.name)
+					b, errno := p.GetSockOpt(s, key.Level, key.Name)
 					if errno != 0 || int(binary.NativeEndian.Uint32(b)) != want {
 						t.Errorf("%v: %v, %v, want %d", key, b, errno, want)
 					}
 				}
 				get(linux.IP_PMTUDISC_WANT)
 				for how := range lastDiscovery + 1 {
-					ok(t, p.SetSockOpt(s, key.level, key.name, intValue(how)))
+					ok(t, p.SetSockOpt(s, key.Level, key.Name, socket.IntValue(how)))
 					get(how)
 				}
 				for _, how := range []int{-1, lastDiscovery + 1} {
-					if errno := p.SetSockOpt(s, key.level, key.name, intValue(how)); errno != linux.EINVAL {
+					if errno := p.SetSockOpt(s, key.Level, key.Name, socket.IntValue(how)); errno != linux.EINVAL {
 						t.Errorf("%v: %d is %v", key, how, errno)
 					}
 				}
 			}
-			for _, key := range []optionName{pathMTU, pathMTU6} {
-				if _, errno := p.GetSockOpt(s, key.level, key.name); errno != linux.ENOTCONN {
+			for _, key := range []socket.OptionName{pathMTU, pathMTU6} {
+				if _, errno := p.GetSockOpt(s, key.Level, key.Name); errno != linux.ENOTCONN {
 					t.Errorf("%v without a peer: %v", key, errno)
 				}
 			}
@@ -50,7 +51,7 @@ func TestMTUDiscover(t *testing.T) {
 func TestPathMTU(t *testing.T) {
 	p := process(t)
 	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
-	ok(t, p.Connect(s, inet(netip.MustParseAddrPort("127.0.0.1:9"))))
+	ok(t, p.Connect(s, socket.Inet(netip.MustParseAddrPort("127.0.0.1:9"))))
 	b, errno := p.GetSockOpt(s, linux.IPPROTO_IP, linux.IP_MTU)
 	if errno != 0 || binary.NativeEndian.Uint32(b) != 65535 {
 		t.Errorf("%v, %v", b, errno)
@@ -62,8 +63,8 @@ func TestPathMTU(t *testing.T) {
 func TestPathMTU6(t *testing.T) {
 	p := process(t)
 	to := inet6("[::1]:9")
-	told := append(inet6("[::1]:0").Append(nil), intValue(65536)...)
-	mtu := func(s int) ([]byte, Errno) { return p.GetSockOpt(s, pathInfo6.level, pathInfo6.name) }
+	told := append(inet6("[::1]:0").Append(nil), socket.IntValue(65536)...)
+	mtu := func(s int) ([]byte, Errno) { return p.GetSockOpt(s, pathInfo6.Level, pathInfo6.Name) }
 	for name, typ := range map[string]int{"udp": linux.SOCK_DGRAM, "raw": linux.SOCK_RAW} {
 		t.Run(name, func(t *testing.T) {
 			protocol := 0
@@ -71,7 +72,7 @@ func TestPathMTU6(t *testing.T) {
 				protocol = linux.IPPROTO_ICMPV6
 			}
 			s := fd(t)(p.Socket(linux.AF_INET6, typ, protocol))
-			set := func(name, n int) { ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, name, intValue(n))) }
+			set := func(name, n int) { ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, name, socket.IntValue(n))) }
 			tooLong := func(want Errno) {
 				t.Helper()
 				if _, errno := p.Send(s, make([]byte, 65510), Outgoing{To: to}); errno != want {
@@ -90,7 +91,7 @@ func TestPathMTU6(t *testing.T) {
 			}
 			_, errno := mtu(s)
 			wantErrno(t, errno, linux.ENOTCONN, "IPV6_PATHMTU without a peer")
-			wantErrno(t, p.SetSockOpt(s, pathInfo6.level, pathInfo6.name, intValue(1)), linux.ENOPROTOOPT, "IPV6_PATHMTU is not set")
+			wantErrno(t, p.SetSockOpt(s, pathInfo6.Level, pathInfo6.Name, socket.IntValue(1)), linux.ENOPROTOOPT, "IPV6_PATHMTU is not set")
 
 			set(linux.IPV6_DONTFRAG, 1)
 			tooLong(linux.EMSGSIZE)
@@ -111,14 +112,14 @@ func TestPathMTU6(t *testing.T) {
 
 			ok(t, p.Connect(s, to))
 			b, errno := mtu(s)
-			if want := append(make([]byte, 28), intValue(65536)...); errno != 0 || !slices.Equal(b, want) {
+			if want := append(make([]byte, 28), socket.IntValue(65536)...); errno != 0 || !slices.Equal(b, want) {
 				t.Errorf("IPV6_PATHMTU: % x, %v", b, errno)
 			}
 		})
 	}
 	ping := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, linux.IPPROTO_ICMPV6))
 	for _, name := range []int{linux.IPV6_DONTFRAG, linux.IPV6_RECVPATHMTU} {
-		ok(t, p.SetSockOpt(ping, linux.IPPROTO_IPV6, name, intValue(1)))
+		ok(t, p.SetSockOpt(ping, linux.IPPROTO_IPV6, name, socket.IntValue(1)))
 	}
 	_, errno := p.Send(ping, append([]byte{128}, make([]byte, 65510)...), Outgoing{To: to})
 	wantErrno(t, errno, linux.EMSGSIZE, "a long echo request")
@@ -127,5 +128,5 @@ func TestPathMTU6(t *testing.T) {
 	stream := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))
 	_, errno = mtu(stream)
 	wantErrno(t, errno, linux.ENOTCONN, "IPV6_PATHMTU of TCP without a peer")
-	ok(t, p.SetSockOpt(stream, linux.IPPROTO_IPV6, linux.IPV6_RECVPATHMTU, intValue(1)))
+	ok(t, p.SetSockOpt(stream, linux.IPPROTO_IPV6, linux.IPV6_RECVPATHMTU, socket.IntValue(1)))
 }

@@ -11,26 +11,11 @@
 // Byte slices are borrowed for the duration of the call. No method keeps a slice, or a part of one,
 // after it has returned.
 //
-// # Objects
+// # Families
 //
-//	Process ─ descriptors ─▶ open (flags, references) ─▶ file: a socket, an epoll set
-//
-// A file descriptor refers to an open file description (open). Several descriptors may refer to the
-// same description (dup). The description lives until the last of them is closed. The file behind it is
-// a tcpSocket, hostTCP, udpSocket, pingSocket, rawSocket, packetSocket, unixSocket, netlinkSocket,
-// pipeEnd, stream, treeFile, epoll, eventFD, timerFD, signalFD, inotify, ptyMaster or ptySlave.
-//
-// # Waiting
-//
-// Files never block: they return EAGAIN. Each file has a waitQueue (wait.go), in which a waiter
-// registers a function that is called when the file becomes ready. Waiters are the poller of the Go
-// runtime, epoll sets, and goroutines blocked in a call on a blocking descriptor. The goroutine that
-// causes an event, usually a shard of the stack, calls these functions itself.
-//
-// # Locks
-//
-// The lock order is: a file's own lock, a waitQueue's lock, the lock of an epoll set's ready list. A
-// function registered in a waitQueue takes no file's lock.
+// Package posix/file is the core: open file descriptions, descriptor tables and waiting. The families of files are packages
+// between it and this one. A family knows neither processes nor other families, unless its package comment says so. This package
+// has the state of processes, and the methods that implement calls.
 //
 // # Terminals
 //
@@ -39,6 +24,5 @@
 //
 // # Reading order
 //
-// posix/call/table.go, process.go, descriptors.go, wait.go, socket.go; then the family of interest
-// (tcpsocket.go, udpsocket.go, unixsocket.go, netlink.go) and the calls in sys_*.go.
+// posix/file, posix/call/table.go, process.go, then the family of interest and the calls in sys_*.go.
 package posix

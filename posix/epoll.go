@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // EpollEvent is struct epoll_event: a set of EPOLL* bits, and a value that epoll returns unchanged.
@@ -20,7 +21,7 @@ type EpollEvent struct {
 // ready and level-triggered returns to the list, so that the next call asks again. An item that is not
 // ready leaves the list, and the query has armed its file again.
 type epoll struct {
-	q waitQueue
+	q file.Queue
 
 	mu     sync.Mutex // guards items and closed; taken before ready's
 	items  map[itemKey]*item
@@ -32,13 +33,13 @@ type epoll struct {
 // itemKey identifies an item: one descriptor for one open file description.
 type itemKey struct {
 	fd   int
-	open *open
+	open *file.Description
 }
 
 type item struct {
 	itemKey
 	set   *epoll
-	watch watch
+	watch file.Watch
 	// Guarded by set.ready.mu.
 	event  EpollEvent
 	queued bool // on the ready list
@@ -52,19 +53,21 @@ type readyList struct {
 	items []*item
 }
 
-func (e *epoll) queue() *waitQueue           { return &e.q }
-func (e *epoll) mode() uint32                { return 0o600 }
-func (e *epoll) read(b []byte) (int, Errno)  { return 0, linux.EINVAL }
-func (e *epoll) write(b []byte) (int, Errno) { return 0, linux.EINVAL }
-func (it *item) wants(ev Events) bool        { return uint32(ev)&(it.event.Events|uint32(pollAlways)) != 0 }
-func (it *item) edge() bool                  { return it.event.Events&linux.EPOLLET != 0 }
-func (it *item) interest() Events            { return Events(it.event.Events)&0xffff | pollAlways }
+func (e *epoll) Queue() *file.Queue          { return &e.q }
+func (e *epoll) Mode() uint32                { return 0o600 }
+func (e *epoll) Read(b []byte) (int, Errno)  { return 0, linux.EINVAL }
+func (e *epoll) Write(b []byte) (int, Errno) { return 0, linux.EINVAL }
+func (it *item) wants(ev Events) bool {
+	return uint32(ev)&(it.event.Events|uint32(file.PollAlways)) != 0
+}
+func (it *item) edge() bool       { return it.event.Events&linux.EPOLLET != 0 }
+func (it *item) interest() Events { return Events(it.event.Events)&0xffff | file.PollAlways }
 
 // told is the function of an item's watch.
 func (it *item) told(ev Events) {
 	e := it.set
 	e.ready.mu.Lock()
-	if ev&pollGone != 0 {
+	if ev&file.PollGone != 0 {
 		it.gone = true
 	}
 	ring := !it.queued && (it.gone || !it.spent && it.wants(ev))
@@ -74,12 +77,12 @@ func (it *item) told(ev Events) {
 	}
 	e.ready.mu.Unlock()
 	if ring {
-		e.q.tell(PollIn)
+		e.q.Notify(PollIn)
 	}
 }
 
 // add implements EPOLL_CTL_ADD.
-func (e *epoll) add(fd int, o *open, ev EpollEvent) Errno {
+func (e *epoll) add(fd int, o *file.Description, ev EpollEvent) Errno {
 	key := itemKey{fd, o}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -87,21 +90,21 @@ func (e *epoll) add(fd int, o *open, ev EpollEvent) Errno {
 		return linux.EEXIST
 	}
 	it := &item{itemKey: key, set: e, event: ev}
-	it.watch.f = it.told
+	it.watch.Notify = it.told
 	if e.items == nil {
 		e.items = make(map[itemKey]*item)
 	}
 	e.items[key] = it
 	if it.edge() {
-		o.queue().edge.Store(true)
+		o.Queue().WantEvery()
 	}
-	o.queue().add(&it.watch)
-	it.told(o.events())
+	o.Queue().Add(&it.watch)
+	it.told(o.Events())
 	return 0
 }
 
 // change implements EPOLL_CTL_MOD.
-func (e *epoll) change(fd int, o *open, ev EpollEvent) Errno {
+func (e *epoll) change(fd int, o *file.Description, ev EpollEvent) Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	it := e.items[itemKey{fd, o}]
@@ -112,14 +115,14 @@ func (e *epoll) change(fd int, o *open, ev EpollEvent) Errno {
 	it.event, it.spent = ev, false
 	e.ready.mu.Unlock()
 	if it.edge() {
-		o.queue().edge.Store(true)
+		o.Queue().WantEvery()
 	}
-	it.told(o.events())
+	it.told(o.Events())
 	return 0
 }
 
 // remove implements EPOLL_CTL_DEL.
-func (e *epoll) remove(fd int, o *open) Errno {
+func (e *epoll) remove(fd int, o *file.Description) Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	it := e.items[itemKey{fd, o}]
@@ -127,7 +130,7 @@ func (e *epoll) remove(fd int, o *open) Errno {
 		return linux.ENOENT
 	}
 	delete(e.items, it.itemKey)
-	o.queue().remove(&it.watch)
+	o.Queue().Remove(&it.watch)
 	e.ready.mu.Lock()
 	it.gone = true
 	e.ready.mu.Unlock()
@@ -168,7 +171,7 @@ func (e *epoll) ask(it *item) (EpollEvent, bool) {
 	if gone || spent {
 		return EpollEvent{}, false
 	}
-	now := it.open.events()
+	now := it.open.Events()
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
 	ev := EpollEvent{Events: uint32(now & it.interest()), Data: it.event.Data}
@@ -209,9 +212,9 @@ func (e *epoll) forget(it *item) {
 	}
 }
 
-// events reports the set as readable when its ready list is not empty. It may be wrong if an item is no
+// Events reports the set as readable when its ready list is not empty. It may be wrong if an item is no
 // longer ready. It never misses a ready item.
-func (e *epoll) events() Events {
+func (e *epoll) Events() Events {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
 	if len(e.ready.items) > 0 {
@@ -220,15 +223,15 @@ func (e *epoll) events() Events {
 	return 0
 }
 
-func (e *epoll) close() {
+func (e *epoll) Close() {
 	e.mu.Lock()
 	items := e.items
 	e.items, e.closed = nil, true
 	e.mu.Unlock()
 	for _, it := range items {
-		it.open.queue().remove(&it.watch)
+		it.open.Queue().Remove(&it.watch)
 	}
-	e.q.tell(PollIn | PollHup)
+	e.q.Notify(PollIn | PollHup)
 }
 
 // maxNesting limits how deeply epoll sets may be nested.
@@ -242,7 +245,7 @@ func (e *epoll) reaches(inner *epoll, depth int) bool {
 	e.mu.Lock()
 	var sets []*epoll
 	for key := range e.items {
-		if s, ok := key.open.file.(*epoll); ok {
+		if s, ok := key.open.File.(*epoll); ok {
 			sets = append(sets, s)
 		}
 	}

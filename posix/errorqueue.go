@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -11,11 +13,11 @@ import (
 // MSG_ERRQUEUE. A TCP socket has no error queue. There the options make it report transient errors.
 
 var (
-	recvErr  = optionName{linux.IPPROTO_IP, linux.IP_RECVERR}
-	recvErr6 = optionName{linux.IPPROTO_IPV6, linux.IPV6_RECVERR}
+	recvErr  = socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_RECVERR}
+	recvErr6 = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVERR}
 
-	recvExtensions  = optionName{linux.IPPROTO_IP, linux.IP_RECVERR_RFC4884}
-	recvExtensions6 = optionName{linux.IPPROTO_IPV6, linux.IPV6_RECVERR_RFC4884}
+	recvExtensions  = socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_RECVERR_RFC4884}
+	recvExtensions6 = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVERR_RFC4884}
 )
 
 // Origins of errors (linux/errqueue.h).
@@ -32,7 +34,7 @@ type errorQueued interface {
 
 // recvError receives from the error queue, and never waits. MSG_PEEK has no effect, as on Linux.
 // Errors: EAGAIN if the queue is empty.
-func recvError(s socket, b []byte) (Received, Errno) {
+func recvError(s socket.Socket, b []byte) (Received, Errno) {
 	if q, ok := s.(errorQueued); ok {
 		return q.recvError(b)
 	}
@@ -50,9 +52,9 @@ func (s *udpSocket) recvError(b []byte) (Received, Errno) {
 	if !ok {
 		return Received{}, linux.EAGAIN
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	wants := s.wants
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	r := Received{N: copy(b, e.Payload), From: s.inet(s.net, e.To), Flags: linux.MSG_ERRQUEUE}
 	if r.Len = r.N; r.N < len(e.Payload) {
 		r.Flags |= linux.MSG_TRUNC
@@ -78,9 +80,9 @@ func extensionData(e *stack.DatagramError) []byte {
 // errorMessage returns a struct sock_extended_err, followed by the address of the node that reported
 // the error.
 func (s *udpSocket) errorMessage(e *stack.DatagramError) Control {
-	m, size := Control{Level: recvErr.level, Type: recvErr.name}, linux.SizeofSockaddrIn
+	m, size := Control{Level: recvErr.Level, Type: recvErr.Name}, linux.SizeofSockaddrIn
 	if s.isInet6() {
-		m, size = Control{Level: recvErr6.level, Type: recvErr6.name}, linux.SizeofSockaddrIn6
+		m, size = Control{Level: recvErr6.Level, Type: recvErr6.Name}, linux.SizeofSockaddrIn6
 	}
 	origin := byte(originICMP)
 	switch {
@@ -89,7 +91,7 @@ func (s *udpSocket) errorMessage(e *stack.DatagramError) Control {
 	case e.To.Addr().Is6():
 		origin = originICMP6
 	}
-	m.Data = binary.NativeEndian.AppendUint32(nil, uint32(toErrno(e.Err)))
+	m.Data = binary.NativeEndian.AppendUint32(nil, uint32(file.ToErrno(e.Err)))
 	m.Data = append(m.Data, origin, e.Type, e.Code, 0)
 	m.Data = binary.NativeEndian.AppendUint32(m.Data, e.Info)
 	m.Data = append(m.Data, extensionData(e)...)

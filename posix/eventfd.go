@@ -6,12 +6,13 @@ import (
 	"sync"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // eventFD is a counter that programs can wait for (eventfd(2)).
 type eventFD struct {
 	semaphore bool // a read takes 1, not all
-	q         waitQueue
+	q         file.Queue
 
 	mu    sync.Mutex // guards count
 	count uint64     // below math.MaxUint64
@@ -30,11 +31,11 @@ func (p *Process) EventFD(count uint32, flags int) (int, Errno) {
 	return p.install(e, flags&(linux.O_CLOEXEC|linux.O_NONBLOCK))
 }
 
-func (e *eventFD) queue() *waitQueue { return &e.q }
-func (e *eventFD) mode() uint32      { return 0o600 }
-func (e *eventFD) close()            {}
+func (e *eventFD) Queue() *file.Queue { return &e.q }
+func (e *eventFD) Mode() uint32       { return 0o600 }
+func (e *eventFD) Close()             {}
 
-func (e *eventFD) events() Events {
+func (e *eventFD) Events() Events {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var ev Events
@@ -47,9 +48,9 @@ func (e *eventFD) events() Events {
 	return ev
 }
 
-// read takes the counter, or 1 in semaphore mode. Errors: EAGAIN if the counter is 0, EINVAL for a
+// Read takes the counter, or 1 in semaphore mode. Errors: EAGAIN if the counter is 0, EINVAL for a
 // short buffer.
-func (e *eventFD) read(b []byte) (int, Errno) {
+func (e *eventFD) Read(b []byte) (int, Errno) {
 	if len(b) < eventSize {
 		return 0, linux.EINVAL
 	}
@@ -65,12 +66,12 @@ func (e *eventFD) read(b []byte) (int, Errno) {
 	e.count -= n
 	e.mu.Unlock()
 	binary.NativeEndian.PutUint64(b, n)
-	e.q.tell(PollOut)
+	e.q.Notify(PollOut)
 	return eventSize, 0
 }
 
-// write adds to the counter. Errors: EAGAIN if the sum would exceed the maximum, EINVAL.
-func (e *eventFD) write(b []byte) (int, Errno) {
+// Write adds to the counter. Errors: EAGAIN if the sum would exceed the maximum, EINVAL.
+func (e *eventFD) Write(b []byte) (int, Errno) {
 	if len(b) < eventSize {
 		return 0, linux.EINVAL
 	}
@@ -86,6 +87,6 @@ func (e *eventFD) write(b []byte) (int, Errno) {
 	}
 	e.count += n
 	e.mu.Unlock()
-	e.q.tell(PollIn)
+	e.q.Notify(PollIn)
 	return eventSize, 0
 }

@@ -59,7 +59,7 @@ func hasSentAll(c *stack.TCPConn) bool {
 // Exit ends the process as on Linux. It closes all descriptors, and returns when the peers have
 // acknowledged all data, or after timeout.
 func (p *Process) Exit(timeout time.Duration) {
-	p.fds.removeAll()
+	p.fds.RemoveAll()
 	deadline := time.Now().Add(timeout)
 	pause := 100 * time.Microsecond
 	for len(p.leaving.unfinished()) > 0 && time.Now().Before(deadline) {

@@ -15,7 +15,7 @@ import (
 func files(t testing.TB) *Process {
 	t.Helper()
 	p := New(Options{Credentials: Credentials{PID: 7}})
-	t.Cleanup(p.fds.removeAll)
+	t.Cleanup(p.fds.RemoveAll)
 	return p
 }
 

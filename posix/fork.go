@@ -1,5 +1,7 @@
 package posix
 
+import "loam/posix/file"
+
 // Share says what a new process shares with the one that creates it, instead of getting a copy (clone(2)).
 type Share uint8
 
@@ -13,7 +15,7 @@ const (
 // EINTR: see Process.
 func (p *Process) Task(interrupt <-chan struct{}) *Process {
 	t := *p
-	t.interrupt = interrupt
+	t.interrupt, t.bed = interrupt, &file.Bed{}
 	return &t
 }
 
@@ -29,10 +31,10 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 		child.view.Store(p.view.Load())
 	}
 	if share&ShareDescriptors != 0 {
-		child.fds.others.Add(1)
+		child.fds.Share()
 		return child
 	}
-	child.fds = p.fds.copy()
+	child.fds = p.fds.Copy()
 	return child
 }
 
@@ -44,12 +46,12 @@ func (p *Process) SetSender(s Sender) { p.sender = s }
 func (p *Process) Exec() *Process {
 	q := *p
 	p.DropTimers()
-	if p.fds.others.Load() > 0 {
-		q.fds = p.fds.copy()
+	if p.fds.Shared() {
+		q.fds = p.fds.Copy()
 		p.CloseAll()
 	}
-	for _, fd := range q.fds.list() {
-		if q.fds.cloexec(fd) {
+	for _, fd := range q.fds.List() {
+		if q.fds.Cloexec(fd) {
 			q.Close(fd)
 		}
 	}
@@ -58,21 +60,10 @@ func (p *Process) Exec() *Process {
 
 // CloseAll ends the process's use of its descriptor table. The last process that shares the table closes all descriptors.
 func (p *Process) CloseAll() {
-	if p.fds.others.Add(-1) >= 0 {
+	if p.fds.Leave() {
 		return
 	}
-	for _, fd := range p.fds.list() {
+	for _, fd := range p.fds.List() {
 		p.Close(fd)
 	}
-}
-
-// copy returns a table whose descriptors refer to the same files. A descriptor that is closed meanwhile may be missing.
-func (d *descriptors) copy() *descriptors {
-	c := &descriptors{}
-	for _, fd := range d.list() {
-		if o := d.get(fd); o != nil {
-			c.replace(o, fd, d.cloexec(fd)) // fails only if o has been closed since
-		}
-	}
-	return c
 }

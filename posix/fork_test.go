@@ -37,7 +37,7 @@ func TestFork(t *testing.T) {
 		t.Errorf("the lowest free descriptor is %d, %v", fd, errno)
 	}
 	child.CloseAll()
-	if list := child.fds.list(); len(list) != 0 {
+	if list := child.fds.List(); len(list) != 0 {
 		t.Errorf("open: %v", list)
 	}
 }

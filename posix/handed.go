@@ -1,6 +1,8 @@
 package posix
 
 import (
+	"loam/posix/file"
+	"loam/posix/socket"
 	"net/netip"
 	"slices"
 	"sync"
@@ -88,7 +90,7 @@ func (s *tcpSocket) offer(c handed) {
 		c.host.Close(true, true)
 		return
 	}
-	s.q.tell(PollIn)
+	s.Waiters.Notify(PollIn)
 }
 
 // handed is a connection waiting to be accepted.
@@ -183,12 +185,12 @@ func (s *tcpSocket) acceptHanded() (*hostTCP, bool) {
 		return nil, false
 	}
 	h := s.newHostTCP(c.host, s.inet(s.net, c.At), s.inet(s.net, c.From))
-	s.mu.Lock()
+	s.Mu.Lock()
 	h.inherited = s.given
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	for _, o := range h.inherited {
-		if hostOptions[o.optionName] {
-			h.setOption(o.level, o.name, o.value)
+		if hostOptions[o.OptionName] {
+			h.SetOption(o.Level, o.Name, o.value)
 		}
 	}
 	return h, true
@@ -196,19 +198,19 @@ func (s *tcpSocket) acceptHanded() (*hostTCP, bool) {
 
 // givenOption is an option that was set on a socket without a connection.
 type givenOption struct {
-	optionName
+	socket.OptionName
 	value []byte
 }
 
 // keepGiven records an option that accepted connections inherit.
 func (s *tcpSocket) keepGiven(level, name int, value []byte) {
-	key := optionName{level, name}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	key := socket.OptionName{Level: level, Name: name}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if !hostOptions[key] && !hostLocal[key] || s.conn.Load() != nil {
 		return
 	}
-	s.given = slices.DeleteFunc(slices.Clone(s.given), func(o givenOption) bool { return o.optionName == key })
+	s.given = slices.DeleteFunc(slices.Clone(s.given), func(o givenOption) bool { return o.OptionName == key })
 	s.given = append(s.given, givenOption{key, slices.Clone(value)})
 }
 
@@ -218,11 +220,11 @@ func (s *tcpSocket) keepGiven(level, name int, value []byte) {
 // Attach. DetachHost undoes AttachHost.
 func (p *Process) AttachHost(fd int, a *Arrivals) (descriptor int, ok bool) {
 	s := p.hostTCP(fd)
-	w := &watch{}
+	w := &file.Watch{}
 	if s == nil || !s.polled.CompareAndSwap(nil, w) {
 		return 0, false
 	}
-	if !p.fds.poller(fd).CompareAndSwap(nil, w) {
+	if !p.fds.Poller(fd).CompareAndSwap(nil, w) {
 		s.polled.Store(nil)
 		return 0, false
 	}
@@ -238,7 +240,7 @@ func (p *Process) DetachHost(fd int) (descriptor int, ok bool) {
 		return 0, false
 	}
 	w := s.polled.Load()
-	if w == nil || !p.fds.poller(fd).CompareAndSwap(w, nil) {
+	if w == nil || !p.fds.Poller(fd).CompareAndSwap(w, nil) {
 		return 0, false
 	}
 	s.input.watch(nil)
@@ -248,8 +250,8 @@ func (p *Process) DetachHost(fd int) (descriptor int, ok bool) {
 
 // hostTCP returns the connection of the host behind fd, or nil.
 func (p *Process) hostTCP(fd int) *hostTCP {
-	if o := p.fds.get(fd); o != nil {
-		if s, ok := o.file.(*hostTCP); ok {
+	if o := p.fds.Get(fd); o != nil {
+		if s, ok := o.File.(*hostTCP); ok {
 			return s
 		}
 	}
@@ -257,11 +259,11 @@ func (p *Process) hostTCP(fd int) *hostTCP {
 }
 
 // peerOf returns the peer address for accept(2). The peer may have closed the connection since.
-func peerOf(s socket) Address {
+func peerOf(s socket.Socket) Address {
 	if h, ok := s.(*hostTCP); ok {
 		return h.from
 	}
-	a, _ := s.peer()
+	a, _ := s.Peer()
 	return a
 }
 

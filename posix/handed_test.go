@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -23,7 +24,7 @@ type fakeTCP struct {
 	closes  int
 	abort   bool
 	refused bool
-	set     map[optionName][]byte
+	set     map[socket.OptionName][]byte
 	look    func(Events) bool
 	busy    atomic.Int32 // calls in progress
 }
@@ -80,15 +81,15 @@ func (f *fakeTCP) Descriptor() int        { return 1000 }
 
 func (f *fakeTCP) Option(level, name int, value []byte) (int, Errno) {
 	defer f.call()()
-	return copy(value, f.set[optionName{level, name}]), 0
+	return copy(value, f.set[socket.OptionName{Level: level, Name: name}]), 0
 }
 
 func (f *fakeTCP) SetOption(level, name int, value []byte) Errno {
 	defer f.call()()
 	if f.set == nil {
-		f.set = map[optionName][]byte{}
+		f.set = map[socket.OptionName][]byte{}
 	}
-	f.set[optionName{level, name}] = value
+	f.set[socket.OptionName{Level: level, Name: name}] = value
 	return 0
 }
 
@@ -134,8 +135,8 @@ func handedProcess(t *testing.T, at netip.AddrPort, backlog int) (p *Process, li
 	p = New(Options{Network: network})
 	fd, errno := p.Socket(linux.AF_INET, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0)
 	ok(t, errno)
-	ok(t, p.SetSockOpt(fd, linux.SOL_SOCKET, linux.SO_REUSEADDR, intValue(1)))
-	ok(t, p.Bind(fd, inet(at)))
+	ok(t, p.SetSockOpt(fd, linux.SOL_SOCKET, linux.SO_REUSEADDR, socket.IntValue(1)))
+	ok(t, p.Bind(fd, socket.Inet(at)))
 	ok(t, p.Listen(fd, backlog))
 	return p, fd
 }
@@ -151,7 +152,7 @@ var anyPort80 = netip.AddrPortFrom(netip.IPv4Unspecified(), 80)
 
 func TestHandedIsAccepted(t *testing.T) {
 	p, l := handedProcess(t, anyPort80, 5)
-	ok(t, p.SetSockOpt(l, linux.SOL_SOCKET, linux.SO_KEEPALIVE, intValue(1)))
+	ok(t, p.SetSockOpt(l, linux.SOL_SOCKET, linux.SO_KEEPALIVE, socket.IntValue(1)))
 	var told Events
 	ok(t, p.Attach(l, func(e Events) { told |= e }))
 	f := handTo(t, p, 20000)
@@ -169,7 +170,7 @@ func TestHandedIsAccepted(t *testing.T) {
 	if v, errno := p.GetSockOpt(fd, linux.SOL_SOCKET, linux.SO_REUSEADDR); errno != 0 || v[0] != 1 {
 		t.Errorf("SO_REUSEADDR is %v, %v", v, errno)
 	}
-	if v := f.set[optionName{linux.SOL_SOCKET, linux.SO_KEEPALIVE}]; len(v) == 0 || v[0] != 1 {
+	if v := f.set[socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_KEEPALIVE}]; len(v) == 0 || v[0] != 1 {
 		t.Errorf("SO_KEEPALIVE of the listening socket has become %v", v)
 	}
 	if _, _, errno := p.Accept4(l, 0); errno != linux.EAGAIN {
@@ -193,12 +194,12 @@ func TestHandedOptionsOfIPv6(t *testing.T) {
 	fd, _, errno := p.Accept4(l, linux.SOCK_NONBLOCK)
 	ok(t, errno)
 	for _, set := range []int{0, 7, -1} {
-		want := intValue(64)
+		want := socket.IntValue(64)
 		if set > 0 {
-			want = intValue(set)
+			want = socket.IntValue(set)
 		}
 		if set != 0 {
-			ok(t, p.SetSockOpt(fd, linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, intValue(set)))
+			ok(t, p.SetSockOpt(fd, linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, socket.IntValue(set)))
 		}
 		if v, errno := p.GetSockOpt(fd, linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS); errno != 0 || !bytes.Equal(v, want) {
 			t.Errorf("the hop limit, set to %d, is %v, %v", set, v, errno)
@@ -223,7 +224,7 @@ func TestHandedCongestion(t *testing.T) {
 	ok(t, errno)
 	ok(t, p.SetSockOpt(fd, linux.IPPROTO_TCP, linux.TCP_CONGESTION, []byte("bbr")))
 	wantErrno(t, p.SetSockOpt(fd, linux.IPPROTO_TCP, linux.TCP_CONGESTION, []byte("cubic")), linux.ENOENT, "another")
-	wantErrno(t, p.SetSockOpt(fd, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, intValue(1)), linux.EINVAL, "connected already")
+	wantErrno(t, p.SetSockOpt(fd, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, socket.IntValue(1)), linux.EINVAL, "connected already")
 	ok(t, p.Close(fd))
 	ok(t, p.Close(l))
 }
@@ -283,8 +284,8 @@ func TestHandedToSeveral(t *testing.T) {
 	for i := range listeners {
 		fd, errno := p.Socket(linux.AF_INET, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0)
 		ok(t, errno)
-		ok(t, p.SetSockOpt(fd, linux.SOL_SOCKET, linux.SO_REUSEPORT, intValue(1)))
-		ok(t, p.Bind(fd, inet(anyPort80)))
+		ok(t, p.SetSockOpt(fd, linux.SOL_SOCKET, linux.SO_REUSEPORT, socket.IntValue(1)))
+		ok(t, p.Bind(fd, socket.Inet(anyPort80)))
 		ok(t, p.Listen(fd, 10))
 		listeners[i] = fd
 	}
@@ -358,7 +359,7 @@ func TestHandedClosedInUse(t *testing.T) {
 				for range 100 {
 					p.WriteOpened(o, []byte("x"))
 					p.ReadOpened(o, make([]byte, 1))
-					o.events()
+					o.Events()
 				}
 			})
 		}

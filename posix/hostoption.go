@@ -1,63 +1,66 @@
 package posix
 
-import "loam/abi/linux"
+import (
+	"loam/abi/linux"
+	"loam/posix/socket"
+)
 
 // Options of TCP sockets whose connection belongs to the host. They are those of Loam's own sockets
 // (tcpoption.go), but options of the connection are forwarded to the host. The seal of a process allows
 // these options only (unikernel/seal).
 
 // hostOptions are the options of the host that may be set and read.
-var hostOptions = map[optionName]bool{
-	{linux.SOL_SOCKET, linux.SO_KEEPALIVE}: true,
-	{linux.SOL_SOCKET, linux.SO_OOBINLINE}: true,
-	{linux.SOL_SOCKET, linux.SO_RCVBUF}:    true,
-	{linux.SOL_SOCKET, linux.SO_SNDBUF}:    true,
-	{linux.SOL_SOCKET, linux.SO_LINGER}:    true,
+var hostOptions = map[socket.OptionName]bool{
+	{Level: linux.SOL_SOCKET, Name: linux.SO_KEEPALIVE}: true,
+	{Level: linux.SOL_SOCKET, Name: linux.SO_OOBINLINE}: true,
+	{Level: linux.SOL_SOCKET, Name: linux.SO_RCVBUF}:    true,
+	{Level: linux.SOL_SOCKET, Name: linux.SO_SNDBUF}:    true,
+	{Level: linux.SOL_SOCKET, Name: linux.SO_LINGER}:    true,
 
-	{linux.IPPROTO_TCP, linux.TCP_NODELAY}:      true,
-	{linux.IPPROTO_TCP, linux.TCP_CORK}:         true,
-	{linux.IPPROTO_TCP, linux.TCP_QUICKACK}:     true,
-	{linux.IPPROTO_TCP, linux.TCP_KEEPIDLE}:     true,
-	{linux.IPPROTO_TCP, linux.TCP_KEEPINTVL}:    true,
-	{linux.IPPROTO_TCP, linux.TCP_KEEPCNT}:      true,
-	{linux.IPPROTO_TCP, linux.TCP_LINGER2}:      true,
-	{linux.IPPROTO_TCP, linux.TCP_USER_TIMEOUT}: true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_NODELAY}:      true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_CORK}:         true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_QUICKACK}:     true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_KEEPIDLE}:     true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_KEEPINTVL}:    true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_KEEPCNT}:      true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_LINGER2}:      true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_USER_TIMEOUT}: true,
 
-	{linux.IPPROTO_IP, linux.IP_TTL}: true,
-	{linux.IPPROTO_IP, linux.IP_TOS}: true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_TTL}: true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_TOS}: true,
 }
 
 // hostAnswers are the options of the host that may only be read, with the maximum size of the value in
 // bytes.
-var hostAnswers = map[optionName]int{
-	{linux.SOL_SOCKET, linux.SO_ERROR}:    4,
-	{linux.IPPROTO_TCP, linux.TCP_MAXSEG}: 4,
-	{linux.IPPROTO_TCP, linux.TCP_INFO}:   512,
-	congestion:                            16,
+var hostAnswers = map[socket.OptionName]int{
+	{Level: linux.SOL_SOCKET, Name: linux.SO_ERROR}:    4,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_MAXSEG}: 4,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_INFO}:   512,
+	congestion: 16,
 }
 
 // hostLocal are options that only matter to listeners. They are stored and have no effect.
-var hostLocal = map[optionName]bool{
-	{linux.SOL_SOCKET, linux.SO_REUSEADDR}: true,
-	{linux.SOL_SOCKET, linux.SO_REUSEPORT}: true,
-	v6OnlyOption:                           true,
+var hostLocal = map[socket.OptionName]bool{
+	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEADDR}: true,
+	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEPORT}: true,
+	v6OnlyOption: true,
 
-	{linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT}: true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_DEFER_ACCEPT}: true,
 }
 
 // keepsHere reports whether an option can be set and read but has no effect, because the host's
 // connection uses IPv4.
-func (s *hostTCP) keepsHere(key optionName) bool {
-	if key.level == linux.IPPROTO_IPV6 && (key.name == linux.IPV6_UNICAST_HOPS || key.name == linux.IPV6_TCLASS) {
+func (s *hostTCP) keepsHere(key socket.OptionName) bool {
+	if key.Level == linux.IPPROTO_IPV6 && (key.Name == linux.IPV6_UNICAST_HOPS || key.Name == linux.IPV6_TCLASS) {
 		return true
 	}
 	return tcpHarmless[key] || harmless6[key] || key == recvErr || key == recvErr6
 }
 
-// option implements socket. Options of the connection are read from the host, the others from the
+// Option implements socket. Options of the connection are read from the host, the others from the
 // stored values.
-func (s *hostTCP) option(level, name int) ([]byte, Errno) {
-	key := optionName{level, name}
+func (s *hostTCP) Option(level, name int) ([]byte, Errno) {
+	key := socket.OptionName{Level: level, Name: name}
 	size, ok := hostAnswers[key]
 	switch {
 	case s.wrongLevel(level):
@@ -69,10 +72,10 @@ func (s *hostTCP) option(level, name int) ([]byte, Errno) {
 		return s.recallGiven(key), 0
 	case s.keepsHere(key):
 		return s.recallKept(key), 0
-	case key == optionName{linux.SOL_SOCKET, linux.SO_ACCEPTCONN}:
-		return boolValue(false), 0
+	case key == socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_ACCEPTCONN}:
+		return socket.BoolValue(false), 0
 	case level == linux.SOL_SOCKET:
-		return s.socketBase.option(name)
+		return s.Base.Option(name)
 	default:
 		return nil, linux.ENOPROTOOPT
 	}
@@ -83,47 +86,45 @@ func (s *hostTCP) option(level, name int) ([]byte, Errno) {
 const defaultHops = 64
 
 // recallKept returns the stored value of an option, or its default.
-func (s *hostTCP) recallKept(key optionName) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.kept(key)
-	if key.name == linux.IPV6_UNICAST_HOPS && key.level == linux.IPPROTO_IPV6 && n <= 0 { // -1 means the default, too
+func (s *hostTCP) recallKept(key socket.OptionName) []byte {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	n := s.Kept(key)
+	if key.Name == linux.IPV6_UNICAST_HOPS && key.Level == linux.IPPROTO_IPV6 && n <= 0 { // -1 means the default, too
 		n = defaultHops
 	}
-	return intValue(n)
+	return socket.IntValue(n)
 }
 
 // recallGiven returns the value set on this socket, or else the value inherited from the listening
 // socket.
-func (s *hostTCP) recallGiven(key optionName) []byte {
-	s.mu.Lock()
-	n, set := s.remembered[key]
-	s.mu.Unlock()
+func (s *hostTCP) recallGiven(key socket.OptionName) []byte {
+	n, set := s.Remembers(key)
 	for _, o := range s.inherited {
-		if o.optionName == key && !set {
-			n, _ = parseInt(o.value)
+		if o.OptionName == key && !set {
+			n, _ = socket.ParseInt(o.value)
 		}
 	}
-	return intValue(n)
+	return socket.IntValue(n)
 }
 
 // ask reads an option of the host, of up to size bytes.
-func (s *hostTCP) ask(key optionName, size int) ([]byte, Errno) {
+func (s *hostTCP) ask(key socket.OptionName, size int) ([]byte, Errno) {
 	if !s.enter() {
 		return nil, linux.EBADF
 	}
 	defer s.leave()
 	value := make([]byte, size)
-	n, errno := s.host.Option(key.level, key.name, value)
+	n, errno := s.host.Option(key.Level, key.Name, value)
 	if errno != 0 {
 		return nil, errno
 	}
 	return value[:n], 0
 }
 
-// setOption implements socket. Options of the connection are set on the host, the others are stored.
-func (s *hostTCP) setOption(level, name int, value []byte) Errno {
-	key := optionName{level, name}
+// SetOption implements socket. Options of the connection are set on the host, the others are stored.
+func (s *hostTCP) SetOption(level, name int, value []byte) Errno {
+	key := socket.OptionName{Level: level, Name: name}
 	switch {
 	case s.wrongLevel(level):
 		return linux.ENOPROTOOPT
@@ -144,26 +145,26 @@ func (s *hostTCP) setOption(level, name int, value []byte) Errno {
 		defer s.leave()
 		return s.host.SetOption(level, name, value)
 	case hostLocal[key] || s.keepsHere(key):
-		return s.remember(key, value)
+		return s.Remember(key, value)
 	case level == linux.SOL_SOCKET:
-		return s.socketBase.setOption(name, value)
+		return s.Base.SetOption(name, value)
 	}
 	return linux.ENOPROTOOPT
 }
 
-// takeError implements socket.
-func (s *hostTCP) takeError() Errno {
-	b, errno := s.ask(optionName{linux.SOL_SOCKET, linux.SO_ERROR}, 4)
+// TakeError implements socket.
+func (s *hostTCP) TakeError() Errno {
+	b, errno := s.ask(socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_ERROR}, 4)
 	if errno != 0 {
 		return errno
 	}
-	n, _ := parseInt(b)
+	n, _ := socket.ParseInt(b)
 	return Errno(n)
 }
 
 // linuxState returns the state of the connection in Linux's numbering.
 func (s *hostTCP) linuxState() uint8 {
-	b, errno := s.ask(optionName{linux.IPPROTO_TCP, linux.TCP_INFO}, 1) // the first field of struct tcp_info
+	b, errno := s.ask(socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_INFO}, 1) // the first field of struct tcp_info
 	if errno != 0 || len(b) == 0 {
 		return linuxClose
 	}

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // HostTCP is a TCP connection of the host that was handed to the program. Its methods have the meaning
@@ -41,14 +43,14 @@ type HostTCP interface {
 // host are listed in hostoption.go. The poller of the Go runtime watches the host's descriptor, as on
 // Linux; other waiters are notified by goroutines (HostTCP.Watch).
 type hostTCP struct {
-	socketBase
+	inetBase
 	host      HostTCP
-	name      Address               // local address
-	from      Address               // address of the peer
-	inherited []givenOption         // from the listening socket
-	calls     atomic.Int64          // host calls in progress, plus hostClosed after close
-	watching  sync.Once             // guards the call of HostTCP.Watch
-	polled    atomic.Pointer[watch] // the descriptor's watch if the runtime's poller waits for it
+	name      Address                    // local address
+	from      Address                    // address of the peer
+	inherited []givenOption              // from the listening socket
+	calls     atomic.Int64               // host calls in progress, plus hostClosed after close
+	watching  sync.Once                  // guards the call of HostTCP.Watch
+	polled    atomic.Pointer[file.Watch] // the descriptor's watch if the runtime's poller waits for it
 	input     hostInput
 }
 
@@ -58,10 +60,10 @@ const hostClosed = 1 << 32
 // newHostTCP returns the socket for a connection that the listening socket l accepts.
 func (l *tcpSocket) newHostTCP(h HostTCP, name, from Address) *hostTCP {
 	s := &hostTCP{
-		socketBase: socketBase{domain: l.domain, typ: l.typ, pro: l.pro},
-		host:       h, name: name, from: from,
+		inetBase: newBase(l.Domain, l.Type, l.Protocol),
+		host:     h, name: name, from: from,
 	}
-	s.q.wanted = s.watch
+	s.Waiters.OnAdd(s.watch)
 	return s
 }
 
@@ -82,7 +84,7 @@ func (s *hostTCP) leave() {
 	}
 }
 
-func (s *hostTCP) close() {
+func (s *hostTCP) Close() {
 	s.enter()
 	s.calls.Add(hostClosed)
 	s.leave()
@@ -109,11 +111,11 @@ func (s *hostTCP) look(of Events) bool {
 	}
 	e := s.host.Events()
 	s.leave()
-	s.q.tell(e & of)
+	s.Waiters.Notify(e & of)
 	return false
 }
 
-func (s *hostTCP) events() Events {
+func (s *hostTCP) Events() Events {
 	if !s.enter() {
 		return PollHup
 	}
@@ -121,7 +123,7 @@ func (s *hostTCP) events() Events {
 	return s.host.Events()
 }
 
-func (s *hostTCP) read(b []byte) (int, Errno) {
+func (s *hostTCP) Read(b []byte) (int, Errno) {
 	if !s.enter() {
 		return 0, linux.EBADF
 	}
@@ -137,7 +139,7 @@ func (s *hostTCP) read(b []byte) (int, Errno) {
 	return n, errno
 }
 
-func (s *hostTCP) write(b []byte) (int, Errno) {
+func (s *hostTCP) Write(b []byte) (int, Errno) {
 	if !s.enter() {
 		return 0, linux.EBADF
 	}
@@ -152,11 +154,11 @@ const (
 	hostSendFlags = linux.MSG_OOB | linux.MSG_EOR | linux.MSG_MORE | linux.MSG_NOSIGNAL
 )
 
-// recv implements socket. Without flags it is equivalent to read.
-func (s *hostTCP) recv(b []byte, flags int) (Received, Errno) {
+// Recv implements socket. Without flags it is equivalent to read.
+func (s *hostTCP) Recv(b []byte, flags int) (Received, Errno) {
 	flags &= hostRecvFlags
 	if flags == 0 {
-		n, errno := s.read(b)
+		n, errno := s.Read(b)
 		return Received{N: n, Len: n}, errno
 	}
 	if !s.enter() {
@@ -171,8 +173,8 @@ func (s *hostTCP) recv(b []byte, flags int) (Received, Errno) {
 	return r, errno
 }
 
-// send ignores the address, as Linux does on a connection.
-func (s *hostTCP) send(b []byte, m Outgoing) (int, Errno) {
+// Send ignores the address, as Linux does on a connection.
+func (s *hostTCP) Send(b []byte, m Outgoing) (int, Errno) {
 	if m.Flags&linux.MSG_FASTOPEN != 0 {
 		return 0, linux.EOPNOTSUPP
 	}
@@ -188,14 +190,14 @@ func (s *hostTCP) send(b []byte, m Outgoing) (int, Errno) {
 
 // recvUrgent receives the urgent byte.
 func (s *hostTCP) recvUrgent(b []byte, flags int) (Received, Errno) {
-	r, errno := s.recv(b, linux.MSG_OOB|flags&linux.MSG_PEEK)
+	r, errno := s.Recv(b, linux.MSG_OOB|flags&linux.MSG_PEEK)
 	if r.Flags = linux.MSG_OOB; errno == 0 && len(b) == 0 {
 		r.Flags |= linux.MSG_TRUNC
 	}
 	return r, errno
 }
 
-func (s *hostTCP) shutdown(how int) Errno {
+func (s *hostTCP) Shutdown(how int) Errno {
 	if !s.enter() {
 		return linux.EBADF
 	}
@@ -213,18 +215,21 @@ func (s *hostTCP) queued(request int) int {
 	return s.host.Queued(request)
 }
 
-func (s *hostTCP) buffered() int { return s.queued(linux.FIONREAD) }
-func (s *hostTCP) unsent() int   { return s.queued(linux.SIOCOUTQ) }
+func (s *hostTCP) Buffered() int { return s.queued(linux.FIONREAD) }
+func (s *hostTCP) Unsent() int   { return s.queued(linux.SIOCOUTQ) }
 func (s *hostTCP) atMark() int   { return s.queued(linux.SIOCATMARK) }
 
-func (s *hostTCP) bind(Address) Errno      { return linux.EINVAL }
-func (s *hostTCP) listen(int) Errno        { return linux.EINVAL }
-func (s *hostTCP) accept() (socket, Errno) { return nil, linux.EINVAL }
-func (s *hostTCP) connect(a Address) Errno { return linux.EISCONN }
-func (s *hostTCP) local() Address          { return s.name }
+// TakesStack reports that reads and writes accept memory on the caller's stack: see Description.TakesStack.
+func (s *hostTCP) TakesStack() bool { return true }
 
-// peer returns the client's address while the connection exists.
-func (s *hostTCP) peer() (Address, Errno) {
+func (s *hostTCP) Bind(Address) Errno             { return linux.EINVAL }
+func (s *hostTCP) Listen(int) Errno               { return linux.EINVAL }
+func (s *hostTCP) Accept() (socket.Socket, Errno) { return nil, linux.EINVAL }
+func (s *hostTCP) Connect(a Address) Errno        { return linux.EISCONN }
+func (s *hostTCP) Local() Address                 { return s.name }
+
+// Peer returns the client's address while the connection exists.
+func (s *hostTCP) Peer() (Address, Errno) {
 	if s.linuxState() == linuxClose {
 		return Address{}, linux.ENOTCONN
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 // echoRequest returns an ICMP echo request of a family, without a checksum.
@@ -50,7 +51,7 @@ func TestPingSocket(t *testing.T) {
 			t.Errorf("/proc/net/%s:\n%s", name, text)
 		}
 		other := fd(t)(p.Socket(family, linux.SOCK_DGRAM, pingProtocol(family)))
-		ok(t, p.SetSockOpt(other, linux.SOL_SOCKET, linux.SO_REUSEADDR, intValue(0)))
+		ok(t, p.SetSockOpt(other, linux.SOL_SOCKET, linux.SO_REUSEADDR, socket.IntValue(0)))
 		wantErrno(t, p.Bind(other, loopbackOf(family, 77)), linux.EADDRINUSE, "the same identifier")
 		_, errno = p.Send(other, echoRequest(family, 5, ""), Outgoing{To: localhost(0)})
 		if want := map[int]Errno{linux.AF_INET: 0, linux.AF_INET6: linux.EAFNOSUPPORT}[family]; errno != want {

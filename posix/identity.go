@@ -2,10 +2,12 @@ package posix
 
 import (
 	"sync/atomic"
+	"time"
 
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/credential"
+	"loam/posix/file"
 )
 
 // identity is the ID and the credentials of one task. A Process of a Go program has no identity: its credentials come from
@@ -85,6 +87,20 @@ func (i *identity) asleep(on bool) {
 	if i != nil {
 		i.rest(on)
 	}
+}
+
+// waiting returns the task of a call that waits.
+func (p *Process) waiting() file.Task {
+	t := file.Task{Interrupt: p.interrupt, Bed: p.bed}
+	if p.who != nil {
+		t.Asleep = p.who.rest
+	}
+	return t
+}
+
+// newSleeper registers the task with q. A timeout of 0 means forever.
+func (p *Process) newSleeper(q *file.Queue, timeout time.Duration) *file.Sleeper {
+	return file.NewSleeper(q, timeout, p.waiting())
 }
 
 // may reports whether the task has a capability. A Go program has all if its user is 0.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 // netdevice(7): interface properties are returned by name or by index.
@@ -27,7 +28,7 @@ func TestInterfaceRequest(t *testing.T) {
 		linux.SIOCGIFADDR:    {linux.AF_INET, 0, 0, 0, 127, 0, 0, 1},
 		linux.SIOCGIFNETMASK: {linux.AF_INET, 0, 0, 0, 255, 0, 0, 0},
 		linux.SIOCGIFHWADDR:  {linux.ARPHRD_LOOPBACK & 0xff, linux.ARPHRD_LOOPBACK >> 8, 0, 0},
-		linux.SIOCGIFMTU:     intValue(p.net.Interfaces()[0].MTU()),
+		linux.SIOCGIFMTU:     socket.IntValue(p.net.Interfaces()[0].MTU()),
 	} {
 		arg, errno := ask(request, "lo", 9, 9, 9, 9)
 		ok(t, errno)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"loam/abi/linux"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -15,23 +17,23 @@ import (
 // The zone of an address is an interface index here (sin6_scope_id), and the name of an interface in
 // the stack.
 
-var v6OnlyOption = optionName{linux.IPPROTO_IPV6, linux.IPV6_V6ONLY}
+var v6OnlyOption = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_V6ONLY}
 
 // harmless6 are options that a program may set and read but that have no effect here.
-var harmless6 = map[optionName]bool{
-	{linux.IPPROTO_IPV6, linux.IPV6_AUTOFLOWLABEL}:  true,
-	{linux.IPPROTO_IPV6, linux.IPV6_RECVPATHMTU}:    true,
-	{linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_HOPS}: true,
+var harmless6 = map[socket.OptionName]bool{
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_AUTOFLOWLABEL}:  true,
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPATHMTU}:    true,
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_HOPS}: true,
 }
 
 // isInet6 reports whether this is an AF_INET6 socket.
-func (s *socketBase) isInet6() bool { return s.domain == linux.AF_INET6 }
+func (s *inetBase) isInet6() bool { return s.Domain == linux.AF_INET6 }
 
 // wrongLevel reports whether the socket has no options of a level.
-func (s *socketBase) wrongLevel(level int) bool { return level == linux.IPPROTO_IPV6 && !s.isInet6() }
+func (s *inetBase) wrongLevel(level int) bool { return level == linux.IPPROTO_IPV6 && !s.isInet6() }
 
 // any returns the local address of an unbound socket of the family.
-func (s *socketBase) any() netip.AddrPort {
+func (s *inetBase) any() netip.AddrPort {
 	if s.isInet6() {
 		return netip.AddrPortFrom(netip.IPv6Unspecified(), 0)
 	}
@@ -39,9 +41,9 @@ func (s *socketBase) any() netip.AddrPort {
 }
 
 // inet converts an address of the stack to the socket's family.
-func (s *socketBase) inet(net *stack.Stack, a netip.AddrPort) Address {
+func (s *inetBase) inet(net *stack.Stack, a netip.AddrPort) Address {
 	if !s.isInet6() {
-		return inet(a)
+		return socket.Inet(a)
 	}
 	ip := a.Addr()
 	switch {
@@ -57,28 +59,10 @@ func (s *socketBase) inet(net *stack.Stack, a netip.AddrPort) Address {
 
 // scopeOf returns the index of the interface named by a zone, in decimal.
 func scopeOf(net *stack.Stack, zone string) string {
-	if i := interfaceNamed(net, zone); i != nil {
+	if i := netdevice.Named(net, zone); i != nil {
 		return strconv.Itoa(i.Index())
 	}
 	return zone
-}
-
-// parseScoped parses the part of a struct sockaddr_in6 after the port: flow, address, scope.
-func parseScoped(b []byte) netip.Addr {
-	a := netip.AddrFrom16([16]byte(b[4:20]))
-	if scope := binary.NativeEndian.Uint32(b[20:]); scope != 0 {
-		a = a.WithZone(strconv.FormatUint(uint64(scope), 10))
-	}
-	return a
-}
-
-// scope returns the sin6_scope_id of an address.
-func scope(a netip.Addr) uint32 {
-	n, err := strconv.ParseUint(a.Zone(), 10, 32)
-	if err != nil {
-		return 0
-	}
-	return uint32(n)
 }
 
 // messages6 returns the control messages of RFC 3542 that the socket requested. IPV6_PKTINFO contains
@@ -94,13 +78,13 @@ func (w wantedControl) messages6(net *stack.Stack, d stack.Datagram) []Control {
 		return list
 	}
 	if w.hopLimit {
-		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_HOPLIMIT, Data: intValue(int(d.TTL))})
+		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_HOPLIMIT, Data: socket.IntValue(int(d.TTL))})
 	}
 	if w.trafficClass {
-		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_TCLASS, Data: intValue(int(d.TOS))})
+		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_TCLASS, Data: socket.IntValue(int(d.TOS))})
 	}
 	if w.to6 {
-		base := socketBase{domain: linux.AF_INET6}
+		base := newBase(linux.AF_INET6, 0, 0)
 		list = append(list, Control{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_ORIGDSTADDR, Data: base.inet(net, d.To).Append(nil)})
 	}
 	return list
@@ -133,20 +117,20 @@ func (s *udpSocket) membership6(value []byte) (membership, Errno) {
 // setMulticastInterface6 implements setting IPV6_MULTICAST_IF: the interface for datagrams to groups
 // without a scope.
 func (s *udpSocket) setMulticastInterface6(value []byte) Errno {
-	index, errno := parseInt(value)
+	index, errno := socket.ParseInt(value)
 	if errno != 0 {
 		return errno
 	}
 	zone := ""
-	if i := interfaceByIndex(s.net, index); i != nil {
+	if i := netdevice.ByIndex(s.net, index); i != nil {
 		zone = i.Name()
 	}
 	if zone == "" && index != 0 {
 		return linux.ENODEV
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.groupZone, s.groupIndex = zone, index
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	return 0
 }
 

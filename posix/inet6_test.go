@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 func inet6(s string) Address {
@@ -22,7 +23,7 @@ func TestAddressForms6(t *testing.T) {
 	if got := a.Append(nil); !slices.Equal(got, want) {
 		t.Errorf("% x, want % x", got, want)
 	}
-	if back, errno := ParseAddress(want); back != a || errno != 0 {
+	if back, errno := socket.ParseAddress(want); back != a || errno != 0 {
 		t.Errorf("%+v, %v", back, errno)
 	}
 }
@@ -36,7 +37,7 @@ func TestDualStack(t *testing.T) {
 		t.Errorf("not bound: %v", a)
 	}
 	ok(t, p.Bind(l, inet6("[::]:0")))
-	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, intValue(1)), linux.EINVAL, "IPV6_V6ONLY when it is bound")
+	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, socket.IntValue(1)), linux.EINVAL, "IPV6_V6ONLY when it is bound")
 	ok(t, p.Listen(l, 5))
 	name, _ := p.GetSockName(l)
 	port := name.IP.Port()
@@ -67,12 +68,12 @@ func TestDualStack(t *testing.T) {
 		t.Errorf("a mapped peer is %v", a)
 	}
 	only := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))
-	ok(t, p.SetSockOpt(only, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, intValue(1)))
+	ok(t, p.SetSockOpt(only, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, socket.IntValue(1)))
 	wantErrno(t, p.Connect(only, to), linux.ENETUNREACH, "a mapped address with IPV6_V6ONLY")
 	wantErrno(t, p.Bind(only, inet6("[::ffff:127.0.0.1]:0")), linux.EINVAL, "to bind one")
 	wantErrno(t, p.Bind(only, localhost(0)), linux.EAFNOSUPPORT, "an address of AF_INET")
 	four := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
-	wantErrno(t, p.SetSockOpt(four, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, intValue(1)), linux.ENOPROTOOPT, "on AF_INET")
+	wantErrno(t, p.SetSockOpt(four, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, socket.IntValue(1)), linux.ENOPROTOOPT, "on AF_INET")
 }
 
 // RFC 3542: a datagram is received with the control messages that were requested.
@@ -82,11 +83,11 @@ func TestControl6(t *testing.T) {
 	ok(t, p.Bind(s, inet6("[::1]:0")))
 	name, _ := p.GetSockName(s)
 	for _, o := range []int{linux.IPV6_RECVPKTINFO, linux.IPV6_RECVHOPLIMIT, linux.IPV6_RECVTCLASS} {
-		ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, o, intValue(1)))
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, o, socket.IntValue(1)))
 	}
 	c := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
-	ok(t, p.SetSockOpt(c, linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, intValue(7)))
-	ok(t, p.SetSockOpt(c, linux.IPPROTO_IPV6, linux.IPV6_TCLASS, intValue(0x20)))
+	ok(t, p.SetSockOpt(c, linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, socket.IntValue(7)))
+	ok(t, p.SetSockOpt(c, linux.IPPROTO_IPV6, linux.IPV6_TCLASS, socket.IntValue(0x20)))
 	if _, errno := p.Send(c, []byte("hello"), Outgoing{To: name}); errno != 0 {
 		t.Fatal(errno)
 	}
@@ -96,8 +97,8 @@ func TestControl6(t *testing.T) {
 	one := netip.IPv6Loopback().As16()
 	want := []Control{
 		{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_PKTINFO, Data: binary.NativeEndian.AppendUint32(one[:], 1)},
-		{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_HOPLIMIT, Data: intValue(7)},
-		{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_TCLASS, Data: intValue(0x20)},
+		{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_HOPLIMIT, Data: socket.IntValue(7)},
+		{Level: linux.IPPROTO_IPV6, Type: linux.IPV6_TCLASS, Data: socket.IntValue(0x20)},
 	}
 	same := slices.EqualFunc(r.Control, want, func(a, b Control) bool {
 		return a.Level == b.Level && a.Type == b.Type && slices.Equal(a.Data, b.Data)
@@ -160,16 +161,16 @@ func TestSendFrom(t *testing.T) {
 		_, errno := p.Send(client, []byte("x"), Outgoing{To: at("::1"), Control: []Control{c.from}})
 		wantErrno(t, errno, c.want, sentence)
 	}
-	for _, o := range []optionName{{linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_HOPS}, {linux.IPPROTO_IP, linux.IP_MULTICAST_TTL}} {
+	for _, o := range []socket.OptionName{{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_HOPS}, {Level: linux.IPPROTO_IP, Name: linux.IP_MULTICAST_TTL}} {
 		for _, n := range []int{0, 9, -1} {
-			want := intValue(1)
+			want := socket.IntValue(1)
 			if n > 0 {
-				want = intValue(n)
+				want = socket.IntValue(n)
 			}
 			if n != 0 {
-				ok(t, p.SetSockOpt(client, o.level, o.name, intValue(n)))
+				ok(t, p.SetSockOpt(client, o.Level, o.Name, socket.IntValue(n)))
 			}
-			if v, errno := p.GetSockOpt(client, o.level, o.name); errno != 0 || !slices.Equal(v, want) {
+			if v, errno := p.GetSockOpt(client, o.Level, o.Name); errno != 0 || !slices.Equal(v, want) {
 				t.Errorf("option %v, set to %d, is %v, %v", o, n, v, errno)
 			}
 		}
@@ -218,7 +219,7 @@ func TestHandedToIPv6(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0))
-			ok(t, p.SetSockOpt(l, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, boolValue(c.v6Only)))
+			ok(t, p.SetSockOpt(l, linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, socket.BoolValue(c.v6Only)))
 			ok(t, p.Bind(l, inet6(c.at)))
 			ok(t, p.Listen(l, 5))
 			name, _ := p.GetSockName(l)

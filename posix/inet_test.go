@@ -12,6 +12,8 @@ import (
 
 	"loam/abi/linux"
 	"loam/link"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 )
 
 // A blocking socket waits, with SO_RCVTIMEO for a limited time. A non-blocking socket does not wait
@@ -24,7 +26,7 @@ func TestTCPBlocking(t *testing.T) {
 	if n, errno := p.Read(server, buf); string(buf[:max(n, 0)]) != "hello" || errno != 0 {
 		t.Errorf("read %q, %v", buf[:max(n, 0)], errno)
 	}
-	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_RCVTIMEO, timeValue(time.Millisecond)))
+	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_RCVTIMEO, socket.TimeValue(time.Millisecond)))
 	_, errno := p.Read(server, buf)
 	wantErrno(t, errno, linux.EAGAIN, "SO_RCVTIMEO")
 	_, errno = p.Recv(server, buf, linux.MSG_DONTWAIT)
@@ -37,7 +39,7 @@ func TestTCPBlocking(t *testing.T) {
 		}
 		p.Close(client)
 	}()
-	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_RCVTIMEO, timeValue(0)))
+	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_RCVTIMEO, socket.TimeValue(0)))
 	r, errno := p.Recv(server, make([]byte, 1<<20), linux.MSG_WAITALL)
 	if r.N != 1<<20 || errno != 0 {
 		t.Errorf("MSG_WAITALL: %d, %v", r.N, errno)
@@ -80,7 +82,7 @@ func TestTCPConnectStates(t *testing.T) {
 	if n, errno := p.Poll(fds, long); n != 1 || errno != 0 || fds[0].Revents != PollOut {
 		t.Errorf("poll: %d, %v, %v", n, errno, fds)
 	}
-	if v, errno := p.GetSockOpt(c, linux.SOL_SOCKET, linux.SO_ERROR); !bytes.Equal(v, intValue(0)) || errno != 0 {
+	if v, errno := p.GetSockOpt(c, linux.SOL_SOCKET, linux.SO_ERROR); !bytes.Equal(v, socket.IntValue(0)) || errno != 0 {
 		t.Errorf("SO_ERROR: %v, %v", v, errno)
 	}
 	ok(t, p.Connect(c, name)) // reports success once
@@ -90,7 +92,7 @@ func TestTCPConnectStates(t *testing.T) {
 	refused := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
 	wantErrno(t, p.Connect(refused, name), linux.ECONNREFUSED, "nobody listens")
 	wantErrno(t, p.Connect(refused, Address{Family: linux.AF_UNIX, Name: "/x"}), linux.EAFNOSUPPORT, "another family")
-	far := inet(netip.MustParseAddrPort("192.0.2.1:1"))
+	far := socket.Inet(netip.MustParseAddrPort("192.0.2.1:1"))
 	wantErrno(t, p.Connect(refused, far), linux.ENETUNREACH, "no route")
 	wantErrno(t, p.Bind(refused, far), linux.EADDRNOTAVAIL, "not our address")
 }
@@ -99,7 +101,7 @@ func TestTCPConnectStates(t *testing.T) {
 func TestTCPReset(t *testing.T) {
 	p := process(t)
 	client, server := tcpPair(t, p, 0)
-	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_LINGER, append(intValue(1), intValue(0)...)))
+	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_LINGER, append(socket.IntValue(1), socket.IntValue(0)...)))
 	ok(t, p.Close(server))
 	_, errno := p.Read(client, make([]byte, 1))
 	wantErrno(t, errno, linux.ECONNRESET, "read")
@@ -153,14 +155,14 @@ func TestTCPOptions(t *testing.T) {
 			{linux.IPPROTO_IP, linux.IP_TOS, 16, 16},
 			{linux.IPPROTO_IP, linux.IP_TTL, 10, 10},
 		} {
-			ok(t, p.SetSockOpt(s, c.level, c.name, intValue(c.set)))
-			if v, errno := p.GetSockOpt(s, c.level, c.name); errno != 0 || !bytes.Equal(v, intValue(c.want)) {
+			ok(t, p.SetSockOpt(s, c.level, c.name, socket.IntValue(c.set)))
+			if v, errno := p.GetSockOpt(s, c.level, c.name); errno != 0 || !bytes.Equal(v, socket.IntValue(c.want)) {
 				t.Errorf("option %d/%d: % x, %v, want %d", c.level, c.name, v, errno, c.want)
 			}
 		}
-		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_KEEPCNT, intValue(0)), linux.EINVAL, "out of range")
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_KEEPCNT, socket.IntValue(0)), linux.EINVAL, "out of range")
 		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_NODELAY, []byte{1}), linux.EINVAL, "too short")
-		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, 999, intValue(1)), linux.ENOPROTOOPT, "unknown")
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, 999, socket.IntValue(1)), linux.ENOPROTOOPT, "unknown")
 		_, errno := p.GetSockOpt(s, 999, 1)
 		wantErrno(t, errno, linux.ENOPROTOOPT, "unknown level")
 	}
@@ -180,7 +182,7 @@ func TestUDP(t *testing.T) {
 	wantErrno(t, errno, linux.EDESTADDRREQ, "no destination")
 	ok(t, p.Bind(a, localhost(0)))
 	name, _ := p.GetSockName(a)
-	ok(t, p.SetSockOpt(a, linux.IPPROTO_IP, linux.IP_PKTINFO, intValue(1)))
+	ok(t, p.SetSockOpt(a, linux.IPPROTO_IP, linux.IP_PKTINFO, socket.IntValue(1)))
 	_, errno = p.Send(b, []byte("hello"), Outgoing{To: name})
 	ok(t, errno)
 	fds := []PollFD{{FD: a, Events: PollIn}}
@@ -264,7 +266,7 @@ func TestNetlink(t *testing.T) {
 	if err != nil || string(attrs[0].Value) != "lo\x00" {
 		t.Errorf("attributes: %v, %v", attrs, err)
 	}
-	wantLinkStats(t, attrs, p.interfaces()[0].Device().Stats())
+	wantLinkStats(t, attrs, netdevice.All(p.net)[0].Device().Stats())
 	addrs := ask(linux.RTM_GETADDR, linux.NLM_F_REQUEST|linux.NLM_F_DUMP)
 	if len(addrs) != 3 || addrs[0].Header.Type != linux.RTM_NEWADDR {
 		t.Errorf("addresses: %+v", addrs)
@@ -297,27 +299,6 @@ func wantLinkStats(t *testing.T, attrs []syscall.NetlinkRouteAttr, want link.Sta
 	if sent != 2 || want.TxFrames == 0 {
 		t.Errorf("%d of two forms of %+v", sent, want)
 	}
-}
-
-// Malformed requests are answered or rejected, and break nothing.
-func FuzzNetlink(f *testing.F) {
-	f.Add([]byte{16, 0, 0, 0, 18, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0})
-	f.Add([]byte{255, 255, 255, 255, 18, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0})
-	f.Add([]byte{17, 0, 0, 0, 18, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9})
-	p := process(f)
-	s, _ := p.newNetlink(linux.SOCK_RAW, linux.NETLINK_ROUTE)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s.send(b, Outgoing{})
-		for {
-			r, errno := s.recv(make([]byte, 1<<16), 0)
-			if errno != 0 {
-				break
-			}
-			if r.N == 0 {
-				t.Error("an empty answer")
-			}
-		}
-	})
 }
 
 func TestUrgentByte(t *testing.T) {
@@ -355,9 +336,9 @@ func TestMaxSegment(t *testing.T) {
 	p := process(t)
 	key := linux.TCP_MAXSEG
 	l := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
-	ok(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, intValue(1100)))
-	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, intValue(87)), linux.EINVAL, "a size below the least")
-	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, intValue(32768)), linux.EINVAL, "a size above the most")
+	ok(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, socket.IntValue(1100)))
+	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, socket.IntValue(87)), linux.EINVAL, "a size below the least")
+	wantErrno(t, p.SetSockOpt(l, linux.IPPROTO_TCP, key, socket.IntValue(32768)), linux.EINVAL, "a size above the most")
 	ok(t, p.Bind(l, localhost(0)))
 	ok(t, p.Listen(l, 5))
 	name, errno := p.GetSockName(l)
@@ -372,7 +353,7 @@ func TestMaxSegment(t *testing.T) {
 	} {
 		b, errno := p.GetSockOpt(c.fd, linux.IPPROTO_TCP, key)
 		ok(t, errno)
-		if got, _ := parseInt(b); got != c.want {
+		if got, _ := socket.ParseInt(b); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -386,7 +367,7 @@ func TestByteForInt(t *testing.T) {
 		ok(t, p.SetSockOpt(s, linux.IPPROTO_IP, linux.IP_TOS, []byte{16}))
 		b, errno := p.GetSockOpt(s, linux.IPPROTO_IP, linux.IP_TOS)
 		ok(t, errno)
-		if got, _ := parseInt(b); got != 16 {
+		if got, _ := socket.ParseInt(b); got != 16 {
 			t.Errorf("IP_TOS of type %d is %d, want 16", typ, got)
 		}
 		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CORK, []byte{1}), map[int]Errno{
@@ -412,7 +393,7 @@ func TestCongestionOfSocket(t *testing.T) {
 		if v, errno := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE); errno != 0 || binary.NativeEndian.Uint64(v) != math.MaxUint64 {
 			t.Errorf("SO_MAX_PACING_RATE: % x, %v, want no bound", v, errno)
 		}
-		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE, intValue(1_000_000)))
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE, socket.IntValue(1_000_000)))
 		if v, errno := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE); errno != 0 || binary.NativeEndian.Uint64(v) != 1_000_000 {
 			t.Errorf("SO_MAX_PACING_RATE: % x, %v", v, errno)
 		}
@@ -420,7 +401,7 @@ func TestCongestionOfSocket(t *testing.T) {
 	if v, errno := p.GetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_CC_INFO); errno != 0 || len(v) != 20 || binary.NativeEndian.Uint32(v[12:]) != 277*256/100 {
 		t.Errorf("TCP_CC_INFO: % x, %v", v, errno)
 	}
-	ok(t, p.SetSockOpt(client, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE, intValue(-1)))
+	ok(t, p.SetSockOpt(client, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE, socket.IntValue(-1)))
 	if v, _ := p.GetSockOpt(client, linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE); binary.NativeEndian.Uint64(v) != math.MaxUint64 {
 		t.Errorf("SO_MAX_PACING_RATE: % x, want no bound", v)
 	}
@@ -443,11 +424,11 @@ func TestTCPOptionsOfDialers(t *testing.T) {
 		if v, errno := p.GetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_CONGESTION); errno != 0 || string(v) != "cubic"+string(make([]byte, 11)) {
 			t.Errorf("TCP_CONGESTION: %q, %v", v, errno)
 		}
-		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, intValue(2)), linux.EINVAL, "neither on nor off")
+		wantErrno(t, p.SetSockOpt(s, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, socket.IntValue(2)), linux.EINVAL, "neither on nor off")
 	}
-	ok(t, p.SetSockOpt(fresh, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, intValue(1)))
-	if v, errno := p.GetSockOpt(fresh, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT); errno != 0 || !bytes.Equal(v, intValue(1)) {
+	ok(t, p.SetSockOpt(fresh, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, socket.IntValue(1)))
+	if v, errno := p.GetSockOpt(fresh, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT); errno != 0 || !bytes.Equal(v, socket.IntValue(1)) {
 		t.Errorf("TCP_FASTOPEN_CONNECT: % x, %v, want 1", v, errno)
 	}
-	wantErrno(t, p.SetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, intValue(1)), linux.EINVAL, "connected already")
+	wantErrno(t, p.SetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT, socket.IntValue(1)), linux.EINVAL, "connected already")
 }

@@ -7,13 +7,14 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // inotify is an inotify instance (inotify(7)): its watches on files and directories, and the events
 // that have not been read yet.
 type inotify struct {
 	p *Process
-	q waitQueue
+	q file.Queue
 
 	mu      sync.Mutex // a leaf; guards the fields below
 	watches map[fs.Node]*inotifyWatch
@@ -65,33 +66,33 @@ func (w *watchers) change(t *fs.Tree, f func([]*inotify) []*inotify) {
 	}
 }
 
-func (i *inotify) queue() *waitQueue { return &i.q }
+func (i *inotify) Queue() *file.Queue { return &i.q }
 
-func (i *inotify) mode() uint32 { return 0o600 }
+func (i *inotify) Mode() uint32 { return 0o600 }
 
-func (i *inotify) write([]byte) (int, Errno) { return 0, linux.EBADF }
+func (i *inotify) Write([]byte) (int, Errno) { return 0, linux.EBADF }
 
-func (i *inotify) events() Events {
-	if i.buffered() > 0 {
+func (i *inotify) Events() Events {
+	if i.Buffered() > 0 {
 		return PollIn
 	}
 	return 0
 }
 
-func (i *inotify) buffered() int {
+func (i *inotify) Buffered() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.bytes
 }
 
-func (i *inotify) close() {
+func (i *inotify) Close() {
 	i.p.watchers.change(i.p.sight().Tree, func(l []*inotify) []*inotify {
 		return slices.DeleteFunc(l, func(o *inotify) bool { return o == i })
 	})
 }
 
-// read returns as many whole events as fit. Errors: EAGAIN; EINVAL if the first event does not fit.
-func (i *inotify) read(b []byte) (int, Errno) {
+// Read returns as many whole events as fit. Errors: EAGAIN; EINVAL if the first event does not fit.
+func (i *inotify) Read(b []byte) (int, Errno) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.waiting) == 0 {
@@ -130,7 +131,7 @@ func (i *inotify) happened(n fs.Notice) {
 	}
 	i.mu.Unlock()
 	if told {
-		i.q.tell(PollIn)
+		i.q.Notify(PollIn)
 	}
 }
 
@@ -195,7 +196,7 @@ func (p *Process) inotify(fd int) (*inotify, Errno) {
 	if errno != 0 {
 		return nil, errno
 	}
-	i, ok := o.file.(*inotify)
+	i, ok := o.File.(*inotify)
 	if !ok {
 		return nil, linux.EINVAL
 	}
@@ -218,7 +219,7 @@ func (p *Process) InotifyAddWatch(fd int, path string, mask uint32) (int, Errno)
 		return -1, errno
 	}
 	if err := v.Access(place, fs.ToRead); err != nil {
-		return -1, toErrno(err)
+		return -1, file.ToErrno(err)
 	}
 	if _, ok := place.Node.(fs.Directory); !ok && mask&linux.IN_ONLYDIR != 0 {
 		return -1, linux.ENOTDIR
@@ -263,6 +264,6 @@ func (p *Process) InotifyRmWatch(fd int, number int32) Errno {
 	if !found {
 		return linux.EINVAL
 	}
-	i.q.tell(PollIn)
+	i.q.Notify(PollIn)
 	return 0
 }

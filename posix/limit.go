@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Limits of a process on descriptors and file sizes (setrlimit(2)).
@@ -18,18 +19,18 @@ func (p *Process) SetLimits(files, size uint64) { p.limits.Store(&limits{^files,
 func (p *Process) mostFiles() int {
 	l := p.limits.Load()
 	if l == nil {
-		return maxDescriptors
+		return file.MaxDescriptors
 	}
-	return int(min(^l.files, maxDescriptors))
+	return int(min(^l.files, file.MaxDescriptors))
 }
 
 // bounded returns the part of a write to a file at an offset that RLIMIT_FSIZE allows. Errors: EFBIG if there is none.
-func (p *Process) bounded(o *open, b []byte, offset func(*treeFile) int64) ([]byte, Errno) {
+func (p *Process) bounded(o *file.Description, b []byte, offset func(*treeFile) int64) ([]byte, Errno) {
 	l := p.limits.Load()
 	if l == nil || l.size == 0 || len(b) == 0 {
 		return b, 0
 	}
-	f, ok := o.file.(*treeFile)
+	f, ok := o.File.(*treeFile)
 	if !ok || f.Attr().Mode.Type() != fs.Regular {
 		return b, 0
 	}

@@ -5,13 +5,14 @@ import (
 	"unsafe"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // linuxSocket is a socket of the host's kernel.
 type linuxSocket int
 
 func (s linuxSocket) set(level, name int, value []byte) Errno {
-	return toErrno(syscall.SetsockoptString(int(s), level, name, string(value)))
+	return file.ToErrno(syscall.SetsockoptString(int(s), level, name, string(value)))
 }
 
 func (s linuxSocket) get(level, name int, request []byte) ([]byte, Errno) {

@@ -7,6 +7,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // File locks: flock(2), and byte-range locks of fcntl(2). Two locks conflict if they overlap, belong to
@@ -214,7 +215,7 @@ func (f *treeFile) lockRange(l *FileLock) (first, last int64, errno Errno) {
 	case fs.SeekCur:
 		at, err := f.Seek(0, fs.SeekCur)
 		if err != nil {
-			return 0, 0, toErrno(err)
+			return 0, 0, file.ToErrno(err)
 		}
 		first += at
 	case fs.SeekEnd:

@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Mapped is a file of the tree that is opened for mmap(2) or execve(2), with a handle of its own, which the receiver
@@ -35,7 +36,7 @@ func (p *Process) ForMapping(fd int) (Mapped, Errno) {
 	}
 	handle, err := node.Open(open)
 	if err != nil {
-		return Mapped{}, toErrno(err)
+		return Mapped{}, file.ToErrno(err)
 	}
 	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Device: f.Place().Device(), Path: p.pathOf(f)}, 0
 }
@@ -63,7 +64,7 @@ func (p *Process) OpenExecutable(dirfd int, path string) (Mapped, Errno) {
 	}
 	handle, err := f.Place().Node.Open(fs.Flags(linux.O_RDONLY))
 	if err != nil {
-		return Mapped{}, toErrno(err)
+		return Mapped{}, file.ToErrno(err)
 	}
 	return Mapped{Node: f.Place().Node, Place: f.Place(), Handle: handle, Attr: a, Device: f.Place().Device(), Path: p.pathOf(f)}, 0
 }

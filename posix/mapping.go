@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Shared mappings of files (mmap(2)). The content of a mapped file lies in one range of memory
@@ -51,7 +52,7 @@ func (p *Process) MapShared(fd int, length uint64, offset int64, reserve fs.Rese
 	}
 	handle, err := f.Place().Node.Open(f.Flags())
 	if err != nil {
-		return 0, toErrno(err)
+		return 0, file.ToErrno(err)
 	}
 	m, ok := handle.(fs.Mappable)
 	if !ok {
@@ -72,7 +73,7 @@ func (s *mappings) add(h mapped, length uint64, offset int64, reserve fs.Reserve
 	memory, err := h.Map(offset+int64(length), reserve)
 	if err != nil {
 		h.Close()
-		return 0, toErrno(err)
+		return 0, file.ToErrno(err)
 	}
 	start := memory.Address() + uint64(offset)
 	s.mu.Lock()
@@ -173,7 +174,7 @@ func (m *mapping) move(size int64, reserve fs.Reserve) Errno {
 	memory, err := m.handle.Map(size, reserve)
 	if err != nil {
 		m.handle.Map(0, reserve) // finds the existing memory again
-		return toErrno(err)
+		return file.ToErrno(err)
 	}
 	m.memory = memory
 	return 0

@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Limits of memfd_create(2).
@@ -19,7 +20,7 @@ func (p *Process) MemfdCreate(name string, flags int) (int, Errno) {
 	}
 	f, err := p.sight().OpenNameless(memfdMode)
 	if err != nil {
-		return -1, toErrno(err)
+		return -1, file.ToErrno(err)
 	}
 	if flags&linux.MFD_ALLOW_SEALING == 0 {
 		f.AddSeals(fs.SealSeals)
@@ -29,15 +30,15 @@ func (p *Process) MemfdCreate(name string, flags int) (int, Errno) {
 }
 
 // seals implements F_ADD_SEALS and F_GET_SEALS. Errors: EINVAL, EPERM, EBUSY.
-func (o *open) seals(cmd, arg int) (int, Errno) {
-	f, ok := o.file.(*treeFile)
+func seals(o *file.Description, cmd, arg int) (int, Errno) {
+	f, ok := o.File.(*treeFile)
 	if !ok {
 		return -1, linux.EINVAL
 	}
 	if cmd == linux.F_ADD_SEALS {
 		err := f.AddSeals(fs.Seals(arg))
-		return 0, toErrno(err)
+		return 0, file.ToErrno(err)
 	}
 	s, err := f.Seals()
-	return int(s), toErrno(err)
+	return int(s), file.ToErrno(err)
 }

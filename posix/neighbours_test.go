@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/netdevice"
+	"loam/posix/netlink"
 	"loam/wire"
 )
 
@@ -15,7 +17,7 @@ func TestNeighboursByNetlink(t *testing.T) {
 	p, eth0 := routed(t)
 	four, six := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")
 	mac := wire.MAC{2, 0, 0, 0, 0, 9}
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		if i.Index() == eth0 {
 			i.SetNeighbour(four, mac)
 			i.SetNeighbour(six, mac)
@@ -43,11 +45,11 @@ func TestNeighboursByNetlink(t *testing.T) {
 		for i, want := range c.want {
 			const permanent, header = 0x80, 12 // NUD_PERMANENT, struct ndmsg
 			b := all[i].Data
-			if all[i].Header.Type != linux.RTM_NEWNEIGH || b[0] != family(want) || int(binary.NativeEndian.Uint32(b[4:])) != eth0 || binary.NativeEndian.Uint16(b[8:]) != permanent {
+			if all[i].Header.Type != linux.RTM_NEWNEIGH || b[0] != netlink.Family(want) || int(binary.NativeEndian.Uint32(b[4:])) != eth0 || binary.NativeEndian.Uint16(b[8:]) != permanent {
 				t.Errorf("%s: %+v", c.about, all[i])
 			}
-			dst, _ := attributeOf(b[header:], linux.NDA_DST)
-			at, _ := attributeOf(b[header:], linux.NDA_LLADDR)
+			dst, _ := netlink.AttributeOf(b[header:], linux.NDA_DST)
+			at, _ := netlink.AttributeOf(b[header:], linux.NDA_LLADDR)
 			if !bytes.Equal(dst, want.AsSlice()) || !bytes.Equal(at, mac[:]) {
 				t.Errorf("%s: % x at % x, want %s at % x", c.about, dst, at, want, mac)
 			}

@@ -5,66 +5,68 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/bpf"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 )
 
 // packetHarmless are options that can be set and read but have no effect.
-var packetHarmless = map[optionName]bool{
-	{linux.SOL_PACKET, linux.PACKET_ORIGDEV}:      true,
-	{linux.SOL_PACKET, linux.PACKET_COPY_THRESH}:  true,
-	{linux.SOL_PACKET, linux.PACKET_LOSS}:         true,
-	{linux.SOL_PACKET, linux.PACKET_TIMESTAMP}:    true,
-	{linux.SOL_PACKET, linux.PACKET_QDISC_BYPASS}: true,
-	{linux.SOL_SOCKET, linux.SO_LOCK_FILTER}:      true,
-	{linux.SOL_SOCKET, linux.SO_SNDBUF}:           true,
+var packetHarmless = map[socket.OptionName]bool{
+	{Level: linux.SOL_PACKET, Name: linux.PACKET_ORIGDEV}:      true,
+	{Level: linux.SOL_PACKET, Name: linux.PACKET_COPY_THRESH}:  true,
+	{Level: linux.SOL_PACKET, Name: linux.PACKET_LOSS}:         true,
+	{Level: linux.SOL_PACKET, Name: linux.PACKET_TIMESTAMP}:    true,
+	{Level: linux.SOL_PACKET, Name: linux.PACKET_QDISC_BYPASS}: true,
+	{Level: linux.SOL_SOCKET, Name: linux.SO_LOCK_FILTER}:      true,
+	{Level: linux.SOL_SOCKET, Name: linux.SO_SNDBUF}:           true,
 }
 
-func (s *packetSocket) option(level, name int) ([]byte, Errno) {
-	key := optionName{level, name}
-	s.mu.Lock()
+func (s *packetSocket) Option(level, name int) ([]byte, Errno) {
+	key := socket.OptionName{Level: level, Name: name}
+	s.Mu.Lock()
 	aux, times, buffer, version, reserve := s.auxData, s.times, s.buffer, s.version, s.reserve
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	switch {
 	case packetHarmless[key]:
-		return s.recall(key), 0
-	case key == optionName{linux.SOL_PACKET, linux.PACKET_STATISTICS}: // struct tpacket_stats, tpacket_stats_v3
+		return s.Recall(key), 0
+	case key == socket.OptionName{Level: linux.SOL_PACKET, Name: linux.PACKET_STATISTICS}: // struct tpacket_stats, tpacket_stats_v3
 		frames, dropped := s.conn.TakeStats()
-		b := append(intValue(int(frames)), intValue(int(dropped))...)
+		b := append(socket.IntValue(int(frames)), socket.IntValue(int(dropped))...)
 		if version == linux.TPACKET_V3 {
-			b = append(b, intValue(0)...) // how often the ring was full; not counted
+			b = append(b, socket.IntValue(0)...) // how often the ring was full; not counted
 		}
 		return b, 0
-	case key == optionName{linux.SOL_PACKET, linux.PACKET_VERSION}:
-		return intValue(version), 0
-	case key == optionName{linux.SOL_PACKET, linux.PACKET_RESERVE}:
-		return intValue(reserve), 0
-	case key == optionName{linux.SOL_PACKET, linux.PACKET_AUXDATA}:
-		return boolValue(aux), 0
+	case key == socket.OptionName{Level: linux.SOL_PACKET, Name: linux.PACKET_VERSION}:
+		return socket.IntValue(version), 0
+	case key == socket.OptionName{Level: linux.SOL_PACKET, Name: linux.PACKET_RESERVE}:
+		return socket.IntValue(reserve), 0
+	case key == socket.OptionName{Level: linux.SOL_PACKET, Name: linux.PACKET_AUXDATA}:
+		return socket.BoolValue(aux), 0
 	case level != linux.SOL_SOCKET:
 		return nil, linux.ENOPROTOOPT
 	case name == linux.SO_RCVBUF:
 		if buffer == 0 {
 			buffer = defaultPacketBuffer
 		}
-		return intValue(buffer), 0
+		return socket.IntValue(buffer), 0
 	case name == linux.SO_TIMESTAMP:
-		return boolValue(times.time), 0
+		return socket.BoolValue(times.time), 0
 	case name == linux.SO_TIMESTAMPNS:
-		return boolValue(times.nanoseconds), 0
+		return socket.BoolValue(times.nanoseconds), 0
 	case name == linux.SO_BINDTODEVICE:
 		on, _ := s.conn.Bound()
-		return deviceName(on), 0
+		return netdevice.OptionValue(on), 0
 	}
-	return s.socketBase.option(name)
+	return s.Base.Option(name)
 }
 
 // defaultPacketBuffer is the initial value of SO_RCVBUF, in bytes (net.core.rmem_default).
 const defaultPacketBuffer = 212992
 
-func (s *packetSocket) setOption(level, name int, value []byte) Errno {
-	key := optionName{level, name}
+func (s *packetSocket) SetOption(level, name int, value []byte) Errno {
+	key := socket.OptionName{Level: level, Name: name}
 	switch {
 	case packetHarmless[key]:
-		return s.remember(key, value)
+		return s.Remember(key, value)
 	case level == linux.SOL_PACKET:
 		return s.setPacketOption(name, value)
 	case level != linux.SOL_SOCKET:
@@ -74,20 +76,20 @@ func (s *packetSocket) setOption(level, name int, value []byte) Errno {
 	case linux.SO_ATTACH_FILTER, linux.SO_DETACH_FILTER:
 		return s.setFilter(name, value)
 	case linux.SO_TIMESTAMP, linux.SO_TIMESTAMPNS, linux.SO_RCVBUF, linux.SO_RCVBUFFORCE:
-		n, errno := parseInt(value)
+		n, errno := socket.ParseInt(value)
 		if errno == 0 {
 			s.setNumber(name, n)
 		}
 		return errno
 	case linux.SO_BINDTODEVICE:
-		on, errno := deviceOf(s.net, value)
+		on, errno := netdevice.FromOption(s.net, value)
 		if errno == 0 {
 			_, kind := s.conn.Bound()
 			s.conn.Bind(on, kind)
 		}
 		return errno
 	}
-	return s.socketBase.setOption(name, value)
+	return s.Base.SetOption(name, value)
 }
 
 // setPacketOption sets an option of level SOL_PACKET. Memberships succeed without any effect, because
@@ -109,7 +111,7 @@ func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
 	case linux.PACKET_VERSION, linux.PACKET_RESERVE:
 		return s.setRingOption(name, value)
 	case linux.PACKET_AUXDATA, linux.PACKET_IGNORE_OUTGOING:
-		n, errno := parseInt(value)
+		n, errno := socket.ParseInt(value)
 		if errno != 0 {
 			return errno
 		}
@@ -117,9 +119,9 @@ func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
 			s.conn.IgnoreOutgoing(n != 0)
 			return 0
 		}
-		s.mu.Lock()
+		s.Mu.Lock()
 		s.auxData = n != 0
-		s.mu.Unlock()
+		s.Mu.Unlock()
 		return 0
 	}
 	return linux.ENOPROTOOPT
@@ -127,12 +129,12 @@ func (s *packetSocket) setPacketOption(name int, value []byte) Errno {
 
 // setRingOption sets an option that must be set before the ring exists. Errors: EINVAL, EBUSY.
 func (s *packetSocket) setRingOption(name int, value []byte) Errno {
-	n, errno := parseInt(value)
+	n, errno := socket.ParseInt(value)
 	if errno != 0 {
 		return errno
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	switch {
 	case s.ring.Load() != nil:
 		return linux.EBUSY
@@ -148,15 +150,15 @@ func (s *packetSocket) setRingOption(name int, value []byte) Errno {
 
 // setNumber sets an option of level SOL_SOCKET with an int value.
 func (s *packetSocket) setNumber(name, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	switch name {
 	case linux.SO_TIMESTAMP: // at most one kind of timestamp
 		s.times = wantedControl{time: n != 0}
 	case linux.SO_TIMESTAMPNS:
 		s.times = wantedControl{nanoseconds: n != 0}
 	default:
-		s.buffer = max(4608, min(2*n, maxInetBuffer))
+		s.buffer = max(4608, min(2*n, socket.MaxBuffer))
 		s.conn.SetReceiveBuffer(s.buffer)
 	}
 }
@@ -164,9 +166,9 @@ func (s *packetSocket) setNumber(name, n int) {
 // setFilter implements SO_ATTACH_FILTER and SO_DETACH_FILTER. Errors: EINVAL; ENOENT without a filter;
 // EPERM if the filter is locked.
 func (s *packetSocket) setFilter(name int, value []byte) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kept(optionName{linux.SOL_SOCKET, linux.SO_LOCK_FILTER}) != 0 {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.Kept(socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_LOCK_FILTER}) != 0 {
 		return linux.EPERM
 	}
 	if name == linux.SO_DETACH_FILTER {

@@ -8,6 +8,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -41,8 +42,8 @@ func mappedRing(t *testing.T, version int, request []byte, size int) (p *Process
 	p = process(t)
 	s = fd(t)(p.Socket(linux.AF_PACKET, linux.SOCK_RAW, htons(stack.LinkAll)))
 	ok(t, p.Bind(s, onLoopback(0)))
-	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_IGNORE_OUTGOING, intValue(1)))
-	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, intValue(version)))
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_IGNORE_OUTGOING, socket.IntValue(1)))
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, socket.IntValue(version)))
 	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, request))
 	ok(t, p.MayMap(s, linux.PROT_READ|linux.PROT_WRITE, linux.MAP_SHARED, 0))
 	memory = &plainMemory{bytes: make([]byte, size)}
@@ -69,7 +70,7 @@ func ringReadable(t *testing.T, p *Process, s int) bool {
 	t.Helper()
 	_, file, errno := p.socket(s)
 	ok(t, errno)
-	return file.events()&PollIn != 0
+	return file.Events()&PollIn != 0
 }
 
 func u16(b []byte, at int) int { return int(binary.NativeEndian.Uint16(b[at:])) }
@@ -184,7 +185,7 @@ func TestRingEnds(t *testing.T) {
 	send("before")
 	none := ringOf(0, 0, 0, 0, 0, 0, 0)
 	wantErrno(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, none), linux.EBUSY, "it is mapped")
-	wantErrno(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, intValue(linux.TPACKET_V2)), linux.EBUSY, "there is a ring")
+	wantErrno(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, socket.IntValue(linux.TPACKET_V2)), linux.EBUSY, "there is a ring")
 	p.UnmapShared(memory.Address(), 4096)
 	if !memory.freed {
 		t.Error("the memory is kept")
@@ -228,7 +229,7 @@ func TestRingRequests(t *testing.T) {
 		{"right", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 0, 0), 0},
 	} {
 		s := fd(t)(p.Socket(linux.AF_PACKET, linux.SOCK_RAW, 0))
-		ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, intValue(c.version)))
+		ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, socket.IntValue(c.version)))
 		wantErrno(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, c.request), c.want, c.what)
 	}
 }

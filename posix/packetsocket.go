@@ -6,6 +6,9 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 	"loam/stack"
 	"loam/wire"
 )
@@ -13,7 +16,7 @@ import (
 // packetSocket is an AF_PACKET socket (packet(7)): SOCK_RAW for frames with the link header, SOCK_DGRAM
 // for frames without it. Receive rings are in packetring.go.
 type packetSocket struct {
-	socketBase
+	socket.Base
 	net  *stack.Stack
 	conn *stack.LinkConn
 
@@ -29,17 +32,17 @@ type packetSocket struct {
 }
 
 // newPacket returns a packet socket. It receives frames at once, unless protocol is 0.
-func (p *Process) newPacket(typ, protocol int) (socket, Errno) {
+func (p *Process) newPacket(typ, protocol int) (socket.Socket, Errno) {
 	if typ != linux.SOCK_RAW && typ != linux.SOCK_DGRAM {
 		return nil, linux.ESOCKTNOSUPPORT
 	}
-	s := &packetSocket{socketBase: socketBase{domain: linux.AF_PACKET, typ: typ, pro: protocol}, net: p.net}
+	s := &packetSocket{Base: socket.Base{Domain: linux.AF_PACKET, Type: typ, Protocol: protocol}, net: p.net}
 	conn, err := p.net.ListenLink(typ == linux.SOCK_DGRAM, fromNetworkOrder(protocol))
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, file.ToErrno(err)
 	}
 	s.conn = conn
-	conn.Watch(s.relay)
+	conn.Watch(s.Relay)
 	return s, 0
 }
 
@@ -49,16 +52,16 @@ func fromNetworkOrder(protocol int) wire.EtherType {
 	return wire.EtherType(binary.BigEndian.Uint16(b))
 }
 
-func (s *packetSocket) events() Events {
-	e := pollEvents(s.conn.Events())
+func (s *packetSocket) Events() Events {
+	e := socket.PollEvents(s.conn.Events())
 	if r := s.ring.Load(); r != nil && r.waits() {
 		e |= PollIn
 	}
 	return e
 }
 
-// bind sets the interface, and the protocol if it is not 0. Errors: EINVAL, ENODEV.
-func (s *packetSocket) bind(a Address) Errno {
+// Bind sets the interface, and the protocol if it is not 0. Errors: EINVAL, ENODEV.
+func (s *packetSocket) Bind(a Address) Errno {
 	if a.Family != linux.AF_PACKET {
 		return linux.EINVAL
 	}
@@ -79,61 +82,61 @@ func (s *packetSocket) interfaceOf(index int32) (*stack.Interface, Errno) {
 	if index == 0 {
 		return nil, 0
 	}
-	if i := interfaceByIndex(s.net, int(index)); i != nil {
+	if i := netdevice.ByIndex(s.net, int(index)); i != nil {
 		return i, 0
 	}
 	return nil, linux.ENODEV
 }
 
-// local returns the bound protocol and interface, with the interface's address.
-func (s *packetSocket) local() Address {
+// Local returns the bound protocol and interface, with the interface's address.
+func (s *packetSocket) Local() Address {
 	on, kind := s.conn.Bound()
 	a := Address{Family: linux.AF_PACKET, Link: LinkAddress{Protocol: kind}}
 	if on != nil {
 		a.Link.Index = int32(on.Index())
-		a.Link.station(on, on.MAC())
+		setStation(&a.Link, on, on.MAC())
 	}
 	return a
 }
 
-// station fills in the hardware type and the address of an interface.
-func (a *LinkAddress) station(on *stack.Interface, mac wire.MAC) {
-	a.Hardware, _ = kindOf(on)
+// setStation fills in the hardware type and the address of an interface.
+func setStation(a *LinkAddress, on *stack.Interface, mac wire.MAC) {
+	a.Hardware, _ = netdevice.Kind(on)
 	if a.Hardware != linux.ARPHRD_NONE {
 		a.Len = uint8(copy(a.MAC[:], mac[:]))
 	}
 }
 
-func (s *packetSocket) peer() (Address, Errno)      { return Address{}, linux.EOPNOTSUPP }
-func (s *packetSocket) connect(Address) Errno       { return linux.EOPNOTSUPP }
-func (s *packetSocket) listen(int) Errno            { return linux.EOPNOTSUPP }
-func (s *packetSocket) accept() (socket, Errno)     { return nil, linux.EOPNOTSUPP }
-func (s *packetSocket) shutdown(int) Errno          { return linux.EOPNOTSUPP }
-func (s *packetSocket) takeError() Errno            { return 0 }
-func (s *packetSocket) unsent() int                 { return 0 }
-func (s *packetSocket) buffered() (first int)       { _, first = s.conn.Waiting(); return first }
-func (s *packetSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *packetSocket) Peer() (Address, Errno)         { return Address{}, linux.EOPNOTSUPP }
+func (s *packetSocket) Connect(Address) Errno          { return linux.EOPNOTSUPP }
+func (s *packetSocket) Listen(int) Errno               { return linux.EOPNOTSUPP }
+func (s *packetSocket) Accept() (socket.Socket, Errno) { return nil, linux.EOPNOTSUPP }
+func (s *packetSocket) Shutdown(int) Errno             { return linux.EOPNOTSUPP }
+func (s *packetSocket) TakeError() Errno               { return 0 }
+func (s *packetSocket) Unsent() int                    { return 0 }
+func (s *packetSocket) Buffered() (first int)          { _, first = s.conn.Waiting(); return first }
+func (s *packetSocket) Write(b []byte) (int, Errno)    { return s.Send(b, Outgoing{}) }
 
-func (s *packetSocket) close() {
+func (s *packetSocket) Close() {
 	s.conn.Close()
 	if r := s.ring.Load(); r != nil {
 		r.drop()
 	}
 }
 
-func (s *packetSocket) read(b []byte) (int, Errno) {
-	r, errno := s.recv(b, 0)
+func (s *packetSocket) Read(b []byte) (int, Errno) {
+	r, errno := s.Recv(b, 0)
 	return r.N, errno
 }
 
-func (s *packetSocket) recv(b []byte, flags int) (Received, Errno) {
+func (s *packetSocket) Recv(b []byte, flags int) (Received, Errno) {
 	take := s.conn.TryRead
 	if flags&linux.MSG_PEEK != 0 {
 		take = s.conn.Peek
 	}
 	n, frame, err := take(b)
 	if err != nil {
-		return Received{}, toErrno(err)
+		return Received{}, file.ToErrno(err)
 	}
 	r := Received{N: n, Len: frame.Len, From: s.sender(&frame)}
 	if n < frame.Len {
@@ -149,16 +152,16 @@ func (s *packetSocket) sender(frame *stack.LinkFrame) Address {
 		Protocol: frame.Type, Index: int32(frame.Interface), Kind: uint8(frame.Kind),
 	}}
 	if on, errno := s.interfaceOf(int32(frame.Interface)); errno == 0 && on != nil {
-		a.Link.station(on, frame.From)
+		setStation(&a.Link, on, frame.From)
 	}
 	return a
 }
 
 // messages returns the control messages that SO_TIMESTAMP and PACKET_AUXDATA request.
 func (s *packetSocket) messages(frame *stack.LinkFrame) (list []Control) {
-	s.mu.Lock()
+	s.Mu.Lock()
 	aux, times := s.auxData, s.times
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if times != (wantedControl{}) {
 		list = times.timeMessage(s.net.ArrivedFrame(frame))
 	}
@@ -180,13 +183,13 @@ func auxData(frame *stack.LinkFrame) []byte {
 
 // reaches reports whether an address is long enough for a link.
 func reaches(on *stack.Interface, a LinkAddress) bool {
-	hardware, _ := kindOf(on)
+	hardware, _ := netdevice.Kind(on)
 	return hardware == linux.ARPHRD_NONE || int(a.Len) >= len(wire.MAC{})
 }
 
-// send sends a frame on the bound interface, or on the one in the destination address. Errors: EINVAL,
+// Send sends a frame on the bound interface, or on the one in the destination address. Errors: EINVAL,
 // ENXIO without an interface, EMSGSIZE, ENOBUFS.
-func (s *packetSocket) send(b []byte, m Outgoing) (int, Errno) {
+func (s *packetSocket) Send(b []byte, m Outgoing) (int, Errno) {
 	on, kind := s.conn.Bound()
 	var to wire.MAC
 	switch m.To.Family {
@@ -197,7 +200,7 @@ func (s *packetSocket) send(b []byte, m Outgoing) (int, Errno) {
 			return 0, linux.ENXIO
 		}
 		kind = m.To.Link.Protocol
-		if on != nil && s.typ == linux.SOCK_DGRAM && !reaches(on, m.To.Link) {
+		if on != nil && s.Type == linux.SOCK_DGRAM && !reaches(on, m.To.Link) {
 			return 0, linux.EINVAL
 		}
 		copy(to[:], m.To.Link.MAC[:])
@@ -208,16 +211,16 @@ func (s *packetSocket) send(b []byte, m Outgoing) (int, Errno) {
 		return 0, linux.ENXIO
 	}
 	n, err := s.conn.TryWrite(b, on, to, kind)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // packetSocketAt returns the packet socket of fd, if it is one.
 func (p *Process) packetSocketAt(fd int) (*packetSocket, bool) {
-	o := p.fds.get(fd)
+	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, false
 	}
-	s, ok := o.file.(*packetSocket)
+	s, ok := o.File.(*packetSocket)
 	return s, ok
 }
 
@@ -240,8 +243,8 @@ func (s *packetSocket) mapRing(all *mappings, length uint64, offset int64, reser
 // setRing implements PACKET_RX_RING. A request for zero blocks removes the ring. Errors: EINVAL; EBUSY
 // if the socket already has a ring, or if the ring to remove is mapped.
 func (s *packetSocket) setRing(value []byte) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if s.version == linux.TPACKET_V1 {
 		return linux.EINVAL
 	}
@@ -259,8 +262,8 @@ func (s *packetSocket) setRing(value []byte) Errno {
 		return 0
 	}
 	r := &packetRing{
-		version: s.version, request: request, cooked: s.typ == linux.SOCK_DGRAM, reserve: s.reserve,
-		readable: func() { s.q.tell(PollIn) }, arrived: s.net.ArrivedFrame, station: s.sender,
+		version: s.version, request: request, cooked: s.Type == linux.SOCK_DGRAM, reserve: s.reserve,
+		readable: func() { s.Waiters.Notify(PollIn) }, arrived: s.net.ArrivedFrame, station: s.sender,
 	}
 	s.ring.Store(r)
 	s.conn.SetSink(r.put)

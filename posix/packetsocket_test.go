@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 	"loam/wire"
 )
@@ -60,8 +61,8 @@ func TestPacketSocketOptions(t *testing.T) {
 	p := process(t)
 	s := fd(t)(p.Socket(linux.AF_PACKET, linux.SOCK_RAW, htons(stack.LinkAll)))
 	ok(t, p.Bind(s, onLoopback(0)))
-	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_AUXDATA, intValue(1)))
-	ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMPNS, intValue(1)))
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_AUXDATA, socket.IntValue(1)))
+	ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMPNS, socket.IntValue(1)))
 	udp := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	_, errno := p.Send(udp, []byte("data"), Outgoing{To: localhost(9)})
 	ok(t, errno)
@@ -90,8 +91,8 @@ func TestPacketSocketOptions(t *testing.T) {
 	ok(t, errno)
 	_, errno = p.Recv(s, b, linux.MSG_DONTWAIT)
 	wantErrno(t, errno, linux.EAGAIN, "the filter wants nothing")
-	ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_LOCK_FILTER, intValue(1)))
-	wantErrno(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_DETACH_FILTER, intValue(0)), linux.EPERM, "it is locked")
+	ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_LOCK_FILTER, socket.IntValue(1)))
+	wantErrno(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_DETACH_FILTER, socket.IntValue(0)), linux.EPERM, "it is locked")
 }
 
 func TestPacketSocketRefuses(t *testing.T) {
@@ -118,10 +119,10 @@ func TestLinkAddress(t *testing.T) {
 	if want := []byte{17, 0, 0x88, 0xcc, 7, 0, 0, 0, 1, 0, 4, 6, 1, 2, 3, 4, 5, 6, 0, 0}; !bytes.Equal(b, want) {
 		t.Errorf("%x, want %x", b, want)
 	}
-	if got, errno := ParseAddress(b); got != a || errno != 0 {
+	if got, errno := socket.ParseAddress(b); got != a || errno != 0 {
 		t.Errorf("%+v, %v", got, errno)
 	}
-	if _, errno := ParseAddress(b[:19]); errno != linux.EINVAL {
+	if _, errno := socket.ParseAddress(b[:19]); errno != linux.EINVAL {
 		t.Errorf("cut off: %v", errno)
 	}
 }

@@ -22,8 +22,8 @@ func pingProtocol(domain int) int {
 
 func (p *Process) newPing(domain int) *pingSocket {
 	s := &pingSocket{udpSocket{
-		socketBase: socketBase{domain: domain, typ: linux.SOCK_DGRAM, pro: pingProtocol(domain)},
-		net:        p.net,
+		inetBase: newBase(domain, linux.SOCK_DGRAM, pingProtocol(domain)),
+		net:      p.net,
 	}}
 	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) {

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Pipes and FIFOs (pipe(7)). A write of at most pipeBuf bytes is atomic. A write to a pipe without
@@ -26,14 +27,14 @@ type pipe struct {
 	ends  [2]int     // open readers and writers
 	since [2]uint64  // readers and writers ever opened
 	// watched holds the wait queues of the ends. Slices are replaced, never modified.
-	watched [2][]*waitQueue
+	watched [2][]*file.Queue
 }
 
 // pipeEnd is one end of a pipe. A FIFO opened with O_RDWR is both ends.
 type pipeEnd struct {
 	pipe   *pipe
 	does   [2]bool // reads, writes
-	q      waitQueue
+	q      file.Queue
 	node   fs.Node // of the FIFO; nil for a pipe
 	closed func()  // called after close; nil for a pipe
 }
@@ -66,12 +67,12 @@ func (p *pipe) tell(kind int, e Events) {
 	list := p.watched[kind]
 	p.mu.Unlock()
 	for _, q := range list {
-		q.tell(e)
+		q.Notify(e)
 	}
 }
 
-func (e *pipeEnd) queue() *waitQueue { return &e.q }
-func (e *pipeEnd) mode() uint32      { return linux.S_IFIFO | 0o600 }
+func (e *pipeEnd) Queue() *file.Queue { return &e.q }
+func (e *pipeEnd) Mode() uint32       { return linux.S_IFIFO | 0o600 }
 
 func (e *pipeEnd) stat() Stat {
 	if e.node != nil {
@@ -80,8 +81,8 @@ func (e *pipeEnd) stat() Stat {
 	return Stat{Attr: fs.Attr{Inode: e.pipe.inode, Mode: fs.Fifo | 0o600, Links: 1, BlockSize: pipeBuf}}
 }
 
-// events implements file. A FIFO without a writer reports a hangup only if it has had one before.
-func (e *pipeEnd) events() Events {
+// Events implements file. A FIFO without a writer reports a hangup only if it has had one before.
+func (e *pipeEnd) Events() Events {
 	p := e.pipe
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,8 +106,8 @@ func (e *pipeEnd) events() Events {
 	return ev
 }
 
-// read implements file. It returns 0 at the end: no data and no writer.
-func (e *pipeEnd) read(b []byte) (int, Errno) {
+// Read implements file. It returns 0 at the end: no data and no writer.
+func (e *pipeEnd) Read(b []byte) (int, Errno) {
 	if !e.does[reads] {
 		return 0, linux.EBADF
 	}
@@ -132,9 +133,9 @@ func (e *pipeEnd) read(b []byte) (int, Errno) {
 	return n, 0
 }
 
-// write implements file. It writes at most pipeBuf bytes whole or not at all, and more bytes as far as
+// Write implements file. It writes at most pipeBuf bytes whole or not at all, and more bytes as far as
 // there is room.
-func (e *pipeEnd) write(b []byte) (int, Errno) {
+func (e *pipeEnd) Write(b []byte) (int, Errno) {
 	p := e.pipe
 	if !e.does[writes] {
 		return 0, linux.EBADF
@@ -165,14 +166,14 @@ func (e *pipeEnd) write(b []byte) (int, Errno) {
 	return n, 0
 }
 
-func (e *pipeEnd) buffered() int {
+func (e *pipeEnd) Buffered() int {
 	e.pipe.mu.Lock()
 	defer e.pipe.mu.Unlock()
 	return e.pipe.held
 }
 
-// close removes the end from the pipe and notifies the ends of the other kind.
-func (e *pipeEnd) close() {
+// Close removes the end from the pipe and notifies the ends of the other kind.
+func (e *pipeEnd) Close() {
 	p := e.pipe
 	p.mu.Lock()
 	for i := range e.does {
@@ -180,7 +181,7 @@ func (e *pipeEnd) close() {
 			continue
 		}
 		p.ends[i]--
-		var rest []*waitQueue
+		var rest []*file.Queue
 		for _, q := range p.watched[i] {
 			if q != &e.q {
 				rest = append(rest, q)
@@ -206,12 +207,12 @@ func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
 	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK) != 0 {
 		return fds, linux.EINVAL
 	}
-	shared := &pipe{inode: uint64(p.serial.next())}
+	shared := &pipe{inode: uint64(p.serial.Next())}
 	ends := [2]*pipeEnd{shared.newEnd([2]bool{reads: true}), shared.newEnd([2]bool{writes: true})}
 	cloexec := flags&linux.O_CLOEXEC != 0
 	flags &= linux.O_NONBLOCK
 	if fds[0], errno = p.installWith(ends[0], flags|linux.O_RDONLY, cloexec); errno != 0 {
-		ends[1].close()
+		ends[1].Close()
 		return fds, errno
 	}
 	if fds[1], errno = p.installWith(ends[1], flags|linux.O_WRONLY, cloexec); errno != 0 {
@@ -270,11 +271,11 @@ func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
 	switch {
 	case flags&linux.O_NONBLOCK == 0:
 		if errno := p.await(shared, e, other); errno != 0 {
-			e.close()
+			e.Close()
 			return -1, errno
 		}
 	case does[writes] && alone():
-		e.close()
+		e.Close()
 		return -1, linux.ENXIO
 	}
 	return p.installWith(e, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
@@ -290,7 +291,7 @@ func (p *Process) await(shared *pipe, e *pipeEnd, kind int) Errno {
 		return 0
 	}
 	s := p.newSleeper(&e.q, 0)
-	defer s.leave()
+	defer s.Leave()
 	for {
 		shared.mu.Lock()
 		came := shared.since[kind] > seen
@@ -298,8 +299,11 @@ func (p *Process) await(shared *pipe, e *pipeEnd, kind int) Errno {
 		if came {
 			return 0
 		}
-		if errno := s.sleep(); errno != 0 {
+		if errno := s.Sleep(); errno != 0 {
 			return errno
 		}
 	}
 }
+
+// Asynchronous implements file.Asynchronous.
+func (e *pipeEnd) Asynchronous() {}

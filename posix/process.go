@@ -9,6 +9,9 @@ import (
 	"loam/fs"
 	"loam/fs/devpts"
 	"loam/fs/memfs"
+	"loam/posix/file"
+	"loam/posix/socket"
+	"loam/posix/unix"
 	"loam/stack"
 )
 
@@ -19,12 +22,13 @@ type Process struct {
 	*System
 	*place
 	*own
-	fds *descriptors
+	fds *file.Table
 	who *identity // of the task; nil for a Go program
 	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
 	// closed; full: the next wait ends at once. A nil channel never interrupts.
 	interrupt <-chan struct{}
-	member    Member // of job control; nil: see alone
+	bed       *file.Bed // of the task; nil for a Go program
+	member    Member    // of job control; nil: see alone
 }
 
 // System is the state that all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.
@@ -35,8 +39,8 @@ type System struct {
 	missed   func(path string)
 	clock    func(id int) time.Duration
 
-	names     unixNames
-	serial    serial // allocates netlink ports
+	names     unix.Names
+	serial    file.Serial // allocates netlink ports
 	leaving   leaving
 	handed    handedPorts
 	fifos     fifos
@@ -93,9 +97,6 @@ type Options struct {
 	Sender Sender
 }
 
-// Credentials is struct ucred (unix(7)).
-type Credentials struct{ PID, UID, GID int32 }
-
 // New returns the first process of a new system. Its only descriptors are its standard streams. Its working directory is
 // the root directory.
 func New(o Options) *Process {
@@ -103,9 +104,9 @@ func New(o Options) *Process {
 		System: &System{net: o.Network, kernel: o.Kernel, hostname: o.Hostname, missed: o.Missed, clock: o.Clock},
 		place:  &place{},
 		own:    &own{credentials: o.Credentials, sender: o.Sender},
-		fds:    &descriptors{},
+		fds:    &file.Table{},
 	}
-	p.names.init()
+	p.names.Init()
 	files := o.Files
 	if files == nil {
 		files = fs.NewTree(memfs.New(memfs.Config{}))
@@ -118,22 +119,9 @@ func New(o Options) *Process {
 	return p
 }
 
-// serial is a counter for unique numbers, starting at 1.
-type serial struct {
-	mu sync.Mutex
-	n  uint32
-}
-
-func (s *serial) next() uint32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.n++
-	return s.n
-}
-
 // get returns the open file description of fd. Errors: EBADF.
-func (p *Process) get(fd int) (*open, Errno) {
-	o := p.fds.get(fd)
+func (p *Process) get(fd int) (*file.Description, Errno) {
+	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, linux.EBADF
 	}
@@ -141,12 +129,12 @@ func (p *Process) get(fd int) (*open, Errno) {
 }
 
 // socket returns the open file description and the socket of fd. Errors: EBADF, ENOTSOCK.
-func (p *Process) socket(fd int) (*open, socket, Errno) {
-	o := p.fds.get(fd)
+func (p *Process) socket(fd int) (*file.Description, socket.Socket, Errno) {
+	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, nil, linux.EBADF
 	}
-	s, ok := o.file.(socket)
+	s, ok := o.File.(socket.Socket)
 	if !ok {
 		return nil, nil, linux.ENOTSOCK
 	}
@@ -155,29 +143,15 @@ func (p *Process) socket(fd int) (*open, socket, Errno) {
 
 // install allocates a descriptor for a new file, opened for reading and writing. typeFlags may contain
 // SOCK_NONBLOCK and SOCK_CLOEXEC, which equal O_NONBLOCK and O_CLOEXEC.
-func (p *Process) install(f file, typeFlags int) (int, Errno) {
+func (p *Process) install(f file.File, typeFlags int) (int, Errno) {
 	return p.installWith(f, linux.O_RDWR|typeFlags&linux.O_NONBLOCK, typeFlags&linux.O_CLOEXEC != 0)
 }
 
-// installWith is install with an access mode; flags are as for newOpen. On error, it closes the file.
-func (p *Process) installWith(f file, flags int, cloexec bool) (int, Errno) {
-	fd, errno := p.fds.insert(newOpen(f, flags), 0, p.mostFiles(), cloexec)
+// installWith is install with an access mode; flags are as for file.NewDescription. On error, it closes the file.
+func (p *Process) installWith(f file.File, flags int, cloexec bool) (int, Errno) {
+	fd, errno := p.fds.Insert(file.NewDescription(f, flags), 0, p.mostFiles(), cloexec)
 	if errno != 0 {
-		f.close()
+		f.Close()
 	}
 	return fd, errno
-}
-
-// toErrno returns the error number of an error of the stack or the file tree; nil becomes 0.
-func toErrno(err error) Errno {
-	if err == nil {
-		return 0
-	}
-	if e, ok := err.(Errno); ok {
-		return e
-	}
-	if e, ok := err.(interface{ Errno() Errno }); ok {
-		return e.Errno()
-	}
-	return linux.EIO
 }

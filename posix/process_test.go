@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -44,7 +45,7 @@ func fd(t testing.TB) func(int, Errno) int {
 }
 
 func localhost(port uint16) Address {
-	return inet(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
+	return socket.Inet(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
 }
 
 // tcpPair returns the two ends of a connection of p with itself. flags apply to both sockets.
@@ -67,8 +68,8 @@ func tcpPair(t testing.TB, p *Process, flags int) (client, server int) {
 		_, errno = p.Fcntl(client, linux.F_SETFL, linux.O_NONBLOCK)
 		ok(t, errno)
 	}
-	ok(t, p.SetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_NODELAY, intValue(1)))
-	ok(t, p.SetSockOpt(server, linux.IPPROTO_TCP, linux.TCP_NODELAY, intValue(1)))
+	ok(t, p.SetSockOpt(client, linux.IPPROTO_TCP, linux.TCP_NODELAY, socket.IntValue(1)))
+	ok(t, p.SetSockOpt(server, linux.IPPROTO_TCP, linux.TCP_NODELAY, socket.IntValue(1)))
 	return client, server
 }
 

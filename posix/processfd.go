@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // A pidfd of a process in ring 3: a descriptor that becomes readable when the process ends (pidfd_open(2)).
@@ -18,16 +19,16 @@ type Watched interface {
 // processFD is the file of a pidfd.
 type processFD struct {
 	of Watched
-	q  waitQueue
+	q  file.Queue
 }
 
-func (f *processFD) queue() *waitQueue         { return &f.q }
-func (f *processFD) read([]byte) (int, Errno)  { return 0, linux.EINVAL }
-func (f *processFD) write([]byte) (int, Errno) { return 0, linux.EINVAL }
-func (f *processFD) close()                    {}
-func (f *processFD) mode() uint32              { return uint32(fs.Regular) | 0o700 }
+func (f *processFD) Queue() *file.Queue        { return &f.q }
+func (f *processFD) Read([]byte) (int, Errno)  { return 0, linux.EINVAL }
+func (f *processFD) Write([]byte) (int, Errno) { return 0, linux.EINVAL }
+func (f *processFD) Close()                    {}
+func (f *processFD) Mode() uint32              { return uint32(fs.Regular) | 0o700 }
 
-func (f *processFD) events() Events {
+func (f *processFD) Events() Events {
 	if f.of.Ended() {
 		return PollIn
 	}
@@ -39,7 +40,7 @@ func (p *Process) InstallProcess(of Watched, flags int) (int, Errno) {
 	f := &processFD{of: of}
 	fd, errno := p.install(f, flags&linux.O_NONBLOCK|linux.O_CLOEXEC)
 	if errno == 0 {
-		of.OnEnd(func() { f.q.tell(PollIn) })
+		of.OnEnd(func() { f.q.Notify(PollIn) })
 	}
 	return fd, errno
 }
@@ -51,11 +52,11 @@ func (p *Process) WatchedProcess(fd int) (of Watched, nonblocking bool, errno Er
 	if errno != 0 {
 		return nil, false, errno
 	}
-	f, ok := o.file.(*processFD)
+	f, ok := o.File.(*processFD)
 	if !ok {
 		return nil, false, linux.EBADF
 	}
-	return f.of, o.nonblocking(), 0
+	return f.of, o.Nonblocking(), 0
 }
 
 // Receive allocates a descriptor for the file behind a descriptor of another process (pidfd_getfd(2)). Errors: EBADF, EMFILE.
@@ -64,7 +65,7 @@ func (p *Process) Receive(from *Process, fd int) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.fds.insert(o, 0, p.mostFiles(), true)
+	return p.fds.Insert(o, 0, p.mostFiles(), true)
 }
 
 // FileOrder returns a number that is the same for descriptors of the same open file description, in all processes. Errors:
@@ -74,7 +75,7 @@ func (p *Process) FileOrder(fd int) (uint64, Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	return o.number(p.System), 0
+	return o.Number(&p.serial), 0
 }
 
 // SharesTable and SharesPlace report whether two processes share the descriptor table, and the place in the file tree.
@@ -89,8 +90,8 @@ func (p *Process) Unshare(keep Share) *Process {
 		q.place = &place{}
 		q.view.Store(p.view.Load())
 	}
-	if keep&ShareDescriptors == 0 && p.fds.others.Load() > 0 {
-		q.fds = p.fds.copy()
+	if keep&ShareDescriptors == 0 && p.fds.Shared() {
+		q.fds = p.fds.Copy()
 		p.CloseAll()
 	}
 	return &q

@@ -9,6 +9,9 @@ import (
 	"runtime"
 	"strings"
 
+	"loam/posix/file"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 	"loam/stack"
 	"loam/stack/neigh"
 )
@@ -37,7 +40,7 @@ func (p *Process) procDev() string {
 	var b strings.Builder
 	b.WriteString("Inter-|   Receive                                                |  Transmit\n" +
 		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n")
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		c := i.Device().Stats()
 		fmt.Fprintf(&b, "%6s: %7d %7d %4d %4d    0     0          0         0 %8d %7d %4d %4d    0     0       0          0\n",
 			i.Name(), c.RxBytes, c.RxFrames, c.RxErrors, c.RxDropped, c.TxBytes, c.TxFrames, c.TxErrors, c.TxDropped)
@@ -111,7 +114,7 @@ func hexAddr(a netip.Addr) string {
 func (p *Process) procARP() string {
 	var b strings.Builder
 	b.WriteString("IP address       HW type     Flags       HW address            Mask     Device\n")
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		for _, n := range i.Neighbours() {
 			if n.Addr.Is6() {
 				continue
@@ -184,7 +187,7 @@ func (p *Process) procSNMP() string {
 func (p *Process) procNetstat() string {
 	c := p.counters()
 	var in, out uint64
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		d := i.Device().Stats()
 		in, out = in+d.RxBytes, out+d.TxBytes
 	}
@@ -221,10 +224,10 @@ type socketCounts struct {
 // countSockets counts the open sockets, each once, however many descriptors it has.
 func (p *Process) countSockets() (c socketCounts) {
 	for _, o := range p.opened() {
-		if _, ok := o.file.(socket); ok {
+		if _, ok := o.File.(socket.Socket); ok {
 			c.all++
 		}
-		switch s := o.file.(type) {
+		switch s := o.File.(type) {
 		case tcpFile:
 			c.tcp[familyIndex(s)]++
 		case *udpSocket:
@@ -246,11 +249,11 @@ func familyIndex(s interface{ isInet6() bool }) int {
 
 // opened yields each open file description once, with one of its descriptors. The descriptor also
 // serves as the inode number of a socket (/proc/self/fd).
-func (p *Process) opened() iter.Seq2[int, *open] {
-	return func(yield func(int, *open) bool) {
-		seen := map[*open]bool{}
-		for _, fd := range p.fds.list() {
-			o := p.fds.get(fd)
+func (p *Process) opened() iter.Seq2[int, *file.Description] {
+	return func(yield func(int, *file.Description) bool) {
+		seen := map[*file.Description]bool{}
+		for _, fd := range p.fds.List() {
+			o := p.fds.Get(fd)
 			if o == nil || seen[o] {
 				continue
 			}
@@ -265,7 +268,7 @@ func (p *Process) opened() iter.Seq2[int, *open] {
 // established counts connections for CurrEstab of RFC 4022.
 func (p *Process) established() (n int) {
 	for _, o := range p.opened() {
-		if s, ok := o.file.(tcpFile); ok {
+		if s, ok := o.File.(tcpFile); ok {
 			if state := s.linuxState(); state == linuxEstablished || state == linuxCloseWait {
 				n++
 			}
@@ -307,7 +310,7 @@ func hexEndpoint(a Address) string {
 
 // tcpFile is a TCP socket of Loam or of the host.
 type tcpFile interface {
-	socket
+	socket.Socket
 	linuxState() uint8
 	isInet6() bool
 }
@@ -328,12 +331,12 @@ func (p *Process) procTCP6() string { return p.procTCPOf(true) }
 func (p *Process) procTCPOf(six bool) string {
 	table := socketTable{uid: p.credentials.UID, six: six}
 	for fd, o := range p.opened() {
-		s, ok := o.file.(tcpFile)
-		if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
+		s, ok := o.File.(tcpFile)
+		if !ok || s.isInet6() != six || s.Local().IP.Port() == 0 {
 			continue
 		}
-		peer, _ := s.peer()
-		table.add(s.local(), peer, s.linuxState(), fd)
+		peer, _ := s.Peer()
+		table.add(s.Local(), peer, s.linuxState(), fd)
 	}
 	return table.header() + table.text.String()
 }
@@ -348,7 +351,7 @@ func (s *tcpSocket) linuxState() uint8 {
 
 // datagramFile is a datagram socket.
 type datagramFile interface {
-	socket
+	socket.Socket
 	isInet6() bool
 }
 
@@ -358,16 +361,16 @@ func procDatagrams[T datagramFile](six bool) func(*Process) string {
 	return func(p *Process) string {
 		table := socketTable{uid: p.credentials.UID, six: six}
 		for fd, o := range p.opened() {
-			s, ok := o.file.(T)
-			if !ok || s.isInet6() != six || s.local().IP.Port() == 0 {
+			s, ok := o.File.(T)
+			if !ok || s.isInet6() != six || s.Local().IP.Port() == 0 {
 				continue
 			}
-			peer, errno := s.peer()
+			peer, errno := s.Peer()
 			state := uint8(linuxClose)
 			if errno == 0 {
 				state = linuxEstablished
 			}
-			table.add(s.local(), peer, state, fd)
+			table.add(s.Local(), peer, state, fd)
 		}
 		return table.header() + table.text.String()
 	}

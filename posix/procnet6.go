@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"loam/posix/netdevice"
 	"net/netip"
 	"strings"
 )
@@ -43,7 +44,7 @@ func (p *Process) procIfInet6() string {
 		case addr.IsLinkLocalUnicast():
 			scope = scopeLink
 		}
-		fmt.Fprintf(&b, "%s %02x %02x %02x %02x %8s\n", hex6(addr), p.indexOf(a.Interface), a.Prefix.Bits(), scope, addressPermanent, a.Interface)
+		fmt.Fprintf(&b, "%s %02x %02x %02x %02x %8s\n", hex6(addr), netdevice.Index(p.net, a.Interface), a.Prefix.Bits(), scope, addressPermanent, a.Interface)
 	}
 	return b.String()
 }
@@ -86,7 +87,7 @@ const (
 // all-nodes group, which is never reported by MLD.
 func (p *Process) procIGMP6() string {
 	var b strings.Builder
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		everybody := netip.IPv6LinkLocalAllNodes()
 		for _, m := range members(i.Groups().Members, everybody) {
 			running, left := timer(&m)
@@ -107,7 +108,7 @@ func (p *Process) procIGMP6() string {
 func (p *Process) procMCFilter6() string {
 	var b strings.Builder
 	b.WriteString("Idx Device                Multicast Address                   Source Address    INC    EXC\n")
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		for _, m := range mentions(i, false) {
 			fmt.Fprintf(&b, "%3d %6.6s %s %s %6d %6d\n", i.Index(), i.Name(), hex6(m.Group), hex6(m.Source), m.Include, m.Exclude)
 		}

@@ -21,7 +21,7 @@ func TestProcNet(t *testing.T) {
 	ok(t, errno)
 	datagrams := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(datagrams, localhost(0x35)))
-	port := p.Opened(client).file.(*tcpSocket).local().IP.Port()
+	port := p.Opened(client).File.(*tcpSocket).Local().IP.Port()
 
 	line := func(number int, local, peer string, state, inode int) string {
 		return fmt.Sprintf("%4d: %s %s %02X 00000000:00000000 00:00000000 00000000     0        0 %d ", number, local, peer, state, inode)

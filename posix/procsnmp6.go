@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"loam/posix/netdevice"
 	"loam/stack"
 )
 
@@ -86,7 +87,7 @@ func (p *Process) procSNMP6() string {
 // the interface does not exist.
 func DevSNMP6(name string) func(*Process) string {
 	return func(p *Process) string {
-		i := interfaceNamed(p.net, name)
+		i := netdevice.Named(p.net, name)
 		if i == nil {
 			return ""
 		}

@@ -8,6 +8,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/devpts"
+	"loam/posix/file"
 	"loam/posix/terminal"
 )
 
@@ -36,7 +37,7 @@ type ptyMaster struct {
 	*pty
 	place fs.Place
 	path  string
-	q     waitQueue
+	q     file.Queue
 	p     *Process // who has opened it
 }
 
@@ -45,7 +46,7 @@ type ptySlave struct {
 	*pty
 	place fs.Place
 	path  string
-	q     waitQueue
+	q     file.Queue
 	hung  bool // the master has been closed, or the terminal hung up; guarded by pty.mu
 }
 
@@ -57,7 +58,7 @@ func (p *Process) openMaster(place fs.Place, path string, flags int) (int, Errno
 	}
 	number, node, err := all.system.Add(p.sight().Who.UID)
 	if err != nil {
-		return -1, toErrno(err)
+		return -1, file.ToErrno(err)
 	}
 	t := &pty{all: all, number: number, node: node, line: terminal.New(), locked: true}
 	t.master = &ptyMaster{pty: t, place: place, path: path, p: p}
@@ -161,7 +162,7 @@ func (p *Process) terminalOf(fd int) (*pty, Errno) {
 	if errno != 0 {
 		return nil, errno
 	}
-	switch f := o.file.(type) {
+	switch f := o.File.(type) {
 	case *ptyMaster:
 		return f.pty, 0
 	case *ptySlave:
@@ -172,8 +173,8 @@ func (p *Process) terminalOf(fd int) (*pty, Errno) {
 
 // terminalPlace returns the file of a descriptor that is a terminal, and whether it has one.
 func (p *Process) terminalPlace(fd int) (fs.Place, bool) {
-	if o := p.fds.get(fd); o != nil {
-		switch f := o.file.(type) {
+	if o := p.fds.Get(fd); o != nil {
+		switch f := o.File.(type) {
 		case *ptyMaster:
 			return f.place, f.place != fs.Place{}
 		case *ptySlave:
@@ -189,10 +190,10 @@ func (t *pty) notify() {
 	master, slaves := t.master, t.slaves // replaced, never modified
 	t.mu.Unlock()
 	if master != nil {
-		master.q.tell(PollIn | PollOut)
+		master.q.Notify(PollIn | PollOut)
 	}
 	for _, s := range slaves {
-		s.q.tell(PollIn | PollOut)
+		s.q.Notify(PollIn | PollOut)
 	}
 }
 
@@ -210,12 +211,12 @@ func (t *pty) deliver(groups Groups, signals []int) {
 	}
 }
 
-func (m *ptyMaster) queue() *waitQueue { return &m.q }
-func (m *ptyMaster) mode() uint32      { return linux.S_IFCHR | 0o666 }
-func (m *ptyMaster) stat() Stat        { return statOf(m.place) }
+func (m *ptyMaster) Queue() *file.Queue { return &m.q }
+func (m *ptyMaster) Mode() uint32       { return linux.S_IFCHR | 0o666 }
+func (m *ptyMaster) stat() Stat         { return statOf(m.place) }
 
-// events implements file. A terminal whose slaves are closed reports a hangup.
-func (m *ptyMaster) events() Events {
+// Events implements file. A terminal whose slaves are closed reports a hangup.
+func (m *ptyMaster) Events() Events {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var e Events
@@ -235,8 +236,8 @@ func (m *ptyMaster) events() Events {
 	return e
 }
 
-// read implements file. Errors: EIO when all slaves are closed.
-func (m *ptyMaster) read(b []byte) (int, Errno) {
+// Read implements file. Errors: EIO when all slaves are closed.
+func (m *ptyMaster) Read(b []byte) (int, Errno) {
 	m.mu.Lock()
 	n := m.line.Show(b)
 	gone := m.opened && len(m.slaves) == 0
@@ -253,8 +254,8 @@ func (m *ptyMaster) read(b []byte) (int, Errno) {
 	return 0, linux.EAGAIN
 }
 
-// write implements file: it types.
-func (m *ptyMaster) write(b []byte) (int, Errno) {
+// Write implements file: it types.
+func (m *ptyMaster) Write(b []byte) (int, Errno) {
 	m.mu.Lock()
 	n := m.line.Type(b)
 	signals := m.line.Signals()
@@ -267,16 +268,16 @@ func (m *ptyMaster) write(b []byte) (int, Errno) {
 	return n, 0
 }
 
-// buffered returns the bytes of output, for FIONREAD.
-func (m *ptyMaster) buffered() int {
+// Buffered returns the bytes of output, for FIONREAD.
+func (m *ptyMaster) Buffered() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, _ := m.line.Shows()
 	return n
 }
 
-// close hangs the terminal up, and removes its file.
-func (m *ptyMaster) close() {
+// Close hangs the terminal up, and removes its file.
+func (m *ptyMaster) Close() {
 	m.mu.Lock()
 	m.master = nil
 	m.mu.Unlock()
@@ -303,15 +304,15 @@ func (t *pty) hangUp(p *Process) {
 	t.mu.Unlock()
 	p.hangUpSession(t)
 	for _, s := range slaves {
-		s.q.tell(PollIn | PollOut | PollErr | PollHup)
+		s.q.Notify(PollIn | PollOut | PollErr | PollHup)
 	}
 	if master != nil {
-		master.q.tell(PollIn | PollHup)
+		master.q.Notify(PollIn | PollHup)
 	}
 }
 
-func (s *ptySlave) queue() *waitQueue { return &s.q }
-func (s *ptySlave) mode() uint32      { return uint32(s.node.Attr().Mode) }
+func (s *ptySlave) Queue() *file.Queue { return &s.q }
+func (s *ptySlave) Mode() uint32       { return uint32(s.node.Attr().Mode) }
 
 // stat implements described.
 func (s *ptySlave) stat() Stat {
@@ -321,8 +322,8 @@ func (s *ptySlave) stat() Stat {
 	return statOf(s.place)
 }
 
-// events implements file.
-func (s *ptySlave) events() Events {
+// Events implements file.
+func (s *ptySlave) Events() Events {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hung {
@@ -338,8 +339,8 @@ func (s *ptySlave) events() Events {
 	return e
 }
 
-// read implements file. It is a read that does not wait, without regard to job control: see readTerminal.
-func (s *ptySlave) read(b []byte) (int, Errno) {
+// Read implements file. It is a read that does not wait, without regard to job control: see readTerminal.
+func (s *ptySlave) Read(b []byte) (int, Errno) {
 	n, result := s.take(b)
 	if result == nothing {
 		return 0, linux.EAGAIN
@@ -354,8 +355,8 @@ func (s *ptySlave) stopsBackground() bool {
 	return s.line.Settings().Local&linux.TOSTOP != 0
 }
 
-// write implements file: it prints. Errors: EIO after a hangup.
-func (s *ptySlave) write(b []byte) (int, Errno) {
+// Write implements file: it prints. Errors: EIO after a hangup.
+func (s *ptySlave) Write(b []byte) (int, Errno) {
 	s.mu.Lock()
 	if s.hung {
 		s.mu.Unlock()
@@ -370,14 +371,14 @@ func (s *ptySlave) write(b []byte) (int, Errno) {
 	return n, 0
 }
 
-func (s *ptySlave) buffered() int {
+func (s *ptySlave) Buffered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.line.Pending()
 }
 
-// close removes the slave. The master finds out when it was the last.
-func (s *ptySlave) close() {
+// Close removes the slave. The master finds out when it was the last.
+func (s *ptySlave) Close() {
 	s.mu.Lock()
 	s.slaves = slices.DeleteFunc(slices.Clone(s.slaves), func(o *ptySlave) bool { return o == s })
 	last, master := len(s.slaves) == 0, s.master
@@ -386,6 +387,12 @@ func (s *ptySlave) close() {
 	}
 	s.mu.Unlock()
 	if last && master != nil {
-		master.q.tell(PollIn | PollHup)
+		master.q.Notify(PollIn | PollHup)
 	}
 }
+
+// Asynchronous implements file.Asynchronous.
+func (m *ptyMaster) Asynchronous() {}
+
+// Asynchronous implements file.Asynchronous.
+func (s *ptySlave) Asynchronous() {}

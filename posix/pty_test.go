@@ -75,7 +75,7 @@ func withTerminals(t *testing.T) *Process {
 		t.Fatal(err)
 	}
 	p := New(Options{Files: v.Tree, Terminals: terminals, Credentials: Credentials{PID: 7}})
-	t.Cleanup(p.fds.removeAll)
+	t.Cleanup(p.fds.RemoveAll)
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs/devpts"
+	"loam/posix/file"
 )
 
 // Requests of terminals (ioctl_tty(2)).
@@ -52,7 +53,7 @@ func (p *Process) Terminal(fd, request int, arg []byte) Errno {
 	if errno != 0 {
 		return errno
 	}
-	switch f := o.file.(type) {
+	switch f := o.File.(type) {
 	case *stream:
 		return f.terminal(request, arg)
 	case *ptyMaster:
@@ -86,7 +87,7 @@ func (p *Process) HostTerminal(fd, request int, arg []byte) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if s, ok := o.file.(*stream); ok {
+	if s, ok := o.File.(*stream); ok {
 		return s.host.Ioctl(request, arg)
 	}
 	return linux.ENOTTY
@@ -208,7 +209,7 @@ func (p *Process) TerminalValue(fd, request, arg int) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	switch f := o.file.(type) {
+	switch f := o.File.(type) {
 	case *ptyMaster:
 		switch request {
 		case linux.TIOCGPTPEER:
@@ -244,7 +245,7 @@ func (p *Process) masterSignal(t *pty, signal int) Errno {
 }
 
 // valueRequest serves a request that both ends have. m is the master if it is its end.
-func (p *Process) valueRequest(t *pty, m *ptyMaster, o *open, request, arg int) Errno {
+func (p *Process) valueRequest(t *pty, m *ptyMaster, o *file.Description, request, arg int) Errno {
 	switch request {
 	case linux.TCSBRK, linux.TCSBRKP, linux.TIOCSBRK, linux.TIOCCBRK: // there is no line that breaks, and no output that is late
 		return p.inForeground(t, linux.SIGTTOU)
@@ -258,7 +259,7 @@ func (p *Process) valueRequest(t *pty, m *ptyMaster, o *open, request, arg int) 
 		return errno
 	case linux.TIOCSCTTY:
 		root := p.may(linux.CAP_SYS_ADMIN)
-		if o.flags.Load()&linux.O_ACCMODE == linux.O_WRONLY && !root {
+		if o.Flags.Load()&linux.O_ACCMODE == linux.O_WRONLY && !root {
 			return linux.EPERM
 		}
 		return p.control(t, arg == 1 && root)

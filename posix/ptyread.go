@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // taken is the result of an attempt to read from a terminal.
@@ -69,7 +70,7 @@ func (s *ptySlave) waits() (least int, limit time.Duration, between bool) {
 
 // readTerminal implements read(2) on a terminal (termios(3), Canonical and noncanonical mode). Errors: EAGAIN, EINTR; EIO
 // for a process in the background that cannot be stopped.
-func (p *Process) readTerminal(o *open, t *ptySlave, b []byte) (int, Errno) {
+func (p *Process) readTerminal(o *file.Description, t *ptySlave, b []byte) (int, Errno) {
 	if len(b) == 0 {
 		return 0, 0
 	}
@@ -81,16 +82,16 @@ func (p *Process) readTerminal(o *open, t *ptySlave, b []byte) (int, Errno) {
 	if result == finished || n >= min(least, len(b)) || n == 0 && limit == 0 {
 		return n, 0
 	}
-	if o.nonblocking() {
+	if o.Nonblocking() {
 		if n > 0 {
 			return n, 0
 		}
 		return -1, linux.EAGAIN
 	}
-	s := p.newSleeper(t.queue(), 0)
-	defer s.leave()
+	s := p.newSleeper(t.Queue(), 0)
+	defer s.Leave()
 	if limit > 0 && (!between || n > 0) {
-		s.timer = time.NewTimer(limit)
+		s.Restart(limit)
 	}
 	for {
 		k, result := t.take(b[n:])
@@ -99,9 +100,9 @@ func (p *Process) readTerminal(o *open, t *ptySlave, b []byte) (int, Errno) {
 			return n, 0
 		}
 		if k > 0 && between {
-			s.restart(limit)
+			s.Restart(limit)
 		}
-		switch errno := s.sleep(); {
+		switch errno := s.Sleep(); {
 		case errno == 0:
 		case n > 0 || errno == linux.EAGAIN: // the time is up
 			return n, 0
@@ -109,13 +110,4 @@ func (p *Process) readTerminal(o *open, t *ptySlave, b []byte) (int, Errno) {
 			return -1, errno
 		}
 	}
-}
-
-// restart sets the timer of a sleeper.
-func (s *sleeper) restart(d time.Duration) {
-	if s.timer == nil {
-		s.timer = time.NewTimer(d)
-		return
-	}
-	s.timer.Reset(d)
 }

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
 	"loam/stack"
 	"loam/wire"
 )
@@ -16,10 +18,10 @@ type rawSocket struct {
 	raw *stack.RawConn // the connection in conn
 }
 
-func (p *Process) newRaw(domain, protocol int) (socket, Errno) {
+func (p *Process) newRaw(domain, protocol int) (socket.Socket, Errno) {
 	s := &rawSocket{udpSocket: udpSocket{
-		socketBase: socketBase{domain: domain, typ: linux.SOCK_RAW, pro: protocol},
-		net:        p.net,
+		inetBase: newBase(domain, linux.SOCK_RAW, protocol),
+		net:      p.net,
 	}}
 	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux
 	s.udpSocket.open = func(local netip.AddrPort, o stack.UDPOptions) (_ datagramConn, err error) {
@@ -32,16 +34,16 @@ func (p *Process) newRaw(domain, protocol int) (socket, Errno) {
 	return s, 0
 }
 
-// bind may be called repeatedly.
-func (s *rawSocket) bind(a Address) Errno {
+// Bind may be called repeatedly.
+func (s *rawSocket) Bind(a Address) Errno {
 	local, errno := s.bindName(a, s.isInet6())
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(s.raw.Bind(local.Addr()))
+	return file.ToErrno(s.raw.Bind(local.Addr()))
 }
 
-func (s *rawSocket) option(level, name int) ([]byte, Errno) {
+func (s *rawSocket) Option(level, name int) ([]byte, Errno) {
 	switch {
 	case s.isFilter(level, name):
 		if errno := s.mayFilter(); errno != 0 {
@@ -49,14 +51,14 @@ func (s *rawSocket) option(level, name int) ([]byte, Errno) {
 		}
 		return s.filterValue(), 0
 	case s.isHeaderIncluded(level, name):
-		return boolValue(s.raw.HeaderIncluded()), 0
+		return socket.BoolValue(s.raw.HeaderIncluded()), 0
 	case s.isChecksum(level, name):
-		return intValue(s.raw.Checksum()), 0
+		return socket.IntValue(s.raw.Checksum()), 0
 	}
-	return s.udpSocket.option(level, name)
+	return s.udpSocket.Option(level, name)
 }
 
-func (s *rawSocket) setOption(level, name int, value []byte) Errno {
+func (s *rawSocket) SetOption(level, name int, value []byte) Errno {
 	switch {
 	case s.isFilter(level, name):
 		if errno := s.mayFilter(); errno != 0 {
@@ -65,7 +67,7 @@ func (s *rawSocket) setOption(level, name int, value []byte) Errno {
 		s.setFilter(value)
 		return 0
 	case s.isHeaderIncluded(level, name):
-		n, errno := parseInt(value)
+		n, errno := socket.ParseInt(value)
 		if errno == 0 {
 			s.raw.SetHeaderIncluded(n != 0)
 		}
@@ -73,7 +75,7 @@ func (s *rawSocket) setOption(level, name int, value []byte) Errno {
 	case s.isChecksum(level, name):
 		return s.setChecksum(level, value)
 	}
-	return s.udpSocket.setOption(level, name, value)
+	return s.udpSocket.SetOption(level, name, value)
 }
 
 // isFilter reports whether the option is ICMP_FILTER, or ICMPV6_FILTER on an AF_INET6 socket.
@@ -97,7 +99,7 @@ func (s *rawSocket) isChecksum(level, name int) bool {
 
 // mayFilter rejects ICMP type filters on sockets of other protocols.
 func (s *rawSocket) mayFilter() Errno {
-	if s.pro != pingProtocol(s.domain) {
+	if s.Protocol != pingProtocol(s.Domain) {
 		return linux.EOPNOTSUPP
 	}
 	return 0
@@ -131,11 +133,11 @@ func (s *rawSocket) setFilter(value []byte) {
 // setChecksum implements IPV6_CHECKSUM. Errors: EINVAL for an odd offset, and for an ICMPv6 socket at
 // level IPPROTO_IPV6 (RFC 3542 section 3.1).
 func (s *rawSocket) setChecksum(level int, value []byte) Errno {
-	n, errno := parseInt(value)
+	n, errno := socket.ParseInt(value)
 	switch {
 	case errno != 0:
 		return errno
-	case s.pro == linux.IPPROTO_ICMPV6 && level == linux.IPPROTO_IPV6, n > 0 && n%2 != 0:
+	case s.Protocol == linux.IPPROTO_ICMPV6 && level == linux.IPPROTO_IPV6, n > 0 && n%2 != 0:
 		return linux.EINVAL
 	}
 	s.raw.SetChecksum(max(n, -1))

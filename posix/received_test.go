@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 // socket(7), ip(7): control messages contain the arrival time and the destination of a datagram.
@@ -39,15 +40,15 @@ func TestReceivedWhenAndWhere(t *testing.T) {
 				t.Errorf("it came at %v, and was sent at %v", at, before)
 			}
 		}
-		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMP, intValue(1)))
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMP, socket.IntValue(1)))
 		wantTime(linux.SO_TIMESTAMP, time.Microsecond)
-		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMPNS, intValue(1)))
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMPNS, socket.IntValue(1)))
 		wantTime(linux.SO_TIMESTAMPNS, time.Nanosecond)
-		if on, _ := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMP); !slices.Equal(on, intValue(0)) {
+		if on, _ := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMP); !slices.Equal(on, socket.IntValue(0)) {
 			t.Errorf("SO_TIMESTAMP beside SO_TIMESTAMPNS is %v", on)
 		}
-		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMPNS, intValue(0)))
-		ok(t, p.SetSockOpt(s, c.level, c.name, intValue(1)))
+		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_TIMESTAMPNS, socket.IntValue(0)))
+		ok(t, p.SetSockOpt(s, c.level, c.name, socket.IntValue(1)))
 		r, _ := receive()
 		if len(r.Control) != 1 || r.Control[0].Level != c.level || r.Control[0].Type != c.name || !slices.Equal(r.Control[0].Data, name.Append(nil)) {
 			t.Errorf("sent to %v: %+v", name, r.Control)

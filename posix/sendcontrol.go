@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -77,7 +79,7 @@ func (s *udpSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32)
 	if index == 0 {
 		return 0
 	}
-	by.On = interfaceByIndex(s.net, int(index))
+	by.On = netdevice.ByIndex(s.net, int(index))
 	if by.On == nil {
 		return linux.ENODEV
 	}
@@ -102,7 +104,7 @@ func setTOS(by *stack.UDPSend, c Control, least int) Errno {
 
 // octetFrom returns the value of a control message. Errors: EINVAL for a value outside least to 255.
 func octetFrom(c Control, least int) (int, Errno) {
-	n, errno := parseInt(c.Data)
+	n, errno := socket.ParseInt(c.Data)
 	if errno == 0 && (n < least || n > 255) {
 		errno = linux.EINVAL
 	}

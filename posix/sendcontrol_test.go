@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 // pktInfo returns a control message with struct in_pktinfo or in6_pktinfo.
@@ -30,27 +31,27 @@ func TestSendControl(t *testing.T) {
 	ok(t, p.Bind(s, localhost(0)))
 	name, _ := p.GetSockName(s)
 	for _, o := range []int{linux.IP_RECVTTL, linux.IP_RECVTOS} {
-		ok(t, p.SetSockOpt(s, linux.IPPROTO_IP, o, intValue(1)))
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_IP, o, socket.IntValue(1)))
 	}
 	c := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	send := func(list ...Control) Errno {
 		_, errno := p.Send(c, []byte("x"), Outgoing{To: name, Control: list})
 		return errno
 	}
-	ok(t, send(pktInfo("127.0.0.2", 1), control(0, linux.IP_TTL, intValue(9)...), control(0, linux.IP_TOS, 2)))
+	ok(t, send(pktInfo("127.0.0.2", 1), control(0, linux.IP_TTL, socket.IntValue(9)...), control(0, linux.IP_TOS, 2)))
 	r, errno := p.Recv(s, make([]byte, 1), 0)
 	ok(t, errno)
 	if got := r.From.IP.Addr().String(); got != "127.0.0.2" || len(r.Control) != 2 || r.Control[0].Data[0] != 9 || r.Control[1].Data[0] != 2 {
 		t.Errorf("from %s with %+v, want 127.0.0.2, TTL 9, TOS 2", got, r.Control)
 	}
-	ok(t, send(pktInfo("0.0.0.0", 0), control(0, linux.IP_TOS, intValue(4)...), control(linux.SOL_SOCKET, 99), control(linux.IPPROTO_IPV6, 99)))
+	ok(t, send(pktInfo("0.0.0.0", 0), control(0, linux.IP_TOS, socket.IntValue(4)...), control(linux.SOL_SOCKET, 99), control(linux.IPPROTO_IPV6, 99)))
 	wantErrno(t, send(pktInfo("192.0.2.1", 0)), linux.EINVAL, "an address of another")
 	wantErrno(t, send(pktInfo("127.0.0.1", 77)), linux.ENODEV, "an index of no interface")
 	for what, c := range map[string]Control{
 		"half an in_pktinfo": control(0, linux.IP_PKTINFO, 1, 2, 3, 4),
 		"no number":          control(0, linux.IP_TTL, 1),
-		"a TTL of 0":         control(0, linux.IP_TTL, intValue(0)...),
-		"a TOS of 256":       control(0, linux.IP_TOS, intValue(256)...),
+		"a TTL of 0":         control(0, linux.IP_TTL, socket.IntValue(0)...),
+		"a TOS of 256":       control(0, linux.IP_TOS, socket.IntValue(256)...),
 		"no TOS":             control(0, linux.IP_TOS),
 		"another type":       control(0, 99),
 		"another of UDP":     control(linux.IPPROTO_UDP, 99, 0, 1),
@@ -67,14 +68,14 @@ func TestSendControl6(t *testing.T) {
 	ok(t, p.Bind(s, inet6("[::]:0")))
 	name, _ := p.GetSockName(s)
 	for _, o := range []int{linux.IPV6_RECVHOPLIMIT, linux.IPV6_RECVTCLASS} {
-		ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, o, intValue(1)))
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_IPV6, o, socket.IntValue(1)))
 	}
 	c := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
 	send := func(list ...Control) Errno {
 		_, errno := p.Send(c, []byte("x"), Outgoing{To: inet6(netip.AddrPortFrom(netip.IPv6Loopback(), name.IP.Port()).String()), Control: list})
 		return errno
 	}
-	ok(t, send(pktInfo("::1", 1), control(linux.IPPROTO_IPV6, linux.IPV6_HOPLIMIT, intValue(9)...), control(linux.IPPROTO_IPV6, linux.IPV6_TCLASS, intValue(-1)...)))
+	ok(t, send(pktInfo("::1", 1), control(linux.IPPROTO_IPV6, linux.IPV6_HOPLIMIT, socket.IntValue(9)...), control(linux.IPPROTO_IPV6, linux.IPV6_TCLASS, socket.IntValue(-1)...)))
 	r, errno := p.Recv(s, make([]byte, 1), 0)
 	ok(t, errno)
 	if len(r.Control) != 2 || r.Control[0].Data[0] != 9 || r.Control[1].Data[0] != 0 {
@@ -113,7 +114,7 @@ func TestSegments(t *testing.T) {
 	pieces := func(n uint16) Control {
 		return control(linux.IPPROTO_UDP, linux.UDP_SEGMENT, binary.NativeEndian.AppendUint16(nil, n)...)
 	}
-	set := func(n int) Errno { return p.SetSockOpt(c, linux.IPPROTO_UDP, linux.UDP_SEGMENT, intValue(n)) }
+	set := func(n int) Errno { return p.SetSockOpt(c, linux.IPPROTO_UDP, linux.UDP_SEGMENT, socket.IntValue(n)) }
 	ok(t, send(25, pieces(10)))
 	wants(10, 10, 5)
 	ok(t, send(20, pieces(10)))
@@ -137,7 +138,7 @@ func TestSegments(t *testing.T) {
 func groupReq(group string, index int) []byte {
 	b := binary.NativeEndian.AppendUint64(nil, uint64(index))
 	a := netip.MustParseAddr(group)
-	address := inet(netip.AddrPortFrom(a, 0))
+	address := socket.Inet(netip.AddrPortFrom(a, 0))
 	if a.Is6() {
 		address = inet6("[" + group + "]:0")
 	}
@@ -172,9 +173,9 @@ func TestGRO(t *testing.T) {
 	p := process(t)
 	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	for _, set := range []int{0, 5} {
-		ok(t, p.SetSockOpt(s, linux.IPPROTO_UDP, linux.UDP_GRO, intValue(set)))
+		ok(t, p.SetSockOpt(s, linux.IPPROTO_UDP, linux.UDP_GRO, socket.IntValue(set)))
 		got, errno := p.GetSockOpt(s, linux.IPPROTO_UDP, linux.UDP_GRO)
-		if want := boolValue(set != 0); errno != 0 || !slices.Equal(got, want) {
+		if want := socket.BoolValue(set != 0); errno != 0 || !slices.Equal(got, want) {
 			t.Errorf("set to %d it is %v, %v, want %v", set, got, errno, want)
 		}
 	}
@@ -189,5 +190,5 @@ func TestGRO(t *testing.T) {
 		}
 	}
 	ping := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, linux.IPPROTO_ICMP))
-	wantErrno(t, p.SetSockOpt(ping, linux.IPPROTO_UDP, linux.UDP_GRO, intValue(1)), linux.ENOPROTOOPT, "of ICMP")
+	wantErrno(t, p.SetSockOpt(ping, linux.IPPROTO_UDP, linux.UDP_GRO, socket.IntValue(1)), linux.ENOPROTOOPT, "of ICMP")
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // SizeofSignalfdSiginfo is the size of struct signalfd_siginfo in bytes (signalfd(2)).
@@ -27,7 +28,7 @@ type signalFD struct {
 	set  atomic.Uint64
 	of   Signals
 	stop func()
-	q    waitQueue
+	q    file.Queue
 }
 
 // SignalFD implements signalfd4(2). fd is -1 for a new file. Errors: EINVAL, EBADF, EMFILE; ENOSYS where programs have no
@@ -43,12 +44,12 @@ func (p *Process) SignalFD(fd int, set uint64, flags int) (int, Errno) {
 		if errno != 0 {
 			return -1, errno
 		}
-		s, ok := o.file.(*signalFD)
+		s, ok := o.File.(*signalFD)
 		if !ok {
 			return -1, linux.EINVAL
 		}
 		s.set.Store(set)
-		s.q.tell(PollIn)
+		s.q.Notify(PollIn)
 		return fd, 0
 	}
 	of, ok := p.member.(Signals)
@@ -57,24 +58,24 @@ func (p *Process) SignalFD(fd int, set uint64, flags int) (int, Errno) {
 	}
 	s := &signalFD{of: of}
 	s.set.Store(set)
-	s.stop = of.WatchSignals(func() { s.q.tell(PollIn) })
+	s.stop = of.WatchSignals(func() { s.q.Notify(PollIn) })
 	return p.install(s, flags)
 }
 
-func (s *signalFD) queue() *waitQueue         { return &s.q }
-func (s *signalFD) mode() uint32              { return 0o600 }
-func (s *signalFD) close()                    { s.stop() }
-func (s *signalFD) write([]byte) (int, Errno) { return 0, linux.EINVAL }
+func (s *signalFD) Queue() *file.Queue        { return &s.q }
+func (s *signalFD) Mode() uint32              { return 0o600 }
+func (s *signalFD) Close()                    { s.stop() }
+func (s *signalFD) Write([]byte) (int, Errno) { return 0, linux.EINVAL }
 
-func (s *signalFD) events() Events {
+func (s *signalFD) Events() Events {
 	if s.of.SignalPending(s.set.Load()) {
 		return PollIn
 	}
 	return 0
 }
 
-// read implements file, for the process that has created the file.
-func (s *signalFD) read(b []byte) (int, Errno) { return s.take(s.of, b) }
+// Read implements file, for the process that has created the file.
+func (s *signalFD) Read(b []byte) (int, Errno) { return s.take(s.of, b) }
 
 // take reads as many signals as fit into b. Errors: EINVAL if not one does, EAGAIN.
 func (s *signalFD) take(of Signals, b []byte) (int, Errno) {
@@ -92,22 +93,22 @@ func (s *signalFD) take(of Signals, b []byte) (int, Errno) {
 }
 
 // readSignals implements read(2) on a signalFD.
-func (p *Process) readSignals(o *open, f *signalFD, b []byte) (int, Errno) {
+func (p *Process) readSignals(o *file.Description, f *signalFD, b []byte) (int, Errno) {
 	of, ok := p.member.(Signals)
 	if !ok {
 		return -1, linux.EINVAL
 	}
 	n, errno := f.take(of, b)
-	if errno != linux.EAGAIN || o.nonblocking() {
+	if errno != linux.EAGAIN || o.Nonblocking() {
 		return n, errno
 	}
 	s := p.newSleeper(&f.q, 0)
-	defer s.leave()
+	defer s.Leave()
 	for {
 		if n, errno = f.take(of, b); errno != linux.EAGAIN {
 			return n, errno
 		}
-		if errno = s.sleep(); errno != 0 {
+		if errno = s.Sleep(); errno != 0 {
 			return -1, errno
 		}
 	}

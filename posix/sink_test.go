@@ -8,6 +8,7 @@ import (
 	"loam/fs"
 	"loam/fs/memfs"
 	"loam/fs/pseudo"
+	"loam/posix/file"
 )
 
 // devices returns a process with a /dev.
@@ -16,7 +17,7 @@ func devices(t *testing.T) *Process {
 	p := files(t)
 	v, _, errno := p.at(linux.AT_FDCWD, "/")
 	ok(t, errno)
-	ok(t, toErrno(v.Mkdir(v.Root, "/dev", 0o755)))
+	ok(t, file.ToErrno(v.Mkdir(v.Root, "/dev", 0o755)))
 	if err := pseudo.Devices(v); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func TestImmediate(t *testing.T) {
 // EBADF, and the file's memory is freed.
 func TestCloseAgainstWrite(t *testing.T) {
 	p := New(Options{Files: fs.NewTree(memfs.New(memfs.Config{Bytes: 1 << 20, Files: 10}))})
-	t.Cleanup(p.fds.removeAll)
+	t.Cleanup(p.fds.RemoveAll)
 	v, _, errno := p.at(linux.AT_FDCWD, "/")
 	ok(t, errno)
 	before := v.Root.Usage()
@@ -120,7 +121,7 @@ func TestCloseAgainstWrite(t *testing.T) {
 				}
 			})
 		}
-		ok(t, toErrno(v.Unlink(v.Root, "/f")))
+		ok(t, file.ToErrno(v.Unlink(v.Root, "/f")))
 		ok(t, p.Close(fd))
 		writers.Wait()
 	}

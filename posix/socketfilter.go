@@ -25,8 +25,8 @@ func (s *udpSocket) filterOption(name int, value []byte) (Errno, bool) {
 	default:
 		return 0, false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if f == nil && s.filter == nil {
 		return linux.ENOENT, true
 	}

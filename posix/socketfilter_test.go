@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 // filterOf encodes an array of struct sock_filter; each element is code, jt, jf, k.
@@ -23,7 +24,7 @@ func TestSocketFilter(t *testing.T) {
 	p := process(t)
 	s := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	set := func(name int, value []byte) Errno { return p.SetSockOpt(s, linux.SOL_SOCKET, name, value) }
-	wantErrno(t, set(linux.SO_DETACH_FILTER, intValue(0)), linux.ENOENT, "taking away none")
+	wantErrno(t, set(linux.SO_DETACH_FILTER, socket.IntValue(0)), linux.ENOENT, "taking away none")
 	wantErrno(t, set(linux.SO_ATTACH_FILTER, nil), linux.EINVAL, "a filter of nothing")
 	const loadByte, jumpEqual, give = 0x30, 0x15, 0x06
 	ok(t, set(linux.SO_ATTACH_FILTER, filterOf(
@@ -43,7 +44,7 @@ func TestSocketFilter(t *testing.T) {
 	}
 	_, errno = p.Recv(s, b, linux.MSG_DONTWAIT)
 	wantErrno(t, errno, linux.EAGAIN, "after it")
-	ok(t, set(linux.SO_DETACH_FILTER, intValue(0)))
+	ok(t, set(linux.SO_DETACH_FILTER, socket.IntValue(0)))
 	_, errno = p.Send(c, []byte("no"), Outgoing{To: name})
 	ok(t, errno)
 	if r, errno := p.Recv(s, b, 0); errno != 0 || r.N != 2 {

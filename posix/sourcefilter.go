@@ -5,6 +5,9 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -19,44 +22,44 @@ const (
 )
 
 // sourceOptions are the options that add a source to a filter or remove it.
-var sourceOptions = map[optionName]func(m *stack.Memberships, group, source netip.Addr, on *stack.Interface) error{
-	{linux.IPPROTO_IP, linux.IP_ADD_SOURCE_MEMBERSHIP}:   (*stack.Memberships).JoinSourceSpecificGroup,
-	{linux.IPPROTO_IP, linux.IP_DROP_SOURCE_MEMBERSHIP}:  (*stack.Memberships).LeaveSourceSpecificGroup,
-	{linux.IPPROTO_IP, linux.IP_BLOCK_SOURCE}:            (*stack.Memberships).ExcludeSourceSpecificGroup,
-	{linux.IPPROTO_IP, linux.IP_UNBLOCK_SOURCE}:          (*stack.Memberships).IncludeSourceSpecificGroup,
-	{linux.IPPROTO_IP, linux.MCAST_JOIN_SOURCE_GROUP}:    (*stack.Memberships).JoinSourceSpecificGroup,
-	{linux.IPPROTO_IP, linux.MCAST_LEAVE_SOURCE_GROUP}:   (*stack.Memberships).LeaveSourceSpecificGroup,
-	{linux.IPPROTO_IP, linux.MCAST_BLOCK_SOURCE}:         (*stack.Memberships).ExcludeSourceSpecificGroup,
-	{linux.IPPROTO_IP, linux.MCAST_UNBLOCK_SOURCE}:       (*stack.Memberships).IncludeSourceSpecificGroup,
-	{linux.IPPROTO_IPV6, linux.MCAST_JOIN_SOURCE_GROUP}:  (*stack.Memberships).JoinSourceSpecificGroup,
-	{linux.IPPROTO_IPV6, linux.MCAST_LEAVE_SOURCE_GROUP}: (*stack.Memberships).LeaveSourceSpecificGroup,
-	{linux.IPPROTO_IPV6, linux.MCAST_BLOCK_SOURCE}:       (*stack.Memberships).ExcludeSourceSpecificGroup,
-	{linux.IPPROTO_IPV6, linux.MCAST_UNBLOCK_SOURCE}:     (*stack.Memberships).IncludeSourceSpecificGroup,
+var sourceOptions = map[socket.OptionName]func(m *stack.Memberships, group, source netip.Addr, on *stack.Interface) error{
+	{Level: linux.IPPROTO_IP, Name: linux.IP_ADD_SOURCE_MEMBERSHIP}:   (*stack.Memberships).JoinSourceSpecificGroup,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_DROP_SOURCE_MEMBERSHIP}:  (*stack.Memberships).LeaveSourceSpecificGroup,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_BLOCK_SOURCE}:            (*stack.Memberships).ExcludeSourceSpecificGroup,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_UNBLOCK_SOURCE}:          (*stack.Memberships).IncludeSourceSpecificGroup,
+	{Level: linux.IPPROTO_IP, Name: linux.MCAST_JOIN_SOURCE_GROUP}:    (*stack.Memberships).JoinSourceSpecificGroup,
+	{Level: linux.IPPROTO_IP, Name: linux.MCAST_LEAVE_SOURCE_GROUP}:   (*stack.Memberships).LeaveSourceSpecificGroup,
+	{Level: linux.IPPROTO_IP, Name: linux.MCAST_BLOCK_SOURCE}:         (*stack.Memberships).ExcludeSourceSpecificGroup,
+	{Level: linux.IPPROTO_IP, Name: linux.MCAST_UNBLOCK_SOURCE}:       (*stack.Memberships).IncludeSourceSpecificGroup,
+	{Level: linux.IPPROTO_IPV6, Name: linux.MCAST_JOIN_SOURCE_GROUP}:  (*stack.Memberships).JoinSourceSpecificGroup,
+	{Level: linux.IPPROTO_IPV6, Name: linux.MCAST_LEAVE_SOURCE_GROUP}: (*stack.Memberships).LeaveSourceSpecificGroup,
+	{Level: linux.IPPROTO_IPV6, Name: linux.MCAST_BLOCK_SOURCE}:       (*stack.Memberships).ExcludeSourceSpecificGroup,
+	{Level: linux.IPPROTO_IPV6, Name: linux.MCAST_UNBLOCK_SOURCE}:     (*stack.Memberships).IncludeSourceSpecificGroup,
 }
 
 // sourceOption sets an option of sourceOptions.
-func (s *udpSocket) sourceOption(key optionName, value []byte) Errno {
+func (s *udpSocket) sourceOption(key socket.OptionName, value []byte) Errno {
 	m, source, errno := s.sourceRequest(key, value)
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(sourceOptions[key](s.opts.Groups, m.group, source, m.on))
+	return file.ToErrno(sourceOptions[key](s.opts.Groups, m.group, source, m.on))
 }
 
 // sourceRequest parses a struct ip_mreq_source or group_source_req. Errors: EINVAL, ENODEV;
 // EADDRNOTAVAIL for addresses of another family.
-func (s *udpSocket) sourceRequest(key optionName, value []byte) (m membership, source netip.Addr, errno Errno) {
-	if key.name < linux.MCAST_JOIN_GROUP {
+func (s *udpSocket) sourceRequest(key socket.OptionName, value []byte) (m membership, source netip.Addr, errno Errno) {
+	if key.Name < linux.MCAST_JOIN_GROUP {
 		if len(value) != linux.SizeofIPMreqSource {
 			return m, source, linux.EINVAL
 		}
 		m, errno = s.memberAt([4]byte(value), [4]byte(value[4:]), 0)
 		return m, netip.AddrFrom4([4]byte(value[8:])), errno
 	}
-	if len(value) < linux.SizeofGroupSourceReq || len(value) > linux.SizeofGroupSourceReq && key.level == linux.IPPROTO_IP {
+	if len(value) < linux.SizeofGroupSourceReq || len(value) > linux.SizeofGroupSourceReq && key.Level == linux.IPPROTO_IP {
 		return m, source, linux.EINVAL
 	}
-	group, source := storedAddr(key.level, value[groupAt:]), storedAddr(key.level, value[sourcesAt:])
+	group, source := storedAddr(key.Level, value[groupAt:]), storedAddr(key.Level, value[sourcesAt:])
 	if !group.IsValid() || !source.IsValid() {
 		return m, source, linux.EADDRNOTAVAIL
 	}
@@ -67,7 +70,7 @@ func (s *udpSocket) sourceRequest(key optionName, value []byte) (m membership, s
 // storedAddr returns the address in a struct sockaddr_storage. It returns the zero Addr if the address
 // is not of the level's family.
 func storedAddr(level int, b []byte) netip.Addr {
-	a, errno := ParseAddress(b[:linux.SizeofSockaddrStorage])
+	a, errno := socket.ParseAddress(b[:linux.SizeofSockaddrStorage])
 	family := uint16(linux.AF_INET)
 	if level == linux.IPPROTO_IPV6 {
 		family = linux.AF_INET6
@@ -88,7 +91,7 @@ func (s *udpSocket) memberOn(group netip.Addr, index int) (membership, Errno) {
 	if index == 0 {
 		return m, 0
 	}
-	if m.on = interfaceByIndex(s.net, index); m.on == nil {
+	if m.on = netdevice.ByIndex(s.net, index); m.on == nil {
 		return m, linux.ENODEV
 	}
 	return m, 0
@@ -181,7 +184,7 @@ func (s *udpSocket) setGroupFilter(level, name int, value []byte) Errno {
 	case errno != 0:
 		return errno
 	}
-	return toErrno(s.opts.Groups.SetSourceFilter(m.group, m.on, f))
+	return file.ToErrno(s.opts.Groups.SetSourceFilter(m.group, m.on, f))
 }
 
 // groupFilter implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer.
@@ -205,7 +208,7 @@ func (s *udpSocket) groupFilter(level, name int, request []byte) ([]byte, Errno)
 	}
 	f, err := s.opts.Groups.SourceFilter(m.group, m.on)
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, file.ToErrno(err)
 	}
 	return r.answer(f), 0
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 // Source filters. Each step runs on Loam and on the loopback interface of Linux, and must return the
@@ -260,11 +261,11 @@ func TestGroupSource(t *testing.T) {
 func TestMulticastAll(t *testing.T) {
 	bothSockets(t, linux.AF_INET, func(t *testing.T, s optionSocket) {
 		runSteps(t, s, linux.IPPROTO_IP, []step{
-			{"neither", linux.IP_MULTICAST_ALL, intValue(2), linux.EINVAL},
-			{"off", linux.IP_MULTICAST_ALL, intValue(0), 0},
+			{"neither", linux.IP_MULTICAST_ALL, socket.IntValue(2), linux.EINVAL},
+			{"off", linux.IP_MULTICAST_ALL, socket.IntValue(0), 0},
 			{"on, as a byte", linux.IP_MULTICAST_ALL, []byte{1}, 0},
 		})
-		wantErrno(t, s.set(linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_ALL, intValue(1)), linux.ENOPROTOOPT, "of the other family")
+		wantErrno(t, s.set(linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_ALL, socket.IntValue(1)), linux.ENOPROTOOPT, "of the other family")
 	})
 	p := process(t)
 	for _, c := range []struct{ domain, level, name, want int }{
@@ -273,7 +274,7 @@ func TestMulticastAll(t *testing.T) {
 		{linux.AF_INET6, linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_ALL, 1},
 	} {
 		s := fd(t)(p.Socket(c.domain, linux.SOCK_DGRAM, 0))
-		if got, errno := p.GetSockOpt(s, c.level, c.name); errno != 0 || !slices.Equal(got, intValue(c.want)) {
+		if got, errno := p.GetSockOpt(s, c.level, c.name); errno != 0 || !slices.Equal(got, socket.IntValue(c.want)) {
 			t.Errorf("%+v begins as %x, %v", c, got, errno)
 		}
 	}

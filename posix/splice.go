@@ -1,6 +1,9 @@
 package posix
 
-import "loam/abi/linux"
+import (
+	"loam/abi/linux"
+	"loam/posix/file"
+)
 
 // splice(2), tee(2) and vmsplice(2). Bytes are copied between the ring of a pipe and the other file, without a buffer
 // in between. The lock of the pipe is held meanwhile, so that no byte is lost and none is read twice if the other file
@@ -13,12 +16,12 @@ const (
 )
 
 // pipeOf returns the pipe of a descriptor, and the description; nil for another file. Errors: EBADF.
-func (p *Process) pipeOf(fd int) (*open, *pipeEnd, Errno) {
+func (p *Process) pipeOf(fd int) (*file.Description, *pipeEnd, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return nil, nil, errno
 	}
-	e, _ := o.file.(*pipeEnd)
+	e, _ := o.File.(*pipeEnd)
 	return o, e, 0
 }
 
@@ -101,7 +104,7 @@ func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	if flags&spliceNonblock == 0 {
 		return p.WriteOpened(o, b)
 	}
-	return o.write(b)
+	return o.Write(b)
 }
 
 // ReadNow is Read that does not wait if flags has SPLICE_F_NONBLOCK.
@@ -113,17 +116,17 @@ func (p *Process) ReadNow(fd int, b []byte, flags int) (int, Errno) {
 	if flags&spliceNonblock == 0 {
 		return p.ReadOpened(o, b)
 	}
-	return o.read(b)
+	return o.Read(b)
 }
 
-func mayRead(o *open) bool  { return o.flags.Load()&linux.O_ACCMODE != linux.O_WRONLY }
-func mayWrite(o *open) bool { return o.flags.Load()&linux.O_ACCMODE != linux.O_RDONLY }
+func mayRead(o *file.Description) bool  { return o.Flags.Load()&linux.O_ACCMODE != linux.O_WRONLY }
+func mayWrite(o *file.Description) bool { return o.Flags.Load()&linux.O_ACCMODE != linux.O_RDONLY }
 
 // moveLater calls move until its error is not EAGAIN. In between it waits for both files, unless one of
 // them is a pipe or socket in non-blocking mode or flags has SPLICE_F_NONBLOCK.
-func (p *Process) moveLater(from, to *open, flags int, move func() (int, Errno)) (int, Errno) {
+func (p *Process) moveLater(from, to *file.Description, flags int, move func() (int, Errno)) (int, Errno) {
 	n, errno := move()
-	if errno == linux.EAGAIN && flags&spliceNonblock == 0 && !from.nonblocking() && !to.nonblocking() {
+	if errno == linux.EAGAIN && flags&spliceNonblock == 0 && !from.Nonblocking() && !to.Nonblocking() {
 		n, errno = p.moveWhenReady(from, to, move)
 	}
 	if errno != 0 {
@@ -132,18 +135,18 @@ func (p *Process) moveLater(from, to *open, flags int, move func() (int, Errno))
 	return n, 0
 }
 
-func (p *Process) moveWhenReady(from, to *open, move func() (int, Errno)) (int, Errno) {
-	s := p.newSleeper(from.queue(), 0)
-	defer s.leave()
-	to.queue().add(&s.w)
-	defer to.queue().remove(&s.w)
+func (p *Process) moveWhenReady(from, to *file.Description, move func() (int, Errno)) (int, Errno) {
+	s := p.newSleeper(from.Queue(), 0)
+	defer s.Leave()
+	s.Also(to.Queue())
+	defer s.NotAlso(to.Queue())
 	for {
-		from.events() // it has the file report what happens from now on
-		to.events()
+		from.Events() // it has the file report what happens from now on
+		to.Events()
 		if n, errno := move(); errno != linux.EAGAIN {
 			return n, errno
 		}
-		if errno := s.sleep(); errno != 0 {
+		if errno := s.Sleep(); errno != 0 {
 			return 0, errno
 		}
 	}
@@ -151,14 +154,14 @@ func (p *Process) moveWhenReady(from, to *open, move func() (int, Errno)) (int, 
 
 // spliced is the file beside a pipe, with the offset of the call, or nil.
 type spliced struct {
-	*open
+	*file.Description
 	offset *int64
 }
 
 // take reads from the file. Errors: EINVAL for an offset of a file that has none.
 func (s spliced) take(b []byte) (int, Errno) {
 	if s.offset == nil {
-		return s.read(b)
+		return s.Read(b)
 	}
 	n, errno := s.ReadAt(b, *s.offset)
 	if errno == linux.ESPIPE || *s.offset < 0 {
@@ -172,11 +175,11 @@ func (s spliced) take(b []byte) (int, Errno) {
 
 // give writes to the file. Errors: EINVAL for a file that only appends, or for an offset of a file that has none.
 func (s spliced) give(b []byte) (int, Errno) {
-	if s.flags.Load()&linux.O_APPEND != 0 {
+	if s.Flags.Load()&linux.O_APPEND != 0 {
 		return 0, linux.EINVAL
 	}
 	if s.offset == nil {
-		return s.write(b)
+		return s.Write(b)
 	}
 	n, errno := s.WriteAt(b, *s.offset)
 	if errno == linux.ESPIPE || *s.offset < 0 {

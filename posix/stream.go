@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Stream is a standard stream provided by the layer below: a terminal, a pipe or a serial line. Its
@@ -28,7 +29,7 @@ type Stream interface {
 // goroutine.
 type stream struct {
 	host Stream
-	q    waitQueue
+	q    file.Queue
 
 	mu     sync.Mutex // guards the fields below
 	buf    []byte     // read and not yet consumed
@@ -41,12 +42,12 @@ type stream struct {
 // streamPiece is the size of a read, in bytes, and limits how much a poll reads ahead.
 const streamPiece = 32 << 10
 
-func (s *stream) queue() *waitQueue { return &s.q }
-func (s *stream) close()            {}
-func (s *stream) mode() uint32      { return uint32(s.host.Attr().Mode) }
-func (s *stream) stat() Stat        { return Stat{Attr: s.host.Attr()} }
+func (s *stream) Queue() *file.Queue { return &s.q }
+func (s *stream) Close()             {}
+func (s *stream) Mode() uint32       { return uint32(s.host.Attr().Mode) }
+func (s *stream) stat() Stat         { return Stat{Attr: s.host.Attr()} }
 
-func (s *stream) events() Events {
+func (s *stream) Events() Events {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hasSome() {
@@ -77,11 +78,11 @@ func (s *stream) pump(room []byte) {
 	s.asking = false
 	s.buf, s.errno, s.end = room[:max(n, 0)], errno, n == 0 && errno == 0
 	s.mu.Unlock()
-	s.q.tell(PollIn)
+	s.q.Notify(PollIn)
 }
 
-// read implements file. It returns what pump has read: data, then the error or the end, once.
-func (s *stream) read(b []byte) (int, Errno) {
+// Read implements file. It returns what pump has read: data, then the error or the end, once.
+func (s *stream) Read(b []byte) (int, Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -111,9 +112,9 @@ func (s *stream) want(n int) {
 	}
 }
 
-func (s *stream) write(b []byte) (int, Errno) { return s.host.Write(b) }
+func (s *stream) Write(b []byte) (int, Errno) { return s.host.Write(b) }
 
-func (s *stream) buffered() int {
+func (s *stream) Buffered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.buf)
@@ -122,7 +123,7 @@ func (s *stream) buffered() int {
 // installStreams opens the standard streams as descriptors 0 to 2. Equal Streams share one open file
 // description.
 func (p *Process) installStreams(streams [3]Stream) {
-	var opens [len(streams)]*open
+	var opens [len(streams)]*file.Description
 	for i, s := range streams {
 		if s == nil {
 			continue
@@ -134,8 +135,11 @@ func (p *Process) installStreams(streams [3]Stream) {
 		}
 		if opens[i] == nil {
 			p.streams[i] = &stream{host: s}
-			opens[i] = newOpen(p.streams[i], s.Flags()&statusFlags)
+			opens[i] = file.NewDescription(p.streams[i], s.Flags()&statusFlags)
 		}
-		p.fds.replace(opens[i], i, false)
+		p.fds.Replace(opens[i], i, false)
 	}
 }
+
+// Asynchronous implements file.Asynchronous.
+func (s *stream) Asynchronous() {}

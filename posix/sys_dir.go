@@ -6,6 +6,8 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Calls that change a process's view of the tree (working directory, umask), and directory listing.
@@ -24,7 +26,7 @@ func (p *Process) Chdir(path string) Errno {
 	v := p.sight()
 	dir, err := v.LookupDir(v.Dir, path)
 	if err != nil {
-		return toErrno(err)
+		return file.ToErrno(err)
 	}
 	p.look(func(v *fs.View) { v.Dir = dir })
 	return 0
@@ -53,7 +55,7 @@ func (p *Process) Chroot(path string) Errno {
 	dir, err := v.LookupDir(v.Dir, path)
 	switch {
 	case err != nil:
-		return toErrno(err)
+		return file.ToErrno(err)
 	case !p.may(linux.CAP_SYS_CHROOT):
 		return linux.EPERM
 	}
@@ -65,7 +67,7 @@ func (p *Process) Chroot(path string) Errno {
 func (p *Process) Getcwd() (string, Errno) {
 	v := p.sight()
 	path, err := v.Path(v.Dir)
-	return path, toErrno(err)
+	return path, file.ToErrno(err)
 }
 
 // Umask implements umask(2). Only the permission bits of mask are used. It returns the previous mask.
@@ -105,7 +107,7 @@ func (p *Process) Getdents(fd int, b []byte) (int, Errno) {
 	})
 	switch {
 	case err != nil:
-		return -1, toErrno(err)
+		return -1, file.ToErrno(err)
 	case full && n == 0:
 		return -1, linux.EINVAL
 	}
@@ -120,15 +122,15 @@ func (p *Process) Name(fd int) string {
 
 // nameOf returns the target of /proc/self/fd/fd. Errors: ENOENT.
 func (p *Process) nameOf(fd int) (string, Errno) {
-	o := p.fds.get(fd)
+	o := p.fds.Get(fd)
 	if o == nil {
 		return "", linux.ENOENT
 	}
-	switch f := o.file.(type) {
+	switch f := o.File.(type) {
 	case *treeFile:
 		return p.pathOf(f), 0
-	case socket:
-		return fmt.Sprintf("socket:[%d]", o.number(p.System)), 0
+	case socket.Socket:
+		return fmt.Sprintf("socket:[%d]", o.Number(&p.serial)), 0
 	case *pipeEnd:
 		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0
 	case *ptyMaster:
@@ -160,4 +162,4 @@ func (p *Process) pathOf(f *treeFile) string {
 }
 
 // Descriptors returns the open descriptors in ascending order.
-func (p *Process) Descriptors() []int { return p.fds.list() }
+func (p *Process) Descriptors() []int { return p.fds.List() }

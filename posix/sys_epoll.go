@@ -25,7 +25,7 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	if errno != 0 {
 		return errno
 	}
-	switch inner := o.file.(type) {
+	switch inner := o.File.(type) {
 	case *treeFile:
 		return linux.EPERM // it is always ready
 	case *epoll:
@@ -55,7 +55,7 @@ func (p *Process) epoll(fd int) (*epoll, Errno) {
 	if errno != 0 {
 		return nil, errno
 	}
-	e, ok := o.file.(*epoll)
+	e, ok := o.File.(*epoll)
 	if !ok {
 		return nil, linux.EINVAL
 	}
@@ -76,12 +76,12 @@ func (p *Process) EpollWait(epfd int, events []EpollEvent, timeout time.Duration
 		return n, 0
 	}
 	s := p.newSleeper(&e.q, max(timeout, 0))
-	defer s.leave()
+	defer s.Leave()
 	for {
 		if n := e.collect(events); n > 0 {
 			return n, 0
 		}
-		switch s.sleep() {
+		switch s.Sleep() {
 		case linux.EAGAIN:
 			return 0, 0
 		case linux.EINTR:

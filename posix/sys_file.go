@@ -5,6 +5,8 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Calls that work on any descriptor: read, write, close, dup, fcntl, ioctl, stat.
@@ -20,13 +22,13 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 
 // ReadOpened implements read(2) for an open file.
 func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
-	switch f := o.file.(type) { // these read for the process
+	switch f := o.File.(type) { // these read for the process
 	case *ptySlave:
 		return p.readTerminal(o, f, b)
 	case *signalFD:
 		return p.readSignals(o, f, b)
 	}
-	n, errno := o.read(b)
+	n, errno := o.Read(b)
 	if errno == linux.EAGAIN {
 		n, errno = p.readLater(o, b)
 	}
@@ -37,25 +39,25 @@ func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
 }
 
 // readLater handles a read that found no data. It waits, or returns EAGAIN in non-blocking mode.
-func (p *Process) readLater(o *open, b []byte) (int, Errno) {
-	in, isStream := o.file.(*stream)
-	if o.nonblocking() {
+func (p *Process) readLater(o *file.Description, b []byte) (int, Errno) {
+	in, isStream := o.File.(*stream)
+	if o.Nonblocking() {
 		if isStream {
 			in.want(streamPiece) // a full piece: a polling reader wants more than a byte at a time
 		}
 		return 0, linux.EAGAIN
 	}
-	s := p.newSleeper(o.queue(), o.recvTimeout())
-	defer s.leave()
+	s := p.newSleeper(o.Queue(), recvTimeout(o))
+	defer s.Leave()
 	for {
-		n, errno := o.read(b)
+		n, errno := o.Read(b)
 		if errno == linux.EAGAIN && isStream {
 			in.want(len(b))
 		}
 		if errno != linux.EAGAIN {
 			return n, errno
 		}
-		if errno = s.sleep(); errno != 0 {
+		if errno = s.Sleep(); errno != 0 {
 			return 0, errno
 		}
 	}
@@ -73,11 +75,11 @@ func (p *Process) Write(fd int, b []byte) (int, Errno) {
 
 // WriteOpened implements write(2) for an open file.
 func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
-	if o.sink != nil {
-		n, err := o.sink.WriteAt(b, 0)
-		return n, toErrno(err)
+	if o.Sink() != nil {
+		n, err := o.Sink().WriteAt(b, 0)
+		return n, file.ToErrno(err)
 	}
-	if t, ok := o.file.(*ptySlave); ok && t.stopsBackground() {
+	if t, ok := o.File.(*ptySlave); ok && t.stopsBackground() {
 		if errno := p.inForeground(t.pty, linux.SIGTTOU); errno != 0 {
 			return -1, errno
 		}
@@ -86,8 +88,8 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	n, errno := o.write(b)
-	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.nonblocking() {
+	n, errno := o.Write(b)
+	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.Nonblocking() {
 		n, errno = p.writeWaiting(o, b, max(n, 0))
 	}
 	if errno != 0 {
@@ -98,11 +100,11 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 
 // writeWaiting writes b from offset done on, and waits when necessary. An error after some bytes have
 // been written is left to the next call.
-func (p *Process) writeWaiting(o *open, b []byte, done int) (int, Errno) {
-	s := p.newSleeper(o.queue(), o.sendTimeout())
-	defer s.leave()
+func (p *Process) writeWaiting(o *file.Description, b []byte, done int) (int, Errno) {
+	s := p.newSleeper(o.Queue(), sendTimeout(o))
+	defer s.Leave()
 	for {
-		n, errno := o.write(b[done:])
+		n, errno := o.Write(b[done:])
 		if errno == 0 {
 			if done += n; done == len(b) {
 				return done, 0
@@ -110,7 +112,7 @@ func (p *Process) writeWaiting(o *open, b []byte, done int) (int, Errno) {
 			continue
 		}
 		if errno == linux.EAGAIN {
-			if errno = s.sleep(); errno == 0 {
+			if errno = s.Sleep(); errno == 0 {
 				continue
 			}
 		}
@@ -129,7 +131,7 @@ func (p *Process) Close(fd int) Errno {
 			p.ranges.release(f.Place().Node, held{owner: p.own, last: math.MaxInt64})
 		}
 	}
-	return p.fds.remove(fd)
+	return p.fds.Remove(fd)
 }
 
 // CloseRange implements close_range(2). CLOSE_RANGE_UNSHARE is ignored. Errors: EINVAL.
@@ -138,11 +140,11 @@ func (p *Process) CloseRange(first, last uint32, flags int) Errno {
 	if flags&^(unshare|cloexec) != 0 || first > last {
 		return linux.EINVAL
 	}
-	for _, fd := range p.fds.list() {
+	for _, fd := range p.fds.List() {
 		switch {
 		case fd < int(first) || fd > int(last):
 		case flags&cloexec != 0:
-			p.fds.setCloexec(fd, true)
+			p.fds.SetCloexec(fd, true)
 		default:
 			p.Close(fd)
 		}
@@ -158,7 +160,7 @@ func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.fds.insert(o, from, p.mostFiles(), cloexec)
+	return p.fds.Insert(o, from, p.mostFiles(), cloexec)
 }
 
 // Dup3 implements dup3(2). With dup2 it implements dup2(2), which allows fd == to. Errors: EBADF,
@@ -178,7 +180,7 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	case to >= p.mostFiles():
 		return -1, linux.EBADF
 	}
-	if errno := p.fds.replace(o, to, flags&linux.O_CLOEXEC != 0); errno != 0 {
+	if errno := p.fds.Replace(o, to, flags&linux.O_CLOEXEC != 0); errno != 0 {
 		return -1, errno
 	}
 	return to, 0
@@ -198,30 +200,30 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		}
 		return p.dupAbove(fd, arg, cmd == linux.F_DUPFD_CLOEXEC)
 	case linux.F_GETFD:
-		if p.fds.cloexec(fd) {
+		if p.fds.Cloexec(fd) {
 			return linux.FD_CLOEXEC, 0
 		}
 		return 0, 0
 	case linux.F_SETFD:
-		p.fds.setCloexec(fd, arg&linux.FD_CLOEXEC != 0)
+		p.fds.SetCloexec(fd, arg&linux.FD_CLOEXEC != 0)
 		return 0, 0
 	case linux.F_GETFL:
-		return int(o.flags.Load()), 0
+		return int(o.Flags.Load()), 0
 	case linux.F_SETFL:
-		o.setFlags(arg)
+		o.SetFlags(arg)
 		return 0, 0
 	case linux.F_GETPIPE_SZ, linux.F_SETPIPE_SZ:
-		if _, ok := o.file.(*pipeEnd); ok {
+		if _, ok := o.File.(*pipeEnd); ok {
 			return pipeSize, 0
 		}
 		return -1, linux.EBADF
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
-		return o.seals(cmd, arg)
+		return seals(o, cmd, arg)
 	case linux.F_SETOWN:
-		o.owner.Store(int32(arg))
+		o.Owner.Store(int32(arg))
 		return 0, 0
 	case linux.F_GETOWN:
-		return int(o.owner.Load()), 0
+		return int(o.Owner.Load()), 0
 	}
 	return -1, linux.EINVAL
 }
@@ -235,25 +237,25 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	}
 	switch request {
 	case linux.FIONBIO:
-		o.setNonblocking(arg != 0)
+		o.SetNonblocking(arg != 0)
 		return arg, 0
 	case linux.FIOASYNC:
-		return arg, o.setAsync(arg != 0)
+		return arg, o.SetAsync(arg != 0)
 	case linux.FIOCLEX, linux.FIONCLEX:
-		p.fds.setCloexec(fd, request == linux.FIOCLEX)
+		p.fds.SetCloexec(fd, request == linux.FIOCLEX)
 		return arg, 0
 	}
-	if f, ok := o.file.(interface{ buffered() int }); ok && request == linux.FIONREAD {
-		return f.buffered(), 0
+	if f, ok := o.File.(interface{ Buffered() int }); ok && request == linux.FIONREAD {
+		return f.Buffered(), 0
 	}
-	switch f := o.file.(type) {
+	switch f := o.File.(type) {
 	case *ptyMaster, *ptySlave:
 		if request == linux.TIOCOUTQ {
 			return 0, 0 // output is with the master at once
 		}
-	case socket:
+	case socket.Socket:
 		if request == linux.SIOCOUTQ {
-			return f.unsent(), 0
+			return f.Unsent(), 0
 		}
 		if t, ok := f.(urgent); ok && request == linux.SIOCATMARK {
 			return t.atMark(), 0
@@ -261,7 +263,7 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	case *treeFile:
 		if a := f.Attr(); request == linux.FIONREAD && a.Mode.Type() == fs.Regular {
 			at, err := f.Seek(0, fs.SeekCur)
-			return int(max(a.Size-at, 0)), toErrno(err)
+			return int(max(a.Size-at, 0)), file.ToErrno(err)
 		}
 	}
 	return 0, linux.ENOTTY

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Calls that send and receive messages: sendto, sendmsg, recvfrom, recvmsg.
@@ -25,8 +27,8 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 		}
 		defer p.dropControl(m.Control)
 	}
-	n, errno := s.send(b, m)
-	if !o.nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 &&
+	n, errno := s.Send(b, m)
+	if !o.Nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 &&
 		(errno == linux.EAGAIN || errno == 0 && n < len(b)) {
 		n, errno = p.sendWaiting(s, b, m, max(n, 0))
 	}
@@ -38,15 +40,15 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 
 // sendWaiting sends b from offset done on, and waits when necessary. An error after some bytes have
 // been sent is left to the next call.
-func (p *Process) sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Errno) {
-	_, timeout := s.base().timeouts()
-	w := p.newSleeper(s.queue(), timeout)
-	defer w.leave()
+func (p *Process) sendWaiting(s socket.Socket, b []byte, m Outgoing, done int) (int, Errno) {
+	_, timeout := s.Common().Timeouts()
+	w := p.newSleeper(s.Queue(), timeout)
+	defer w.Leave()
 	for {
 		if done > 0 {
 			m.Control = nil // sent with the first bytes
 		}
-		n, errno := s.send(b[done:], m)
+		n, errno := s.Send(b[done:], m)
 		if errno == 0 {
 			if done += n; done >= len(b) {
 				return done, 0
@@ -54,7 +56,7 @@ func (p *Process) sendWaiting(s socket, b []byte, m Outgoing, done int) (int, Er
 			continue
 		}
 		if errno == linux.EAGAIN {
-			if errno = w.sleep(); errno == 0 {
+			if errno = w.Sleep(); errno == 0 {
 				continue
 			}
 		}
@@ -78,9 +80,9 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 	case flags&linux.MSG_ERRQUEUE != 0:
 		return recvError(s, b)
 	}
-	r, errno := s.recv(b, flags)
-	if !o.nonblocking() && flags&linux.MSG_DONTWAIT == 0 {
-		all := flags&linux.MSG_WAITALL != 0 && s.base().typ == linux.SOCK_STREAM && flags&linux.MSG_PEEK == 0
+	r, errno := s.Recv(b, flags)
+	if !o.Nonblocking() && flags&linux.MSG_DONTWAIT == 0 {
+		all := flags&linux.MSG_WAITALL != 0 && s.Common().Type == linux.SOCK_STREAM && flags&linux.MSG_PEEK == 0
 		if errno == linux.EAGAIN || errno == 0 && all && r.N > 0 && r.N < len(b) {
 			r, errno = p.recvWaiting(s, b, flags, r, all)
 		}
@@ -93,7 +95,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 }
 
 // recvUrgent receives the urgent byte, and never waits for it.
-func recvUrgent(s socket, b []byte, flags int) (Received, Errno) {
+func recvUrgent(s socket.Socket, b []byte, flags int) (Received, Errno) {
 	t, ok := s.(urgent)
 	if !ok {
 		return Received{}, linux.EINVAL
@@ -103,13 +105,13 @@ func recvUrgent(s socket, b []byte, flags int) (Received, Errno) {
 
 // recvWaiting waits for a message, or, if all is set, until b is full or the stream ends. r describes
 // what has been received already.
-func (p *Process) recvWaiting(s socket, b []byte, flags int, r Received, all bool) (Received, Errno) {
-	timeout, _ := s.base().timeouts()
-	w := p.newSleeper(s.queue(), timeout)
-	defer w.leave()
+func (p *Process) recvWaiting(s socket.Socket, b []byte, flags int, r Received, all bool) (Received, Errno) {
+	timeout, _ := s.Common().Timeouts()
+	w := p.newSleeper(s.Queue(), timeout)
+	defer w.Leave()
 	done := r.N
 	for {
-		more, errno := s.recv(b[done:], flags)
+		more, errno := s.Recv(b[done:], flags)
 		if errno == 0 {
 			if done += more.N; done == more.N {
 				r = more
@@ -121,7 +123,7 @@ func (p *Process) recvWaiting(s socket, b []byte, flags int, r Received, all boo
 			continue
 		}
 		if errno == linux.EAGAIN {
-			if errno = w.sleep(); errno == 0 {
+			if errno = w.Sleep(); errno == 0 {
 				continue
 			}
 		}
@@ -148,12 +150,12 @@ func (p *Process) packControl(control []Control) Errno {
 			return linux.EINVAL
 		}
 		for b := c.Data; len(b) > 0; b = b[4:] {
-			o := p.fds.get(int(int32(binary.NativeEndian.Uint32(b))))
-			if o == nil || !o.hold() {
+			o := p.fds.Get(int(int32(binary.NativeEndian.Uint32(b))))
+			if o == nil || !o.Hold() {
 				p.dropControl(control[:i+1])
 				return linux.EBADF
 			}
-			c.passed = append(c.passed, o)
+			c.Passed = append(c.Passed, o)
 		}
 	}
 	return 0
@@ -163,14 +165,8 @@ func (p *Process) packControl(control []Control) Errno {
 // has accepted the message.
 func (p *Process) dropControl(control []Control) {
 	for i := range control {
-		dropPassed(control[i].passed)
-		control[i].passed = nil
-	}
-}
-
-func dropPassed(list []*open) {
-	for _, o := range list {
-		o.release()
+		socket.DropPassed(control[i].Passed)
+		control[i].Passed = nil
 	}
 }
 
@@ -182,29 +178,29 @@ func (p *Process) unpackControl(control []Control, cloexec bool) {
 			continue
 		}
 		c.Data = c.Data[:0]
-		for _, o := range c.passed {
-			fd, _ := p.fds.insert(o, 0, p.mostFiles(), cloexec)
-			o.release()
+		for _, o := range c.Passed {
+			fd, _ := p.fds.Insert(o, 0, p.mostFiles(), cloexec)
+			o.Release()
 			if fd >= 0 {
 				c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(fd))
 			}
 		}
-		c.passed = nil
+		c.Passed = nil
 	}
 }
 
 // recvTimeout and sendTimeout return how long calls may block; 0 means forever.
-func (o *open) recvTimeout() time.Duration {
-	if s, ok := o.file.(socket); ok {
-		d, _ := s.base().timeouts()
+func recvTimeout(o *file.Description) time.Duration {
+	if s, ok := o.File.(socket.Socket); ok {
+		d, _ := s.Common().Timeouts()
 		return d
 	}
 	return 0
 }
 
-func (o *open) sendTimeout() time.Duration {
-	if s, ok := o.file.(socket); ok {
-		_, d := s.base().timeouts()
+func sendTimeout(o *file.Description) time.Duration {
+	if s, ok := o.File.(socket.Socket); ok {
+		_, d := s.Common().Timeouts()
 		return d
 	}
 	return 0

@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Calls about offsets and sizes of files: lseek, pread, ftruncate, fsync.
@@ -16,7 +17,7 @@ func (p *Process) Lseek(fd int, offset int64, whence int) (int64, Errno) {
 	}
 	at, err := f.Seek(offset, whence)
 	if err != nil {
-		return -1, toErrno(err)
+		return -1, file.ToErrno(err)
 	}
 	return at, 0
 }
@@ -29,19 +30,6 @@ func (p *Process) Pread(fd int, b []byte, offset int64) (int, Errno) {
 		return -1, errno
 	}
 	return o.ReadAt(b, offset)
-}
-
-// ReadAt implements pread64(2) for an open file.
-func (o *open) ReadAt(b []byte, offset int64) (int, Errno) {
-	f, ok := o.file.(*treeFile)
-	if !ok {
-		return -1, linux.ESPIPE
-	}
-	n, err := f.ReadAt(b, offset)
-	if err != nil {
-		return -1, toErrno(err)
-	}
-	return n, 0
 }
 
 // Pwrite implements pwrite64(2). With O_APPEND it writes at the end of the file, as on Linux. Errors:
@@ -57,19 +45,6 @@ func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 	return o.WriteAt(b, offset)
 }
 
-// WriteAt implements pwrite64(2) for an open file.
-func (o *open) WriteAt(b []byte, offset int64) (int, Errno) {
-	f, ok := o.file.(*treeFile)
-	if !ok {
-		return -1, linux.ESPIPE
-	}
-	n, err := f.WriteAt(b, offset)
-	if err != nil && n == 0 {
-		return -1, toErrno(err)
-	}
-	return n, 0
-}
-
 // Ftruncate implements ftruncate(2). Errors: EBADF, EINVAL if the file is not a regular file open for
 // writing, and errors of the file system.
 func (p *Process) Ftruncate(fd int, size int64) Errno {
@@ -80,7 +55,7 @@ func (p *Process) Ftruncate(fd int, size int64) Errno {
 	if errno := p.mayExtend(size); errno != 0 {
 		return errno
 	}
-	return toErrno(f.Truncate(size))
+	return file.ToErrno(f.Truncate(size))
 }
 
 // Fallocate implements fallocate(2). On a file system without fs.Allocator it reserves no space and
@@ -102,7 +77,7 @@ func (p *Process) Fallocate(fd int, mode uint32, offset, length int64) Errno {
 		return linux.EFBIG
 	}
 	if a, ok := f.Handle().(fs.Allocator); ok {
-		return toErrno(a.Allocate(fs.AllocateMode(mode), offset, length))
+		return file.ToErrno(a.Allocate(fs.AllocateMode(mode), offset, length))
 	}
 	switch {
 	case mode&^linux.FALLOC_FL_KEEP_SIZE != 0:
@@ -110,7 +85,7 @@ func (p *Process) Fallocate(fd int, mode uint32, offset, length int64) Errno {
 	case mode == linux.FALLOC_FL_KEEP_SIZE || offset+length <= f.Attr().Size:
 		return 0
 	}
-	return toErrno(f.Truncate(offset + length))
+	return file.ToErrno(f.Truncate(offset + length))
 }
 
 // Fsync implements fsync(2) and fdatasync(2). Errors: EBADF, EINVAL for a file outside the tree, EIO.
@@ -119,7 +94,7 @@ func (p *Process) Fsync(fd int) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(f.Sync())
+	return file.ToErrno(f.Sync())
 }
 
 // Syncfs implements syncfs(2) for the file system of fd. Errors: EBADF.
@@ -128,7 +103,7 @@ func (p *Process) Syncfs(fd int) Errno {
 	if errno != 0 || f == nil { // a file outside any file system has nothing to write
 		return errno
 	}
-	return toErrno(f.Place().Sync())
+	return file.ToErrno(f.Place().Sync())
 }
 
 // SyncFileRange implements sync_file_range(2). It checks its arguments and writes nothing. Errors:
@@ -228,7 +203,7 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	b := make([]byte, min(max(n, 0), copyPiece))
 	got, err := f.ReadAt(b, at)
 	if err != nil || got == 0 {
-		return min(got, 0), toErrno(err)
+		return min(got, 0), file.ToErrno(err)
 	}
 	sent, errno := p.Write(out, b[:got])
 	if errno != 0 {
@@ -257,7 +232,7 @@ func (f *treeFile) advance(offset *int64, to int64) Errno {
 		return 0
 	}
 	_, err := f.Seek(to, fs.SeekSet)
-	return toErrno(err)
+	return file.ToErrno(err)
 }
 
 // CopyFileRange implements copy_file_range(2) between regular files.
@@ -307,7 +282,7 @@ func copyRange(from *treeFile, inOffset *int64, to *treeFile, outOffset *int64, 
 			got, err = to.WriteAt(b[:got], write+int64(done))
 		}
 		if err != nil && done == 0 {
-			return -1, toErrno(err)
+			return -1, file.ToErrno(err)
 		}
 		if err != nil || got == 0 {
 			break

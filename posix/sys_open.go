@@ -7,6 +7,8 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Path lookup of the *at calls, and openat.
@@ -55,7 +57,7 @@ func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.V
 		return v, at, errno
 	}
 	place, err := v.Lookup(at, path, follow)
-	return v, place, toErrno(err)
+	return v, place, file.ToErrno(err)
 }
 
 // descriptorIn returns the descriptor that a path in /proc/self/fd names (proc(5)), or a link to it in
@@ -112,8 +114,8 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 		}
 	}
 	if err != nil {
-		p.reportMissed(at, path, toErrno(err))
-		return -1, toErrno(err)
+		p.reportMissed(at, path, file.ToErrno(err))
+		return -1, file.ToErrno(err)
 	}
 	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(path, f, flags)}, flags)
 }
@@ -154,20 +156,20 @@ func (p *Process) installTree(f *treeFile, flags int) (int, Errno) {
 // openAgain opens the file behind a descriptor again. A file of the tree gets its own offset. Other
 // files are shared, as by dup(2).
 func (p *Process) openAgain(fd, flags int) (int, Errno) {
-	o := p.fds.get(fd)
+	o := p.fds.Get(fd)
 	if o == nil {
 		return -1, linux.ENOENT
 	}
-	switch f := o.file.(type) {
+	switch f := o.File.(type) {
 	case *treeFile:
 		again, err := p.sight().OpenPlace(f.Place(), fs.Flags(flags))
 		if err != nil {
-			return -1, toErrno(err)
+			return -1, file.ToErrno(err)
 		}
 		return p.installTree(&treeFile{File: again, p: p, from: f.from, path: f.path}, flags)
 	case *ptySlave:
 		return p.openSlave(f.pty, f.place, f.path, flags)
-	case socket:
+	case socket.Socket:
 		return -1, linux.ENXIO
 	}
 	return p.dupAbove(fd, 0, flags&linux.O_CLOEXEC != 0)

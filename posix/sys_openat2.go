@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // OpenHow is struct open_how of openat2(2).
@@ -84,7 +85,7 @@ func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	}
 	f, err := v.Within(at, bounds).Open(at, path, fs.Flags(how.Flags), fs.Mode(how.Mode))
 	if err != nil {
-		return -1, toErrno(err)
+		return -1, file.ToErrno(err)
 	}
 	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(from, f, int(how.Flags))}, int(how.Flags))
 }

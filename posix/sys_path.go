@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Calls that take a path, and their variants that take a descriptor.
@@ -41,7 +42,7 @@ func (p *Process) AccessAt(dirfd int, path string, mode uint32, flags int) Errno
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(v.Access(place, fs.Wish(mode)))
+	return file.ToErrno(v.Access(place, fs.Wish(mode)))
 }
 
 // MkdirAt implements mkdirat(2).
@@ -50,7 +51,7 @@ func (p *Process) MkdirAt(dirfd int, path string, mode uint32) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(v.Mkdir(at, path, fs.Mode(mode)))
+	return file.ToErrno(v.Mkdir(at, path, fs.Mode(mode)))
 }
 
 // MknodAt implements mknodat(2).
@@ -59,7 +60,7 @@ func (p *Process) MknodAt(dirfd int, path string, mode uint32, device uint64) Er
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(v.Mknod(at, path, fs.Mode(mode), fs.DeviceOf(device)))
+	return file.ToErrno(v.Mknod(at, path, fs.Mode(mode), fs.DeviceOf(device)))
 }
 
 // UnlinkAt implements unlinkat(2).
@@ -72,9 +73,9 @@ func (p *Process) UnlinkAt(dirfd int, path string, flags int) Errno {
 	case errno != 0:
 		return errno
 	case flags != 0:
-		return toErrno(v.Rmdir(at, path))
+		return file.ToErrno(v.Rmdir(at, path))
 	}
-	return toErrno(v.Unlink(at, path))
+	return file.ToErrno(v.Unlink(at, path))
 }
 
 // RenameAt implements renameat2(2).
@@ -87,7 +88,7 @@ func (p *Process) RenameAt(dirfd int, path string, newDirfd int, newPath string,
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(v.Rename(at, path, newAt, newPath, fs.RenameFlags(flags)))
+	return file.ToErrno(v.Rename(at, path, newAt, newPath, fs.RenameFlags(flags)))
 }
 
 // LinkAt implements linkat(2).
@@ -103,7 +104,7 @@ func (p *Process) LinkAt(dirfd int, path string, newDirfd int, newPath string, f
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(v.Link(old, newAt, newPath))
+	return file.ToErrno(v.Link(old, newAt, newPath))
 }
 
 // SymlinkAt implements symlinkat(2).
@@ -112,7 +113,7 @@ func (p *Process) SymlinkAt(text string, dirfd int, path string) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(v.Symlink(text, at, path))
+	return file.ToErrno(v.Symlink(text, at, path))
 }
 
 // ReadlinkAt implements readlinkat(2). It returns the whole target.
@@ -130,14 +131,14 @@ func (p *Process) ReadlinkAt(dirfd int, path string) (string, Errno) {
 			return "", linux.ENOENT
 		}
 		text, err := p.sight().TargetOf(link)
-		return text, toErrno(err)
+		return text, file.ToErrno(err)
 	}
 	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
 		return "", errno
 	}
 	text, err := v.Readlink(at, path)
-	return text, toErrno(err)
+	return text, file.ToErrno(err)
 }
 
 // ChmodAt implements fchmodat2(2), and fchmodat(2) with flags 0.
@@ -156,7 +157,7 @@ func chmod(v *fs.View, place fs.Place, mode uint32) Errno {
 	if place.Node.Attr().Mode.Type() == fs.Symlink {
 		return linux.EOPNOTSUPP
 	}
-	return toErrno(v.Change(place, fs.Change{Fields: fs.SetMode, Mode: fs.Mode(mode)}, false))
+	return file.ToErrno(v.Change(place, fs.Change{Fields: fs.SetMode, Mode: fs.Mode(mode)}, false))
 }
 
 // Fchmod implements fchmod(2).
@@ -180,19 +181,19 @@ func (p *Process) ChownAt(dirfd int, path string, uid, gid int32, flags int) Err
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(v.Change(place, ownership(uid, gid), false))
+	return file.ToErrno(v.Change(place, ownership(uid, gid), false))
 }
 
 // Fchown implements fchown(2).
 func (p *Process) Fchown(fd int, uid, gid int32) Errno {
 	if place, ok := p.terminalPlace(fd); ok {
-		return toErrno(p.sight().Change(place, ownership(uid, gid), false))
+		return file.ToErrno(p.sight().Change(place, ownership(uid, gid), false))
 	}
 	f, errno := p.real(fd, 0)
 	if errno != 0 || f == nil {
 		return errno
 	}
-	return toErrno(p.sight().Change(f.Place(), ownership(uid, gid), false))
+	return file.ToErrno(p.sight().Change(f.Place(), ownership(uid, gid), false))
 }
 
 func ownership(uid, gid int32) fs.Change {
@@ -234,7 +235,7 @@ func (p *Process) UtimensAt(dirfd int, path string, access, modify Moment, flags
 	} else if v, place, errno = p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0); errno != 0 {
 		return errno
 	}
-	return toErrno(v.Change(place, times(access, modify), access.Now && modify.Now))
+	return file.ToErrno(v.Change(place, times(access, modify), access.Now && modify.Now))
 }
 
 // times converts the arguments of utimensat(2) to a change.
@@ -268,7 +269,7 @@ func (p *Process) Truncate(path string, size int64) Errno {
 	if errno := p.mayExtend(size); errno != 0 {
 		return errno
 	}
-	return toErrno(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}, false))
+	return file.ToErrno(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}, false))
 }
 
 // Statfs implements statfs(2).

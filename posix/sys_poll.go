@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // PollFD is struct pollfd.
@@ -17,9 +18,9 @@ type PollFD struct {
 // and returns the number of entries with events. A negative timeout waits forever, and 0 does not
 // wait. Errors: EINTR.
 func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
-	c := polling{p: p, fds: fds, opens: make([]*open, len(fds)), bell: make(chan struct{}, 1)}
+	c := polling{p: p, fds: fds, opens: make([]*file.Description, len(fds)), bell: make(chan struct{}, 1)}
 	defer c.leave()
-	c.watch.f = func(Events) { c.ring() }
+	c.watch.Notify = func(Events) { c.ring() }
 	c.enter()
 	var expired <-chan time.Time
 	if timeout > 0 {
@@ -55,8 +56,8 @@ func (p *Process) awaitEvent(bell <-chan struct{}, expired <-chan time.Time) (do
 type polling struct {
 	p     *Process
 	fds   []PollFD
-	opens []*open // nil for a descriptor that is not open
-	watch watch
+	opens []*file.Description // nil for a descriptor that is not open
+	watch file.Watch
 	bell  chan struct{} // capacity 1; watches send, Poll receives; never closed; full: Poll will look anyway
 	fixed int           // entries for descriptors that are not open
 }
@@ -76,12 +77,12 @@ func (c *polling) enter() {
 		if f.FD < 0 {
 			continue
 		}
-		if c.opens[i] = c.p.fds.get(f.FD); c.opens[i] == nil {
+		if c.opens[i] = c.p.fds.Get(f.FD); c.opens[i] == nil {
 			f.Revents = PollNval
 			c.fixed++
 			continue
 		}
-		c.opens[i].queue().add(&c.watch)
+		c.opens[i].Queue().Add(&c.watch)
 	}
 }
 
@@ -93,7 +94,7 @@ func (c *polling) look() int {
 			continue
 		}
 		f := &c.fds[i]
-		if f.Revents = o.events() & (f.Events | pollAlways); f.Revents != 0 {
+		if f.Revents = o.Events() & (f.Events | file.PollAlways); f.Revents != 0 {
 			n++
 		}
 	}
@@ -103,7 +104,7 @@ func (c *polling) look() int {
 func (c *polling) leave() {
 	for _, o := range c.opens {
 		if o != nil {
-			o.queue().remove(&c.watch)
+			o.Queue().Remove(&c.watch)
 		}
 	}
 }

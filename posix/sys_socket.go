@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/netlink"
+	"loam/posix/socket"
+	"loam/posix/unix"
 )
 
 // Calls that create, bind and connect sockets.
@@ -22,12 +25,12 @@ func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 }
 
 // newSocket creates a socket of a family. Errors: EAFNOSUPPORT, and errors of the family.
-func (p *Process) newSocket(domain, typ, protocol int) (socket, Errno) {
+func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 	switch domain {
 	case linux.AF_UNIX:
-		return p.newUnix(typ, protocol)
+		return unix.New(&p.names, p, typ, protocol)
 	case linux.AF_NETLINK:
-		return p.newNetlink(typ, protocol)
+		return netlink.New(p.net, &p.serial, p.credentials.PID, typ, protocol)
 	case linux.AF_PACKET:
 		if p.net != nil {
 			return p.newPacket(typ, protocol)
@@ -50,17 +53,17 @@ func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno
 	if domain != linux.AF_UNIX {
 		return fds, linux.EOPNOTSUPP
 	}
-	a, errno := p.newUnix(typ&^typeFlags, protocol)
+	a, errno := unix.New(&p.names, p, typ&^typeFlags, protocol)
 	if errno != 0 {
 		return fds, errno
 	}
-	b, errno := p.newUnix(typ&^typeFlags, protocol)
+	b, errno := unix.New(&p.names, p, typ&^typeFlags, protocol)
 	if errno != 0 {
 		return fds, errno
 	}
-	pair(a, b)
+	unix.Pair(a, b)
 	if fds[0], errno = p.install(a, typ&typeFlags); errno != 0 {
-		b.close()
+		b.Close()
 		return fds, errno
 	}
 	if fds[1], errno = p.install(b, typ&typeFlags); errno != 0 {
@@ -75,7 +78,7 @@ func (p *Process) Bind(fd int, a Address) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return s.bind(a)
+	return s.Bind(a)
 }
 
 // Listen implements listen(2). Errors: EBADF, ENOTSOCK, and EOPNOTSUPP for a socket without
@@ -85,7 +88,7 @@ func (p *Process) Listen(fd, backlog int) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return s.listen(backlog)
+	return s.Listen(backlog)
 }
 
 // Accept4 implements accept4(2). It also returns the peer's address. On a blocking socket it waits for a
@@ -98,8 +101,8 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	case flags&^typeFlags != 0:
 		return -1, Address{}, linux.EINVAL
 	}
-	c, errno := s.accept()
-	if errno == linux.EAGAIN && !o.nonblocking() {
+	c, errno := s.Accept()
+	if errno == linux.EAGAIN && !o.Nonblocking() {
 		c, errno = p.acceptWaiting(s)
 	}
 	if errno != 0 {
@@ -110,16 +113,16 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	return accepted, peer, errno
 }
 
-func (p *Process) acceptWaiting(s socket) (socket, Errno) {
-	timeout, _ := s.base().timeouts()
-	w := p.newSleeper(s.queue(), timeout)
-	defer w.leave()
+func (p *Process) acceptWaiting(s socket.Socket) (socket.Socket, Errno) {
+	timeout, _ := s.Common().Timeouts()
+	w := p.newSleeper(s.Queue(), timeout)
+	defer w.Leave()
 	for {
-		c, errno := s.accept()
+		c, errno := s.Accept()
 		if errno != linux.EAGAIN {
 			return c, errno
 		}
-		if errno = w.sleep(); errno != 0 {
+		if errno = w.Sleep(); errno != 0 {
 			return nil, errno
 		}
 	}
@@ -131,9 +134,9 @@ func (p *Process) Connect(fd int, a Address) Errno {
 	if errno != 0 {
 		return errno
 	}
-	errno = s.connect(a)
+	errno = s.Connect(a)
 	switch {
-	case o.nonblocking():
+	case o.Nonblocking():
 		return errno
 	case errno == linux.EINPROGRESS || errno == linux.EALREADY:
 		return p.connected(s, a)
@@ -144,18 +147,18 @@ func (p *Process) Connect(fd int, a Address) Errno {
 }
 
 // connected waits for the end of a handshake. It then calls connect again for the result.
-func (p *Process) connected(s socket, a Address) Errno {
-	_, timeout := s.base().timeouts()
-	w := p.newSleeper(s.queue(), timeout)
-	defer w.leave()
+func (p *Process) connected(s socket.Socket, a Address) Errno {
+	_, timeout := s.Common().Timeouts()
+	w := p.newSleeper(s.Queue(), timeout)
+	defer w.Leave()
 	for {
-		if s.events()&(PollOut|PollErr|PollHup) != 0 {
-			if errno := s.takeError(); errno != 0 {
+		if s.Events()&(PollOut|PollErr|PollHup) != 0 {
+			if errno := s.TakeError(); errno != 0 {
 				return errno
 			}
-			return s.connect(a)
+			return s.Connect(a)
 		}
-		switch w.sleep() {
+		switch w.Sleep() {
 		case linux.EAGAIN:
 			return linux.EINPROGRESS
 		case linux.EINTR:
@@ -168,10 +171,10 @@ func (p *Process) connected(s socket, a Address) Errno {
 // listener's backlog is full. Linux wakes the waiters instead. The case is too rare for a queue.
 const connectRetry = 5 * time.Millisecond
 
-func (p *Process) connectWaiting(s socket, a Address) Errno {
-	_, timeout := s.base().timeouts()
+func (p *Process) connectWaiting(s socket.Socket, a Address) Errno {
+	_, timeout := s.Common().Timeouts()
 	for waited := time.Duration(0); timeout == 0 || waited < timeout; waited += connectRetry {
-		if errno := s.connect(a); errno != linux.EAGAIN {
+		if errno := s.Connect(a); errno != linux.EAGAIN {
 			return errno
 		}
 		if done, errno := p.awaitEvent(nil, time.After(connectRetry)); done && errno != 0 {
@@ -190,7 +193,7 @@ func (p *Process) Shutdown(fd, how int) Errno {
 	case how < linux.SHUT_RD || how > linux.SHUT_RDWR:
 		return linux.EINVAL
 	}
-	return s.shutdown(how)
+	return s.Shutdown(how)
 }
 
 // GetSockName implements getsockname(2). Errors: EBADF, ENOTSOCK.
@@ -199,7 +202,7 @@ func (p *Process) GetSockName(fd int) (Address, Errno) {
 	if errno != 0 {
 		return Address{}, errno
 	}
-	return s.local(), 0
+	return s.Local(), 0
 }
 
 // GetPeerName implements getpeername(2). Errors: EBADF, ENOTSOCK, ENOTCONN.
@@ -208,7 +211,7 @@ func (p *Process) GetPeerName(fd int) (Address, Errno) {
 	if errno != 0 {
 		return Address{}, errno
 	}
-	return s.peer()
+	return s.Peer()
 }
 
 // GetSockOpt implements getsockopt(2) and returns the encoded value. SO_ERROR clears the pending
@@ -219,9 +222,9 @@ func (p *Process) GetSockOpt(fd, level, name int) ([]byte, Errno) {
 		return nil, errno
 	}
 	if level == linux.SOL_SOCKET && name == linux.SO_ERROR {
-		return intValue(int(s.takeError())), 0
+		return socket.IntValue(int(s.TakeError())), 0
 	}
-	return s.option(level, name)
+	return s.Option(level, name)
 }
 
 // GetSockOptBy implements getsockopt(2) for an option whose buffer contains a request: see IsAsked.
@@ -249,7 +252,7 @@ func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 		return errno
 	}
 	if level == linux.IPPROTO_IP && len(value) > 0 && len(value) < 4 {
-		value = intValue(int(value[0]))
+		value = socket.IntValue(int(value[0]))
 	}
-	return s.setOption(level, name, value)
+	return s.SetOption(level, name, value)
 }

@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Extended attributes: setxattr(2) and its variants.
@@ -15,25 +16,25 @@ type XattrFile struct {
 	FD     int
 }
 
-// xattrFile resolves file. For a descriptor of another kind of file, place.Node is nil and kind is its
+// xattrFile resolves of. For a descriptor of another kind of file, place.Node is nil and kind is its
 // type.
-func (p *Process) xattrFile(file XattrFile) (v *fs.View, place fs.Place, kind fs.Mode, errno Errno) {
-	if !file.ByFD {
-		v, place, errno = p.lookup(linux.AT_FDCWD, file.Path, file.Follow, false)
+func (p *Process) xattrFile(of XattrFile) (v *fs.View, place fs.Place, kind fs.Mode, errno Errno) {
+	if !of.ByFD {
+		v, place, errno = p.lookup(linux.AT_FDCWD, of.Path, of.Follow, false)
 		return v, place, 0, errno
 	}
-	o, errno := p.get(file.FD)
+	o, errno := p.get(of.FD)
 	if errno != 0 {
 		return nil, place, 0, errno
 	}
 	v = p.sight()
-	if f, ok := o.file.(*treeFile); ok {
+	if f, ok := o.File.(*treeFile); ok {
 		if f.Flags()&fs.PathOnly != 0 {
 			return v, place, 0, linux.EBADF
 		}
 		return v, f.Place(), 0, 0
 	}
-	return v, place, fs.Mode(o.mode()).Type(), 0
+	return v, place, fs.Mode(o.Mode()).Type(), 0
 }
 
 // checkXattrName checks the length of a name. Errors: ERANGE.
@@ -45,11 +46,11 @@ func checkXattrName(name string) Errno {
 }
 
 // GetXattr implements getxattr(2), lgetxattr(2) and fgetxattr(2). The caller must not modify the value.
-func (p *Process) GetXattr(file XattrFile, name string) ([]byte, Errno) {
+func (p *Process) GetXattr(of XattrFile, name string) ([]byte, Errno) {
 	if errno := checkXattrName(name); errno != 0 {
 		return nil, errno
 	}
-	v, place, kind, errno := p.xattrFile(file)
+	v, place, kind, errno := p.xattrFile(of)
 	switch {
 	case errno != 0:
 		return nil, errno
@@ -57,21 +58,21 @@ func (p *Process) GetXattr(file XattrFile, name string) ([]byte, Errno) {
 		return nil, noXattr(kind, name, fs.ToRead)
 	}
 	value, err := v.Xattr(place, name)
-	return value, toErrno(err)
+	return value, file.ToErrno(err)
 }
 
 // noXattr returns the error for a file outside any file system.
 func noXattr(kind fs.Mode, name string, w fs.Wish) Errno {
 	if err := fs.XattrName(kind, name, w); err != nil {
-		return toErrno(err)
+		return file.ToErrno(err)
 	}
 	return linux.EOPNOTSUPP
 }
 
 // ListXattr implements listxattr(2), llistxattr(2) and flistxattr(2). Every name ends with a NUL.
 // Errors: E2BIG.
-func (p *Process) ListXattr(file XattrFile) ([]byte, Errno) {
-	v, place, _, errno := p.xattrFile(file)
+func (p *Process) ListXattr(of XattrFile) ([]byte, Errno) {
+	v, place, _, errno := p.xattrFile(of)
 	if errno != 0 || place.Node == nil {
 		return nil, errno
 	}
@@ -87,7 +88,7 @@ func (p *Process) ListXattr(file XattrFile) ([]byte, Errno) {
 
 // SetXattr implements setxattr(2), lsetxattr(2) and fsetxattr(2). Errors: EINVAL for unknown flags,
 // ERANGE for the length of the name, E2BIG for the value, and the errors of fs.View.SetXattr.
-func (p *Process) SetXattr(file XattrFile, name string, value []byte, flags int) Errno {
+func (p *Process) SetXattr(of XattrFile, name string, value []byte, flags int) Errno {
 	if flags&^int(fs.XattrCreate|fs.XattrReplace) != 0 {
 		return linux.EINVAL
 	}
@@ -97,26 +98,26 @@ func (p *Process) SetXattr(file XattrFile, name string, value []byte, flags int)
 	if len(value) > linux.XATTR_SIZE_MAX {
 		return linux.E2BIG
 	}
-	return p.changeXattr(file, name, func(v *fs.View, place fs.Place) error {
+	return p.changeXattr(of, name, func(v *fs.View, place fs.Place) error {
 		return v.SetXattr(place, name, value, fs.XattrFlags(flags))
 	})
 }
 
 // RemoveXattr implements removexattr(2), lremovexattr(2) and fremovexattr(2).
-func (p *Process) RemoveXattr(file XattrFile, name string) Errno {
+func (p *Process) RemoveXattr(of XattrFile, name string) Errno {
 	if errno := checkXattrName(name); errno != 0 {
 		return errno
 	}
-	return p.changeXattr(file, name, func(v *fs.View, place fs.Place) error { return v.RemoveXattr(place, name) })
+	return p.changeXattr(of, name, func(v *fs.View, place fs.Place) error { return v.RemoveXattr(place, name) })
 }
 
-func (p *Process) changeXattr(file XattrFile, name string, change func(*fs.View, fs.Place) error) Errno {
-	v, place, kind, errno := p.xattrFile(file)
+func (p *Process) changeXattr(of XattrFile, name string, change func(*fs.View, fs.Place) error) Errno {
+	v, place, kind, errno := p.xattrFile(of)
 	switch {
 	case errno != 0:
 		return errno
 	case place.Node == nil:
 		return noXattr(kind, name, fs.ToWrite)
 	}
-	return toErrno(change(v, place))
+	return file.ToErrno(change(v, place))
 }

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/link"
+	"loam/posix/netdevice"
 	"loam/stack"
 	"loam/wire"
 )
@@ -22,7 +23,7 @@ func SysNet(name string) map[string]func(*Process) string {
 			continue // EINVAL on Linux
 		}
 		files[path] = func(p *Process) string {
-			if i := interfaceNamed(p.net, name); i != nil {
+			if i := netdevice.Named(p.net, name); i != nil {
 				return text(i) + "\n"
 			}
 			return ""
@@ -48,7 +49,7 @@ var interfaceFiles = map[string]func(*stack.Interface) string{
 		return fmt.Sprint(len(i.MAC()))
 	},
 	"flags": func(i *stack.Interface) string {
-		_, flags := kindOf(i)
+		_, flags := netdevice.Kind(i)
 		return fmt.Sprintf("%#x", flags&^(linux.IFF_RUNNING|linux.IFF_LOWER_UP))
 	},
 	"operstate": func(i *stack.Interface) string {
@@ -58,7 +59,7 @@ var interfaceFiles = map[string]func(*stack.Interface) string{
 		return "up"
 	},
 	"type": func(i *stack.Interface) string {
-		kind, _ := kindOf(i)
+		kind, _ := netdevice.Kind(i)
 		return fmt.Sprint(kind)
 	},
 	"uevent":  func(i *stack.Interface) string { return fmt.Sprintf("INTERFACE=%s\nIFINDEX=%d", i.Name(), i.Index()) },
@@ -93,7 +94,7 @@ func always(text string) func(*stack.Interface) string {
 
 // station formats a link-layer address. It returns "" if the interface has none.
 func station(i *stack.Interface, mac wire.MAC) string {
-	if kind, _ := kindOf(i); kind == linux.ARPHRD_NONE {
+	if kind, _ := netdevice.Kind(i); kind == linux.ARPHRD_NONE {
 		return ""
 	}
 	return mac.String()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 	"loam/stack"
 	"loam/stack/tcp"
 )
@@ -15,7 +17,6 @@ import (
 // Options of TCP sockets: socket(7), ip(7), tcp(7).
 
 const (
-	maxInetBuffer     = 64 << 20
 	defaultTCPReceive = 131072 // net.ipv4.tcp_rmem
 	defaultTCPSend    = 262144
 )
@@ -23,74 +24,74 @@ const (
 type tcpOpts = stack.TCPOptions
 
 // tcpIntOptions are the int options that are stored in a connection or listener of the stack.
-var tcpIntOptions = map[optionName]intOption[tcpOpts]{
-	{linux.SOL_SOCKET, linux.SO_KEEPALIVE}:   flag(func(o *tcpOpts) *bool { return &o.KeepAlive }),
-	{linux.SOL_SOCKET, linux.SO_REUSEADDR}:   flag(func(o *tcpOpts) *bool { return &o.ReuseAddr }),
-	{linux.SOL_SOCKET, linux.SO_REUSEPORT}:   flag(func(o *tcpOpts) *bool { return &o.ReusePort }),
-	{linux.SOL_SOCKET, linux.SO_OOBINLINE}:   flag(func(o *tcpOpts) *bool { return &o.UrgentInline }),
-	{linux.SOL_SOCKET, linux.SO_RCVBUF}:      buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
-	{linux.SOL_SOCKET, linux.SO_SNDBUF}:      buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
-	{linux.SOL_SOCKET, linux.SO_RCVBUFFORCE}: buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
-	{linux.SOL_SOCKET, linux.SO_SNDBUFFORCE}: buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
+var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
+	{Level: linux.SOL_SOCKET, Name: linux.SO_KEEPALIVE}:   socket.Flag(func(o *tcpOpts) *bool { return &o.KeepAlive }),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEADDR}:   socket.Flag(func(o *tcpOpts) *bool { return &o.ReuseAddr }),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEPORT}:   socket.Flag(func(o *tcpOpts) *bool { return &o.ReusePort }),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_OOBINLINE}:   socket.Flag(func(o *tcpOpts) *bool { return &o.UrgentInline }),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_RCVBUF}:      socket.Buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_SNDBUF}:      socket.Buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_RCVBUFFORCE}: socket.Buffer(func(o *tcpOpts) *int { return &o.ReceiveBuffer }, defaultTCPReceive),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_SNDBUFFORCE}: socket.Buffer(func(o *tcpOpts) *int { return &o.SendBuffer }, defaultTCPSend),
 
-	{linux.IPPROTO_TCP, linux.TCP_CORK}: flag(func(o *tcpOpts) *bool { return &o.Cork }),
-	{linux.IPPROTO_TCP, linux.TCP_KEEPIDLE}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveIdle },
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_CORK}: socket.Flag(func(o *tcpOpts) *bool { return &o.Cork }),
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_KEEPIDLE}: socket.Duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveIdle },
 		time.Second, 1, 32767, 2*time.Hour),
-	{linux.IPPROTO_TCP, linux.TCP_KEEPINTVL}: duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveInterval },
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_KEEPINTVL}: socket.Duration(func(o *tcpOpts) *time.Duration { return &o.KeepAliveInterval },
 		time.Second, 1, 32767, 75*time.Second),
-	{linux.IPPROTO_TCP, linux.TCP_USER_TIMEOUT}: duration(func(o *tcpOpts) *time.Duration { return &o.UserTimeout },
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_USER_TIMEOUT}: socket.Duration(func(o *tcpOpts) *time.Duration { return &o.UserTimeout },
 		time.Millisecond, 0, 1<<31-1, 0),
-	{linux.IPPROTO_TCP, linux.TCP_NODELAY}: {
-		func(o *tcpOpts) int {
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_NODELAY}: {
+		Get: func(o *tcpOpts) int {
 			if o.Delay {
 				return 0
 			}
 			return 1
 		},
-		func(o *tcpOpts, n int) Errno { o.Delay = n == 0; return 0 },
+		Set: func(o *tcpOpts, n int) Errno { o.Delay = n == 0; return 0 },
 	},
-	{linux.IPPROTO_TCP, linux.TCP_NOTSENT_LOWAT}: {
-		func(o *tcpOpts) int { return o.UnsentLow },
-		func(o *tcpOpts, n int) Errno { o.UnsentLow = n; return 0 },
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_NOTSENT_LOWAT}: {
+		Get: func(o *tcpOpts) int { return o.UnsentLow },
+		Set: func(o *tcpOpts, n int) Errno { o.UnsentLow = n; return 0 },
 	},
-	{linux.IPPROTO_TCP, linux.TCP_QUICKACK}: {
-		func(o *tcpOpts) int {
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_QUICKACK}: {
+		Get: func(o *tcpOpts) int {
 			if o.DelayAck {
 				return 0
 			}
 			return 1
 		},
-		func(o *tcpOpts, n int) Errno { o.QuickAck, o.DelayAck = n != 0, n == 0; return 0 },
+		Set: func(o *tcpOpts, n int) Errno { o.QuickAck, o.DelayAck = n != 0, n == 0; return 0 },
 	},
-	{linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT}: {
-		func(o *tcpOpts) int { return int(o.DeferAccept / time.Second) },
-		func(o *tcpOpts, n int) Errno { o.DeferAccept = deferral(n); return 0 },
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_DEFER_ACCEPT}: {
+		Get: func(o *tcpOpts) int { return int(o.DeferAccept / time.Second) },
+		Set: func(o *tcpOpts, n int) Errno { o.DeferAccept = deferral(n); return 0 },
 	},
-	{linux.IPPROTO_TCP, linux.TCP_LINGER2}: {finWait2Seconds, setFinWait2},
-	{linux.IPPROTO_TCP, linux.TCP_KEEPCNT}: count(func(o *tcpOpts) *int { return &o.KeepAliveCount }, tcp.DefaultKeepAliveCount),
-	{linux.IPPROTO_TCP, linux.TCP_SYNCNT}:  count(func(o *tcpOpts) *int { return &o.SynRetries }, tcp.DefaultSynRetries),
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_LINGER2}: {Get: finWait2Seconds, Set: setFinWait2},
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_KEEPCNT}: socket.Count(func(o *tcpOpts) *int { return &o.KeepAliveCount }, tcp.DefaultKeepAliveCount),
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_SYNCNT}:  socket.Count(func(o *tcpOpts) *int { return &o.SynRetries }, tcp.DefaultSynRetries),
 
-	{linux.IPPROTO_IP, linux.IP_TTL}: octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
-	{linux.IPPROTO_IP, linux.IP_TOS}: octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_TTL}: socket.Octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_TOS}: socket.Octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
 
-	recvErr:      flag(func(o *tcpOpts) *bool { return &o.SoftErrors }),
-	recvErr6:     flag(func(o *tcpOpts) *bool { return &o.SoftErrors6 }),
-	v6OnlyOption: flag(func(o *tcpOpts) *bool { return &o.V6Only }),
-	{linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS}: octet(func(o *tcpOpts) *uint8 { return &o.HopLimit }, 1, 64),
-	{linux.IPPROTO_IPV6, linux.IPV6_TCLASS}:       octet(func(o *tcpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
+	recvErr:      socket.Flag(func(o *tcpOpts) *bool { return &o.SoftErrors }),
+	recvErr6:     socket.Flag(func(o *tcpOpts) *bool { return &o.SoftErrors6 }),
+	v6OnlyOption: socket.Flag(func(o *tcpOpts) *bool { return &o.V6Only }),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_UNICAST_HOPS}: socket.Octet(func(o *tcpOpts) *uint8 { return &o.HopLimit }, 1, 64),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_TCLASS}:       socket.Octet(func(o *tcpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
 // tcpHarmless are options that a program can set and read but that have no effect. TCP Fast Open is not
 // supported, and the other options select what this stack does anyway.
-var tcpHarmless = map[optionName]bool{
-	{linux.IPPROTO_TCP, linux.TCP_FASTOPEN}: true,
-	fastOpenConnect:                         true,
-	mtuDiscover:                             true,
-	mtuDiscover6:                            true,
-	recvExtensions:                          true,
-	recvExtensions6:                         true,
-	{linux.IPPROTO_IP, linux.IP_FREEBIND}:   true,
-	{linux.IPPROTO_IP, linux.IP_BIND_ADDRESS_NO_PORT}: true,
+var tcpHarmless = map[socket.OptionName]bool{
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN}: true,
+	fastOpenConnect:     true,
+	socket.MTUDiscover:  true,
+	socket.MTUDiscover6: true,
+	recvExtensions:      true,
+	recvExtensions6:     true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_FREEBIND}:             true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_BIND_ADDRESS_NO_PORT}: true,
 }
 
 // longestFinWait2 is Linux's TCP_FIN_TIMEOUT_MAX.
@@ -115,9 +116,9 @@ func setFinWait2(o *tcpOpts, seconds int) Errno {
 
 // Options that TCP sockets handle specially; connections of the host share the first two.
 var (
-	congestion      = optionName{linux.IPPROTO_TCP, linux.TCP_CONGESTION}
-	fastOpenConnect = optionName{linux.IPPROTO_TCP, linux.TCP_FASTOPEN_CONNECT}
-	maxPacing       = optionName{linux.SOL_SOCKET, linux.SO_MAX_PACING_RATE}
+	congestion      = socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_CONGESTION}
+	fastOpenConnect = socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN_CONNECT}
+	maxPacing       = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_MAX_PACING_RATE}
 )
 
 // longestCongestion is the maximum length of a name, in bytes (TCP_CA_NAME_MAX without the NUL).
@@ -212,44 +213,44 @@ func deferral(seconds int) time.Duration {
 	return time.Duration(all) * time.Second
 }
 
-func (s *tcpSocket) option(level, name int) ([]byte, Errno) {
-	key := optionName{level, name}
+func (s *tcpSocket) Option(level, name int) ([]byte, Errno) {
+	key := socket.OptionName{Level: level, Name: name}
 	if s.wrongLevel(level) {
 		return nil, linux.ENOPROTOOPT
 	}
 	if o, ok := tcpIntOptions[key]; ok {
 		opts := s.options()
-		return intValue(o.get(&opts)), 0
+		return socket.IntValue(o.Get(&opts)), 0
 	}
 	if tcpHarmless[key] || harmless6[key] {
-		return s.recall(key), 0
+		return s.Recall(key), 0
 	}
 	switch key {
 	case timestamp, timestampNS:
-		return boolValue(s.isStamped(key)), 0
+		return socket.BoolValue(s.isStamped(key)), 0
 	case bindToDevice:
-		return deviceName(s.options().Device), 0
+		return netdevice.OptionValue(s.options().Device), 0
 	case pathMTU, pathMTU6:
 		return pathMTUValue(s.net, s.connectedTo())
 	case pathInfo6:
 		return pathInfoValue(s.net, s.connectedTo())
-	case optionName{linux.SOL_SOCKET, linux.SO_ACCEPTCONN}:
-		return boolValue(s.listener.Load() != nil), 0
-	case optionName{linux.SOL_SOCKET, linux.SO_LINGER}:
+	case socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_ACCEPTCONN}:
+		return socket.BoolValue(s.listener.Load() != nil), 0
+	case socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_LINGER}:
 		return lingerValue(s.options()), 0
-	case optionName{linux.IPPROTO_TCP, linux.TCP_MAXSEG}:
-		return intValue(s.maxSegment()), 0
-	case optionName{linux.IPPROTO_TCP, linux.TCP_INFO}:
+	case socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_MAXSEG}:
+		return socket.IntValue(s.maxSegment()), 0
+	case socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_INFO}:
 		return infoValue(s.info(), s.listener.Load() != nil), 0
 	case congestion:
 		return s.congestionValue(), 0
-	case optionName{linux.IPPROTO_TCP, linux.TCP_CC_INFO}:
+	case socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_CC_INFO}:
 		return congestionInfoValue(s.info()), 0
 	case maxPacing:
 		return s.maxPacingValue(), 0
 	}
 	if level == linux.SOL_SOCKET {
-		return s.socketBase.option(name)
+		return s.Base.Option(name)
 	}
 	return nil, linux.ENOPROTOOPT
 }
@@ -262,7 +263,7 @@ func (s *tcpSocket) connectedTo() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-func (s *tcpSocket) setOption(level, name int, value []byte) Errno {
+func (s *tcpSocket) SetOption(level, name int, value []byte) Errno {
 	errno := s.setOwnOption(level, name, value)
 	if errno == 0 {
 		s.keepGiven(level, name, value)
@@ -271,51 +272,51 @@ func (s *tcpSocket) setOption(level, name int, value []byte) Errno {
 }
 
 func (s *tcpSocket) setOwnOption(level, name int, value []byte) Errno {
-	key := optionName{level, name}
+	key := socket.OptionName{Level: level, Name: name}
 	switch {
 	case s.wrongLevel(level):
 		return linux.ENOPROTOOPT
-	case key == v6OnlyOption && s.local().IP.Port() != 0:
+	case key == v6OnlyOption && s.Local().IP.Port() != 0:
 		return linux.EINVAL
-	case key == mtuDiscover || key == mtuDiscover6:
-		if n, errno := parseInt(value); errno != 0 || n < 0 || n > lastDiscovery {
+	case key == socket.MTUDiscover || key == socket.MTUDiscover6:
+		if n, errno := socket.ParseInt(value); errno != 0 || n < 0 || n > lastDiscovery {
 			return linux.EINVAL
 		}
-		return s.remember(key, value)
-	case key == optionName{linux.SOL_SOCKET, linux.SO_LINGER}:
+		return s.Remember(key, value)
+	case key == socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_LINGER}:
 		return s.setLinger(value)
-	case key == optionName{linux.IPPROTO_TCP, linux.TCP_MAXSEG}:
+	case key == socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_MAXSEG}:
 		return s.setMaxSegment(value)
 	case key == congestion:
 		return s.chooseCongestion(value)
 	case key == maxPacing:
 		return s.setMaxPacing(value)
 	case key == fastOpenConnect:
-		if n, errno := parseInt(value); errno != 0 || n&^1 != 0 || s.conn.Load() != nil || s.listener.Load() != nil {
+		if n, errno := socket.ParseInt(value); errno != 0 || n&^1 != 0 || s.conn.Load() != nil || s.listener.Load() != nil {
 			return linux.EINVAL
 		}
-		return s.remember(key, value)
+		return s.Remember(key, value)
 	case key == timestamp || key == timestampNS:
 		return s.setStamped(key, value)
 	case key == bindToDevice:
 		return s.bindToDevice(value)
 	}
 	if o, ok := tcpIntOptions[key]; ok {
-		n, errno := parseInt(value)
+		n, errno := socket.ParseInt(value)
 		if errno != 0 {
 			return errno
 		}
-		bad := s.setOptions(func(opts *tcpOpts) { errno = o.set(opts, n) })
+		bad := s.setOptions(func(opts *tcpOpts) { errno = o.Set(opts, n) })
 		if errno != 0 {
 			return errno
 		}
 		return bad
 	}
 	if tcpHarmless[key] || harmless6[key] {
-		return s.remember(key, value)
+		return s.Remember(key, value)
 	}
 	if level == linux.SOL_SOCKET {
-		return s.socketBase.setOption(name, value)
+		return s.Base.SetOption(name, value)
 	}
 	return linux.ENOPROTOOPT
 }
@@ -335,7 +336,7 @@ func (s *tcpSocket) setLinger(value []byte) Errno {
 const leastMaxSegment, mostMaxSegment = 88, 32767
 
 func (s *tcpSocket) setMaxSegment(value []byte) Errno {
-	n, errno := parseInt(value)
+	n, errno := socket.ParseInt(value)
 	if errno != 0 {
 		return errno
 	}
@@ -356,7 +357,7 @@ func (s *tcpSocket) maxSegment() int {
 
 // lingerValue encodes a struct linger.
 func lingerValue(o tcpOpts) []byte {
-	b := boolValue(o.Linger)
+	b := socket.BoolValue(o.Linger)
 	return binary.NativeEndian.AppendUint32(b, uint32(o.LingerTime/time.Second))
 }
 

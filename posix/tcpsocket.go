@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -16,7 +18,7 @@ import (
 //
 // Options are kept across these transitions.
 type tcpSocket struct {
-	socketBase
+	inetBase
 	net     *stack.Stack
 	leaving *leaving     // of the process
 	ports   *handedPorts // the process's listening sockets; see Hand
@@ -36,8 +38,8 @@ type tcpSocket struct {
 
 func (p *Process) newTCP(domain int) *tcpSocket {
 	return &tcpSocket{
-		socketBase: socketBase{domain: domain, typ: linux.SOCK_STREAM, pro: linux.IPPROTO_TCP},
-		net:        p.net, leaving: &p.leaving, ports: &p.handed,
+		inetBase: newBase(domain, linux.SOCK_STREAM, linux.IPPROTO_TCP),
+		net:      p.net, leaving: &p.leaving, ports: &p.handed,
 		opts: stack.TCPOptions{Delay: true}, // Nagle's algorithm is on unless TCP_NODELAY is set
 	}
 }
@@ -45,25 +47,25 @@ func (p *Process) newTCP(domain int) *tcpSocket {
 // adopt returns the socket for an accepted connection.
 func (s *tcpSocket) adopt(c *stack.TCPConn) *tcpSocket {
 	a := &tcpSocket{
-		socketBase: socketBase{domain: s.domain, typ: s.typ, pro: s.pro},
-		net:        s.net, leaving: s.leaving, told: true,
+		inetBase: newBase(s.Domain, s.Type, s.Protocol),
+		net:      s.net, leaving: s.leaving, told: true,
 		opts: c.Options(), nanoseconds: s.isStamped(timestampNS),
 	}
 	a.conn.Store(c)
-	c.Watch(a.relay)
+	c.Watch(a.Relay)
 	return a
 }
 
-// events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
-func (s *tcpSocket) events() Events {
+// Events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
+func (s *tcpSocket) Events() Events {
 	if c := s.conn.Load(); c != nil {
-		if s.q.edge.Load() {
+		if s.Waiters.WantsEvery() {
 			c.ReportEach()
 		}
-		return pollEvents(c.Events())
+		return socket.PollEvents(c.Events())
 	}
 	if l := s.listener.Load(); l != nil {
-		e := pollEvents(l.Events())
+		e := socket.PollEvents(l.Events())
 		if s.queued.len() > 0 {
 			e |= PollIn
 		}
@@ -72,11 +74,11 @@ func (s *tcpSocket) events() Events {
 	return PollOut | PollHup
 }
 
-// bind reserves a local address. Errors: EINVAL if the socket is bound or connected, EADDRINUSE,
+// Bind reserves a local address. Errors: EINVAL if the socket is bound or connected, EADDRINUSE,
 // EADDRNOTAVAIL.
-func (s *tcpSocket) bind(a Address) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *tcpSocket) Bind(a Address) Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	local, errno := s.bindName(a, s.opts.V6Only)
 	if errno != 0 {
 		return errno
@@ -88,14 +90,14 @@ func (s *tcpSocket) bind(a Address) Errno {
 	if err == nil {
 		s.binding = b
 	}
-	return toErrno(err)
+	return file.ToErrno(err)
 }
 
-// listen binds the socket if necessary and opens a listener for connections from the network and from
+// Listen binds the socket if necessary and opens a listener for connections from the network and from
 // the host.
-func (s *tcpSocket) listen(backlog int) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *tcpSocket) Listen(backlog int) Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	switch {
 	case s.listener.Load() != nil:
 		return 0 // the backlog does not change
@@ -105,16 +107,16 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	if s.binding == nil {
 		b, err := s.net.BindTCP(s.any(), s.opts)
 		if err != nil {
-			return toErrno(err)
+			return file.ToErrno(err)
 		}
 		s.binding = b
 	}
 	l, err := s.binding.Listen(backlog)
 	if err != nil {
-		return toErrno(err)
+		return file.ToErrno(err)
 	}
 	l.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
-	l.Watch(s.relay)
+	l.Watch(s.Relay)
 	s.listener.Store(l)
 	s.queued.begin(backlog)
 	if on := s.opts.Device; on != nil && on.IsLoopback() {
@@ -124,8 +126,8 @@ func (s *tcpSocket) listen(backlog int) Errno {
 	return 0
 }
 
-// accept implements socket. Connections from the host come first.
-func (s *tcpSocket) accept() (socket, Errno) {
+// Accept implements socket. Connections from the host come first.
+func (s *tcpSocket) Accept() (socket.Socket, Errno) {
 	l := s.listener.Load()
 	if l == nil {
 		return nil, linux.EINVAL
@@ -138,16 +140,16 @@ func (s *tcpSocket) accept() (socket, Errno) {
 		return nil, linux.EINVAL
 	}
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, file.ToErrno(err)
 	}
 	return s.adopt(c), 0
 }
 
-// connect starts a handshake and returns EINPROGRESS. Later calls return its state: EALREADY, then once
+// Connect starts a handshake and returns EINPROGRESS. Later calls return its state: EALREADY, then once
 // 0 or the error, then EISCONN.
-func (s *tcpSocket) connect(a Address) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *tcpSocket) Connect(a Address) Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if c := s.conn.Load(); c != nil {
 		if errno, decided := s.reconnect(c, a); decided {
 			return errno
@@ -170,14 +172,14 @@ func (s *tcpSocket) connect(a Address) Errno {
 		c, err = s.net.DialTCP(s.any(), remote, s.opts)
 	}
 	if err != nil {
-		return toErrno(err)
+		return file.ToErrno(err)
 	}
 	if s.binding != nil {
 		c.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
 	}
 	s.conn.Store(c)
 	s.told = false
-	c.Watch(s.relay)
+	c.Watch(s.Relay)
 	return linux.EINPROGRESS
 }
 
@@ -195,7 +197,7 @@ func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
 	case c.Events()&stack.Hangup == 0:
 		return linux.EALREADY, true
 	default:
-		if errno := toErrno(c.Err()); errno != 0 {
+		if errno := file.ToErrno(c.Err()); errno != 0 {
 			return errno, true
 		}
 		c.Close()
@@ -205,8 +207,8 @@ func (s *tcpSocket) reconnect(c *stack.TCPConn, a Address) (Errno, bool) {
 	return 0, false
 }
 
-// shutdown implements shutdown(2). Shutting down a listener for reading closes it.
-func (s *tcpSocket) shutdown(how int) Errno {
+// Shutdown implements shutdown(2). Shutting down a listener for reading closes it.
+func (s *tcpSocket) Shutdown(how int) Errno {
 	if l := s.listener.Load(); l != nil {
 		if how != linux.SHUT_WR {
 			s.stopListening(l)
@@ -226,7 +228,7 @@ func (s *tcpSocket) shutdown(how int) Errno {
 			err = rerr
 		}
 	}
-	return toErrno(err)
+	return file.ToErrno(err)
 }
 
 // stopListening closes the listener and resets the connections in its queues.
@@ -236,10 +238,10 @@ func (s *tcpSocket) stopListening(l *stack.TCPListener) {
 	s.queued.end()
 }
 
-// close closes the connection in the background: the stack sends the remaining data. See leaving.
-func (s *tcpSocket) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// Close closes the connection in the background: the stack sends the remaining data. See leaving.
+func (s *tcpSocket) Close() {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	s.closed = true
 	if l := s.listener.Load(); l != nil {
 		s.stopListening(l) // closes the binding as well
@@ -254,19 +256,19 @@ func (s *tcpSocket) close() {
 	}
 }
 
-func (s *tcpSocket) local() Address {
+func (s *tcpSocket) Local() Address {
 	if c := s.conn.Load(); c != nil {
 		return s.inet(s.net, c.LocalAddrPort())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if s.binding != nil {
 		return s.inet(s.net, s.binding.LocalAddrPort())
 	}
 	return s.inet(s.net, s.any())
 }
 
-func (s *tcpSocket) peer() (Address, Errno) {
+func (s *tcpSocket) Peer() (Address, Errno) {
 	c := s.conn.Load()
 	if c == nil || !c.Connected() {
 		return Address{}, linux.ENOTCONN
@@ -274,7 +276,7 @@ func (s *tcpSocket) peer() (Address, Errno) {
 	return s.inet(s.net, c.RemoteAddrPort()), 0
 }
 
-func (s *tcpSocket) read(b []byte) (int, Errno) {
+func (s *tcpSocket) Read(b []byte) (int, Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.ENOTCONN
@@ -286,26 +288,26 @@ func (s *tcpSocket) read(b []byte) (int, Errno) {
 	case io.EOF:
 		return 0, 0
 	}
-	return 0, toErrno(err)
+	return 0, file.ToErrno(err)
 }
 
-func (s *tcpSocket) write(b []byte) (int, Errno) {
+func (s *tcpSocket) Write(b []byte) (int, Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.EPIPE
 	}
 	n, err := c.TryWrite(b)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
-// recv implements socket. TCP supports MSG_PEEK; MSG_OOB is handled by recvUrgent.
-func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
+// Recv implements socket. TCP supports MSG_PEEK; MSG_OOB is handled by recvUrgent.
+func (s *tcpSocket) Recv(b []byte, flags int) (Received, Errno) {
 	c := s.conn.Load()
 	if c == nil {
 		return Received{}, linux.ENOTCONN
 	}
 	if flags&linux.MSG_PEEK == 0 {
-		n, errno := s.read(b)
+		n, errno := s.Read(b)
 		r := Received{N: n, Len: n}
 		if n > 0 {
 			r.Control = s.arrival(c, 0)
@@ -320,11 +322,11 @@ func (s *tcpSocket) recv(b []byte, flags int) (Received, Errno) {
 	if n > 0 {
 		r.Control = s.arrival(c, n)
 	}
-	return r, toErrno(err)
+	return r, file.ToErrno(err)
 }
 
-// send ignores the address, as Linux does on a connection.
-func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
+// Send ignores the address, as Linux does on a connection.
+func (s *tcpSocket) Send(b []byte, m Outgoing) (int, Errno) {
 	if m.Flags&linux.MSG_FASTOPEN != 0 {
 		return 0, linux.EOPNOTSUPP
 	}
@@ -334,7 +336,7 @@ func (s *tcpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if m.Flags&linux.MSG_MORE != 0 {
 		return s.writeMore(b)
 	}
-	return s.write(b)
+	return s.Write(b)
 }
 
 // writeMore writes bytes without pushing them, because more will follow.
@@ -344,7 +346,7 @@ func (s *tcpSocket) writeMore(b []byte) (int, Errno) {
 		return 0, linux.EPIPE
 	}
 	n, err := c.TryWriteMore(b)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // sendUrgent sends b. The last byte is urgent.
@@ -354,7 +356,7 @@ func (s *tcpSocket) sendUrgent(b []byte) (int, Errno) {
 		return 0, linux.EPIPE
 	}
 	n, err := c.TryWriteUrgent(b)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // recvUrgent receives the urgent byte. It consumes the byte even if b is empty.
@@ -365,7 +367,7 @@ func (s *tcpSocket) recvUrgent(b []byte, flags int) (Received, Errno) {
 	}
 	x, err := c.TryReadUrgent(flags&linux.MSG_PEEK != 0)
 	if err != nil {
-		return Received{}, toErrno(err)
+		return Received{}, file.ToErrno(err)
 	}
 	r := Received{N: copy(b, []byte{x}), Flags: linux.MSG_OOB}
 	if r.Len = r.N; r.N == 0 {
@@ -382,21 +384,21 @@ func (s *tcpSocket) atMark() int {
 	return 0
 }
 
-func (s *tcpSocket) takeError() Errno {
+func (s *tcpSocket) TakeError() Errno {
 	if c := s.conn.Load(); c != nil {
-		return toErrno(c.Err())
+		return file.ToErrno(c.Err())
 	}
 	return 0
 }
 
-func (s *tcpSocket) buffered() int {
+func (s *tcpSocket) Buffered() int {
 	if c := s.conn.Load(); c != nil {
 		return c.Buffered()
 	}
 	return 0
 }
 
-func (s *tcpSocket) unsent() int {
+func (s *tcpSocket) Unsent() int {
 	if c := s.conn.Load(); c != nil {
 		return c.Unacknowledged()
 	}
@@ -405,11 +407,11 @@ func (s *tcpSocket) unsent() int {
 
 // setOptions changes the options of the socket and of its listener or connection.
 func (s *tcpSocket) setOptions(f func(*stack.TCPOptions)) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	f(&s.opts)
 	if c := s.conn.Load(); c != nil {
-		return toErrno(c.SetOptions(f))
+		return file.ToErrno(c.SetOptions(f))
 	}
 	if l := s.listener.Load(); l != nil {
 		l.SetOptions(f)
@@ -422,7 +424,7 @@ func (s *tcpSocket) options() stack.TCPOptions {
 	if c := s.conn.Load(); c != nil {
 		return c.Options()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.opts
 }

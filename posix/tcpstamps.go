@@ -2,6 +2,7 @@ package posix
 
 import (
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -9,32 +10,32 @@ import (
 // last byte received. At most one of the two options is on.
 
 var (
-	timestamp   = optionName{linux.SOL_SOCKET, linux.SO_TIMESTAMP}
-	timestampNS = optionName{linux.SOL_SOCKET, linux.SO_TIMESTAMPNS}
+	timestamp   = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_TIMESTAMP}
+	timestampNS = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_TIMESTAMPNS}
 )
 
-func (s *tcpSocket) isStamped(key optionName) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *tcpSocket) isStamped(key socket.OptionName) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.opts.Stamps && s.nanoseconds == (key == timestampNS)
 }
 
-func (s *tcpSocket) setStamped(key optionName, value []byte) Errno {
-	n, errno := parseInt(value)
+func (s *tcpSocket) setStamped(key socket.OptionName, value []byte) Errno {
+	n, errno := socket.ParseInt(value)
 	if errno != 0 {
 		return errno
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.nanoseconds = key == timestampNS
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	return s.setOptions(func(o *stack.TCPOptions) { o.Stamps = n != 0 })
 }
 
 // arrival returns the control message for the bytes just read, or for the next peek bytes.
 func (s *tcpSocket) arrival(c *stack.TCPConn, peek int) []Control {
-	s.mu.Lock()
+	s.Mu.Lock()
 	on, w := s.opts.Stamps, wantedControl{time: !s.nanoseconds, nanoseconds: s.nanoseconds}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if !on {
 		return nil
 	}

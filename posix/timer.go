@@ -39,7 +39,7 @@ type signalTimer struct {
 	clock interface {
 		set(s TimerSetting, absolute bool) TimerSetting
 		get() TimerSetting
-		close()
+		Close()
 	}
 	mu      sync.Mutex // guards overrun
 	overrun uint64     // expirations beyond the first at the last signal
@@ -196,7 +196,7 @@ func (p *Process) DeleteTimer(id int32) Errno {
 	if errno != 0 {
 		return errno
 	}
-	t.clock.close()
+	t.clock.Close()
 	p.timers.mu.Lock()
 	defer p.timers.mu.Unlock()
 	delete(p.timers.created, id)
@@ -208,7 +208,7 @@ func (p *Process) DropTimers() {
 	p.timers.mu.Lock()
 	defer p.timers.mu.Unlock()
 	for _, t := range p.timers.created {
-		t.clock.close()
+		t.clock.Close()
 	}
 	p.timers.created = nil
 }
@@ -235,7 +235,7 @@ type cpuTimer struct {
 // leastLook is the shortest time between two looks at the clock.
 const leastLook = time.Millisecond
 
-func (t *cpuTimer) close() { t.set(TimerSetting{}, false) }
+func (t *cpuTimer) Close() { t.set(TimerSetting{}, false) }
 
 func (t *cpuTimer) get() TimerSetting {
 	t.mu.Lock()

@@ -38,7 +38,7 @@ func withTimers(t *testing.T) (*Process, func() []sent) {
 			return 0
 		},
 	})
-	t.Cleanup(p.fds.removeAll)
+	t.Cleanup(p.fds.RemoveAll)
 	return p, func() (all []sent) {
 		for {
 			select {

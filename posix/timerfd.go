@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // timerFD is a timer file (timerfd_create(2)). The number of expirations is computed from the current
@@ -14,7 +15,7 @@ import (
 type timerFD struct {
 	id    int // of its clock
 	clock func(id int) time.Duration
-	q     waitQueue
+	q     file.Queue
 	// notify, if not nil, is called for an expiration, with their number since the last call. It takes the place of a read.
 	notify func(n uint64)
 
@@ -95,19 +96,19 @@ func (p *Process) timerFD(fd int) (*timerFD, Errno) {
 	if errno != 0 {
 		return nil, errno
 	}
-	t, ok := o.file.(*timerFD)
+	t, ok := o.File.(*timerFD)
 	if !ok {
 		return nil, linux.EINVAL
 	}
 	return t, 0
 }
 
-func (t *timerFD) queue() *waitQueue { return &t.q }
-func (t *timerFD) mode() uint32      { return 0o600 }
+func (t *timerFD) Queue() *file.Queue { return &t.q }
+func (t *timerFD) Mode() uint32       { return 0o600 }
 
-func (t *timerFD) write([]byte) (int, Errno) { return 0, linux.EINVAL }
+func (t *timerFD) Write([]byte) (int, Errno) { return 0, linux.EINVAL }
 
-func (t *timerFD) events() Events {
+func (t *timerFD) Events() Events {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.expired(time.Now()) > 0 {
@@ -116,9 +117,9 @@ func (t *timerFD) events() Events {
 	return 0
 }
 
-// read returns the number of expirations since the last read. Errors: EAGAIN if there were none, EINVAL
+// Read returns the number of expirations since the last read. Errors: EAGAIN if there were none, EINVAL
 // for a short buffer.
-func (t *timerFD) read(b []byte) (int, Errno) {
+func (t *timerFD) Read(b []byte) (int, Errno) {
 	if len(b) < timerSize {
 		return 0, linux.EINVAL
 	}
@@ -133,7 +134,7 @@ func (t *timerFD) read(b []byte) (int, Errno) {
 	return timerSize, 0
 }
 
-func (t *timerFD) close() {
+func (t *timerFD) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.disarm()
@@ -221,7 +222,7 @@ func (t *timerFD) ring() {
 	case t.notify != nil:
 		t.notify(n)
 	default:
-		t.q.tell(PollIn)
+		t.q.Notify(PollIn)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // treeFile is a file of the tree (package fs): a regular file, a directory or a device. It is always
@@ -12,42 +13,42 @@ import (
 type treeFile struct {
 	*fs.File
 	p    *Process
-	q    waitQueue
+	q    file.Queue
 	from fs.Place // the directory where path begins
 	path string   // as passed to open, for proc(5)
 }
 
-func (f *treeFile) events() Events    { return PollIn | PollOut }
-func (f *treeFile) queue() *waitQueue { return &f.q }
-func (f *treeFile) mode() uint32      { return uint32(f.Attr().Mode) }
+func (f *treeFile) Events() Events     { return PollIn | PollOut }
+func (f *treeFile) Queue() *file.Queue { return &f.q }
+func (f *treeFile) Mode() uint32       { return uint32(f.Attr().Mode) }
 
-func (f *treeFile) close() {
+func (f *treeFile) Close() {
 	all := held{owner: f, last: math.MaxInt64}
 	f.p.ranges.release(f.Place().Node, all)
 	f.p.flocks.release(f.Place().Node, all)
 	f.File.Close()
 }
 
-func (f *treeFile) read(b []byte) (int, Errno) {
+func (f *treeFile) Read(b []byte) (int, Errno) {
 	n, err := f.File.Read(b)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
-func (f *treeFile) write(b []byte) (int, Errno) {
+func (f *treeFile) Write(b []byte) (int, Errno) {
 	n, err := f.File.Write(b)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // stat implements described.
 func (f *treeFile) stat() Stat { return statOf(f.Place()) }
 
 // tree returns the file of the tree behind fd. Errors: EBADF; other for another kind of file.
-func (p *Process) tree(fd int, other Errno) (*open, *treeFile, Errno) {
-	o := p.fds.get(fd)
+func (p *Process) tree(fd int, other Errno) (*file.Description, *treeFile, Errno) {
+	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, nil, linux.EBADF
 	}
-	f, ok := o.file.(*treeFile)
+	f, ok := o.File.(*treeFile)
 	if !ok {
 		return nil, nil, other
 	}
@@ -82,8 +83,8 @@ func (p *Process) Fstat(fd int) (Stat, Errno) {
 	if errno != 0 {
 		return Stat{}, errno
 	}
-	if d, ok := o.file.(described); ok {
+	if d, ok := o.File.(described); ok {
 		return d.stat(), 0
 	}
-	return Stat{Attr: fs.Attr{Inode: o.number(p.System), Mode: fs.Mode(o.mode()), Links: 1, BlockSize: 4096}}, 0
+	return Stat{Attr: fs.Attr{Inode: o.Number(&p.serial), Mode: fs.Mode(o.Mode()), Links: 1, BlockSize: 4096}}, 0
 }

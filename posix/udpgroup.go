@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/netdevice"
 	"loam/stack"
 )
 
@@ -45,7 +47,7 @@ func (s *udpSocket) memberAt(group, at [4]byte, index int) (membership, Errno) {
 		return m, 0
 	}
 	if index != 0 {
-		m.on = interfaceByIndex(s.net, index)
+		m.on = netdevice.ByIndex(s.net, index)
 	} else {
 		m.on = s.interfaceAt(addr)
 	}
@@ -80,16 +82,16 @@ func (s *udpSocket) setMulticastInterface4(value []byte) Errno {
 	}
 	switch {
 	case index != 0:
-		by.on = interfaceByIndex(s.net, index)
+		by.on = netdevice.ByIndex(s.net, index)
 	case !by.source.IsUnspecified():
 		by.on = s.interfaceAt(by.source)
 	}
 	if by.on == nil && (index != 0 || !by.source.IsUnspecified()) {
 		return linux.EADDRNOTAVAIL
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.groupsBy = by
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	return 0
 }
 
@@ -125,7 +127,7 @@ func (g *groupInterface) apply(by *stack.UDPSend, c datagramConn, to netip.AddrP
 func (s *udpSocket) interfaceAt(addr netip.Addr) *stack.Interface {
 	for _, a := range s.net.Addresses() {
 		if a.Prefix.Addr() == addr {
-			return interfaceNamed(s.net, a.Interface)
+			return netdevice.Named(s.net, a.Interface)
 		}
 	}
 	return nil
@@ -137,9 +139,9 @@ func (s *udpSocket) member(m membership, errno Errno, join bool) Errno {
 	case errno != 0:
 		return errno
 	case join:
-		return toErrno(s.opts.Groups.JoinGroup(m.group, m.on))
+		return file.ToErrno(s.opts.Groups.JoinGroup(m.group, m.on))
 	}
-	return toErrno(s.opts.Groups.LeaveGroup(m.group, m.on))
+	return file.ToErrno(s.opts.Groups.LeaveGroup(m.group, m.on))
 }
 
 // allHosts is the group of all hosts (RFC 1112 section 4).
@@ -172,7 +174,7 @@ func timer(m *stack.Membership) (running int, left int64) {
 func (p *Process) procIGMP() string {
 	var b strings.Builder
 	b.WriteString("Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n")
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		groups := i.Groups()
 		list := members(groups.Members, allHosts)
 		fmt.Fprintf(&b, "%d\t%-10s: %5d %7s\n", i.Index(), i.Name(), len(list), fmt.Sprint("V", groups.IGMP))
@@ -202,7 +204,7 @@ func mentions(i *stack.Interface, four bool) []stack.SourceMention {
 func (p *Process) procMCFilter() string {
 	var b strings.Builder
 	b.WriteString("Idx Device        MCA        SRC    INC    EXC\n")
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(p.net) {
 		for _, m := range mentions(i, true) {
 			group, source := m.Group.As4(), m.Source.As4()
 			fmt.Fprintf(&b, "%3d %6.6s 0x%08x 0x%08x %6d %6d\n", i.Index(), i.Name(),

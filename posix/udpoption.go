@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -15,93 +16,93 @@ const defaultUDPBuffer = 212992 // net.core.rmem_default
 
 // udpIntOptions are the int options that are stored in a socket of the stack. A multicast TTL of 0,
 // which would keep datagrams on this host, becomes 1.
-var udpIntOptions = map[optionName]intOption[udpOpts]{
-	{linux.SOL_SOCKET, linux.SO_BROADCAST}:   flag(func(o *udpOpts) *bool { return &o.Broadcast }),
-	{linux.SOL_SOCKET, linux.SO_REUSEADDR}:   flag(func(o *udpOpts) *bool { return &o.ReuseAddr }),
-	{linux.SOL_SOCKET, linux.SO_REUSEPORT}:   flag(func(o *udpOpts) *bool { return &o.ReusePort }),
-	{linux.SOL_SOCKET, linux.SO_RCVBUF}:      buffer(func(o *udpOpts) *int { return &o.ReceiveBuffer }, defaultUDPBuffer),
-	{linux.SOL_SOCKET, linux.SO_RCVBUFFORCE}: buffer(func(o *udpOpts) *int { return &o.ReceiveBuffer }, defaultUDPBuffer),
-	{linux.SOL_SOCKET, linux.SO_SNDBUF}:      buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
-	{linux.SOL_SOCKET, linux.SO_SNDBUFFORCE}: buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
+var udpIntOptions = map[socket.OptionName]socket.IntOption[udpOpts]{
+	{Level: linux.SOL_SOCKET, Name: linux.SO_BROADCAST}:   socket.Flag(func(o *udpOpts) *bool { return &o.Broadcast }),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEADDR}:   socket.Flag(func(o *udpOpts) *bool { return &o.ReuseAddr }),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEPORT}:   socket.Flag(func(o *udpOpts) *bool { return &o.ReusePort }),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_RCVBUF}:      socket.Buffer(func(o *udpOpts) *int { return &o.ReceiveBuffer }, defaultUDPBuffer),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_RCVBUFFORCE}: socket.Buffer(func(o *udpOpts) *int { return &o.ReceiveBuffer }, defaultUDPBuffer),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_SNDBUF}:      socket.Buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
+	{Level: linux.SOL_SOCKET, Name: linux.SO_SNDBUFFORCE}: socket.Buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
 
-	{linux.IPPROTO_IP, linux.IP_TTL}:           octet(func(o *udpOpts) *uint8 { return &o.TTL }, 1, 64),
-	{linux.IPPROTO_IP, linux.IP_TOS}:           octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
-	{linux.IPPROTO_IP, linux.IP_MULTICAST_TTL}: octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
-	{linux.IPPROTO_IP, linux.IP_MULTICAST_ALL}: truth(func(o *udpOpts) *bool { return &o.AllGroups }),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_TTL}:           socket.Octet(func(o *udpOpts) *uint8 { return &o.TTL }, 1, 64),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_TOS}:           socket.Octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_MULTICAST_TTL}: socket.Octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_MULTICAST_ALL}: socket.Truth(func(o *udpOpts) *bool { return &o.AllGroups }),
 
-	{linux.IPPROTO_IP, linux.IP_MULTICAST_LOOP}:     unless(func(o *udpOpts) *bool { return &o.NoLoop }),
-	{linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_LOOP}: strictly(unless(func(o *udpOpts) *bool { return &o.NoLoop6 })),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_MULTICAST_LOOP}:     socket.Unless(func(o *udpOpts) *bool { return &o.NoLoop }),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_LOOP}: socket.Strictly(socket.Unless(func(o *udpOpts) *bool { return &o.NoLoop6 })),
 
-	recvErr:         flag(func(o *udpOpts) *bool { return &o.QueueErrors }),
-	recvErr6:        flag(func(o *udpOpts) *bool { return &o.QueueErrors6 }),
-	recvExtensions:  truth(func(o *udpOpts) *bool { return &o.ReportExtensions }),
-	recvExtensions6: truth(func(o *udpOpts) *bool { return &o.ReportExtensions6 }),
-	mtuDiscover:     discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery }),
-	mtuDiscover6:    discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery6 }),
-	v6OnlyOption:    flag(func(o *udpOpts) *bool { return &o.V6Only }),
-	{linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS}:   octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
-	{linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_HOPS}: octet(func(o *udpOpts) *uint8 { return &o.GroupHops }, 0, 1),
-	{linux.IPPROTO_IPV6, linux.IPV6_RECVPATHMTU}:    flag(func(o *udpOpts) *bool { return &o.ReportPathMTU }),
-	{linux.IPPROTO_IPV6, linux.IPV6_DONTFRAG}:       flag(func(o *udpOpts) *bool { return &o.Whole6 }),
-	{linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_ALL}:  flag(func(o *udpOpts) *bool { return &o.AllGroups6 }),
-	{linux.IPPROTO_IPV6, linux.IPV6_TCLASS}:         octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
+	recvErr:             socket.Flag(func(o *udpOpts) *bool { return &o.QueueErrors }),
+	recvErr6:            socket.Flag(func(o *udpOpts) *bool { return &o.QueueErrors6 }),
+	recvExtensions:      socket.Truth(func(o *udpOpts) *bool { return &o.ReportExtensions }),
+	recvExtensions6:     socket.Truth(func(o *udpOpts) *bool { return &o.ReportExtensions6 }),
+	socket.MTUDiscover:  discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery }),
+	socket.MTUDiscover6: discovery(func(o *udpOpts) *stack.Discovery { return &o.Discovery6 }),
+	v6OnlyOption:        socket.Flag(func(o *udpOpts) *bool { return &o.V6Only }),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_UNICAST_HOPS}:   socket.Octet(func(o *udpOpts) *uint8 { return &o.HopLimit }, 1, 64),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_HOPS}: socket.Octet(func(o *udpOpts) *uint8 { return &o.GroupHops }, 0, 1),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPATHMTU}:    socket.Flag(func(o *udpOpts) *bool { return &o.ReportPathMTU }),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_DONTFRAG}:       socket.Flag(func(o *udpOpts) *bool { return &o.Whole6 }),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_ALL}:  socket.Flag(func(o *udpOpts) *bool { return &o.AllGroups6 }),
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_TCLASS}:         socket.Octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
 // groOption allows the stack to return several datagrams of one sender in one read. It never does: a
 // read is as cheap as a function call, so there is little to gain.
-var groOption = optionName{linux.IPPROTO_UDP, linux.UDP_GRO}
+var groOption = socket.OptionName{Level: linux.IPPROTO_UDP, Name: linux.UDP_GRO}
 
 // udpHarmless are options that a program can set and read but that have no effect.
-var udpHarmless = map[optionName]bool{
-	{linux.SOL_SOCKET, linux.SO_KEEPALIVE}:            true,
-	{linux.SOL_SOCKET, linux.SO_LINGER}:               true,
-	{linux.IPPROTO_IP, linux.IP_FREEBIND}:             true,
-	{linux.IPPROTO_IP, linux.IP_BIND_ADDRESS_NO_PORT}: true,
+var udpHarmless = map[socket.OptionName]bool{
+	{Level: linux.SOL_SOCKET, Name: linux.SO_KEEPALIVE}:            true,
+	{Level: linux.SOL_SOCKET, Name: linux.SO_LINGER}:               true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_FREEBIND}:             true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_BIND_ADDRESS_NO_PORT}: true,
 }
 
 // wanted returns the field of an option that requests a control message, or nil.
-func (s *udpSocket) wanted(key optionName) *bool {
+func (s *udpSocket) wanted(key socket.OptionName) *bool {
 	switch key {
-	case optionName{linux.IPPROTO_IP, linux.IP_PKTINFO}:
+	case socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_PKTINFO}:
 		return &s.wants.packetInfo
-	case optionName{linux.IPPROTO_IP, linux.IP_RECVTTL}:
+	case socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_RECVTTL}:
 		return &s.wants.ttl
-	case optionName{linux.IPPROTO_IP, linux.IP_RECVTOS}:
+	case socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_RECVTOS}:
 		return &s.wants.tos
-	case optionName{linux.IPPROTO_IP, linux.IP_ORIGDSTADDR}:
+	case socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_ORIGDSTADDR}:
 		return &s.wants.to
-	case optionName{linux.IPPROTO_IPV6, linux.IPV6_ORIGDSTADDR}:
+	case socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_ORIGDSTADDR}:
 		return &s.wants.to6
-	case optionName{linux.SOL_SOCKET, linux.SO_TIMESTAMP}:
+	case socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_TIMESTAMP}:
 		return &s.wants.time
-	case optionName{linux.SOL_SOCKET, linux.SO_TIMESTAMPNS}:
+	case socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_TIMESTAMPNS}:
 		return &s.wants.nanoseconds
-	case optionName{linux.IPPROTO_IPV6, linux.IPV6_RECVPKTINFO}:
+	case socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPKTINFO}:
 		return &s.wants.packetInfo6
-	case optionName{linux.IPPROTO_IPV6, linux.IPV6_RECVHOPLIMIT}:
+	case socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVHOPLIMIT}:
 		return &s.wants.hopLimit
-	case optionName{linux.IPPROTO_IPV6, linux.IPV6_RECVTCLASS}:
+	case socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVTCLASS}:
 		return &s.wants.trafficClass
 	}
 	return nil
 }
 
-func (s *udpSocket) option(level, name int) ([]byte, Errno) {
-	key := optionName{level, name}
+func (s *udpSocket) Option(level, name int) ([]byte, Errno) {
+	key := socket.OptionName{Level: level, Name: name}
 	if s.wrongLevel(level) {
 		return nil, linux.ENOPROTOOPT
 	}
 	if o, ok := udpIntOptions[key]; ok {
 		opts := s.options()
-		return intValue(o.get(&opts)), 0
+		return socket.IntValue(o.Get(&opts)), 0
 	}
 	if udpHarmless[key] || harmless6[key] {
-		return s.recall(key), 0
+		return s.Recall(key), 0
 	}
 	if w := s.wanted(key); w != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return boolValue(*w), 0
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		return socket.BoolValue(*w), 0
 	}
 	switch {
 	case key == pathMTU || key == pathMTU6:
@@ -109,31 +110,31 @@ func (s *udpSocket) option(level, name int) ([]byte, Errno) {
 	case key == pathInfo6:
 		return pathInfoValue(s.net, s.remote())
 	case level == linux.IPPROTO_IPV6 && name == linux.IPV6_MULTICAST_IF:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return intValue(s.groupIndex), 0
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		return socket.IntValue(s.groupIndex), 0
 	case level == linux.IPPROTO_IP && name == linux.IP_MULTICAST_IF:
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
 		return s.groupsBy.address(), 0
 	case level == linux.IPPROTO_UDP && name == linux.UDP_SEGMENT && s.isUDP():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return intValue(s.segment), 0
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		return socket.IntValue(s.segment), 0
 	case key == groOption && s.isUDP():
-		return s.recall(key), 0
+		return s.Recall(key), 0
 	case level == linux.SOL_SOCKET && name == linux.SO_BINDTODEVICE:
 		return s.deviceName(), 0
 	case level == linux.SOL_SOCKET && name == linux.SO_ACCEPTCONN:
-		return boolValue(false), 0
+		return socket.BoolValue(false), 0
 	case level == linux.SOL_SOCKET:
-		return s.socketBase.option(name)
+		return s.Base.Option(name)
 	}
 	return nil, linux.ENOPROTOOPT
 }
 
-func (s *udpSocket) setOption(level, name int, value []byte) Errno {
-	key := optionName{level, name}
+func (s *udpSocket) SetOption(level, name int, value []byte) Errno {
+	key := socket.OptionName{Level: level, Name: name}
 	if s.wrongLevel(level) {
 		return linux.ENOPROTOOPT
 	}
@@ -141,28 +142,28 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		return linux.EINVAL
 	}
 	if o, ok := udpIntOptions[key]; ok {
-		n, errno := parseInt(value)
+		n, errno := socket.ParseInt(value)
 		if errno != 0 {
 			return errno
 		}
-		bad := s.setOptions(func(opts *udpOpts) { errno = o.set(opts, n) })
+		bad := s.setOptions(func(opts *udpOpts) { errno = o.Set(opts, n) })
 		if errno != 0 {
 			return errno
 		}
 		return bad
 	}
 	if udpHarmless[key] || harmless6[key] {
-		return s.remember(key, value)
+		return s.Remember(key, value)
 	}
 	if w := s.wanted(key); w != nil {
-		n, errno := parseInt(value)
+		n, errno := socket.ParseInt(value)
 		if errno == 0 {
-			s.mu.Lock()
+			s.Mu.Lock()
 			if level == linux.SOL_SOCKET { // at most one kind of timestamp
 				s.wants.time, s.wants.nanoseconds = false, false
 			}
 			*w = n != 0
-			s.mu.Unlock()
+			s.Mu.Unlock()
 		}
 		return errno
 	}
@@ -189,9 +190,9 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 	case level == linux.IPPROTO_UDP && name == linux.UDP_SEGMENT && s.isUDP():
 		return s.setSegment(value)
 	case key == groOption && s.isUDP():
-		n, errno := parseInt(value)
+		n, errno := socket.ParseInt(value)
 		if errno == 0 {
-			errno = s.remember(key, boolValue(n != 0))
+			errno = s.Remember(key, socket.BoolValue(n != 0))
 		}
 		return errno
 	case level == linux.SOL_SOCKET && name == linux.SO_BINDTODEVICE:
@@ -200,7 +201,7 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 		if errno, known := s.filterOption(name, value); known {
 			return errno
 		}
-		return s.socketBase.setOption(name, value)
+		return s.Base.SetOption(name, value)
 	}
 	return linux.ENOPROTOOPT
 }
@@ -208,15 +209,15 @@ func (s *udpSocket) setOption(level, name int, value []byte) Errno {
 // setSegment implements UDP_SEGMENT: the length of the datagrams into which a send is split; 0: no
 // splitting.
 func (s *udpSocket) setSegment(value []byte) Errno {
-	n, errno := parseInt(value)
+	n, errno := socket.ParseInt(value)
 	if errno == 0 && (n < 0 || n > math.MaxUint16) {
 		errno = linux.EINVAL
 	}
 	if errno != 0 {
 		return errno
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	s.segment = n
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	return 0
 }

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
 // udpSocket is a UDP socket (udp(7)), and the base of the other datagram sockets. It opens a socket of
 // the stack when it is bound: by bind, or to a port chosen by the stack on the first send or connect.
 type udpSocket struct {
-	socketBase
+	inetBase
 	net  *stack.Stack
 	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error) // opens the socket of the stack
 	conn atomic.Pointer[datagramBox]                                  // set once, under mu
@@ -64,8 +66,8 @@ type wantedControl struct {
 
 func (p *Process) newUDP(domain int) *udpSocket {
 	s := &udpSocket{
-		socketBase: socketBase{domain: domain, typ: linux.SOCK_DGRAM, pro: linux.IPPROTO_UDP},
-		net:        p.net,
+		inetBase: newBase(domain, linux.SOCK_DGRAM, linux.IPPROTO_UDP),
+		net:      p.net,
 	}
 	s.opts = s.begin(stack.UDPOptions{})
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) { return s.net.ListenUDP(local, o) }
@@ -87,12 +89,12 @@ func (s *udpSocket) bindTo(local netip.AddrPort) (*datagramBox, Errno) {
 	}
 	made, err := s.open(local, s.opts)
 	if err != nil {
-		return nil, toErrno(err)
+		return nil, file.ToErrno(err)
 	}
 	c := &datagramBox{made}
 	c.SetFilter(s.filter)
 	s.conn.Store(c)
-	c.Watch(s.relay)
+	c.Watch(s.Relay)
 	return c, 0
 }
 
@@ -101,18 +103,18 @@ func (s *udpSocket) bound() (*datagramBox, Errno) {
 	if c := s.conn.Load(); c != nil {
 		return c, 0
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.bindTo(s.any())
 }
 
-func (s *udpSocket) events() Events {
+func (s *udpSocket) Events() Events {
 	e := PollOut
 	if c := s.conn.Load(); c != nil {
-		e = pollEvents(c.Events())
+		e = socket.PollEvents(c.Events())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if s.shutRead {
 		e |= PollIn | PollRdHup
 		if s.shutSend {
@@ -122,9 +124,9 @@ func (s *udpSocket) events() Events {
 	return e
 }
 
-func (s *udpSocket) bind(a Address) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *udpSocket) Bind(a Address) Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	local, errno := s.bindName(a, s.opts.V6Only)
 	if errno != 0 {
 		return errno
@@ -136,14 +138,14 @@ func (s *udpSocket) bind(a Address) Errno {
 	return errno
 }
 
-func (s *udpSocket) listen(int) Errno        { return linux.EOPNOTSUPP }
-func (s *udpSocket) accept() (socket, Errno) { return nil, linux.EOPNOTSUPP }
+func (s *udpSocket) Listen(int) Errno               { return linux.EOPNOTSUPP }
+func (s *udpSocket) Accept() (socket.Socket, Errno) { return nil, linux.EOPNOTSUPP }
 
-// connect sets the peer. AF_UNSPEC removes it.
-func (s *udpSocket) connect(a Address) Errno {
+// Connect sets the peer. AF_UNSPEC removes it.
+func (s *udpSocket) Connect(a Address) Errno {
 	if a.Family == linux.AF_UNSPEC {
 		if c := s.conn.Load(); c != nil {
-			return toErrno(c.Connect(netip.AddrPort{}))
+			return file.ToErrno(c.Connect(netip.AddrPort{}))
 		}
 		return 0
 	}
@@ -155,25 +157,25 @@ func (s *udpSocket) connect(a Address) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return toErrno(c.Connect(remote))
+	return file.ToErrno(c.Connect(remote))
 }
 
-// shutdown takes effect even without a peer, but then returns ENOTCONN, as on Linux.
-func (s *udpSocket) shutdown(how int) Errno {
-	s.mu.Lock()
+// Shutdown takes effect even without a peer, but then returns ENOTCONN, as on Linux.
+func (s *udpSocket) Shutdown(how int) Errno {
+	s.Mu.Lock()
 	s.shutRead = s.shutRead || how != linux.SHUT_WR
 	s.shutSend = s.shutSend || how != linux.SHUT_RD
-	s.mu.Unlock()
-	s.q.tell(PollIn | PollOut | PollRdHup | PollHup)
-	if _, errno := s.peer(); errno != 0 {
+	s.Mu.Unlock()
+	s.Waiters.Notify(PollIn | PollOut | PollRdHup | PollHup)
+	if _, errno := s.Peer(); errno != 0 {
 		return errno
 	}
 	return 0
 }
 
-func (s *udpSocket) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *udpSocket) Close() {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if c := s.conn.Load(); c != nil {
 		c.Close()
 		return
@@ -181,14 +183,14 @@ func (s *udpSocket) close() {
 	s.opts.Groups.Close()
 }
 
-func (s *udpSocket) local() Address {
+func (s *udpSocket) Local() Address {
 	if c := s.conn.Load(); c != nil {
 		return s.inet(s.net, c.LocalAddrPort())
 	}
 	return s.inet(s.net, s.any())
 }
 
-func (s *udpSocket) peer() (Address, Errno) {
+func (s *udpSocket) Peer() (Address, Errno) {
 	if p := s.remote(); p.IsValid() {
 		return s.inet(s.net, p), 0
 	}
@@ -203,21 +205,21 @@ func (s *udpSocket) remote() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-func (s *udpSocket) read(b []byte) (int, Errno) {
+func (s *udpSocket) Read(b []byte) (int, Errno) {
 	r, errno := s.receive(b, 0)
 	return r.N, errno
 }
 
-func (s *udpSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *udpSocket) Write(b []byte) (int, Errno) { return s.Send(b, Outgoing{}) }
 
-func (s *udpSocket) recv(b []byte, flags int) (Received, Errno) { return s.receive(b, flags) }
+func (s *udpSocket) Recv(b []byte, flags int) (Received, Errno) { return s.receive(b, flags) }
 
 // receive receives one datagram. After a shutdown for reading, it returns 0 bytes instead of EAGAIN.
 func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 	c := s.conn.Load()
-	s.mu.Lock()
+	s.Mu.Lock()
 	shut, wants := s.shutRead, s.wants
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if c == nil {
 		if shut {
 			return Received{}, 0
@@ -236,7 +238,7 @@ func (s *udpSocket) receive(b []byte, flags int) (Received, Errno) {
 		return Received{}, 0
 	}
 	if err != nil {
-		return Received{}, toErrno(err)
+		return Received{}, file.ToErrno(err)
 	}
 	r := Received{N: n, Len: d.Len, From: s.inet(s.net, d.From)}
 	if n < d.Len {
@@ -262,13 +264,13 @@ func (w wantedControl) messages(net *stack.Stack, d stack.Datagram) []Control {
 		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_PKTINFO, Data: data})
 	}
 	if w.ttl {
-		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_TTL, Data: intValue(int(d.TTL))})
+		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_TTL, Data: socket.IntValue(int(d.TTL))})
 	}
 	if w.tos {
 		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_TOS, Data: []byte{d.TOS}})
 	}
 	if w.to {
-		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_ORIGDSTADDR, Data: inet(d.To).Append(nil)})
+		list = append(list, Control{Level: linux.IPPROTO_IP, Type: linux.IP_ORIGDSTADDR, Data: socket.Inet(d.To).Append(nil)})
 	}
 	return list
 }
@@ -291,8 +293,8 @@ func (w wantedControl) timeMessage(t time.Time) []Control {
 	return []Control{{Level: linux.SOL_SOCKET, Type: kind, Data: data}}
 }
 
-// send sends one datagram, or several with UDP_SEGMENT. It binds the socket if necessary.
-func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
+// Send sends one datagram, or several with UDP_SEGMENT. It binds the socket if necessary.
+func (s *udpSocket) Send(b []byte, m Outgoing) (int, Errno) {
 	var to netip.AddrPort
 	if m.To.Family != linux.AF_UNSPEC {
 		var errno Errno
@@ -304,7 +306,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	s.mu.Lock()
+	s.Mu.Lock()
 	shut := s.shutSend
 	if by.Segment == 0 {
 		by.Segment = s.segment
@@ -313,7 +315,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	if by.On == nil {
 		to = s.toGroup(to)
 	}
-	s.mu.Unlock()
+	s.Mu.Unlock()
 	if shut {
 		return 0, linux.EPIPE
 	}
@@ -323,7 +325,7 @@ func (s *udpSocket) send(b []byte, m Outgoing) (int, Errno) {
 	}
 	groupsBy.apply(&by, c, to)
 	n, err := c.TryWriteBy(b, to, by)
-	return n, toErrno(err)
+	return n, file.ToErrno(err)
 }
 
 // sendName is inetName for a destination. A UDP socket of AF_INET6 also accepts an AF_INET address, as
@@ -336,17 +338,19 @@ func (s *udpSocket) sendName(a Address) (netip.AddrPort, Errno) {
 }
 
 // isUDP reports whether this is a UDP socket, rather than a ping or raw socket.
-func (s *udpSocket) isUDP() bool { return s.pro == linux.IPPROTO_UDP && s.typ == linux.SOCK_DGRAM }
+func (s *udpSocket) isUDP() bool {
+	return s.Protocol == linux.IPPROTO_UDP && s.Type == linux.SOCK_DGRAM
+}
 
-func (s *udpSocket) takeError() Errno {
+func (s *udpSocket) TakeError() Errno {
 	if c := s.conn.Load(); c != nil {
-		return toErrno(c.Err())
+		return file.ToErrno(c.Err())
 	}
 	return 0
 }
 
-// buffered returns the size of the first datagram in bytes.
-func (s *udpSocket) buffered() int {
+// Buffered returns the size of the first datagram in bytes.
+func (s *udpSocket) Buffered() int {
 	if c := s.conn.Load(); c != nil {
 		_, first := c.Waiting()
 		return first
@@ -354,15 +358,15 @@ func (s *udpSocket) buffered() int {
 	return 0
 }
 
-func (s *udpSocket) unsent() int { return 0 }
+func (s *udpSocket) Unsent() int { return 0 }
 
 // setOptions changes the options of the socket and of its stack socket.
 func (s *udpSocket) setOptions(f func(*stack.UDPOptions)) Errno {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	f(&s.opts)
 	if c := s.conn.Load(); c != nil {
-		return toErrno(c.SetOptions(f))
+		return file.ToErrno(c.SetOptions(f))
 	}
 	return 0
 }
@@ -371,7 +375,7 @@ func (s *udpSocket) options() stack.UDPOptions {
 	if c := s.conn.Load(); c != nil {
 		return c.Options()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	return s.opts
 }

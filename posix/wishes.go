@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Scheduling classes and other wishes that a process may state. They are checked and remembered as on Linux, and change
@@ -116,14 +117,14 @@ func (p *Process) SetScheduler(pid int32, policy, priority int) Errno {
 }
 
 // pidFD is a descriptor of the process itself (pidfd_open(2)). It is never ready, since the process has not ended.
-type pidFD struct{ q waitQueue }
+type pidFD struct{ q file.Queue }
 
-func (f *pidFD) queue() *waitQueue         { return &f.q }
-func (f *pidFD) events() Events            { return 0 }
-func (f *pidFD) read([]byte) (int, Errno)  { return 0, linux.EINVAL }
-func (f *pidFD) write([]byte) (int, Errno) { return 0, linux.EINVAL }
-func (f *pidFD) close()                    {}
-func (f *pidFD) mode() uint32              { return uint32(fs.Regular) | 0o700 }
+func (f *pidFD) Queue() *file.Queue        { return &f.q }
+func (f *pidFD) Events() Events            { return 0 }
+func (f *pidFD) Read([]byte) (int, Errno)  { return 0, linux.EINVAL }
+func (f *pidFD) Write([]byte) (int, Errno) { return 0, linux.EINVAL }
+func (f *pidFD) Close()                    {}
+func (f *pidFD) Mode() uint32              { return uint32(fs.Regular) | 0o700 }
 
 // PidFDOpen implements pidfd_open(2) for the process itself. Errors: EINVAL, ESRCH, EMFILE.
 func (p *Process) PidFDOpen(pid int32, flags int) (int, Errno) {
@@ -143,7 +144,7 @@ func (p *Process) IsPidFD(fd int) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if _, ok := o.file.(*pidFD); !ok {
+	if _, ok := o.File.(*pidFD); !ok {
 		return linux.EBADF
 	}
 	return 0

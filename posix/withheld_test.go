@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 )
 
 // deferring returns a process that listens with a TCP_DEFER_ACCEPT of three seconds.
 func deferring(t *testing.T) (p *Process, listener int) {
 	p, l := handedProcess(t, anyPort80, 5)
-	ok(t, p.SetSockOpt(l, linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT, intValue(3)))
+	ok(t, p.SetSockOpt(l, linux.IPPROTO_TCP, linux.TCP_DEFER_ACCEPT, socket.IntValue(3)))
 	return p, l
 }
 

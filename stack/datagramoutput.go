@@ -57,7 +57,9 @@ func (b *sendBuffer) give(size int) bool {
 	return b.starved.Load() && b.starved.Swap(false)
 }
 
-// submit queues a datagram for the shard.
+// submit queues a datagram for the shard. If the datagram goes to this host, the calling goroutine runs the turn if it
+// can: a wake of the loop costs more than the turn. To another host the loop sends, since it sends several datagrams
+// with one call to the device.
 func (sh *shard) submit(o *outgoing) {
 	sh.inbox.mu.Lock()
 	ended := sh.inbox.ended
@@ -67,6 +69,9 @@ func (sh *shard) submit(o *outgoing) {
 	sh.inbox.mu.Unlock()
 	if ended {
 		o.drop()
+		return
+	}
+	if o.path.ifc.loopback && o.frame.Len() <= lightBytes && sh.turnNow() {
 		return
 	}
 	sh.inbox.ring()

@@ -21,13 +21,27 @@ var served [call.Numbers]serveFunc
 // personality holds the rows of posix/call that serve a call, by number.
 var personality [call.Numbers]*call.Row
 
+// Kinds of calls that a task treats in a special way.
+const (
+	masks  = 1 << iota // it has a mask of signals for its wait
+	reads              // it counts as a read for /proc/PID/io
+	writes             // it counts as a write there
+)
+
+// kinds holds the kinds of calls, by number.
+var kinds = [call.Numbers]uint8{
+	linux.SYS_PPOLL: masks, linux.SYS_EPOLL_PWAIT: masks, linux.SYS_EPOLL_PWAIT2: masks, linux.SYS_PSELECT6: masks,
+	linux.SYS_READ: reads, linux.SYS_READV: reads, linux.SYS_PREAD64: reads, linux.SYS_PREADV: reads, linux.SYS_PREADV2: reads,
+	linux.SYS_WRITE: writes, linux.SYS_WRITEV: writes, linux.SYS_PWRITE64: writes, linux.SYS_PWRITEV: writes, linux.SYS_PWRITEV2: writes,
+}
+
 func init() {
 	for i := range call.Table {
 		if r := &call.Table[i]; r.Who&call.Personality != 0 {
 			personality[r.Number] = r
 		}
 	}
-	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, credentialCalls, scheduleCalls, pidfdCalls, miscCalls} {
+	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, credentialCalls, scheduleCalls, pidfdCalls, traceCalls, filterCalls, miscCalls} {
 		for number, serve := range calls {
 			served[number] = serve
 		}
@@ -49,9 +63,12 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	if r.Serve == nil {
 		return 0, r.Errno
 	}
-	masked, errno := t.maskFor(number, a)
-	if errno != 0 {
-		return 0, errno
+	masked := false
+	if kinds[number]&masks != 0 {
+		var errno linux.Errno
+		if masked, errno = t.maskFor(number, a); errno != 0 {
+			return 0, errno
+		}
 	}
 	n, errno := r.Serve(t.caller, a)
 	if masked && errno != linux.EINTR {
@@ -59,7 +76,7 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	}
 	switch {
 	case errno == 0:
-		t.countTransfer(number, n)
+		t.countTransfer(kinds[number], n)
 	case errno == linux.EPIPE:
 		t.pipeSignal(number, a)
 	case errno == linux.EFBIG && t.caller.Process.LimitsFileSize():

@@ -30,7 +30,7 @@ var processCalls = map[int]serveFunc{
 		return t.execve(number(a.A1), a.A2, a.A3, a.A4, number(a.A5))
 	},
 	linux.SYS_EXIT: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		t.leaving = true
+		t.leaving, t.exited, t.exitCode = true, true, int32(a.A1&0xff)<<8
 		s := t.process.system
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -112,9 +112,14 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 	child.setComm(t.comm())
 	child.traits = t.traits.inherited()
 	s.forks++
+	child.inherit(t)
+	event := t.inheritTrace(child, c)
 	s.mu.Unlock()
 	t.announce(child, c, memory{t})
 	go child.loop()
+	if event != 0 {
+		t.traceEvent(event, uint64(id))
+	}
 	return uint64(id), 0
 }
 
@@ -200,6 +205,9 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	}
 	s.processes[node.PID] = child
 	s.forks++
+	child.forker = t.id
+	ct.inherit(t)
+	event := t.inheritTrace(ct, c)
 	child.exitSignal = int(c.signal)
 	if c.flags&linux.CLONE_PARENT != 0 {
 		child.exitSignal = p.exitSignal
@@ -213,8 +221,12 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	}
 	t.announce(ct, c, memory{ct})
 	go ct.loop()
+	if event != 0 {
+		t.traceEvent(event, uint64(node.PID))
+	}
 	if gone != nil {
 		t.awaitVfork(gone)
+		t.traceEvent(linux.PTRACE_EVENT_VFORK_DONE, uint64(node.PID))
 	}
 	return uint64(node.PID), 0
 }

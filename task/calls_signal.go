@@ -198,9 +198,8 @@ func (t *Task) takeSignal(set signal.Set, most time.Duration) (signal.Info, linu
 	deadline := time.Now().Add(most)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	mask := t.signals.Mask()
-	t.signals.SetMask(mask &^ set) // so that they wake this task
-	defer func() { t.signals.SetMask(mask) }()
+	t.signals.Seek(set) // so that they wake this task
+	defer t.signals.Sought()
 	for late := false; ; {
 		i, ok := t.signals.Take(set)
 		switch {
@@ -270,6 +269,9 @@ func (s *System) sendGroup(id family.PID, i signal.Info) {
 // room for a queued signal (RLIMIT_SIGPENDING).
 func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 	if p.signals == nil || p.ending {
+		if i.Signal == signal.Kill {
+			p.killExiting()
+		}
 		return 0
 	}
 	var o signal.Outcome
@@ -290,6 +292,7 @@ func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 	if o.Resume && p.stopped {
 		p.resume()
 		p.continued()
+		p.notifyTraced()
 	}
 	for _, t := range p.tasks {
 		if t.signals == o.Wake {
@@ -322,15 +325,21 @@ func (t *Task) attend() {
 			s.mu.Unlock()
 			return
 		}
-		if p.stopped {
-			resumed := p.resumed
+		if t.traceJob() {
 			s.mu.Unlock()
-			t.rest(true)
-			<-resumed
-			t.rest(false)
 			continue
 		}
-		d := t.signals.Next()
+		if p.stopped && !t.roams() {
+			resumed := p.resumed
+			s.mu.Unlock()
+			t.pause(resumed)
+			continue
+		}
+		d := t.nextDelivery()
+		if p.ending {
+			s.mu.Unlock()
+			continue
+		}
 		again := t.again.pending
 		if d.Effect == signal.None && t.suspended { // a call that is made again sets its mask again
 			t.signals.Resume()
@@ -355,7 +364,9 @@ func (t *Task) attend() {
 			if d.Effect == signal.None {
 				return
 			}
+			step := t.stepping()
 			t.handle(d)
+			t.traceHandler(step)
 		}
 	}
 }
@@ -366,7 +377,12 @@ func (t *Task) stop(n signal.Number) {
 	if n != signal.Stop && s.tree.Orphaned(p.node.Group) {
 		return
 	}
-	p.stopped, p.resumed = true, make(chan struct{})
+	if p.stopped { // a tracer has resumed threads
+		p.rejoin()
+		return
+	}
+	p.stopped, p.resumed, p.stopSignal = true, make(chan struct{}), n
+	p.unjoin()
 	p.node.Stop(int32(n))
 	p.notifyStop()
 	if parent := s.processes[p.node.Parent()]; parent != nil {

@@ -170,15 +170,6 @@ func (t *Task) putItimer(addr uint64, left, interval time.Duration) linux.Errno 
 	})
 }
 
-// waiter is a task that waits for a futex.
-type waiter struct {
-	futex.Waiter[mem.Location]
-	woken chan struct{} // closed by the waker
-}
-
-// sleepers finds the waiter of a futex.Waiter. System.mu guards it.
-type sleepers map[*futex.Waiter[mem.Location]]*waiter
-
 // futexCall implements futex(2), without priority inheritance.
 func futexCall(t *Task, a call.Args) (uint64, linux.Errno) {
 	private := a.A2&linux.FUTEX_PRIVATE_FLAG != 0
@@ -238,7 +229,7 @@ func (t *Task) futexWait(key mem.Location, a call.Args, absolute bool, bits uint
 		return 0, errno
 	}
 	s := t.process.system
-	w := &waiter{woken: make(chan struct{})}
+	w := &t.waiter
 	s.mu.Lock()
 	v, errno := m.word(a.A1)
 	if errno == 0 && v != uint32(a.A3) {
@@ -248,19 +239,18 @@ func (t *Task) futexWait(key mem.Location, a call.Args, absolute bool, bits uint
 		s.mu.Unlock()
 		return 0, errno
 	}
-	s.futexes.Wait(key, &w.Waiter, bits)
-	s.sleepers[&w.Waiter] = w
+	s.futexes.Wait(key, w, bits)
 	s.mu.Unlock()
-	errno = t.await(w.woken, most)
+	errno = t.await(w.Woken, most)
 	if errno == 0 {
 		return 0, 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.futexes.Cancel(&w.Waiter) {
-		return 0, 0 // it was woken meanwhile
+	if !s.futexes.Cancel(w) { // it was woken meanwhile
+		<-w.Woken
+		return 0, 0
 	}
-	delete(s.sleepers, &w.Waiter)
 	return 0, errno
 }
 
@@ -274,8 +264,7 @@ func (s *System) wake(key mem.Location, n int, bits uint32) int {
 // rouse lets waiters go that were taken from the futexes. The caller holds System.mu.
 func (s *System) rouse(all []*futex.Waiter[mem.Location]) int {
 	for _, w := range all {
-		close(s.sleepers[w].woken)
-		delete(s.sleepers, w)
+		w.Woken <- struct{}{}
 	}
 	return len(all)
 }

@@ -95,7 +95,13 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	}
 	i := &image{name: base(name), program: executed{path: o.last.Path, place: o.last.Place}}
 	var errno linux.Errno
-	if i.creds, i.secure, errno = caller.Exec(privileges(o.last)); errno != 0 {
+	gives := privileges(o.last)
+	p.system.mu.Lock()
+	if p.unsafelyTraced() {
+		gives = credential.File{}
+	}
+	p.system.mu.Unlock()
+	if i.creds, i.secure, errno = caller.Exec(gives); errno != 0 {
 		return nil, errno
 	}
 	plan, err := exec.Make(exec.Request{
@@ -264,7 +270,9 @@ func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint
 		t.leaving = true
 		return 0, noResult
 	}
+	former := uint64(t.id)
 	t.become(i)
+	t.traceExec(former)
 	return 0, noResult
 }
 
@@ -322,9 +330,14 @@ func (t *Task) become(i *image) {
 	p.exe = i.program
 	p.exitSignal = linux.SIGCHLD
 	t.setComm(i.name)
+	if x := t.traced; x != nil {
+		x.debug = debugRegisters{}
+		x.hook()
+	}
 	if t.id != p.node.PID { // the thread takes the ID of the process (execve(2))
 		delete(s.tasks, t.id)
 		s.tree.Forget(t.id)
+		p.replaced()
 		t.id = p.node.PID
 		s.tasks[t.id] = t
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/abi/linux"
@@ -14,12 +15,12 @@ import (
 )
 
 // files holds the pages of files that processes map or execute. The content of a file of the tree in memory (fs/memfs)
-// is a cache.File itself: read, write and mmap see the same pages.
+// is a cache.File itself. A file on storage (fs.Stored: a disk, a folder of the host) gets a cache.File when it is mapped for
+// the first time, and its file system passes read(2) and write(2) through that. In both cases, read, write and mmap
+// see the same content. Changed pages are written back by age and pressure, and by msync(2), fsync(2) and sync(2).
 //
-// Other file systems keep contents of their own. There a file has one cache.File as long as its content is
-// unchanged, so that processes share pages. A page that is mapped is a copy, read at the first access; a
-// changed page of a shared mapping is written back by msync(2), at the end of a process, and by age. Writes by write(2)
-// are seen by mappings that are made after them. CAVEATS.md says so.
+// Other file systems are read-only, or have no content that a program changes. There a file has one cache.File as
+// long as its attributes are unchanged.
 type files struct {
 	cache *cache.Cache
 
@@ -29,26 +30,42 @@ type files struct {
 	added int           // calls of object since the last release
 }
 
-// mappedFile is a file that can be mapped. own is set for a content that is no cache.File itself; modify and size are
-// then those at which its pages were read.
+// mappedFile is a file that can be mapped. own is set for a content that belongs to it; modify and size are
+// then those at which its pages were read. files.mu guards all but the File and the pager.
 type mappedFile struct {
 	*cache.File
+	node   fs.Node
+	pager  *pager // of own
 	handle fs.Handle
+	more   []fs.Handle // superseded by handle
 	own    bool
+	stored fs.Stored // is handle, if the file can share pages with its file system
+	writes bool      // handle may write
 	modify fs.Time
 	size   int64
-	held   int // calls that are about to map it; guarded by files.mu
+	held   int // calls that are about to map it
 }
 
 func newFiles(c *cache.Cache) *files { return &files{cache: c, known: map[fs.Node]*mappedFile{}} }
 
 // pager reads and writes pages of a file of the tree.
-type pager struct{ handle fs.Handle }
+type pager struct{ handle atomic.Pointer[fs.Handle] }
+
+func newPager(h fs.Handle) *pager {
+	p := &pager{}
+	p.handle.Store(&h)
+	return p
+}
 
 // ReadPage implements cache.Pager.
-func (p pager) ReadPage(index uint64, page []byte) error {
+func (p *pager) ReadPage(index uint64, page []byte) error {
+	h := *p.handle.Load()
+	read := h.ReadAt
+	if s, ok := h.(fs.Stored); ok {
+		read = s.ReadStorage
+	}
 	for done := 0; done < len(page); {
-		n, err := p.handle.ReadAt(page[done:], int64(index)<<mem.PageShift+int64(done))
+		n, err := read(page[done:], int64(index)<<mem.PageShift+int64(done))
 		if err != nil && err != io.EOF {
 			return err
 		}
@@ -62,15 +79,38 @@ func (p pager) ReadPage(index uint64, page []byte) error {
 }
 
 // WritePages implements cache.Pager.
-func (p pager) WritePages(first uint64, pages [][]byte, size int64) error {
-	for i, page := range pages {
-		at := int64(first+uint64(i)) << mem.PageShift
-		if at >= size {
-			break
+func (p *pager) WritePages(first uint64, pages [][]byte, size int64) error {
+	h := *p.handle.Load()
+	write := h.WriteAt
+	if s, ok := h.(fs.Stored); ok {
+		write = s.WriteStorage
+	}
+	at := int64(first) << mem.PageShift
+	left := min(int64(len(pages))<<mem.PageShift, size-at)
+	if left <= 0 {
+		return nil
+	}
+	b := pages[0]
+	if len(pages) > 1 { // one write for all: the file system makes one change of it
+		b = slices.Concat(pages...)
+	}
+	for b = b[:left]; len(b) > 0; {
+		n, err := write(b, at)
+		if err == nil && n == 0 {
+			err = linux.EIO
 		}
-		if _, err := p.handle.WriteAt(page[:min(int64(len(page)), size-at)], at); err != nil {
+		if err != nil {
 			return err
 		}
+		b, at = b[n:], at+int64(n)
+	}
+	return nil
+}
+
+// Sync implements cache.Syncer.
+func (p *pager) Sync() error {
+	if s, ok := (*p.handle.Load()).(fs.Stored); ok {
+		return s.SyncStorage()
 	}
 	return nil
 }
@@ -88,27 +128,75 @@ func (s *files) object(f posix.Mapped) *mappedFile {
 	if s.added++; s.added >= releaseEvery {
 		s.releaseUnused()
 	}
-	if m := s.known[f.Node]; m != nil && (!m.own || m.modify == f.Attr.Modify && m.size == f.Attr.Size) {
-		f.Handle.Close()
+	if m := s.known[f.Node]; m != nil && m.same(f) {
 		m.held++
+		m.join(f)
 		return m
 	}
 	if m := s.known[f.Node]; m != nil {
 		s.old = append(s.old, m)
 	} else if len(s.known) >= mostKnown {
 		for node, m := range s.known {
-			delete(s.known, node)
-			s.old = append(s.old, m)
+			if m.held == 0 && !m.Mapped() {
+				delete(s.known, node)
+				m.close()
+			}
 		}
 	}
 	label := mem.Label{Path: f.Path, Inode: f.Attr.Inode, Major: f.Device.Major, Minor: f.Device.Minor}
-	m := &mappedFile{File: contentOf(f.Handle), handle: f.Handle, modify: f.Attr.Modify, size: f.Attr.Size, held: 1}
+	m := &mappedFile{
+		File: contentOf(f.Handle), node: f.Node, handle: f.Handle, writes: f.Flags.MayWrite(), modify: f.Attr.Modify, size: f.Attr.Size, held: 1,
+	}
 	if m.own = m.File == nil; m.own {
-		m.File = s.cache.NewFile(pager{f.Handle}, f.Attr.Size, label)
+		m.stored, _ = f.Handle.(fs.Stored)
+		m.pager = newPager(f.Handle)
+		m.File = s.cache.NewFile(m.pager, f.Attr.Size, label)
+		if m.stored != nil {
+			m.stored.SetPages(m.File)
+			m.Renew(f.Node.Attr().Size) // which may have changed since f.Attr; now it changes by way of the pages
+		}
 	}
 	m.SetLabel(label)
 	s.known[f.Node] = m
 	return m
+}
+
+// same reports whether m has the content of a file that is open.
+func (m *mappedFile) same(f posix.Mapped) bool {
+	return !m.own || m.stored != nil || m.modify == f.Attr.Modify && m.size == f.Attr.Size
+}
+
+// join lets m have the handle of a file that is open again, if it may write and the present handle may not. A file that
+// others have changed is read again. The caller holds files.mu.
+func (m *mappedFile) join(f posix.Mapped) {
+	if m.stored != nil && m.stored.Foreign() && (m.modify != f.Attr.Modify || m.size != f.Attr.Size) {
+		m.modify, m.size = f.Attr.Modify, f.Attr.Size
+		m.Renew(f.Attr.Size)
+	}
+	if !m.own || m.writes || !f.Flags.MayWrite() {
+		f.Handle.Close()
+		return
+	}
+	m.more = append(m.more, m.handle) // pages can be read through it at the moment
+	m.handle, m.writes = f.Handle, true
+	m.stored, _ = f.Handle.(fs.Stored)
+	m.pager.handle.Store(&f.Handle)
+}
+
+// close gives the pages and the handles up. Changed pages of a file that has a name are written back.
+func (m *mappedFile) close() {
+	if m.own {
+		if m.node.Attr().Links > 0 {
+			m.Flush() // there is nobody to whom an error could be returned
+		}
+		if m.stored != nil {
+			m.stored.SetPages(nil)
+		}
+		m.Drop()
+	}
+	for _, h := range append(m.more, m.handle) {
+		h.Close()
+	}
 }
 
 // contentOf returns the content of a file that has its content in a page cache, or nil.
@@ -146,7 +234,8 @@ func (s *files) release() {
 func (s *files) releaseUnused() {
 	s.added = 0
 	for node, m := range s.known {
-		if node.Attr().Links == 0 {
+		inUse := m.held > 0 || m.Mapped()
+		if node.Attr().Links == 0 && !(m.stored != nil && inUse) { // a file on storage has one File
 			delete(s.known, node)
 			s.old = append(s.old, m)
 		}
@@ -155,10 +244,7 @@ func (s *files) releaseUnused() {
 		if m.held > 0 || m.Mapped() {
 			return false
 		}
-		if m.own {
-			m.Drop()
-		}
-		m.handle.Close()
+		m.close()
 		return true
 	})
 }

@@ -177,6 +177,7 @@ func putInfo(b []byte, i signal.Info) {
 	switch {
 	case i.Addr != 0:
 		le.PutUint64(b[16:], i.Addr)
+		le.PutUint64(b[24:], i.Value) // SIGSYS
 	default:
 		le.PutUint32(b[16:], uint32(i.PID))
 		le.PutUint32(b[20:], i.UID)

@@ -57,5 +57,11 @@ type Thread interface {
 	VectorSize() int
 	Vectors(b []byte)
 	SetVectors(b []byte)
+	// VectorComponents returns the components of the vector registers, as bits of XCR0.
+	VectorComponents() uint64
+	// SetDebug sets DR0 to DR3 and DR7. Each Run after Restore loads them. DebugStatus returns DR6 as of the last debug
+	// exception.
+	SetDebug(addresses [4]uint64, control uint64)
+	DebugStatus() uint64
 	Close()
 }

@@ -100,6 +100,9 @@ type simulatedThread struct {
 	fs, gs  uint64
 	address uint64
 	vectors [1024]byte
+
+	debug, debugStatus uint64 // DR7 and DR6
+
 	started bool
 	reasons chan Reason   // the program sends; Run receives
 	resume  chan struct{} // Run sends; the program receives; closed by Close
@@ -140,6 +143,10 @@ func (t *simulatedThread) Settle() {
 	default:
 	}
 }
+
+func (t *simulatedThread) VectorComponents() uint64             { return 7 }
+func (t *simulatedThread) SetDebug(d [4]uint64, control uint64) { t.debug = control }
+func (t *simulatedThread) DebugStatus() uint64                  { return t.debugStatus }
 
 func (t *simulatedThread) SetBases(fs, gs uint64) error {
 	t.fs, t.gs = fs, gs

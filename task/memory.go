@@ -64,17 +64,22 @@ func (m memory) Pointer(addr uint64) (uint64, linux.Errno) {
 
 // String implements call.Memory.
 func (m memory) String(addr uint64, most int) (string, linux.Errno) {
-	var text []byte
-	for len(text) < most {
-		at := addr + uint64(len(text))
-		piece := make([]byte, min(most-len(text), int(mem.PageSize-at%mem.PageSize)))
+	var text []byte // what does not fit the buffer
+	for n := 0; n < most; {
+		at := addr + uint64(n)
+		piece := m.t.text[:min(most-n, len(m.t.text), int(mem.PageSize-at%mem.PageSize))]
 		if errno := m.Read(piece, at); errno != 0 {
 			return "", errno
 		}
-		if end := bytes.IndexByte(piece, 0); end >= 0 {
+		end := bytes.IndexByte(piece, 0)
+		switch {
+		case end >= 0 && text == nil:
+			return string(piece[:end]), 0
+		case end >= 0:
 			return string(append(text, piece[:end]...)), 0
 		}
 		text = append(text, piece...)
+		n += len(piece)
 	}
 	return "", linux.ENAMETOOLONG
 }

@@ -61,6 +61,8 @@ func prctl(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, linux.EINVAL
 		}
 		return flag(t.creds().NoNewPrivs), 0
+	case linux.PR_SET_SECCOMP, linux.PR_GET_SECCOMP:
+		return t.prctlSeccomp(a)
 	case linux.PR_SET_TIMERSLACK:
 		if t.traits.slack = a.A2; a.A2 == 0 || a.A2 >= 1<<63 {
 			t.traits.slack = defaultSlack

@@ -104,6 +104,10 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		r.Credentials, r.Name, r.State = *t.creds(), t.comm(), t.state()
 		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.nice, t.traits.policy, t.traits.priority, s.affinityOf(t)
 		r.Started = t.started
+		r.Filtered, r.Filters = t.filters.Load().mode()
+		if t.traced != nil {
+			r.Tracer = int(t.traced.by.id)
+		}
 	}
 	s.mu.Unlock()
 	if t != nil {
@@ -167,7 +171,9 @@ func (w shownProcess) memory(r *procfs.Stat) {
 // state returns the state of the task as a letter of ps(1). The caller holds System.mu.
 func (t *Task) state() byte {
 	switch {
-	case t.process.stopped:
+	case t.traced != nil && t.traced.stopped:
+		return 't'
+	case t.process.stopped && !t.roams():
 		return 'T'
 	case t.process.expects != nil && t.sleeps.Load(): // a vfork parent waits for it
 		return 'S'
@@ -277,7 +283,7 @@ func (w shownProcess) Smaps() []byte { return w.text((*mem.Map).AppendSmaps) }
 func (w shownProcess) ReadMemory(b []byte, addr uint64) (n int) {
 	if a := w.p.borrow(); a != nil {
 		defer a.leave()
-		n, _ = a.Map.ReadAt(b, addr)
+		n, _ = a.Map.ReadForced(b, addr)
 	}
 	return n
 }
@@ -286,7 +292,7 @@ func (w shownProcess) ReadMemory(b []byte, addr uint64) (n int) {
 func (w shownProcess) WriteMemory(b []byte, addr uint64) (n int) {
 	if a := w.p.borrow(); a != nil {
 		defer a.leave()
-		n, _ = a.Map.WriteAt(b, addr)
+		n, _ = a.Map.WriteForced(b, addr)
 	}
 	return n
 }

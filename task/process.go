@@ -27,10 +27,14 @@ type Process struct {
 	status  int32
 	stopped bool
 	resumed chan struct{} // closed by SIGCONT or the end; nil unless stopped
-	news    chan struct{} // closed and replaced when a child has news
-	expects chan struct{} // closed when a vfork parent may continue; nil otherwise
-	alarm   itimer
-	stops   chan struct{} // see Stopped
+	// stopSignal is the signal of the newest stop.
+	stopSignal signal.Number
+	forker     family.PID    // the thread that has created the process; 0: none
+	firstTrace *tracee       // of its first thread, after the end of that thread
+	news       chan struct{} // closed and replaced when a child has news
+	expects    chan struct{} // closed when a vfork parent may continue; nil otherwise
+	alarm      itimer
+	stops      chan struct{} // see Stopped
 
 	past, children   usage       // of threads, and of children with theirs, that have ended
 	virtual, profile cpuTimer    // ITIMER_VIRTUAL, ITIMER_PROF
@@ -142,6 +146,26 @@ func (p *Process) resume() {
 	if p.stopped {
 		p.stopped = false
 		close(p.resumed)
+		p.unjoin()
+	}
+}
+
+// unjoin makes each traced thread report the next stop of the process. The caller holds System.mu.
+func (p *Process) unjoin() {
+	for _, t := range p.tasks {
+		if t.traced != nil {
+			t.traced.joined = false
+		}
+	}
+}
+
+// rejoin makes the traced threads that run join the present stop of the process. The caller holds System.mu.
+func (p *Process) rejoin() {
+	for _, t := range p.tasks {
+		if x := t.traced; x != nil && !x.stopped {
+			x.joined = false
+			t.alert()
+		}
 	}
 }
 
@@ -162,6 +186,7 @@ func (p *Process) ended() {
 	delete(s.processes, p.node.PID)
 	s.ended.add(p.used())
 	s.zombies[p.node.PID] = p
+	p.node.Held = p.endTrace()
 	e := s.tree.Exit(p.node, p.status)
 	s.forget(p.node.PID)
 	for _, o := range e.Orphans {
@@ -173,7 +198,9 @@ func (p *Process) ended() {
 			child.send(nil, signal.Info{Signal: signal.Number(child.deathSignal.Load()), Code: signal.CodeUser, PID: int32(p.node.PID), UID: p.lastCreds.UID})
 		}
 	}
-	if parent := s.processes[pidOf(e.Notify)]; parent != nil {
+	if p.node.Held {
+		p.firstTrace.by.process.traceNews(p.firstTrace.task, childCode(p.status), p.status)
+	} else if parent := s.processes[pidOf(e.Notify)]; parent != nil {
 		parent.childNews(p, childCode(p.status), p.status)
 	}
 	for _, r := range e.Reapers {
@@ -226,6 +253,10 @@ func childCode(status int32) int32 {
 func (p *Process) childNews(child *Process, code, status int32) {
 	p.wakeWaiters()
 	stopped := code == childStopped || code == childContinued
+	if code == childStopped && p.tracesProcess(child) {
+		child.node.Hush()
+		return
+	}
 	if stopped && p.signals.Action(signal.Child).Flags&signal.NoChildStop != 0 {
 		return
 	}

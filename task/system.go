@@ -38,6 +38,7 @@ type Config struct {
 // System is all Linux processes of a machine.
 type System struct {
 	config  Config
+	clock   func() int64 // Config.Clock, or its replacement
 	memory  mem.Memory
 	account mem.Account
 	files   *files
@@ -54,7 +55,6 @@ type System struct {
 	load      load
 	killed    atomic.Int64 // processes ended since memory ran out
 	futexes   futex.Table[mem.Location]
-	sleepers  sleepers
 }
 
 // New returns a system without processes. The program that calls it counts as process 1: orphans
@@ -62,11 +62,15 @@ type System struct {
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
-		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{}, sleepers: sleepers{},
+		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{},
+	}
+	if s.clock = c.Clock; s.clock == nil {
+		s.clock = func() int64 { return int64(s.monotonic()) }
 	}
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
-	s.files = newFiles(cache.New(s.memory, cache.Limits{}))
+	// As Linux's dirty_background_ratio and dirty_ratio.
+	s.files = newFiles(cache.New(s.memory, cache.Limits{Background: s.account.Total / 10, Dirty: s.account.Total / 5}))
 	if c.ClockPage != 0 {
 		code := s.files.cache.NewMemory(vdso.Image(), nil)
 		code.SetLabel(mem.Label{Path: "[vdso]"})

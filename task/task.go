@@ -12,6 +12,7 @@ import (
 	"loam/posix/call"
 	"loam/posix/credential"
 	"loam/task/family"
+	"loam/task/futex"
 	"loam/task/signal"
 )
 
@@ -21,19 +22,23 @@ type Task struct {
 	id      family.PID
 	name    atomic.Pointer[string] // see comm
 	thread  Thread
+	// waiter waits for a futex. A waker sends on its channel, this task receives; capacity 1; never closed; never full, since a
+	// waker sends once after each beginning of a wait.
+	waiter  futex.Waiter[mem.Location]
 	signals *signal.Thread // guarded by System.mu
 	caller  call.Caller
 
 	// interrupt ends a wait. alert sends, a wait receives; capacity 1; never closed; full: the next wait ends at once.
 	interrupt chan struct{}
-	alerted   atomic.Bool // a request may be waiting; set by alert
+	alerted   attention   // set by alert
 	closed    bool        // thread is closed; guarded by System.mu
 	dismissed atomic.Bool // the task has to end, since another thread calls execve
 
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	robust       uint64 // address of the list of robust futexes
 	altStack     linux.SigStack
-	frames       []byte // frames of handlers are encoded here; nil before the first
+	text         [256]byte // strings of the process are read here
+	frames       []byte    // frames of handlers are encoded here; nil before the first
 	again        restart
 	usage        usage
 	started      time.Duration // since the start of the machine
@@ -41,8 +46,14 @@ type Task struct {
 	faultsBefore int64         // faults before the last execve
 	sleeps       atomic.Bool   // it waits in a call
 	traits       traits
-	leaving      bool // the thread has ended itself (exit(2))
-	suspended    bool // the mask of signals belongs to a wait
+	leaving      bool  // the thread has ended itself (exit(2))
+	exited       bool  // it has called exit(2)
+	exitCode     int32 // of exit(2), as a status
+	suspended    bool  // the mask of signals belongs to a wait
+
+	traced  *tracee                // by another thread; nil: none; guarded by System.mu
+	tracees []*tracee              // that the thread traces; guarded by System.mu
+	filters atomic.Pointer[filter] // of seccomp(2), the newest; System.mu guards stores
 }
 
 // restart is a call that ended with EINTR.
@@ -55,9 +66,10 @@ type restart struct {
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
-	t.caller.Memory = memory{t}
+	t.waiter.Woken = make(chan struct{}, 1)
+	t.caller.Memory, t.caller.Scratch = memory{t}, new([call.Small]byte)
 	t.callAs(files, creds)
-	t.since = p.system.clockNow()
+	t.since = p.system.clock()
 	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
@@ -97,25 +109,45 @@ func (t *Task) alert() {
 	}
 }
 
-// rearm removes an interrupt that an earlier call has left, unless there is a request.
-func (t *Task) rearm() {
-	select {
-	case <-t.interrupt:
-	default:
+// rearm removes an interrupt that an earlier call has left, unless there is a request. It reports whether the call of the
+// thread has hooks.
+func (t *Task) rearm() (hooked bool) {
+	if len(t.interrupt) > 0 {
+		select {
+		case <-t.interrupt:
+		default:
+		}
 	}
-	if t.alerted.Load() {
+	bits := t.alerted.bits.Load()
+	if bits == 0 {
+		return false
+	}
+	if bits&requested != 0 {
 		select {
 		case t.interrupt <- struct{}{}:
 		default:
 		}
 	}
+	return bits&(hookedCall|filteredCall) != 0
 }
 
-// serve executes a system call.
+// serve executes a system call, with its hooks.
 func (t *Task) serve() {
+	number := t.thread.Registers().AX
+	if !t.rearm() {
+		t.execute(number)
+		return
+	}
+	if number, ok := t.enterCall(number); ok {
+		t.rearm() // a stop has used up the interrupt
+		t.execute(number)
+	}
+	t.leaveCall()
+}
+
+// execute executes a system call.
+func (t *Task) execute(number uint64) {
 	f := t.thread.Registers()
-	number := f.AX
-	t.rearm()
 	n, errno := t.call(number, call.Args{A1: f.DI, A2: f.SI, A3: f.DX, A4: f.R10, A5: f.R8, A6: f.R9})
 	if errno == noResult {
 		return
@@ -159,7 +191,9 @@ const (
 	illOperand          = 2
 	fpeDivide           = 1
 	trapBreak           = 128 // SI_KERNEL: INT3
+	trapBreakpoint      = 1   // a step over a call
 	trapStep            = 2
+	trapWatch           = 4 // a debug register
 )
 
 func (t *Task) faultAt(addr uint64, access mem.Access) {
@@ -179,7 +213,7 @@ func (t *Task) faultAt(addr uint64, access mem.Access) {
 // exhausted frees memory, or ends a process.
 func (t *Task) exhausted() {
 	const want = 256
-	if t.process.system.files.cache.Reclaim(want) > 0 {
+	if t.process.system.files.cache.Free(want) > 0 {
 		return
 	}
 	t.process.system.killLargest()
@@ -198,7 +232,10 @@ func (t *Task) exception() {
 	case amd64.VectorInvalid:
 		i = signal.Info{Signal: signal.Illegal, Code: illOperand, Addr: f.IP}
 	case amd64.VectorDebug:
-		i = signal.Info{Signal: signal.Trap, Code: trapStep, Addr: f.IP}
+		var ok bool
+		if i, ok = t.debugTrap(f.IP); !ok {
+			return
+		}
 	case amd64.VectorBreakpoint:
 		i = signal.Info{Signal: signal.Trap, Code: trapBreak}
 	case amd64.VectorStack, amd64.VectorAlign:
@@ -220,6 +257,8 @@ func (t *Task) memory() *addressSpace { return t.process.space.Load() }
 
 // exit ends the thread, and with the last one the process.
 func (t *Task) exit() {
+	status := t.endStatus()
+	t.traceExit(status)
 	t.clearTID()
 	t.leaveRobust()
 	t.sample()
@@ -229,7 +268,7 @@ func (t *Task) exit() {
 	t.thread.Close()
 	t.closed = true
 	p.past.add(&t.usage)
-	p.remove(t)
+	p.remove(t, t.traceGone(status))
 	last := len(p.tasks) == 0
 	s.mu.Unlock()
 	if !last {
@@ -245,8 +284,21 @@ func (t *Task) exit() {
 	p.ended()
 }
 
-// remove takes a task off the lists. The caller holds System.mu.
-func (p *Process) remove(t *Task) {
+// endStatus returns the status with which the thread ends, as wait4(2) reports it.
+func (t *Task) endStatus() int32 {
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	switch {
+	case t.exited:
+		return t.exitCode
+	case t.process.ending:
+		return t.process.status
+	}
+	return linux.SIGKILL // by execve(2) of another thread
+}
+
+// remove takes a task off the lists. keep leaves its ID in use. The caller holds System.mu.
+func (p *Process) remove(t *Task, keep bool) {
 	p.creds()
 	p.lastName = p.tasks[0].comm()
 	t.signals.Exit()
@@ -257,7 +309,7 @@ func (p *Process) remove(t *Task) {
 		}
 	}
 	delete(p.system.tasks, t.id)
-	if t.id != p.node.PID {
+	if t.id != p.node.PID && !keep {
 		p.system.tree.Forget(t.id)
 	}
 }

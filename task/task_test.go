@@ -361,7 +361,7 @@ func TestMappedFile(t *testing.T) {
 // sigtimedwait takes a blocked signal, waits for one, and ends by its time.
 func TestTimedWait(t *testing.T) {
 	const set, info, timeout = dataAt, dataAt + 64, dataAt + 256
-	run(t, func(u *user) {
+	status := run(t, func(u *user) {
 		u.store(set, binary.LittleEndian.AppendUint64(nil, uint64(signal.SetOf(linux.SIGALRM))))
 		u.call(linux.SYS_RT_SIGPROCMASK, linux.SIG_BLOCK, set, 0, setSize)
 		second(u, timeout)
@@ -373,6 +373,7 @@ func TestTimedWait(t *testing.T) {
 		is(t, "pending", u.call(linux.SYS_RT_SIGTIMEDWAIT, set, info, timeout, setSize), linux.SIGALRM)
 		exit(u, 0)
 	})
+	is(t, "the signal ended the process: status", int64(status), 0)
 }
 
 // Unknown calls are ENOSYS, and bad files are refused with the errors of execve(2).

@@ -63,17 +63,9 @@ func (u *usage) put(b []byte) {
 // rusageSize is the size of struct rusage in bytes (getrusage(2)).
 const rusageSize = 144
 
-// clockNow returns the clock by which CPU time is measured, in nanoseconds.
-func (s *System) clockNow() int64 {
-	if s.config.Clock != nil {
-		return s.config.Clock()
-	}
-	return int64(s.monotonic())
-}
-
 // charge adds the time since the last call to a counter.
 func (t *Task) charge(to *atomic.Int64) {
-	now := t.process.system.clockNow()
+	now := t.process.system.clock()
 	to.Add(now - t.since)
 	t.since = now
 }
@@ -100,7 +92,7 @@ func (t *Task) rest(asleep bool) {
 		t.sleeps.Store(true)
 		return
 	}
-	t.since = t.process.system.clockNow()
+	t.since = t.process.system.clock()
 	t.sleeps.Store(false)
 }
 
@@ -297,15 +289,13 @@ func (t *Task) countFault() {
 func pidFrom(n int) family.PID { return family.PID(int32(n)) }
 
 // countTransfer counts a call that reads or writes, for /proc/PID/io.
-func (t *Task) countTransfer(number uint64, n uint64) {
-	calls, bytes := &t.usage.writes, &t.usage.bytesWritten
-	switch number {
-	case linux.SYS_READ, linux.SYS_READV, linux.SYS_PREAD64, linux.SYS_PREADV, linux.SYS_PREADV2:
-		calls, bytes = &t.usage.reads, &t.usage.bytesRead
-	case linux.SYS_WRITE, linux.SYS_WRITEV, linux.SYS_PWRITE64, linux.SYS_PWRITEV, linux.SYS_PWRITEV2:
-	default:
-		return
+func (t *Task) countTransfer(kind uint8, n uint64) {
+	switch {
+	case kind&reads != 0:
+		t.usage.reads.Add(1)
+		t.usage.bytesRead.Add(int64(n))
+	case kind&writes != 0:
+		t.usage.writes.Add(1)
+		t.usage.bytesWritten.Add(int64(n))
 	}
-	calls.Add(1)
-	bytes.Add(int64(n))
 }

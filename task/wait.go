@@ -14,14 +14,15 @@ func wait4(t *Task, a call.Args) (uint64, linux.Errno) {
 	if uint32(options)&^known != 0 {
 		return 0, linux.EINVAL
 	}
-	w := family.Wanted{Exited: true, Stopped: options&linux.WUNTRACED != 0, Continued: options&linux.WCONTINUED != 0}
+	w := wanted{own: options&linux.WNOTHREAD != 0}
+	w.Wanted = family.Wanted{Exited: true, Stopped: options&linux.WUNTRACED != 0, Continued: options&linux.WCONTINUED != 0}
 	r, used, errno := t.waitFor(family.Selector(number(a.A1)), w, options&linux.WNOHANG != 0)
 	if errno != 0 || r.Event == family.Nothing {
 		return 0, errno
 	}
 	status := r.Status
 	switch r.Event {
-	case family.Stopped:
+	case family.Stopped, family.Trapped:
 		status = status<<8 | 0x7f
 	case family.Continued:
 		status = 0xffff
@@ -39,15 +40,31 @@ func wait4(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(r.PID), 0
 }
 
+// wanted are the events that a wait asks for.
+type wanted struct {
+	family.Wanted
+	own bool // __WNOTHREAD: no threads that other threads of the process trace
+}
+
 // waitFor waits for news of a child, and returns the resources that it and its own children have used. Errors: ECHILD,
 // EINTR.
-func (t *Task) waitFor(of family.Selector, w family.Wanted, poll bool) (family.Report, *usage, linux.Errno) {
+func (t *Task) waitFor(of family.Selector, w wanted, poll bool) (family.Report, *usage, linux.Errno) {
 	p, s := t.process, t.process.system
 	for {
 		s.mu.Lock()
-		r, err := s.tree.Wait(p.node, of, w)
+		only := t
+		if !w.own {
+			only = nil
+		}
+		r, some := p.tracedNews(only, of, w.Wanted)
+		used, err := &usage{}, error(nil)
+		if r.Event == family.Nothing {
+			if r, err = s.tree.Wait(p.node, of, w.Wanted); some {
+				err = nil
+			}
+			used = p.reap(r, w.Keep)
+		}
 		news := p.news
-		used := p.reap(r, w.Keep)
 		s.mu.Unlock()
 		if err != nil || r.Event != family.Nothing || poll {
 			return r, used, errnoOf(err)
@@ -115,7 +132,8 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 	default:
 		return 0, linux.EINVAL
 	}
-	w := family.Wanted{
+	w := wanted{own: options&linux.WNOTHREAD != 0}
+	w.Wanted = family.Wanted{
 		Exited: options&linux.WEXITED != 0, Stopped: options&linux.WSTOPPED != 0,
 		Continued: options&linux.WCONTINUED != 0, Keep: options&linux.WNOWAIT != 0,
 	}
@@ -140,6 +158,8 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 		switch r.Event {
 		case family.Stopped:
 			i.Code = childStopped
+		case family.Trapped:
+			i.Code = childTrapped
 		case family.Continued:
 			i.Code, i.Status = childContinued, int32(signal.Continue)
 		default:

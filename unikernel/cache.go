@@ -16,6 +16,7 @@ import (
 //
 //	std/HASH/       the overlay of the standard library for one toolchain, with
 //	                Loam's packages; never changed once it exists
+//	index/HASH      which std belongs to a build of this executable and a toolchain
 //	goroot/NAME/    a GOROOT of links, for a toolchain that lies in the module cache
 //	module/HASH/    modules that programs were built from without a checkout
 //	build/HASH/     one program: its overlay.json, the executable, a lock

@@ -190,14 +190,26 @@ func TestLinuxProgramRefused(t *testing.T) {
 	}
 }
 
-// Read, write and mmap of one file see the same bytes, in one process and in two.
+// Read, write and mmap of one file see the same bytes, in one process and in two: on Linux, in memory, on a disk, and in
+// folders of the host.
 func TestLinuxProgramCoherent(t *testing.T) {
 	program := onThisHost(t, "coherent")
-	for name, cmd := range map[string]*exec.Cmd{"Linux": exec.Command(program), "Loam": linuxCommand(program)} {
+	image := filepath.Join(t.TempDir(), "new")
+	in := func(folder string, env ...string) *exec.Cmd {
+		cmd := linuxCommand(program)
+		cmd.Env = append(append(cmd.Env, inFolder+"="+folder), env...)
+		return cmd
+	}
+	folders := withShared + "=" + t.TempDir() + ":" + t.TempDir()
+	for name, cmd := range map[string]*exec.Cmd{
+		"Linux": exec.Command(program), "memory": linuxCommand(program), "disk": in("/data", withDisks+"="+image+":/data"),
+		"folder": in("/shared0", folders), "folder without a cache": in("/shared1", folders),
+	} {
 		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "coherent\n" {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
 	}
+	checkImage(t, image)
 }
 
 // Clocks read through the vDSO agree with clocks read by system calls.

@@ -18,6 +18,7 @@ import (
 // std is the overlay of the standard library for one toolchain, in the cache.
 type std struct {
 	hash    string
+	names   []string          // files below GOROOT/src that are replaced or added
 	replace map[string]string // path below GOROOT -> file in the cache
 	flags   []string          // flags of the go command
 }
@@ -25,6 +26,22 @@ type std struct {
 // prepareStd returns the overlay for a toolchain, from the cache if possible. source is a checkout of Loam,
 // or empty for the embedded packages.
 func prepareStd(ctx context.Context, c cache, t *toolchain, source string, platform Platform) (*std, error) {
+	if source != "" {
+		return makeStd(ctx, c, t, source, platform)
+	}
+	index := indexPath(c, t, platform)
+	if s := readIndex(c, t, index); s != nil {
+		return s, nil
+	}
+	s, err := makeStd(ctx, c, t, source, platform)
+	if err != nil {
+		return nil, err
+	}
+	return s, writeIndex(t, index, s.hash, s.names)
+}
+
+// makeStd generates an overlay, and stores it in the cache unless it is there.
+func makeStd(ctx context.Context, c cache, t *toolchain, source string, platform Platform) (*std, error) {
 	files, err := generate(t, platform)
 	if err != nil {
 		return nil, err
@@ -42,11 +59,7 @@ func prepareStd(ctx context.Context, c cache, t *toolchain, source string, platf
 	profile := overlay.Files{profileFile: profileInGuest()}
 	hash := hashFiles(t.GOROOT, files, own, profile)
 	dir := c.path("std", hash)
-	s := &std{hash: hash, replace: map[string]string{}, flags: profileFlags(dir)}
-	for name := range files {
-		s.add(t, dir, name)
-	}
-	s.add(t, dir, overlay.InitOrderFile)
+	s := newStd(t, dir, hash, append(sortedKeys(files), overlay.InitOrderFile))
 	return s, c.fill(dir, func(tmp string) error {
 		first, err := goesFirst(ctx, t, own)
 		if err != nil {
@@ -56,6 +69,15 @@ func prepareStd(ctx context.Context, c cache, t *toolchain, source string, platf
 		maps.Copy(files, profile)
 		return writeOld(tmp, files)
 	})
+}
+
+// newStd returns the overlay that consists of the named files in dir.
+func newStd(t *toolchain, dir, hash string, names []string) *std {
+	s := &std{hash: hash, names: names, replace: make(map[string]string, len(names)), flags: profileFlags(dir)}
+	for _, name := range names {
+		s.replace[filepath.Join(t.GOROOT, "src", name)] = filepath.Join(dir, name)
+	}
+	return s
 }
 
 // writeOld writes files with a modification time in the past. Up to Go 1.26.4, the go command did not find
@@ -101,11 +123,6 @@ func goesFirst(ctx context.Context, t *toolchain, own overlay.Files) ([]string, 
 	all = append(all, strings.Fields(string(out))...)
 	slices.Sort(all)
 	return slices.Compact(all), err
-}
-
-// add makes the overlay replace a file below GOROOT/src by the file of the same name in dir.
-func (s *std) add(t *toolchain, dir, name string) {
-	s.replace[filepath.Join(t.GOROOT, "src", name)] = filepath.Join(dir, name)
 }
 
 // layout changes when the layout of a std folder changes, so that old folders are not used.

@@ -349,6 +349,7 @@ func (s *FileSystem) writeSuper(super disk.Super) error {
 // Close makes everything durable and marks the file system as clean. The caller must have stopped
 // using it; open handles become invalid.
 func (s *FileSystem) Close() error {
+	flushed := s.pages.Flush()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -370,7 +371,7 @@ func (s *FileSystem) Close() error {
 	err := s.reapOrphans()
 	close(s.stop)
 	<-s.ended
-	return errors.Join(err, s.commit(), s.end())
+	return errors.Join(flushed, err, s.commit(), s.end())
 }
 
 // end writes all blocks to their places and marks the file system as clean.

@@ -19,6 +19,8 @@ import (
 	"loam/fs"
 	"loam/fs/ext4"
 	"loam/internal/race"
+	"loam/mem/cache"
+	"loam/mem/memtest"
 )
 
 // Power loss: all writes to a device are recorded. From the records, tests build images that a disk
@@ -78,13 +80,22 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 	v := newView(s)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	files := map[string]string{}
+	mapped := mappings{memory: memtest.NewMemory(4), of: map[fs.Node]*mapping{}}
+	mapped.pages = cache.New(mapped.memory, cache.Limits{})
 	promises := []promise{{length(), map[string]string{}, map[string]bool{}}}
 	for step := range 80 {
 		name := fmt.Sprintf("/d%d/f%d", rnd.IntN(3), rnd.IntN(6))
 		v.Mkdir(v.Dir, name[:3], 0o755)
 		later := promises[len(promises)-1].later
 		later[name] = true
-		switch rnd.IntN(8) {
+		switch rnd.IntN(10) {
+		case 8, 9:
+			if content := files[name]; content != "" {
+				at := rnd.IntN(len(content))
+				b := bytes.Repeat([]byte("store."), 2000)[:1+rnd.IntN(min(12000, len(content)-at))]
+				mapped.store(t, v, name, int64(at), b)
+				files[name] = content[:at] + string(b) + content[at+len(b):]
+			}
 		case 7: // a file without a name that is open when the power fails
 			f, err := v.Open(v.Dir, "/open", fs.ReadWrite|fs.Create, 0o644)
 			must(t, err)
@@ -135,8 +146,34 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 			promises = append(promises, p)
 		}
 	}
+	mapped.unmap(t)
 	must(t, s.Close())
 	return promises
+}
+
+// mappings are the files that stay mapped while they are changed, renamed and removed.
+type mappings struct {
+	memory *memtest.Memory
+	pages  *cache.Cache
+	of     map[fs.Node]*mapping
+}
+
+// store maps a file, unless it is mapped, and stores b. The pages are written back later.
+func (m *mappings) store(t *testing.T, v *fs.View, name string, at int64, b []byte) {
+	f, err := v.Open(v.Dir, name, fs.ReadWrite, 0)
+	must(t, err)
+	defer f.Close()
+	node := f.Place().Node
+	if m.of[node] == nil {
+		m.of[node] = mapFile(t, m.pages, m.memory, f)
+	}
+	must(t, m.of[node].access(b, at, true))
+}
+
+func (m *mappings) unmap(t *testing.T) {
+	for _, m := range m.of {
+		must(t, m.unmap())
+	}
 }
 
 // manyNames creates a directory that needs its own blocks, and removes it. Its blocks, which held

@@ -22,6 +22,13 @@ func (h handle) Allocate(mode fs.AllocateMode, offset, length int64) error {
 	case end < 0 || end > s.maxSize():
 		return linux.EFBIG
 	}
+	change := func() error { return h.allocate(mode, offset, length) }
+	size := func() int64 { return h.n.Attr().Size }
+	return s.pages.Allocate(h.n.key(), mode, offset, length, change, size)
+}
+
+func (h handle) allocate(mode fs.AllocateMode, offset, length int64) error {
+	end := offset + length
 	switch mode &^ fs.UnshareRange {
 	case 0:
 		return h.preallocate(offset, end, true)

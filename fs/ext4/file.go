@@ -18,6 +18,11 @@ func (s *FileSystem) maxSize() int64 { return maxLogical << s.geometry.BlockBits
 
 // ReadAt implements fs.Handle.
 func (h handle) ReadAt(p []byte, offset int64) (int, error) {
+	return h.n.s.pages.ReadAt(h.n.key(), p, offset, h.ReadStorage)
+}
+
+// ReadStorage implements fs.Stored.
+func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
 	s := h.n.s
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -149,13 +154,23 @@ func (s *FileSystem) owns(b *buffer) bool {
 
 // WriteAt implements fs.Handle.
 func (h handle) WriteAt(p []byte, offset int64) (int, error) {
+	n, _, err := h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) {
+		return h.write(p, func(disk.Inode) int64 { return offset })
+	})
+	return n, err
+}
+
+// WriteStorage implements fs.Stored.
+func (h handle) WriteStorage(p []byte, offset int64) (int, error) {
 	n, _, err := h.write(p, func(disk.Inode) int64 { return offset })
 	return n, err
 }
 
 // Append implements fs.Handle.
 func (h handle) Append(p []byte) (int, int64, error) {
-	return h.write(p, func(i disk.Inode) int64 { return int64(i.Size()) })
+	return h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) {
+		return h.write(p, func(i disk.Inode) int64 { return int64(i.Size()) })
+	})
 }
 
 // write writes p in several ops. where returns the offset at which to begin; it is called in the
@@ -305,7 +320,23 @@ func (t *tree) mark(r run, unwritten bool) error {
 }
 
 // Sync implements fs.Handle.
-func (h handle) Sync() error { return h.n.s.commitFor(h.n.ino) }
+func (h handle) Sync() error {
+	if p := h.n.s.pages.Get(h.n.key()); p != nil {
+		if err := p.Flush(); err != nil {
+			return err
+		}
+	}
+	return h.SyncStorage()
+}
+
+// SyncStorage implements fs.Stored.
+func (h handle) SyncStorage() error { return h.n.s.commitFor(h.n.ino) }
+
+// SetPages implements fs.Stored.
+func (h handle) SetPages(p fs.Pages) { h.n.s.pages.Set(h.n.key(), p) }
+
+// Foreign implements fs.Stored.
+func (h handle) Foreign() bool { return false }
 
 // Close implements fs.Handle.
 func (h handle) Close() error {
@@ -338,9 +369,12 @@ func (h handle) NextHole(offset int64) int64 {
 }
 
 // next returns the offset of the first hole, or of the first data, at or after an offset. If there
-// is none, it returns the end of the file and true.
+// is none, it returns the end of the file and true. Pages that a mapping has changed are data.
 func (h handle) next(offset int64, hole bool) (int64, bool) {
 	s := h.n.s
+	if p := s.pages.Get(h.n.key()); p != nil {
+		p.Flush()
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	i, err := h.n.load()
@@ -361,4 +395,7 @@ func (h handle) next(offset int64, hole bool) (int64, bool) {
 	return int64(i.Size()), true
 }
 
-var _ fs.Sparse = handle{}
+var (
+	_ fs.Sparse = handle{}
+	_ fs.Stored = handle{}
+)

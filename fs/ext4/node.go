@@ -14,6 +14,11 @@ type node struct {
 	generation uint32
 }
 
+// fileKey identifies a file.
+type fileKey struct{ ino, generation uint32 }
+
+func (n node) key() fileKey { return fileKey{n.ino, n.generation} }
+
 // Files of other types than directories. Values are comparable: equal values are the same file.
 type (
 	regular struct{ node }
@@ -127,6 +132,11 @@ func (r regular) Change(c fs.Change) error {
 	case c.Size > r.s.maxSize():
 		return linux.EFBIG
 	}
+	return r.s.pages.Resize(r.key(), c.Size, func() error { return r.resize(c) })
+}
+
+// resize changes attributes and the size.
+func (r regular) resize(c fs.Change) error {
 	steps := false
 	err := r.s.update(func(o *op) error {
 		i, err := r.edit(o)

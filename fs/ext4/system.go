@@ -32,6 +32,7 @@ type FileSystem struct {
 	device   device
 	geometry *disk.Geometry
 	cache    *cache
+	pages    fs.PageTable[fileKey] // pages of mapped files
 	// hasIndexes: directories get an index when they grow.
 	hasIndexes bool
 
@@ -191,7 +192,13 @@ func (s *FileSystem) Usage() fs.Usage {
 }
 
 // Sync implements fs.FileSystem.
-func (s *FileSystem) Sync() error { return s.commit() }
+func (s *FileSystem) Sync() error {
+	flushed := s.pages.Flush()
+	if err := s.commit(); err != nil {
+		return err
+	}
+	return flushed
+}
 
 // now returns the current time.
 func (s *FileSystem) now() fs.Time { return fs.Time(s.config.Now().UnixNano()) }

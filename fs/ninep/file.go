@@ -150,7 +150,13 @@ func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	if h.takeMade() || !flags.MayWrite() && flags&fs.Truncate == 0 && s.takeContent(h) {
 		return h, nil
 	}
-	if err := h.open(); err != nil {
+	err := error(nil)
+	if flags&fs.Truncate != 0 {
+		err = s.pages.Resize(h.node, 0, h.open)
+	} else {
+		err = h.open()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -244,6 +250,11 @@ func (h *handle) opened() (fid uint32, release func(), err error) {
 
 // ReadAt implements fs.Handle.
 func (h *handle) ReadAt(p []byte, offset int64) (int, error) {
+	return h.s.pages.ReadAt(h.node, p, offset, h.ReadStorage)
+}
+
+// ReadStorage implements fs.Stored.
+func (h *handle) ReadStorage(p []byte, offset int64) (int, error) {
 	if data, ok := h.known(); ok {
 		return copy(p, data[min(offset, int64(len(data))):]), nil
 	}
@@ -291,6 +302,15 @@ func (s *FileSystem) readAt(fid uint32, p []byte, offset int64) (int, error) {
 
 // WriteAt implements fs.Handle.
 func (h *handle) WriteAt(p []byte, offset int64) (int, error) {
+	n, _, err := h.s.pages.Write(h.node, p, func() (int, int64, error) {
+		n, err := h.WriteStorage(p, offset)
+		return n, offset + int64(n), err
+	})
+	return n, err
+}
+
+// WriteStorage implements fs.Stored.
+func (h *handle) WriteStorage(p []byte, offset int64) (int, error) {
 	if offset+int64(len(p)) < 0 {
 		return 0, linux.EFBIG
 	}
@@ -349,8 +369,13 @@ func (h *handle) written() {
 	h.truncated = false
 }
 
-// Append implements fs.Handle. Data that does not fit into one message is appended in several.
+// Append implements fs.Handle.
 func (h *handle) Append(p []byte) (n int, end int64, err error) {
+	return h.s.pages.Write(h.node, p, func() (int, int64, error) { return h.append(p) })
+}
+
+// append appends. Data that does not fit into one message is appended in several.
+func (h *handle) append(p []byte) (n int, end int64, err error) {
 	fid, release, err := h.opened()
 	if err != nil {
 		return 0, 0, err
@@ -372,6 +397,22 @@ func (h *handle) Append(p []byte) (n int, end int64, err error) {
 
 // Sync implements fs.Handle.
 func (h *handle) Sync() error {
+	if p := h.s.pages.Get(h.node); p != nil {
+		if err := p.Flush(); err != nil {
+			return err
+		}
+	}
+	return h.SyncStorage()
+}
+
+// SetPages implements fs.Stored.
+func (h *handle) SetPages(p fs.Pages) { h.s.pages.Set(h.node, p) }
+
+// Foreign implements fs.Stored: processes of the host can change the file.
+func (h *handle) Foreign() bool { return true }
+
+// SyncStorage implements fs.Stored.
+func (h *handle) SyncStorage() error {
 	fid, release, err := h.opened()
 	if err != nil {
 		return err
@@ -398,6 +439,12 @@ func (h *handle) Allocate(mode fs.AllocateMode, offset, length int64) error {
 	if !h.s.conn.loam {
 		return linux.EOPNOTSUPP
 	}
+	change := func() error { return h.allocate(mode, offset, length) }
+	size := func() int64 { return h.Attr().Size }
+	return h.s.pages.Allocate(h.node, mode, offset, length, change, size)
+}
+
+func (h *handle) allocate(mode fs.AllocateMode, offset, length int64) error {
 	fid, release, err := h.opened()
 	if err != nil {
 		return err
@@ -432,6 +479,9 @@ func (h *handle) NextHole(offset int64) int64 {
 func (h *handle) seek(offset int64, whence uint32) (int64, error) {
 	if !h.s.conn.loam {
 		return 0, linux.EOPNOTSUPP
+	}
+	if p := h.s.pages.Get(h.node); p != nil {
+		p.Flush() // pages that a mapping has changed are data
 	}
 	fid, release, err := h.opened()
 	if err != nil {

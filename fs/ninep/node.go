@@ -440,13 +440,19 @@ func (n *node) Change(c fs.Change) error {
 		if c == (fs.Change{Fields: fs.SetSize}) && n.wasTruncated() {
 			return nil
 		}
+		return n.s.pages.Resize(n, c.Size, func() error { return n.change(c, &m) })
 	}
+	return n.change(c, &m)
+}
+
+// change changes attributes on the server.
+func (n *node) change(c fs.Change, m *Setattr) error {
 	fid, release, err := n.borrow(c.Fields&fs.SetSize != 0)
 	if err != nil {
 		return err
 	}
 	m.FID = fid
-	err = n.s.conn.call(TypeSetattr, &m, Empty{})
+	err = n.s.conn.call(TypeSetattr, m, Empty{})
 	release()
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()

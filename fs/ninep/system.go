@@ -49,6 +49,7 @@ type FileSystem struct {
 	valid time.Duration // 0: nothing is kept
 	owner fs.Owner
 	root  *node
+	pages fs.PageTable[*node] // of mapped files
 
 	clock  clock
 	naming sync.Mutex // held while a name is removed or moved
@@ -142,7 +143,11 @@ const magic = 0x01021997
 
 // Sync implements fs.FileSystem. The host has all data that was written; it is on disk after fsync(2) of the file.
 func (s *FileSystem) Sync() error {
-	return s.conn.call(TypeFsync, &Fsync{FID: s.root.fid}, Empty{})
+	flushed := s.pages.Flush()
+	if err := s.conn.call(TypeFsync, &Fsync{FID: s.root.fid}, Empty{}); err != nil {
+		return err
+	}
+	return flushed
 }
 
 // MakeNameless implements fs.NamelessMaker.

@@ -94,7 +94,11 @@ const layers = `
 	NONE < posix/bpf; # socket filters
 	abi/linux < posix/terminal; # the line discipline of terminals: pure
 	abi/linux < posix/credential; # user IDs and capabilities
-	stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
+	fs < posix/file; # the core: descriptions, descriptor tables, waiting
+	posix/file, stack < posix/socket;
+	posix/socket < posix/netdevice < posix/netlink < FAMILIES;
+	posix/socket < posix/unix < FAMILIES;
+	FAMILIES, stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential, posix/bpf < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;

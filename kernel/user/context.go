@@ -140,6 +140,23 @@ func (c *Context) SetVectors(b []byte) {
 	}
 }
 
+// VectorComponents returns the components of the vector registers, as bits of XCR0.
+func (c *Context) VectorComponents() uint64 { return kernel.VectorComponents() }
+
+// SetDebug sets DR0 to DR3 and DR7. A control of 0 means that the thread has no breakpoints. Each Run after Restore loads the
+// registers. They stay in a CPU until a debug exception there: one that is not meant for its thread is ignored by the caller
+// (SDM volume 3, 17.2). Addresses and control must be valid for ring 3.
+func (c *Context) SetDebug(addresses [4]uint64, control uint64) {
+	const always = 1 << 10 // of DR7
+	c.page.debug = addresses
+	if c.page.control = control; control != 0 {
+		c.page.control |= always
+	}
+}
+
+// DebugStatus returns DR6 as of the last debug exception.
+func (c *Context) DebugStatus() uint64 { return c.page.status }
+
 // save makes the CPU that holds the thread's x87 state save it.
 func (c *Context) save() {
 	if n := saveOwn(c.page); n != 0 {

@@ -9,41 +9,45 @@ import "loam/arch/amd64"
 // Read copies user memory at va to b. It returns the number of bytes copied, fewer than len(b) if the next byte is
 // not mapped. The caller then maps it and continues, or fails with EFAULT.
 func (s *Space) Read(va uint64, b []byte) int {
-	return s.each(va, b, 0, func(memory, part []byte) { copy(part, memory) })
+	done := 0
+	for done < len(b) {
+		s.mu.RLock()
+		memory := s.memory(va+uint64(done), len(b)-done, amd64.PagePresent|amd64.PageUser)
+		done += copy(b[done:], memory)
+		s.mu.RUnlock()
+		if memory == nil {
+			break
+		}
+	}
+	return done
 }
 
 // Write copies b to user memory at va. It returns the number of bytes copied, as Read does; a page that is not
 // writable ends the copy.
 func (s *Space) Write(va uint64, b []byte) int {
-	return s.each(va, b, amd64.PageWrite, func(memory, part []byte) { copy(memory, part) })
-}
-
-// each calls do for every page's part of b. It returns the bytes done before the first page that with rejects.
-func (s *Space) each(va uint64, b []byte, want uint64, do func(memory, part []byte)) (done int) {
+	done := 0
 	for done < len(b) {
-		at := va + uint64(done)
-		n := min(len(b)-done, int(amd64.PageSize-at%amd64.PageSize))
-		if !s.with(at, n, want, func(memory []byte) { do(memory, b[done:done+n]) }) {
+		s.mu.RLock()
+		memory := s.memory(va+uint64(done), len(b)-done, amd64.PagePresent|amd64.PageUser|amd64.PageWrite)
+		done += copy(memory, b[done:])
+		s.mu.RUnlock()
+		if memory == nil {
 			break
 		}
-		done += n
 	}
 	return done
 }
 
-// with calls do with n bytes of user memory that lie in one page. It reports false if they are not mapped with the
-// flags in want.
-func (s *Space) with(va uint64, n int, want uint64, do func([]byte)) bool {
+// memory returns up to n bytes of user memory at va that lie in one page, or nil if the page is not mapped with the flags
+// in want. It is valid while the caller holds the lock.
+func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	if va >= Limit {
-		return false
+		return nil
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	want |= amd64.PagePresent | amd64.PageUser
 	entry, size := s.tables.Lookup(va)
 	if entry&want != want {
-		return false
+		return nil
 	}
-	do(bytesAt(s.tables.Window+uintptr(amd64.Physical(entry)+va&(size-1)), n))
-	return true
+	n = min(n, int(amd64.PageSize-va%amd64.PageSize))
+	return bytesAt(s.tables.Window+uintptr(amd64.Physical(entry)+va&(size-1)), n)
 }

@@ -26,11 +26,17 @@ type page struct {
 	_      [24]byte
 	vector [2816]byte // written by XSAVE: all vector registers, or only the x87 state
 	wide   [16]wideRegister
-	_      [512]byte
+
+	// The debug registers. An entry that restores all registers loads DR0 to DR3 and DR7 if control is not 0. A debug
+	// exception stores DR6 in status and clears DR7 of the CPU, which another thread may have left there.
+	debug   [4]uint64
+	control uint64
+	status  uint64
+	_       [464]byte
 }
 
 // wideRegister is an AVX register; the SSE register is its lower half.
-type wideRegister [32]byte
+type wideRegister struct{ low, high half }
 
 // enter enters ring 3. It returns the vector that ended the run: an exception, an interrupt, amd64.VectorSyscall,
 // or one of the values below if the thread did not run.
@@ -95,7 +101,7 @@ func (p *Pages) word(pa uint64) *uint64 {
 
 // halvesAt returns 256 bytes as registers.
 func halvesAt(b []byte) *[16]half {
-	// Safety: an array of arrays of bytes has the layout and the alignment of its bytes.
+	// Safety: the array has the size of a [16]half, and the processor accepts any alignment.
 	return (*[16]half)(unsafe.Pointer((*[256]byte)(b)))
 }
 

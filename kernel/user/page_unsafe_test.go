@@ -49,6 +49,10 @@ func TestOffsets(t *testing.T) {
 		"page_mxcsr":  unsafe.Offsetof(p.mxcsr),
 		"page_vector": unsafe.Offsetof(p.vector),
 		"page_wide":   unsafe.Offsetof(p.wide),
+
+		"page_debug":   unsafe.Offsetof(p.debug),
+		"page_control": unsafe.Offsetof(p.control),
+		"page_status":  unsafe.Offsetof(p.status),
 	} {
 		if got, ok := defined[name]; !ok || got != uint64(want) {
 			t.Errorf("%s is %d, and %d in the code", name, want, got)

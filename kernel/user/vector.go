@@ -40,13 +40,13 @@ func joinVectors(b []byte, wide *[16]wideRegister, mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:]) | componentSSE
 	low, high := halves(b)
-	for i := range wide {
-		low[i] = half(wide[i][:16])
+	for i := range low {
+		low[i] = wide[i].low
 	}
 	if high != nil {
 		present |= componentAVX
-		for i := range wide {
-			high[i] = half(wide[i][16:])
+		for i := range high {
+			high[i] = wide[i].high
 		}
 	}
 	le.PutUint64(b[vectorHeader:], present)
@@ -60,20 +60,20 @@ func splitVectors(b []byte, wide *[16]wideRegister) (mxcsr uint32) {
 	clear(wide[:])
 	low, high := halves(b)
 	if present&componentSSE != 0 {
-		for i := range wide {
-			*(*half)(wide[i][:16]) = low[i]
+		for i := range low {
+			wide[i].low = low[i]
 		}
 	}
 	if present&componentAVX != 0 && high != nil {
-		for i := range wide {
-			*(*half)(wide[i][16:]) = high[i]
+		for i := range high {
+			wide[i].high = high[i]
 		}
 	}
 	return le.Uint32(b[vectorMXCSR:])
 }
 
 // half is an SSE register, or the upper half of an AVX register.
-type half [16]byte
+type half [2]uint64
 
 // halves returns the lower and the upper halves of the registers in XSAVE's format; upper is nil without AVX.
 func halves(b []byte) (lower, upper *[16]half) {

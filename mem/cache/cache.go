@@ -2,6 +2,7 @@ package cache
 
 import (
 	"container/list"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -136,6 +137,23 @@ func (c *Cache) forget(f *File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.dirty, f)
+}
+
+// Free is Reclaim for a caller that holds no lock: if no page could be evicted, it writes dirty pages back and tries again.
+func (c *Cache) Free(want int) (evicted int) {
+	if n := c.Reclaim(want); n > 0 {
+		return n
+	}
+	c.mu.Lock()
+	files := slices.Collect(maps.Keys(c.dirty))
+	c.mu.Unlock()
+	if len(files) == 0 {
+		return 0
+	}
+	for _, f := range files {
+		f.writeBack(0, ^uint64(0))
+	}
+	return c.Reclaim(want)
 }
 
 // Reclaim evicts up to want clean pages, and returns how many it has evicted. It turns the ring at

@@ -17,6 +17,12 @@ type Pager interface {
 	WritePages(first uint64, pages [][]byte, size int64) error
 }
 
+// Syncer is a Pager whose storage has a cache of its own. Sync makes durable what WritePages has stored.
+type Syncer interface {
+	Pager
+	Sync() error
+}
+
 // File is the content of one file. It implements mem.Object.
 type File struct {
 	cache *Cache
@@ -31,6 +37,7 @@ type File struct {
 	owned, hiding int64             // dirty pages of a file in memory, and those of them that hide a page of the base
 	size          int64
 	pages         map[uint64]*entry
+	unsaved       int // pages that differ from storage, or are being written there
 	mappers       mem.Mappers
 	failed        error // of a write-back for which no caller waited
 }
@@ -123,6 +130,9 @@ func (f *File) soil(e *entry) error {
 		return f.own(e)
 	}
 	e.dirty = true
+	if !e.writing {
+		f.unsaved++
+	}
 	f.cache.soiled(f)
 	return nil
 }
@@ -137,8 +147,11 @@ func (f *File) Peek(index uint64) mem.Page {
 	return 0
 }
 
-// Load implements mem.Object.
+// Load implements mem.Object. If too many pages are dirty, it writes the file back first.
 func (f *File) Load(index uint64) error {
+	if f.pager != nil && f.cache.crowded() {
+		f.writeBack(0, ^uint64(0))
+	}
 	e, err := f.hold(index, true)
 	if err == nil {
 		f.unhold(e)
@@ -153,7 +166,7 @@ func (f *File) hold(index uint64, fill bool) (*entry, error) {
 	for {
 		e, mine, err := f.find(index, fill)
 		switch {
-		case err == linux.ENOMEM && f.cache.Reclaim(reclaimed) > 0:
+		case err == linux.ENOMEM && f.cache.Free(reclaimed) > 0:
 			continue
 		case err != nil:
 			return nil, err
@@ -254,6 +267,9 @@ func (f *File) evict(e *entry) bool {
 // translations are revoked. An entry that is being loaded belongs to its loader.
 func (f *File) remove(e *entry) {
 	delete(f.pages, e.index)
+	if f.pager != nil && (e.dirty || e.writing) {
+		f.unsaved--
+	}
 	if f.pager == nil && e.dirty {
 		f.disown(e)
 	} else {
@@ -267,10 +283,15 @@ func (f *File) Drop() { f.discard(0, ^uint64(0)) }
 
 // discard removes the pages with indices from from to to.
 func (f *File) discard(from, to uint64) {
+	f.discardIf(from, to, func(*entry) bool { return true })
+}
+
+// discardIf removes those that match. match is called with mu held.
+func (f *File) discardIf(from, to uint64, match func(*entry) bool) {
 	f.mu.Lock()
 	var gone []*entry
 	for i, e := range f.pages {
-		if from <= i && i < to {
+		if from <= i && i < to && match(e) {
 			f.remove(e)
 			if e.loading == nil {
 				gone = append(gone, e)

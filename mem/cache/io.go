@@ -136,9 +136,20 @@ func (f *File) Punch(from, to uint64) error {
 	return nil
 }
 
-// Sync implements mem.Object: it writes dirty pages back, and reports an earlier failure once.
+// Sync implements mem.Object: it writes dirty pages back and makes them durable. It reports an earlier failure once.
 func (f *File) Sync(from, to uint64) error {
 	f.writeBack(from, to)
+	if err := f.failure(); err != nil {
+		return err
+	}
+	if s, ok := f.pager.(Syncer); ok {
+		return s.Sync()
+	}
+	return nil
+}
+
+// failure returns the error of a write-back, once.
+func (f *File) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.failed
@@ -153,6 +164,11 @@ func (f *File) writeBack(from, to uint64) {
 	}
 	f.writer.Lock()
 	defer f.writer.Unlock()
+	f.writeDirty(from, to)
+}
+
+// writeDirty is writeBack for a caller that holds writer. It returns the first error, which File.failed has, too.
+func (f *File) writeDirty(from, to uint64) (first error) {
 	batch, maps, size := f.begin(from, to)
 	if len(batch) > 0 {
 		for _, m := range maps {
@@ -161,9 +177,14 @@ func (f *File) writeBack(from, to uint64) {
 	}
 	for len(batch) > 0 {
 		n := run(batch)
-		f.finish(batch[:n], f.pager.WritePages(batch[0].index, f.contents(batch[:n]), size))
+		err := f.pager.WritePages(batch[0].index, f.contents(batch[:n]), size)
+		f.finish(batch[:n], err)
+		if err != nil && first == nil {
+			first = err
+		}
 		batch = batch[n:]
 	}
+	return first
 }
 
 // begin takes the dirty pages of a range, in order, and marks them clean and being written.
@@ -171,6 +192,10 @@ func (f *File) begin(from, to uint64) (batch []*entry, maps []*mem.Map, size int
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	left := false
+	if f.unsaved == 0 {
+		f.cache.forget(f)
+		return nil, nil, f.size
+	}
 	for i, e := range f.pages {
 		switch {
 		case !e.dirty:
@@ -214,10 +239,14 @@ func (f *File) finish(batch []*entry, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range batch {
-		e.writing = false
-		if err != nil && f.pages[e.index] == e {
-			f.soil(e)
+		if f.pages[e.index] == e {
+			if err != nil {
+				f.soil(e)
+			} else if !e.dirty {
+				f.unsaved--
+			}
 		}
+		e.writing = false
 		mem.Release(f.cache.memory, e.page)
 	}
 	if err != nil {

@@ -83,7 +83,7 @@ func newCaller(t testing.TB, size int) (Caller, *flatMemory) {
 	s := stack.New(stack.Config{Shards: 1})
 	t.Cleanup(func() { s.Close() })
 	m := &flatMemory{bytes: make([]byte, size)}
-	return Caller{posix.New(posix.Options{Network: s, Credentials: posix.Credentials{PID: 7}}), m}, m
+	return Caller{Process: posix.New(posix.Options{Network: s, Credentials: posix.Credentials{PID: 7}}), Memory: m}, m
 }
 
 // do makes a call by its number.

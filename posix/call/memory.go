@@ -129,13 +129,21 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 	case b != nil || n == 0:
 		return result(read(b))
 	}
+	if c.Scratch != nil && n <= Small {
+		return c.fillFrom(c.Scratch[:n], addr, read)
+	}
 	l := borrow(min(n, most))
 	defer l.giveBack()
-	got, errno := read(l.b)
+	return c.fillFrom(l.b, addr, read)
+}
+
+// fillFrom lets read store bytes in b, and copies them to addr.
+func (c Caller) fillFrom(b []byte, addr uint64, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+	n, errno := read(b)
 	if errno == 0 {
-		errno = c.Memory.Write(addr, l.b[:got])
+		errno = c.Memory.Write(addr, b[:n])
 	}
-	return result(got, errno)
+	return result(n, errno)
 }
 
 // drain passes n bytes at addr to write, for a descriptor.
@@ -147,12 +155,20 @@ func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux
 	case b != nil || n == 0:
 		return result(write(b))
 	}
+	if c.Scratch != nil && n <= Small {
+		return c.drainTo(c.Scratch[:n], fd, addr, write)
+	}
 	l := borrow(min(n, most))
 	defer l.giveBack()
-	if errno := c.Memory.Read(l.b, addr); errno != 0 {
+	return c.drainTo(l.b, fd, addr, write)
+}
+
+// drainTo copies bytes from addr to b, and passes them to write, for a descriptor.
+func (c Caller) drainTo(b []byte, fd int, addr uint64, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+	if errno := c.Memory.Read(b, addr); errno != 0 {
 		return 0, c.orClosed(fd, errno)
 	}
-	return result(write(l.b))
+	return result(write(b))
 }
 
 // orClosed returns EBADF if fd is not open, and errno otherwise, as Linux looks up the descriptor

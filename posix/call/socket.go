@@ -3,6 +3,7 @@ package call
 import (
 	"loam/abi/linux"
 	"loam/posix"
+	"loam/posix/socket"
 )
 
 // Calls of the sockets API, except for messages.
@@ -22,7 +23,7 @@ func (c Caller) address(addr uint64, n int) (posix.Address, linux.Errno) {
 	if errno := c.Memory.Read(l.b, addr); errno != 0 {
 		return posix.Address{}, errno
 	}
-	return posix.ParseAddress(l.b)
+	return socket.ParseAddress(l.b)
 }
 
 // putAddress writes a struct sockaddr, truncated to the size stored at size, and stores its full length

@@ -33,6 +33,8 @@ type Process struct {
 	Supervised bool
 	// NoZombies says that its children leave no zombies: SIGCHLD is ignored, or has SA_NOCLDWAIT.
 	NoZombies bool
+	// Held says that its end is not reported to the parent yet: a tracer sees it first (ptrace(2)).
+	Held bool
 
 	parent   *Process
 	children []*Process
@@ -52,6 +54,7 @@ const (
 	Exited        // status is as in wait4
 	Stopped       // status is the signal
 	Continued
+	Trapped // a stop for a tracer: status is the signal, and an event << 8 (ptrace(2)). A Tree never reports it.
 )
 
 // Tree holds all processes.

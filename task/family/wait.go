@@ -27,14 +27,14 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 		c.parent = reaper
 		reaper.children = append(reaper.children, c)
 		e.Orphans = append(e.Orphans, c)
-		if c.zombie {
+		if c.zombie && !c.Held {
 			e.Reapers = append(e.Reapers, reaper)
 		}
 	}
 	orphans := p.children
 	p.children = nil
 	for _, c := range orphans {
-		if c.zombie && reaper.NoZombies {
+		if c.zombie && reaper.NoZombies && !c.Held {
 			t.remove(c)
 		}
 	}
@@ -45,11 +45,24 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 	}
 	slices.Sort(e.Hangup)
 	e.Notify = p.parent
-	if p.parent.NoZombies {
+	if p.parent.NoZombies && !p.Held {
 		t.remove(p)
 	}
 	return e
 }
+
+// Release lets the parent wait for a zombie that was held, and returns the parent to notify, or nil.
+func (t *Tree) Release(p *Process) *Process {
+	p.Held = false
+	parent := p.parent
+	if parent.NoZombies {
+		t.remove(p)
+	}
+	return parent
+}
+
+// Hush drops news of a stop or a continuation: the tracer, which is the parent, sees the stops of each thread.
+func (p *Process) Hush() { p.news = Nothing }
 
 // watched returns the groups that the end of p can orphan, its own and its children's, and whether they are orphaned already.
 func (t *Tree) watched(p *Process) map[PID]bool {
@@ -143,7 +156,7 @@ func (s Selector) selects(caller, c *Process) bool {
 // report returns the news of a process that a wait wants.
 func (p *Process) report(w Wanted) Report {
 	switch {
-	case p.zombie && w.Exited:
+	case p.zombie && w.Exited && !p.Held:
 		return Report{Exited, p.PID, p.status}
 	case p.news == Stopped && w.Stopped:
 		return Report{Stopped, p.PID, p.status}

@@ -40,9 +40,14 @@ type Waiter[K comparable] struct {
 	Thread   uint32 // ID, for PI
 	Priority int    // for PI: higher goes first
 
+	// Woken belongs to the caller, which blocks and wakes the thread by it.
+	Woken chan struct{}
+
 	key    K
 	bitset uint32
 	queued bool
+	// queue and taken are the storage of a queue, and of a result, with this waiter only. Most have one waiter.
+	queue, taken [1]*Waiter[K]
 }
 
 // Waiting reports whether the waiter is still in a queue.
@@ -59,7 +64,11 @@ func (t *Table[K]) Wait(key K, w *Waiter[K], bitset uint32) {
 		t.queues = map[K][]*Waiter[K]{}
 	}
 	w.key, w.bitset, w.queued = key, bitset, true
-	t.queues[key] = append(t.queues[key], w)
+	q := t.queues[key]
+	if q == nil {
+		q = w.queue[:0]
+	}
+	t.queues[key] = append(q, w)
 }
 
 // Cancel removes a waiter whose wait ends by time or signal. It reports whether the waiter was still
@@ -84,6 +93,9 @@ func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Wai
 			return false
 		}
 		w.queued = false
+		if taken == nil {
+			taken = w.taken[:0]
+		}
 		taken = append(taken, w)
 		return true
 	})

@@ -114,8 +114,8 @@ func (s *Stat) status() string {
 		noNew = 1
 	}
 	row("NoNewPrivs", "%d", noNew)
-	row("Seccomp", "0")
-	row("Seccomp_filters", "0")
+	row("Seccomp", "%d", s.Filtered)
+	row("Seccomp_filters", "%d", s.Filters)
 	row("Speculation_Store_Bypass", "vulnerable")
 	row("SpeculationIndirectBranch", "always enabled")
 	row("Cpus_allowed", "%s", cpuMask(s.Affinity))

@@ -119,4 +119,5 @@ type Stat struct {
 	ExitCode                               int
 	Persona                                uint32 // personality(2)
 	SmallPages                             bool
+	Filtered, Filters                      int // the mode of seccomp(2), and the number of filters
 }

@@ -13,15 +13,18 @@ type Delivery struct {
 // With None nothing is left to do.
 func (t *Thread) Next() Delivery {
 	for {
-		i, ok := t.Take(^t.mask)
+		i, ok := t.Dequeue()
 		if !ok {
 			return Delivery{}
 		}
-		if d := t.deliver(i); d.Effect != None {
+		if d := t.Deliver(i); d.Effect != None {
 			return d
 		}
 	}
 }
+
+// Dequeue removes the next signal that the thread does not block. A debugger inspects it before Deliver.
+func (t *Thread) Dequeue() (Info, bool) { return t.Take(^t.mask) }
 
 // Take removes a signal of a set from those pending: the thread's own first. sigtimedwait and
 // signalfd take blocked ones so.
@@ -32,7 +35,8 @@ func (t *Thread) Take(s Set) (Info, bool) {
 	return t.process.pending.take(s)
 }
 
-func (t *Thread) deliver(i Info) Delivery {
+// Deliver changes mask and dispositions as the delivery of a signal does. Its Effect is None for a signal that is ignored.
+func (t *Thread) Deliver(i Info) Delivery {
 	p := t.process
 	a := p.actions[i.Signal]
 	switch a.Handler {

@@ -5,9 +5,7 @@ import "slices"
 // Process holds what the threads of a process share.
 type Process struct {
 	// Init is process 1: only signals for which it has a handler reach it.
-	Init bool
-	// Traced is a process with a debugger, which sees ignored signals too.
-	Traced  bool
+	Init    bool
 	actions [Last + 1]Action
 	pending queue
 	threads []*Thread
@@ -15,9 +13,12 @@ type Process struct {
 
 // Thread holds what a thread has for itself.
 type Thread struct {
+	// Traced is a thread with a debugger, which sees all signals of the thread, ignored ones included.
+	Traced  bool
 	process *Process
 	mask    Set
 	saved   *Set // the mask to restore after a handler, set by Suspend (sigsuspend, ppoll)
+	sought  Set  // blocked signals that the thread waits for, set by Seek
 	pending queue
 }
 
@@ -130,6 +131,16 @@ func (t *Thread) Resume() {
 	}
 }
 
+// Seek unblocks signals that the thread waits for with Take (sigtimedwait). A blocked signal of the set then wakes the
+// thread, but ends no process and is not discarded. Sought blocks the signals again.
+func (t *Thread) Seek(s Set) {
+	t.sought = t.mask & s
+	t.mask &^= s
+}
+
+// Sought ends Seek.
+func (t *Thread) Sought() { t.mask, t.sought = t.mask|t.sought, 0 }
+
 // Pending returns the signals that are pending for the thread and blocked or not (sigpending masks them).
 func (t *Thread) Pending() Set { return t.pending.set | t.process.pending.set }
 
@@ -168,13 +179,13 @@ func (p *Process) send(to *Thread, i Info, room bool) (o Outcome) {
 		}
 	}
 	o.Wake = p.chosen(to, n)
-	o.Kill = n == Kill || o.Wake != nil && p.fatal(n)
+	o.Kill = n == Kill || o.Wake != nil && !o.Wake.Traced && p.fatal(n) && !o.Wake.sought.Has(n)
 	return o
 }
 
 // fatal reports whether a signal ends the process at once. One with a core dump is left to Next.
 func (p *Process) fatal(n Number) bool {
-	return p.actions[n].Handler == Default && defaultEffect(n) == Terminate && !p.Traced
+	return p.actions[n].Handler == Default && defaultEffect(n) == Terminate
 }
 
 // discards reports whether a signal is dropped when it is sent: it is ignored, and no thread that
@@ -183,13 +194,13 @@ func (p *Process) discards(to *Thread, n Number) bool {
 	if p.Init && p.actions[n].Handler == Default {
 		return true
 	}
-	if p.Traced && n != Kill || !p.ignored(n) {
+	if !p.ignored(n) {
 		return false
 	}
 	if to == nil && len(p.threads) > 0 {
 		to = p.threads[0]
 	}
-	return to == nil || !to.mask.Has(n)
+	return to == nil || !(to.mask|to.sought).Has(n) && (!to.Traced || n == Kill)
 }
 
 // chosen returns the thread to wake: the target, or the first that does not block the signal.

@@ -71,6 +71,9 @@ func (s Set) first() Number {
 
 var (
 	synchronous = SetOf(Segmentation, Bus, Illegal, Trap, FloatingPoint, System)
+	// Synchronous are the signals that an instruction of the thread itself causes.
+	Synchronous = synchronous
+
 	stops       = SetOf(Stop, TerminalStop, TerminalIn, TerminalOut)
 	unblockable = SetOf(Kill, Stop)
 	cores       = SetOf(Quit, Illegal, Trap, Abort, FloatingPoint, Segmentation, Bus, System, CPULimit, FileLimit)
@@ -113,8 +116,8 @@ type Info struct {
 	Status int32  // SIGCHLD
 	User   uint64 // SIGCHLD: CPU times of the child, in ticks
 	System uint64
-	Value  uint64 // sigqueue, timers; SIGSYS: the call's address
-	Addr   uint64 // faults
+	Value  uint64 // sigqueue, timers; SIGSYS: the number of the call, and the architecture << 32
+	Addr   uint64 // faults; SIGSYS: the address of the call
 }
 
 // Values of Info.Code that matter here (siginfo(7)).

@@ -57,6 +57,31 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestSeek: a blocked signal that a thread waits for neither ends the process nor is discarded.
+func TestSeek(t *testing.T) {
+	p, th := NewProcess()
+	other := p.Clone(SetOf(15, Child))
+	th.SetMask(SetOf(2, 15, Child))
+	th.Seek(SetOf(15, Child, 10))
+	o := p.Send(user(15), true)
+	want(t, "woken", o.Wake, th)
+	want(t, "kill", o.Kill, false)
+	want(t, "woken by an ignored signal", p.Send(user(Child), true).Wake, th)
+	for _, n := range []Number{15, Child} {
+		i, ok := th.Take(SetOf(15, Child, 10))
+		want(t, "taken", ok, true)
+		want(t, "taken", i.Signal, n)
+	}
+	want(t, "kill by a signal that was not blocked", p.Send(user(10), true).Kill, true)
+	th.Take(SetOf(10))
+	th.Sought()
+	want(t, "mask", th.Mask(), SetOf(2, 15, Child))
+	o = p.Send(user(15), true)
+	want(t, "woken without a wait", o.Wake == nil, true)
+	want(t, "kill without a wait", o.Kill, false)
+	want(t, "the other thread", other.Deliverable(), false)
+}
+
 // TestStops: SIGCONT cancels pending stops, stops cancel SIGCONT; SIGCONT resumes even if it is blocked or ignored.
 func TestStops(t *testing.T) {
 	p, th := NewProcess()

@@ -92,6 +92,15 @@ func Generate(goroot, version string, parts Part) (Files, error) {
 	return files, nil
 }
 
+// Read returns the files below GOROOT/src that Generate reads in addition to those that it edits.
+func Read() []string {
+	var names []string
+	for _, s := range shapes {
+		names = append(names, s.file)
+	}
+	return names
+}
+
 // checkShapes returns an error if a file lacks text that Loam's code relies on.
 func checkShapes(goroot string) error {
 	for _, s := range shapes {

@@ -83,7 +83,7 @@ func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileS
 			return nil, err
 		}
 	}
-	if err := errors.Join(makeFolders(v, "/dev/shm", 0o777|fs.Sticky), makeFolders(v, "/dev/pts", 0o755)); err != nil {
+	if err := errors.Join(mountShm(v), makeFolders(v, "/dev/pts", 0o755)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(pseudo.Devices(v), addDevices(v, disks)); err != nil {

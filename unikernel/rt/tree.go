@@ -33,7 +33,7 @@ var folders = []struct {
 }{
 	{"/dev", 0o755}, {"/dev/pts", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/etc", 0o755}, {"/run", 0o755}, {"/home", 0o755},
 	{"/root", 0o700}, {"/usr/bin", 0o755}, {"/tmp", 0o777 | fs.Sticky}, {"/var/tmp", 0o777 | fs.Sticky},
-	{"/dev/shm", 0o777 | fs.Sticky}, {"/var/log", 0o755}, {"/var/lib", 0o755}, {"/var/cache", 0o755}, {"/opt", 0o755}, {"/srv", 0o755},
+	{"/var/log", 0o755}, {"/var/lib", 0o755}, {"/var/cache", 0o755}, {"/opt", 0o755}, {"/srv", 0o755},
 }
 
 // contents is the page cache of all files in memory, once UsePageCache has been called.
@@ -72,7 +72,7 @@ func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *dev
 	if err := addFolders(v); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(pseudo.Devices(v), addDevices(v, disks)); err != nil {
+	if err := errors.Join(pseudo.Devices(v), addDevices(v, disks), mountShm(v)); err != nil {
 		return nil, err
 	}
 	if err := mountAll(v, p, c); err != nil {
@@ -185,6 +185,17 @@ func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 		}
 	}
 	return root, nil
+}
+
+// shmFolder is where shm_open(3) creates its files.
+const shmFolder = "/dev/shm"
+
+// mountShm mounts a file system in memory at shmFolder, in which every user may create files, whatever the mode of that
+// folder in the user's root. Its size is limited as that of the root.
+func mountShm(v *fs.View) error {
+	total, _ := memory()
+	system := memfs.New(memfs.Config{Bytes: int64(total / 2), Mode: 0o777 | fs.Sticky, Source: &contents})
+	return mountFolder(v, system, guest.Mount{Path: shmFolder, Writable: true})
 }
 
 // makeFolders creates a folder and its missing parents. Existing folders are not an error.
@@ -360,8 +371,9 @@ func interfaces(c guest.Config) map[string]map[string]func() string {
 	return folders
 }
 
-// mountsOf returns the user's mounts for /proc/mounts (proc(5)).
+// mountsOf returns the user's mounts and shmFolder for /proc/mounts (proc(5)).
 func mountsOf(c guest.Config) (list []pseudo.Mount) {
+	list = append(list, pseudo.Mount{Path: shmFolder, Writable: true})
 	for _, m := range c.Mounts {
 		if m.Path != "/" {
 			list = append(list, pseudo.Mount{Path: m.Path, Writable: m.Writable})

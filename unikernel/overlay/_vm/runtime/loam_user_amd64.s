@@ -54,6 +54,9 @@
 #define page_mxcsr	228
 #define page_vector	256
 #define page_wide	3072
+#define page_debug	3584
+#define page_control	3616
+#define page_status	3624
 
 // Of loam/arch/amd64.
 #define selectorCode	0x08
@@ -63,6 +66,7 @@
 #define flagsUser	0x254dd5
 #define flagsAlways	0x202
 #define exceptions	32
+#define vectorDebug	1
 #define vectorProtection	13
 #define vectorPage	14
 #define vectorSyscall	0x102
@@ -237,6 +241,19 @@ stay:
 TEXT slow<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	$userCode, frame_cs(SP)
 	MOVQ	$userData, frame_ss(SP)
+	CMPQ	page_control(SP), $0
+	JEQ	plain
+	MOVQ	(page_debug+0)(SP), AX
+	MOVQ	AX, DR0
+	MOVQ	(page_debug+8)(SP), AX
+	BYTE $0x0f; BYTE $0x23; BYTE $0xc8	// MOVQ AX, DR1, which the assembler does not know
+	MOVQ	(page_debug+16)(SP), AX
+	MOVQ	AX, DR2
+	MOVQ	(page_debug+24)(SP), AX
+	MOVQ	AX, DR3
+	MOVQ	page_control(SP), AX
+	MOVQ	AX, DR7
+plain:
 	POP_REGISTERS
 	ADDQ	$16, SP
 	IRETQ
@@ -391,6 +408,8 @@ saved:
 	JEQ	page
 	CMPQ	AX, $exceptions
 	JCC	interrupt
+	CMPQ	AX, $vectorDebug
+	JEQ	debug
 return:
 	MOVQ	cpu_callerSP(GS), SP
 	STI
@@ -398,6 +417,13 @@ return:
 page:
 	MOVQ	CR2, CX
 	MOVQ	CX, page_fault(DI)
+	JMP	return
+debug:
+	MOVQ	DR6, CX
+	MOVQ	CX, page_status(DI)
+	XORL	CX, CX
+	MOVQ	CX, DR6
+	MOVQ	CX, DR7
 	JMP	return
 interrupt:
 	MOVQ	cpu_callerSP(GS), CX

@@ -3,10 +3,13 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -84,7 +87,55 @@ func check(f *os.File, shared, private []byte) error {
 	if got := string(shared[page : page+4]); got != "tt\x00\x00" || shared[2*page] != 0 {
 		return fmt.Errorf("the mapping has %q after the file was cut", got)
 	}
+	if err := punched(f, shared); err != nil {
+		return err
+	}
+	if err := syscall.Ftruncate(int(f.Fd()), page); err != nil {
+		return err
+	}
+	if err := beyond(shared); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
 	fmt.Println("coherent")
+	return nil
+}
+
+// punched checks that a hole is seen in a mapping, and that a read sees what is stored there afterwards. A file system
+// without holes is not checked.
+func punched(f *os.File, shared []byte) error {
+	const keepSize, punchHole = 1, 2
+	copy(shared[page:], bytes.Repeat([]byte("full"), 3*page/4))
+	err := syscall.Fallocate(int(f.Fd()), keepSize|punchHole, page+100, 2*page)
+	if err == syscall.EOPNOTSUPP {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if got := string(shared[page+96 : page+104]); got != "full\x00\x00\x00\x00" || shared[2*page] != 0 || shared[3*page+100] != 'f' {
+		return fmt.Errorf("the mapping has %q around a hole", got)
+	}
+	copy(shared[2*page:], "again")
+	b := make([]byte, 7)
+	if _, err := f.ReadAt(b, 2*page-1); err != nil || string(b) != "\x00again\x00" {
+		return fmt.Errorf("the hole has %q after a store: %v", b, err)
+	}
+	return nil
+}
+
+// beyond checks that an access behind the end of the file is SIGBUS.
+func beyond(shared []byte) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if recover() == nil {
+			err = errors.New("there is a page behind the end of the file")
+		}
+	}()
+	_ = shared[0]
+	shared[page]++
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package posix
+package netlink
 
 import (
 	"encoding/binary"
@@ -7,21 +7,16 @@ import (
 
 	"loam/abi/linux"
 	"loam/link"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
 // NETLINK_ROUTE: the stack's interfaces, addresses and routes (rtnetlink(7)).
 
-func (p *Process) interfaces() []*stack.Interface {
-	if p.net == nil {
-		return nil
-	}
-	return p.net.Interfaces()
-}
-
 // describeLinks answers RTM_GETLINK with all interfaces, or with the one that the request names by
 // index or name.
-func (p *Process) describeLinks(r *reply, request []byte, all bool) {
+func describeLinks(net *stack.Stack, r *reply, request []byte, all bool) {
 	index, name := 0, ""
 	if !all && len(request) >= linux.SizeofIfInfomsg {
 		index = int(binary.NativeEndian.Uint32(request[4:]))
@@ -29,7 +24,7 @@ func (p *Process) describeLinks(r *reply, request []byte, all bool) {
 	}
 	r.multi = all
 	found := false
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(net) {
 		if all || i.Index() == index || index == 0 && i.Name() == name {
 			found = true
 			describeLink(r, i)
@@ -42,15 +37,15 @@ func (p *Process) describeLinks(r *reply, request []byte, all bool) {
 
 // nameAttribute returns the value of IFLA_IFNAME, or an empty string.
 func nameAttribute(b []byte) string {
-	name, _ := attributeOf(b, linux.IFLA_IFNAME)
+	name, _ := AttributeOf(b, linux.IFLA_IFNAME)
 	for len(name) > 0 && name[len(name)-1] == 0 {
 		name = name[:len(name)-1]
 	}
 	return string(name)
 }
 
-// attributeOf returns the value of the first struct rtattr of a type.
-func attributeOf(b []byte, typ uint16) (value []byte, found bool) {
+// AttributeOf returns the value of the first struct rtattr of a type.
+func AttributeOf(b []byte, typ uint16) (value []byte, found bool) {
 	for len(b) >= linux.SizeofRtAttr {
 		n := int(binary.NativeEndian.Uint16(b))
 		if n < linux.SizeofRtAttr || n > len(b) {
@@ -64,37 +59,25 @@ func attributeOf(b []byte, typ uint16) (value []byte, found bool) {
 	return nil, false
 }
 
-// kindOf returns the hardware type ARPHRD_* and the flags IFF_* of an interface.
-func kindOf(i *stack.Interface) (kind uint16, flags uint32) {
-	const up = linux.IFF_UP | linux.IFF_RUNNING | linux.IFF_LOWER_UP
-	switch {
-	case i.IsLoopback():
-		return linux.ARPHRD_LOOPBACK, up | linux.IFF_LOOPBACK
-	case i.Device().Info().Medium == link.IP:
-		return linux.ARPHRD_NONE, up | linux.IFF_POINTOPOINT | linux.IFF_MULTICAST
-	}
-	return linux.ARPHRD_ETHER, up | linux.IFF_BROADCAST | linux.IFF_MULTICAST
-}
-
 // describeLink appends an RTM_NEWLINK with the attributes of an interface.
 func describeLink(r *reply, i *stack.Interface) {
 	b, end := r.message(linux.RTM_NEWLINK)
 	defer end()
-	kind, flags := kindOf(i)
+	kind, flags := netdevice.Kind(i)
 	mac := i.MAC()
 	*b = append(*b, linux.AF_UNSPEC, 0)
 	*b = binary.NativeEndian.AppendUint16(*b, kind)
 	*b = binary.NativeEndian.AppendUint32(*b, uint32(i.Index()))
 	*b = binary.NativeEndian.AppendUint32(*b, flags)
 	*b = binary.NativeEndian.AppendUint32(*b, 0)
-	attribute(b, linux.IFLA_IFNAME, append([]byte(i.Name()), 0))
-	attribute(b, linux.IFLA_MTU, intValue(i.MTU()))
+	Attribute(b, linux.IFLA_IFNAME, append([]byte(i.Name()), 0))
+	Attribute(b, linux.IFLA_MTU, socket.IntValue(i.MTU()))
 	if kind != linux.ARPHRD_NONE {
-		attribute(b, linux.IFLA_ADDRESS, mac[:])
+		Attribute(b, linux.IFLA_ADDRESS, mac[:])
 	}
 	short, long := linkStats(i.Device().Stats())
-	attribute(b, linux.IFLA_STATS, short)
-	attribute(b, linux.IFLA_STATS64, long)
+	Attribute(b, linux.IFLA_STATS, short)
+	Attribute(b, linux.IFLA_STATS64, long)
 }
 
 // linkStats returns an interface's counters as struct rtnl_link_stats, with 32-bit fields, and struct
@@ -112,13 +95,13 @@ func linkStats(s link.Stats) (short, long []byte) {
 }
 
 // describeAddresses answers RTM_GETADDR.
-func (p *Process) describeAddresses(r *reply) {
+func describeAddresses(net *stack.Stack, r *reply) {
 	r.multi = true
-	if p.net == nil {
+	if net == nil {
 		return
 	}
-	for _, a := range p.net.Addresses() {
-		index := p.indexOf(a.Interface)
+	for _, a := range net.Addresses() {
+		index := netdevice.Index(net, a.Interface)
 		scope := byte(linux.RT_SCOPE_UNIVERSE)
 		switch {
 		case a.Prefix.Addr().IsLoopback():
@@ -127,32 +110,32 @@ func (p *Process) describeAddresses(r *reply) {
 			scope = linux.RT_SCOPE_LINK
 		}
 		b, end := r.message(linux.RTM_NEWADDR)
-		*b = append(*b, family(a.Prefix.Addr()), byte(a.Prefix.Bits()), linux.IFA_F_PERMANENT, scope)
+		*b = append(*b, Family(a.Prefix.Addr()), byte(a.Prefix.Bits()), linux.IFA_F_PERMANENT, scope)
 		*b = binary.NativeEndian.AppendUint32(*b, uint32(index))
 		ip := a.Prefix.Addr().AsSlice()
-		attribute(b, linux.IFA_ADDRESS, ip)
+		Attribute(b, linux.IFA_ADDRESS, ip)
 		if a.Prefix.Addr().Is4() {
-			attribute(b, linux.IFA_LOCAL, ip)
-			attribute(b, linux.IFA_LABEL, append([]byte(a.Interface), 0))
+			Attribute(b, linux.IFA_LOCAL, ip)
+			Attribute(b, linux.IFA_LABEL, append([]byte(a.Interface), 0))
 		}
 		end()
 	}
 }
 
 // describeRoutes answers RTM_GETROUTE with NLM_F_DUMP.
-func (p *Process) describeRoutes(r *reply) {
+func describeRoutes(net *stack.Stack, r *reply) {
 	r.multi = true
-	if p.net == nil {
+	if net == nil {
 		return
 	}
-	for _, a := range p.net.Addresses() {
+	for _, a := range net.Addresses() {
 		if a.Prefix.IsSingleIP() || a.Prefix.Addr().IsLoopback() {
 			continue
 		}
-		describeRoute(r, p.indexOf(a.Interface), stack.Route{Dst: a.Prefix.Masked(), Source: a.Prefix.Addr()})
+		describeRoute(r, netdevice.Index(net, a.Interface), stack.Route{Dst: a.Prefix.Masked(), Source: a.Prefix.Addr()})
 	}
-	for _, route := range p.net.Routes() {
-		describeRoute(r, p.indexOf(route.Interface), route)
+	for _, route := range net.Routes() {
+		describeRoute(r, netdevice.Index(net, route.Interface), route)
 	}
 }
 
@@ -164,54 +147,24 @@ func describeRoute(r *reply, index int, route stack.Route) {
 	if !route.Gateway.IsValid() {
 		scope, protocol = linux.RT_SCOPE_LINK, linux.RTPROT_KERNEL
 	}
-	*b = append(*b, family(route.Dst.Addr()), byte(route.Dst.Bits()), 0, 0,
+	*b = append(*b, Family(route.Dst.Addr()), byte(route.Dst.Bits()), 0, 0,
 		linux.RT_TABLE_MAIN, protocol, scope, linux.RTN_UNICAST, 0, 0, 0, 0)
 	if route.Dst.Bits() > 0 {
-		attribute(b, linux.RTA_DST, route.Dst.Addr().AsSlice())
+		Attribute(b, linux.RTA_DST, route.Dst.Addr().AsSlice())
 	}
 	if route.Gateway.IsValid() {
-		attribute(b, linux.RTA_GATEWAY, route.Gateway.AsSlice())
+		Attribute(b, linux.RTA_GATEWAY, route.Gateway.AsSlice())
 	}
 	if route.Source.IsValid() {
-		attribute(b, linux.RTA_PREFSRC, route.Source.AsSlice())
+		Attribute(b, linux.RTA_PREFSRC, route.Source.AsSlice())
 	}
 	if route.Metric != 0 {
-		attribute(b, linux.RTA_PRIORITY, intValue(route.Metric))
+		Attribute(b, linux.RTA_PRIORITY, socket.IntValue(route.Metric))
 	}
-	attribute(b, linux.RTA_OIF, intValue(index))
+	Attribute(b, linux.RTA_OIF, socket.IntValue(index))
 }
 
-// interfaceNamed returns the interface with a name, or nil. net may be nil.
-func interfaceNamed(net *stack.Stack, name string) *stack.Interface {
-	if net == nil {
-		return nil
-	}
-	for _, i := range net.Interfaces() {
-		if i.Name() == name {
-			return i
-		}
-	}
-	return nil
-}
-
-// interfaceByIndex returns the interface with an index, or nil. net must not be nil.
-func interfaceByIndex(net *stack.Stack, index int) *stack.Interface {
-	for _, i := range net.Interfaces() {
-		if i.Index() == index {
-			return i
-		}
-	}
-	return nil
-}
-
-func (p *Process) indexOf(name string) int {
-	if i := interfaceNamed(p.net, name); i != nil {
-		return i.Index()
-	}
-	return 0
-}
-
-func family(a netip.Addr) byte {
+func Family(a netip.Addr) byte {
 	if a.Is4() {
 		return linux.AF_INET
 	}

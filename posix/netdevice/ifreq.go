@@ -1,4 +1,4 @@
-package posix
+package netdevice
 
 import (
 	"bytes"
@@ -6,13 +6,14 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
 // Requests of ioctl(2) that return properties of an interface (netdevice(7)).
 
-// IsInterfaceRequest reports whether InterfaceRequest supports a request of ioctl(2).
-func IsInterfaceRequest(request int) bool {
+// IsRequest reports whether Request supports a request of ioctl(2).
+func IsRequest(request int) bool {
 	switch request {
 	case linux.SIOCGIFNAME, linux.SIOCGIFINDEX, linux.SIOCGIFFLAGS, linux.SIOCGIFMTU,
 		linux.SIOCGIFADDR, linux.SIOCGIFNETMASK, linux.SIOCGIFHWADDR:
@@ -21,31 +22,22 @@ func IsInterfaceRequest(request int) bool {
 	return false
 }
 
-// InterfaceRequest implements ioctl(2) for the requests of netdevice(7) that return a property of an
-// interface. arg is a struct ifreq. Errors: EBADF, ENOTTY if fd is not a socket, ENODEV,
-// EADDRNOTAVAIL.
-func (p *Process) InterfaceRequest(fd, request int, arg []byte) Errno {
-	o, errno := p.get(fd)
-	if errno != 0 {
-		return errno
-	}
-	if _, ok := o.file.(socket); !ok {
-		return linux.ENOTTY
-	}
+// Request returns a property of an interface. arg is a struct ifreq. Errors: ENODEV, EADDRNOTAVAIL.
+func Request(net *stack.Stack, request int, arg []byte) linux.Errno {
 	name, value := arg[:linux.IFNAMSIZ], arg[linux.IFNAMSIZ:]
 	if request == linux.SIOCGIFNAME {
-		return p.tellName(name, binary.NativeEndian.Uint32(value))
+		return tellName(net, name, binary.NativeEndian.Uint32(value))
 	}
 	text, _, _ := bytes.Cut(name, []byte{0})
-	if i := interfaceNamed(p.net, string(text)); i != nil {
-		return p.tellOf(i, request, value)
+	if i := Named(net, string(text)); i != nil {
+		return tellOf(net, i, request, value)
 	}
 	return linux.ENODEV
 }
 
 // tellName stores the name of the interface with an index in name. Errors: ENODEV.
-func (p *Process) tellName(name []byte, index uint32) Errno {
-	for _, i := range p.interfaces() {
+func tellName(net *stack.Stack, name []byte, index uint32) linux.Errno {
+	for _, i := range All(net) {
 		if uint32(i.Index()) == index {
 			clear(name)
 			copy(name, i.Name())
@@ -56,8 +48,8 @@ func (p *Process) tellName(name []byte, index uint32) Errno {
 }
 
 // tellOf stores the property that a request asks for in value.
-func (p *Process) tellOf(i *stack.Interface, request int, value []byte) Errno {
-	kind, flags := kindOf(i)
+func tellOf(net *stack.Stack, i *stack.Interface, request int, value []byte) linux.Errno {
+	kind, flags := Kind(i)
 	switch request {
 	case linux.SIOCGIFINDEX:
 		binary.NativeEndian.PutUint32(value, uint32(i.Index()))
@@ -71,14 +63,14 @@ func (p *Process) tellOf(i *stack.Interface, request int, value []byte) Errno {
 		mac := i.MAC()
 		copy(value[2:], mac[:])
 	default:
-		return p.tellAddress(i, request, value)
+		return tellAddress(net, i, request, value)
 	}
 	return 0
 }
 
 // tellAddress stores the interface's first IPv4 address, or its netmask. Errors: EADDRNOTAVAIL.
-func (p *Process) tellAddress(i *stack.Interface, request int, value []byte) Errno {
-	for _, a := range p.net.Addresses() {
+func tellAddress(net *stack.Stack, i *stack.Interface, request int, value []byte) linux.Errno {
+	for _, a := range net.Addresses() {
 		ip := a.Prefix.Addr()
 		if a.Interface != i.Name() || !ip.Is4() {
 			continue
@@ -89,7 +81,7 @@ func (p *Process) tellAddress(i *stack.Interface, request int, value []byte) Err
 			ip = netip.AddrFrom4(mask)
 		}
 		clear(value)
-		copy(value, inet(netip.AddrPortFrom(ip, 0)).Append(nil))
+		copy(value, socket.Inet(netip.AddrPortFrom(ip, 0)).Append(nil))
 		return 0
 	}
 	return linux.EADDRNOTAVAIL

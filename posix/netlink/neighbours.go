@@ -1,9 +1,11 @@
-package posix
+package netlink
 
 import (
 	"encoding/binary"
 
 	"loam/abi/linux"
+	"loam/posix/netdevice"
+	"loam/stack"
 	"loam/stack/neigh"
 )
 
@@ -17,7 +19,7 @@ var neighbourStates = map[neigh.State]uint16{
 
 // describeNeighbours answers RTM_GETNEIGH with all neighbours, or with the neighbours of the address family and
 // interface in the request's struct ndmsg.
-func (p *Process) describeNeighbours(r *reply, request []byte) {
+func describeNeighbours(net *stack.Stack, r *reply, request []byte) {
 	r.multi = true
 	fam, index := byte(linux.AF_UNSPEC), 0
 	if len(request) > 0 {
@@ -26,12 +28,12 @@ func (p *Process) describeNeighbours(r *reply, request []byte) {
 	if len(request) >= 8 {
 		index = int(int32(binary.NativeEndian.Uint32(request[4:])))
 	}
-	for _, i := range p.interfaces() {
+	for _, i := range netdevice.All(net) {
 		if index != 0 && i.Index() != index {
 			continue
 		}
 		for _, n := range i.Neighbours() {
-			if fam == linux.AF_UNSPEC || fam == family(n.Addr) {
+			if fam == linux.AF_UNSPEC || fam == Family(n.Addr) {
 				describeNeighbour(r, i.Index(), n)
 			}
 		}
@@ -43,12 +45,12 @@ func (p *Process) describeNeighbours(r *reply, request []byte) {
 func describeNeighbour(r *reply, index int, n neigh.Entry) {
 	b, end := r.message(linux.RTM_NEWNEIGH)
 	defer end()
-	*b = append(*b, family(n.Addr), 0, 0, 0)
+	*b = append(*b, Family(n.Addr), 0, 0, 0)
 	*b = binary.NativeEndian.AppendUint32(*b, uint32(index))
 	*b = binary.NativeEndian.AppendUint16(*b, neighbourStates[n.State])
 	*b = append(*b, 0, linux.RTN_UNICAST)
-	attribute(b, linux.NDA_DST, n.Addr.AsSlice())
+	Attribute(b, linux.NDA_DST, n.Addr.AsSlice())
 	if n.State != neigh.Incomplete && n.State != neigh.Negative {
-		attribute(b, linux.NDA_LLADDR, n.MAC[:])
+		Attribute(b, linux.NDA_LLADDR, n.MAC[:])
 	}
 }

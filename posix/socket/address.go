@@ -1,8 +1,9 @@
-package posix
+package socket
 
 import (
 	"encoding/binary"
 	"net/netip"
+	"strconv"
 
 	"loam/abi/linux"
 	"loam/wire"
@@ -29,7 +30,7 @@ type LinkAddress struct {
 }
 
 // ParseAddress parses a struct sockaddr. Errors: EINVAL, EAFNOSUPPORT.
-func ParseAddress(b []byte) (Address, Errno) {
+func ParseAddress(b []byte) (Address, linux.Errno) {
 	if len(b) < 2 || len(b) > linux.SizeofSockaddrStorage {
 		return Address{}, linux.EINVAL
 	}
@@ -69,7 +70,7 @@ func ParseAddress(b []byte) (Address, Errno) {
 
 // parseUnix parses the name in a struct sockaddr_un. A path ends at the first NUL. An abstract name
 // begins with a NUL and extends to the end of the address (unix(7)).
-func parseUnix(a Address, name []byte) (Address, Errno) {
+func parseUnix(a Address, name []byte) (Address, linux.Errno) {
 	if len(name) > linux.SizeofSunPath {
 		return Address{}, linux.EINVAL
 	}
@@ -124,5 +125,23 @@ func (a Address) Append(b []byte) []byte {
 	return b
 }
 
-// inet returns the address of an AF_INET socket.
-func inet(p netip.AddrPort) Address { return Address{Family: linux.AF_INET, IP: p} }
+// Inet returns the address of an AF_INET socket.
+func Inet(p netip.AddrPort) Address { return Address{Family: linux.AF_INET, IP: p} }
+
+// parseScoped parses the part of a struct sockaddr_in6 after the port: flow, address, scope.
+func parseScoped(b []byte) netip.Addr {
+	a := netip.AddrFrom16([16]byte(b[4:20]))
+	if scope := binary.NativeEndian.Uint32(b[20:]); scope != 0 {
+		a = a.WithZone(strconv.FormatUint(uint64(scope), 10))
+	}
+	return a
+}
+
+// scope returns the sin6_scope_id of an address.
+func scope(a netip.Addr) uint32 {
+	n, err := strconv.ParseUint(a.Zone(), 10, 32)
+	if err != nil {
+		return 0
+	}
+	return uint32(n)
+}

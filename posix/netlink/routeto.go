@@ -1,10 +1,13 @@
-package posix
+package netlink
 
 import (
 	"encoding/binary"
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/netdevice"
+	"loam/posix/socket"
 	"loam/stack"
 )
 
@@ -20,8 +23,8 @@ const (
 // describeRouteTo answers a request: a struct rtmsg and its attributes. Only RTA_DST and RTA_OIF
 // are used. If RTA_OIF names another interface than the stack's route, no other route is searched. A
 // broadcast address is reported as a unicast destination. Errors: EINVAL, ENODEV, ENETUNREACH.
-func (p *Process) describeRouteTo(r *reply, request []byte) Errno {
-	if p.net == nil {
+func describeRouteTo(net *stack.Stack, r *reply, request []byte) linux.Errno {
+	if net == nil {
 		return linux.ENETUNREACH
 	}
 	dst, out, errno := routeRequest(request)
@@ -30,35 +33,35 @@ func (p *Process) describeRouteTo(r *reply, request []byte) Errno {
 	}
 	var by *stack.Interface
 	if out != 0 {
-		if by = interfaceByIndex(p.net, out); by == nil {
+		if by = netdevice.ByIndex(net, out); by == nil {
 			return linux.ENODEV
 		}
 		if dst.Is6() && dst.IsLinkLocalUnicast() {
 			dst = dst.WithZone(by.Name())
 		}
 	}
-	route, err := p.net.RouteTo(dst)
+	route, err := net.RouteTo(dst)
 	switch {
 	case err != nil:
-		return toErrno(err)
+		return file.ToErrno(err)
 	case by != nil && by.Name() != route.Interface:
 		return linux.ENETUNREACH
 	}
-	describeOneRoute(r, interfaceNamed(p.net, route.Interface), route)
+	describeOneRoute(r, netdevice.Named(net, route.Interface), route)
 	return 0
 }
 
 // routeRequest parses a request. out is the interface index, or 0 if the request has none.
-func routeRequest(b []byte) (dst netip.Addr, out int, errno Errno) {
+func routeRequest(b []byte) (dst netip.Addr, out int, errno linux.Errno) {
 	if len(b) < linux.SizeofRtMsg {
 		return dst, 0, linux.EINVAL
 	}
-	value, _ := attributeOf(b[linux.SizeofRtMsg:], linux.RTA_DST)
+	value, _ := AttributeOf(b[linux.SizeofRtMsg:], linux.RTA_DST)
 	dst, _ = netip.AddrFromSlice(value)
-	if !dst.IsValid() || family(dst) != b[0] {
+	if !dst.IsValid() || Family(dst) != b[0] {
 		return dst, 0, linux.EINVAL
 	}
-	link, found := attributeOf(b[linux.SizeofRtMsg:], linux.RTA_OIF)
+	link, found := AttributeOf(b[linux.SizeofRtMsg:], linux.RTA_OIF)
 	if found && len(link) != 4 {
 		return dst, 0, linux.EINVAL
 	}
@@ -88,15 +91,15 @@ func describeOneRoute(r *reply, by *stack.Interface, route stack.Route) {
 			table = linux.RT_TABLE_LOCAL
 		}
 	}
-	*b = append(*b, family(dst), byte(dst.BitLen()), 0, 0, table, linux.RTPROT_UNSPEC, linux.RT_SCOPE_UNIVERSE, kind)
+	*b = append(*b, Family(dst), byte(dst.BitLen()), 0, 0, table, linux.RTPROT_UNSPEC, linux.RT_SCOPE_UNIVERSE, kind)
 	*b = binary.NativeEndian.AppendUint32(*b, flags)
-	attribute(b, linux.RTA_TABLE, intValue(int(table)))
-	attribute(b, linux.RTA_DST, dst.AsSlice())
-	attribute(b, linux.RTA_OIF, intValue(by.Index()))
+	Attribute(b, linux.RTA_TABLE, socket.IntValue(int(table)))
+	Attribute(b, linux.RTA_DST, dst.AsSlice())
+	Attribute(b, linux.RTA_OIF, socket.IntValue(by.Index()))
 	if route.Source.IsValid() {
-		attribute(b, linux.RTA_PREFSRC, route.Source.AsSlice())
+		Attribute(b, linux.RTA_PREFSRC, route.Source.AsSlice())
 	}
 	if route.Gateway.IsValid() {
-		attribute(b, linux.RTA_GATEWAY, route.Gateway.AsSlice())
+		Attribute(b, linux.RTA_GATEWAY, route.Gateway.AsSlice())
 	}
 }

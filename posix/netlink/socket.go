@@ -1,107 +1,112 @@
-package posix
+package netlink
 
 import (
 	"encoding/binary"
 	"syscall"
 
 	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
+	"loam/stack"
 )
 
-// netlinkSocket is an AF_NETLINK socket (netlink(7)). It supports NETLINK_ROUTE only, with which a
+// Socket is an AF_NETLINK socket (netlink(7)). It supports NETLINK_ROUTE only, with which a
 // program reads interfaces, addresses and routes (net.Interfaces does). Requests for changes fail with
 // EPERM, and multicast groups receive no notifications. The answer is queued before the send of the
 // request returns.
-type netlinkSocket struct {
-	socketBase
-	p     *Process
-	inbox mailbox
+type Socket struct {
+	socket.Base
+	net    *stack.Stack // nil: there are no interfaces
+	serial *file.Serial // allocates ports
+	pid    int32        // of the process that created the socket
+	inbox  socket.Mailbox
 	// Guarded by mu.
 	port uint32 // 0: not bound yet
 }
 
-func (p *Process) newNetlink(typ, protocol int) (socket, Errno) {
+func New(net *stack.Stack, serial *file.Serial, pid int32, typ, protocol int) (socket.Socket, linux.Errno) {
 	switch {
 	case typ != linux.SOCK_RAW && typ != linux.SOCK_DGRAM:
 		return nil, linux.ESOCKTNOSUPPORT
 	case protocol != linux.NETLINK_ROUTE:
 		return nil, linux.EPROTONOSUPPORT
 	}
-	s := &netlinkSocket{socketBase: socketBase{domain: linux.AF_NETLINK, typ: typ, pro: protocol}, p: p}
-	s.inbox.reader = &s.q
+	s := &Socket{Base: socket.Base{Domain: linux.AF_NETLINK, Type: typ, Protocol: protocol}, net: net, serial: serial, pid: pid}
+	s.inbox.Reader = &s.Waiters
 	return s, 0
 }
 
 // maxNetlinkBuffer limits the bytes of unread answers; beyond it send fails with ENOBUFS.
 const maxNetlinkBuffer = 1 << 20
 
-func (s *netlinkSocket) events() Events {
-	e := PollOut
-	if readable, _, _, _ := s.inbox.state(); readable {
-		e |= PollIn
+func (s *Socket) Events() file.Events {
+	e := file.PollOut
+	if readable, _, _, _ := s.inbox.State(); readable {
+		e |= file.PollIn
 	}
 	return e
 }
 
-// bind binds the socket to a port; for port 0 it chooses an unused one.
-func (s *netlinkSocket) bind(a Address) Errno {
+// Bind binds the socket to a port; for port 0 it chooses an unused one.
+func (s *Socket) Bind(a socket.Address) linux.Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
 	if s.port != 0 {
 		return linux.EINVAL
 	}
 	if s.port = a.Port; s.port == 0 {
-		s.port = uint32(s.p.credentials.PID)<<8 + s.p.serial.next()
+		s.port = uint32(s.pid)<<8 + s.serial.Next()
 	}
 	return 0
 }
 
-func (s *netlinkSocket) local() Address {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Address{Family: linux.AF_NETLINK, Port: s.port}
+func (s *Socket) Local() socket.Address {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return socket.Address{Family: linux.AF_NETLINK, Port: s.port}
 }
 
-func (s *netlinkSocket) listen(int) Errno        { return linux.EOPNOTSUPP }
-func (s *netlinkSocket) accept() (socket, Errno) { return nil, linux.EOPNOTSUPP }
-func (s *netlinkSocket) shutdown(int) Errno      { return linux.EOPNOTSUPP }
-func (s *netlinkSocket) takeError() Errno        { return 0 }
-func (s *netlinkSocket) close()                  { s.inbox.refuse() }
-func (s *netlinkSocket) buffered() int           { return s.inbox.waiting(false) }
-func (s *netlinkSocket) unsent() int             { return 0 }
+func (s *Socket) Listen(int) linux.Errno               { return linux.EOPNOTSUPP }
+func (s *Socket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EOPNOTSUPP }
+func (s *Socket) Shutdown(int) linux.Errno             { return linux.EOPNOTSUPP }
+func (s *Socket) TakeError() linux.Errno               { return 0 }
+func (s *Socket) Close()                               { s.inbox.Refuse() }
+func (s *Socket) Buffered() int                        { return s.inbox.Waiting(false) }
+func (s *Socket) Unsent() int                          { return 0 }
 
-func (s *netlinkSocket) connect(a Address) Errno {
+func (s *Socket) Connect(a socket.Address) linux.Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
 	return 0 // the kernel is the only peer
 }
 
-func (s *netlinkSocket) peer() (Address, Errno) {
-	return Address{Family: linux.AF_NETLINK}, 0
+func (s *Socket) Peer() (socket.Address, linux.Errno) {
+	return socket.Address{Family: linux.AF_NETLINK}, 0
 }
 
-func (s *netlinkSocket) read(b []byte) (int, Errno) {
-	r, errno := s.recv(b, 0)
+func (s *Socket) Read(b []byte) (int, linux.Errno) {
+	r, errno := s.Recv(b, 0)
 	return r.N, errno
 }
 
-func (s *netlinkSocket) recv(b []byte, flags int) (Received, Errno) {
-	r, errno := s.inbox.takeMessage(b, flags&linux.MSG_PEEK != 0)
+func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
+	r, errno := s.inbox.TakeMessage(b, flags&linux.MSG_PEEK != 0)
 	if r.N < r.Len {
 		r.Flags |= linux.MSG_TRUNC
 	}
 	return r, errno
 }
 
-func (s *netlinkSocket) write(b []byte) (int, Errno) { return s.send(b, Outgoing{}) }
+func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
 
-// send processes the requests in b.
-func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {
-	if s.local().Port == 0 {
-		s.bind(Address{Family: linux.AF_NETLINK})
+// Send processes the requests in b.
+func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
+	if s.Local().Port == 0 {
+		s.Bind(socket.Address{Family: linux.AF_NETLINK})
 	}
 	for rest := b; len(rest) >= linux.NLMSG_HDRLEN; {
 		h := syscall.NlMsghdr{
@@ -112,8 +117,8 @@ func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {
 			return 0, linux.EINVAL
 		}
 		for _, message := range s.serve(h, rest[linux.NLMSG_HDRLEN:h.Len]) {
-			l := letter{data: message, from: Address{Family: linux.AF_NETLINK}}
-			if _, errno := s.inbox.put(l, maxNetlinkBuffer, false, &s.q); errno != 0 {
+			l := socket.Letter{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
+			if _, errno := s.inbox.Put(l, maxNetlinkBuffer, false, &s.Waiters); errno != 0 {
 				return 0, linux.ENOBUFS
 			}
 		}
@@ -123,23 +128,23 @@ func (s *netlinkSocket) send(b []byte, _ Outgoing) (int, Errno) {
 }
 
 // serve answers one request with datagrams.
-func (s *netlinkSocket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
-	r := reply{seq: h.Seq, port: s.local().Port}
+func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
+	r := reply{seq: h.Seq, port: s.Local().Port}
 	dump := h.Flags&linux.NLM_F_DUMP == linux.NLM_F_DUMP
 	switch {
 	case h.Type == linux.RTM_GETLINK:
-		s.p.describeLinks(&r, body, dump)
+		describeLinks(s.net, &r, body, dump)
 	case h.Type == linux.RTM_GETADDR && dump:
-		s.p.describeAddresses(&r)
+		describeAddresses(s.net, &r)
 	case h.Type == linux.RTM_GETROUTE && dump:
-		s.p.describeRoutes(&r)
+		describeRoutes(s.net, &r)
 	case h.Type == linux.RTM_GETROUTE:
-		if errno := s.p.describeRouteTo(&r, body); errno != 0 {
+		if errno := describeRouteTo(s.net, &r, body); errno != 0 {
 			r.fail(errno, h)
 			return r.datagrams
 		}
 	case h.Type == linux.RTM_GETNEIGH && dump:
-		s.p.describeNeighbours(&r, body)
+		describeNeighbours(s.net, &r, body)
 	case h.Type == linux.RTM_GETRULE && dump:
 		// there are no rules to list
 	case h.Type < linux.RTM_BASE:
@@ -201,7 +206,7 @@ func (r *reply) done() {
 }
 
 // fail appends an NLMSG_ERROR; errno 0 is an acknowledgement.
-func (r *reply) fail(errno Errno, h syscall.NlMsghdr) {
+func (r *reply) fail(errno linux.Errno, h syscall.NlMsghdr) {
 	b, end := r.message(linux.NLMSG_ERROR)
 	*b = binary.NativeEndian.AppendUint32(*b, uint32(-int32(errno)))
 	*b = binary.NativeEndian.AppendUint32(*b, h.Len)
@@ -212,27 +217,27 @@ func (r *reply) fail(errno Errno, h syscall.NlMsghdr) {
 	end()
 }
 
-// attribute appends a struct rtattr.
-func attribute(b *[]byte, typ uint16, value []byte) {
+// Attribute appends a struct rtattr.
+func Attribute(b *[]byte, typ uint16, value []byte) {
 	*b = binary.NativeEndian.AppendUint16(*b, uint16(4+len(value)))
 	*b = binary.NativeEndian.AppendUint16(*b, typ)
 	*b = append(*b, value...)
 	*b = append(*b, make([]byte, -len(*b)&3)...)
 }
 
-func (s *netlinkSocket) option(level, name int) ([]byte, Errno) {
+func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	switch {
 	case level != linux.SOL_SOCKET:
 		return nil, linux.ENOPROTOOPT
 	case name == linux.SO_RCVBUF || name == linux.SO_SNDBUF:
-		return intValue(maxNetlinkBuffer), 0
+		return socket.IntValue(maxNetlinkBuffer), 0
 	}
-	return s.socketBase.option(name)
+	return s.Base.Option(name)
 }
 
-// setOption accepts NETLINK_ADD_MEMBERSHIP and the like without effect, because groups never receive a
+// SetOption accepts NETLINK_ADD_MEMBERSHIP and the like without effect, because groups never receive a
 // message.
-func (s *netlinkSocket) setOption(level, name int, value []byte) Errno {
+func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	const solNetlink = 270
 	switch {
 	case level == solNetlink:
@@ -242,5 +247,5 @@ func (s *netlinkSocket) setOption(level, name int, value []byte) Errno {
 	case name == linux.SO_RCVBUF || name == linux.SO_SNDBUF || name == linux.SO_RCVBUFFORCE || name == linux.SO_SNDBUFFORCE:
 		return 0
 	}
-	return s.socketBase.setOption(name, value)
+	return s.Base.SetOption(name, value)
 }

@@ -1,4 +1,4 @@
-package posix
+package unix
 
 import (
 	"fmt"
@@ -6,33 +6,34 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
-// unixNames maps names to bound Unix sockets. An abstract name is only a string. A path refers to a
+// Names maps names to bound Unix sockets. An abstract name is only a string. A path refers to a
 // file of the tree, which can be renamed, linked or removed, so a socket bound to a path is identified
 // by its node.
-type unixNames struct {
+type Names struct {
 	mu     sync.Mutex
-	byName map[string]*unixSocket  // abstract names
-	byNode map[fs.Node]*unixSocket // paths
-	auto   int                     // next number for a generated name
+	byName map[string]*Socket  // abstract names
+	byNode map[fs.Node]*Socket // paths
+	auto   int                 // next number for a generated name
 }
 
-func (u *unixNames) init() {
-	u.byName = make(map[string]*unixSocket)
-	u.byNode = make(map[fs.Node]*unixSocket)
+func (u *Names) Init() {
+	u.byName = make(map[string]*Socket)
+	u.byNode = make(map[fs.Node]*Socket)
 }
 
 func isAbstract(name string) bool { return name != "" && name[0] == 0 }
 
-// bindUnix binds s to a name. The empty name means a generated abstract name (autobind). Errors:
+// bind binds s to a name. The empty name means a generated abstract name (autobind). Errors:
 // EADDRINUSE, and the errors of creating a file.
-func (p *Process) bindUnix(s *unixSocket, name string) (bound string, node fs.Node, errno Errno) {
+func (u *Names) bind(s *Socket, name string) (bound string, node fs.Node, errno linux.Errno) {
 	if name == "" || isAbstract(name) {
-		bound, errno = p.names.bindAbstract(s, name)
+		bound, errno = u.bindAbstract(s, name)
 		return bound, nil, errno
 	}
-	v := p.sight()
+	v := s.p.View()
 	err := v.Mknod(v.Dir, name, fs.Socket|0o777, fs.Device{})
 	if err == linux.EEXIST {
 		return "", nil, linux.EADDRINUSE
@@ -42,17 +43,17 @@ func (p *Process) bindUnix(s *unixSocket, name string) (bound string, node fs.No
 		place, err = v.Lookup(v.Dir, name, false)
 	}
 	if err != nil {
-		return "", nil, toErrno(err)
+		return "", nil, file.ToErrno(err)
 	}
-	p.names.mu.Lock()
-	p.names.byNode[place.Node] = s
-	p.names.mu.Unlock()
+	u.mu.Lock()
+	u.byNode[place.Node] = s
+	u.mu.Unlock()
 	return name, place.Node, 0
 }
 
 // bindAbstract binds s to an abstract name. For the empty name it generates one of five hexadecimal
 // digits.
-func (u *unixNames) bindAbstract(s *unixSocket, name string) (string, Errno) {
+func (u *Names) bindAbstract(s *Socket, name string) (string, linux.Errno) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for name == "" || name == "\x00" && u.byName[name] != nil {
@@ -70,7 +71,7 @@ func (u *unixNames) bindAbstract(s *unixSocket, name string) (string, Errno) {
 }
 
 // release removes the name of a socket that is being closed.
-func (u *unixNames) release(s *unixSocket, name string, node fs.Node) {
+func (u *Names) release(s *Socket, name string, node fs.Node) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byName[name] == s {
@@ -81,30 +82,30 @@ func (u *unixNames) release(s *unixSocket, name string, node fs.Node) {
 	}
 }
 
-// findUnix returns the socket bound to a name. Errors: ECONNREFUSED, EACCES, ENOENT, EINVAL for the
+// find returns the socket bound to a name. Errors: ECONNREFUSED, EACCES, ENOENT, EINVAL for the
 // empty name, and the errors of path lookup.
-func (p *Process) findUnix(name string) (*unixSocket, Errno) {
+func (u *Names) find(by Owner, name string) (*Socket, linux.Errno) {
 	if name == "" {
 		return nil, linux.EINVAL
 	}
 	var node fs.Node
 	if !isAbstract(name) {
-		v := p.sight()
+		v := by.View()
 		place, err := v.Lookup(v.Dir, name, true)
 		if err == nil {
 			err = v.Access(place, fs.ToWrite)
 		}
 		if err != nil {
-			return nil, toErrno(err)
+			return nil, file.ToErrno(err)
 		}
 		node = place.Node
 	}
-	p.names.mu.Lock()
-	s := p.names.byName[name]
+	u.mu.Lock()
+	s := u.byName[name]
 	if node != nil {
-		s = p.names.byNode[node]
+		s = u.byNode[node]
 	}
-	p.names.mu.Unlock()
+	u.mu.Unlock()
 	if s == nil {
 		return nil, linux.ECONNREFUSED
 	}

@@ -1,0 +1,76 @@
+package linux
+
+// Requests, options and events of ptrace(2).
+//
+// headers: sys/types.h sys/wait.h linux/ptrace.h asm/ptrace-abi.h
+const (
+	PTRACE_TRACEME          = 0
+	PTRACE_PEEKTEXT         = 1
+	PTRACE_PEEKDATA         = 2
+	PTRACE_PEEKUSR          = 3
+	PTRACE_POKETEXT         = 4
+	PTRACE_POKEDATA         = 5
+	PTRACE_POKEUSR          = 6
+	PTRACE_CONT             = 7
+	PTRACE_KILL             = 8
+	PTRACE_SINGLESTEP       = 9
+	PTRACE_GETREGS          = 12
+	PTRACE_SETREGS          = 13
+	PTRACE_GETFPREGS        = 14
+	PTRACE_SETFPREGS        = 15
+	PTRACE_ATTACH           = 16
+	PTRACE_DETACH           = 17
+	PTRACE_SYSCALL          = 24
+	PTRACE_SETOPTIONS       = 0x4200
+	PTRACE_GETEVENTMSG      = 0x4201
+	PTRACE_GETSIGINFO       = 0x4202
+	PTRACE_SETSIGINFO       = 0x4203
+	PTRACE_GETREGSET        = 0x4204
+	PTRACE_SETREGSET        = 0x4205
+	PTRACE_SEIZE            = 0x4206
+	PTRACE_INTERRUPT        = 0x4207
+	PTRACE_LISTEN           = 0x4208
+	PTRACE_GETSIGMASK       = 0x420a
+	PTRACE_SETSIGMASK       = 0x420b
+	PTRACE_GET_SYSCALL_INFO = 0x420e
+
+	PTRACE_O_TRACESYSGOOD   = 1
+	PTRACE_O_TRACEFORK      = 2
+	PTRACE_O_TRACEVFORK     = 4
+	PTRACE_O_TRACECLONE     = 8
+	PTRACE_O_TRACEEXEC      = 0x10
+	PTRACE_O_TRACEVFORKDONE = 0x20
+	PTRACE_O_TRACEEXIT      = 0x40
+	PTRACE_O_TRACESECCOMP   = 0x80
+	PTRACE_O_EXITKILL       = 0x100000
+
+	PTRACE_EVENT_FORK       = 1
+	PTRACE_EVENT_VFORK      = 2
+	PTRACE_EVENT_CLONE      = 3
+	PTRACE_EVENT_EXEC       = 4
+	PTRACE_EVENT_VFORK_DONE = 5
+	PTRACE_EVENT_EXIT       = 6
+	PTRACE_EVENT_SECCOMP    = 7
+	PTRACE_EVENT_STOP       = 128
+
+	PTRACE_SYSCALL_INFO_NONE    = 0
+	PTRACE_SYSCALL_INFO_ENTRY   = 1
+	PTRACE_SYSCALL_INFO_EXIT    = 2
+	PTRACE_SYSCALL_INFO_SECCOMP = 3
+)
+
+// Kinds of register sets of PTRACE_GETREGSET.
+//
+// headers: linux/elf.h
+const (
+	NT_PRSTATUS   = 1
+	NT_PRFPREG    = 2
+	NT_X86_XSTATE = 0x202
+)
+
+// Flags of waiting for threads (wait4(2)).
+//
+// headers: linux/wait.h
+const (
+	WNOTHREAD = 0x20000000
+)

@@ -1,0 +1,39 @@
+package posix
+
+import (
+	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
+	"loam/posix/unix"
+)
+
+// Names of the packages below that the interface of this package uses.
+
+// Errno is an error number of Linux; 0 is success.
+type Errno = linux.Errno
+
+// Events is a set of poll(2) events.
+type Events = file.Events
+
+// Events.
+const (
+	PollIn    = file.PollIn
+	PollPri   = file.PollPri
+	PollOut   = file.PollOut
+	PollErr   = file.PollErr
+	PollHup   = file.PollHup
+	PollNval  = file.PollNval
+	PollRdHup = file.PollRdHup
+)
+
+// Addresses and messages of sockets.
+type (
+	Address     = socket.Address
+	LinkAddress = socket.LinkAddress
+	Outgoing    = socket.Outgoing
+	Received    = socket.Received
+	Control     = socket.Control
+)
+
+// Credentials is struct ucred (unix(7)).
+type Credentials = unix.Credentials

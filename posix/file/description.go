@@ -1,0 +1,174 @@
+package file
+
+import (
+	"sync/atomic"
+
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// File is the object behind an open file description. Its methods never block.
+type File interface {
+	// Events returns the events that are ready now. It also arms the file: every event that is not
+	// ready now is reported to the queue when it occurs.
+	Events() Events
+	Queue() *Queue
+	Read(b []byte) (int, linux.Errno)
+	Write(b []byte) (int, linux.Errno)
+	// Close is called once, after the last reference has been released.
+	Close()
+	// Mode returns the file type and permissions as in st_mode of stat(2).
+	Mode() uint32
+}
+
+// Description is an open file description. Descriptors made by dup share it.
+//
+// A call looks a description up without holding a reference, so another goroutine may close the file
+// during the call. Methods of a file must therefore be safe after close: they act as if they had come
+// before it, or return an error. Messages in transit (SCM_RIGHTS) hold a reference.
+type Description struct {
+	File
+	// sink and source are set for a device that reads and writes the same at every offset. They let a
+	// call reach the device directly. Otherwise they are nil.
+	sink, source fs.Handle
+	// takesStack and immediate are the results of TakesStack and Immediate.
+	takesStack, immediate bool
+
+	Flags atomic.Int32  // status flags and access mode: O_NONBLOCK, O_RDWR, ...
+	inode atomic.Uint32 // see number
+	Owner atomic.Int32  // F_SETOWN: the process that would get SIGIO, which is never sent
+	refs  atomic.Int32  // descriptors, and messages in transit that carry the description; -1: closed
+}
+
+// direct is a file of the tree, which may let calls reach a device directly: see fs.File.
+type direct interface {
+	Sink() fs.Handle
+	Source() fs.Handle
+	Immediate() bool
+	ReadAt(b []byte, offset int64) (int, error)
+	WriteAt(b []byte, offset int64) (int, error)
+	SetFlags(fs.Flags)
+}
+
+// Asynchronous is a file for which a program may ask for SIGIO (FIOASYNC). Loam never sends this signal.
+type Asynchronous interface{ Asynchronous() }
+
+// NewDescription creates a description. flags holds the access mode and the status flags that F_GETFL returns.
+func NewDescription(f File, flags int) *Description {
+	o := &Description{File: f}
+	if d, ok := f.(direct); ok {
+		o.sink, o.source, o.immediate = d.Sink(), d.Source(), d.Immediate()
+	}
+	if f, ok := f.(interface{ TakesStack() bool }); ok {
+		o.takesStack = f.TakesStack()
+	}
+	o.Flags.Store(int32(flags))
+	return o
+}
+
+// Number returns the inode number of a socket or another file without one of its own. It is allocated at the first use.
+func (o *Description) Number(s *Serial) uint64 {
+	if n := o.inode.Load(); n != 0 {
+		return uint64(n)
+	}
+	o.inode.CompareAndSwap(0, s.Next())
+	return uint64(o.inode.Load())
+}
+
+func (o *Description) Nonblocking() bool { return o.Flags.Load()&linux.O_NONBLOCK != 0 }
+
+func (o *Description) SetNonblocking(on bool) {
+	if on {
+		o.Flags.Or(linux.O_NONBLOCK)
+	} else {
+		o.Flags.And(^linux.O_NONBLOCK)
+	}
+}
+
+// SetAsync implements FIOASYNC: it changes the flag that asks for SIGIO, which is never sent. Errors: ENOTTY for files and
+// other objects that have no such events.
+func (o *Description) SetAsync(on bool) linux.Errno {
+	if _, ok := o.File.(Asynchronous); !ok {
+		return linux.ENOTTY
+	}
+	if on {
+		o.Flags.Or(linux.O_ASYNC)
+	} else {
+		o.Flags.And(^linux.O_ASYNC)
+	}
+	return 0
+}
+
+// settable is the set of flags that F_SETFL changes.
+const settable = linux.O_APPEND | linux.O_NONBLOCK | linux.O_NOATIME
+
+// SetFlags implements F_SETFL.
+func (o *Description) SetFlags(flags int) {
+	flags = int(o.Flags.Load())&^settable | flags&settable
+	o.Flags.Store(int32(flags))
+	if f, ok := o.File.(direct); ok {
+		f.SetFlags(fs.Flags(flags))
+	}
+}
+
+// Hold adds a reference to o. It returns false if the file has been closed already.
+func (o *Description) Hold() bool {
+	for {
+		n := o.refs.Load()
+		if n < 0 {
+			return false
+		}
+		if o.refs.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// release drops a reference. The last one closes the file and reports PollGone to its waiters.
+func (o *Description) Release() {
+	if o.refs.Add(-1) > 0 {
+		return
+	}
+	o.refs.Store(-1)
+	o.Queue().Notify(PollGone)
+	o.File.Close()
+}
+
+// Sink returns the handle that writes may use directly, and Source the one for reads: see fs.File.Sink.
+// They are nil for most files.
+func (o *Description) Sink() fs.Handle   { return o.sink }
+func (o *Description) Source() fs.Handle { return o.source }
+
+// TakesStack reports whether read and write accept memory on the caller's stack. It holds for files
+// that never pass the memory to another goroutine while they wait.
+func (o *Description) TakesStack() bool { return o.takesStack || o.immediate }
+
+// Immediate reports whether reads and writes never wait and accept memory on the caller's stack: see
+// fs.Immediate.
+func (o *Description) Immediate() bool { return o.immediate }
+
+// ReadAt implements pread64(2) for an open file.
+func (o *Description) ReadAt(b []byte, offset int64) (int, linux.Errno) {
+	f, ok := o.File.(direct)
+	if !ok {
+		return -1, linux.ESPIPE
+	}
+	n, err := f.ReadAt(b, offset)
+	if err != nil {
+		return -1, ToErrno(err)
+	}
+	return n, 0
+}
+
+// WriteAt implements pwrite64(2) for an open file.
+func (o *Description) WriteAt(b []byte, offset int64) (int, linux.Errno) {
+	f, ok := o.File.(direct)
+	if !ok {
+		return -1, linux.ESPIPE
+	}
+	n, err := f.WriteAt(b, offset)
+	if err != nil && n == 0 {
+		return -1, ToErrno(err)
+	}
+	return n, 0
+}

@@ -1,0 +1,38 @@
+package file
+
+import "loam/abi/linux"
+
+// Events is a set of poll(2) events; epoll(7) uses the same bits.
+type Events uint32
+
+// Events.
+const (
+	PollIn    Events = linux.POLLIN
+	PollPri   Events = linux.POLLPRI
+	PollOut   Events = linux.POLLOUT
+	PollErr   Events = linux.POLLERR
+	PollHup   Events = linux.POLLHUP
+	PollNval  Events = linux.POLLNVAL
+	PollRdHup Events = linux.POLLRDHUP
+)
+
+// PollGone is reported to a file's queue after the file has been closed. It is internal to this package
+// and never returned to programs.
+const PollGone Events = 1 << 20
+
+// PollAlways is the set of events that poll and epoll report even if they are not requested.
+const PollAlways = PollErr | PollHup
+
+// ToErrno returns the error number of an error of the stack or the file tree; nil becomes 0.
+func ToErrno(err error) linux.Errno {
+	if err == nil {
+		return 0
+	}
+	if e, ok := err.(linux.Errno); ok {
+		return e
+	}
+	if e, ok := err.(interface{ Errno() linux.Errno }); ok {
+		return e.Errno()
+	}
+	return linux.EIO
+}

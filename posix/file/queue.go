@@ -1,0 +1,97 @@
+package file
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Waiting without lost wakeups. A waiter first adds its watch to the queue of the file, and only then tries
+// the call or asks for events. An event before the try is found by the try, and an event after it is
+// reported to the watch. A report may be spurious, so a waiter always tries again.
+//
+// A file reports an event after the change is visible. A watch runs on the goroutine that caused the
+// event, which is often a shard of the stack. So a watch must neither block nor take the lock of a file.
+//
+// Rejected: a condition variable for each file, because epoll and the runtime's poller need a callback, and
+// one mechanism serves all waiters.
+
+// Watch is an entry of a Queue.
+type Watch struct {
+	// Notify is called with the events that have occurred. It must not block and must not call the file. An
+	// event may have passed already.
+	Notify func(Events)
+	// alone is the list of a queue that holds only this watch. It is made once, so that most waits allocate nothing.
+	alone []*Watch
+}
+
+// Queue holds the watches of the waiters on a file. Notifying them takes no lock: the list is
+// replaced, never modified.
+type Queue struct {
+	mu   sync.Mutex // guards replacing the list
+	list atomic.Pointer[[]*Watch]
+	edge atomic.Bool // a waiter wants a notification for every arrival (edge-triggered), not only the first
+
+	wanted func() // if not nil, called after each add: the file now needs to report events
+}
+
+// OnAdd sets a function that is called after each add, before the queue is used.
+func (q *Queue) OnAdd(f func()) { q.wanted = f }
+
+// WantEvery asks the file to notify every arrival, not only the first, and wantsEvery reports whether a waiter has asked.
+func (q *Queue) WantEvery()       { q.edge.Store(true) }
+func (q *Queue) WantsEvery() bool { return q.edge.Load() }
+
+// Add registers a watch.
+func (q *Queue) Add(w *Watch) {
+	q.insert(w)
+	if q.wanted != nil {
+		q.wanted()
+	}
+}
+
+func (q *Queue) insert(w *Watch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	old := q.list.Load()
+	if old == nil {
+		if w.alone == nil {
+			w.alone = []*Watch{w}
+		}
+		q.list.Store(&w.alone)
+		return
+	}
+	list := append(slices.Clone(*old), w)
+	q.list.Store(&list)
+}
+
+// Remove ends the registration of a watch.
+func (q *Queue) Remove(w *Watch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	old := q.list.Load()
+	switch {
+	case old == nil:
+		return
+	case len(*old) == 1 && (*old)[0] == w:
+		q.list.Store(nil)
+		return
+	}
+	list := slices.DeleteFunc(slices.Clone(*old), func(x *Watch) bool { return x == w })
+	if len(list) == 0 {
+		q.list.Store(nil)
+		return
+	}
+	q.list.Store(&list)
+}
+
+// Notify notifies all watches.
+func (q *Queue) Notify(e Events) {
+	list := q.list.Load()
+	if list == nil {
+		return
+	}
+	for _, w := range *list {
+		w.Notify(e)
+	}
+}

@@ -1,0 +1,112 @@
+package file
+
+import (
+	"sync/atomic"
+	"time"
+
+	"loam/abi/linux"
+)
+
+// Sleeper is a goroutine blocked in a call on a file. It registers once, and then alternates between
+// trying and sleeping. So no event is lost between a try and a sleep.
+type Sleeper struct {
+	q     *Queue
+	w     Watch
+	bell  chan struct{} // capacity 1; the watch sends, the sleeper receives; never closed; full: it will look anyway
+	timer *time.Timer   // nil: no timeout
+
+	task Task
+}
+
+// Task is the task whose call waits.
+type Task struct {
+	// Interrupt ends a wait with EINTR. A nil channel never interrupts.
+	Interrupt <-chan struct{}
+	// Asleep, if not nil, is called on the goroutine of the task with true before it waits, and with false afterwards.
+	Asleep func(on bool)
+	// Bed keeps the sleeper of the task between its waits; nil: each wait allocates one.
+	Bed *Bed
+}
+
+// Bed has room for the sleeper of a task.
+type Bed struct {
+	free atomic.Pointer[Sleeper]
+}
+
+// NewSleeper registers with q. A timeout of 0 means forever. A late event of an earlier wait may still ring the bell of a
+// sleeper that is used again, which is a spurious event.
+func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
+	var s *Sleeper
+	if task.Bed != nil {
+		s = task.Bed.free.Swap(nil)
+	}
+	if s == nil {
+		s = &Sleeper{bell: make(chan struct{}, 1)}
+		s.w.Notify = func(Events) {
+			select {
+			case s.bell <- struct{}{}:
+			default:
+			}
+		}
+	}
+	s.q, s.task = q, task
+	if timeout > 0 {
+		s.timer = time.NewTimer(timeout)
+	}
+	q.Add(&s.w)
+	return s
+}
+
+// Also registers with a second queue, and notAlso ends that.
+func (s *Sleeper) Also(q *Queue)    { q.Add(&s.w) }
+func (s *Sleeper) NotAlso(q *Queue) { q.Remove(&s.w) }
+
+// Sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
+// interrupted.
+func (s *Sleeper) Sleep() linux.Errno {
+	if s.task.Asleep != nil {
+		s.task.Asleep(true)
+		defer s.task.Asleep(false)
+	}
+	if s.timer == nil && s.task.Interrupt == nil {
+		<-s.bell
+		return 0
+	}
+	if s.timer == nil { // the runtime handles two channels faster than three
+		select {
+		case <-s.bell:
+			return 0
+		case <-s.task.Interrupt:
+			return linux.EINTR
+		}
+	}
+	select {
+	case <-s.bell:
+		return 0
+	case <-s.timer.C:
+		return linux.EAGAIN
+	case <-s.task.Interrupt:
+		return linux.EINTR
+	}
+}
+
+// Restart sets the timer.
+func (s *Sleeper) Restart(d time.Duration) {
+	if s.timer == nil {
+		s.timer = time.NewTimer(d)
+		return
+	}
+	s.timer.Reset(d)
+}
+
+// Leave ends the registration.
+func (s *Sleeper) Leave() {
+	s.q.Remove(&s.w)
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	if s.task.Bed != nil {
+		s.task.Bed.free.Store(s)
+	}
+}

@@ -1,0 +1,200 @@
+package file
+
+import (
+	"loam/abi/linux"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// Limits of a descriptor table.
+const (
+	chunkSize      = 256
+	maxChunks      = 4096
+	MaxDescriptors = chunkSize * maxChunks // RLIMIT_NOFILE
+)
+
+// chunk is a part of a descriptor table, allocated on first use.
+type chunk struct {
+	slots   [chunkSize]atomic.Pointer[Description]
+	pollers [chunkSize]atomic.Pointer[Watch] // see Attach
+	cloexec [chunkSize / 64]atomic.Uint64
+	used    [chunkSize / 64]uint64 // guarded by descriptors.mu
+}
+
+// Table is a table of file descriptors. A lookup takes no lock. The lowest free number is
+// allocated first, as on Linux.
+type Table struct {
+	chunks [maxChunks]atomic.Pointer[chunk]
+
+	mu     sync.Mutex // guards allocation
+	lowest int        // every index below it is in use
+
+	others atomic.Int32 // processes that share the table, in addition to one
+}
+
+// Share adds a process that shares the table.
+func (d *Table) Share() { d.others.Add(1) }
+
+// Shared reports whether several processes share the table.
+func (d *Table) Shared() bool { return d.others.Load() > 0 }
+
+// Leave removes a process that shares the table. It returns false for the last one.
+func (d *Table) Leave() bool { return d.others.Add(-1) >= 0 }
+
+// Get returns the description of fd, or nil.
+func (d *Table) Get(fd int) *Description {
+	i := uint(fd)
+	if i >= MaxDescriptors {
+		return nil
+	}
+	c := d.chunks[i/chunkSize].Load()
+	if c == nil {
+		return nil
+	}
+	return c.slots[i%chunkSize].Load()
+}
+
+// Insert allocates the lowest free descriptor that is not below from and below most, and refers it to o. Errors:
+// EMFILE; EBADF if o has been closed.
+func (d *Table) Insert(o *Description, from, most int, cloexec bool) (int, linux.Errno) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := d.free(max(from, d.lowest))
+	if i < 0 || i >= most {
+		return -1, linux.EMFILE
+	}
+	if from <= d.lowest {
+		d.lowest = i + 1
+	}
+	if !o.Hold() {
+		return -1, linux.EBADF
+	}
+	d.place(i, o, cloexec)
+	return i, 0
+}
+
+// free returns the lowest unused index that is not below i, or -1.
+func (d *Table) free(i int) int {
+	for i < MaxDescriptors {
+		c := d.chunks[i/chunkSize].Load()
+		if c == nil {
+			return i
+		}
+		word := i % chunkSize / 64
+		free := ^c.used[word] &^ (1<<(i%64) - 1)
+		if free != 0 {
+			return i&^63 + bits.TrailingZeros64(free)
+		}
+		i = i&^63 + 64
+	}
+	return -1
+}
+
+// place stores o in a slot and returns the previous description. The caller holds mu.
+func (d *Table) place(i int, o *Description, cloexec bool) (old *Description) {
+	c := d.chunks[i/chunkSize].Load()
+	if c == nil {
+		c = new(chunk)
+		d.chunks[i/chunkSize].Store(c)
+	}
+	c.used[i%chunkSize/64] |= 1 << (i % 64)
+	c.setCloexec(i%chunkSize, cloexec)
+	return c.slots[i%chunkSize].Swap(o)
+}
+
+// Replace makes fd refer to o and releases the description that fd referred to before (dup2).
+func (d *Table) Replace(o *Description, fd int, cloexec bool) linux.Errno {
+	i := uint(fd)
+	if i >= MaxDescriptors || !o.Hold() {
+		return linux.EBADF
+	}
+	d.mu.Lock()
+	old := d.place(int(i), o, cloexec)
+	d.mu.Unlock()
+	if old != nil {
+		old.Release()
+	}
+	return 0
+}
+
+// Remove closes the descriptor fd. Errors: EBADF.
+func (d *Table) Remove(fd int) linux.Errno {
+	i := uint(fd)
+	if i >= MaxDescriptors {
+		return linux.EBADF
+	}
+	d.mu.Lock()
+	c := d.chunks[i/chunkSize].Load()
+	if c == nil || c.slots[i%chunkSize].Load() == nil {
+		d.mu.Unlock()
+		return linux.EBADF
+	}
+	c.used[i%chunkSize/64] &^= 1 << (i % 64)
+	o := c.slots[i%chunkSize].Swap(nil)
+	w := c.pollers[i%chunkSize].Swap(nil)
+	d.lowest = min(d.lowest, int(i))
+	d.mu.Unlock()
+	if w != nil { // the file may have other descriptors
+		o.Queue().Remove(w)
+	}
+	o.Release()
+	return 0
+}
+
+// Poller returns the slot for the runtime poller's watch of fd, which must be open.
+func (d *Table) Poller(fd int) *atomic.Pointer[Watch] {
+	return &d.chunks[fd/chunkSize].Load().pollers[fd%chunkSize]
+}
+
+// RemoveAll closes every descriptor.
+func (d *Table) RemoveAll() {
+	for _, fd := range d.List() {
+		d.Remove(fd)
+	}
+}
+
+// List returns the open descriptors in ascending order.
+func (d *Table) List() []int {
+	var fds []int
+	for i := range d.chunks {
+		c := d.chunks[i].Load()
+		if c == nil {
+			continue
+		}
+		for j := range c.slots {
+			if c.slots[j].Load() != nil {
+				fds = append(fds, i*chunkSize+j)
+			}
+		}
+	}
+	return fds
+}
+
+// Copy returns a table whose descriptors refer to the same files. A descriptor that is closed meanwhile may be missing.
+func (d *Table) Copy() *Table {
+	c := &Table{}
+	for _, fd := range d.List() {
+		if o := d.Get(fd); o != nil {
+			c.Replace(o, fd, d.Cloexec(fd)) // fails only if o has been closed since
+		}
+	}
+	return c
+}
+
+func (c *chunk) setCloexec(i int, on bool) {
+	if on {
+		c.cloexec[i/64].Or(1 << (i % 64))
+	} else {
+		c.cloexec[i/64].And(^uint64(1 << (i % 64)))
+	}
+}
+
+// Cloexec returns and setCloexec sets the FD_CLOEXEC flag of fd, which must be open.
+func (d *Table) Cloexec(fd int) bool {
+	return d.chunks[fd/chunkSize].Load().cloexec[fd%chunkSize/64].Load()&(1<<(fd%64)) != 0
+}
+
+func (d *Table) SetCloexec(fd int, on bool) {
+	d.chunks[fd/chunkSize].Load().setCloexec(fd%chunkSize, on)
+}

@@ -1,0 +1,3 @@
+// Package netlink implements netlink sockets (netlink(7)) of the protocol NETLINK_ROUTE: requests that list interfaces,
+// addresses, routes and neighbours of the stack (rtnetlink(7)). Programs cannot change them.
+package netlink

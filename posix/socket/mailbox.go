@@ -1,0 +1,247 @@
+package socket
+
+import (
+	"sync"
+
+	"loam/abi/linux"
+	"loam/posix/file"
+)
+
+// Mailbox is a queue of data sent to a Unix socket and not yet received. In a connected pair each end
+// has one. A datagram socket has one mailbox for all senders.
+//
+// Its lock is a leaf: no function is called with it held.
+type Mailbox struct {
+	mu      sync.Mutex
+	letters []Letter    // oldest first
+	size    int         // bytes of the letters, overhead included
+	ended   bool        // the sender has closed: no more letters will arrive
+	refused bool        // the reader has closed
+	failure linux.Errno // returned to the reader after the last letter
+
+	Reader  *file.Queue              // notified when a letter arrives
+	writers map[*file.Queue]struct{} // senders that found no room; notified when there is
+}
+
+// Letter is one write or message. A stream read joins the data of successive letters, but does not
+// continue past a letter with control messages.
+type Letter struct {
+	Data    []byte
+	From    Address   // the sender, if it is a bound datagram socket
+	Control []Control // only messages with descriptors
+}
+
+// letterOverhead is the size accounted for each letter in addition to its data, in bytes.
+const letterOverhead = 256
+
+func (l *Letter) size() int { return len(l.Data) + letterOverhead }
+
+// Put queues a letter, with a copy of its data, and takes over its descriptors. With stream, the data
+// may be truncated to the available room. It returns the number of bytes accepted. Errors: EAGAIN;
+// EPIPE if the reader has closed; EMSGSIZE.
+func (m *Mailbox) Put(l Letter, limit int, stream bool, writer *file.Queue) (int, linux.Errno) {
+	m.mu.Lock()
+	switch room := limit - m.size; {
+	case m.refused || m.ended:
+		m.mu.Unlock()
+		return 0, linux.EPIPE
+	case !stream && len(l.Data) > limit:
+		m.mu.Unlock()
+		return 0, linux.EMSGSIZE
+	case room <= letterOverhead: // same condition as in hasRoom; one message may exceed the limit
+		m.wantRoom(writer)
+		m.mu.Unlock()
+		return 0, linux.EAGAIN
+	case stream && l.size() > room:
+		l.Data = l.Data[:room-letterOverhead]
+	}
+	l.Data = append([]byte(nil), l.Data...)
+	m.letters = append(m.letters, l)
+	m.size += l.size()
+	m.mu.Unlock()
+	m.Reader.Notify(file.PollIn)
+	return len(l.Data), 0
+}
+
+func (m *Mailbox) wantRoom(writer *file.Queue) {
+	if m.writers == nil {
+		m.writers = make(map[*file.Queue]struct{})
+	}
+	m.writers[writer] = struct{}{}
+}
+
+// HasRoom reports whether put would accept a letter. Otherwise it registers the writer to be notified.
+func (m *Mailbox) HasRoom(limit int, writer *file.Queue) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refused || m.ended || limit-m.size > letterOverhead {
+		return true
+	}
+	m.wantRoom(writer)
+	return false
+}
+
+// TakeMessage receives one letter. At the end of the data it returns the zero Received. Errors: EAGAIN;
+// failure, once.
+func (m *Mailbox) TakeMessage(b []byte, peek bool) (Received, linux.Errno) {
+	m.mu.Lock()
+	if len(m.letters) == 0 {
+		defer m.mu.Unlock()
+		return Received{}, m.empty()
+	}
+	l := &m.letters[0]
+	r := Received{N: copy(b, l.Data), Len: len(l.Data), From: l.From}
+	if peek {
+		m.mu.Unlock()
+		return r, 0
+	}
+	r.Control = l.Control
+	m.shift()
+	woken := m.waitingWriters()
+	m.mu.Unlock()
+	tellAll(woken, file.PollOut)
+	return r, 0
+}
+
+// TakeStream receives bytes. Errors: those of takeMessage.
+func (m *Mailbox) TakeStream(b []byte, peek bool) (Received, linux.Errno) {
+	m.mu.Lock()
+	if len(m.letters) == 0 {
+		defer m.mu.Unlock()
+		return Received{}, m.empty()
+	}
+	var r Received
+	for i := 0; r.N < len(b) && i < len(m.letters); {
+		l := &m.letters[i]
+		if l.Control != nil && r.N > 0 {
+			break
+		}
+		n := copy(b[r.N:], l.Data)
+		r.N += n
+		if peek {
+			i++
+			continue
+		}
+		carried := l.Control
+		r.Control, l.Control = carried, nil
+		l.Data = l.Data[n:]
+		m.size -= n
+		if len(l.Data) == 0 {
+			m.shift()
+		}
+		if carried != nil {
+			break
+		}
+	}
+	var woken map[*file.Queue]struct{}
+	if !peek {
+		woken = m.waitingWriters()
+	}
+	m.mu.Unlock()
+	r.Len = r.N
+	tellAll(woken, file.PollOut)
+	return r, 0
+}
+
+// shift removes the first letter. The caller holds mu.
+func (m *Mailbox) shift() {
+	m.size -= m.letters[0].size()
+	m.letters[0] = Letter{}
+	if m.letters = m.letters[1:]; len(m.letters) == 0 {
+		m.letters = nil
+	}
+}
+
+// waitingWriters returns the writers to notify and clears the set. The caller holds mu.
+func (m *Mailbox) waitingWriters() map[*file.Queue]struct{} {
+	writers := m.writers
+	m.writers = nil
+	return writers
+}
+
+// empty returns the result of a read without letters: failure (once), 0 at the end of the data, or
+// EAGAIN. The caller holds mu.
+func (m *Mailbox) empty() linux.Errno {
+	switch {
+	case m.failure != 0:
+		errno := m.failure
+		m.failure = 0
+		return errno
+	case m.ended || m.refused:
+		return 0
+	}
+	return linux.EAGAIN
+}
+
+// End marks the end of the data. failure, if not 0, is returned to the reader after the last letter.
+func (m *Mailbox) End(failure linux.Errno) {
+	m.mu.Lock()
+	m.ended = true
+	m.failure = failure
+	m.mu.Unlock()
+	e := file.PollIn | file.PollRdHup
+	if failure != 0 {
+		e |= file.PollErr
+	}
+	m.Reader.Notify(e)
+}
+
+// Refuse marks that the reader has closed, and discards the letters. It reports whether there were any.
+func (m *Mailbox) Refuse() (unread bool) {
+	m.mu.Lock()
+	m.refused = true
+	letters, writers := m.letters, m.writers
+	m.letters, m.writers, m.size = nil, nil, 0
+	m.mu.Unlock()
+	for i := range letters {
+		for _, c := range letters[i].Control {
+			DropPassed(c.Passed)
+		}
+	}
+	tellAll(writers, file.PollOut|file.PollHup)
+	return len(letters) > 0
+}
+
+// State returns what poll needs.
+func (m *Mailbox) State() (readable, ended, refused bool, failure linux.Errno) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.letters) > 0, m.ended, m.refused, m.failure
+}
+
+// Waiting returns the number of readable bytes: all bytes of a stream, otherwise the bytes of the first
+// message.
+func (m *Mailbox) Waiting(stream bool) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for i := range m.letters {
+		n += len(m.letters[i].Data)
+		if !stream {
+			break
+		}
+	}
+	return n
+}
+
+// Queued returns the size of all letters in bytes, overhead included.
+func (m *Mailbox) Queued() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.size
+}
+
+func tellAll(queues map[*file.Queue]struct{}, e file.Events) {
+	for q := range queues {
+		q.Notify(e)
+	}
+}
+
+// TakeFailure returns and clears the error for the reader.
+func (m *Mailbox) TakeFailure() linux.Errno {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	errno := m.failure
+	m.failure = 0
+	return errno
+}

@@ -1,0 +1,173 @@
+package socket
+
+import (
+	"encoding/binary"
+	"time"
+
+	"loam/abi/linux"
+)
+
+// Values of socket options, and the kinds of options that several families share.
+
+// OptionName identifies an option by its level and name.
+type OptionName struct{ Level, Name int }
+
+// IntOption is an option of T whose value is an int.
+type IntOption[T any] struct {
+	Get func(*T) int
+	Set func(*T, int) linux.Errno
+}
+
+// Flag returns a boolean option; every value but 0 sets it.
+func Flag[T any](field func(*T) *bool) IntOption[T] {
+	return IntOption[T]{
+		func(o *T) int {
+			if *field(o) {
+				return 1
+			}
+			return 0
+		},
+		func(o *T, n int) linux.Errno { *field(o) = n != 0; return 0 },
+	}
+}
+
+// Unless returns a boolean option that is on while the field is false.
+func Unless[T any](field func(*T) *bool) IntOption[T] {
+	o := Flag(field)
+	return IntOption[T]{
+		func(t *T) int { return 1 - o.Get(t) },
+		func(t *T, n int) linux.Errno { *field(t) = n == 0; return 0 },
+	}
+}
+
+// Truth returns a boolean option that accepts 0 and 1 only.
+func Truth[T any](field func(*T) *bool) IntOption[T] { return Strictly(Flag(field)) }
+
+// Strictly restricts an option to the values 0 and 1.
+func Strictly[T any](o IntOption[T]) IntOption[T] {
+	set := o.Set
+	o.Set = func(t *T, n int) linux.Errno {
+		if n != 0 && n != 1 {
+			return linux.EINVAL
+		}
+		return set(t, n)
+	}
+	return o
+}
+
+// Duration returns an option that counts units of time, from least to most. Unset, it reads as
+// fallback.
+func Duration[T any](field func(*T) *time.Duration, unit time.Duration, least, most int, fallback time.Duration) IntOption[T] {
+	return IntOption[T]{
+		func(o *T) int {
+			if d := *field(o); d != 0 {
+				return int(d / unit)
+			}
+			return int(fallback / unit)
+		},
+		func(o *T, n int) linux.Errno {
+			if n < least || n > most {
+				return linux.EINVAL
+			}
+			*field(o) = time.Duration(n) * unit
+			return 0
+		},
+	}
+}
+
+// Count returns an option with a range of 1 to 127. Unset, it reads as fallback.
+func Count[T any](field func(*T) *int, fallback int) IntOption[T] {
+	return IntOption[T]{
+		func(o *T) int {
+			if n := *field(o); n != 0 {
+				return n
+			}
+			return fallback
+		},
+		func(o *T, n int) linux.Errno {
+			if n < 1 || n > 127 {
+				return linux.EINVAL
+			}
+			*field(o) = n
+			return 0
+		},
+	}
+}
+
+// Octet returns an option with a range of least to 255. The field's zero value reads as fallback, and
+// the option value -1 resets the field to zero.
+func Octet[T any](field func(*T) *uint8, least, fallback int) IntOption[T] {
+	return IntOption[T]{
+		func(o *T) int {
+			if n := int(*field(o)); n != 0 {
+				return n
+			}
+			return fallback
+		},
+		func(o *T, n int) linux.Errno {
+			if n == -1 {
+				n = 0
+			} else if n < least || n > 255 {
+				return linux.EINVAL
+			}
+			*field(o) = uint8(n)
+			return 0
+		},
+	}
+}
+
+// Buffer returns a buffer size. As on Linux, setting it stores twice the given value, within bounds.
+// Unset, it reads as fallback.
+func Buffer[T any](field func(*T) *int, fallback int) IntOption[T] {
+	return IntOption[T]{
+		func(o *T) int {
+			if n := *field(o); n != 0 {
+				return n
+			}
+			return fallback
+		},
+		func(o *T, n int) linux.Errno { *field(o) = max(4608, min(2*n, MaxBuffer)); return 0 },
+	}
+}
+
+// IntValue encodes an option value of type int.
+func IntValue(n int) []byte { return binary.NativeEndian.AppendUint32(nil, uint32(n)) }
+
+func BoolValue(on bool) []byte {
+	if on {
+		return IntValue(1)
+	}
+	return IntValue(0)
+}
+
+// TimeValue encodes a struct timeval.
+func TimeValue(d time.Duration) []byte {
+	b := binary.NativeEndian.AppendUint64(nil, uint64(d/time.Second))
+	return binary.NativeEndian.AppendUint64(b, uint64(d%time.Second/time.Microsecond))
+}
+
+func ParseInt(b []byte) (int, linux.Errno) {
+	if len(b) < 4 {
+		return 0, linux.EINVAL
+	}
+	return int(int32(binary.NativeEndian.Uint32(b))), 0
+}
+
+func parseTime(b []byte) (time.Duration, linux.Errno) {
+	if len(b) < 16 {
+		return 0, linux.EINVAL
+	}
+	sec, usec := int64(binary.NativeEndian.Uint64(b)), int64(binary.NativeEndian.Uint64(b[8:]))
+	switch {
+	case usec < 0 || usec >= 1e6:
+		return 0, linux.EDOM
+	case sec < 0:
+		return 0, 0
+	case sec > 1<<31:
+		return 0, 0 // in effect, no timeout
+	}
+	return time.Duration(sec)*time.Second + time.Duration(usec)*time.Microsecond, 0
+}
+
+// MaxBuffer is the largest buffer size of a socket, in bytes.
+const MaxBuffer = 64 << 20

@@ -1,0 +1,197 @@
+package socket
+
+import (
+	"sync"
+	"time"
+
+	"loam/abi/linux"
+	"loam/posix/file"
+)
+
+// Socket is a file of the sockets API. Like those of file, its methods never block: they return EAGAIN,
+// and Process waits.
+type Socket interface {
+	file.File
+	Common() *Base
+	Bind(a Address) linux.Errno
+	Listen(backlog int) linux.Errno
+	Accept() (Socket, linux.Errno)
+	// Connect starts to connect. Errors: EINPROGRESS; EALREADY while connecting.
+	Connect(a Address) linux.Errno
+	Shutdown(how int) linux.Errno
+	Local() Address
+	Peer() (Address, linux.Errno)
+	Send(b []byte, m Outgoing) (int, linux.Errno)
+	Recv(b []byte, flags int) (Received, linux.Errno)
+	// TakeError returns and clears the pending error.
+	TakeError() linux.Errno
+	Option(level, name int) ([]byte, linux.Errno)
+	SetOption(level, name int, value []byte) linux.Errno
+	// Buffered and unsent return the results of FIONREAD and TIOCOUTQ, in bytes.
+	Buffered() int
+	Unsent() int
+}
+
+// Outgoing holds what accompanies the data of a message to send.
+type Outgoing struct {
+	To      Address // AF_UNSPEC: the peer
+	Flags   int     // MSG_*
+	Control []Control
+}
+
+// Received describes a received message.
+type Received struct {
+	N       int // bytes stored in the buffer
+	Len     int // length of the message, which may exceed N
+	From    Address
+	Flags   int // MSG_TRUNC, MSG_EOR
+	Control []Control
+}
+
+// Control is a control message (cmsg(3)).
+type Control struct {
+	Level, Type int
+	Data        []byte
+	Passed      []*file.Description // SCM_RIGHTS: the descriptions in transit; their numbers are not in Data
+}
+
+// Base holds what sockets of all families share.
+type Base struct {
+	Waiters                file.Queue
+	Domain, Type, Protocol int // AF_*, SOCK_* without flags, and the protocol
+
+	Mu          sync.Mutex         // guards the fields below, and those that the family adds
+	recvTimeout time.Duration      // SO_RCVTIMEO; 0: none
+	sendTimeout time.Duration      // SO_SNDTIMEO; 0: none
+	remembered  map[OptionName]int // options that have no effect here
+	PassCred    bool               // SO_PASSCRED
+}
+
+// Asynchronous implements file.Asynchronous.
+func (s *Base) Asynchronous() {}
+
+func (s *Base) Common() *Base      { return s }
+func (s *Base) Queue() *file.Queue { return &s.Waiters }
+func (s *Base) Mode() uint32       { return linux.S_IFSOCK | 0o777 }
+
+// Timeouts returns how long receiving and sending may block; 0 means forever.
+func (s *Base) Timeouts() (recv, send time.Duration) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.recvTimeout, s.sendTimeout
+}
+
+// harmless are options of level SOL_SOCKET that a program can set and read but that have no effect.
+// They tune features that Loam lacks, or select what Loam does anyway.
+var harmless = map[int]bool{
+	linux.SO_DEBUG: true, linux.SO_DONTROUTE: true, linux.SO_OOBINLINE: true, linux.SO_BROADCAST: true,
+	linux.SO_NO_CHECK: true, linux.SO_PRIORITY: true, linux.SO_RCVLOWAT: true,
+	linux.SO_TIMESTAMP: true, linux.SO_MARK: true, linux.SO_BUSY_POLL: true, linux.SO_INCOMING_CPU: true,
+	linux.SO_MAX_PACING_RATE: true, linux.SO_RXQ_OVFL: true, linux.SO_PASSSEC: true,
+}
+
+// Option returns the value of an option of level SOL_SOCKET that all families share.
+func (s *Base) Option(name int) ([]byte, linux.Errno) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	switch name {
+	case linux.SO_TYPE:
+		return IntValue(s.Type), 0
+	case linux.SO_DOMAIN:
+		return IntValue(s.Domain), 0
+	case linux.SO_PROTOCOL:
+		return IntValue(s.Protocol), 0
+	case linux.SO_PASSCRED:
+		return BoolValue(s.PassCred), 0
+	case linux.SO_RCVTIMEO:
+		return TimeValue(s.recvTimeout), 0
+	case linux.SO_SNDTIMEO:
+		return TimeValue(s.sendTimeout), 0
+	}
+	if harmless[name] {
+		return IntValue(s.remembered[OptionName{linux.SOL_SOCKET, name}]), 0
+	}
+	return nil, linux.ENOPROTOOPT
+}
+
+// SetOption sets an option of level SOL_SOCKET that all families share.
+func (s *Base) SetOption(name int, value []byte) linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	var errno linux.Errno
+	switch name {
+	case linux.SO_RCVTIMEO:
+		s.recvTimeout, errno = parseTime(value)
+		return errno
+	case linux.SO_SNDTIMEO:
+		s.sendTimeout, errno = parseTime(value)
+		return errno
+	}
+	n, errno := ParseInt(value)
+	switch {
+	case errno != 0:
+		return errno
+	case name == linux.SO_PASSCRED:
+		s.PassCred = n != 0
+		return 0
+	case !harmless[name]:
+		return linux.ENOPROTOOPT
+	}
+	s.keep(OptionName{linux.SOL_SOCKET, name}, n)
+	return 0
+}
+
+// keep stores the value of an option that has no effect. The caller holds mu.
+func (s *Base) keep(name OptionName, n int) {
+	if s.remembered == nil {
+		s.remembered = make(map[OptionName]int)
+	}
+	s.remembered[name] = n
+}
+
+// Remember stores an option without effect, and recall returns its value.
+func (s *Base) Remember(name OptionName, value []byte) linux.Errno {
+	n, errno := ParseInt(value)
+	if errno != 0 {
+		return errno
+	}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.keep(name, n)
+	return 0
+}
+
+func (s *Base) Recall(name OptionName) []byte {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return IntValue(s.Kept(name))
+}
+
+// Names of options about the path MTU.
+var (
+	MTUDiscover  = OptionName{linux.IPPROTO_IP, linux.IP_MTU_DISCOVER}
+	MTUDiscover6 = OptionName{linux.IPPROTO_IPV6, linux.IPV6_MTU_DISCOVER}
+)
+
+// Remembers returns the stored value of an option, and whether there is one.
+func (s *Base) Remembers(name OptionName) (n int, set bool) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	n, set = s.remembered[name]
+	return n, set
+}
+
+// Kept returns the stored or default value of an option. The caller holds mu.
+func (s *Base) Kept(name OptionName) int {
+	n, set := s.remembered[name]
+	if !set && (name == MTUDiscover || name == MTUDiscover6) {
+		return linux.IP_PMTUDISC_WANT
+	}
+	return n
+}
+
+func DropPassed(list []*file.Description) {
+	for _, o := range list {
+		o.Release()
+	}
+}

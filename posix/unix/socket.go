@@ -1,0 +1,514 @@
+package unix
+
+import (
+	"encoding/binary"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/file"
+	"loam/posix/socket"
+)
+
+// Socket is an AF_UNIX socket (unix(7)): stream, datagram or sequenced packets. All its data stays
+// in the process and bypasses the stack.
+//
+// A connection consists of two sockets and two mailboxes, one for each direction. A datagram socket has
+// one mailbox; connecting it only sets the destination.
+type Socket struct {
+	socket.Base
+	names *Names
+	p     Owner
+
+	// Guarded by mu.
+	name      string          // bound name; empty: unnamed
+	node      fs.Node         // the file it is bound to; nil: none
+	inbox     *socket.Mailbox // received data; nil: a stream that is not connected
+	outbox    *socket.Mailbox // the peer's inbox; nil: none yet
+	other     *Socket         // the peer of a connection, or the destination of datagrams
+	peerName  string          // bound name of other when it was connected
+	peerCreds Credentials     // SO_PEERCRED; of a listener: those passed to its peers
+	listening bool            // listen has been called
+	backlog   int             // as passed to listen
+	pending   []*Socket       // connections waiting for accept, oldest first
+	shutWrite bool            // shut down for writing
+	closed    bool
+	sendLimit int // SO_SNDBUF
+	recvLimit int // SO_RCVBUF; stored, without effect
+}
+
+// DefaultBuffer is net.core.wmem_default.
+const DefaultBuffer = 212992
+
+// maxBuffer limits SO_SNDBUF, in bytes (net.core.wmem_max).
+const maxBuffer = 4 << 20
+
+// Owner is the process that creates a socket.
+type Owner interface {
+	// Credentials returns the credentials that a peer sees.
+	Credentials() Credentials
+	// View returns the file tree in which names of sockets are resolved. It must not be modified.
+	View() *fs.View
+}
+
+// Credentials is struct ucred (unix(7)).
+type Credentials struct{ PID, UID, GID int32 }
+
+// New returns an unconnected socket of p, whose name will be one of names. SOCK_RAW means SOCK_DGRAM, as on Linux.
+func New(names *Names, p Owner, typ, protocol int) (*Socket, linux.Errno) {
+	if protocol != 0 && protocol != linux.AF_UNIX {
+		return nil, linux.EPROTONOSUPPORT
+	}
+	switch typ {
+	case linux.SOCK_STREAM, linux.SOCK_DGRAM, linux.SOCK_SEQPACKET:
+	case linux.SOCK_RAW:
+		typ = linux.SOCK_DGRAM
+	default:
+		return nil, linux.ESOCKTNOSUPPORT
+	}
+	s := &Socket{
+		Base:  socket.Base{Domain: linux.AF_UNIX, Type: typ},
+		names: names, p: p, sendLimit: DefaultBuffer, recvLimit: DefaultBuffer,
+	}
+	if typ == linux.SOCK_DGRAM {
+		s.inbox = s.newMailbox()
+	}
+	return s, 0
+}
+
+func (s *Socket) newMailbox() *socket.Mailbox {
+	return &socket.Mailbox{Reader: &s.Waiters}
+}
+
+// Pair connects two new sockets (socketpair(2)).
+func Pair(a, b *Socket) {
+	if a.Type != linux.SOCK_DGRAM {
+		a.inbox, b.inbox = a.newMailbox(), b.newMailbox()
+	}
+	a.outbox, b.outbox = b.inbox, a.inbox
+	a.other, b.other = b, a
+	a.peerCreds, b.peerCreds = b.p.Credentials(), a.p.Credentials()
+}
+
+func (s *Socket) stream() bool { return s.Type == linux.SOCK_STREAM }
+
+// boxes returns the two mailboxes.
+func (s *Socket) boxes() (in, out *socket.Mailbox) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.inbox, s.outbox
+}
+
+// Events implements file. A listener is readable while connections are pending. PollHup means that both
+// directions are shut.
+func (s *Socket) Events() file.Events {
+	s.Mu.Lock()
+	in, out, limit := s.inbox, s.outbox, s.sendLimit
+	listening, pending, shutWrite := s.listening, len(s.pending), s.shutWrite
+	s.Mu.Unlock()
+	var e file.Events
+	if listening {
+		if pending > 0 {
+			e |= file.PollIn
+		}
+		return e
+	}
+	if in == nil {
+		return file.PollOut | file.PollHup
+	}
+	readable, ended, refused, failure := in.State()
+	if readable || ended || refused {
+		e |= file.PollIn
+	}
+	if ended || refused {
+		e |= file.PollRdHup
+	}
+	if failure != 0 {
+		e |= file.PollErr
+	}
+	if out == nil || out.HasRoom(limit, &s.Waiters) {
+		e |= file.PollOut
+	}
+	if out != nil {
+		if _, _, gone, _ := out.State(); (gone || shutWrite) && (ended || refused) {
+			e |= file.PollHup
+		}
+	}
+	return e
+}
+
+func (s *Socket) Bind(a socket.Address) linux.Errno {
+	if a.Family != linux.AF_UNIX {
+		return linux.EINVAL
+	}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.name != "" {
+		return linux.EINVAL
+	}
+	name, node, errno := s.names.bind(s, a.Name)
+	if errno == 0 {
+		s.name, s.node = name, node
+	}
+	return errno
+}
+
+func (s *Socket) Listen(backlog int) linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	switch {
+	case s.Type == linux.SOCK_DGRAM:
+		return linux.EOPNOTSUPP
+	case s.name == "" || s.inbox != nil:
+		return linux.EINVAL
+	}
+	s.listening = true
+	s.backlog = max(backlog, 0)
+	s.peerCreds = s.p.Credentials()
+	return 0
+}
+
+func (s *Socket) Accept() (socket.Socket, linux.Errno) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	switch {
+	case s.Type == linux.SOCK_DGRAM:
+		return nil, linux.EOPNOTSUPP
+	case !s.listening || s.closed:
+		return nil, linux.EINVAL
+	case len(s.pending) == 0:
+		return nil, linux.EAGAIN
+	}
+	c := s.pending[0]
+	s.pending = append([]*Socket(nil), s.pending[1:]...)
+	return c, 0
+}
+
+// Connect connects to the socket bound to a name. Errors: EAGAIN if the listener's backlog is full,
+// EPROTOTYPE for a socket of another type, and those of findUnix.
+func (s *Socket) Connect(a socket.Address) linux.Errno {
+	if a.Family == linux.AF_UNSPEC && s.Type == linux.SOCK_DGRAM {
+		s.Mu.Lock()
+		s.other, s.outbox, s.peerName = nil, nil, ""
+		s.Mu.Unlock()
+		return 0
+	}
+	if a.Family != linux.AF_UNIX {
+		return linux.EINVAL
+	}
+	to, errno := s.names.find(s.p, a.Name)
+	switch {
+	case errno != 0:
+		return errno
+	case to.Type != s.Type:
+		return linux.EPROTOTYPE
+	case s.Type == linux.SOCK_DGRAM:
+		s.Mu.Lock()
+		s.other, s.outbox, s.peerName = to, to.inbox, a.Name
+		s.Mu.Unlock()
+		s.Waiters.Notify(file.PollOut)
+		return 0
+	}
+	return s.connectStream(to)
+}
+
+// connectStream creates the server's end of a connection and queues it at the listener.
+func (s *Socket) connectStream(to *Socket) linux.Errno {
+	s.Mu.Lock()
+	state, name := s.inbox != nil, s.name
+	listening := s.listening
+	s.Mu.Unlock()
+	switch {
+	case state:
+		return linux.EISCONN
+	case listening:
+		return linux.EINVAL
+	}
+	server, _ := New(s.names, s.p, s.Type, 0)
+	server.inbox = server.newMailbox()
+	in := s.newMailbox()
+	server.outbox, server.other, server.peerName = in, s, name
+	server.peerCreds = s.p.Credentials()
+
+	to.Mu.Lock()
+	if !to.listening || to.closed {
+		to.Mu.Unlock()
+		return linux.ECONNREFUSED
+	}
+	if len(to.pending) > to.backlog {
+		to.Mu.Unlock()
+		return linux.EAGAIN
+	}
+	server.name = to.name
+	creds, peerName := to.peerCreds, to.name
+	s.Mu.Lock() // lock order of two sockets: the listener first
+	s.inbox, s.outbox, s.other = in, server.inbox, server
+	s.peerCreds, s.peerName = creds, peerName
+	s.Mu.Unlock()
+	to.pending = append(to.pending, server)
+	to.Mu.Unlock()
+	to.Waiters.Notify(file.PollIn)
+	s.Waiters.Notify(file.PollOut)
+	return 0
+}
+
+// Shutdown implements shutdown(2) through the mailboxes, so the peer notices it.
+func (s *Socket) Shutdown(how int) linux.Errno {
+	in, out := s.boxes()
+	if s.Type != linux.SOCK_DGRAM && out == nil {
+		return linux.ENOTCONN
+	}
+	if how != linux.SHUT_RD {
+		s.Mu.Lock()
+		s.shutWrite = true
+		s.Mu.Unlock()
+		if out != nil && s.Type != linux.SOCK_DGRAM {
+			out.End(0)
+		}
+	}
+	if how != linux.SHUT_WR && in != nil {
+		in.Refuse()
+	}
+	s.Waiters.Notify(file.PollIn | file.PollOut | file.PollRdHup)
+	return 0
+}
+
+// Close releases the name, closes pending connections, and ends the peer's input: with ECONNRESET if
+// data was left unread.
+func (s *Socket) Close() {
+	s.Mu.Lock()
+	s.closed = true
+	in, out, pending := s.inbox, s.outbox, s.pending
+	name, node := s.name, s.node
+	s.pending = nil
+	s.Mu.Unlock()
+	s.names.release(s, name, node)
+	for _, c := range pending {
+		c.Close()
+	}
+	unread := in != nil && in.Refuse()
+	if out == nil || s.Type == linux.SOCK_DGRAM {
+		return
+	}
+	if unread {
+		out.End(linux.ECONNRESET)
+	} else {
+		out.End(0)
+	}
+}
+
+func (s *Socket) unixAddress(name string) socket.Address {
+	return socket.Address{Family: linux.AF_UNIX, Name: name}
+}
+
+func (s *Socket) Local() socket.Address {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.unixAddress(s.name)
+}
+
+func (s *Socket) Peer() (socket.Address, linux.Errno) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.other == nil {
+		return socket.Address{}, linux.ENOTCONN
+	}
+	return s.unixAddress(s.peerName), 0
+}
+
+func (s *Socket) Read(b []byte) (int, linux.Errno) {
+	r, errno := s.Recv(b, 0)
+	for _, c := range r.Control { // read(2) cannot return descriptors
+		socket.DropPassed(c.Passed)
+	}
+	return r.N, errno
+}
+
+func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
+
+// Recv implements socket. With SO_PASSCRED it adds a message with the sender's credentials.
+func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
+	in, _ := s.boxes()
+	if in == nil {
+		return socket.Received{}, linux.EINVAL
+	}
+	peek := flags&linux.MSG_PEEK != 0
+	var r socket.Received
+	var errno linux.Errno
+	if s.stream() {
+		if len(b) == 0 {
+			return r, 0
+		}
+		r, errno = in.TakeStream(b, peek)
+	} else {
+		r, errno = in.TakeMessage(b, peek)
+	}
+	if r.N < r.Len {
+		r.Flags |= linux.MSG_TRUNC
+	}
+	if s.wantsCredentials() && errno == 0 {
+		r.Control = append(r.Control, s.credentials())
+	}
+	return r, errno
+}
+
+func (s *Socket) wantsCredentials() bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.PassCred
+}
+
+// credentials returns an SCM_CREDENTIALS message. The sender is always this process.
+func (s *Socket) credentials() socket.Control {
+	return socket.Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: s.p.Credentials().value()}
+}
+
+// value encodes a struct ucred.
+func (c Credentials) value() []byte {
+	b := binary.NativeEndian.AppendUint32(nil, uint32(c.PID))
+	b = binary.NativeEndian.AppendUint32(b, uint32(c.UID))
+	return binary.NativeEndian.AppendUint32(b, uint32(c.GID))
+}
+
+// Send implements socket. Once the receiver's mailbox accepts a message, it owns the passed
+// descriptors.
+func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
+	s.Mu.Lock()
+	out, limit, shut, from := s.outbox, s.sendLimit, s.shutWrite, s.name
+	s.Mu.Unlock()
+	switch {
+	case shut:
+		return 0, linux.EPIPE
+	case m.To.Family != linux.AF_UNSPEC:
+		var errno linux.Errno
+		if out, errno = s.destination(m.To); errno != 0 {
+			return 0, errno
+		}
+	case out == nil:
+		return 0, linux.ENOTCONN
+	}
+	if s.stream() && len(b) == 0 {
+		return 0, 0
+	}
+	l := socket.Letter{Data: b}
+	if s.Type == linux.SOCK_DGRAM && from != "" { // an unnamed sender has no address
+		l.From = s.unixAddress(from)
+	}
+	for _, c := range m.Control {
+		if len(c.Passed) > 0 {
+			l.Control = append(l.Control, c)
+		}
+	}
+	n, errno := out.Put(l, limit, s.stream(), &s.Waiters)
+	if errno == linux.EPIPE && s.Type == linux.SOCK_DGRAM {
+		errno = linux.ECONNREFUSED
+	}
+	if errno == 0 {
+		for i := range m.Control {
+			m.Control[i].Passed = nil // now owned by the receiver
+		}
+	}
+	return n, errno
+}
+
+// destination returns the mailbox for a datagram with an address.
+func (s *Socket) destination(a socket.Address) (*socket.Mailbox, linux.Errno) {
+	if s.Type != linux.SOCK_DGRAM {
+		if in, _ := s.boxes(); in != nil {
+			return nil, linux.EISCONN
+		}
+		return nil, linux.EOPNOTSUPP
+	}
+	if a.Family != linux.AF_UNIX {
+		return nil, linux.EINVAL
+	}
+	to, errno := s.names.find(s.p, a.Name)
+	switch {
+	case errno != 0:
+		return nil, errno
+	case to.Type != linux.SOCK_DGRAM:
+		return nil, linux.EPROTOTYPE
+	}
+	to.Mu.Lock()
+	defer to.Mu.Unlock()
+	if to.other != nil && to.other != s {
+		return nil, linux.EPERM
+	}
+	return to.inbox, 0
+}
+
+func (s *Socket) TakeError() linux.Errno {
+	in, _ := s.boxes()
+	if in == nil {
+		return 0
+	}
+	return in.TakeFailure()
+}
+
+func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
+	if level != linux.SOL_SOCKET {
+		return nil, linux.EOPNOTSUPP
+	}
+	s.Mu.Lock()
+	send, recv, listening, creds := s.sendLimit, s.recvLimit, s.listening, s.peerCreds
+	s.Mu.Unlock()
+	switch name {
+	case linux.SO_SNDBUF:
+		return socket.IntValue(send), 0
+	case linux.SO_RCVBUF:
+		return socket.IntValue(recv), 0
+	case linux.SO_ACCEPTCONN:
+		return socket.BoolValue(listening), 0
+	case linux.SO_PEERCRED:
+		return creds.value(), 0
+	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST:
+		return socket.IntValue(0), 0
+	case linux.SO_LINGER:
+		return make([]byte, 8), 0
+	}
+	return s.Base.Option(name)
+}
+
+func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
+	if level != linux.SOL_SOCKET {
+		return linux.EOPNOTSUPP
+	}
+	switch name {
+	case linux.SO_SNDBUF, linux.SO_RCVBUF, linux.SO_SNDBUFFORCE, linux.SO_RCVBUFFORCE:
+		n, errno := socket.ParseInt(value)
+		if errno != 0 {
+			return errno
+		}
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		n = bufferSize(n)
+		if name == linux.SO_SNDBUF || name == linux.SO_SNDBUFFORCE {
+			s.sendLimit = n
+		} else {
+			s.recvLimit = n
+		}
+		return 0
+	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST, linux.SO_LINGER:
+		return 0 // no effect: names are not reused, and close does not linger
+	}
+	return s.Base.SetOption(name, value)
+}
+
+// bufferSize returns the size set by SO_SNDBUF and SO_RCVBUF: twice the given value, within limits
+// (socket(7)).
+func bufferSize(n int) int {
+	return max(4608, min(2*n, maxBuffer))
+}
+
+func (s *Socket) Buffered() int {
+	if in, _ := s.boxes(); in != nil {
+		return in.Waiting(s.stream())
+	}
+	return 0
+}
+
+func (s *Socket) Unsent() int {
+	if _, out := s.boxes(); out != nil {
+		return out.Queued()
+	}
+	return 0
+}

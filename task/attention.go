@@ -1,0 +1,37 @@
+package task
+
+import "sync/atomic"
+
+// attention is the word of a task that its loop and its calls look at. One load answers two questions: whether a request waits, and
+// whether calls have hooks (a tracer or a filter).
+type attention struct{ bits atomic.Uint32 }
+
+// Bits of attention.
+const (
+	requested = 1 << iota
+	hookedCall
+	filteredCall
+)
+
+// Load reports whether a request waits.
+func (a *attention) Load() bool { return a.bits.Load()&requested != 0 }
+
+// Store records or removes a request.
+func (a *attention) Store(on bool) { a.set(requested, on) }
+
+// hook records whether a tracer wants to see calls.
+func (a *attention) hook(on bool) { a.set(hookedCall, on) }
+
+// hooked reports whether a tracer wants to see calls.
+func (a *attention) hooked() bool { return a.bits.Load()&hookedCall != 0 }
+
+// filter records that calls are filtered.
+func (a *attention) filter() { a.set(filteredCall, true) }
+
+func (a *attention) set(bit uint32, on bool) {
+	if on {
+		a.bits.Or(bit)
+	} else {
+		a.bits.And(^bit)
+	}
+}

@@ -1,0 +1,148 @@
+package unikernel
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// compiled compiles a C program of testdata/trace into a folder.
+func compiled(t *testing.T, dir, name string) string {
+	t.Helper()
+	source, err := filepath.Abs("testdata/trace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, name)
+	cmd := exec.Command("gcc", "-g", "-O0", "-pthread", "-fdebug-prefix-map="+source+"=.", "-o", program, filepath.Join(source, name+".c"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return program
+}
+
+// A tracer sees the same stops, registers, memory and errors as on Linux: ptrace(2), /proc/PID/mem, process_vm_readv(2), on one CPU and two.
+func TestLinuxTracer(t *testing.T) { compareC(t, "tracer") }
+
+// Filters of seccomp(2) have the same effects and errors as on Linux.
+func TestLinuxFilters(t *testing.T) { compareC(t, "filters") }
+
+// compareC runs a C program on this host and in a machine, and compares the output.
+func compareC(t *testing.T, name string) {
+	program := compiled(t, t.TempDir(), name)
+	want := onHost(t, []string{program})
+	if !strings.Contains(want, "\n") {
+		t.Fatalf("on this host: %s", want)
+	}
+	for _, cpus := range []string{"1", "2"} {
+		cmd := linuxCommand(program)
+		cmd.Env = append(cmd.Env, machineCPUs+"="+cpus)
+		if got, err := cmd.CombinedOutput(); err != nil || string(got) != want {
+			t.Errorf("on %s CPUs: %v\n%s", cpus, err, differing(string(got), want))
+		}
+	}
+}
+
+// differing returns the lines from the first one that differs.
+func differing(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	i := 0
+	for i < len(g) && i < len(w) && g[i] == w[i] {
+		i++
+	}
+	const few = 5
+	return fmt.Sprintf("line %d: %q, want %q", i+1, g[i:min(i+few, len(g))], w[i:min(i+few, len(w))])
+}
+
+// varying matches what differs from run to run: IDs, addresses, times, and how the output of two threads is interleaved.
+var varying = regexp.MustCompile(`LWP \d+|process \d+|0x[0-9a-f]+|\[pid +\d+\]|si_pid=\d+|si_[us]time=\d+( /\* [0-9.]+ s \*/)?|Process \d+`)
+
+// Debian's gdb runs a program with threads: breakpoints, steps, a backtrace, watchpoints by the debug registers, a call of a
+// function. The output is that of Linux.
+func TestLinuxDebugger(t *testing.T) {
+	root := rootWith(t, "/usr/bin/gdb", "/bin/dash")
+	srv := filepath.Join(root, "srv")
+	if err := os.Mkdir(srv, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	compiled(t, srv, "threads")
+	for _, name := range []string{"threads.c", "commands.gdb"} {
+		data, err := os.ReadFile(filepath.Join("testdata/trace", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(srv, name), data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"/lib/x86_64-linux-gnu/libthread_db.so.1", "/lib/x86_64-linux-gnu/libpthread.so.0", "/usr/share/gdb", "/usr/lib/python3.11", "/usr/lib/x86_64-linux-gnu/gconv"} {
+		to := filepath.Join(root, filepath.Dir(dir))
+		err := os.MkdirAll(to, 0o755)
+		if err == nil {
+			err = exec.Command("cp", "-rL", dir, to).Run()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := "cd /srv; SHELL=/bin/dash LC_ALL=C.UTF-8 exec gdb -q -nx -batch -x commands.gdb ./threads 2>/dev/null"
+	host := exec.Command("/bin/dash", "-c", strings.Replace(script, "/srv", srv, 1))
+	out, _ := host.Output()
+	want := varying.ReplaceAllString(string(out), "N")
+	cmd := linuxCommand("/bin/dash", "-c", script)
+	cmd.Env = append(cmd.Env, withFiles+"="+root, onMachine+"=1500")
+	out, _ = cmd.Output()
+	if got := varying.ReplaceAllString(string(out), "N"); got != want || !strings.Contains(got, "Hardware read watchpoint") {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// Debian's strace shows the same calls as on Linux, of a program and of its children, and the counts of -c.
+func TestLinuxStrace(t *testing.T) {
+	root := rootWith(t, "/usr/bin/strace", "/bin/dash", "/bin/cat", "/bin/true", "/bin/sleep", "/usr/bin/env")
+	const calls = "-e trace=execve,openat,read,write,close,clone,vfork,wait4,exit_group,kill,dup2,pipe,pipe2"
+	for _, args := range []string{
+		"-f " + calls + " -o /tmp/out dash -c 'true; echo hi; exit 3'",
+		"-ff -o /tmp/out -e trace=write,exit_group dash -c '(echo a); echo b | cat'",
+		"-e trace=kill -o /tmp/out dash -c 'trap : USR1; kill -USR1 $$; kill -TERM $$'",
+		"-f -e trace=none -o /tmp/out dash -c 'true & wait; sleep 0.01'",
+		"-e inject=getppid:retval=7 -e trace=getppid -o /tmp/out dash -c 'echo $PPID'",
+	} {
+		script := "PATH=/usr/bin:/bin; strace " + args + "; echo $?; cat /tmp/out*"
+		dir := t.TempDir()
+		host := exec.Command("/bin/dash", "-c", strings.ReplaceAll(script, "/tmp", dir))
+		host.Env = []string{"LC_ALL=C"}
+		wanted, _ := host.CombinedOutput()
+		cmd := linuxCommand("/usr/bin/env", "-i", "LC_ALL=C", "/bin/dash", "-c", script)
+		cmd.Env = append(cmd.Env, withFiles+"="+root)
+		out, _ := cmd.CombinedOutput()
+		got, want := plainTrace(string(out)), plainTrace(strings.ReplaceAll(string(wanted), dir, "/tmp"))
+		if got != want {
+			t.Errorf("strace %s:\n%s\nwant\n%s\nin full\n%s\nand\n%s", args, got, want, out, wanted)
+		}
+	}
+}
+
+// unfinished matches the two halves of a call during which another thread was shown; ids matches IDs of processes.
+var (
+	unfinished = regexp.MustCompile(`(?m) *<unfinished \.\.\.>.*$|^.*<\.\.\. \w+ resumed>.*\n`)
+	loaded     = regexp.MustCompile(`(?m)^.*/(lib|etc)/.*\n|^.*(read|close)\([3-9].*\n`)
+	ids        = regexp.MustCompile(`(?m)^\d+ +|\b\d{1,7}\b`)
+)
+
+// plainTrace removes what differs from run to run, and the work of the loader, whose files depend on the folder.
+func plainTrace(s string) string {
+	s = loaded.ReplaceAllString(s, "")
+	s = varying.ReplaceAllString(unfinished.ReplaceAllString(s, ""), "N")
+	lines := strings.Split(ids.ReplaceAllString(s, "N"), "\n")
+	for i := range lines {
+		lines[i] = strings.Join(strings.Fields(lines[i]), " ")
+	}
+	// Two processes run at the same time.
+	return strings.Join(slices.Sorted(slices.Values(lines)), "\n")
+}

@@ -1,0 +1,53 @@
+package unikernel
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// BenchmarkPrepare measures the time that a run of an unchanged program needs before its process is started, beside
+// a plain go build of the same program. The build with Loam's overlay is a part of the first.
+func BenchmarkPrepare(b *testing.B) {
+	folder, err := filepath.Abs("testdata/guest/once")
+	if err != nil {
+		b.Fatal(err)
+	}
+	target := Target{Args: []string{folder}, Platform: Process}
+	var plain, plan, build, places time.Duration
+	prepare := func() {
+		begin := time.Now()
+		p, err := NewPlan(b.Context(), target)
+		if err != nil {
+			b.Fatal(err)
+		}
+		planned := time.Now()
+		if err := p.Build(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		built := time.Now()
+		if _, err := placesOf(p.Program); err != nil {
+			b.Fatal(err)
+		}
+		found := time.Now()
+		if _, err := p.at.tools.run(b.Context(), folder, "build", "-o", filepath.Join(b.TempDir(), "plain"), "."); err != nil {
+			b.Fatal(err)
+		}
+		plain += time.Since(found)
+		plan += planned.Sub(begin)
+		build += built.Sub(planned)
+		places += found.Sub(built)
+	}
+	prepare() // fills the caches
+	plain, plan, build, places = 0, 0, 0, 0
+	for b.Loop() {
+		prepare()
+	}
+	report := func(name string, d time.Duration) {
+		b.ReportMetric(float64(d.Microseconds())/1e3/float64(b.N), name)
+	}
+	report("plan-ms", plan)
+	report("build-ms", build)
+	report("places-ms", places)
+	report("plain-build-ms", plain)
+}
