@@ -187,7 +187,7 @@ func (m *mappedFile) join(f posix.Mapped) {
 func (m *mappedFile) close() {
 	if m.own {
 		if m.node.Attr().Links > 0 {
-			m.Flush() // there is nobody to whom an error could be returned
+			m.Flush() // no caller remains to whom an error could be returned
 		}
 		if m.stored != nil {
 			m.stored.SetPages(nil)

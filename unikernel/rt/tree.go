@@ -191,7 +191,7 @@ func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 const shmFolder = "/dev/shm"
 
 // mountShm mounts a file system in memory at shmFolder, in which every user may create files, whatever the mode of that
-// folder in the user's root. Its size is limited as that of the root.
+// folder in the user's root. It has the same size limit as the root.
 func mountShm(v *fs.View) error {
 	total, _ := memory()
 	system := memfs.New(memfs.Config{Bytes: int64(total / 2), Mode: 0o777 | fs.Sticky, Source: &contents})
