@@ -33,6 +33,6 @@ func unprivileged(keepRoot bool) *syscall.Credential {
 func runsAsNobody(ctx context.Context, path string) bool {
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: nobody(false)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged(false)}
 	return cmd.Run() == nil
 }

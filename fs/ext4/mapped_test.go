@@ -122,6 +122,9 @@ func TestMappedFile(t *testing.T) {
 	}
 }
 
+// mappedFile makes random steps on a file system with one size of blocks.
+//
+// long: it has one case for each call.
 func mappedFile(t *testing.T, blockSize string, steps int) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

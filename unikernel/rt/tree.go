@@ -190,8 +190,8 @@ func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 // shmFolder is where shm_open(3) creates its files.
 const shmFolder = "/dev/shm"
 
-// mountShm mounts a file system in memory at shmFolder, in which every user may create files, whatever the mode of that
-// folder in the user's root. It has the same size limit as the root.
+// mountShm mounts a file system in memory at shmFolder, in which every user may create files, whatever the mode of the
+// folder in the root of the user. Half of the memory is its limit, as for the root.
 func mountShm(v *fs.View) error {
 	total, _ := memory()
 	system := memfs.New(memfs.Config{Bytes: int64(total / 2), Mode: 0o777 | fs.Sticky, Source: &contents})
