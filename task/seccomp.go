@@ -158,8 +158,9 @@ func (t *Task) addFilter(flags uint32, at uint64) (uint64, linux.Errno) {
 	})
 }
 
-// synchronize gives all other threads of the process a chain that extends theirs. It returns the ID of a thread whose chain is
-// another one, and then changes nothing. The caller holds System.mu.
+// synchronize sets the filter chain of all other threads of the process, whose chains it must extend. If a thread has
+// a chain that it does not extend, synchronize changes nothing and returns the thread's ID. The caller holds
+// System.mu.
 func (t *Task) synchronize(next *filter) uint64 {
 	for _, o := range t.process.tasks {
 		f := o.filters.Load()
