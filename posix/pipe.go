@@ -35,7 +35,7 @@ type pipeEnd struct {
 	pipe   *pipe
 	does   [2]bool // reads, writes
 	q      file.Queue
-	node   fs.Node // of the FIFO; nil for a pipe
+	node   fs.Node // node of the FIFO; nil for a pipe
 	closed func()  // called after close; nil for a pipe
 }
 

@@ -19,7 +19,7 @@ type filter struct {
 	older   *filter
 	program bpf.Program
 	strict  bool
-	count   int // of filters in the chain
+	count   int // number of filters in the chain
 	cost    int // instructions in the chain, and overheadEach for each filter
 }
 
@@ -27,7 +27,7 @@ type filter struct {
 const (
 	mostFilterCost = 1 << 15
 	overheadEach   = 4
-	callDataSize   = 64 // of struct seccomp_data, in bytes
+	callDataSize   = 64 // size of struct seccomp_data in bytes
 )
 
 // filterCalls are the calls that set filters.

@@ -92,7 +92,7 @@ func (s *FileSystem) takeContent(h *handle) bool {
 // batch is a set of files whose content is fetched. While it is fetched, names.fetches is set.
 type batch struct {
 	dir   *node
-	names *names // of dir
+	names *names // cached names of dir
 	files []string
 }
 

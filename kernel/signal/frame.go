@@ -49,7 +49,7 @@ type Registers struct {
 	R8, R9, R10, R11, R12, R13, R14, R15      uint64
 	DI, SI, BP, BX, DX, AX, CX, SP, IP, Flags uint64
 	CS, GS, FS, SS                            uint16
-	Code, Vector                              uint64 // of the trap
+	Code, Vector                              uint64 // vector and error code of the trap
 	OldMask                                   uint64
 	FaultAddress                              uint64
 	VectorState                               uint64 // address of the vector registers; 0: none

@@ -37,7 +37,7 @@ type NDP struct {
 // NDPConfig configures an NDP.
 type NDPConfig struct {
 	Config
-	MAC wire.MAC // of the interface
+	MAC wire.MAC // MAC address of the interface
 }
 
 // NDPCounters count messages by result since the creation of the NDP.

@@ -21,7 +21,7 @@ type listing struct {
 // dirent is an entry of getdents64(2).
 type dirent struct {
 	inode  uint64
-	offset int64 // of the next entry
+	offset int64 // offset of the next entry
 	kind   uint8
 	name   string
 }
