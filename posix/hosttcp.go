@@ -103,8 +103,8 @@ func (s *hostTCP) watch() {
 	})
 }
 
-// look reports to the queue which of the events of are ready. It returns true when the socket has been
-// closed.
+// look reports to the queue those of the given events that are ready. It returns true when the socket has
+// been closed.
 func (s *hostTCP) look(of Events) bool {
 	if !s.enter() {
 		return true

@@ -64,7 +64,7 @@ type Info struct {
 	_      int32
 	Value  uint64 // address of a fault or behind a system call; or the sender: PID, and UID in the upper half
 	Call   uint32 // System: number of the system call
-	Arch   uint32 // System: architecture of that number
+	Arch   uint32 // for System: AUDIT_ARCH value of the system call
 	_      [12]uint64
 }
 

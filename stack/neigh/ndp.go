@@ -61,7 +61,7 @@ type Message struct {
 // ownAddress is one of our own addresses.
 type ownAddress struct {
 	prefix netip.Prefix  // the address with the prefix length of its subnet
-	trial  Trial         // Untried: the address is ours
+	trial  Trial         // state of duplicate address detection; Untried: the address is in use
 	asked  bool          // on trial: the solicitation was sent
 	due    bool          // on trial: the solicitation must be sent now
 	next   time.Duration // on trial: when the solicitation is sent, or when the address becomes ours
