@@ -51,7 +51,7 @@ type Process interface {
 	Set(c fs.Caller, tid int, a Attribute, text string) error
 }
 
-// Link is a file that a process uses as a whole.
+// Link selects a symbolic link in /proc/PID, such as exe or cwd.
 type Link uint8
 
 // Links.
