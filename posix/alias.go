@@ -2,7 +2,9 @@ package posix
 
 import (
 	"loam/abi/linux"
+	"loam/posix/epoll"
 	"loam/posix/file"
+	"loam/posix/handed"
 	"loam/posix/socket"
 	"loam/posix/unix"
 )
@@ -37,3 +39,13 @@ type (
 
 // Credentials is struct ucred (unix(7)).
 type Credentials = unix.Credentials
+
+// Connections of the host: see posix/handed.
+type (
+	HostTCP  = handed.HostTCP
+	Arrivals = handed.Arrivals
+	Way      = handed.Way
+)
+
+// EpollEvent is struct epoll_event.
+type EpollEvent = epoll.Event

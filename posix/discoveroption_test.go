@@ -28,17 +28,17 @@ func TestMTUDiscover(t *testing.T) {
 					}
 				}
 				get(linux.IP_PMTUDISC_WANT)
-				for how := range lastDiscovery + 1 {
+				for how := range discoveries + 1 {
 					ok(t, p.SetSockOpt(s, key.Level, key.Name, socket.IntValue(how)))
 					get(how)
 				}
-				for _, how := range []int{-1, lastDiscovery + 1} {
+				for _, how := range []int{-1, discoveries + 1} {
 					if errno := p.SetSockOpt(s, key.Level, key.Name, socket.IntValue(how)); errno != linux.EINVAL {
 						t.Errorf("%v: %d is %v", key, how, errno)
 					}
 				}
 			}
-			for _, key := range []socket.OptionName{pathMTU, pathMTU6} {
+			for _, key := range []socket.OptionName{mtuName, mtuName6} {
 				if _, errno := p.GetSockOpt(s, key.Level, key.Name); errno != linux.ENOTCONN {
 					t.Errorf("%v without a peer: %v", key, errno)
 				}
@@ -64,7 +64,7 @@ func TestPathMTU6(t *testing.T) {
 	p := process(t)
 	to := inet6("[::1]:9")
 	told := append(inet6("[::1]:0").Append(nil), socket.IntValue(65536)...)
-	mtu := func(s int) ([]byte, Errno) { return p.GetSockOpt(s, pathInfo6.Level, pathInfo6.Name) }
+	mtu := func(s int) ([]byte, Errno) { return p.GetSockOpt(s, mtuInfo6.Level, mtuInfo6.Name) }
 	for name, typ := range map[string]int{"udp": linux.SOCK_DGRAM, "raw": linux.SOCK_RAW} {
 		t.Run(name, func(t *testing.T) {
 			protocol := 0
@@ -91,7 +91,7 @@ func TestPathMTU6(t *testing.T) {
 			}
 			_, errno := mtu(s)
 			wantErrno(t, errno, linux.ENOTCONN, "IPV6_PATHMTU without a peer")
-			wantErrno(t, p.SetSockOpt(s, pathInfo6.Level, pathInfo6.Name, socket.IntValue(1)), linux.ENOPROTOOPT, "IPV6_PATHMTU is not set")
+			wantErrno(t, p.SetSockOpt(s, mtuInfo6.Level, mtuInfo6.Name, socket.IntValue(1)), linux.ENOPROTOOPT, "IPV6_PATHMTU is not set")
 
 			set(linux.IPV6_DONTFRAG, 1)
 			tooLong(linux.EMSGSIZE)
@@ -130,3 +130,11 @@ func TestPathMTU6(t *testing.T) {
 	wantErrno(t, errno, linux.ENOTCONN, "IPV6_PATHMTU of TCP without a peer")
 	ok(t, p.SetSockOpt(stream, linux.IPPROTO_IPV6, linux.IPV6_RECVPATHMTU, socket.IntValue(1)))
 }
+
+const discoveries = 5 // IP_PMTUDISC_OMIT, the last value
+
+var (
+	mtuName  = socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_MTU}
+	mtuName6 = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MTU}
+	mtuInfo6 = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_PATHMTU}
+)

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"loam/abi/linux"
 	"loam/posix/socket"
@@ -144,7 +142,7 @@ func handedProcess(t *testing.T, at netip.AddrPort, backlog int) (p *Process, li
 // handTo hands a connection to port 80 over to the process.
 func handTo(t *testing.T, p *Process, client uint16) *fakeTCP {
 	f := &fakeTCP{t: t}
-	p.Hand(f, Way{netip.AddrPortFrom(ownAddress, 80), netip.AddrPortFrom(gatewayAddress, client)})
+	p.Hand(f, Way{At: netip.AddrPortFrom(ownAddress, 80), From: netip.AddrPortFrom(gatewayAddress, client)})
 	return f
 }
 
@@ -244,35 +242,6 @@ func TestHandedIsRefused(t *testing.T) {
 	ok(t, p.Shutdown(l, linux.SHUT_RD))
 	waiting.wantClosed(true, false)
 	handTo(t, p, 2).wantClosed(true, true)
-}
-
-// A connection beyond the backlog waits as long as a relayed connection does.
-func TestHandedQueueIsFull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var q handedQueue
-		q.begin(2)
-		var list []*fakeTCP
-		for range 4 {
-			f := &fakeTCP{t: t}
-			list = append(list, f)
-			if !q.push(handed{host: f}) {
-				t.Fatal("refused")
-			}
-		}
-		time.Sleep(handedPatience - time.Second)
-		if c, ok := q.pop(); !ok || c.host != list[0] {
-			t.Error("not the first comes first")
-		}
-		time.Sleep(2 * time.Second)
-		list[3].wantClosed(true, true)
-		if q.len() != 2 {
-			t.Errorf("%d are left, want 2", q.len())
-		}
-		q.end()
-		for _, f := range list[1:3] {
-			f.wantClosed(true, false)
-		}
-	})
 }
 
 // Connections are distributed among sockets that share a port, by the client's port.

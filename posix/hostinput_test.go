@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/handed"
 )
 
 // A connection watched by the runtime's poller is read only when it may have data.
@@ -13,7 +14,7 @@ func TestHandedIsAskedWhenThereIsInput(t *testing.T) {
 	fd, _, errno := p.Accept4(l, linux.SOCK_NONBLOCK)
 	ok(t, errno)
 	arrivals := new(Arrivals)
-	tell := func(bits uint32) { arrivals.word.Store(arrivals.word.Load() + 2 | bits) }
+	tell := func(bits uint32) { arrivals.Word.Store(arrivals.Word.Load() + 2 | bits) }
 	buf := make([]byte, 8)
 	step := func(what, came string, want Errno, asks int) {
 		t.Helper()
@@ -50,7 +51,7 @@ func TestHandedIsAskedWhenThereIsInput(t *testing.T) {
 	if _, errno := p.Read(fd, nil); errno != 0 && errno != linux.EAGAIN {
 		t.Errorf("of no bytes: %v", errno)
 	}
-	tell(ended)
+	tell(handed.Ended)
 	step("the last bytes", "bye", 0, 1)
 	step("the end comes after them", "", linux.EAGAIN, 1) // an EAGAIN of the fake, which has no end of stream
 	step("and stays", "", linux.EAGAIN, 1)

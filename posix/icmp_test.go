@@ -31,7 +31,7 @@ func loopbackOf(family int, port uint16) Address {
 func TestPingSocket(t *testing.T) {
 	for family, reply := range map[int]byte{linux.AF_INET: 0, linux.AF_INET6: 129} {
 		p := process(t)
-		s := fd(t)(p.Socket(family, linux.SOCK_DGRAM, pingProtocol(family)))
+		s := fd(t)(p.Socket(family, linux.SOCK_DGRAM, echoProtocol(family)))
 		ok(t, p.Bind(s, loopbackOf(family, 77)))
 		if name, _ := p.GetSockName(s); name != loopbackOf(family, 77) {
 			t.Errorf("it is at %v", name)
@@ -50,7 +50,7 @@ func TestPingSocket(t *testing.T) {
 		if text := ProcNet[name](p); strings.Count(text, "\n") != 2 || !strings.Contains(text, ":004D ") {
 			t.Errorf("/proc/net/%s:\n%s", name, text)
 		}
-		other := fd(t)(p.Socket(family, linux.SOCK_DGRAM, pingProtocol(family)))
+		other := fd(t)(p.Socket(family, linux.SOCK_DGRAM, echoProtocol(family)))
 		ok(t, p.SetSockOpt(other, linux.SOL_SOCKET, linux.SO_REUSEADDR, socket.IntValue(0)))
 		wantErrno(t, p.Bind(other, loopbackOf(family, 77)), linux.EADDRINUSE, "the same identifier")
 		_, errno = p.Send(other, echoRequest(family, 5, ""), Outgoing{To: localhost(0)})
@@ -80,7 +80,7 @@ func TestRawSocket(t *testing.T) {
 		if text := ProcNet[name](p); strings.Count(text, "\n") != 3 || !strings.Contains(text, ":00C8 ") {
 			t.Errorf("/proc/net/%s:\n%s", name, text)
 		}
-		own, other := p.procSockstat(), p.procSockstat6()
+		own, other := ProcNet["sockstat"](p), ProcNet["sockstat6"](p)
 		if family == linux.AF_INET6 {
 			own, other = other, own
 		}
@@ -96,7 +96,7 @@ func TestTypeFilters(t *testing.T) {
 	for family, at := range map[int]struct{ level, length int }{
 		linux.AF_INET: {linux.SOL_RAW, 4}, linux.AF_INET6: {linux.IPPROTO_ICMPV6, 32},
 	} {
-		s := fd(t)(p.Socket(family, linux.SOCK_RAW, pingProtocol(family)))
+		s := fd(t)(p.Socket(family, linux.SOCK_RAW, echoProtocol(family)))
 		ok(t, p.SetSockOpt(s, at.level, linux.ICMP_FILTER, []byte{1, 2, 3, 4}))
 		ok(t, p.SetSockOpt(s, at.level, linux.ICMP_FILTER, []byte{9}))
 		got, errno := p.GetSockOpt(s, at.level, linux.ICMP_FILTER)
@@ -104,4 +104,12 @@ func TestTypeFilters(t *testing.T) {
 			t.Errorf("the filter is % x, %v; want % x", got, errno, want)
 		}
 	}
+}
+
+// echoProtocol returns the number of the ICMP protocol of a family.
+func echoProtocol(family int) int {
+	if family == linux.AF_INET6 {
+		return linux.IPPROTO_ICMPV6
+	}
+	return linux.IPPROTO_ICMP
 }

@@ -58,7 +58,7 @@ func TestDualStack(t *testing.T) {
 			t.Errorf("from %v: local %v, peer %v", to, local, peer)
 		}
 	}
-	if text := p.procTCP6(); !strings.Contains(text, "00000000000000000000000000000000:") || strings.Count(text, "\n") < 4 {
+	if text := ProcNet["tcp6"](p); !strings.Contains(text, "00000000000000000000000000000000:") || strings.Count(text, "\n") < 4 {
 		t.Errorf("/proc/net/tcp6:\n%s", text)
 	}
 	mapped := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))
@@ -180,13 +180,13 @@ func TestSendFrom(t *testing.T) {
 // /proc/net/if_inet6 and ipv6_route have the format of proc(5), which net.Interfaces parses.
 func TestProcNet6(t *testing.T) {
 	p := process(t)
-	if got := p.procIfInet6(); got != "00000000000000000000000000000001 01 80 10 80       lo\n" {
+	if got := ProcNet["if_inet6"](p); got != "00000000000000000000000000000001 01 80 10 80       lo\n" {
 		t.Errorf("if_inet6: %q", got)
 	}
-	if got := p.procIPv6Route(); !strings.HasPrefix(got, "00000000000000000000000000000001 80 ") {
+	if got := ProcNet["ipv6_route"](p); !strings.HasPrefix(got, "00000000000000000000000000000001 80 ") {
 		t.Errorf("ipv6_route: %q", got)
 	}
-	if got := p.procIGMP6(); !strings.HasPrefix(got, "1    lo              ff020000000000000000000000000001     1 ") {
+	if got := ProcNet["igmp6"](p); !strings.HasPrefix(got, "1    lo              ff020000000000000000000000000001     1 ") {
 		t.Errorf("igmp6: %q", got)
 	}
 }
@@ -225,8 +225,8 @@ func TestHandedToIPv6(t *testing.T) {
 			name, _ := p.GetSockName(l)
 			at := func(a string) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(a), name.IP.Port()) }
 			h := &handedOver{}
-			p.Hand(h, Way{at("10.0.2.15"), netip.MustParseAddrPort("10.0.2.2:4000")},
-				Way{at("fd6c:6f61:6d00::15"), netip.MustParseAddrPort("[fd6c:6f61:6d00::2]:4000")})
+			p.Hand(h, Way{At: at("10.0.2.15"), From: netip.MustParseAddrPort("10.0.2.2:4000")},
+				Way{At: at("fd6c:6f61:6d00::15"), From: netip.MustParseAddrPort("[fd6c:6f61:6d00::2]:4000")})
 			_, peer, errno := p.Accept4(l, 0)
 			switch {
 			case c.peer == "" && (!h.closed || errno != linux.EAGAIN):

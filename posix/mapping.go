@@ -7,6 +7,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/packet"
 )
 
 // Shared mappings of files (mmap(2)). The content of a mapped file lies in one range of memory
@@ -44,7 +45,11 @@ type mappings struct {
 // Errors: EINVAL, ENOMEM, ENODEV for a file without shared mappings.
 func (p *Process) MapShared(fd int, length uint64, offset int64, reserve fs.Reserve) (uint64, Errno) {
 	if s, ok := p.packetSocketAt(fd); ok {
-		return s.mapRing(&p.mappings, length, offset, reserve)
+		r := s.Mapped()
+		if r == nil {
+			return 0, linux.EINVAL
+		}
+		return p.mappings.add(r, length, offset, reserve)
 	}
 	f, errno := p.real(fd, linux.ENODEV)
 	if errno != 0 {
@@ -181,3 +186,13 @@ func (m *mapping) move(size int64, reserve fs.Reserve) Errno {
 }
 
 func wholePages(n uint64) uint64 { return (n + mapPage - 1) &^ (mapPage - 1) }
+
+// packetSocketAt returns the packet socket of fd, if it is one.
+func (p *Process) packetSocketAt(fd int) (*packet.Socket, bool) {
+	o := p.fds.Get(fd)
+	if o == nil {
+		return nil, false
+	}
+	s, ok := o.File.(*packet.Socket)
+	return s, ok
+}

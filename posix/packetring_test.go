@@ -8,6 +8,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/packet"
 	"loam/posix/socket"
 	"loam/stack"
 )
@@ -126,8 +127,8 @@ func TestRingOfBlocks(t *testing.T) {
 	const retire = 50
 	p, s, memory, send := mappedRing(t, linux.TPACKET_V3, ringOf(4096, 2, 2048, 4, retire, 0, 0), 2*4096)
 	block := func(i int) []byte { return memory.bytes[i*4096 : (i+1)*4096] }
-	handed := func(i int) bool { return status(block(i)[8:]).Load()&linux.TP_STATUS_USER != 0 }
-	if u32(block(1), 16) != blockHeader {
+	handed := func(i int) bool { return packet.Status(block(i)[8:]).Load()&linux.TP_STATUS_USER != 0 }
+	if u32(block(1), 16) != 48 {
 		t.Errorf("the first frame of an empty block is at %d", u32(block(1), 16))
 	}
 	send("first")
@@ -168,7 +169,7 @@ func TestRingOfBlocks(t *testing.T) {
 	if ok(t, errno); len(stats) != 12 || u32(stats, 0) != 102 || u32(stats, 4) != 102-2-u32(block(1), 12) {
 		t.Errorf("%x, %d frames in the second block", stats, u32(block(1), 12))
 	}
-	status(b[8:]).Store(linux.TP_STATUS_KERNEL)
+	packet.Status(b[8:]).Store(linux.TP_STATUS_KERNEL)
 	send("in front again")
 	for end := time.Now().Add(10 * time.Second); !handed(0); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

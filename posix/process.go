@@ -10,6 +10,7 @@ import (
 	"loam/fs/devpts"
 	"loam/fs/memfs"
 	"loam/posix/file"
+	"loam/posix/inet"
 	"loam/posix/socket"
 	"loam/posix/unix"
 	"loam/stack"
@@ -41,8 +42,7 @@ type System struct {
 
 	names     unix.Names
 	serial    file.Serial // allocates netlink ports
-	leaving   leaving
-	handed    handedPorts
+	inet      inet.Network
 	fifos     fifos
 	terminals terminals
 	pairs     sync.Mutex // held while two pipes are locked
@@ -106,6 +106,7 @@ func New(o Options) *Process {
 		own:    &own{credentials: o.Credentials, sender: o.Sender},
 		fds:    &file.Table{},
 	}
+	p.inet.Init(o.Network)
 	p.names.Init()
 	files := o.Files
 	if files == nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/posix/inet"
 )
 
 // /proc/net lists a listener, a connection to it, and a UDP socket.
@@ -21,15 +22,15 @@ func TestProcNet(t *testing.T) {
 	ok(t, errno)
 	datagrams := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0))
 	ok(t, p.Bind(datagrams, localhost(0x35)))
-	port := p.Opened(client).File.(*tcpSocket).Local().IP.Port()
+	port := p.Opened(client).File.(*inet.TCPSocket).Local().IP.Port()
 
 	line := func(number int, local, peer string, state, inode int) string {
 		return fmt.Sprintf("%4d: %s %s %02X 00000000:00000000 00:00000000 00000000     0        0 %d ", number, local, peer, state, inode)
 	}
 	here, there := "0100007F:1F90", fmt.Sprintf("0100007F:%04X", port)
 	for name, want := range map[string][]string{
-		"tcp": {line(0, here, "00000000:0000", linuxListen, listener), line(1, there, here, linuxEstablished, client), line(2, here, there, linuxEstablished, server)},
-		"udp": {line(0, "0100007F:0035", "00000000:0000", linuxClose, datagrams)},
+		"tcp": {line(0, here, "00000000:0000", inet.StateListen, listener), line(1, there, here, inet.StateEstablished, client), line(2, here, there, inet.StateEstablished, server)},
+		"udp": {line(0, "0100007F:0035", "00000000:0000", inet.StateClose, datagrams)},
 		"dev": {"    lo:    "}, "route": {"Iface\tDestination"}, "arp": {"IP address "}, "softnet_stat": {"00000000 "},
 		"sockstat":  {"sockets: used 4\nTCP: inuse 3 orphan 0 tw 0 alloc 3 mem 0\nUDP: inuse 1 mem 0\n"},
 		"snmp":      {"Tcp: RtoAlgorithm RtoMin ", " CurrEstab ", "\nTcp: 1 200 120000 -1 1 1 0 0 2 "},
@@ -59,10 +60,10 @@ func TestProcSNMP6(t *testing.T) {
 	ok(t, errno)
 	const length = 40 + 8 + 10 // headers and payload
 	for text, want := range map[string][]string{
-		p.procSNMP6():       {"Ip6InReceives", "1", "Ip6InDelivers", "1", "Ip6OutRequests", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutOctets", fmt.Sprint(length), "Udp6InDatagrams", "1", "Udp6OutDatagrams", "1"},
-		DevSNMP6("lo")(p):   {"ifIndex", "1", "Ip6InReceives", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutRequests", "0"},
-		p.procSockstat6():   {"UDP6: inuse", "2", "TCP6: inuse", "0"},
-		DevSNMP6("eth7")(p): {},
+		ProcNet["snmp6"](p):     {"Ip6InReceives", "1", "Ip6InDelivers", "1", "Ip6OutRequests", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutOctets", fmt.Sprint(length), "Udp6InDatagrams", "1", "Udp6OutDatagrams", "1"},
+		DevSNMP6("lo")(p):       {"ifIndex", "1", "Ip6InReceives", "1", "Ip6InOctets", fmt.Sprint(length), "Ip6OutRequests", "0"},
+		ProcNet["sockstat6"](p): {"UDP6: inuse", "2", "TCP6: inuse", "0"},
+		DevSNMP6("eth7")(p):     {},
 	} {
 		for i := 0; i < len(want); i += 2 {
 			if !numberOf(text, want[i], want[i+1]) {
@@ -70,11 +71,11 @@ func TestProcSNMP6(t *testing.T) {
 			}
 		}
 	}
-	snmp := p.procSNMP()
+	snmp := ProcNet["snmp"](p)
 	if !strings.Contains(snmp, "\nIp: 2 64 0 0 0 0 0 0 0 0 ") || !strings.Contains(snmp, "\nUdp: 0 0 0 0 ") {
 		t.Errorf("/proc/net/snmp tells of IPv6:\n%s", snmp)
 	}
-	if got := p.procSockstat(); !strings.Contains(got, "sockets: used 2\n") || !strings.Contains(got, "UDP: inuse 0 ") {
+	if got := ProcNet["sockstat"](p); !strings.Contains(got, "sockets: used 2\n") || !strings.Contains(got, "UDP: inuse 0 ") {
 		t.Errorf("/proc/net/sockstat tells of IPv6:\n%s", got)
 	}
 }

@@ -60,7 +60,7 @@ func TestReceivedWhenAndWhere(t *testing.T) {
 func TestBindToDevice(t *testing.T) {
 	p := process(t)
 	for _, typ := range []int{linux.SOCK_DGRAM, linux.SOCK_RAW} {
-		s := fd(t)(p.Socket(linux.AF_INET, typ, pingProtocol(linux.AF_INET)))
+		s := fd(t)(p.Socket(linux.AF_INET, typ, echoProtocol(linux.AF_INET)))
 		wantErrno(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_BINDTODEVICE, []byte("eth9")), linux.ENODEV, "an interface that there is not")
 		ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_BINDTODEVICE, []byte("lo\x00\x00")))
 		if name, errno := p.GetSockOpt(s, linux.SOL_SOCKET, linux.SO_BINDTODEVICE); string(name) != "lo\x00" || errno != 0 {

@@ -295,16 +295,16 @@ func TestMCFilter(t *testing.T) {
 		head6 = "Idx Device                Multicast Address                   Source Address    INC    EXC\n"
 		want6 = head6 + "  1     lo ff020000000000000000000000000114 20010db8000000000000000000000001      1      0\n"
 	)
-	if got := p.procMCFilter(); got != want4 {
+	if got := ProcNet["mcfilter"](p); got != want4 {
 		t.Errorf("mcfilter:\n%swant\n%s", got, want4)
 	}
-	if got := p.procMCFilter6(); got != want6 {
+	if got := ProcNet["mcfilter6"](p); got != want6 {
 		t.Errorf("mcfilter6:\n%swant\n%s", got, want6)
 	}
 	for _, s := range append(four[:], six) {
 		ok(t, p.Close(s))
 	}
-	if got := p.procMCFilter() + p.procMCFilter6(); got != head4+head6 {
+	if got := ProcNet["mcfilter"](p) + ProcNet["mcfilter6"](p); got != head4+head6 {
 		t.Errorf("without sockets:\n%s", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/epoll"
 	"loam/posix/file"
 	"loam/posix/socket"
 )
@@ -137,7 +138,7 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return f.path, 0
 	case *ptySlave:
 		return f.path, 0
-	case *epoll:
+	case *epoll.Set:
 		return "anon_inode:[eventpoll]", 0
 	case *processFD:
 		return "anon_inode:[pidfd]", 0

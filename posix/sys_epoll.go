@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/epoll"
 )
 
 // EpollCreate implements epoll_create1(2). Errors: EINVAL, EMFILE.
@@ -11,7 +12,7 @@ func (p *Process) EpollCreate(flags int) (int, Errno) {
 	if flags&^linux.EPOLL_CLOEXEC != 0 {
 		return -1, linux.EINVAL
 	}
-	return p.install(&epoll{}, flags)
+	return p.install(&epoll.Set{}, flags)
 }
 
 // EpollCtl implements epoll_ctl(2). Errors: EBADF, EEXIST, ENOENT, EINVAL, EPERM for a file that is
@@ -28,34 +29,34 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	switch inner := o.File.(type) {
 	case *treeFile:
 		return linux.EPERM // it is always ready
-	case *epoll:
+	case *epoll.Set:
 		switch {
 		case inner == e:
 			return linux.EINVAL
-		case op == linux.EPOLL_CTL_ADD && inner.reaches(e, 1):
+		case op == linux.EPOLL_CTL_ADD && inner.Reaches(e, 1):
 			return linux.ELOOP
 		}
 	}
 	switch op {
 	case linux.EPOLL_CTL_ADD:
-		return e.add(fd, o, ev)
+		return e.Add(fd, o, ev)
 	case linux.EPOLL_CTL_MOD:
 		if ev.Events&linux.EPOLLEXCLUSIVE != 0 {
 			return linux.EINVAL
 		}
-		return e.change(fd, o, ev)
+		return e.Change(fd, o, ev)
 	case linux.EPOLL_CTL_DEL:
-		return e.remove(fd, o)
+		return e.Remove(fd, o)
 	}
 	return linux.EINVAL
 }
 
-func (p *Process) epoll(fd int) (*epoll, Errno) {
+func (p *Process) epoll(fd int) (*epoll.Set, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return nil, errno
 	}
-	e, ok := o.File.(*epoll)
+	e, ok := o.File.(*epoll.Set)
 	if !ok {
 		return nil, linux.EINVAL
 	}
@@ -72,13 +73,13 @@ func (p *Process) EpollWait(epfd int, events []EpollEvent, timeout time.Duration
 	case len(events) == 0:
 		return -1, linux.EINVAL
 	}
-	if n := e.collect(events); n > 0 || timeout == 0 {
+	if n := e.Collect(events); n > 0 || timeout == 0 {
 		return n, 0
 	}
-	s := p.newSleeper(&e.q, max(timeout, 0))
+	s := p.newSleeper(e.Queue(), max(timeout, 0))
 	defer s.Leave()
 	for {
-		if n := e.collect(events); n > 0 {
+		if n := e.Collect(events); n > 0 {
 			return n, 0
 		}
 		switch s.Sleep() {
@@ -87,14 +88,8 @@ func (p *Process) EpollWait(epfd int, events []EpollEvent, timeout time.Duration
 		case linux.EINTR:
 			return -1, linux.EINTR
 		}
-		if e.isClosed() {
+		if e.IsClosed() {
 			return -1, linux.EBADF
 		}
 	}
-}
-
-func (e *epoll) isClosed() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.closed
 }

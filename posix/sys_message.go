@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/file"
+	"loam/posix/inet"
 	"loam/posix/socket"
 )
 
@@ -18,7 +19,7 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	if _, ok := s.(urgent); m.Flags&linux.MSG_OOB != 0 && !ok {
+	if _, ok := s.(socket.Urgent); m.Flags&linux.MSG_OOB != 0 && !ok {
 		return -1, linux.EOPNOTSUPP
 	}
 	if len(m.Control) > 0 {
@@ -78,7 +79,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 	case flags&linux.MSG_OOB != 0:
 		return recvUrgent(s, b, flags)
 	case flags&linux.MSG_ERRQUEUE != 0:
-		return recvError(s, b)
+		return inet.RecvError(s, b)
 	}
 	r, errno := s.Recv(b, flags)
 	if !o.Nonblocking() && flags&linux.MSG_DONTWAIT == 0 {
@@ -96,11 +97,11 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 
 // recvUrgent receives the urgent byte, and never waits for it.
 func recvUrgent(s socket.Socket, b []byte, flags int) (Received, Errno) {
-	t, ok := s.(urgent)
+	t, ok := s.(socket.Urgent)
 	if !ok {
 		return Received{}, linux.EINVAL
 	}
-	return t.recvUrgent(b, flags)
+	return t.RecvUrgent(b, flags)
 }
 
 // recvWaiting waits for a message, or, if all is set, until b is full or the stream ends. r describes

@@ -154,7 +154,7 @@ const copyPiece = 64 << 10
 // sealed file.
 func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
 	if s, ok := p.packetSocketAt(fd); ok {
-		return s.mayMap(flags, offset)
+		return s.MayMap(flags, offset)
 	}
 	f, errno := p.real(fd, linux.ENODEV)
 	switch {

@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/inet"
 	"loam/posix/netlink"
+	"loam/posix/packet"
 	"loam/posix/socket"
 	"loam/posix/unix"
 )
@@ -33,15 +35,15 @@ func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 		return netlink.New(p.net, &p.serial, p.credentials.PID, typ, protocol)
 	case linux.AF_PACKET:
 		if p.net != nil {
-			return p.newPacket(typ, protocol)
+			return packet.New(p.net, typ, protocol)
 		}
 	case linux.AF_INET:
 		if p.net != nil {
-			return p.newInet(domain, typ, protocol)
+			return inet.New(&p.inet, domain, typ, protocol)
 		}
 	case linux.AF_INET6:
 		if p.net != nil && p.net.HasIPv6() {
-			return p.newInet(domain, typ, protocol)
+			return inet.New(&p.inet, domain, typ, protocol)
 		}
 	}
 	return nil, linux.EAFNOSUPPORT
@@ -234,15 +236,15 @@ func (p *Process) GetSockOptBy(fd, level, name int, request []byte) ([]byte, Err
 		return nil, errno
 	}
 	if asked, ok := s.(interface {
-		groupFilter(level, name int, request []byte) ([]byte, Errno)
+		GroupFilter(level, name int, request []byte) ([]byte, Errno)
 	}); ok && IsAsked(level, name) {
-		return asked.groupFilter(level, name, request)
+		return asked.GroupFilter(level, name, request)
 	}
 	return p.GetSockOpt(fd, level, name)
 }
 
 // IsAsked reports whether getsockopt(2) of an option reads a request from the buffer.
-func IsAsked(level, name int) bool { return isFilterOption(level, name) }
+func IsAsked(level, name int) bool { return inet.IsFilterOption(level, name) }
 
 // SetSockOpt implements setsockopt(2). An int option of level IPPROTO_IP also accepts a value of one
 // byte.
@@ -255,4 +257,16 @@ func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 		value = socket.IntValue(int(value[0]))
 	}
 	return s.SetOption(level, name, value)
+}
+
+// Exit ends the process as on Linux. It closes all descriptors, and returns when the peers have
+// acknowledged all data, or after timeout.
+func (p *Process) Exit(timeout time.Duration) {
+	p.fds.RemoveAll()
+	deadline := time.Now().Add(timeout)
+	pause := 100 * time.Microsecond
+	for p.inet.Unfinished() && time.Now().Before(deadline) {
+		time.Sleep(pause)
+		pause = min(2*pause, 10*time.Millisecond)
+	}
 }

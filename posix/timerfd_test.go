@@ -32,7 +32,7 @@ func TestTimerFD(t *testing.T) {
 		p := New(Options{Clock: func(int) time.Duration { return time.Since(booted) }})
 		timer := fd(t)(p.TimerFDCreate(linux.CLOCK_MONOTONIC, linux.O_NONBLOCK))
 		ep := fd(t)(p.EpollCreate(0))
-		ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, timer, EpollEvent{uint32(PollIn) | linux.EPOLLET, 1}))
+		ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, timer, EpollEvent{Events: uint32(PollIn) | linux.EPOLLET, Data: 1}))
 
 		old, errno := p.TimerFDSet(timer, 0, in(3*time.Second, 2*time.Second))
 		if errno != 0 || old != (TimerSetting{}) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/procnet"
 	"loam/stack"
 )
 
@@ -50,11 +51,11 @@ func TestMembership(t *testing.T) {
 		"\t\t\t\t010000E0     1 0:00000000\t\t0\n" +
 		"\t\t\t\tFE0000E0     1 0:00000000\t\t0\n" +
 		"\t\t\t\t030201EF     1 0:00000000\t\t0\n"
-	if got := p.procIGMP(); got != want {
+	if got := ProcNet["igmp"](p); got != want {
 		t.Errorf("/proc/net/igmp:\n%swant\n%s", got, want)
 	}
 	ok(t, p.Close(s))
-	if got := p.procIGMP(); strings.Count(got, "\n") != 3 {
+	if got := ProcNet["igmp"](p); strings.Count(got, "\n") != 3 {
 		t.Errorf("/proc/net/igmp without members:\n%s", got)
 	}
 }
@@ -65,10 +66,10 @@ func TestIGMP6(t *testing.T) {
 	p := process(t)
 	const want = "1    lo              ff020000000000000000000000000001     1 0000000C 0\n" +
 		"1    lo              ff0200000000000000000001ff000001     1 00000004 0\n"
-	if got := p.procIGMP6(); got != want {
+	if got := ProcNet["igmp6"](p); got != want {
 		t.Errorf("/proc/net/igmp6:\n%swant\n%s", got, want)
 	}
-	if running, left := timer(&stack.Membership{Answer: 1234 * time.Millisecond}); running != 1 || left != 123 {
+	if running, left := procnet.ReportTimer(&stack.Membership{Answer: 1234 * time.Millisecond}); running != 1 || left != 123 {
 		t.Errorf("an answer in 1.234 s is %d:%d", running, left)
 	}
 }

@@ -33,13 +33,13 @@ func TestEpollTriggers(t *testing.T) {
 			p := process(t)
 			client, server := tcpPair(t, p, linux.SOCK_NONBLOCK)
 			ep := fd(t)(p.EpollCreate(0))
-			ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, server, EpollEvent{uint32(PollIn) | c.flags, 99}))
+			ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, server, EpollEvent{Events: uint32(PollIn) | c.flags, Data: 99}))
 			if got := epollWait(t, p, ep, 0); len(got) != 0 {
 				t.Errorf("before data: %v", got)
 			}
 			p.Write(client, []byte("one"))
 			got := epollWait(t, p, ep, long)
-			if len(got) != 1 || got[0] != (EpollEvent{uint32(PollIn), 99}) {
+			if len(got) != 1 || got[0] != (EpollEvent{Events: uint32(PollIn), Data: 99}) {
 				t.Errorf("after data: %v", got)
 			}
 			if got := epollWait(t, p, ep, 0); len(got) != c.again {
@@ -107,7 +107,7 @@ func TestEpollFair(t *testing.T) {
 	for i := range 5 {
 		a, b := unixPair(t, p, linux.SOCK_STREAM)
 		p.Write(b, []byte("x"))
-		ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, a, EpollEvent{uint32(PollIn), uint64(i)}))
+		ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, a, EpollEvent{Events: uint32(PollIn), Data: uint64(i)}))
 	}
 	seen := map[uint64]int{}
 	for range 10 {
@@ -164,7 +164,7 @@ func TestEpollEdgeTellsOfMore(t *testing.T) {
 			p := process(t)
 			from, to := pair(p)
 			ep := fd(t)(p.EpollCreate(0))
-			ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, to, EpollEvent{uint32(PollIn) | linux.EPOLLET, 99}))
+			ok(t, p.EpollCtl(ep, linux.EPOLL_CTL_ADD, to, EpollEvent{Events: uint32(PollIn) | linux.EPOLLET, Data: 99}))
 			for i, data := range []string{"one", "two", "three"} {
 				p.Write(from, []byte(data))
 				if got := epollWait(t, p, ep, long); len(got) != 1 {

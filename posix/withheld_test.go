@@ -74,7 +74,7 @@ func TestHandedIsDeferredNoLonger(t *testing.T) {
 		f.wantClosed(false, false)
 
 		early := &fakeTCP{t: t, held: []byte("hello")}
-		p.Hand(early, Way{anyPort80, anyPort80})
+		p.Hand(early, Way{At: anyPort80, From: anyPort80})
 		fd, _, errno = p.Accept4(l, 0)
 		ok(t, errno)
 		ok(t, p.Close(fd))

@@ -1,8 +1,6 @@
 package call
 
-import (
-	"loam/abi/linux"
-)
+import "loam/abi/linux"
 
 // Calls about the process: its IDs, limits, names and signals.
 

@@ -24,11 +24,11 @@ type Task struct {
 	Interrupt <-chan struct{}
 	// Asleep, if not nil, is called on the goroutine of the task with true before it waits, and with false afterwards.
 	Asleep func(on bool)
-	// Bed keeps the sleeper of the task between its waits; nil: each wait allocates one.
+	// Bed keeps the sleeper of the task between its waits; nil: each wait has a sleeper of its own.
 	Bed *Bed
 }
 
-// Bed has room for the sleeper of a task.
+// Bed keeps the sleeper of a task between its waits.
 type Bed struct {
 	free atomic.Pointer[Sleeper]
 }
@@ -57,7 +57,7 @@ func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
 	return s
 }
 
-// Also registers with a second queue, and notAlso ends that.
+// Also registers with a second queue, and NotAlso ends that.
 func (s *Sleeper) Also(q *Queue)    { q.Add(&s.w) }
 func (s *Sleeper) NotAlso(q *Queue) { q.Remove(&s.w) }
 

@@ -1,10 +1,11 @@
 package file
 
 import (
-	"loam/abi/linux"
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"loam/abi/linux"
 )
 
 // Limits of a descriptor table.

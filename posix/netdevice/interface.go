@@ -39,6 +39,7 @@ func ByIndex(net *stack.Stack, index int) *stack.Interface {
 	return nil
 }
 
+// Index returns the index of the interface with a name, or 0.
 func Index(net *stack.Stack, name string) int {
 	if i := Named(net, name); i != nil {
 		return i.Index()

@@ -1,11 +1,12 @@
 package netlink
 
 import (
+	"testing"
+
 	"loam/abi/linux"
 	"loam/posix/file"
 	"loam/posix/socket"
 	"loam/stack"
-	"testing"
 )
 
 // A malformed request returns EINVAL.

@@ -195,3 +195,11 @@ func DropPassed(list []*file.Description) {
 		o.Release()
 	}
 }
+
+// Urgent is a socket that supports urgent data.
+type Urgent interface {
+	// RecvUrgent receives the urgent byte, and never waits for it.
+	RecvUrgent(b []byte, flags int) (Received, linux.Errno)
+	// AtMark returns 1 if the next byte is the urgent one, and 0 otherwise.
+	AtMark() int
+}

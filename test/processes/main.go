@@ -4,6 +4,7 @@
 // emulator, with the same memory and CPUs, in the same run. It writes a table of ratios.
 //
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
+//	go run ./test/processes -profile PREFIX
 //
 // The programs are micro (system calls, memory, processes), and redis with its own benchmark as client. Both
 // machines run one after the other, reps times in turn, and the table has the median of each row.
@@ -27,6 +28,7 @@ var (
 	only = flag.String("only", "", "run the rows of micro that begin with this text, and nothing else")
 	reps = flag.Int("reps", 3, "runs of each machine")
 	many = flag.Bool("count", false, "count instructions instead of time, on one CPU")
+	rows = flag.String("profile", "", "print the functions of Loam that run while the rows of micro that begin with this text run, and nothing else")
 	out  = flag.String("out", "", "the file to write the table to; empty: standard output")
 )
 
@@ -46,6 +48,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if *rows != "" {
+		return profile(ctx, dir, *rows)
+	}
 	if *many {
 		if err := countInstructions(dir); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 )
 
 // The server as a process: Start runs this executable again under the name processName. The process
-// has no privileges, whoever the caller is, and ends when the client closes its end of the socket.
+// has no privileges, even if the caller is root, and ends when the client closes its end of the socket.
 
 // processName is the name (argv[0]) under which this executable is the server.
 const processName = "loam: folder"

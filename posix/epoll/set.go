@@ -1,0 +1,265 @@
+package epoll
+
+import (
+	"sync"
+
+	"loam/abi/linux"
+	"loam/posix/file"
+)
+
+// Event is struct epoll_event: a set of EPOLL* bits, and a value that epoll returns unchanged.
+type Event struct {
+	Events uint32
+	Data   uint64
+}
+
+// Set is an epoll set (epoll(7)). Each item registers a watch in the queue of its file. When the file
+// becomes ready, the watch puts the item on the ready list and wakes the waiters of the set. The set is
+// itself a file.
+//
+// An item on the ready list is only a candidate: collect asks its file again. An item that is still
+// ready and level-triggered returns to the list, so that the next call asks again. An item that is not
+// ready leaves the list, and the query has armed its file again.
+type Set struct {
+	q file.Queue
+
+	mu     sync.Mutex // guards items and closed; taken before ready's
+	items  map[itemKey]*item
+	closed bool
+
+	ready readyList
+}
+
+// itemKey identifies an item: one descriptor for one open file description.
+type itemKey struct {
+	fd   int
+	open *file.Description
+}
+
+type item struct {
+	itemKey
+	set   *Set
+	watch file.Watch
+	// Guarded by set.ready.mu.
+	event  Event
+	queued bool // on the ready list
+	gone   bool // the file was closed
+	spent  bool // EPOLLONESHOT has been used up
+}
+
+// readyList is the part of a set that watches modify. Its lock is a leaf.
+type readyList struct {
+	mu    sync.Mutex
+	items []*item
+}
+
+func (e *Set) Queue() *file.Queue                { return &e.q }
+func (e *Set) Mode() uint32                      { return 0o600 }
+func (e *Set) Read(b []byte) (int, linux.Errno)  { return 0, linux.EINVAL }
+func (e *Set) Write(b []byte) (int, linux.Errno) { return 0, linux.EINVAL }
+func (it *item) wants(ev file.Events) bool {
+	return uint32(ev)&(it.event.Events|uint32(file.PollAlways)) != 0
+}
+func (it *item) edge() bool            { return it.event.Events&linux.EPOLLET != 0 }
+func (it *item) interest() file.Events { return file.Events(it.event.Events)&0xffff | file.PollAlways }
+
+// notice is the function of an item's watch.
+func (it *item) notice(ev file.Events) {
+	e := it.set
+	e.ready.mu.Lock()
+	if ev&file.PollGone != 0 {
+		it.gone = true
+	}
+	ring := !it.queued && (it.gone || !it.spent && it.wants(ev))
+	if ring {
+		it.queued = true
+		e.ready.items = append(e.ready.items, it)
+	}
+	e.ready.mu.Unlock()
+	if ring {
+		e.q.Notify(file.PollIn)
+	}
+}
+
+// Add implements EPOLL_CTL_ADD.
+func (e *Set) Add(fd int, o *file.Description, ev Event) linux.Errno {
+	key := itemKey{fd, o}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.items[key] != nil {
+		return linux.EEXIST
+	}
+	it := &item{itemKey: key, set: e, event: ev}
+	it.watch.Notify = it.notice
+	if e.items == nil {
+		e.items = make(map[itemKey]*item)
+	}
+	e.items[key] = it
+	if it.edge() {
+		o.Queue().WantEvery()
+	}
+	o.Queue().Add(&it.watch)
+	it.notice(o.Events())
+	return 0
+}
+
+// Change implements EPOLL_CTL_MOD.
+func (e *Set) Change(fd int, o *file.Description, ev Event) linux.Errno {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	it := e.items[itemKey{fd, o}]
+	if it == nil {
+		return linux.ENOENT
+	}
+	e.ready.mu.Lock()
+	it.event, it.spent = ev, false
+	e.ready.mu.Unlock()
+	if it.edge() {
+		o.Queue().WantEvery()
+	}
+	it.notice(o.Events())
+	return 0
+}
+
+// Remove implements EPOLL_CTL_DEL.
+func (e *Set) Remove(fd int, o *file.Description) linux.Errno {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	it := e.items[itemKey{fd, o}]
+	if it == nil {
+		return linux.ENOENT
+	}
+	delete(e.items, it.itemKey)
+	o.Queue().Remove(&it.watch)
+	e.ready.mu.Lock()
+	it.gone = true
+	e.ready.mu.Unlock()
+	return 0
+}
+
+// Collect fills events from the ready items and returns their number.
+func (e *Set) Collect(events []Event) int {
+	e.ready.mu.Lock()
+	candidates := e.ready.items
+	e.ready.items = nil
+	for _, it := range candidates {
+		it.queued = false
+	}
+	e.ready.mu.Unlock()
+	n := 0
+	for i, it := range candidates {
+		if n == len(events) {
+			e.putBack(candidates[i:])
+			break
+		}
+		if ev, ok := e.ask(it); ok {
+			events[n] = ev
+			n++
+		}
+	}
+	return n
+}
+
+// ask reports whether an item taken from the ready list is ready, and with which events.
+func (e *Set) ask(it *item) (Event, bool) {
+	e.ready.mu.Lock()
+	gone, spent := it.gone, it.spent
+	e.ready.mu.Unlock()
+	if gone {
+		e.forget(it)
+	}
+	if gone || spent {
+		return Event{}, false
+	}
+	now := it.open.Events()
+	e.ready.mu.Lock()
+	defer e.ready.mu.Unlock()
+	ev := Event{Events: uint32(now & it.interest()), Data: it.event.Data}
+	if ev.Events == 0 {
+		return ev, false
+	}
+	switch {
+	case it.event.Events&linux.EPOLLONESHOT != 0:
+		it.spent = true
+	case !it.edge() && !it.queued:
+		it.queued = true
+		e.ready.items = append(e.ready.items, it)
+	}
+	return ev, true
+}
+
+// putBack returns items that did not fit into the result to the front of the list, ahead of items that
+// were reported.
+func (e *Set) putBack(items []*item) {
+	e.ready.mu.Lock()
+	defer e.ready.mu.Unlock()
+	var front []*item
+	for _, it := range items {
+		if !it.queued {
+			it.queued = true
+			front = append(front, it)
+		}
+	}
+	e.ready.items = append(front, e.ready.items...)
+}
+
+// forget removes an item whose file has been closed.
+func (e *Set) forget(it *item) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.items[it.itemKey] == it {
+		delete(e.items, it.itemKey)
+	}
+}
+
+// Events reports the set as readable when its ready list is not empty. It may be wrong if an item is no
+// longer ready. It never misses a ready item.
+func (e *Set) Events() file.Events {
+	e.ready.mu.Lock()
+	defer e.ready.mu.Unlock()
+	if len(e.ready.items) > 0 {
+		return file.PollIn
+	}
+	return 0
+}
+
+func (e *Set) Close() {
+	e.mu.Lock()
+	items := e.items
+	e.items, e.closed = nil, true
+	e.mu.Unlock()
+	for _, it := range items {
+		it.open.Queue().Remove(&it.watch)
+	}
+	e.q.Notify(file.PollIn | file.PollHup)
+}
+
+// maxNesting limits how deeply epoll sets may be nested.
+const maxNesting = 5
+
+// Reaches reports whether e contains inner, directly or not, or is nested too deeply to find out.
+func (e *Set) Reaches(inner *Set, depth int) bool {
+	if e == inner || depth > maxNesting {
+		return true
+	}
+	e.mu.Lock()
+	var sets []*Set
+	for key := range e.items {
+		if s, ok := key.open.File.(*Set); ok {
+			sets = append(sets, s)
+		}
+	}
+	e.mu.Unlock()
+	for _, s := range sets {
+		if s.Reaches(inner, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Set) IsClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}

@@ -1,0 +1,77 @@
+package handed
+
+import (
+	"sync"
+	"time"
+
+	"loam/abi/linux"
+	"loam/posix/file"
+)
+
+// TCP_DEFER_ACCEPT for connections of the host: a connection without data is withheld from the listener
+// for a limited time, as Loam's own connections are (stack.TCPConn). The host has completed the
+// handshake anyway, so the client sees no difference.
+
+// withheld is a connection that is withheld. HostTCP.Watch can be called only once and is needed from
+// the start, so withheld forwards later events to the function passed to its own Watch.
+type withheld struct {
+	HostTCP
+	offer func() // hands the connection to the program
+	timer *time.Timer
+
+	mu      sync.Mutex // guards the fields below
+	offered bool       // offer has been or is being called; the connection may be closed from then on
+	look    func(of file.Events) bool
+}
+
+// withhold calls offer with c, or a wrapper of it, when data has arrived or after wait.
+func withhold(c HostTCP, wait time.Duration, offer func(HostTCP)) {
+	if wait <= 0 || c.Events()&^file.PollOut != 0 {
+		offer(c)
+		return
+	}
+	w := &withheld{HostTCP: c}
+	w.offer = func() { offer(w) }
+	w.timer = time.AfterFunc(wait, w.expire)
+	if c.Watch(w.receive) != 0 {
+		w.expire()
+	}
+}
+
+// receive takes events from the host. It returns true when no more events are needed.
+func (w *withheld) receive(of file.Events) bool {
+	w.mu.Lock()
+	if w.offered {
+		look := w.look
+		w.mu.Unlock()
+		return look != nil && look(of)
+	}
+	w.offered = w.Events()&^file.PollOut != 0
+	ready := w.offered
+	w.mu.Unlock()
+	if ready {
+		w.timer.Stop()
+		w.offer()
+	}
+	return false
+}
+
+// expire offers the connection when the time is up.
+func (w *withheld) expire() {
+	w.mu.Lock()
+	late := w.offered
+	w.offered = true
+	w.mu.Unlock()
+	if !late {
+		w.offer()
+	}
+}
+
+// Watch implements HostTCP.
+func (w *withheld) Watch(look func(of file.Events) (over bool)) linux.Errno {
+	w.mu.Lock()
+	w.look = look
+	w.mu.Unlock()
+	look(^file.Events(0))
+	return 0
+}

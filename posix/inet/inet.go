@@ -1,0 +1,74 @@
+package inet
+
+import (
+	"math"
+	"net/netip"
+
+	"loam/abi/linux"
+	"loam/posix/socket"
+	"loam/stack"
+)
+
+// Common parts of IP sockets: creating them, and converting the stack's events and addresses to those
+// of poll(2) and sockaddr.
+
+// New makes an AF_INET or AF_INET6 socket.
+func New(n *Network, domain, typ, protocol int) (socket.Socket, linux.Errno) {
+	switch {
+	case typ == linux.SOCK_STREAM && (protocol == 0 || protocol == linux.IPPROTO_TCP):
+		return newTCP(n, domain), 0
+	case typ == linux.SOCK_DGRAM && (protocol == 0 || protocol == linux.IPPROTO_UDP):
+		return newUDP(n, domain), 0
+	case typ == linux.SOCK_DGRAM && protocol == pingProtocol(domain):
+		return newPing(n, domain), 0
+	case typ == linux.SOCK_RAW && protocol > 0 && protocol <= math.MaxUint8:
+		return newRaw(n, domain, protocol)
+	case typ == linux.SOCK_STREAM || typ == linux.SOCK_DGRAM || typ == linux.SOCK_RAW:
+		return nil, linux.EPROTONOSUPPORT
+	}
+	return nil, linux.ESOCKTNOSUPPORT
+}
+
+// Base is the part that AF_INET and AF_INET6 sockets share.
+type Base struct{ socket.Base }
+
+// NewBase returns the common part of a new socket.
+func NewBase(domain, typ, protocol int) Base {
+	return Base{socket.Base{Domain: domain, Type: typ, Protocol: protocol}}
+}
+
+// unspecified is the local address of an unbound AF_INET socket.
+var unspecified = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+
+// inetName checks the family of an address that a program passes to an AF_INET or AF_INET6 socket.
+func (s *Base) inetName(a socket.Address) (netip.AddrPort, linux.Errno) {
+	if int(a.Family) != s.Domain {
+		return netip.AddrPort{}, linux.EAFNOSUPPORT
+	}
+	return a.IP, 0
+}
+
+// bindName is inetName for bind(2). An AF_INET socket also accepts AF_UNSPEC, as the unspecified
+// address. Linux does so for old programs.
+func (s *Base) bindName(a socket.Address, v6Only bool) (netip.AddrPort, linux.Errno) {
+	switch {
+	case a.Family == linux.AF_UNSPEC && !s.IsInet6():
+		return unspecified, 0
+	case v6Only && a.IP.Addr().Is4In6():
+		return netip.AddrPort{}, linux.EINVAL
+	}
+	return s.inetName(a)
+}
+
+// Network is the part of a system that its AF_INET and AF_INET6 sockets share.
+type Network struct {
+	stack   *stack.Stack
+	leaving leaving
+	ports   ports
+}
+
+// Init sets the stack, before the first socket.
+func (n *Network) Init(s *stack.Stack) { n.stack = s }
+
+// Unfinished reports whether closed connections still have data or a FIN to send.
+func (n *Network) Unfinished() bool { return len(n.leaving.unfinished()) > 0 }

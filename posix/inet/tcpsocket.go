@@ -1,0 +1,430 @@
+package inet
+
+import (
+	"io"
+	"sync/atomic"
+
+	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/socket"
+	"loam/stack"
+)
+
+// TCPSocket is a TCP socket (tcp(7)). It owns at most one object of the stack at a time: a TCPBinding
+// once it is bound, and then a TCPListener or a TCPConn.
+//
+//	fresh ─ bind ─▶ bound ─ listen ─▶ listening
+//	  └──────┴─ connect ─▶ connection
+//
+// Options are kept across these transitions.
+type TCPSocket struct {
+	Base
+	net     *stack.Stack
+	leaving *leaving     // of the process
+	ports   *ports       // the listening sockets; see Listening
+	queued  offeredQueue // connections from the host, if this is a listener
+
+	conn     atomic.Pointer[stack.TCPConn]     // set under mu; replaced only when connect retries after a failure
+	listener atomic.Pointer[stack.TCPListener] // set once, under mu
+
+	// Guarded by mu.
+	binding     *stack.TCPBinding
+	opts        stack.TCPOptions // until there is a listener or a connection
+	reported    bool             // connect has reported success
+	closed      bool
+	nanoseconds bool          // timestamps are SO_TIMESTAMPNS, not SO_TIMESTAMP
+	given       []GivenOption // inherited by accepted connections; replaced, never modified
+}
+
+func newTCP(n *Network, domain int) *TCPSocket {
+	return &TCPSocket{
+		Base: NewBase(domain, linux.SOCK_STREAM, linux.IPPROTO_TCP),
+		net:  n.stack, leaving: &n.leaving, ports: &n.ports,
+		opts: stack.TCPOptions{Delay: true}, // Nagle's algorithm is on unless TCP_NODELAY is set
+	}
+}
+
+// adopt returns the socket for an accepted connection.
+func (s *TCPSocket) adopt(c *stack.TCPConn) *TCPSocket {
+	a := &TCPSocket{
+		Base: NewBase(s.Domain, s.Type, s.Protocol),
+		net:  s.net, leaving: s.leaving, reported: true,
+		opts: c.Options(), nanoseconds: s.isStamped(timestampNS),
+	}
+	a.conn.Store(c)
+	c.Watch(a.Relay)
+	return a
+}
+
+// Events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
+func (s *TCPSocket) Events() file.Events {
+	if c := s.conn.Load(); c != nil {
+		if s.Waiters.WantsEvery() {
+			c.ReportEach()
+		}
+		return socket.PollEvents(c.Events())
+	}
+	if l := s.listener.Load(); l != nil {
+		e := socket.PollEvents(l.Events())
+		if s.queued.len() > 0 {
+			e |= file.PollIn
+		}
+		return e
+	}
+	return file.PollOut | file.PollHup
+}
+
+// Bind reserves a local address. Errors: EINVAL if the socket is bound or connected, EADDRINUSE,
+// EADDRNOTAVAIL.
+func (s *TCPSocket) Bind(a socket.Address) linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	local, errno := s.bindName(a, s.opts.V6Only)
+	if errno != 0 {
+		return errno
+	}
+	if s.binding != nil || s.conn.Load() != nil {
+		return linux.EINVAL
+	}
+	b, err := s.net.BindTCP(local, s.opts)
+	if err == nil {
+		s.binding = b
+	}
+	return file.ToErrno(err)
+}
+
+// Listen binds the socket if necessary and opens a listener for connections from the network and from
+// the host.
+func (s *TCPSocket) Listen(backlog int) linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	switch {
+	case s.listener.Load() != nil:
+		return 0 // the backlog does not change
+	case s.conn.Load() != nil:
+		return linux.EINVAL
+	}
+	if s.binding == nil {
+		b, err := s.net.BindTCP(s.any(), s.opts)
+		if err != nil {
+			return file.ToErrno(err)
+		}
+		s.binding = b
+	}
+	l, err := s.binding.Listen(backlog)
+	if err != nil {
+		return file.ToErrno(err)
+	}
+	l.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
+	l.Watch(s.Relay)
+	s.listener.Store(l)
+	s.queued.begin(backlog)
+	if on := s.opts.Device; on != nil && on.IsLoopback() {
+		return 0 // connections from the host never arrive on the loopback interface
+	}
+	s.ports.add(s, l.LocalAddrPort().Port())
+	return 0
+}
+
+// Accept implements socket. Connections from the host come first.
+func (s *TCPSocket) Accept() (socket.Socket, linux.Errno) {
+	l := s.listener.Load()
+	if l == nil {
+		return nil, linux.EINVAL
+	}
+	if c, ok := s.queued.pop(); ok {
+		return c.Accept(s), 0
+	}
+	c, err := l.TryAccept()
+	if err == stack.ErrClosed {
+		return nil, linux.EINVAL
+	}
+	if err != nil {
+		return nil, file.ToErrno(err)
+	}
+	return s.adopt(c), 0
+}
+
+// Connect starts a handshake and returns EINPROGRESS. Later calls return its state: EALREADY, then once
+// 0 or the error, then EISCONN.
+func (s *TCPSocket) Connect(a socket.Address) linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if c := s.conn.Load(); c != nil {
+		if errno, decided := s.reconnect(c, a); decided {
+			return errno
+		}
+	}
+	remote, errno := s.inetName(a)
+	switch {
+	case a.Family == linux.AF_UNSPEC:
+		return 0
+	case errno != 0:
+		return errno
+	case s.listener.Load() != nil:
+		return linux.EISCONN
+	}
+	var c *stack.TCPConn
+	var err error
+	if s.binding != nil {
+		c, err = s.binding.Dial(remote)
+	} else {
+		c, err = s.net.DialTCP(s.any(), remote, s.opts)
+	}
+	if err != nil {
+		return file.ToErrno(err)
+	}
+	if s.binding != nil {
+		c.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
+	}
+	s.conn.Store(c)
+	s.reported = false
+	c.Watch(s.Relay)
+	return linux.EINPROGRESS
+}
+
+// reconnect handles connect on a socket that has a connection. decided is false if that connection has
+// failed or is dissolved (AF_UNSPEC); then a new one may be opened. The caller holds mu.
+func (s *TCPSocket) reconnect(c *stack.TCPConn, a socket.Address) (linux.Errno, bool) {
+	switch {
+	case a.Family == linux.AF_UNSPEC:
+		c.Abort()
+	case c.Connected() && !s.reported:
+		s.reported = true
+		return 0, true
+	case c.Connected():
+		return linux.EISCONN, true
+	case c.Events()&stack.Hangup == 0:
+		return linux.EALREADY, true
+	default:
+		if errno := file.ToErrno(c.Err()); errno != 0 {
+			return errno, true
+		}
+		c.Close()
+	}
+	c.Watch(nil)
+	s.conn.Store(nil)
+	return 0, false
+}
+
+// Shutdown implements shutdown(2). Shutting down a listener for reading closes it.
+func (s *TCPSocket) Shutdown(how int) linux.Errno {
+	if l := s.listener.Load(); l != nil {
+		if how != linux.SHUT_WR {
+			s.stopListening(l)
+		}
+		return 0
+	}
+	c := s.conn.Load()
+	if c == nil {
+		return linux.ENOTCONN
+	}
+	var err error
+	if how != linux.SHUT_RD {
+		err = c.CloseWrite()
+	}
+	if how != linux.SHUT_WR {
+		if rerr := c.CloseRead(); err == nil {
+			err = rerr
+		}
+	}
+	return file.ToErrno(err)
+}
+
+// stopListening closes the listener and resets the connections in its queues.
+func (s *TCPSocket) stopListening(l *stack.TCPListener) {
+	s.ports.remove(s, l.LocalAddrPort().Port())
+	l.Close()
+	s.queued.end()
+}
+
+// Close closes the connection in the background: the stack sends the remaining data. See leaving.
+func (s *TCPSocket) Close() {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.closed = true
+	if l := s.listener.Load(); l != nil {
+		s.stopListening(l) // closes the binding as well
+		return
+	}
+	if c := s.conn.Load(); c != nil {
+		c.Close()
+		s.leaving.add(c)
+	}
+	if s.binding != nil {
+		s.binding.Close()
+	}
+}
+
+func (s *TCPSocket) Local() socket.Address {
+	if c := s.conn.Load(); c != nil {
+		return s.inet(s.net, c.LocalAddrPort())
+	}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.binding != nil {
+		return s.inet(s.net, s.binding.LocalAddrPort())
+	}
+	return s.inet(s.net, s.any())
+}
+
+func (s *TCPSocket) Peer() (socket.Address, linux.Errno) {
+	c := s.conn.Load()
+	if c == nil || !c.Connected() {
+		return socket.Address{}, linux.ENOTCONN
+	}
+	return s.inet(s.net, c.RemoteAddrPort()), 0
+}
+
+func (s *TCPSocket) Read(b []byte) (int, linux.Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, linux.ENOTCONN
+	}
+	n, err := c.TryRead(b)
+	switch err {
+	case nil:
+		return n, 0
+	case io.EOF:
+		return 0, 0
+	}
+	return 0, file.ToErrno(err)
+}
+
+func (s *TCPSocket) Write(b []byte) (int, linux.Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, linux.EPIPE
+	}
+	n, err := c.TryWrite(b)
+	return n, file.ToErrno(err)
+}
+
+// Recv implements socket. TCP supports MSG_PEEK; MSG_OOB is handled by recvUrgent.
+func (s *TCPSocket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return socket.Received{}, linux.ENOTCONN
+	}
+	if flags&linux.MSG_PEEK == 0 {
+		n, errno := s.Read(b)
+		r := socket.Received{N: n, Len: n}
+		if n > 0 {
+			r.Control = s.arrival(c, 0)
+		}
+		return r, errno
+	}
+	n, err := c.Peek(b, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	r := socket.Received{N: n, Len: n}
+	if n > 0 {
+		r.Control = s.arrival(c, n)
+	}
+	return r, file.ToErrno(err)
+}
+
+// Send ignores the address, as Linux does on a connection.
+func (s *TCPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
+	if m.Flags&linux.MSG_FASTOPEN != 0 {
+		return 0, linux.EOPNOTSUPP
+	}
+	if m.Flags&linux.MSG_OOB != 0 {
+		return s.sendUrgent(b)
+	}
+	if m.Flags&linux.MSG_MORE != 0 {
+		return s.writeMore(b)
+	}
+	return s.Write(b)
+}
+
+// writeMore writes bytes without pushing them, because more will follow.
+func (s *TCPSocket) writeMore(b []byte) (int, linux.Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, linux.EPIPE
+	}
+	n, err := c.TryWriteMore(b)
+	return n, file.ToErrno(err)
+}
+
+// sendUrgent sends b. The last byte is urgent.
+func (s *TCPSocket) sendUrgent(b []byte) (int, linux.Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return 0, linux.EPIPE
+	}
+	n, err := c.TryWriteUrgent(b)
+	return n, file.ToErrno(err)
+}
+
+// RecvUrgent receives the urgent byte. It consumes the byte even if b is empty.
+func (s *TCPSocket) RecvUrgent(b []byte, flags int) (socket.Received, linux.Errno) {
+	c := s.conn.Load()
+	if c == nil {
+		return socket.Received{}, linux.ENOTCONN
+	}
+	x, err := c.TryReadUrgent(flags&linux.MSG_PEEK != 0)
+	if err != nil {
+		return socket.Received{}, file.ToErrno(err)
+	}
+	r := socket.Received{N: copy(b, []byte{x}), Flags: linux.MSG_OOB}
+	if r.Len = r.N; r.N == 0 {
+		r.Flags |= linux.MSG_TRUNC
+	}
+	return r, 0
+}
+
+// AtMark returns 1 if the next byte is the urgent one, and 0 otherwise.
+func (s *TCPSocket) AtMark() int {
+	if c := s.conn.Load(); c != nil && c.AtMark() {
+		return 1
+	}
+	return 0
+}
+
+func (s *TCPSocket) TakeError() linux.Errno {
+	if c := s.conn.Load(); c != nil {
+		return file.ToErrno(c.Err())
+	}
+	return 0
+}
+
+func (s *TCPSocket) Buffered() int {
+	if c := s.conn.Load(); c != nil {
+		return c.Buffered()
+	}
+	return 0
+}
+
+func (s *TCPSocket) Unsent() int {
+	if c := s.conn.Load(); c != nil {
+		return c.Unacknowledged()
+	}
+	return 0
+}
+
+// setOptions changes the options of the socket and of its listener or connection.
+func (s *TCPSocket) setOptions(f func(*stack.TCPOptions)) linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	f(&s.opts)
+	if c := s.conn.Load(); c != nil {
+		return file.ToErrno(c.SetOptions(f))
+	}
+	if l := s.listener.Load(); l != nil {
+		l.SetOptions(f)
+	}
+	return 0
+}
+
+// options returns the current options.
+func (s *TCPSocket) options() stack.TCPOptions {
+	if c := s.conn.Load(); c != nil {
+		return c.Options()
+	}
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.opts
+}

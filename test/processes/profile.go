@@ -1,0 +1,186 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// With -profile, one row of micro runs on Loam only, and the emulator writes the address of each instruction for a moment
+// (-singlestep and its log of executed blocks). The result is exact: the number of instructions in each function, per system
+// call.
+
+const (
+	profileCalls = 100 // fewest system calls of a usable trace
+	traceFor     = time.Second
+	traceTries   = 60
+	tracePause   = 2 * time.Second // before a trace: the machine starts slowly
+)
+
+// profile prints the functions of Loam in which a row of micro spends its instructions.
+func profile(ctx context.Context, dir, row string) error {
+	monitor, trace := filepath.Join(dir, "monitor"), filepath.Join(dir, "trace")
+	if err := replaceEmulator(dir, "-icount shift=0,sleep=off -rtc clock=vm -singlestep -monitor unix:"+monitor+",server,nowait"); err != nil {
+		return err
+	}
+	b, err := build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := b.onLoam(ctx, 1, workload{command: []string{"/micro", "-only", row, "-span", patience.String()}})
+	cmd.Args = slices.Insert(cmd.Args, 2, "--keep-root") // the emulator writes the trace
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer cmd.Wait()
+	defer cancel()
+	c, err := dial(ctx, monitor)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, output.Bytes())
+	}
+	defer c.Close()
+	go io.Copy(io.Discard, c) // its prompts
+	for range traceTries {
+		time.Sleep(tracePause)
+		fmt.Fprintf(c, "logfile %s\n", trace)
+		fmt.Fprintln(c, "log nochain,exec")
+		time.Sleep(traceFor)
+		fmt.Fprintln(c, "log none")
+		time.Sleep(traceFor)
+		p, err := readTrace(trace)
+		if err != nil {
+			return err
+		}
+		if p.calls >= profileCalls {
+			fmt.Print(p)
+			return nil
+		}
+		os.Remove(trace)
+		trace += "+" // the emulator opens a file of another name only
+	}
+	return fmt.Errorf("%s makes too few system calls: %s", row, output.Bytes())
+}
+
+// dial connects to a socket that is created soon.
+func dial(ctx context.Context, path string) (net.Conn, error) {
+	for {
+		c, err := net.Dial("unix", path)
+		if err == nil {
+			return c, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// profiled is the instructions of a trace by function.
+type profiled struct {
+	of    map[string]int
+	total int
+	calls int // system calls from ring 3
+}
+
+const (
+	ring3     = "the program, in ring 3"
+	callEntry = "runtime.loamTrap"
+)
+
+// executed matches an instruction in QEMU's log: its address and the name of its function.
+var executed = regexp.MustCompile(`^Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/\S+\] ?(\S*)`)
+
+func readTrace(path string) (*profiled, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	p := &profiled{of: map[string]int{}}
+	last := ""
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		m := executed.FindSubmatch(lines.Bytes())
+		if m == nil {
+			continue
+		}
+		addr, err := strconv.ParseUint(string(m[1]), 16, 64)
+		name := strings.TrimPrefix(string(m[2]), "loamguest/")
+		switch {
+		case err != nil:
+			continue
+		case addr>>47 == 0:
+			name = ring3
+		case name == "":
+			name = "others"
+		}
+		if name == callEntry && last == ring3 {
+			p.calls++
+		}
+		p.of[name]++
+		p.total++
+		last = name
+	}
+	return p, nil
+}
+
+// String returns a table, most instructions first.
+func (p *profiled) String() string {
+	names := make([]string, 0, len(p.of))
+	for name := range p.of {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if n := p.of[b] - p.of[a]; n != 0 {
+			return n
+		}
+		return strings.Compare(a, b)
+	})
+	var b strings.Builder
+	per := func(n int) float64 { return float64(n) / float64(p.calls) }
+	fmt.Fprintf(&b, "%9.1f instructions per system call, of %d calls\n", per(p.total), p.calls)
+	for _, name := range names {
+		if per(p.of[name]) >= 1 {
+			fmt.Fprintf(&b, "%9.1f %s\n", per(p.of[name]), name)
+		}
+	}
+	return b.String()
+}
+
+// replaceEmulator puts a qemu-system-x86_64 in front of PATH that adds options to machines.
+func replaceEmulator(dir, options string) error {
+	real, err := exec.LookPath("qemu-system-x86_64")
+	if err != nil {
+		return err
+	}
+	bin := filepath.Join(dir, "bin")
+	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in\n*-smp*) exec %s \"$@\" %s ;;\nesac\nexec %s \"$@\"\n", real, options, real)
+	// The loam command starts the emulator as a user without rights, who has to reach the script.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(bin, "qemu-system-x86_64"), []byte(script), 0o755); err != nil {
+		return err
+	}
+	return os.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
