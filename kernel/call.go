@@ -230,7 +230,12 @@ func callGetrlimit(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.DI, 0
 
 func callSetrlimit(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.DI, f.SI, 0), true }
 
-func callPrlimit64(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.SI, f.DX, f.R10), true }
+func callPrlimit64(_ *cpu, f *amd64.Frame) (int64, bool) {
+	if pid := uint32(f.DI); pid != 0 && pid != processID {
+		return -int64(linux.ESRCH), true
+	}
+	return limits(f.SI, f.DX, f.R10), true
+}
 
 func callGetrusage(c *cpu, f *amd64.Frame) (int64, bool) {
 	return usage(c, int(int32(f.DI)), f.SI), true

@@ -168,7 +168,7 @@ func TestRootImage(t *testing.T) {
 	run(false, `echo kept > /kept; mkdir -p /var/d; for i in 1 2 3; do echo $i; done > /var/d/f; sync; read a b c rest < /proc/mounts; echo $a $b $c; [[ -s /etc/hosts && -w /dev/null ]] && echo > /run/x && echo ok`,
 		"/dev/vda / ext4\nok\n")
 	checkImage(t, image)
-	run(false, `cat /kept /var/d/f; ls /run`, "kept\n1\n2\n3\n")
+	run(false, `cat /kept /var/d/f; ls /run`, "kept\n1\n2\n3\nlock\n")
 	checkImage(t, image)
 	if got := imageFile(t, image, "/etc/hosts"); got != "" {
 		t.Errorf("/etc/hosts of the image has %q", got)

@@ -16,6 +16,9 @@ func tryAimedTimer() {
 	self := uintptr(syscall.Getpid())
 	for _, way := range attack.Ways {
 		for _, thread := range []uintptr{attack.Victim(), 1, uintptr(syscall.Getppid())} {
+			if thread == self || thread == 0 { // in a machine, the program is process 1
+				continue
+			}
 			event := [8]uint64{0, 9 | 4<<32, uint64(thread)} // value; SIGKILL, SIGEV_THREAD_ID; the thread
 			var id int32
 			for _, clock := range []uintptr{0, 1, 2, 3, 7, 9, ^uintptr(1), ^uintptr(5)} {
