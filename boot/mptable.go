@@ -74,7 +74,7 @@ const (
 // MPEntry is an entry of the table. Kind determines which fields are set.
 type MPEntry struct {
 	Kind     MPKind
-	ID       uint8 // of the local APIC, the bus, or the I/O APIC
+	ID       uint8 // ID of the local APIC, the bus, or the I/O APIC
 	Enabled  bool
 	ISA      bool // the bus is an ISA bus
 	Vectored bool // an ordinary interrupt, not an NMI, an SMI or one of the 8259

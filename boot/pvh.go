@@ -23,7 +23,7 @@ const MaxRanges = 32
 
 // Info is the description of the machine that the monitor passes.
 type Info struct {
-	Usable      [MaxRanges]Range // of memory; all below 1<<52, not empty, and not overlapping
+	Usable      [MaxRanges]Range // ranges of memory; all below 1<<52, not empty, and not overlapping
 	Ranges      int              // number of elements in Usable
 	Module      Range            // the first file passed with the program
 	CommandLine Range

@@ -11,7 +11,7 @@ type Request struct {
 	Argv   []string // of Resolve
 	Envp   []string
 	File   File
-	Open   Opener // of the dynamic loader
+	Open   Opener // opens the dynamic loader
 	Random func() uint64
 	// Randomise is whether addresses are (kernel.randomize_va_space 2, no ADDR_NO_RANDOMIZE).
 	Randomise  bool
@@ -57,8 +57,8 @@ type Plan struct {
 	StackPointer uint64
 	Stack        []byte // content from StackPointer on
 	Break        uint64
-	Base         uint64 // of the dynamic loader (AT_BASE); 0: none
-	Bias         uint64 // of the program
+	Base         uint64 // base address of the dynamic loader (AT_BASE); 0: none
+	Bias         uint64 // load bias of the program
 	Places       Places
 }
 

@@ -28,8 +28,8 @@ type Opener func(path string) (File, error)
 // Program is an ELF file that was found by following `#!` lines.
 type Program struct {
 	File File
-	Path string   // as the last open had it
-	Argv []string // with what the scripts put in front
+	Path string   // path that was opened last
+	Argv []string // arguments, including those that `#!` lines add in front
 }
 
 // Resolve opens path and follows `#!` lines, at most five. Errors: ELOOP for more,

@@ -34,7 +34,7 @@ type Attr struct {
 	Mode      Mode
 	Links     uint32 // number of names
 	UID, GID  uint32
-	Device    Device // of a device file
+	Device    Device // device number of a device file
 	Size      int64  // bytes; of a symbolic link, the length of its target
 	Blocks    int64  // allocated, in units of 512 bytes
 	BlockSize int64  // preferred size of reads and writes, in bytes

@@ -21,7 +21,7 @@ type File struct {
 	stream, endless, immediate bool
 
 	mu     sync.Mutex
-	offset int64 // of a directory: the position in the listing, see ReadDir
+	offset int64 // for a directory, the position in the listing: see ReadDir
 }
 
 func newFile(t *Tree, p Place, h Handle, flags Flags) *File {

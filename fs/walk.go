@@ -104,7 +104,7 @@ type walker struct {
 	*View
 	dir   Place
 	rest  string
-	last  lastName // of the part resolved so far
+	last  lastName // last name of the part resolved so far
 	links int
 }
 

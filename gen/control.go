@@ -16,7 +16,7 @@ type Control struct {
 	// sending is true while the run sends.
 	sending bool
 	changed bool
-	names   []string // of the streams
+	names   []string // names of the streams
 	dev     string   // the interface
 	check   func(*Rates) error
 

@@ -17,7 +17,7 @@ const unknownSpeed = 1<<32 - 1
 func linkSpeed(name string) (uint32, error) {
 	const (
 		getSettings = 1  // ETHTOOL_GSET
-		size        = 44 // of struct ethtool_cmd
+		size        = 44 // size of struct ethtool_cmd
 		low, high   = 12, 28
 	)
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

@@ -26,7 +26,7 @@ type worker struct {
 
 	control *Control
 	rates   *Rates  // the latest that the lanes follow
-	scale   float64 // of the current step
+	scale   float64 // scale of the current step
 }
 
 // flushTime is how long a worker waits at its end for frames to leave.

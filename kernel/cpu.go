@@ -144,7 +144,7 @@ func (c *cpu) features() {
 		xsaveComponents = uint64(can) & amd64.XCR0Wanted
 		amd64.WriteXCR0(xsaveComponents)
 		userVectors = vectorsOf(xsaveComponents)
-		_, size, _, _ := amd64.CPUID(0xd, 0) // of the components enabled in XCR0
+		_, size, _, _ := amd64.CPUID(0xd, 0) // size of the state components enabled in XCR0
 		xsaveSize = uint64(size)
 	}
 	if have.CPUNumber {

@@ -26,7 +26,7 @@ type line struct {
 	wired bool // from an input of an I/O APIC, not from a message
 	input uint32
 	chip  uint8
-	flags uint32 // of the I/O APIC
+	flags uint32 // trigger mode and polarity for the I/O APIC
 }
 
 var lines [MaxInterrupts]line

@@ -43,7 +43,7 @@ func (o Offloads) Has(want Offloads) bool { return o&want == want }
 type Info struct {
 	Name     string // for messages: "tap0", "pipe"
 	Medium   Medium
-	MAC      wire.MAC // of this end; zero if the device has no address or does not know it
+	MAC      wire.MAC // address of this end; zero if the device has no address or does not know it
 	MTU      int      // largest IP packet in bytes; for a GSO frame, of each segment
 	Offloads Offloads
 }

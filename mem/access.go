@@ -95,7 +95,7 @@ func (m *Map) presentPage(r *Region, addr uint64, store bool) Page {
 // Location identifies a byte of memory independently of the address under which a process sees it. It is
 // comparable: two futexes are the same if their Locations are equal.
 type Location struct {
-	Object Object // of a shared region; nil: private
+	Object Object // object of a shared region; nil: private
 	Map    *Map   // of a private region
 	Offset uint64 // bytes in the object, or the address
 }

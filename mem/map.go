@@ -33,7 +33,7 @@ type Map struct {
 	private  table
 	batch    batch
 	sizes    sizes
-	future   Flags // of mlockall(MCL_FUTURE): Locked, LockOnFault
+	future   Flags // flags of mlockall(MCL_FUTURE): Locked, LockOnFault
 	brkStart uint64
 	brkEnd   uint64
 	stack    uint64 // an address within the main stack, for /proc/PID/maps

@@ -113,30 +113,30 @@ func (i *inotify) Read(b []byte) (int, Errno) {
 // happened queues an event for the watches on its file and on its directory.
 func (i *inotify) happened(n fs.Notice) {
 	i.mu.Lock()
-	told := false
+	queued := false
 	e := uint32(n.Event)
 	flags := uint32(0)
 	if _, ok := n.Node.(fs.Directory); ok {
 		flags = linux.IN_ISDIR
 	}
 	if n.Dir != nil && e&(ofFile|ofName) != 0 {
-		told = i.tell(n.Dir, e, flags, n.Cookie, n.Name)
+		queued = i.enqueue(n.Dir, e, flags, n.Cookie, n.Name)
 	}
 	if e&(ofFile|ofSelf) != 0 {
-		told = i.tell(n.Node, e, flags, 0, "") || told
+		queued = i.enqueue(n.Node, e, flags, 0, "") || queued
 	}
 	if w := i.watches[n.Node]; w != nil && n.Event == fs.RemovedSelf {
 		i.forget(n.Node, w)
-		told = true
+		queued = true
 	}
 	i.mu.Unlock()
-	if told {
+	if queued {
 		i.q.Notify(PollIn)
 	}
 }
 
-// tell queues an event if a watch on the file requests it, and reports whether it did.
-func (i *inotify) tell(of fs.Node, e, flags, cookie uint32, name string) bool {
+// enqueue queues an event if a watch on the file requests it, and reports whether it did.
+func (i *inotify) enqueue(of fs.Node, e, flags, cookie uint32, name string) bool {
 	w := i.watches[of]
 	if w == nil || w.mask&e == 0 {
 		return false

@@ -64,7 +64,7 @@ func (t *lockTable) try(n fs.Node, want held) (wait <-chan struct{}) {
 	t.cut(n, want)
 	t.locks[n] = append(t.locks[n], want)
 	t.count.Add(1)
-	t.tell() // a write lock may have become a read lock
+	t.wakeWaiters() // a write lock may have become a read lock
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (t *lockTable) release(n fs.Node, what held) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cut(n, what)
-	t.tell()
+	t.wakeWaiters()
 }
 
 // cut removes a range from the locks of its owner, and splits them where necessary. The caller holds
@@ -105,8 +105,8 @@ func (t *lockTable) cut(n fs.Node, what held) {
 	}
 }
 
-// tell wakes the waiters. The caller holds mu.
-func (t *lockTable) tell() {
+// wakeWaiters wakes the waiters. The caller holds mu.
+func (t *lockTable) wakeWaiters() {
 	if t.gone != nil {
 		close(t.gone)
 		t.gone = nil

@@ -35,7 +35,7 @@ type pipeEnd struct {
 	pipe   *pipe
 	does   [2]bool // reads, writes
 	q      file.Queue
-	node   fs.Node // of the FIFO; nil for a pipe
+	node   fs.Node // node of the FIFO; nil for a pipe
 	closed func()  // called after close; nil for a pipe
 }
 
@@ -56,13 +56,13 @@ func (p *pipe) newEnd(does [2]bool) *pipeEnd {
 		}
 	}
 	p.mu.Unlock()
-	p.tell(reads, PollOut)
-	p.tell(writes, PollIn)
+	p.notify(reads, PollOut)
+	p.notify(writes, PollIn)
 	return e
 }
 
-// tell reports events to all ends of one kind.
-func (p *pipe) tell(kind int, e Events) {
+// notify reports events to all ends of one kind.
+func (p *pipe) notify(kind int, e Events) {
 	p.mu.Lock()
 	list := p.watched[kind]
 	p.mu.Unlock()
@@ -129,7 +129,7 @@ func (e *pipeEnd) Read(b []byte) (int, Errno) {
 	p.start = (p.start + n) % pipeSize
 	p.held -= n
 	p.mu.Unlock()
-	p.tell(writes, PollOut)
+	p.notify(writes, PollOut)
 	return n, 0
 }
 
@@ -162,7 +162,7 @@ func (e *pipeEnd) Write(b []byte) (int, Errno) {
 	copy(p.ring, b[first:n])
 	p.held += n
 	p.mu.Unlock()
-	p.tell(reads, PollIn)
+	p.notify(reads, PollIn)
 	return n, 0
 }
 
@@ -191,10 +191,10 @@ func (e *pipeEnd) Close() {
 	}
 	p.mu.Unlock()
 	if e.does[writes] {
-		p.tell(reads, PollIn|PollHup)
+		p.notify(reads, PollIn|PollHup)
 	}
 	if e.does[reads] {
-		p.tell(writes, PollOut|PollErr)
+		p.notify(writes, PollOut|PollErr)
 	}
 	if e.closed != nil {
 		e.closed()

@@ -24,7 +24,7 @@ type Process struct {
 	*place
 	*own
 	fds *file.Table
-	who *identity // of the task; nil for a Go program
+	who *identity // identity of the task; nil for a Go program
 	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
 	// closed; full: the next wait ends at once. A nil channel never interrupts.
 	interrupt <-chan struct{}

@@ -32,7 +32,7 @@ type pty struct {
 	exclusive bool // TIOCEXCL
 }
 
-// ptyMaster is the end of the typist.
+// ptyMaster is the master end of a pseudo-terminal, which a terminal emulator uses.
 type ptyMaster struct {
 	*pty
 	place fs.Place

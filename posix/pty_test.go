@@ -335,8 +335,8 @@ func TestJobControl(t *testing.T) {
 	wantErrno(t, errno, linux.ENXIO, "/dev/tty after the end of the leader")
 }
 
-// When the master is closed, the session leader receives SIGHUP and SIGCONT; and when that ends it, the processes that were
-// in the foreground do.
+// When the master is closed, the session leader receives SIGHUP and SIGCONT. When the leader has ended, the processes in
+// the foreground receive them.
 func TestHangup(t *testing.T) {
 	p := withTerminals(t)
 	c := &crew{sessions: map[int32]int32{10: 10, 11: 10}}

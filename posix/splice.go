@@ -208,7 +208,7 @@ func (e *pipeEnd) drainInto(to spliced, n int) (int, Errno) {
 	p.mu.Unlock()
 	switch {
 	case done > 0:
-		p.tell(writes, PollOut)
+		p.notify(writes, PollOut)
 		return done, 0
 	case errno != 0:
 		return 0, errno
@@ -234,7 +234,7 @@ func (e *pipeEnd) fillFrom(from spliced, n int) (int, Errno) {
 	p.mu.Unlock()
 	switch {
 	case done > 0:
-		p.tell(reads, PollIn)
+		p.notify(reads, PollIn)
 		return done, 0
 	case widowed:
 		return 0, linux.EPIPE
@@ -250,8 +250,8 @@ func (e *pipeEnd) fillFrom(from spliced, n int) (int, Errno) {
 func (s *System) between(from, to *pipe, n int, consume bool) (int, Errno) {
 	n, errno := s.copyBetween(from, to, n, consume)
 	if n > 0 {
-		from.tell(writes, PollOut)
-		to.tell(reads, PollIn)
+		from.notify(writes, PollOut)
+		to.notify(reads, PollIn)
 	}
 	return n, errno
 }

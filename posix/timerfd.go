@@ -13,7 +13,7 @@ import (
 // timerFD is a timer file (timerfd_create(2)). The number of expirations is computed from the current
 // time when it is needed. A Go timer runs only to wake waiters.
 type timerFD struct {
-	id    int // of its clock
+	id    int // number of its clock
 	clock func(id int) time.Duration
 	q     file.Queue
 	// notify, if not nil, is called for an expiration, with their number since the last call. It takes the place of a read.

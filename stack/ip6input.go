@@ -244,7 +244,8 @@ func (i *Interface) scoped(a netip.Addr) netip.Addr {
 	return a
 }
 
-// scopedPort is scoped for an address with a port.
+// scopedPort returns the address and port with the interface name as zone if the address is valid
+// only on a link.
 func (i *Interface) scopedPort(a netip.AddrPort) netip.AddrPort {
 	if a.Addr().Is4() {
 		return a

@@ -101,7 +101,7 @@ func TestRedirectTCP(t *testing.T) {
 		defer c.Abort()
 		syn := w.next()
 		forged := append([]byte(nil), syn.raw[:28]...)
-		forged[24]++ // of the sequence number
+		forged[24]++ // a byte of the sequence number
 		w.sendICMP(redirectTo(addrC), forged)
 		w.wantCount("about a segment that was not sent", stack.RedirectUnsent, 1)
 		w.sendICMP(redirectTo(addrC), syn.raw[:28])

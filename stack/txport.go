@@ -18,7 +18,7 @@ type txPort struct {
 	waiting []*txLink     // links that wait for room; each is listed once
 	closed  bool
 
-	woken []*txLink // belongs to loop: the other of two lists that waiting alternates between
+	woken []*txLink // owned by loop: the links that it resumes now; loop swaps it with waiting
 }
 
 // maxControl bounds the frames of the interface and of LinkConns that wait for room.

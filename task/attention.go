@@ -2,8 +2,8 @@ package task
 
 import "sync/atomic"
 
-// attention is the word of a task that its loop and its calls look at. One load answers two questions: whether a request waits, and
-// whether calls have hooks (a tracer or a filter).
+// attention is a word that the loop and the calls of a task check. One load returns both whether a
+// request is pending, and whether calls have hooks (a tracer or a filter).
 type attention struct{ bits atomic.Uint32 }
 
 // Bits of attention.
@@ -13,7 +13,7 @@ const (
 	filteredCall
 )
 
-// Load reports whether a request waits.
+// Load reports whether a request is pending.
 func (a *attention) Load() bool { return a.bits.Load()&requested != 0 }
 
 // Store records or removes a request.

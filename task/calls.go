@@ -23,9 +23,9 @@ var personality [call.Numbers]*call.Row
 
 // Kinds of calls that a task treats in a special way.
 const (
-	masks  = 1 << iota // it has a mask of signals for its wait
-	reads              // it counts as a read for /proc/PID/io
-	writes             // it counts as a write there
+	masks  = 1 << iota // the call sets a mask of signals while it waits
+	reads              // the call counts as a read in /proc/PID/io
+	writes             // the call counts as a write in /proc/PID/io
 )
 
 // kinds holds the kinds of calls, by number.
@@ -142,14 +142,14 @@ func (t *Task) pipeSignal(number uint64, a call.Args) {
 	t.sendOwn(linux.SIGPIPE)
 }
 
-// sendOwn sends a signal of the kernel to the task itself.
+// sendOwn sends a signal to the task itself, on behalf of the kernel.
 func (t *Task) sendOwn(n signal.Number) {
 	t.process.system.mu.Lock()
 	defer t.process.system.mu.Unlock()
 	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 
-// restartOf returns how an interrupted call ends.
+// restartOf returns what happens to a call that a signal has interrupted.
 func restartOf(number uint64) signal.Interrupted {
 	switch number {
 	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX:
@@ -163,7 +163,8 @@ func restartOf(number uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or sends, for a time below forever, or for an interrupt. Errors: ETIMEDOUT, EINTR.
+// await waits until ready is closed or sends, until the time most has passed, or for an interrupt.
+// Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	t.rest(true)
 	defer t.rest(false)
@@ -183,7 +184,7 @@ func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	}
 }
 
-// forever is the time of a wait without one.
+// forever is the time of a wait without a limit.
 const forever time.Duration = -1
 
 // number returns an int from a register.
@@ -218,7 +219,7 @@ func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linu
 	return decode(b), 0
 }
 
-// put writes a structure of the process. An address of 0 means that it is not wanted.
+// put writes a structure to the process, unless the address is 0.
 func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
 	if addr == 0 {
 		return 0
@@ -228,7 +229,7 @@ func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
 	return t.caller.Memory.Write(addr, b)
 }
 
-// miscCalls are calls of no other group.
+// miscCalls are calls that belong to no other group.
 var miscCalls = map[int]serveFunc{
 	linux.SYS_SCHED_YIELD: func(*Task, call.Args) (uint64, linux.Errno) { runtime.Gosched(); return 0, 0 },
 	linux.SYS_GETRANDOM:   getrandom,

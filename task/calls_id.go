@@ -60,7 +60,7 @@ func locked(t *Task, f func() (uint64, linux.Errno)) (uint64, linux.Errno) {
 	return f()
 }
 
-// ofProcess returns a number of the process with an ID, of the caller if that is 0. Errors: ESRCH.
+// ofProcess returns a number of the process with an ID; 0 means the caller. Errors: ESRCH.
 func (t *Task) ofProcess(pid uint64, number func(*family.Process) family.PID) (uint64, linux.Errno) {
 	return locked(t, func() (uint64, linux.Errno) {
 		p := t.process.node

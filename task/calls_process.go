@@ -11,7 +11,7 @@ import (
 var processCalls = map[int]serveFunc{
 	linux.SYS_CLONE: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		const both = linux.CLONE_PIDFD | linux.CLONE_PARENT_SETTID
-		if a.A1&both == both { // they share an argument
+		if a.A1&both == both { // the two flags use the same argument
 			return 0, linux.EINVAL
 		}
 		return t.clone(clone{flags: uint64(uint32(a.A1)) &^ 0xff, signal: a.A1 & 0xff, stack: a.A2, parentID: a.A3, childID: a.A4, tls: a.A5, pidfd: a.A3})
@@ -34,7 +34,7 @@ var processCalls = map[int]serveFunc{
 		s := t.process.system
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !t.process.ending { // the status of the last thread counts
+		if !t.process.ending { // the status of the last thread is the status of the process
 			t.process.status = int32(a.A1&0xff) << 8
 		}
 		return 0, noResult
@@ -54,7 +54,7 @@ var processCalls = map[int]serveFunc{
 // clone is a call of clone(2), clone3(2), fork(2) or vfork(2).
 type clone struct {
 	flags, signal     uint64
-	stack             uint64 // 0: the caller's
+	stack             uint64 // 0: the stack pointer of the caller
 	parentID, childID uint64
 	tls               uint64
 	pidfd             uint64 // address of the descriptor, with CLONE_PIDFD
@@ -123,7 +123,7 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 	return uint64(id), 0
 }
 
-// announce writes the IDs that clone(2) has been asked to write.
+// announce writes the IDs that the flags of clone(2) request.
 func (t *Task) announce(child *Task, c clone, of memory) {
 	if c.flags&linux.CLONE_PARENT_SETTID != 0 {
 		memory{t}.setWord(c.parentID, uint32(child.id))

@@ -11,7 +11,7 @@ import (
 	"loam/task/signal"
 )
 
-// signalCalls send signals, and say what they do.
+// signalCalls are the calls that send signals, wait for them, and set their actions and masks.
 var signalCalls = map[int]serveFunc{
 	linux.SYS_RT_SIGACTION:   sigaction,
 	linux.SYS_RT_SIGPROCMASK: sigprocmask,
@@ -192,13 +192,14 @@ func sigtimedwait(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(i.Signal), t.put(a.A2, infoSize, func(b []byte) { putInfo(b, i) })
 }
 
-// takeSignal takes a signal of a set, and waits for one. Errors: EAGAIN when the time is up, EINTR.
+// takeSignal takes a pending signal of a set, or waits for one. Errors: EAGAIN when the time is up,
+// EINTR.
 func (t *Task) takeSignal(set signal.Set, most time.Duration) (signal.Info, linux.Errno) {
 	s := t.process.system
 	deadline := time.Now().Add(most)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.signals.Seek(set) // so that they wake this task
+	t.signals.Seek(set) // from now on, these signals wake this task
 	defer t.signals.Sought()
 	for late := false; ; {
 		i, ok := t.signals.Take(set)
@@ -248,7 +249,7 @@ func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno)
 	return 0, 0
 }
 
-// group returns the processes of a group that run. The caller holds System.mu.
+// group returns the running processes of a process group. The caller holds System.mu.
 func (s *System) group(id family.PID) (all []*Process) {
 	for _, m := range s.tree.Members(id) {
 		if p := s.processes[m.PID]; p != nil {
@@ -312,7 +313,7 @@ func (p *Process) continued() {
 	}
 }
 
-// attend does what requests of others have asked for: it delivers signals, stops, or ends the task. It runs before the
+// attend handles pending requests: it delivers signals, stops, or ends the task. It runs before the
 // task returns to ring 3.
 func (t *Task) attend() {
 	p, s := t.process, t.process.system
@@ -341,7 +342,7 @@ func (t *Task) attend() {
 			continue
 		}
 		again := t.again.pending
-		if d.Effect == signal.None && t.suspended { // a call that is made again sets its mask again
+		if d.Effect == signal.None && t.suspended { // a restarted call sets its mask again
 			t.signals.Resume()
 		}
 		t.suspended = t.suspended && d.Effect != signal.None && d.Effect != signal.Handle
@@ -399,7 +400,7 @@ func (t *Task) stop(n signal.Number) {
 type itimer struct {
 	mu       sync.Mutex
 	timer    *time.Timer
-	at       time.Time // of the next expiration; zero: none
+	at       time.Time // time of the next expiration; zero: none
 	interval time.Duration
 }
 

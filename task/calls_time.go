@@ -100,7 +100,7 @@ func (t *Task) duration(addr uint64) (time.Duration, linux.Errno) {
 	return time.Duration(s.Nano()), errno
 }
 
-// slept converts the end of a wait that waits for its time only.
+// slept converts the result of a wait that only waits for its timeout.
 func slept(errno linux.Errno) linux.Errno {
 	if errno == linux.ETIMEDOUT {
 		return 0
@@ -247,7 +247,7 @@ func (t *Task) futexWait(key mem.Location, a call.Args, absolute bool, bits uint
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.futexes.Cancel(w) { // it was woken meanwhile
+	if !s.futexes.Cancel(w) { // the thread was woken meanwhile
 		<-w.Woken
 		return 0, 0
 	}
@@ -261,7 +261,7 @@ func (s *System) wake(key mem.Location, n int, bits uint32) int {
 	return s.rouse(s.futexes.Wake(key, n, bits))
 }
 
-// rouse lets waiters go that were taken from the futexes. The caller holds System.mu.
+// rouse resumes waiters that were removed from the futexes. The caller holds System.mu.
 func (s *System) rouse(all []*futex.Waiter[mem.Location]) int {
 	for _, w := range all {
 		w.Woken <- struct{}{}

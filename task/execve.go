@@ -18,7 +18,7 @@ import (
 type opener struct {
 	process *posix.Process
 	files   *files
-	last    posix.Mapped // the newest file; its handle is not used
+	last    posix.Mapped // the newest file, whose handle is not used
 	held    []*mappedFile
 }
 
@@ -46,7 +46,7 @@ func (r cachedReader) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// executed is the executable of a process. It is not changed while the process runs it.
+// executed describes the executable of a process. It does not change while the process runs it.
 type executed struct {
 	path   string // the file, of a script its interpreter
 	place  fs.Place
@@ -57,7 +57,7 @@ type executed struct {
 type image struct {
 	space   *addressSpace
 	thread  Thread
-	name    string // of the task
+	name    string // name of the task
 	program executed
 	creds   credential.Set
 	secure  bool // AT_SECURE
@@ -276,7 +276,7 @@ func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint
 	return 0, noResult
 }
 
-// dismissPause is the time between two looks for threads that have not left yet.
+// dismissPause is the time between two checks whether other threads have ended.
 const dismissPause = time.Millisecond
 
 // alone ends the other threads of the process and waits for them. It reports false if this thread has to end instead.
@@ -304,7 +304,7 @@ func (t *Task) alone() bool {
 	}
 }
 
-// become makes an image the program of the task's process. The process has no other task.
+// become makes an image the program of the task's process. The process must have no other task.
 func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()

@@ -26,8 +26,8 @@ type files struct {
 
 	mu    sync.Mutex
 	known map[fs.Node]*mappedFile
-	old   []*mappedFile // with an earlier content, or of a file that has been dropped from known
-	added int           // calls of object since the last release
+	old   []*mappedFile // files with an earlier content, or dropped from known
+	added int           // number of calls of object since the last release
 }
 
 // mappedFile is a file that can be mapped. own is set for a content that belongs to it; modify and size are
@@ -35,15 +35,15 @@ type files struct {
 type mappedFile struct {
 	*cache.File
 	node   fs.Node
-	pager  *pager // of own
+	pager  *pager // the pager of own
 	handle fs.Handle
-	more   []fs.Handle // superseded by handle
+	more   []fs.Handle // handles that handle has replaced
 	own    bool
-	stored fs.Stored // is handle, if the file can share pages with its file system
-	writes bool      // handle may write
+	stored fs.Stored // handle as a fs.Stored, if the file can share pages with its file system
+	writes bool      // handle permits writing
 	modify fs.Time
 	size   int64
-	held   int // calls that are about to map it
+	held   int // number of calls that are about to map the file
 }
 
 func newFiles(c *cache.Cache) *files { return &files{cache: c, known: map[fs.Node]*mappedFile{}} }
@@ -91,7 +91,7 @@ func (p *pager) WritePages(first uint64, pages [][]byte, size int64) error {
 		return nil
 	}
 	b := pages[0]
-	if len(pages) > 1 { // one write for all: the file system makes one change of it
+	if len(pages) > 1 { // one write for all pages, so that the file system makes one change
 		b = slices.Concat(pages...)
 	}
 	for b = b[:left]; len(b) > 0; {
@@ -115,7 +115,7 @@ func (p *pager) Sync() error {
 	return nil
 }
 
-// releaseEvery is the number of calls of object after which files that have been removed are looked for.
+// releaseEvery is the number of calls of object after which removed files are searched.
 const releaseEvery = 64
 
 // mostKnown bounds the files whose pages are kept without a mapping.
@@ -153,7 +153,7 @@ func (s *files) object(f posix.Mapped) *mappedFile {
 		m.File = s.cache.NewFile(m.pager, f.Attr.Size, label)
 		if m.stored != nil {
 			m.stored.SetPages(m.File)
-			m.Renew(f.Node.Attr().Size) // which may have changed since f.Attr; now it changes by way of the pages
+			m.Renew(f.Node.Attr().Size) // the size may have changed since f.Attr; from now on it changes through the pages
 		}
 	}
 	m.SetLabel(label)
@@ -166,8 +166,9 @@ func (m *mappedFile) same(f posix.Mapped) bool {
 	return !m.own || m.stored != nil || m.modify == f.Attr.Modify && m.size == f.Attr.Size
 }
 
-// join lets m have the handle of a file that is open again, if it may write and the present handle may not. A file that
-// others have changed is read again. The caller holds files.mu.
+// join passes the handle of a file that was opened again to m, if it permits writing and the
+// present handle does not. A file that other programs have changed is read again. The caller holds
+// files.mu.
 func (m *mappedFile) join(f posix.Mapped) {
 	if m.stored != nil && m.stored.Foreign() && (m.modify != f.Attr.Modify || m.size != f.Attr.Size) {
 		m.modify, m.size = f.Attr.Modify, f.Attr.Size
@@ -177,13 +178,14 @@ func (m *mappedFile) join(f posix.Mapped) {
 		f.Handle.Close()
 		return
 	}
-	m.more = append(m.more, m.handle) // pages can be read through it at the moment
+	m.more = append(m.more, m.handle) // pages may be being read through the old handle
 	m.handle, m.writes = f.Handle, true
 	m.stored, _ = f.Handle.(fs.Stored)
 	m.pager.handle.Store(&f.Handle)
 }
 
-// close gives the pages and the handles up. Changed pages of a file that has a name are written back.
+// close releases the pages and the handles. Changed pages of a file that has a name are written
+// back.
 func (m *mappedFile) close() {
 	if m.own {
 		if m.node.Attr().Links > 0 {
@@ -213,7 +215,7 @@ func (s *System) NewContent(base []byte, charge func(pages int64) error) fs.Cont
 	return s.files.cache.NewMemory(base, charge)
 }
 
-// unhold ends calls of object.
+// unhold ends earlier calls of object for these files.
 func (s *files) unhold(all ...*mappedFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,11 +266,11 @@ func (s *files) request(q *mem.Request, p *posix.Process, fd int) (*mappedFile, 
 	return m, 0
 }
 
-// flush writes all changed pages back, and releases files that are not needed any more. It runs at the end of a process.
+// flush writes all changed pages back, and releases unused files. It runs at the end of a process.
 func (s *files) flush() {
 	defer s.release()
 	if _, dirty := s.cache.Pages(); dirty > 0 {
-		const later = time.Hour // more than the age at which a page is written back
+		const later = time.Hour // longer than the age at which a page is written back
 		s.cache.Step(time.Now().Add(later))
 		s.cache.Step(time.Now())
 	}

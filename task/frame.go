@@ -31,13 +31,14 @@ const (
 	vectorAlign = 64
 )
 
-// Marks of the vector registers, for programs that look for the extended state (struct _fpx_sw_bytes).
+// Marks in the vector registers, for programs that search the frame for the extended state (struct
+// _fpx_sw_bytes).
 const (
-	reservedAt     = 464 // in the legacy area of XSAVE
+	reservedAt     = 464 // offset in the legacy area of XSAVE
 	magic1, magic2 = 0x46505853, 0x46505845
 	sizeofMagic2   = 4
 
-	hasExtended, hasSegments = 1, 6 // of uc_flags
+	hasExtended, hasSegments = 1, 6 // flags of uc_flags
 )
 
 // registers returns the general registers in the order of struct sigcontext.

@@ -7,8 +7,8 @@ import (
 	"loam/task/signal"
 )
 
-// kill implements kill(2). To several processes it succeeds if one of them may be sent the signal. Errors: EINVAL, ESRCH,
-// EPERM.
+// kill implements kill(2). For several processes, it succeeds if the caller may signal at least one
+// of them. Errors: EINVAL, ESRCH, EPERM.
 func kill(t *Task, a call.Args) (uint64, linux.Errno) {
 	pid, n := family.PID(number(a.A1)), number(a.A2)
 	if n < 0 || n > int(signal.Last) || pid == -1<<31 {

@@ -65,7 +65,7 @@ func (t *Task) setLimit(p *Process, resource uint64, to linux.Rlimit) linux.Errn
 		return linux.EPERM
 	}
 	if resource == linux.RLIMIT_CPU && to.Cur == 0 {
-		to.Cur = 1 // as Linux: 0 means at once
+		to.Cur = 1 // as on Linux, 0 means at once
 	}
 	p.limits[resource] = to
 	p.applyLimits()
@@ -92,7 +92,7 @@ func defaultLimits(pages int64) (l [linux.RLIM_NLIMITS]linux.Rlimit) {
 	}
 	const (
 		files, stack, locked, queues = 1024, 8 << 20, 8 << 20, 819200
-		pagesPerTask                 = 32 // of memory, for each task that RLIMIT_NPROC allows
+		pagesPerTask                 = 32 // pages of memory for each task that RLIMIT_NPROC allows
 	)
 	tasks := uint64(max(pages/pagesPerTask, 64))
 	l[linux.RLIMIT_NOFILE] = linux.Rlimit{Cur: files, Max: maxOpenFiles}

@@ -13,7 +13,7 @@ const (
 	Call        Reason = iota // the SYSCALL instruction
 	Fault                     // an access to a page that is not mapped for it
 	Exception                 // another exception; Frame.Vector is its vector
-	Interrupted               // none of the thread's: look for requests, and run again
+	Interrupted               // for another reason: check for requests, and run again
 )
 
 // Machine runs threads in address spaces. Its methods are safe for concurrent use.

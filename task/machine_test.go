@@ -181,9 +181,9 @@ func (u *user) stop(r Reason) {
 const (
 	textAt     = 0x40_0000
 	entryPoint = textAt + 0x100 // plus the number of the program
-	callAt     = textAt + 0x800 // of the SYSCALL instruction
+	callAt     = textAt + 0x800 // address of the SYSCALL instruction
 	handlersAt = textAt + 0x900 // plus the number of the program that handles a signal
-	restorerAt = textAt + 0xa00 // of the handlers
+	restorerAt = textAt + 0xa00 // address to which handlers return
 	dataAt     = 0x60_0000      // writable memory
 	dataSize   = 16 * mem.PageSize
 	callSize   = 2
@@ -223,7 +223,7 @@ func (u *user) handle(number uint64) {
 
 // store writes memory, and faults as a processor would. It reports false after a signal that a handler has handled.
 func (u *user) store(addr uint64, b []byte) bool {
-	const write = 2 // of the error code
+	const write = 2 // bit of the error code
 	return u.access(addr, b, write, u.space.Write)
 }
 

@@ -45,7 +45,7 @@ type Process struct {
 
 	exe executed // the executable
 
-	lastCreds   *credential.Set // of its last thread; see creds
+	lastCreds   *credential.Set // credentials of its last thread; see creds
 	dumpable    atomic.Bool     // PR_SET_DUMPABLE: users other than root may inspect it
 	deathSignal atomic.Int32    // PR_SET_PDEATHSIG; 0: none
 	smallPages  atomic.Bool     // PR_SET_THP_DISABLE

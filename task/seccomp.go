@@ -19,7 +19,7 @@ type filter struct {
 	older   *filter
 	program bpf.Program
 	strict  bool
-	count   int // of filters in the chain
+	count   int // number of filters in the chain
 	cost    int // instructions in the chain, and overheadEach for each filter
 }
 
@@ -27,7 +27,7 @@ type filter struct {
 const (
 	mostFilterCost = 1 << 15
 	overheadEach   = 4
-	callDataSize   = 64 // of struct seccomp_data, in bytes
+	callDataSize   = 64 // size of struct seccomp_data in bytes
 )
 
 // filterCalls are the calls that set filters.
@@ -158,8 +158,9 @@ func (t *Task) addFilter(flags uint32, at uint64) (uint64, linux.Errno) {
 	})
 }
 
-// synchronize gives all other threads of the process a chain that extends theirs. It returns the ID of a thread whose chain is
-// another one, and then changes nothing. The caller holds System.mu.
+// synchronize sets the filter chain of all other threads of the process, whose chains it must extend. If a thread has
+// a chain that it does not extend, synchronize changes nothing and returns the thread's ID. The caller holds
+// System.mu.
 func (t *Task) synchronize(next *filter) uint64 {
 	for _, o := range t.process.tasks {
 		f := o.filters.Load()

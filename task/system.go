@@ -103,7 +103,7 @@ func (s *System) Start(q Program) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	node.NoZombies = false // of process 1
+	node.NoZombies = false // zombies of process 1 are removed
 	p := newProcess(s, node)
 	t, err := p.first(q)
 	if err != nil {

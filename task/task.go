@@ -48,12 +48,12 @@ type Task struct {
 	traits       traits
 	leaving      bool  // the thread has ended itself (exit(2))
 	exited       bool  // it has called exit(2)
-	exitCode     int32 // of exit(2), as a status
+	exitCode     int32 // argument of exit(2), as a wait status
 	suspended    bool  // the mask of signals belongs to a wait
 
 	traced  *tracee                // by another thread; nil: none; guarded by System.mu
 	tracees []*tracee              // that the thread traces; guarded by System.mu
-	filters atomic.Pointer[filter] // of seccomp(2), the newest; System.mu guards stores
+	filters atomic.Pointer[filter] // filters of seccomp(2), the newest first; System.mu guards stores
 }
 
 // restart is a call that ended with EINTR.
@@ -172,7 +172,7 @@ func (t *Task) repeat() {
 
 // fault resolves a page fault, or sends the signal for it.
 func (t *Task) fault() {
-	const write, fetch = 1 << 1, 1 << 4 // of the error code: SDM volume 3, 4.7
+	const write, fetch = 1 << 1, 1 << 4 // bits of the error code: SDM volume 3, 4.7
 	f := t.thread.Registers()
 	access := mem.Load
 	switch {

@@ -38,7 +38,7 @@ type tracee struct {
 	filtered bool // the stop is by SECCOMP_RET_TRACE
 	exiting  bool // the stop is at the end of the thread
 	inCall   bool
-	number   uint64 // of the call, with inCall
+	number   uint64 // number of the call, with inCall
 	debug    debugRegisters
 
 	dead   bool // the thread has ended

@@ -170,7 +170,7 @@ func (x *tracee) float() []byte { return x.plainVectors()[:floatSize] }
 func (x *tracee) setFloat(b []byte) linux.Errno {
 	v := x.plainVectors()
 	copy(v, b)
-	const header, legacy = 512, 3 // x87 and SSE
+	const header, legacy = 512, 3 // offset of the XSAVE header, and its bits for x87 and SSE
 	v[header] |= legacy
 	x.task.thread.SetVectors(v)
 	x.task.thread.Restore()

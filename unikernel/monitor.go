@@ -44,7 +44,7 @@ const qemuSandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resource
 // newMonitor prepares a QEMU process for a machine. n is its network, which passes its files to QEMU; nil:
 // no network.
 func newMonitor(c *MachineConfig, n *network) *monitor {
-	m := &monitor{user: nobody(c.KeepRoot || c.Emulator.RootOnly)}
+	m := &monitor{user: unprivileged(c.KeepRoot || c.Emulator.RootOnly)}
 	m.complaint = &m.said
 	cpu := "max"
 	if c.Emulator.Accelerator == KVM {

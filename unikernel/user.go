@@ -13,9 +13,9 @@ import (
 // descriptors, so it needs no file of root's. Its program and libraries must be readable by everybody. It
 // keeps access to /dev/kvm if a group owns that file.
 
-// nobody returns the credentials of the unprivileged user for QEMU. It returns nil if QEMU keeps
+// unprivileged returns the credentials of the unprivileged user for QEMU. It returns nil if QEMU keeps
 // this process's user: because that user is not root, or because root is to be kept.
-func nobody(keepRoot bool) *syscall.Credential {
+func unprivileged(keepRoot bool) *syscall.Credential {
 	if keepRoot || os.Geteuid() != 0 {
 		return nil
 	}
@@ -33,6 +33,6 @@ func nobody(keepRoot bool) *syscall.Credential {
 func runsAsNobody(ctx context.Context, path string) bool {
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: nobody(false)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: unprivileged(false)}
 	return cmd.Run() == nil
 }

@@ -14,7 +14,7 @@ import "strconv"
 const (
 	maxDNSName   = 255
 	maxDNSLabel  = 63
-	maxDNSLabels = 127 // of one byte each
+	maxDNSLabels = 127 // labels of one byte each
 )
 
 // DNSName is an uncompressed domain name in the encoding of RFC 1035 section 3.1: each label behind its

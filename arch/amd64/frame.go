@@ -6,7 +6,7 @@ type Frame struct {
 	R15, R14, R13, R12, R11, R10, R9, R8 uint64
 	DI, SI, BP, BX, DX, CX, AX           uint64
 
-	Vector uint64 // of the trap, or VectorCall
+	Vector uint64 // vector of the trap, or VectorCall
 	Code   uint64 // the error code; 0 for traps without one
 
 	// Pushed by the processor: SDM volume 3, 6.14.2.
@@ -51,7 +51,7 @@ const (
 	VectorTimer = 112
 	VectorKick  = 113 // from another CPU: enter the kernel and look for work
 
-	VectorSpurious = 127 // of the local APIC; its low four bits have to be set
+	VectorSpurious = 127 // spurious interrupt of the local APIC; its low four bits must be set
 
 	VectorCount = 128
 )

@@ -31,12 +31,12 @@ type port struct {
 
 	// The states of commands. Bit i is the command in slot i.
 	issued  uint32 // started by Start, and not yet returned by Take
-	active  uint32 // of the issued ones: sent to the port
-	queued  uint32 // of the issued ones: native queued commands
-	fresh   uint32 // of the issued ones: not yet sent to the port
+	active  uint32 // issued commands that were sent to the port
+	queued  uint32 // issued commands that use native queuing
+	fresh   uint32 // issued commands that were not yet sent to the port
 	waiting uint32 // to be sent one at a time, because a command failed
 	done    uint32 // completed, and not yet returned by Take
-	failed  uint32 // of the done ones: failed
+	failed  uint32 // done commands that failed
 	broken  bool   // a command has failed, and the port needs recovery
 }
 

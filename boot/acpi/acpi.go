@@ -57,7 +57,7 @@ func FindRSDP(memory Memory) uint64 {
 }
 
 const (
-	rsdpLen     = 20 // of revision 0
+	rsdpLen     = 20 // length of revision 0
 	rsdpLongLen = 36
 )
 

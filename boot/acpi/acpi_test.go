@@ -11,7 +11,7 @@ import (
 // firmware builds tables in a piece of memory.
 type firmware struct {
 	memory []byte
-	end    int // of the used part
+	end    int // end of the used part
 }
 
 func newFirmware() *firmware { return &firmware{memory: make([]byte, 64<<10), end: 0x1000} }

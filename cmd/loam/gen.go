@@ -97,7 +97,7 @@ type genFlags struct {
 type templateFlags struct {
 	text     string // template; "": UDP
 	dst, src string
-	settings []setting // of fields by flags of their own
+	settings []setting // settings of fields that have their own flags
 	vary     []setting
 }
 

@@ -25,7 +25,7 @@ type genBenchFlags struct {
 	methods []string
 	size    int
 	queues  int           // the larger number to measure
-	time    time.Duration // of all turns of a method
+	time    time.Duration // time of all turns of a method
 	plot    string
 	json    bool
 }

@@ -39,8 +39,8 @@ clock and this machine's: it is meaningful on one machine, or if the two clocks 
 With --reflect, tagged UDP is sent back. "loam gen --rx" on the sending interface then measures the
 round-trip time by one clock.
 
-A flow has three numbers: the stream, the sender's queue, the flow. Sink does not know of frames
-that were lost after the last arrival: compare with the sender's count. Each run of a sender has
+A flow is identified by three numbers: the stream, the sender's queue, the flow. Sink cannot detect
+frames that were lost after the last arrival: compare with the sender's count. Each run of a sender has
 a number of its own, so several senders may use one sink.
 
 With ring and packet, the kernel and other programs still receive the frames. xdp and tc take all

@@ -134,15 +134,15 @@ type runOptions struct {
 	model    string
 
 	disks    []unikernel.Disk
-	readOnly bool // of the root image; a disk has its own
-	snapshot bool // of the root image
+	readOnly bool // for the root image; a disk has its own
+	snapshot bool // for the root image
 	publish  []publication
 	relay    bool // published ports
 	volumes  []volume
 	root     string // folder or archive; "": none
 	folder   string // working folder; "": the default
 	terminal unikernel.TerminalUse
-	user     string // of a Linux program, USER[:GROUP]; "": root
+	user     string // user of a Linux program, USER[:GROUP]; "": root
 	net      network
 	env      []string // "KEY=VALUE"
 	pcap     string   // "": none
@@ -156,7 +156,7 @@ type runOptions struct {
 type volume struct {
 	host, guest string
 	writable    bool // the folder itself, to read and to write; otherwise a copy
-	noCache     bool // of a writable folder: see unikernel.Shared
+	noCache     bool // for a writable folder: see unikernel.Shared
 }
 
 // publication maps a port of the host to a port of the program.

@@ -15,8 +15,8 @@ const (
 	regClass      = 0x08 // and revision
 	regHeader     = 0x0c
 	regBAR        = 0x10
-	regBuses      = 0x18 // of a bridge
-	regMemory     = 0x20 // of a bridge: base and limit of the memory that it forwards
+	regBuses      = 0x18 // bus numbers of a bridge
+	regMemory     = 0x20 // base and limit of the memory that a bridge forwards
 	regSubsystem  = 0x2c
 	regCapability = 0x34
 	regInterrupt  = 0x3c

@@ -74,7 +74,7 @@ type Port struct {
 	ports driver.Ports
 	base  uint16
 	irq   driver.Interrupt
-	depth int // of the transmit FIFO
+	depth int // size of the transmit FIFO in bytes
 
 	mu      sync.Mutex // guards all below
 	in, out buffer

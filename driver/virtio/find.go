@@ -11,7 +11,7 @@ import (
 // Places are the places to search for devices; each may be empty.
 type Places struct {
 	Bus         *pci.Bus
-	DSDT        []byte // of the firmware: see acpi.Tables.DSDT
+	DSDT        []byte // the firmware's DSDT: see acpi.Tables.DSDT
 	CommandLine string // see ParseCommandLine
 }
 

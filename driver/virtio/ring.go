@@ -40,7 +40,7 @@ type Ring struct {
 	usedRing   []byte
 
 	next     []uint16 // for each descriptor, the next one in its chain or in the free list
-	chains   []chain  // by head
+	chains   []chain  // by the index of the first descriptor
 	freeHead uint16
 	free     int // number of free descriptors
 	held     int // number of chains that the device has
@@ -89,8 +89,8 @@ const (
 	descriptorWrite    = 2
 	descriptorIndirect = 4
 
-	noInterrupt = 1 // of the available ring
-	noNotify    = 1 // of the used ring
+	noInterrupt = 1 // flag of the available ring
+	noNotify    = 1 // flag of the used ring
 )
 
 var le = binary.LittleEndian

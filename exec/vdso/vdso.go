@@ -24,7 +24,7 @@ import "sync/atomic"
 type Data struct {
 	sequence atomic.Uint32
 	counter  atomic.Uint32 // not zero: the time stamp counter can be used
-	start    atomic.Uint64 // of the counter
+	start    atomic.Uint64 // counter at the start
 	mult     atomic.Uint64 // nanoseconds are counts * mult >> shift
 	shift    atomic.Uint32 // below 64
 	cpu      atomic.Uint32 // not zero: IA32_TSC_AUX holds node<<12 | CPU

@@ -50,7 +50,7 @@ type buffer struct {
 type cache struct {
 	mu     sync.Mutex
 	blocks map[uint64]*buffer
-	head   buffer // of the list, which is a ring
+	head   buffer // head of the list, which is a ring
 	count  int    // buffers in the list
 	limit  int
 }

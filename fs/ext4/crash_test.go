@@ -96,7 +96,7 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 				mapped.store(t, v, name, int64(at), b)
 				files[name] = content[:at] + string(b) + content[at+len(b):]
 			}
-		case 7: // a file without a name, open when the power fails
+		case 7: // a file without a name that is open when the power fails
 			f, err := v.Open(v.Dir, "/open", fs.ReadWrite|fs.Create, 0o644)
 			must(t, err)
 			f.WriteAt(make([]byte, rnd.IntN(20_000)), int64(rnd.IntN(100_000)))
@@ -151,7 +151,7 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 	return promises
 }
 
-// mappings are files that are mapped while they are changed, renamed and removed.
+// mappings are the files that stay mapped while they are changed, renamed and removed.
 type mappings struct {
 	memory *memtest.Memory
 	pages  *cache.Cache
@@ -176,8 +176,8 @@ func (m *mappings) unmap(t *testing.T) {
 	}
 }
 
-// manyNames makes a directory with blocks of its own, and removes it: blocks that were metadata
-// become free, and then content.
+// manyNames creates a directory that needs its own blocks, and removes it. Its blocks, which held
+// metadata, become free and later hold content.
 func manyNames(t *testing.T, s *ext4.FileSystem, v *fs.View, n int) {
 	must(t, v.Mkdir(v.Dir, "/x", 0o755))
 	name := func(i int) string { return fmt.Sprintf("/x/%0200d", i) }

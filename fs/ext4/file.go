@@ -380,8 +380,8 @@ func (h handle) NextHole(offset int64) int64 {
 	return at
 }
 
-// next finds where the first hole, or the first data, at or behind an offset begins; the end
-// of the file and true if there is none. Pages that a mapping has changed are data.
+// next returns the offset of the first hole, or of the first data, at or after an offset. If there
+// is none, it returns the end of the file and true. Pages that a mapping has changed are data.
 func (h handle) next(offset int64, hole bool) (int64, bool) {
 	s := h.n.s
 	if p := s.pages.Get(h.n.key()); p != nil {

@@ -19,7 +19,7 @@ type fileKey struct{ ino, generation uint32 }
 
 func (n node) key() fileKey { return fileKey{n.ino, n.generation} }
 
-// Files of other types than directories. Values are comparable: equal ones are the same file.
+// Files of other types than directories. Values are comparable: equal values are the same file.
 type (
 	regular struct{ node }
 	link    struct{ node }

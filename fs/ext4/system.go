@@ -32,8 +32,8 @@ type FileSystem struct {
 	device   device
 	geometry *disk.Geometry
 	cache    *cache
-	pages    fs.PageTable[fileKey] // of mapped files
-	// hasIndexes: directories that grow get an index.
+	pages    fs.PageTable[fileKey] // pages of mapped files
+	// hasIndexes: directories get an index when they grow.
 	hasIndexes bool
 
 	readOnly string // why the file system is read-only; "" if it is writable. Set by Open, and by fail under mu

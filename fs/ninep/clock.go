@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// clock returns the time with the precision of its period, for less than the time takes: a path of five names asks ten
-// times. While it is in use a timer updates it.
+// clock returns the time with the precision of its period. It is cheaper than reading the exact
+// time, which matters because resolving a path of five names reads the time ten times. A timer
+// updates the clock while it is in use.
 type clock struct {
 	base    time.Time
-	period  time.Duration // 0: exact
+	period  time.Duration // precision; 0: exact
 	coarse  atomic.Int64  // nanoseconds after base
-	used    atomic.Bool   // since the last update
+	used    atomic.Bool   // the clock was read since the last update
 	ticking atomic.Bool   // the timer is armed
 }
 
@@ -21,7 +22,8 @@ const (
 	maxPeriod = 100 * time.Millisecond
 )
 
-// set sets the period for entries that count for valid. It returns for how long they may count by this clock.
+// set sets the period for cache entries that are valid for the given time. It returns the time for
+// which they may be valid by this clock.
 func (c *clock) set(valid time.Duration) time.Duration {
 	c.base = time.Now()
 	if c.period = min(valid/8, maxPeriod); c.period < minPeriod {

@@ -13,7 +13,8 @@ type Coder struct {
 	bad      bool // the message ended early, or a field has an impossible value
 }
 
-// take returns the next n bytes of a message that is decoded, or nil if it ends before.
+// take returns the next n bytes of a message that is being decoded, or nil if the message ends
+// before.
 func (c *Coder) take(n int) []byte {
 	if n > len(c.b) {
 		c.bad = true

@@ -18,14 +18,14 @@ type conn struct {
 	crew   crew.Crew
 	size   uint32 // maximum size of a message
 	loam   bool   // the server speaks VersionLoam
-	window int    // most bytes of requests without a reply
+	window int    // maximum bytes of requests without a reply
 	ended  func(error)
 
 	tags chan uint16 // free tags; sent and received by callers, never closed; empty: the caller waits
 
 	mu      sync.Mutex // guards the fields below
 	calls   [maxCalls]*call
-	fids    []uint32 // free, below nextFID
+	fids    []uint32 // free FIDs below nextFID
 	nextFID uint32
 	flight  int       // bytes of requests without a reply
 	landed  sync.Cond // flight has shrunk, or err is set
@@ -40,7 +40,8 @@ type conn struct {
 // maxCalls is the maximum number of requests in progress.
 const maxCalls = 256
 
-// lazyTime is how long a request without a waiter may stay unsent, for others to come with it.
+// lazyTime is how long a request without a waiter may stay unsent, so that other requests are sent
+// with it.
 const lazyTime = 2 * time.Millisecond
 
 // lazyBytes is the size of unsent requests, in bytes, at which they are sent at once.
@@ -98,13 +99,13 @@ func (c *conn) begin(t Type, m Message, k *call, lazy bool) {
 	c.write()
 }
 
-// admit makes a request one in progress. It waits until the window has room; what is unsent is sent before. The
-// caller holds sending.
+// admit counts a request as in progress. It waits until the window has room; unsent requests are
+// sent before. The caller holds sending.
 func (c *conn) admit(tag uint16, k *call, lazy bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.err == nil && c.flight > 0 && c.flight+k.size > c.window {
-		if unsent := len(c.out) - k.size; unsent > 0 { // replies to it make room
+		if unsent := len(c.out) - k.size; unsent > 0 { // only the replies to unsent requests can make room
 			rest := append([]byte(nil), c.out[unsent:]...)
 			c.out = c.out[:unsent]
 			c.mu.Unlock()
@@ -138,7 +139,7 @@ func (c *conn) write() {
 	}
 }
 
-// flush writes unsent requests when their time has come.
+// flush writes unsent requests after lazyTime.
 func (c *conn) flush() {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -155,8 +156,9 @@ func (c *conn) call(t Type, m, reply Message) error {
 	return k.err
 }
 
-// callIn makes a request about names in a directory, and asks for the directory's attributes in the same round. They
-// include the effect of the request, since servers of Loam serve both in order. ok reports whether there are some.
+// callIn makes a request about names in a directory, and requests the directory's attributes in the
+// same round. They include the effect of the request, because Loam's servers process both in order.
+// ok is false if there are no attributes.
 func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, err error) {
 	if !c.loam {
 		return false, c.call(t, m, reply)
@@ -170,7 +172,8 @@ func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, e
 	return second.err == nil, first.err
 }
 
-// beside runs f in a goroutine, unless the connection has ended. It reports whether it does.
+// beside runs f in a goroutine, unless the connection has ended. It returns false if the connection
+// has ended.
 func (c *conn) beside(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +183,7 @@ func (c *conn) beside(f func()) bool {
 	return c.err == nil
 }
 
-// forget makes a Clunk request without waiting for the reply.
+// forget sends a Clunk request and does not wait for the reply.
 func (c *conn) forget(fid uint32) {
 	c.begin(TypeClunk, &OneFID{fid}, &call{reply: Empty{}, clunk: fid}, true)
 }
@@ -206,7 +209,7 @@ func (c *conn) newFID() uint32 {
 	return c.nextFID
 }
 
-// dropFID makes a FID free that the server does not know.
+// dropFID frees a FID that the server does not use.
 func (c *conn) dropFID(fid uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,7 +251,7 @@ func (c *conn) take(h Header) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.Tag == NoTag {
-		for tag, k := range c.calls { // of Version, before which there is no other
+		for tag, k := range c.calls { // only a Version request can be in progress at that time
 			if k != nil && k.kind == TypeVersion {
 				c.calls[tag] = nil
 				c.tags <- uint16(tag)
@@ -264,7 +267,7 @@ func (c *conn) take(h Header) *call {
 	return k
 }
 
-// land completes a call.
+// land completes a call and makes room in the window.
 func (c *conn) land(tag uint16, k *call) {
 	c.mu.Lock()
 	c.flight -= k.size
@@ -326,10 +329,10 @@ func (k *call) receive(in *bufio.Reader, h Header, room *[]byte) error {
 	return ErrMessage
 }
 
-// maxErrno is above all error numbers of Linux.
+// maxErrno is larger than all error numbers of Linux.
 const maxErrno = 4096
 
-// receiveData reads the data of a Data reply to where the caller wants it.
+// receiveData reads the data of a Data reply into the caller's buffer.
 func (k *call) receiveData(in *bufio.Reader, n int) error {
 	var count [4]byte
 	if n < len(count) {

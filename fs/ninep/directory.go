@@ -31,7 +31,8 @@ func (d directory) Lookup(name string) (fs.Node, error) {
 	return n.fsNode(), nil
 }
 
-// mostTries is how often a lookup is repeated because names of the directory change, before changes have to wait.
+// mostTries is how often a lookup is repeated if names of the directory change meanwhile. After
+// that, changes of names must wait for the lookup.
 const mostTries = 3
 
 // find asks the server for a name. If the client changes names in the directory meanwhile, the answer may be
@@ -232,7 +233,7 @@ func (d directory) remove(name string, flags uint32) error {
 	return nil
 }
 
-// lost records that the name at which a file was found has been removed. The caller holds mu.
+// lost records that the name by which a file was located has been removed. The caller holds mu.
 func (s *FileSystem) lost(n *node) {
 	n.touch()
 	n.gone, n.removed = true, true
@@ -243,8 +244,8 @@ func (s *FileSystem) lost(n *node) {
 	n.leave()
 }
 
-// keepAt gets a FID for the file at a name that is about to be removed, if the file may live on without one: it has
-// other names, or is open without a FID.
+// keepAt gets a FID for a file whose name is about to be removed, if the file may continue to exist
+// without that name: it has other names, or is open without a FID.
 func (s *FileSystem) keepAt(d *node, name string) error {
 	s.mu.Lock()
 	n := d.kid(name)
@@ -299,15 +300,15 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 	if err != nil {
 		return err
 	}
-	if moved == victim && moved != nil { // two names of one file, or one name: nothing has happened
+	if moved == victim && moved != nil { // both names refer to the same file, or are equal: nothing has happened
 		return nil
 	}
 	s.settle(d.node, name, moved, t.node, newName, victim, flags&fs.RenameExchange != 0)
 	return nil
 }
 
-// settle records a rename of moved from a name in d to a name in t, where victim was. Both may be nil: unknown.
-// The caller holds mu.
+// settle records that the file moved was renamed from a name in d to a name in t, where victim was.
+// Both may be nil: unknown. The caller holds mu.
 func (s *FileSystem) settle(d *node, name string, moved *node, t *node, newName string, victim *node, exchange bool) {
 	if victim != nil {
 		victim.touch()

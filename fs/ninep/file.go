@@ -13,13 +13,13 @@ import (
 type handle struct {
 	*node
 	flags  fs.Flags
-	fid    uint32   // 0: none was needed yet, the content is known
+	fid    uint32   // 0: no FID was needed yet, because the content is known
 	users  int      // requests that use fid
 	closed bool     // fid is clunked when users is 0
-	cached *content // at the time of the open; nil: not known
+	cached *content // content at the time of the open; nil: not known
 }
 
-// passedFlags are the flags of open(2) that concern the server.
+// passedFlags are the flags of open(2) that are sent to the server.
 const passedFlags = linux.O_ACCMODE | linux.O_TRUNC | linux.O_SYNC | linux.O_DSYNC | linux.O_NOATIME
 
 // use marks the FID as used, and returns a function that ends this. The caller holds mu.
@@ -78,12 +78,12 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	return n.fsNode(), nil
 }
 
-// mostMade is the number of files that are open from their creation and were not opened yet.
+// mostMade is the maximum number of new files that are kept open and were not opened yet.
 const mostMade = 16
 
 // keepMade keeps the FID of a new file. The caller holds mu.
 func (s *FileSystem) keepMade(n *node, fid uint32) {
-	if n.madeFID != 0 { // nonsense: it was created twice
+	if n.madeFID != 0 { // invalid answer: the file was created twice
 		s.conn.forget(fid)
 		return
 	}
@@ -94,7 +94,8 @@ func (s *FileSystem) keepMade(n *node, fid uint32) {
 	}
 }
 
-// dropMade gives the FID of a new file back. A file without a name keeps it as its own. The caller holds mu.
+// dropMade releases the FID of a new file. A file without a name keeps the FID as its own. The
+// caller holds mu.
 func (s *FileSystem) dropMade(n *node) {
 	s.made = slices.DeleteFunc(s.made, func(m *node) bool { return m == n })
 	if n.gone && n.fid == 0 {
@@ -105,7 +106,7 @@ func (s *FileSystem) dropMade(n *node) {
 	n.madeFID = 0
 }
 
-// keepFID makes a FID the node's own, until the node is not referred to any more. The caller holds mu.
+// keepFID makes a FID the node's own, until the node is no longer referenced. The caller holds mu.
 func (n *node) keepFID(fid uint32) {
 	n.fid, n.kept = fid, true
 	s := n.s
@@ -128,7 +129,7 @@ func (n *node) keep() error {
 	own, q, err := s.walk(fid, []string{name})
 	release()
 	if err == linux.ENOENT {
-		return nil // the removal will return it
+		return nil // the removal will return this error
 	}
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	return h, nil
 }
 
-// takeMade makes h the first handle of a file that was created just now.
+// takeMade makes h the first handle of a file that was just created.
 func (h *handle) takeMade() bool {
 	s := h.s
 	s.mu.Lock()
@@ -177,10 +178,10 @@ func (h *handle) takeMade() bool {
 	return true
 }
 
-// firstBytes is the most content that an open returns.
+// firstBytes is the maximum content that an open returns.
 const firstBytes = 64 << 10
 
-// open opens the file on the server, and keeps its content if it is short.
+// open opens the file on the server, and keeps its content if it is small.
 func (h *handle) open() error {
 	s := h.s
 	fid, name, release, err := h.reach()
@@ -208,7 +209,7 @@ func (h *handle) open() error {
 		s.conn.forget(m.New)
 		return linux.EBADF
 	}
-	if h.fid != 0 { // another goroutine was faster
+	if h.fid != 0 { // another goroutine has opened it meanwhile
 		s.conn.forget(m.New)
 		return nil
 	}

@@ -246,7 +246,7 @@ func lie(h ninep.Header, r *rand.Rand, raw []byte) (reply []byte, last bool) {
 	case 0:
 		return raw, true
 	case 1:
-		h.Tag = 256 + uint16(r.IntN(300)) // of no request
+		h.Tag = 256 + uint16(r.IntN(300)) // a tag of no request
 	case 2, 3, 4, 5:
 		t, m = ninep.TypeError, &ninep.Error{Errno: uint32([]int{2, 17, 5, 0, 1 << 20}[r.IntN(5)])}
 	case 6:

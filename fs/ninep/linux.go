@@ -194,7 +194,7 @@ func (m *XattrCreate) fields(c *Coder) {
 // Dirent is an entry in the data of a reply to Readdir.
 type Dirent struct {
 	QID    QID
-	Offset uint64 // of the next entry
+	Offset uint64 // offset of the next entry
 	Type   uint8  // as in getdents64(2)
 	Name   string
 }

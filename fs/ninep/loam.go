@@ -35,7 +35,7 @@ func (m *Listed) fields(c *Coder) { c.qid(&m.QID); c.u8(&m.End); c.data(&m.Entri
 
 // Entry is an entry of a Listed.
 type Entry struct {
-	Offset uint64 // of the next entry
+	Offset uint64 // offset of the next entry
 	Name   string
 	Attr   Attr
 }

@@ -97,7 +97,7 @@ func Append(b []byte, t Type, tag uint16, m Message) []byte {
 
 // Header is the beginning of a message.
 type Header struct {
-	Size uint32 // of the message, with the header
+	Size uint32 // size of the message, with the header
 	Type Type
 	Tag  uint16
 }

@@ -16,37 +16,37 @@ import (
 type names struct {
 	known    map[string]*known
 	complete bool      // known has all names
-	until    time.Time // complete counts until then
+	until    time.Time // complete is valid until then
 	listing  []*known  // in the order of the server; nil: not known. Names that are absent were removed since
-	misses   int       // names that were not known, since the last listing
+	misses   int       // number of lookups of unknown names since the last listing
 	large    bool      // the directory has too many names to be listed
 	lru      *list.Element
 
 	// See prefetch.go.
-	readAt  int           // place in listing behind the last file that was opened for reading
-	opened  int           // files that were opened for reading
-	walked  int           // subdirectories that were listed
-	reading bool          // files of a subdirectory are read
-	batches int           // fetched ahead
+	readAt  int           // index in listing after the last file that was opened for reading
+	opened  int           // number of files that were opened for reading
+	walked  int           // number of subdirectories that were listed
+	reading bool          // the program reads files of a subdirectory
+	batches int           // number of batches that were fetched ahead
 	ahead   bool          // subdirectories are being listed ahead
-	fetches chan struct{} // closed when the fetch that runs has ended; nil: none runs
+	fetches chan struct{} // closed when the running fetch has ended; nil: none runs
 }
 
-// known is a name that is known, and what there was at the time.
+// known is the cached result of looking up a name.
 type known struct {
 	name   string
 	absent bool
 	attr   Attr
 	next   uint64    // offset of the next entry
 	began  uint64    // tick at which the request began
-	until  time.Time // counts until then
-	stale  bool      // the client has changed the file since: attr does not count
+	until  time.Time // valid until then
+	stale  bool      // the client has changed the file since: attr is not valid
 
-	content *content // of a small file; see prefetch.go
-	read    bool     // it was opened for reading since the listing
+	content *content // content of a small file; see prefetch.go
+	read    bool     // the file was opened for reading since the listing
 }
 
-// deadline returns until when something counts that is learned now. The caller holds mu.
+// deadline returns the time until which a result that arrives now is valid. The caller holds mu.
 func (s *FileSystem) deadline() time.Time {
 	if s.valid == 0 {
 		return time.Time{}
@@ -54,7 +54,8 @@ func (s *FileSystem) deadline() time.Time {
 	return s.now().Add(s.valid)
 }
 
-// remembered returns the file at a name, if it is known; nil: there is none.
+// remembered returns the cached result for a name. isKnown is false if nothing is cached; n is nil
+// if the name is known not to exist.
 func (s *FileSystem) remembered(d *node, name string) (n *node, isKnown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *FileSystem) remembered(d *node, name string) (n *node, isKnown bool) {
 		n := d.kid(name)
 		if n == nil || n.key != keyOf(k.attr.QID) {
 			if k.stale || k.attr.Links > 1 && fs.Mode(k.attr.Mode).Type() != fs.Dir {
-				return nil, false // the client may have changed it by another name
+				return nil, false // the client may have changed the file by another name
 			}
 			if n = s.nodeOf(d, name, &k.attr); n == nil {
 				return nil, false
@@ -97,8 +98,8 @@ func (s *FileSystem) cache(d *node) *names {
 	return d.names
 }
 
-// remember stores what is at a name, from a request that began at tick began; a is nil if there is nothing. The caller
-// holds mu.
+// remember caches the attributes of a name, from a request that began at tick began. a is nil if
+// the name does not exist. The caller holds mu.
 func (s *FileSystem) remember(d *node, name string, a *Attr, began uint64, until time.Time) {
 	if until.IsZero() || d.gone {
 		return
@@ -111,7 +112,7 @@ func (s *FileSystem) remember(d *node, name string, a *Attr, began uint64, until
 	s.trimNames(d)
 }
 
-// know replaces what is known of a name. The caller holds mu.
+// know replaces the cached result for a name. The caller holds mu.
 func (s *FileSystem) know(d *node, k *known) {
 	c := s.cache(d)
 	old := c.known[k.name]
@@ -121,12 +122,12 @@ func (s *FileSystem) know(d *node, k *known) {
 		return
 	}
 	s.dropContent(old)
-	next := old.next // it may be in the listing
+	next := old.next // the listing may refer to the old entry
 	*old = *k
 	old.next = next
 }
 
-// doubt records that a name may be any file now. The caller holds mu.
+// doubt records that the file at a name is unknown from now on. The caller holds mu.
 func (s *FileSystem) doubt(d *node, name string) {
 	d.touch()
 	if d.names != nil {
@@ -139,7 +140,7 @@ func (s *FileSystem) doubt(d *node, name string) {
 func (s *FileSystem) removed(d *node, name string) {
 	d.touch()
 	if c := d.names; c != nil {
-		if k := c.known[name]; k != nil { // it is in the listing, too
+		if k := c.known[name]; k != nil { // the listing refers to it too
 			s.dropContent(k)
 			k.absent, k.until = true, s.deadline()
 			return
@@ -148,7 +149,8 @@ func (s *FileSystem) removed(d *node, name string) {
 	s.remember(d, name, nil, s.tick, s.deadline())
 }
 
-// trimNames drops the names of directories that were filled long ago, but for those of d. The caller holds mu.
+// trimNames drops the cached names of the directories that were filled the longest time ago, except
+// those of d. The caller holds mu.
 func (s *FileSystem) trimNames(d *node) {
 	for s.names > s.mostCached && s.cached.Len() > 1 {
 		oldest := s.cached.Back().Value.(*node)
@@ -163,7 +165,7 @@ func (s *FileSystem) trimNames(d *node) {
 	}
 }
 
-// dropNames forgets all names of a directory. The caller holds mu.
+// dropNames drops all cached names of a directory. The caller holds mu.
 func (s *FileSystem) dropNames(d *node) {
 	if c := d.names; c != nil {
 		s.names -= len(c.known)
@@ -175,7 +177,8 @@ func (s *FileSystem) dropNames(d *node) {
 	}
 }
 
-// wantsListing reports whether a directory is to be listed for a name that is not known: it is the second one.
+// wantsListing reports whether a directory should be listed because of an unknown name. It returns
+// true for the second unknown name.
 func (s *FileSystem) wantsListing(d *node) bool {
 	if s.valid == 0 || !s.conn.loam {
 		return false
@@ -190,7 +193,8 @@ func (s *FileSystem) wantsListing(d *node) bool {
 // listBytes is the size of a reply to a listing.
 const listBytes = 256 << 10
 
-// fill lists a directory and keeps all of it. If another goroutine does so already, fill waits for it.
+// fill lists a directory and caches all its names. If another goroutine is doing so already, fill
+// waits for it.
 func (s *FileSystem) fill(d *node) error {
 	s.mu.Lock()
 	if other := d.filling; other != nil {
@@ -242,7 +246,8 @@ func (s *FileSystem) fill(d *node) error {
 // errLarge is returned by readNames for a directory with more than half as many names as are kept.
 var errLarge = errors.New("ninep: the directory has too many names to keep")
 
-// readNames reads all names of a directory. A directory without a FID is listed by its place.
+// readNames reads all names of a directory. A directory without a FID is addressed by its parent
+// and its name.
 func (s *FileSystem) readNames(d *node, began uint64, until time.Time) (all []*known, ascending bool, err error) {
 	m := List{Count: listBytes}
 	release := func() {}
@@ -308,7 +313,7 @@ func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	return s.stream(fid, cursor, yield)
 }
 
-// listingOf returns the listing of a directory if it counts.
+// listingOf returns the cached listing of a directory, or nil if it is not valid.
 func (s *FileSystem) listingOf(d *node) []*known {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,15 +16,16 @@ type node struct {
 	key  key
 	kind fs.Mode
 
-	// The newest place where the file was found. dir is nil for the root, and for a file without a name.
+	// The location where the file was last found. dir is nil for the root, and for a file without a
+	// name.
 	dir     *node
 	name    string
 	gone    bool // the file has no name left, as far as the client knows
 	removed bool // gone, because the client has removed its name
-	noLink  bool // it must not get a name
+	noLink  bool // the file must not get a name
 
 	attr    fs.Attr
-	fresh   time.Time // attr counts until then
+	fresh   time.Time // attr is valid until then
 	changed uint64    // tick of the last change by the client
 
 	// fid is 0 or the node's own FID. With pins it is in use; otherwise it is in FileSystem.fids, unless
@@ -35,15 +36,15 @@ type node struct {
 	kept bool
 
 	handles   []*handle // open handles
-	madeFID   uint32    // open, from the creation; 0: none
+	madeFID   uint32    // FID that is open since the creation of the file; 0: none
 	truncated bool      // the last open has truncated the file, and nothing was written since
 
-	names   *names                        // of a directory: cached names
-	kids    map[string]weak.Pointer[node] // of a directory: the nodes that are located in it
-	sweepAt int                           // number of kids at which dead ones are removed
-	filling chan struct{}                 // of a directory that is being listed
-	target  string                        // of a symbolic link
-	targets time.Time                     // target counts until then
+	names   *names                        // cached names of a directory
+	kids    map[string]weak.Pointer[node] // the nodes that are located in this directory
+	sweepAt int                           // number of kids at which unreferenced ones are removed
+	filling chan struct{}                 // not nil while this directory is being listed
+	target  string                        // target of a symbolic link
+	targets time.Time                     // target is valid until then
 }
 
 // Files by type. Equal values are the same file.
@@ -89,8 +90,9 @@ func wireTime(t fs.Time) Time {
 	return Time{uint64(sec), uint64(nsec)}
 }
 
-// nodeOf returns the node of a file that was found at a name in a directory; d is nil if it has no name. It returns
-// nil if the server says nonsense: a directory that contains itself. The caller holds mu.
+// nodeOf returns the node of a file that was found at a name in a directory; d is nil if the file
+// has no name. It returns nil if the answer of the server is impossible: a directory that contains
+// itself. The caller holds mu.
 func (s *FileSystem) nodeOf(d *node, name string, a *Attr) *node {
 	k := keyOf(a.QID)
 	kind := fs.Mode(a.Mode).Type()
@@ -139,13 +141,13 @@ func (n *node) replaced(kind fs.Mode) bool {
 	return n.kind != kind || n.removed && n.fid == 0 && n.madeFID == 0 && len(n.handles) == 0
 }
 
-// locate records where a file is. The caller holds mu.
+// locate records the location of a file. The caller holds mu.
 func (s *FileSystem) locate(n, d *node, name string) {
 	n.gone, n.removed = false, false
 	if n.dir == d && n.name == name && d.kids[name].Value() == n {
 		return
 	}
-	for up := d; up != nil; up = up.dir { // a server that says nonsense must not make a loop
+	for up := d; up != nil; up = up.dir { // a wrong answer of the server must not create a loop
 		if up == n {
 			return
 		}
@@ -155,7 +157,7 @@ func (s *FileSystem) locate(n, d *node, name string) {
 	d.adopt(n, name)
 }
 
-// leave removes the node from its place. The caller holds mu.
+// leave removes the node from its location. The caller holds mu.
 func (n *node) leave() {
 	if d := n.dir; d != nil && d.kids[n.name].Value() == n {
 		delete(d.kids, n.name)
@@ -189,7 +191,8 @@ func (d *node) kid(name string) *node {
 	return n
 }
 
-// learn stores attributes that a request has returned which began at tick began. The caller holds mu.
+// learn stores attributes from the reply to a request that began at tick began. The caller holds
+// mu.
 func (n *node) learn(a *Attr, began uint64, until time.Time) {
 	if n.changed <= began {
 		n.attr, n.fresh = attrOf(a), until
@@ -204,7 +207,7 @@ func (n *node) learnLast(a *Attr, began uint64, until time.Time) {
 	}
 }
 
-// touch records a change of the file by the client, which has ended. The caller holds mu.
+// touch records that a change of the file by the client has ended. The caller holds mu.
 func (n *node) touch() {
 	n.s.tick++
 	n.changed = n.s.tick
@@ -216,7 +219,7 @@ func (n *node) touch() {
 	}
 }
 
-// begin returns the present tick, and until when something counts that is learned now.
+// begin returns the current tick, and the time until which a result that arrives now is valid.
 func (s *FileSystem) begin() (tick uint64, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +229,7 @@ func (s *FileSystem) begin() (tick uint64, until time.Time) {
 	return s.tick, s.now().Add(s.valid)
 }
 
-// Attr implements fs.Node. A file that has gone has no links.
+// Attr implements fs.Node. A removed file has zero links.
 func (n *node) Attr() fs.Attr {
 	s := n.s
 	s.mu.Lock()
@@ -242,7 +245,7 @@ func (n *node) Attr() fs.Attr {
 	return a
 }
 
-// ask returns the attributes that the server reports. Errors: ENOENT if the file has gone, EIO.
+// ask requests the attributes from the server. Errors: ENOENT if the file was removed, EIO.
 func (n *node) ask() (fs.Attr, error) {
 	s := n.s
 	began, until := s.begin()
@@ -268,8 +271,8 @@ func (n *node) ask() (fs.Attr, error) {
 	return attrOf(&a), nil
 }
 
-// reach returns how the server is asked for the file: a FID of its own and no name, or the FID of its directory and
-// its name. The caller calls release after the request. Errors: ENOENT, EIO.
+// reach returns how to address the file in a request: by its own FID and no name, or by the FID of
+// its directory and its name. The caller calls release after the request. Errors: ENOENT, EIO.
 func (n *node) reach() (fid uint32, name string, release func(), err error) {
 	s := n.s
 	s.mu.Lock()
@@ -315,14 +318,14 @@ func (s *FileSystem) pin(n *node) (release func()) {
 	}
 }
 
-// trimFIDs gives FIDs back that were not used for long. The caller holds mu.
+// trimFIDs releases FIDs that were not used for a long time. The caller holds mu.
 func (s *FileSystem) trimFIDs() {
 	for s.fids.Len() > mostFIDs {
 		s.dropFID(s.fids.Back().Value.(*node))
 	}
 }
 
-// dropFID gives back an unused FID. The caller holds mu.
+// dropFID releases an unused FID. The caller holds mu.
 func (s *FileSystem) dropFID(n *node) {
 	if n.lru == nil {
 		return
@@ -350,7 +353,7 @@ func (s *FileSystem) dirFID(d *node) (fid uint32, release func(), err error) {
 			}
 			names = append([]string{up.name}, names...)
 		}
-		if up.fid == 0 { // deep: in steps
+		if up.fid == 0 { // a deep directory is reached in several steps
 			s.mu.Unlock()
 			if _, release, err := s.dirFID(up); err != nil {
 				return 0, nil, err
@@ -376,7 +379,7 @@ func (s *FileSystem) dirFID(d *node) (fid uint32, release func(), err error) {
 			}
 			return 0, nil, linux.ENOENT
 		}
-		if d.fid != 0 { // another goroutine was faster
+		if d.fid != 0 { // another goroutine has got a FID meanwhile
 			s.conn.forget(made)
 		} else {
 			d.fid = made
@@ -403,8 +406,8 @@ func (s *FileSystem) walk(from uint32, names []string) (uint32, QID, error) {
 	return fid, w.QIDs[len(names)-1], nil
 }
 
-// borrow returns a FID for the file itself, not opened unless writable finds an open one that may be written. The
-// caller calls release. Errors: ENOENT, EIO.
+// borrow returns a FID for the file. It is not open, except that with writable it may be an open
+// one that permits writing. The caller calls release. Errors: ENOENT, EIO.
 func (n *node) borrow(writable bool) (fid uint32, release func(), err error) {
 	s := n.s
 	if writable {
@@ -470,7 +473,7 @@ func (n *node) change(c fs.Change, m *Setattr) error {
 	return err
 }
 
-// changeFields are the fields of Setattr for those of fs.Change.
+// changeFields maps the fields of fs.Change to those of Setattr.
 var changeFields = [...]struct {
 	field fs.Fields
 	valid uint32
@@ -479,7 +482,8 @@ var changeFields = [...]struct {
 	{fs.SetAccess, SetAccess | SetAccessTo}, {fs.SetModify, SetModify | SetModifyTo},
 }
 
-// wasTruncated reports whether the last open has truncated the file already, and forgets it.
+// wasTruncated reports whether the last open has truncated the file already, and resets that
+// record.
 func (n *node) wasTruncated() bool {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"loam/fs"
 )
 
-// Requests that Loam's servers do in one message, and others in several.
+// Operations that take one message with Loam's servers, and several with others.
 
 // lookup returns attributes of a name in a directory, or of fid itself if name is empty.
 func (s *FileSystem) lookup(fid uint32, name string, a *Attr) error {
@@ -99,7 +99,7 @@ func (s *FileSystem) rename(m RenameAt, flags fs.RenameFlags) error {
 	case flags&fs.RenameExchange != 0:
 		return linux.EINVAL
 	}
-	return s.conn.call(TypeRenameAt, &m, Empty{}) // without RenameNoReplace: the tree has looked
+	return s.conn.call(TypeRenameAt, &m, Empty{}) // without RenameNoReplace: the caller has checked that the name does not exist
 }
 
 // openAt opens a name in a directory, or with an empty name the file of fid itself, as a new FID.
@@ -136,8 +136,8 @@ func (s *FileSystem) openAt(m *OpenAt, answer *OpenedAt) (err error) {
 	return s.conn.call(TypeGetattr, &Getattr{m.New, AttrBasic}, &answer.Attr)
 }
 
-// appendTo writes at the end of an open file, and returns the end. With another server than Loam's it is not atomic
-// against others.
+// appendTo writes at the end of an open file, and returns the end. It is atomic only with Loam's
+// servers.
 func (s *FileSystem) appendTo(fid uint32, p []byte) (n int, end int64, err error) {
 	if s.conn.loam {
 		var a Appended

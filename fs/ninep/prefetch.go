@@ -9,20 +9,20 @@ import (
 // Content of small files (mode Loose). When a second small file of a directory is opened for reading, the client
 // fetches it together with the next ones of the listing.
 
-// content is the content of a file that is known completely.
+// content is the complete content of a file.
 type content struct {
 	data  []byte
-	until time.Time // it counts until then
+	until time.Time // valid until then
 }
 
 // Sizes of a fetch in bytes, and its number of files.
 const (
-	fetchMost  = 16 << 10 // of one file
+	fetchMost  = 16 << 10 // maximum for one file
 	fetchBytes = 256 << 10
 	fetchFiles = 64
 )
 
-// known returns the content if the handle knows it and it counts.
+// known returns the cached content of the file, if it is valid.
 func (h *handle) known() ([]byte, bool) {
 	s := h.s
 	s.mu.Lock()
@@ -38,7 +38,7 @@ func (h *handle) known() ([]byte, bool) {
 	return nil, false
 }
 
-// forgetContent forgets the content of a file that changes. The caller holds mu.
+// forgetContent drops the cached content of a file that changes. The caller holds mu.
 func (n *node) forgetContent() {
 	if k := n.entry(); k != nil {
 		n.s.dropContent(k)
@@ -48,7 +48,7 @@ func (n *node) forgetContent() {
 	}
 }
 
-// dropContent forgets the content of a cached name. The caller holds mu.
+// dropContent drops the cached content at a name. The caller holds mu.
 func (s *FileSystem) dropContent(k *known) {
 	if k.content != nil {
 		s.content -= len(k.content.data)
@@ -56,7 +56,8 @@ func (s *FileSystem) dropContent(k *known) {
 	}
 }
 
-// entry returns what is known of the name at which the file was found, if it is this file. The caller holds mu.
+// entry returns the cached result for the name at which the file was found, if it still is this
+// file. The caller holds mu.
 func (n *node) entry() *known {
 	if n.gone || n.dir == nil || n.dir.names == nil {
 		return nil
@@ -67,7 +68,8 @@ func (n *node) entry() *known {
 	return nil
 }
 
-// takeContent opens h without the server if the content is known, or can be fetched with that of others.
+// takeContent opens h without the server if the content is cached, or can be fetched together with
+// the content of other files.
 func (s *FileSystem) takeContent(h *handle) bool {
 	if s.valid == 0 || !s.conn.loam {
 		return false
@@ -90,11 +92,12 @@ func (s *FileSystem) takeContent(h *handle) bool {
 // batch is a set of files whose content is fetched. While it is fetched, names.fetches is set.
 type batch struct {
 	dir   *node
-	names *names // of dir
+	names *names // cached names of dir
 	files []string
 }
 
-// fetchAhead begins to fetch the next contents of a directory in which a file was just opened, if few are left.
+// fetchAhead starts to fetch the next contents of a directory in which a file was just opened, if
+// few cached ones are left.
 func (s *FileSystem) fetchAhead(n *node) {
 	s.mu.Lock()
 	if k := n.entry(); k == nil || n.dir.names.fetches != nil {
@@ -115,12 +118,12 @@ func (s *FileSystem) fetchAhead(n *node) {
 	}
 	if b, _ := s.following(n, false); len(b.files) > 0 {
 		if !s.conn.beside(func() { s.fetch(b) }) {
-			s.fetch(b) // fails, and ends the batch
+			s.fetch(b) // fetch ends the batch, also on errors
 		}
 	}
 }
 
-// takeKnown opens h if the content of the file is known.
+// takeKnown opens h if the content of the file is cached.
 func (h *handle) takeKnown() bool {
 	s := h.s
 	s.mu.Lock()
@@ -197,10 +200,11 @@ func (s *FileSystem) batch(d *node, at int, first bool) batch {
 	return b
 }
 
-// wanted reports whether the content of a file is fetched before it is asked for.
+// wanted reports whether to fetch the content of a file before it is requested.
 func (k *known) wanted() bool { return k.small() && !k.absent && !k.stale && !k.read }
 
-// small reports whether the content of a file is fetched. One with several names can change by another name.
+// small reports whether the content of a file may be fetched. A file with several names may not,
+// because it can change by another name.
 func (k *known) small() bool {
 	return fs.Mode(k.attr.Mode).Type() == fs.Regular && k.attr.Size <= fetchMost && k.attr.Links == 1
 }
@@ -284,8 +288,8 @@ const (
 	aheadBatches = 4 // of one directory
 )
 
-// walkAhead lists the other subdirectories of d's parent, if d is the second one that is listed: the program walks the
-// tree. It reads files, too, if the program does.
+// walkAhead lists the other subdirectories of d's parent if d is the second one that is listed,
+// because the program probably walks the tree. It also fetches files if the program reads files.
 func (s *FileSystem) walkAhead(d *node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

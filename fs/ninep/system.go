@@ -18,16 +18,16 @@ type Cache uint8
 
 // Cache modes.
 const (
-	Loose Cache = iota // keep what was learned for Config.Valid
+	Loose Cache = iota // keep results for Config.Valid
 	None               // keep nothing
 )
 
-// Config describes a client. The zero value is good.
+// Config describes a client. The zero value selects the defaults.
 type Config struct {
 	Tree     string // name of the tree; servers of Loam have only one
 	UID, GID uint32 // user and group to which the server's own files belong
 	Cache    Cache
-	Valid    time.Duration // how long something is kept with Loose; 0: one second
+	Valid    time.Duration // how long results are valid with Loose; 0: one second
 	Size     uint32        // maximum size of a message; 0: MaxSize
 	Names    int           // bound of the names that are kept with Loose; 0: 65536
 	Window   int           // most bytes of requests without a reply; 0: 2 MiB
@@ -61,8 +61,8 @@ type FileSystem struct {
 	fids    list.List // of *node with a FID of its own and without users, most recently used first
 	made    []*node   // regular files that were created and not opened yet
 
-	cached  list.List // of *node: directories with cached names, most recently filled first
-	names   int       // cached names
+	cached  list.List // directories (*node) with cached names, most recently filled first
+	names   int       // number of cached names
 	content int       // bytes of cached contents
 }
 
@@ -111,7 +111,8 @@ func (s *FileSystem) attach(c Config) error {
 	return nil
 }
 
-// Rounds returns how often callers have waited for requests. Requests that are made together count once.
+// Rounds returns how often callers have waited for replies. Requests that are made together count
+// once.
 func (s *FileSystem) Rounds() uint64 {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
@@ -188,7 +189,7 @@ func (s *FileSystem) now() time.Time {
 	return s.clock.now()
 }
 
-// errno returns err, or EIO for an error that no program knows.
+// errno returns err, or EIO if err is not a linux.Errno.
 func errno(err error) error {
 	if e, ok := err.(linux.Errno); ok {
 		return e

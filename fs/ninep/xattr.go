@@ -63,7 +63,7 @@ func (n *node) setXattr(name string, value []byte, flags uint32) error {
 			return errno(err)
 		}
 	}
-	err = c.call(TypeClunk, &OneFID{own}, Empty{}) // sets the attribute; the FID has gone even if that fails
+	err = c.call(TypeClunk, &OneFID{own}, Empty{}) // sets the attribute; the FID is freed even if this fails
 	c.dropFID(own)
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
@@ -89,7 +89,7 @@ func (n *node) SetXattr(name string, value []byte, flags fs.XattrFlags) error {
 	if flags&fs.XattrReplace != 0 {
 		f |= xattrReplace
 	}
-	if len(value) == 0 && f == xattrReplace { // in the protocol, this removes it
+	if len(value) == 0 && f == xattrReplace { // in the protocol, this would remove the attribute
 		if _, err := n.xattr(name); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ type Process struct {
 	Environment   []string // at the start
 	Mounts        []Mount  // in addition to /, /proc, /sys and /sys/fs/cgroup
 	Hostname      string
-	Release       string // of the kernel: "6.1.0-loam"
+	Release       string // release of the kernel: "6.1.0-loam"
 	Started       time.Time
 	// Memory returns the machine's total and free memory in bytes.
 	Memory func() (total, free uint64)

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// `nobody` is the user ID and group ID without any rights.
-const nobody = 65534
+// unprivileged is the user ID and group ID without any rights.
+const unprivileged = 65534
 
 // Drop gives up root permanently. Open descriptors stay open. From then on, the process can open
 // only files that an unprivileged user may open. The kernel drops all capabilities with the user
@@ -20,10 +20,10 @@ func Drop() error {
 	if err := syscall.Setgroups(nil); err != nil {
 		return cannot("setgroups", err)
 	}
-	if err := syscall.Setresgid(nobody, nobody, nobody); err != nil {
+	if err := syscall.Setresgid(unprivileged, unprivileged, unprivileged); err != nil {
 		return cannot("setresgid", err)
 	}
-	if err := syscall.Setresuid(nobody, nobody, nobody); err != nil {
+	if err := syscall.Setresuid(unprivileged, unprivileged, unprivileged); err != nil {
 		return cannot("setresuid", err)
 	}
 	return nil

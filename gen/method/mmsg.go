@@ -32,7 +32,7 @@ func openMmsg(c Config) (Sender, error) {
 // run is the datagrams of one message. All have the same length, except that the last may be shorter.
 type run struct {
 	from, end int // byte range in the buffer
-	length    int // of every datagram but the last
+	length    int // length of every datagram except the last
 	count     int
 }
 

@@ -51,7 +51,7 @@ const Unlimited = math.MaxInt32
 const (
 	easing       = 0.97
 	mostEased    = 32                   // slots, up to half of the bound; after a longer stall, all due frames are permitted at once
-	shortestEase = 2 * time.Microsecond // of a slot; at higher rates, frames are sent in batches
+	shortestEase = 2 * time.Microsecond // minimum length of a slot; at higher rates, frames are sent in batches
 	longestEase  = time.Millisecond     // of a slot; at lower rates, a stall rarely delays more than one frame
 )
 

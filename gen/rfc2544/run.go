@@ -27,7 +27,7 @@ type Options struct {
 	// Top is the highest rate to try in frames per second, normally the rate of the medium. 0: the rate that the
 	// sender reaches without a limit.
 	Top        float64
-	Resolution float64 // of the search, as a fraction of Top; 0: DefaultResolution
+	Resolution float64 // resolution of the search, as a fraction of Top; 0: DefaultResolution
 	Repeats    int     // of the latency and back-to-back tests; 0: DefaultRepeats
 	Tests      []string
 	// Progress is called after each trial. It may be nil.

@@ -32,7 +32,7 @@ type owner struct {
 	full      int64 // arrival time until which no flow can be replaced
 
 	retired Counts
-	latency *hdrhistogram.Histogram // of retired flows
+	latency *hdrhistogram.Histogram // latencies of retired flows
 
 	// State at the previous report, from which Recent is computed.
 	before time.Duration

@@ -22,7 +22,7 @@ var tooLarge = map[string]packageSize{
 	"posix":     {47, 7050},
 	"stack":     {74, 12600},
 	"stack/tcp": {59, 6700},
-	"task":      {38, 8200},
+	"task":      {39, 8700},
 	"fs/ext4":   {24, 5900},
 }
 

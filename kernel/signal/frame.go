@@ -49,7 +49,7 @@ type Registers struct {
 	R8, R9, R10, R11, R12, R13, R14, R15      uint64
 	DI, SI, BP, BX, DX, AX, CX, SP, IP, Flags uint64
 	CS, GS, FS, SS                            uint16
-	Code, Vector                              uint64 // of the trap
+	Code, Vector                              uint64 // vector and error code of the trap
 	OldMask                                   uint64
 	FaultAddress                              uint64
 	VectorState                               uint64 // address of the vector registers; 0: none
@@ -64,7 +64,7 @@ type Info struct {
 	_      int32
 	Value  uint64 // address of a fault or behind a system call; or the sender: PID, and UID in the upper half
 	Call   uint32 // System: number of the system call
-	Arch   uint32 // System: architecture of that number
+	Arch   uint32 // for System: AUDIT_ARCH value of the system call
 	_      [12]uint64
 }
 

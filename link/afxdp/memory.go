@@ -47,7 +47,7 @@ func layOut(size, txFrames, rxFrames int) shape {
 	if size > largeChunk-rxHeadroom {
 		sh.slot = (size + largeChunk - 1) / largeChunk
 		if sh.slot == 1 {
-			sh.slot = 2 // with the headroom, such a frame is received in two pieces
+			sh.slot = 2 // with the headroom, a frame of this size does not fit into one chunk
 		}
 		// A frame takes several slots of a ring, and the length of a ring is a power of two.
 		for ; sh.slot&(sh.slot-1) != 0; sh.slot++ {

@@ -19,7 +19,7 @@ type RingQueue struct {
 
 	info    *link.Info
 	rings   Rings
-	in, out *File // of duplicates of the descriptors: the owner of the rings closes the originals
+	in, out *File // duplicates of the descriptors: the owner of the rings closes the originals
 	room    *Room
 
 	// Arguments and results of tryRecv and trySend. The function values are created once, because

@@ -196,7 +196,7 @@ const (
 	skbLen, skbQueue = 0, 12
 
 	context = asm.R6
-	index   = asm.R7 // of the next frame
+	index   = asm.R7 // index of the next frame
 	left    = asm.R8 // frames left in this run
 	shared  = asm.R9 // the control block
 )

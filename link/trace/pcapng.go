@@ -21,11 +21,11 @@ const (
 // Option codes. optEnd applies to all blocks, each other code to one type of block.
 const (
 	optEnd        = 0
-	optUserAppl   = 4 // of a section: the program that wrote the file
-	optName       = 2 // of an interface
-	optResolution = 9 // of an interface: the unit of time stamps is 10^-n seconds
-	optFlags      = 2 // of a packet
-	optQueue      = 6 // of a packet
+	optUserAppl   = 4 // option of a section: the program that wrote the file
+	optName       = 2 // option of an interface
+	optResolution = 9 // option of an interface: the unit of time stamps is 10^-n seconds
+	optFlags      = 2 // option of a packet
+	optQueue      = 6 // option of a packet
 )
 
 // Values.

@@ -30,7 +30,7 @@ type receiver struct {
 	spare  []uint16      // slots that the card does not hold
 
 	parts    []part                             // of the frame being assembled
-	segments [virtio.MaxSegments]driver.Segment // of the buffer being added
+	segments [virtio.MaxSegments]driver.Segment // segments of the buffer being added
 	armed    bool
 
 	// late has a buffer of one. look sends to it when an interrupt is missing (if it is full, Recv
@@ -122,7 +122,7 @@ func (p *pair) Recv(fs []*link.Frame) (int, error) {
 		select {
 		case <-r.queue.C():
 			select {
-			case <-r.late: // look was about to report this interrupt as lost
+			case <-r.late: // the interrupt was not lost: drop the pending report
 			default:
 			}
 		case <-r.late:

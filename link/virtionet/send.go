@@ -25,7 +25,7 @@ type sender struct {
 	pair  *pair
 	queue *virtio.Queue
 
-	segments [virtio.MaxSegments]driver.Segment // of the frame being added
+	segments [virtio.MaxSegments]driver.Segment // segments of the frame being added
 
 	frames []*link.Frame // by head of the chain: the frames that the card holds, if it can reach the heap
 	slots  slots         // otherwise: memory of the driver

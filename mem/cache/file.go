@@ -33,13 +33,13 @@ type File struct {
 	mu            sync.Mutex
 	label         mem.Label
 	base          []byte            // of a file in memory: its content where no page is present; then zeros follow
-	charge        func(int64) error // of a file in memory: accounts for pages; nil: they are not counted
+	charge        func(int64) error // for a file in memory: accounts for pages; nil: they are not counted
 	owned, hiding int64             // dirty pages of a file in memory, and those of them that hide a page of the base
 	size          int64
 	pages         map[uint64]*entry
 	unsaved       int // pages that differ from storage, or are being written there
 	mappers       mem.Mappers
-	failed        error // of a write-back for which no caller waited
+	failed        error // error of a write-back for which no caller waited
 }
 
 // entry is one page. The file's lock guards it.

@@ -12,8 +12,8 @@ type Memory struct {
 	Total   int64
 	Free    int64
 	Reserve int64 // for requests with Request.Kernel
-	Clean   int64 // of files, not in use by copies
-	Dirty   int64 // of files with storage to write to
+	Clean   int64 // clean pages of files, not in use by copies
+	Dirty   int64 // dirty pages of files with storage to write to
 }
 
 // Request is a wish for pages.

@@ -75,7 +75,7 @@ const (
 	taxCode = misc
 	txaCode = misc | 0x80
 
-	cells = 16 // of memory
+	cells = 16 // number of memory cells
 )
 
 // New checks a program: it ends with a return, reads no memory cell before writing it, and does not

@@ -24,7 +24,7 @@ func raw(number int, args ...uint64) (int64, linux.Errno) {
 	return int64(r), linux.Errno(e)
 }
 
-// read returns the credentials of the calling thread, with the bounding set of those in names only.
+// read returns the credentials of the calling thread. The bounding set is read only for the capabilities in names.
 func (thread) read() (s Set) {
 	address := func(p *uint32) uint64 { return uint64(uintptr(unsafe.Pointer(p))) }
 	raw(linux.SYS_GETRESUID, address(&s.UID), address(&s.EUID), address(&s.SUID))

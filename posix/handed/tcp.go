@@ -104,7 +104,7 @@ func (s *Socket) watch() {
 	})
 }
 
-// look reports to the queue which of the events of are ready. It returns true when the socket has been
+// look reports to the queue which given events are ready. It returns true when the socket has been
 // closed.
 func (s *Socket) look(of file.Events) bool {
 	if !s.enter() {

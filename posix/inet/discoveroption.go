@@ -92,11 +92,11 @@ func (s *UDPSocket) recvPathMTU(c *datagramBox) (socket.Received, bool) {
 	if s.Type == linux.SOCK_DGRAM && !s.isUDP() {
 		return socket.Received{}, false
 	}
-	told, ok := c.TakePathMTU()
+	report, ok := c.TakePathMTU()
 	if !ok {
 		return socket.Received{}, false
 	}
-	from := s.inet(s.net, netip.AddrPortFrom(told.To, 0))
-	data := binary.NativeEndian.AppendUint32(from.Append(nil), uint32(told.MTU))
+	from := s.inet(s.net, netip.AddrPortFrom(report.To, 0))
+	data := binary.NativeEndian.AppendUint32(from.Append(nil), uint32(report.MTU))
 	return socket.Received{From: from, Control: []socket.Control{{Level: pathInfo6.Level, Type: pathInfo6.Name, Data: data}}}, true
 }

@@ -30,7 +30,7 @@ type TCPSocket struct {
 	// Guarded by mu.
 	binding     *stack.TCPBinding
 	opts        stack.TCPOptions // until there is a listener or a connection
-	told        bool             // connect has reported success
+	reported    bool             // connect has reported success
 	closed      bool
 	nanoseconds bool          // timestamps are SO_TIMESTAMPNS, not SO_TIMESTAMP
 	given       []GivenOption // inherited by accepted connections; replaced, never modified
@@ -48,7 +48,7 @@ func newTCP(n *Network, domain int) *TCPSocket {
 func (s *TCPSocket) adopt(c *stack.TCPConn) *TCPSocket {
 	a := &TCPSocket{
 		Base: NewBase(s.Domain, s.Type, s.Protocol),
-		net:  s.net, leaving: s.leaving, told: true,
+		net:  s.net, leaving: s.leaving, reported: true,
 		opts: c.Options(), nanoseconds: s.isStamped(timestampNS),
 	}
 	a.conn.Store(c)
@@ -178,7 +178,7 @@ func (s *TCPSocket) Connect(a socket.Address) linux.Errno {
 		c.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
 	}
 	s.conn.Store(c)
-	s.told = false
+	s.reported = false
 	c.Watch(s.Relay)
 	return linux.EINPROGRESS
 }
@@ -189,8 +189,8 @@ func (s *TCPSocket) reconnect(c *stack.TCPConn, a socket.Address) (linux.Errno, 
 	switch {
 	case a.Family == linux.AF_UNSPEC:
 		c.Abort()
-	case c.Connected() && !s.told:
-		s.told = true
+	case c.Connected() && !s.reported:
+		s.reported = true
 		return 0, true
 	case c.Connected():
 		return linux.EISCONN, true

@@ -26,17 +26,17 @@ func IsRequest(request int) bool {
 func Request(net *stack.Stack, request int, arg []byte) linux.Errno {
 	name, value := arg[:linux.IFNAMSIZ], arg[linux.IFNAMSIZ:]
 	if request == linux.SIOCGIFNAME {
-		return tellName(net, name, binary.NativeEndian.Uint32(value))
+		return putName(net, name, binary.NativeEndian.Uint32(value))
 	}
 	text, _, _ := bytes.Cut(name, []byte{0})
 	if i := Named(net, string(text)); i != nil {
-		return tellOf(net, i, request, value)
+		return putProperty(net, i, request, value)
 	}
 	return linux.ENODEV
 }
 
-// tellName stores the name of the interface with an index in name. Errors: ENODEV.
-func tellName(net *stack.Stack, name []byte, index uint32) linux.Errno {
+// putName stores the name of the interface with an index in name. Errors: ENODEV.
+func putName(net *stack.Stack, name []byte, index uint32) linux.Errno {
 	for _, i := range All(net) {
 		if uint32(i.Index()) == index {
 			clear(name)
@@ -47,8 +47,8 @@ func tellName(net *stack.Stack, name []byte, index uint32) linux.Errno {
 	return linux.ENODEV
 }
 
-// tellOf stores the property that a request asks for in value.
-func tellOf(net *stack.Stack, i *stack.Interface, request int, value []byte) linux.Errno {
+// putProperty stores the property that a request asks for in value.
+func putProperty(net *stack.Stack, i *stack.Interface, request int, value []byte) linux.Errno {
 	kind, flags := Kind(i)
 	switch request {
 	case linux.SIOCGIFINDEX:
@@ -63,13 +63,13 @@ func tellOf(net *stack.Stack, i *stack.Interface, request int, value []byte) lin
 		mac := i.MAC()
 		copy(value[2:], mac[:])
 	default:
-		return tellAddress(net, i, request, value)
+		return putAddress(net, i, request, value)
 	}
 	return 0
 }
 
-// tellAddress stores the interface's first IPv4 address, or its netmask. Errors: EADDRNOTAVAIL.
-func tellAddress(net *stack.Stack, i *stack.Interface, request int, value []byte) linux.Errno {
+// putAddress stores the interface's first IPv4 address, or its netmask. Errors: EADDRNOTAVAIL.
+func putAddress(net *stack.Stack, i *stack.Interface, request int, value []byte) linux.Errno {
 	for _, a := range net.Addresses() {
 		ip := a.Prefix.Addr()
 		if a.Interface != i.Name() || !ip.Is4() {

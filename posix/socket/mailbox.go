@@ -99,7 +99,7 @@ func (m *Mailbox) TakeMessage(b []byte, peek bool) (Received, linux.Errno) {
 	m.shift()
 	woken := m.waitingWriters()
 	m.mu.Unlock()
-	tellAll(woken, file.PollOut)
+	notifyAll(woken, file.PollOut)
 	return r, 0
 }
 
@@ -139,7 +139,7 @@ func (m *Mailbox) TakeStream(b []byte, peek bool) (Received, linux.Errno) {
 	}
 	m.mu.Unlock()
 	r.Len = r.N
-	tellAll(woken, file.PollOut)
+	notifyAll(woken, file.PollOut)
 	return r, 0
 }
 
@@ -198,7 +198,7 @@ func (m *Mailbox) Refuse() (unread bool) {
 			DropPassed(c.Passed)
 		}
 	}
-	tellAll(writers, file.PollOut|file.PollHup)
+	notifyAll(writers, file.PollOut|file.PollHup)
 	return len(letters) > 0
 }
 
@@ -231,7 +231,7 @@ func (m *Mailbox) Queued() int {
 	return m.size
 }
 
-func tellAll(queues map[*file.Queue]struct{}, e file.Events) {
+func notifyAll(queues map[*file.Queue]struct{}, e file.Events) {
 	for q := range queues {
 		q.Notify(e)
 	}

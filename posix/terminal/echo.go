@@ -10,7 +10,7 @@ type echo struct {
 	kind     echoKind
 	c        byte
 	columns  int  // of eraseTab
-	afterTab bool // of eraseTab: columns count from a tab, and not from the beginning of the line
+	afterTab bool // for eraseTab: columns count from a tab, and not from the beginning of the line
 }
 
 type echoKind uint8

@@ -4,10 +4,10 @@ import "loam/abi/linux"
 
 // Sizes in bytes, those of Linux.
 const (
-	inputSize  = 4096 // of the edited input; one byte of it is for the end of a line
-	typedSize  = 8192 // of input that is not processed yet, since the edited input is full
+	inputSize  = 4096 // size of the edited input; one byte of it is for the end of a line
+	typedSize  = 8192 // size of input that is not processed yet, because the edited input is full
 	outputSize = 8192 + inputSize
-	echoSize   = 4096 // of echoes that the output has no room for, or that are stopped
+	echoSize   = 4096 // size of echoes that the output has no room for, or that are stopped
 	echoBatch  = 256  // of echoes that wait for the end of simultaneous input
 
 	// kept is how much output a flush leaves: Linux hands that much to the master at once.
@@ -24,7 +24,7 @@ type Line struct {
 
 	typed []byte
 	input []byte
-	ends  []bool // of each byte of input: it ends a line
+	ends  []bool // for each byte of input, whether it ends a line
 	lines int    // bytes of input that belong to complete lines; without ICANON not used
 
 	literal bool // the next character is literal (VLNEXT)
@@ -33,7 +33,7 @@ type Line struct {
 	output []byte
 	passed int // bytes of output that a signal does not discard any more: those from before the call of Type
 	echoes []echo
-	column int // of the cursor
+	column int // column of the cursor
 	edge   int // column at which the line that is edited begins
 
 	stopped bool // output is stopped by VSTOP or TCOOFF

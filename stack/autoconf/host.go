@@ -30,7 +30,7 @@ const (
 
 // Config holds the settings of a Host.
 type Config struct {
-	MAC  wire.MAC // of the interface
+	MAC  wire.MAC // MAC address of the interface
 	MTU  int      // of the interface
 	Seed uint64   // seed of the random delays that keep hosts from acting simultaneously
 }

@@ -105,7 +105,7 @@ type ClientCounters struct {
 	NotForUs   uint64 // for another client: wrong direction, transaction, hardware address or identifier
 	Unexpected uint64 // type not expected in the state, or from another server than the one asked
 	BadOffer   uint64 // offer with an unacceptable address, server or lease time
-	BadAck     uint64 // the same for an ACK, or an ACK for another address
+	BadAck     uint64 // ACK with an unacceptable address, server or lease time, or for another address
 	Naks       uint64
 	Timeouts   uint64 // requests without an answer
 }

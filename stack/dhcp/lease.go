@@ -31,7 +31,7 @@ type Lease struct {
 	DNS     []netip.Addr
 	NTP     []netip.Addr
 	Domain  string   // contains only letters, digits, hyphens, underscores and dots
-	Search  []string // the same
+	Search  []string // search domains
 	MTU     int      // 0: not given
 
 	Start   Time // when the request for the lease was sent

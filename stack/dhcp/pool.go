@@ -34,7 +34,7 @@ type binding struct {
 	state  bindingState
 	until  Time     // end of a state other than free
 	client string   // key of the client that has or last had the address (clientKey); empty: none yet
-	mac    wire.MAC // of that client
+	mac    wire.MAC // MAC address of that client
 }
 
 // pool is a range of addresses.

@@ -11,7 +11,7 @@ import (
 // identifies the socket that sent the packet.
 type Quote struct {
 	Protocol         wire.Protocol
-	Src, Dst         netip.Addr // of the packet: Src is the host that receives the error
+	Src, Dst         netip.Addr // addresses of the packet: Src is the host that receives the error
 	SrcPort, DstPort uint16     // TCP and UDP
 	Seq              uint32     // TCP: a forger must guess it (RFC 5927 section 4.1)
 	EchoID, EchoSeq  uint16     // ICMP echo

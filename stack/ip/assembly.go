@@ -20,7 +20,7 @@ type assembly struct {
 	total    int // length of the payload, or unknown
 	ecn      ecnSet
 	hasFirst bool
-	header   wire.IPv4 // of the first fragment, if hasFirst
+	header   wire.IPv4 // header of the first fragment, if hasFirst
 	options  [wire.IPv4MaxLen - wire.IPv4MinLen]byte
 
 	age, use, ofSource list.Node[assembly]

@@ -23,7 +23,7 @@ var ErrMTU = errors.New("ip: MTU below header and eight bytes")
 
 // Fragmenter splits one packet into fragments.
 type Fragmenter struct {
-	header  wire.IPv4 // of the packet
+	header  wire.IPv4 // header of the packet
 	payload []byte    // the remaining payload
 	offset  int       // its offset in the packet
 	mtu     int

@@ -22,7 +22,7 @@ type ARP struct {
 // ARPConfig configures an ARP.
 type ARPConfig struct {
 	Config
-	MAC    wire.MAC // of the interface
+	MAC    wire.MAC // MAC address of the interface
 	Detect bool     // probe for an address before it is used (RFC 5227 section 2.1)
 	Any    bool     // answer for every address except the sender's own (proxy ARP, RFC 1027)
 }

@@ -37,7 +37,7 @@ type NDP struct {
 // NDPConfig configures an NDP.
 type NDPConfig struct {
 	Config
-	MAC wire.MAC // of the interface
+	MAC wire.MAC // MAC address of the interface
 }
 
 // NDPCounters count messages by result since the creation of the NDP.
@@ -61,7 +61,7 @@ type Message struct {
 // ownAddress is one of our own addresses.
 type ownAddress struct {
 	prefix netip.Prefix  // the address with the prefix length of its subnet
-	trial  Trial         // Untried: the address is ours
+	trial  Trial         // state of duplicate address detection; Untried: the address is in use
 	asked  bool          // on trial: the solicitation was sent
 	due    bool          // on trial: the solicitation must be sent now
 	next   time.Duration // on trial: when the solicitation is sent, or when the address becomes ours

@@ -81,7 +81,8 @@ type sentQueue struct {
 func (q *sentQueue) at(i int) *sent { return &q.buf[(q.head+uint32(i))&uint32(len(q.buf)-1)] }
 func (q *sentQueue) len() int       { return int(q.n) }
 
-// transit returns the delivery state recorded for range i. It must only be called for a Model.
+// transit returns the delivery state recorded for range i. It must only be called if the congestion control
+// implements Model, as BBR does.
 func (q *sentQueue) transit(i int) *transit {
 	return &(*q.transits)[(q.head+uint32(i))&uint32(len(q.buf)-1)]
 }

@@ -51,7 +51,7 @@ type Process interface {
 	Set(c fs.Caller, tid int, a Attribute, text string) error
 }
 
-// Link is a file that a process uses as a whole.
+// Link selects a symbolic link in /proc/PID, such as exe or cwd.
 type Link uint8
 
 // Links.
@@ -75,7 +75,7 @@ const (
 type Descriptor struct {
 	Name   string // "/path", "socket:[5]", "pipe:[7]", ...
 	Place  fs.Place
-	Flags  int // of open(2)
+	Flags  int // flags of open(2)
 	Offset int64
 	Inode  uint64
 	Mount  int
@@ -103,7 +103,7 @@ type Stat struct {
 	Affinity                               []uint64
 	Credentials                            credential.Set
 	Umask                                  uint32
-	TableSize                              int // of descriptors
+	TableSize                              int // size of the descriptor table
 	Pending, SharedPending, Blocked        uint64
 	Ignored, Caught                        uint64
 	Queued                                 uint64 // signals

@@ -93,7 +93,7 @@ func build(ctx context.Context, dir, to, what string) error {
 
 // answers are the lines that the program prints.
 type answers struct {
-	names []string // of the probes, in the program's order
+	names []string // names of the probes, in the program's order
 	given map[string]string
 }
 
@@ -118,7 +118,7 @@ func ask(cmd *exec.Cmd) (answers, error) {
 type reason struct {
 	text     string
 	prefixes []string
-	rows     []string // of the table
+	rows     []string // rows of the table
 }
 
 // parseReasons reads reasons.txt: a line with a reason, and below it, indented, the prefixes of names.

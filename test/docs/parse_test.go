@@ -8,7 +8,7 @@ import (
 
 // block is a fenced block of a document.
 type block struct {
-	line   int // of the opening fence
+	line   int // line of the opening fence
 	kind   string
 	file   string // for kind "file"
 	text   string

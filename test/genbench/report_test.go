@@ -82,13 +82,13 @@ func page(rows []bench.Row, outcomes []outcome, o bench.Options) string {
 
 Made by %s: everything below took turns in one run, %d times for %v each, on a
 machine of %d processors that other programs used at the same time (Linux %s).
-All send the same UDP frame of 64 bytes as fast as they can over one veth pair. The
-far end, in another network namespace, drops it at the first look, and its
-interface counts: that is *frames a second*, the median of the turns, with the
-least and the most. *Per processor* is by the second of processor time that the
-sender's process had with all its threads, and the kernel's threads for softirqs, which other programs on the machine change
-less. The far end's work on a veth is done on the sender's processor, and is in it unless the
-kernel keeps the time of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios are by both, turn by turn.
+Each sends the same UDP frame of 64 bytes as fast as possible over one veth pair. The far end is in another
+network namespace and drops every frame as early as possible; its interface counts the frames. *Frames a second*
+is the median of this count over the turns, with the lowest and the highest turn. *Per processor* is the number of
+frames for each second of processor time. That is the time of all threads of the sender's process and of the
+kernel's softirq threads; other programs on the machine affect it less. On a veth the far end's work is done on the
+sender's processor. It is included, unless the kernel accounts for interrupts separately
+(CONFIG_IRQ_TIME_ACCOUNTING). Ratios of both figures are computed for each turn.
 
 ![bars of the table](methods.svg)
 
@@ -101,7 +101,7 @@ kernel keeps the time of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios a
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.Name, r.Queues, show.Rate(r.Median()), show.Rate(least), show.Rate(most), show.Rate(r.MedianPerCPU()))
 	}
 	scalingTable(&b, rows)
-	b.WriteString("\nWhat we want, and what came of it. That one is no slower than another means within 3 %.\n" + closeNote() + wallNote + "\n| aim | by processor | by the wall | quiet turns | wanted | |\n|---|--:|--:|--:|--:|---|\n")
+	b.WriteString("\nThe aims, and whether they are met. *No slower* (1.0) allows a difference of 3 %.\n" + closeNote() + wallNote + "\n| aim | by processor | by the wall | quiet turns | wanted | |\n|---|--:|--:|--:|--:|---|\n")
 	for _, o := range outcomes {
 		fmt.Fprintf(&b, "| %s by %s | %.2f | %.2f | %d | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Wall, o.Quiet, o.Least, o.verdict()+o.bounded())
 	}
@@ -110,9 +110,10 @@ kernel keeps the time of interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING). Ratios a
 }
 
 // wallNote explains the ratios by wall time.
-const wallNote = `A quiet turn is one in which both had 0.9 of their processors or more. With three of them, the ratio by
-the wall is from these turns. Otherwise it also contains how much processor time each got beside other
-programs: a Go program with several threads gets more than one thread does.
+const wallNote = `The ratio *by processor* uses processor time, the ratio *by the wall* elapsed time. In a quiet turn, both senders
+had at least 0.9 of their processors. If there are three quiet turns, only these count for the ratio by the wall.
+Otherwise that ratio also depends on other programs: a Go program with several threads gets a larger share of a
+busy machine than a program with one thread.
 `
 
 // closeNote names the ratios that come from pairs.
@@ -123,15 +124,15 @@ func closeNote() string {
 			names = append(names, fmt.Sprintf("%s (%d pairs)", a.key(), a.pairs))
 		}
 	}
-	return fmt.Sprintf(`What is close is measured once more, the two alone, in turns of %v which begin with ours and
-with the other alternately, each with a new process or socket: %s.
+	return fmt.Sprintf(`Close results are measured again with only the two senders, in turns of %v. The two alternate in going first, and
+each turn starts a new process or socket: %s.
 `, pairTurn, strings.Join(names, ", "))
 }
 
 // scalingTable writes what more queues gain: each is a thread with a processor of its own.
 func scalingTable(b *strings.Builder, rows []bench.Row) {
 	counts := queueCounts(runtime.NumCPU())
-	b.WriteString("\nWith more queues, each a thread with a processor of its own: frames a second, and by one queue, turn by turn.\n\n| way to send |")
+	b.WriteString("\nFrames a second with more queues. Each queue has a thread and a processor of its own. The last column is the ratio to\none queue.\n\n| way to send |")
 	for _, n := range counts {
 		fmt.Fprintf(b, " %d |", n)
 	}
@@ -155,24 +156,25 @@ func scalingTable(b *strings.Builder, rows []bench.Row) {
 }
 
 const notes = `
-- *in C* are bare loops of the same system calls with the same options
+- *in C* means a bare loop of the same system calls with the same options
   (` + "`test/genbench/testdata/loops.c`" + `), compiled by gcc.
-- *xdp in C* does less than any generator can: its descriptors are written once, all of one frame, and
-  nothing but the kernel's work is left. It is the bound of what AF_XDP in copy mode can send.
-- trafgen, testpmd and hping3 are Debian's, each on one core. trafgen and testpmd's
-  net_af_packet go round the queueing discipline, as our ` + "`ring` and `packet`" + ` do.
+- *xdp in C* does less than any generator could: it writes its descriptors once, all for the same frame. Only the
+  kernel's work is left. It is the upper bound for AF_XDP in copy mode.
+- trafgen, testpmd and hping3 are Debian's packages, each on one core. trafgen and testpmd's net_af_packet bypass
+  the queueing discipline, as our ` + "`ring` and `packet`" + ` do.
 - xdp and testpmd's net_af_xdp are in copy mode: a veth has no zero copy.
-- udpgso's trains are cut up by the kernel in front of the wire (ethtool -K IF
-  tx-udp-segmentation off), so that frames are counted, as behind hardware.
-- mmsg sends runs of datagrams of one size, which the kernel cuts up (docs/decisions/0015);
-  *mmsg, plain* and *mmsg in C* send one datagram a message.
-- loam has two threads a queue, so one queue keeps this machine's processors busy.
+- For udpgso, the kernel segments the large datagrams before they reach the interface (ethtool -K IF
+  tx-udp-segmentation off), so that single frames are counted, as with hardware.
+- mmsg sends runs of datagrams of the same size, which the kernel segments (docs/decisions/0015);
+  *mmsg, plain* and *mmsg in C* send one datagram in each message.
+- loam has two threads for each queue, so one queue uses both processors of this machine.
 - go-pktgen and wireblast are built from their sources, if LOAM_GEN_PEERS names them
-  (` + "`test/genbench/others_test.go`" + `). They are bound to no processor, so in their pairs Loam's threads are
-  not bound either. go-pktgen's af_xdp sends by all queues, and is compared with xdp by as many.
-- [pacing.md](pacing.md): the gaps between frames at low rates, by tcpdump.
-- [full.md](full.md): a minute at half rate without a loss, and 100 runs that were killed.
-- Aims with more queues than one are by the time of the wall.
+  (` + "`test/genbench/others_test.go`" + `). They are not pinned to a processor, so Loam's threads are
+  not pinned either when it is compared with them. go-pktgen's af_xdp sends on all queues, and is compared with xdp
+  on the same number of queues.
+- [pacing.md](pacing.md) has the gaps between frames at low rates, measured by tcpdump.
+- [full.md](full.md) has a run of one minute at half rate without loss, and 100 runs that were killed.
+- Aims with several queues are judged by elapsed time.
 `
 
 // release returns the version of the kernel.

@@ -59,9 +59,9 @@ type scene struct {
 // If all addresses answer, the replies are the work. If few answer, the probes are. If other programs
 // use the processors too, replies wait, and a prober without room for them loses them.
 var scenes = []scene{
-	{Name: "everybody answers"},
+	{Name: "all addresses answer"},
 	{Name: "one in 128 answers", bits: 7},
-	{Name: "everybody answers, on a busy machine", part: 2, busy: 2},
+	{Name: "all addresses answer, on a busy machine", part: 2, busy: 2},
 }
 
 // All probers probe the same addresses in turn. Loam finds every address that answers, in every turn;

@@ -50,18 +50,16 @@ func write(t *testing.T, scenes []scene, prefix netip.Prefix) {
 func page(scenes []scene, prefix netip.Prefix) string {
 	var b strings.Builder
 	all := uint64(1) << (32 - prefix.Bits())
-	fmt.Fprintf(&b, `# Who answers, measured
+	fmt.Fprintf(&b, `# Probing, measured
 
-Made by %s: each asked all %d addresses of %v, or a part of them, by ICMP echo as fast as it could, in
-turn, %d times, on a machine of %d processors that other programs used at the same time
-(Linux %s). The addresses are those of the Linux kernel in another network namespace,
-at the other end of a veth pair with two queues (ip route add local PREFIX dev lo).
-Medians of the turns.
+Made by %s: each asked all %d addresses of %v, or a part of them, by ICMP echo as fast as it could.
+They took turns, %d times, on a machine of %d processors that other programs used at the same time
+(Linux %s). The Linux kernel in another network namespace answers for the addresses
+(ip route add local PREFIX dev lo), at the other end of a veth pair with two queues. Figures are medians over the turns.
 
-*Sent* is counted by the interface at the far end, *found* in the file of results.
-Rates are by the time from the first probe to the last. *Per processor second* is by
-the processor time of the program, in which on a veth most of the far kernel's work is
-done, and of the kernel's threads for softirqs: other programs on the machine change it less.
+*Sent* is counted by the interface at the far end, *found* in the file of results. Rates refer to the time from the
+first probe to the last. *Per processor second* refers to the processor time of the program and of the kernel's
+softirq threads. On a veth this includes most of the far kernel's work; other programs on the machine affect it less.
 
 ![bars of the first table](found.svg)
 `, "`make probebench`", all, prefix, len(scenes[0].Rows[0].Runs), runtime.NumCPU(), release())
@@ -77,7 +75,7 @@ func sceneTable(b *strings.Builder, s *scene) {
 	answering := s.Asked >> s.bits
 	fmt.Fprintf(b, "\n## %s\n\n", strings.ToUpper(s.Name[:1])+s.Name[1:])
 	if s.busy > 0 {
-		fmt.Fprintf(b, "%d programs that only compute ran beside each, and %d addresses were asked.\n\n", s.busy*runtime.NumCPU(), s.Asked)
+		fmt.Fprintf(b, "%d programs that only compute ran at the same time, and %d addresses were asked.\n\n", s.busy*runtime.NumCPU(), s.Asked)
 	}
 	b.WriteString("| | sent a second | found | found a second | found per processor second |\n|---|--:|--:|--:|--:|\n")
 	for _, r := range append(slices.Clone(s.Rows), s.Bound) {
@@ -98,17 +96,16 @@ func sceneTable(b *strings.Builder, s *scene) {
 }
 
 const notes = `
-- All of this happens on one machine: the processors that send also do the far kernel's
-  work. The *bound* is what that alone takes: all addresses are sent the same echo request by
-  the cheapest way that we know, and the answers are dropped where they arrive
-  (` + "`test/probebench/bound_test.go`" + `). *The bound by* says by how much that is faster than
-  a peer. A program that finds addresses has all of this to do, and more: where the bound is
-  below what we want, that cannot be had here.
-- zmap (2.1.1) and masscan (1.3.2) are Debian's. They send as fast as they can, as loam
-  does, and wait a second for the last answers. Neither asks a second time; loam does where
-  everybody answers, and so finds everybody.
-- Who has too little room for answers that wait for a processor loses them: masscan does on a
-  busy machine. loam lets out no more probes than it has room for answers to.
+- Everything runs on one machine: the processors that send also do the far kernel's
+  work. The *bound* is the rate with that work alone: the cheapest known method
+  sends the same echo request to all addresses, and the answers are dropped on arrival
+  (` + "`test/probebench/bound_test.go`" + `). *The bound by* is the ratio of the bound to a
+  peer. A program that finds addresses has to do more than the bound: an aim above the bound cannot be reached on
+  this machine.
+- zmap (2.1.1) and masscan (1.3.2) are Debian's packages. Like loam, they send as fast as they can, and wait a second
+  for the last answers. They do not repeat a probe. loam does if all addresses answer, and so finds all of them.
+- A prober whose receive buffer is too small loses answers while it waits for a processor: masscan does on a busy
+  machine. loam never has more probes outstanding than its buffer has room for answers.
 `
 
 // release returns the version of the kernel.

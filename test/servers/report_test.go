@@ -16,7 +16,7 @@ const report = "../../docs/servers.md"
 func writeReport(rows []row, seconds int) error {
 	var b strings.Builder
 	version, _ := exec.Command("go", "env", "GOVERSION").Output()
-	fmt.Fprintf(&b, `# Servers of others, on Loam
+	fmt.Fprintf(&b, `# Well-known servers on Loam
 
 Made by %s, %s on %d CPUs, which server and client share.
 Each server is built from its module as it is, with %s on the network
@@ -32,13 +32,12 @@ Ctrl-C ended every server with status 0.
 			r.loam.rate, r.loam.unit, r.loam.errors, r.linux.rate, r.loam.rate/r.linux.rate, r.loam.grown, r.linux.grown)
 	}
 	b.WriteString(`
-What grew is the memory that the server holds at the end of its load beyond what it
-held after a third of it; pebble-challtestsrv keeps every question on purpose. The
-gateway takes its part of the CPUs: a connection to the program is one of the host's
-and one of Loam's, and each byte goes through both.
+*Grew* is the difference between the server's memory at the end of the load and after a third of it.
+pebble-challtestsrv keeps every question on purpose. The gateway uses a part of the CPUs: a connection to the program
+consists of a connection of the host and one of Loam, and each byte passes through both.
 
-The two systems were measured one after the other, once. Where the machine does
-other work at the time the ratios are rough; test/bench measures with more care.
+The two systems were measured one after the other, once. The ratios are rough if the machine did other work at the
+time; test/bench measures more accurately.
 
 | server | module |
 |---|---|

@@ -57,7 +57,7 @@ func (o *options) head(on platform, pieces int) string {
 		how, command = "with -short", command+" -short"
 	}
 	command += inPieces(pieces)
-	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. What the machine does not allow (it may have no Internet, for one) fails or\nis skipped on both sides.\n\n",
+	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. A test that this machine does not allow, for example\nbecause it has no Internet access, fails or is skipped on both sides.\n\n",
 		on.title, command, runtime.Version(), how, on.title)
 }
 

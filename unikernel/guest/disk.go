@@ -17,7 +17,7 @@ const (
 type Disk struct {
 	Kind     string // DiskVirtio and so on
 	FD       int    // descriptor of the image in a process
-	Name     string // of the image on the host, for messages
+	Name     string // name of the image on the host, for messages
 	Path     string // mount point of the file system on it; "/": the root; empty: a block device only
 	ReadOnly bool
 	Snapshot bool // writes stay in memory, and the image does not change

@@ -30,7 +30,7 @@ type Config struct {
 	Mounts   []Mount
 	Shared   []Shared
 	Folder   string // working folder at the start; empty: /
-	User     string // of a Linux program, USER[:GROUP]; empty: root
+	User     string // user of a Linux program, USER[:GROUP]; empty: root
 	Machine  bool   // the guest is a virtual machine
 
 	Disks []Disk // in the order of their numbers
@@ -100,7 +100,7 @@ type Link struct {
 	FDs      []int  // one per queue
 	MTU      int
 	MAC      wire.MAC      // of the guest's end; zero: any
-	Offloads link.Offloads // of a Tap: the offloads that its host side has enabled
+	Offloads link.Offloads // for a Tap: the offloads that its host side has enabled
 	Address  netip.Prefix  // IPv4; not valid: none
 	Gateway  netip.Addr    // default route; not valid: none
 	Address6 netip.Prefix  // IPv6; if neither address is valid, the guest uses DHCP and IPv6 autoconfiguration

@@ -43,9 +43,9 @@ var ErrNotProgram = errors.New("image: not a program that was linked for a virtu
 const (
 	pageSize = 1 << 12
 
-	headerSize  = 64 // of a 64-bit ELF file, in bytes
-	segmentSize = 56 // of a program header
-	sectionSize = 64 // of a section header
+	headerSize  = 64 // size of the header of a 64-bit ELF file, in bytes
+	segmentSize = 56 // size of a program header
+	sectionSize = 64 // size of a section header
 )
 
 // Offsets in a program header.

@@ -9,7 +9,7 @@ import (
 
 // A Place is the address behind a SYSCALL instruction of a function.
 type Place struct {
-	Name  string // of the function, without the suffix of its calling convention
+	Name  string // name of the function, without the suffix of its calling convention
 	After uint64
 }
 

@@ -83,7 +83,8 @@ func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileS
 			return nil, err
 		}
 	}
-	if err := errors.Join(mountShm(v), makeFolders(v, "/dev/pts", 0o755)); err != nil {
+	// Packages of Debian expect /run/lock, to which /var/lock leads; the image's own /run is hidden.
+	if err := errors.Join(mountShm(v), makeFolders(v, "/dev/pts", 0o755), makeFolders(v, "/run/lock", 0o777|fs.Sticky)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(pseudo.Devices(v), addDevices(v, disks)); err != nil {

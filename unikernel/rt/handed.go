@@ -18,7 +18,7 @@ import (
 
 // handedLink is the guest's end of the socket to the gateway.
 type handedLink struct {
-	fd   int // of the host
+	fd   int // descriptor of the host
 	file *os.File
 	raw  syscall.RawConn
 	ways []posix.Way // address pairs by which connections may reach the program; ports are 0

@@ -18,7 +18,7 @@ type Process struct {
 	layers  Layers
 	stage   *exec.Cmd
 	control *os.File
-	pidfd   *os.File // of the program; nil: not known
+	pidfd   *os.File // pidfd of the program; nil: not known
 
 	mu sync.Mutex // held while pidfd is used or closed
 }
@@ -27,7 +27,7 @@ type Process struct {
 type report struct {
 	Layers Layers
 	Error  string
-	Errno  syscall.Errno // of the step that Error names; 0: none
+	Errno  syscall.Errno // error number of the step that Error names; 0: none
 	Kernel bool          // the kernel lacks what the filter needs
 }
 

@@ -25,7 +25,7 @@ const (
 // Device is the model of a virtio device. Its exported fields must be set before a driver uses it.
 type Device struct {
 	Kind     uint16
-	Features uint64 // of its type; the common features are added
+	Features uint64 // features of the device type; the common features are added
 	Plain    bool   // it offers neither indirect descriptors nor event indexes
 	Config   []byte // its configuration space
 	MaxQueue int    // maximum number of descriptors of a queue; 0: 256
@@ -38,7 +38,7 @@ type Device struct {
 	Hostile *Hostile // nil: it conforms to the standard
 
 	machine *Machine
-	raise   func(vector uint16, reason uint8) // of its transport
+	raise   func(vector uint16, reason uint8) // raises an interrupt; provided by the transport
 
 	// kick has capacity 1. Register accesses and Poke send (full: a turn is already pending); loop receives. It is
 	// never closed.

@@ -6,7 +6,8 @@ import (
 	"loam/fs/ninep"
 )
 
-// readAll reads until b is full or the file ends, by one call: a regular file ends where less comes.
+// readAll reads until b is full or the file ends. It makes one system call: a regular file ends
+// where a read is short.
 func readAll(fd int, b []byte, offset int64) (int, error) {
 	for {
 		n, err := unix.Pread(fd, b, offset)
@@ -119,7 +120,7 @@ func (s *session) appendData(body []byte) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	return now(func() (ninep.Message, error) { // in order: appends of one client do not mix
+	return now(func() (ninep.Message, error) { // served at once and in order: appends of one client do not mix
 		n, end, err := f.append(m.Data)
 		return &ninep.Appended{Count: uint32(n), End: end}, err
 	})
@@ -200,7 +201,8 @@ func lockRange(kind uint8, start, length uint64) (unix.Flock_t, error) {
 	return unix.Flock_t{Type: kinds[kind], Whence: unix.SEEK_SET, Start: int64(start), Len: int64(length)}, nil
 }
 
-// lock serves Lock. The lock belongs to the open file description. The server never waits: a client asks again.
+// lock serves Lock. The lock belongs to the open file description. The server never waits for a
+// lock: the client repeats the request.
 func (s *session) lock(body []byte) (work, error) {
 	var m ninep.Lock
 	if err := ninep.Parse(body, &m); err != nil {

@@ -11,13 +11,14 @@ import (
 	"loam/fs/ninep"
 )
 
-// fid is a file of the client's. The session has a reference, and each request that runs in its own goroutine.
+// fid is a file of the client. The session holds a reference, and so does each request that runs in
+// its own goroutine.
 type fid struct {
-	fd     int    // opened with O_PATH; after open with flags
+	fd     int    // opened with O_PATH; after an open, with flags
 	kind   uint32 // S_IFMT bits of the file of the host
-	device bool   // it is a device to the client
+	device bool   // the client sees a device
 	opened bool
-	flags  int // of the open
+	flags  int // flags of the open
 
 	refs atomic.Int32
 
@@ -48,8 +49,8 @@ func (f *fid) release() {
 	}
 }
 
-// path names the file of a descriptor for calls that take none opened with O_PATH. The file itself is reached,
-// even if it is a symbolic link.
+// path returns a name of a descriptor's file, for system calls that do not accept descriptors
+// opened with O_PATH. It refers to the file itself, even if that is a symbolic link.
 func path(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // fid returns a FID. Errors: EBADF.
@@ -132,7 +133,7 @@ func (s *session) attach(body []byte) (work, error) {
 	if err := s.vacant(m.FID); err != nil {
 		return work{}, err
 	}
-	s.running.Wait() // others use the owner
+	s.running.Wait() // other requests may be using s.owner
 	if m.UID == ninep.NoFID {
 		m.UID = 0
 	}
@@ -234,7 +235,8 @@ func (s *session) step(fd *int, n string) (ninep.Attr, uint32, error) {
 	return s.attrOf(next, "", &st), uint32(st.Mode) & unix.S_IFMT, nil
 }
 
-// openBeneath opens a name in a directory. A symbolic link is opened itself with O_PATH, and is ELOOP otherwise.
+// openBeneath opens a name in a directory. With O_PATH, a symbolic link itself is opened; without
+// it, a symbolic link returns ELOOP.
 func openBeneath(dir int, n string, flags int, mode uint32) (int, error) {
 	how := unix.OpenHow{
 		Flags: uint64(flags | unix.O_NOFOLLOW | unix.O_CLOEXEC), Mode: uint64(mode),
@@ -245,7 +247,7 @@ func openBeneath(dir int, n string, flags int, mode uint32) (int, error) {
 	}
 	for {
 		fd, err := unix.Openat2(dir, n, &how)
-		if err != unix.EINTR && err != unix.EAGAIN { // EAGAIN: a rename on the host at the same time
+		if err != unix.EINTR && err != unix.EAGAIN { // EAGAIN: a rename on the host happened at the same time
 			return fd, err
 		}
 	}
@@ -268,7 +270,8 @@ func (s *session) clunk(body []byte) (work, error) {
 	return done(ninep.Empty{})
 }
 
-// remove serves Remove, which ends the FID and fails: the server knows no name of it.
+// remove serves Remove. It frees the FID and returns an error, because the server does not know the
+// file's name.
 func (s *session) remove(body []byte) (work, error) {
 	f, n, err := s.drop(body)
 	if err != nil {

@@ -15,13 +15,13 @@ type listing struct {
 	at   int64  // offset of the first entry in rest
 	rest []byte // entries of getdents64(2)
 	end  bool   // there are no entries behind rest
-	b    []byte // of rest
+	b    []byte // buffer that rest is a part of
 }
 
 // dirent is an entry of getdents64(2).
 type dirent struct {
 	inode  uint64
-	offset int64 // of the next entry
+	offset int64 // offset of the next entry
 	kind   uint8
 	name   string
 }
@@ -155,7 +155,7 @@ func (s *session) list(body []byte) (work, error) {
 	if err == nil && m.Name != "" {
 		f, err = s.subdirectory(f, m.Name)
 		if err == nil {
-			defer f.release() // the work holds it
+			defer f.release() // the work holds its own reference
 		}
 	}
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *session) list(body []byte) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	const more = 14 // of a Listed
+	const more = 14 // bytes of a Listed besides its entries
 	count := int(min(m.Count, s.size-ninep.ReadRoom-more))
 	return hold(f, false, true, func() (ninep.Message, error) {
 		answer := &ninep.Listed{QID: qid.QID, End: 1}
@@ -186,7 +186,7 @@ func (s *session) list(body []byte) (work, error) {
 	})
 }
 
-// subdirectory returns a FID of a directory in another one, which the session does not know.
+// subdirectory returns a fid for a directory in another one. It has no number in the session.
 func (s *session) subdirectory(f *fid, n string) (*fid, error) {
 	if err := name(n); err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (s *session) content(dir int, n string, most uint32) ninep.Content {
 		return fail(err)
 	}
 	defer unix.Close(fd)
-	b := make([]byte, a.Size+1) // one more, to see that it has not grown
+	b := make([]byte, a.Size+1) // one byte more, to detect that the file has grown
 	k, err := readAll(fd, b, 0)
 	switch {
 	case err != nil:

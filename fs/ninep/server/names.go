@@ -6,7 +6,7 @@ import (
 	"loam/fs/ninep"
 )
 
-// parent returns the directory in which names are made or removed, and checks the names.
+// parent returns the directory of a request that creates or removes names, and checks the names.
 func (s *session) parent(n uint32, names ...string) (*fid, error) {
 	d, err := s.dir(n)
 	for _, n := range names {
@@ -17,7 +17,8 @@ func (s *session) parent(n uint32, names ...string) (*fid, error) {
 	return d, err
 }
 
-// created completes a new name: it returns the reply with its QID, after the file has got what is the client's.
+// created completes a new file: it sets the client's mode, owner and type, and returns the reply
+// with the file's QID.
 func (s *session) created(d *fid, n string, kind, mode, gid uint32, device uint64) (work, error) {
 	a, err := s.attr(d.fd, n)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *session) mkdir(body []byte) (work, error) {
 	return s.created(d, m.Name, unix.S_IFDIR, unix.S_IFDIR|m.Mode&0o7777, m.GID, 0)
 }
 
-// symlink serves Symlink. The target is the client's business: the server never follows it.
+// symlink serves Symlink. The target is not checked, because the server never follows it.
 func (s *session) symlink(body []byte) (work, error) {
 	var m ninep.Symlink
 	if err := ninep.Parse(body, &m); err != nil {
@@ -92,7 +93,7 @@ func (s *session) mknod(body []byte) (work, error) {
 	}
 	w, err := s.created(d, m.Name, kind, m.Mode, m.GID, unix.Mkdev(m.Major, m.Minor))
 	if err != nil && isDevice(m.Mode) {
-		unix.Unlinkat(d.fd, m.Name, 0) // it would be an ordinary file
+		unix.Unlinkat(d.fd, m.Name, 0) // without the attribute it would be an ordinary file
 	}
 	return w, err
 }

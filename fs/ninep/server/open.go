@@ -103,13 +103,13 @@ func (s *session) make(d *fid, n string, flags int, mode, uid, gid uint32) (*fid
 	case err != unix.ENOENT || flags&unix.O_CREAT == 0:
 		return nil, ninep.Attr{}, err
 	}
-	const private = 0o700 // until it has its mode
+	const private = 0o700 // mode until the file gets its own
 	first := mode & 0o777
 	if mode&specialBits != 0 || uid != s.owner.uid || gid != s.owner.gid {
 		first = private
 	}
 	fd, err := openBeneath(d.fd, n, flags&openFlags|unix.O_CREAT|unix.O_EXCL, first)
-	if err == unix.EEXIST && flags&unix.O_EXCL == 0 { // a process of the host was faster
+	if err == unix.EEXIST && flags&unix.O_EXCL == 0 { // a process of the host has created the file meanwhile
 		if err = statAt(d.fd, n, &st); err == nil {
 			return s.openNamed(d.fd, n, &st, flags)
 		}
@@ -136,7 +136,7 @@ func (s *session) made(fd, flags int, mode, uid, gid uint32) (*fid, ninep.Attr, 
 	return f, a, nil
 }
 
-// openNamed opens a file that is there, with attributes st.
+// openNamed opens an existing file, with attributes st.
 func (s *session) openNamed(dir int, n string, st *unix.Statx_t, flags int) (*fid, ninep.Attr, error) {
 	kind := uint32(st.Mode) & unix.S_IFMT
 	a := s.attrOf(dir, n, st)
@@ -215,14 +215,14 @@ func (s *session) openAt(body []byte) (work, error) {
 		b := make([]byte, min(uint64(m.Count), uint64(room), a.Size))
 		n, err := readAll(f.fd, b, 0)
 		if err != nil {
-			return answer, nil // the client reads again, and gets the error
+			return answer, nil // the client reads again, and then gets the error
 		}
 		answer.Data = b[:n]
 		return answer, nil
 	})
 }
 
-// openedRoom is the size of an OpenedAt without data, in bytes: generously.
+// openedRoom is an upper limit of the size of an OpenedAt without data, in bytes.
 const openedRoom = 256
 
 // temp serves Temp.
@@ -241,7 +241,7 @@ func (s *session) temp(body []byte) (work, error) {
 	flags := int(m.Flags)&openFlags&^unix.O_TRUNC | unix.O_TMPFILE | int(m.Flags)&unix.O_EXCL
 	fd, err := unix.Open(path(d.fd), flags|unix.O_CLOEXEC, m.Mode&0o777)
 	if err != nil {
-		if err == unix.EISDIR { // the file system does not know O_TMPFILE
+		if err == unix.EISDIR { // the file system does not support O_TMPFILE
 			err = unix.EOPNOTSUPP
 		}
 		return work{}, err

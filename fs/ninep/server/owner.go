@@ -19,7 +19,7 @@ const (
 // override holds attributes that a file has for the client only. It is the attribute user.loam: five numbers
 // in text. Only files with the sticky bit can have it.
 type override struct {
-	uid, gid int64  // -1: by the owner on the host
+	uid, gid int64  // -1: as the owner on the host implies
 	bits     uint32 // S_ISUID, S_ISGID, S_ISVTX
 	kind     uint32 // S_IFCHR or S_IFBLK; 0: a real file
 	device   uint64
@@ -120,8 +120,9 @@ func (s *session) setOwner(f *fid, m ninep.Setattr) error {
 	return dress(f.fd, f.kind, mode, uint32(st.Mode)&0o7777, o, had)
 }
 
-// dress gives a file a mode and what only the client sees. was is its mode, and had reports whether it has an
-// attribute. Errors: EPERM for what the file cannot have.
+// dress gives a file its mode on the host, and stores the attributes that only the client sees. was
+// is its previous mode, and had reports whether it has such an attribute already. Errors: EPERM for
+// attributes that the file cannot have.
 func dress(fd int, kind, mode, was uint32, o override, had bool) error {
 	p := path(fd)
 	if !mayHaveOverride(kind) {

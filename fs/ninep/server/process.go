@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The server as a process: this executable, started again by Start under the name processName. It has no
-// privileges, whatever the caller's user, and ends when the client's end of its socket is closed.
+// The server as a process: Start runs this executable again under the name processName. The process
+// has no privileges, even if the caller is root, and ends when the client closes its end of the socket.
 
 // processName is the name (argv[0]) under which this executable is the server.
 const processName = "loam: folder"
@@ -34,7 +34,7 @@ func init() {
 
 // runProcess does not return.
 func runProcess() {
-	syscall.Umask(0) // the client has its own
+	syscall.Umask(0) // the client applies its own umask
 	socket := os.NewFile(processSocket, "client")
 	conn, err := net.FileConn(socket)
 	socket.Close()
@@ -70,14 +70,14 @@ func Start(f *os.File) (*os.File, error) {
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "folder"), os.NewFile(uintptr(pair[1]), "client")
 	defer theirs.Close()
-	for _, fd := range pair { // as much as the system allows
+	for _, fd := range pair { // the largest buffers that the system allows
 		syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, socketRoom)
 	}
 	c := exec.Command(executable())
 	c.Args, c.Env, c.Dir = []string{processName}, []string{"GOGC=200"}, "/"
 	c.ExtraFiles = []*os.File{theirs, f}
 	c.Stderr = os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of the terminal are the program's
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of the terminal are for the program, not for the server
 	if os.Geteuid() == 0 {
 		if c.SysProcAttr.Credential, err = ownerOf(f); err != nil {
 			ours.Close()
@@ -88,15 +88,15 @@ func Start(f *os.File) (*os.File, error) {
 		ours.Close()
 		return nil, err
 	}
-	go c.Wait() // it ends when the client does
+	go c.Wait() // the server ends when the client does
 	return ours, nil
 }
 
 // socketRoom is the size of the buffers of a socket, in bytes.
 const socketRoom = 1 << 20
 
-// executable is the file of the server: this one. Where /proc cannot be reached it is looked for under the name by
-// which the caller was started.
+// executable returns the file of this executable. If /proc is not accessible, it is found by the
+// name under which the caller was started.
 func executable() string {
 	const self = "/proc/self/exe"
 	if _, err := os.Stat(self); err != nil {
@@ -131,8 +131,9 @@ func ownerOf(f *os.File) (*syscall.Credential, error) {
 	return c, nil
 }
 
-// startBounded starts a command that cannot gain privileges, and has none of root's. The bounding set of
-// capabilities is a thread's, so a thread of its own starts the command, and ends.
+// startBounded starts a command that cannot gain privileges, and has none of root's. The bounding
+// set of capabilities belongs to a thread. Therefore a separate thread starts the command, and then
+// ends.
 func startBounded(c *exec.Cmd) error {
 	result := make(chan error, 1) // sent by the thread, once; received here
 	go func() {
@@ -146,13 +147,13 @@ func startBounded(c *exec.Cmd) error {
 	return <-result
 }
 
-// bound takes privileges from what the calling thread executes later.
+// bound removes privileges from programs that the calling thread executes later.
 func bound() error {
 	if os.Geteuid() == 0 {
 		for capability := uintptr(0); ; capability++ {
 			err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
 			if err == unix.EINVAL && capability > 0 {
-				break // there are no more
+				break // there are no more capabilities
 			}
 			if err != nil {
 				return fmt.Errorf("%w: %w", ErrRoot, os.NewSyscallError("prctl", err))

@@ -11,28 +11,28 @@ import (
 	"loam/fs/ninep"
 )
 
-// OtherUser is the user and the group to which files of others belong.
+// OtherUser is the user and the group of files that do not belong to the server's user or groups.
 const OtherUser = 65534
 
-// Config describes a server. The zero value is good.
+// Config describes a server. The zero value selects the defaults.
 type Config struct {
-	FIDs  int    // most that a client may have; 0: 16384
-	Size  uint32 // most bytes of a message; 0: ninep.MaxSize
+	FIDs  int    // maximum number of FIDs of a client; 0: 16384
+	Size  uint32 // maximum bytes of a message; 0: ninep.MaxSize
 	Plain bool   // offer 9P2000.L only
 }
 
-// maxRunning bounds the requests of a client that run beside the others.
+// maxRunning limits the requests of a client that run in their own goroutines.
 const maxRunning = 64
 
 // server is a folder that is served to one client.
 type server struct {
 	Config
 	root   int    // descriptor of the folder (O_PATH)
-	device uint64 // that the folder is on
+	device uint64 // device number of the folder
 	uid    uint32
 	groups map[uint32]bool
 
-	owner owner // what the server's user and groups are to the client
+	owner owner // the client's user and group for files of the server's user and groups
 }
 
 // owner is a user and a group of the client.

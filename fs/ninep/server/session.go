@@ -14,21 +14,21 @@ import (
 type session struct {
 	*server
 	in   *bufio.Reader
-	size uint32 // of messages, negotiated
+	size uint32 // maximum bytes of messages, negotiated
 	loam bool   // the client speaks ninep.VersionLoam
 	fids map[uint32]*fid
-	body []byte // of the current request
+	body []byte // body of the current request
 
 	handlers map[ninep.Type]func(*session, []byte) (work, error)
 
-	running sync.WaitGroup // requests that run beside the session's goroutine
+	running sync.WaitGroup // requests that run in their own goroutines
 	room    chan struct{}  // a token for each of them; sent by the session, received by the request; full: the session waits
 
 	mu     sync.Mutex // guards the fields below
 	out    *bufio.Writer
 	buffer []byte              // for encoding
-	beside map[uint16][]func() // what to do after the reply to a request that runs beside, by tag
-	failed error               // of a reply
+	beside map[uint16][]func() // functions to call after the reply to a request that runs in its own goroutine, by tag
+	failed error               // error of sending a reply
 }
 
 // inputRoom is the size of the input buffer in bytes.
@@ -115,14 +115,14 @@ func (s *session) serve(h ninep.Header) error {
 	return nil
 }
 
-// work is the second part of a request, which touches no FID that it does not hold.
+// work is the second part of a request. It uses only the FID that it holds.
 type work struct {
 	do    func() (ninep.Message, error)
-	slow  bool // it may take long: it runs beside the session
-	waits bool // it may wait for the disk: it runs beside the session if there are other requests
+	slow  bool // it may take long, and runs in its own goroutine
+	waits bool // it may wait for the disk, and runs in its own goroutine if other requests are waiting
 	fid   *fid // held until the end; may be nil
 
-	buffer *[]byte // for data of the reply; goes back to buffers; may be nil
+	buffer *[]byte // for data of the reply; returned to buffers; may be nil
 }
 
 // buffers has buffers for the data of replies, of ninep.MaxSize bytes.
@@ -131,17 +131,17 @@ var buffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// done returns a work that has only a reply.
+// done returns a work that only has a reply.
 func done(m ninep.Message) (work, error) {
 	return work{do: func() (ninep.Message, error) { return m, nil }}, nil
 }
 
-// now returns a work that is done at once.
+// now returns a work that the session's goroutine does at once.
 func now(f func() (ninep.Message, error)) (work, error) { return work{do: f}, nil }
 
-// start runs a request beside the session's goroutine. It reuses body for the next request.
+// start runs a request in its own goroutine. It reuses body for the next request.
 func (s *session) start(h ninep.Header, w work) {
-	s.body = nil // w has it
+	s.body = nil // w owns the body
 	s.mu.Lock()
 	s.beside[h.Tag] = []func(){}
 	s.mu.Unlock()
@@ -171,7 +171,7 @@ func (s *session) finish(h ninep.Header, w work) {
 	}
 }
 
-// busy reports whether a request with a tag runs beside the session.
+// busy reports whether a request with a tag runs in its own goroutine.
 func (s *session) busy(tag uint16) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,8 @@ func (s *session) flush() error {
 	return s.failed
 }
 
-// cancel serves Flush. Requests are never cancelled; the reply comes after theirs.
+// cancel serves Flush. Requests are never cancelled; the reply to Flush follows the reply to the
+// request.
 func (s *session) cancel(tag uint16) error {
 	var m ninep.Flush
 	if err := ninep.Parse(s.body, &m); err != nil {
@@ -213,7 +214,7 @@ func (s *session) cancel(tag uint16) error {
 	answer := func() { s.reply(ninep.Header{Type: ninep.TypeFlush, Tag: tag}, ninep.Empty{}, nil) }
 	s.mu.Lock()
 	after, running := s.beside[m.Tag]
-	const most = 16 // flushes of one request
+	const most = 16 // maximum number of Flush requests for one request
 	if running && len(after) < most {
 		s.beside[m.Tag] = append(after, answer)
 	}
@@ -226,7 +227,7 @@ func (s *session) cancel(tag uint16) error {
 	return nil
 }
 
-// version serves Version: everything before it has ended.
+// version serves Version. It waits until all earlier requests have ended.
 func (s *session) version(tag uint16) error {
 	var m ninep.Version
 	if err := ninep.Parse(s.body, &m); err != nil {

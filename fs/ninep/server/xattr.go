@@ -8,12 +8,12 @@ import (
 	"loam/fs/ninep"
 )
 
-// xattr is a FID that is an extended attribute: its value to be read, or the one to be set.
+// xattr is a FID of an extended attribute: its value for reading, or the new value to set.
 type xattr struct {
 	value  []byte
-	create bool // by XattrCreate
+	create bool // created by XattrCreate
 	name   string
-	size   int // of the value to be set
+	size   int // size of the new value
 	flags  int
 }
 

@@ -59,12 +59,12 @@ type Shape struct {
 // Shapes returns the shapes to measure, from no channels to large batches.
 func Shapes() []Shape {
 	shapes := []Shape{
-		{"a call a layer", "calls", 0, direct},
-		{"a packet a channel a layer", "single packets", 1, perPacket},
-		{"the same, the next packet when the last has arrived", "one packet at a time", 1, alone},
+		{"a function call for each layer", "calls", 0, direct},
+		{"single packets through a channel for each layer", "single packets", 1, perPacket},
+		{"single packets through a channel for each layer, one in flight", "one packet at a time", 1, alone},
 	}
 	for _, size := range []int{2, 4, 8, 16, 32, 64, 128, 256} {
-		shapes = append(shapes, Shape{"a batch a channel a layer", "batches", size, func(packet []byte, n int) int {
+		shapes = append(shapes, Shape{"batches through a channel for each layer", "batches", size, func(packet []byte, n int) int {
 			return batched(packet, n, size)
 		}})
 	}

@@ -31,7 +31,7 @@ func few() *plan.Results {
 			row(plan.Echo, "20 pings", "µs", 20, 30, 90),
 			row(plan.Clients, "1 client", "Mb/s", 1, 500, 400),
 		},
-		Hops:     []plan.Hop{{Shape: "a call a layer", Brief: "calls", NS: 40}, {Shape: "a batch", Brief: "batches", Batch: 8, NS: 50}},
+		Hops:     []plan.Hop{{Shape: "a function call for each layer", Brief: "calls", NS: 40}, {Shape: "a batch", Brief: "batches", Batch: 8, NS: 50}},
 		Failures: []plan.Failure{{Test: "tap/bulk", Subject: subject.Linux, Error: "no luck"}},
 	}
 }
@@ -41,7 +41,7 @@ func TestTable(t *testing.T) {
 	for _, want := range []string{
 		"| bulk | Gb/s | 4.00 | 2.00 | 2.00 × |",
 		"| 1 ping | µs | 10.0 | 20.0 | 0.50 × |",
-		"2 of 5 aims are kept.",
+		"2 of 5 aims are met.",
 		"- Over a tap: ping-pong: 0.25 times gVisor, wanted 1.00",
 		"| a batch | 8 | 50.0 |",
 		"- tap/bulk, Linux, run 1: no luck",

@@ -38,27 +38,26 @@ func guestsHead(b *bytes.Buffer, r *plan.Results) {
 
 Made by the benchmark in test/bench, with -guests; do not edit. %s, %d CPUs, Linux %s, %s, Loam %s,
 %s. Medians of %d interleaved runs; requests are counted for %s in each; %s in all. The load average
-of the machine was %s when it began: with much more than 0 the figures are rough, and CPU time
-and the cost of a write say more than rates.
+of the machine was %s at the start. If it is much larger than 0, the figures are rough; CPU time and the cost of a write
+are then more reliable than rates.
 
-One program, test/bench/guest/program, a server of net/http that knows nothing of Loam, on both.
-The last column says how many times as good Loam is as Linux: above 1 is better for Loam, whichever
-way the unit points. It is the median over the pairs of runs, not the quotient of the medians.
+Both systems run the same program, test/bench/guest/program: an ordinary net/http server.
+The last column compares Loam with Linux. A ratio above 1 means that Loam is better, for every unit. It is the median
+over the pairs of runs, not the quotient of the medians.
 
-In a virtual machine QEMU (-accel tcg, which emulates every instruction) gives both the same devices,
-%d MiB, and a virtio card on a tap; the client is Linux, on the same two CPUs. Linux is Debian's
-linux-image-cloud-amd64 as it is, with a first process of ours that loads the drivers, sets the
-address and becomes the program; the rest of a distribution is not there. With what settings it
-runs is written in test/bench/guest/machine.go. Both start by qboot, QEMU's small firmware, as
-loam run does it. Each machine is booted twice and the second time
-counts: after a pause the first boot takes up to 0.2 s longer, whatever is booted.
+QEMU (-accel tcg, which emulates every instruction) gives both systems the same virtual machine: the same devices, %d
+MiB, and a virtio network card on a TAP device. The client runs on the same two CPUs, on Linux. The Linux guest is
+Debian's unmodified linux-image-cloud-amd64. Its first process is ours: it loads the drivers, sets the address and
+executes the program; no other part of a distribution runs. test/bench/guest/machine.go has the settings. Both
+systems start with qboot, QEMU's small firmware, as loam run does. Each machine is booted twice, and the second boot
+is measured, because after a pause the first boot of any system takes up to 0.2 s longer.
 `, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.Date, r.Reps, r.Span, r.Took, m.Load, guest.Memory>>20)
 	if r.Cut {
 		fmt.Fprint(b, cutText)
 	}
 }
 
-const cutText = "\nThe limit of time left out some runs.\n"
+const cutText = "\nSome runs were omitted because of the time limit.\n"
 
 func head(b *bytes.Buffer, r *plan.Results) {
 	if r.Guests {
@@ -71,11 +70,10 @@ func head(b *bytes.Buffer, r *plan.Results) {
 Made by the benchmark in test/bench; do not edit. %s, %d CPUs, Linux %s, %s, Loam %s,
 gVisor %s, %s. Medians of %d interleaved runs of %s each; %s in all.
 
-The last columns say how many times as good Loam is as gVisor: above 1 is better for Loam,
-whichever way the unit points. Each is the median over the pairs of runs, not the quotient of
-the medians. Linux is there for orientation: it is the kernel's own stack, over its loopback
-in place of a pipe and over a veth in place of a tap. With which settings gVisor runs, and why,
-is written in test/bench/subject/gvisor.go.
+The last columns compare Loam with gVisor. A ratio above 1 means that Loam is better, for every unit. Each
+ratio is the median over the pairs of runs, not the quotient of the medians. Linux is included for
+orientation: its own stack, over its loopback instead of a pipe, and over a veth pair instead of a TAP device.
+test/bench/subject/gvisor.go has gVisor's settings and the reasons for them.
 `, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.GVisor, m.Date, r.Reps, r.Span, r.Took)
 	if r.Cut {
 		fmt.Fprint(b, cutText)
@@ -98,9 +96,9 @@ func aims(b *bytes.Buffer, r *plan.Results) {
 	if kept+len(broken) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%d of %d aims are kept.\n", kept, kept+len(broken))
+	fmt.Fprintf(b, "\n%d of %d aims are met.\n", kept, kept+len(broken))
 	if len(broken) > 0 {
-		fmt.Fprintf(b, "\nNot kept:\n\n%s\n", strings.Join(broken, "\n"))
+		fmt.Fprintf(b, "\nNot met:\n\n%s\n", strings.Join(broken, "\n"))
 	}
 	if behind := behindVnet(r); len(behind) > 0 {
 		fmt.Fprintf(b, "\nThe aims are about gVisor as it comes. On our tap link it is ahead of Loam here:\n\n%s\n", strings.Join(behind, "\n"))
@@ -141,29 +139,32 @@ func groups(rows []plan.Outcome) [][]plan.Outcome {
 
 // about is the text above the table of a group.
 var about = map[string]string{
-	plan.OverPipe: "Both ends are in one process. The pipe is each stack's own, with an MTU of 1500; where it says 64 kB, " +
-		"it carries large frames and unfinished checksums as they are.",
-	plan.OverTap: "The peer is the Linux kernel, in another process. gVisor's own link for a tap (fdbased) can use " +
-		"neither segmentation offload nor batches there, so it runs a second time on a link that we wrote for it, " +
-		"which does what a tap allows: there the stacks are compared, without the links.",
-	plan.OverVeth: "The ways in which Loam can stand on an interface of Linux, here one end of a veth pair; the kernel has the " +
-		"other end, in another process. Packet sockets and their rings carry frames of 64 kB with unfinished checksums; " +
-		"AF_XDP carries neither here, and the kernel finishes checksums and cuts its segments to the MTU for it. " +
-		"A ring that receives hands its frames over by the block, up to a millisecond late: see the ping-pong.",
-	plan.Echo: "The first experiment of the paper (section 3.3.1): the kernel sends so many ICMP echo requests at " +
-		"once over the tap. Mean time to the reply.",
-	plan.Clients: "The second experiment of the paper (section 3.3.2): so many clients connect to one server over " +
-		"the loopback of the stack at once, and each sends 4 kB. All bytes by all time, from before the server " +
-		"starts until it has read the last byte.",
-	plan.OnQ35: "One CPU. The program's memory is what of the machine's cannot be had any more when it idles " +
-		"(MemAvailable of /proc/meminfo), the monitor's its resident set.",
-	plan.OnMicroVM: "Loam only: emulated, this machine has none of the timers that Debian's kernel looks for, and it stops.",
-	plan.ByGateway: "The network that needs no privilege. The gateway accepts a connection and hands it over to the program, so " +
-		"in the column Loam the TCP is Linux's, as in the column Linux: compared are the two ways to it. Relayed (--relay), a " +
-		"connection is one of the host's, to the gateway, and one of Loam's. The bare proxy is the least that such a gateway can be: a " +
-		"process that takes connections and moves their bytes (io.Copy, which is splice(2) there) to the program on Linux.",
-	plan.ByWire: "Loam's own stack on a tap, the client on the kernel's side of it; in its place a veth between two " +
-		"namespaces for Linux.",
+	plan.OverPipe: "Both ends are in one process. Each stack uses its own pipe device with an MTU of 1500. In rows with " +
+		"64 kB, the pipe passes large frames with partial checksums unchanged.",
+	plan.OverTap: "The peer is the Linux kernel, in another process. On a TAP device, gVisor's own link (fdbased) uses " +
+		"neither segmentation offload nor batches. Therefore gVisor is also measured on a link of ours that " +
+		"uses both. That column compares the stacks without the difference of the links.",
+	plan.OverVeth: "The methods by which Loam can use an interface of Linux: here one end of a veth pair. The kernel " +
+		"uses the other end, in another process. Packet sockets and their rings carry frames of 64 kB with " +
+		"partial checksums. AF_XDP carries neither on a veth: the kernel completes checksums and segments " +
+		"frames to the MTU first. A receive ring delivers frames in blocks, up to a millisecond late, which " +
+		"shows in the ping-pong.",
+	plan.Echo: "The first experiment of the paper (section 3.3.1): the kernel sends the given number of ICMP echo " +
+		"requests at once over the TAP device. Figures are the mean time to the reply.",
+	plan.Clients: "The second experiment of the paper (section 3.3.2): the given number of clients connect at once to a " +
+		"server over the stack's loopback, and each sends 4 kB. The rate is the number of all bytes divided " +
+		"by the time from before the server starts until it has read the last byte.",
+	plan.OnQ35: "One CPU. The program's memory is the memory of the machine that is not available while the program " +
+		"idles (MemAvailable of /proc/meminfo). The monitor's memory is its resident set.",
+	plan.OnMicroVM: "Only Loam is measured: without KVM, this machine type has no timer that Debian's kernel supports, so " +
+		"that kernel does not start.",
+	plan.ByGateway: "The network that needs no privilege. The gateway accepts a connection and hands it over to the " +
+		"program, so Loam and Linux both use Linux's TCP here. Relayed (--relay), the gateway passes the " +
+		"bytes between a connection of the host and a connection of Loam. The bare proxy is a minimal gateway " +
+		"for comparison: a process that accepts connections and copies their bytes (io.Copy, which uses " +
+		"splice(2)) to the program on Linux.",
+	plan.ByWire: "Loam's own stack on a TAP device, with the client on the kernel's side. For Linux, a veth pair " +
+		"between two network namespaces takes the place of the TAP device.",
 }
 
 func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
@@ -256,9 +257,9 @@ func hops(b *bytes.Buffer, r *plan.Results, drawn []picture) {
 	fmt.Fprintf(b, `
 ## %s
 
-What it costs to pass a packet through four layers that parse the headers of a TCP segment and
-do nothing else. A packet a channel a layer, with a goroutine to each layer, is the shape of the
-paper; a batch a channel is Loam's. At 10 Gb/s and 1500 bytes there are 1,200 ns for each packet.
+The cost of passing a packet through four layers that only parse the headers of a TCP segment. In the design of the
+paper, each layer is a goroutine, and each packet is sent through a channel between layers. In Loam's design, a channel
+carries a batch of packets. At 10 Gb/s and 1500 bytes, a stack has 1,200 ns for each packet.
 
 `, hopsTitle)
 	line(b, []string{"shape", "packets in a batch", "ns a packet"})
@@ -277,7 +278,7 @@ paper; a batch a channel is Loam's. At 10 Gb/s and 1500 bytes there are 1,200 ns
 	}
 }
 
-const hopsTitle = "A packet a channel a layer, or a batch"
+const hopsTitle = "Packets or batches in channels"
 
 func failures(b *bytes.Buffer, r *plan.Results) {
 	if len(r.Failures) == 0 {

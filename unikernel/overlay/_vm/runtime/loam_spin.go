@@ -20,7 +20,7 @@ func procyield(cycles uint32) {
 		linuxProcyield(cycles)
 		return
 	}
-	const each = 8 // steps per PAUSE; a step takes about a nanosecond or a few
+	const each = 8 // loop steps between two PAUSE instructions; a step takes one to a few nanoseconds
 	for range cycles * each {
 	}
 }
