@@ -3,6 +3,7 @@ package pseudo
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ type Process struct {
 	Processes Extension
 	// Writable says that /proc is mounted for writing.
 	Writable bool
-	// Replaced holds files about the machine, by path, that other functions generate instead of this package.
+	// Replaced holds files about the machine, by path, that other functions generate instead of this package, or in addition.
 	Replaced map[string]func() string
 	// Congestions are the names of TCP congestion control algorithms, the default first; empty: no such
 	// files.
@@ -60,7 +61,7 @@ type Process struct {
 // self is a link to it.
 func Proc(p Process) *FileSystem {
 	f := New(ProcMagic)
-	f.replaced = p.Replaced
+	f.replaced = maps.Clone(p.Replaced)
 	f.Link("mounts", func() string { return "self/mounts" })
 	if p.Processes != nil {
 		f.Extend(p.Processes)
@@ -74,6 +75,9 @@ func Proc(p Process) *FileSystem {
 	}
 	p.machine(f)
 	p.settings(f)
+	for _, path := range slices.Sorted(maps.Keys(f.replaced)) { // files that this package does not have
+		f.File(path, f.replaced[path])
+	}
 	return f
 }
 

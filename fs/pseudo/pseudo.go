@@ -34,7 +34,7 @@ type FileSystem struct {
 	inode uint64  // last inode number
 	since fs.Time // all timestamps of all files
 
-	replaced map[string]func() string // see Process.Replaced
+	replaced map[string]func() string // see Process.Replaced; a file that has been added is no longer in it
 }
 
 // Extension is further entries of the root, which change while the file system is in use.
@@ -78,6 +78,7 @@ func (f *FileSystem) Sync() error { return nil }
 func (f *FileSystem) File(path string, text func() string) {
 	if other := f.replaced[path]; other != nil {
 		text = other
+		delete(f.replaced, path)
 	}
 	n := &file{text: text}
 	n.node = f.newNode(fs.Regular | 0o444)

@@ -260,3 +260,31 @@ func TestCgroupOfOneAmongOthers(t *testing.T) {
 		t.Errorf("the file system is of type %#x", got)
 	}
 }
+
+// Files of Process.Replaced replace files of this package, and appear also where it has none, in a new directory.
+func TestReplaced(t *testing.T) {
+	p := Process{PID: 1, Replaced: map[string]func() string{
+		"sys/kernel/pid_max": func() string { return "7\n" },
+		"sysvipc/shm":        func() string { return "header\n" },
+	}}
+	v := fs.NewView(fs.NewTree(Proc(p)))
+	for path, want := range map[string]string{"/sys/kernel/pid_max": "7\n", "/sysvipc/shm": "header\n"} {
+		place, err := v.Lookup(v.Root, path, true)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			continue
+		}
+		h, err := place.Node.Open(fs.ReadOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 100)
+		n, _ := h.ReadAt(b, 0)
+		if string(b[:n]) != want {
+			t.Errorf("%s: %q, want %q", path, b[:n], want)
+		}
+	}
+	if len(p.Replaced) != 2 {
+		t.Error("the caller's map has changed")
+	}
+}

@@ -18,6 +18,14 @@ static const char *error(long r) { return r == -1 ? strerror(errno) : "ok"; }
 #define SHOW(x) do { errno = 0; long r_ = (long)(x); printf("%s: %s\n", #x, error(r_)); } while (0)
 union semun { int val; struct semid_ds *buf; unsigned short *array; struct seminfo *info; };
 
+/* Shows the status of a child. Output of its own would mix with its parent's. */
+static void result(void)
+{
+	int s;
+	wait(&s);
+	printf("child exited with %d\n", WEXITSTATUS(s));
+}
+
 static void state(int id)
 {
 	struct shmid_ds d;
@@ -136,17 +144,15 @@ static void semaphores(void)
 		SHOW(semaphore(id, 2, 7, SEM_UNDO));
 		SHOW(semaphore(id, 1, -1, SEM_UNDO));
 		values(id);
-		semaphore(id, 0, -2, 0);
-		printf("child continues\n");
 		fflush(stdout);
-		_exit(0);
+		_exit(semaphore(id, 0, -2, 0) ? 1 : 3);
 	}
 	while (semctl(id, 0, GETNCNT) != 1)
 		usleep(1000);
 	printf("waiting for zero %d, value %d\n", semctl(id, 0, GETZCNT), semctl(id, 0, GETVAL));
 	printf("last %d\n", semctl(id, 2, GETPID) == p);
 	SHOW(semaphore(id, 0, 3, 0));
-	wait(0);
+	result();
 	values(id);
 	printf("last %d\n", semctl(id, 2, GETPID) == p);
 	fflush(stdout);
@@ -168,9 +174,7 @@ static void semaphores(void)
 	}
 	wait(0);
 	if (fork() == 0) {
-		SHOW(semaphore(id, 2, 0, 0));
-		fflush(stdout);
-		_exit(0);
+		_exit(semaphore(id, 2, 0, 0) == -1 ? errno : 0);
 	}
 	while (semctl(id, 2, GETZCNT) != 1)
 		usleep(1000);
@@ -178,7 +182,7 @@ static void semaphores(void)
 	semctl(id, 0, IPC_STAT, &d);
 	printf("count %lu mode %o operated %d\n", d.sem_nsems, d.sem_perm.mode, d.sem_otime > 0);
 	SHOW(semctl(id, 0, IPC_RMID));
-	wait(0);
+	result();
 	SHOW(semaphore(id, 0, 1, 0));
 	struct seminfo i;
 	union semun u = {.info = &i};
@@ -244,13 +248,11 @@ static void queues(void)
 	msgrcv(id, &r, 100, 0, 0);
 	wait(0);
 	if (fork() == 0) {
-		SHOW(msgrcv(id, &r, 100, 99, 0));
-		fflush(stdout);
-		_exit(0);
+		_exit(msgrcv(id, &r, 100, 99, 0) == -1 ? errno : 0);
 	}
 	usleep(20000);
 	SHOW(msgctl(id, IPC_RMID, 0));
-	wait(0);
+	result();
 	SHOW(msgctl(id, IPC_RMID, 0));
 	struct msginfo i;
 	msgctl(0, IPC_INFO, (struct msqid_ds *)&i);
