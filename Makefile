@@ -20,6 +20,10 @@ bench: ## measure, beside our peers, on this machine
 pgo: ## the profile by which Loam's packages are compiled for guests, in three minutes, as root; writes unikernel/guest.pgo
 	@go run ./test/pgo
 
+.PHONY: daemons
+daemons: ## servers of Debian under load in a machine, as root; the first run installs 1.2 GB
+	@go test ./test/daemons -count=1 -timeout=60m -v -daemons
+
 .PHONY: genbench
 genbench: ## the packet engine beside trafgen, DPDK, hping3 and loops in C, for a few minutes; writes docs/gen
 	@go test ./test/genbench -count=1 -timeout=40m -v -full -update

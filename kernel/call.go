@@ -231,7 +231,7 @@ func callGetrlimit(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.DI, 0
 func callSetrlimit(_ *cpu, f *amd64.Frame) (int64, bool) { return limits(f.DI, f.SI, 0), true }
 
 func callPrlimit64(_ *cpu, f *amd64.Frame) (int64, bool) {
-	if pid := uint32(f.DI); pid != 0 && pid != processID {
+	if pid := uint32(f.DI); pid != 0 && pid != programID {
 		return -int64(linux.ESRCH), true
 	}
 	return limits(f.SI, f.DX, f.R10), true

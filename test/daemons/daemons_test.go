@@ -18,6 +18,7 @@ import (
 var (
 	seconds = flag.Int("seconds", 2, "how long each load lasts")
 	cpus    = flag.Int("cpus", 2, "CPUs of the machines")
+	run     = flag.Bool("daemons", false, "run the test; its root takes some minutes to install, and 1.2 GB")
 	onLinux = flag.Bool("linux", false, "run the scripts on this Linux, in namespaces of their own")
 )
 
@@ -29,6 +30,9 @@ func patience() time.Duration { return 10*time.Minute + 20*time.Duration(*second
 
 // Each server starts, serves its clients without an error, does what an operator asks of it, keeps no descriptor, and ends.
 func TestServers(t *testing.T) {
+	if !*run {
+		t.Skip("-daemons is not given")
+	}
 	root, scripts := image(t), scriptFolder(t)
 	loam := ""
 	if !*onLinux {

@@ -4,9 +4,9 @@
 // The root folder is Debian 12 by debootstrap with the servers' packages, as an image of ext4 that all machines use and
 // none changes. It is made once, in the user's cache folder, which needs root and the network.
 //
-//	go test ./test/daemons                            each load lasts two seconds
-//	go test ./test/daemons -run nginx -v -seconds 60  a minute for each load, with figures
-//	go test ./test/daemons -linux                     the same scripts on this Linux, in namespaces of their own
+//	make daemons                                               each load lasts two seconds
+//	go test ./test/daemons -daemons -run /nginx -v -seconds 60  a minute for each load, with figures
+//	go test ./test/daemons -daemons -linux                      the same scripts on this Linux, in namespaces of their own
 //
 // Each server has a script in testdata. It prints a line that begins with FAIL for each fault, and "done" at its end. Figures, such
 // as free memory and open descriptors, are printed and are no criterion, except that descriptors must not grow. With the race
