@@ -23,7 +23,7 @@ var (
 )
 
 // servers are the names of the scripts.
-var servers = []string{"nginx", "redis", "memcached", "dnsmasq", "apache", "ssh"}
+var servers = []string{"nginx", "postgresql", "redis", "memcached", "dnsmasq", "apache", "ssh"}
 
 // patience bounds a test: a busy host, and at most twelve loads.
 func patience() time.Duration { return 10*time.Minute + 20*time.Duration(*seconds)*time.Second }
