@@ -92,6 +92,9 @@ func (m memory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 	return nil, 0
 }
 
+// Scratch implements call.Memory.
+func (m memory) Scratch() []byte { return m.t.scratch[:] }
+
 // word and setWord access a 32-bit word.
 func (m memory) word(addr uint64) (uint32, linux.Errno) {
 	var b [4]byte

@@ -37,8 +37,9 @@ type Task struct {
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	robust       uint64 // address of the list of robust futexes
 	altStack     linux.SigStack
-	text         [256]byte // strings of the process are read here
-	frames       []byte    // frames of handlers are encoded here; nil before the first
+	text         [256]byte        // strings of the process are read here
+	scratch      [call.Small]byte // small copies of calls
+	frames       []byte           // frames of handlers are encoded here; nil before the first
 	again        restart
 	usage        usage
 	started      time.Duration // since the start of the machine
@@ -67,7 +68,7 @@ type restart struct {
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
 	t.waiter.Woken = make(chan struct{}, 1)
-	t.caller.Memory, t.caller.Scratch = memory{t}, new([call.Small]byte)
+	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
 	t.since = p.system.clock()
 	t.started = p.system.monotonic()

@@ -67,6 +67,8 @@ func (m *flatMemory) String(addr uint64, most int) (string, linux.Errno) {
 	return "", linux.ENAMETOOLONG
 }
 
+func (m *flatMemory) Scratch() []byte { return nil }
+
 func (m *flatMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 	p, ok := m.piece(addr, uint64(n))
 	switch {

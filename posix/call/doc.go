@@ -82,12 +82,7 @@ type Args struct{ A1, A2, A3, A4, A5, A6 uint64 }
 type Caller struct {
 	Process *posix.Process
 	Memory  Memory
-	// Scratch is a buffer for small copies by the call in progress; nil: a call borrows one.
-	Scratch *[Small]byte
 }
-
-// Small is the size of Caller.Scratch in bytes.
-const Small = smallLoan
 
 // Serve executes a call. It returns the result, or an errno and a meaningless result.
 type Serve func(c Caller, a Args) (uint64, linux.Errno)

@@ -24,7 +24,12 @@ type Memory interface {
 	// least 1. Errors: EFAULT if addr can never be mapped. An unmapped page is detected only by a copy,
 	// as on Linux, where a call that copies nothing succeeds.
 	Bytes(addr uint64, n int) ([]byte, linux.Errno)
+	// Scratch returns a buffer of Small bytes for a copy by the call in progress, or nil: the call then borrows one.
+	Scratch() []byte
 }
+
+// Small is the size of the buffer that Memory.Scratch returns.
+const Small = smallLoan
 
 // loan is a temporary buffer used instead of the caller's memory.
 type loan struct {
@@ -129,8 +134,10 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 	case b != nil || n == 0:
 		return result(read(b))
 	}
-	if c.Scratch != nil && n <= Small {
-		return c.fillFrom(c.Scratch[:n], addr, read)
+	if n <= Small {
+		if scratch := c.Memory.Scratch(); scratch != nil {
+			return c.fillFrom(scratch[:n], addr, read)
+		}
 	}
 	l := borrow(min(n, most))
 	defer l.giveBack()
@@ -155,8 +162,10 @@ func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux
 	case b != nil || n == 0:
 		return result(write(b))
 	}
-	if c.Scratch != nil && n <= Small {
-		return c.drainTo(c.Scratch[:n], fd, addr, write)
+	if n <= Small {
+		if scratch := c.Memory.Scratch(); scratch != nil {
+			return c.drainTo(scratch[:n], fd, addr, write)
+		}
 	}
 	l := borrow(min(n, most))
 	defer l.giveBack()
