@@ -51,6 +51,33 @@ type item struct {
 type readyList struct {
 	mu    sync.Mutex
 	items []*item
+	spare []*item // empty storage for items; nil while collect uses it
+}
+
+// mostSpare limits the storage that is kept.
+const mostSpare = 1024
+
+// take takes all items off the list.
+func (r *readyList) take() []*item {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	items := r.items
+	r.items, r.spare = r.spare, nil
+	for _, it := range items {
+		it.queued = false
+	}
+	return items
+}
+
+// recycle keeps the storage of items that take has returned.
+func (r *readyList) recycle(items []*item) {
+	if cap(items) > mostSpare {
+		return
+	}
+	clear(items)
+	r.mu.Lock()
+	r.spare = items[:0]
+	r.mu.Unlock()
 }
 
 func (e *Set) Queue() *file.Queue                { return &e.q }
@@ -139,13 +166,8 @@ func (e *Set) Remove(fd int, o *file.Description) linux.Errno {
 
 // Collect fills events from the ready items and returns their number.
 func (e *Set) Collect(events []Event) int {
-	e.ready.mu.Lock()
-	candidates := e.ready.items
-	e.ready.items = nil
-	for _, it := range candidates {
-		it.queued = false
-	}
-	e.ready.mu.Unlock()
+	candidates := e.ready.take()
+	defer e.ready.recycle(candidates)
 	n := 0
 	for i, it := range candidates {
 		if n == len(events) {

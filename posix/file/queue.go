@@ -21,8 +21,9 @@ type Watch struct {
 	// Notify is called with the events that have occurred. It must not block and must not call the file. An
 	// event may have passed already.
 	Notify func(Events)
-	// alone is the list of a queue that holds only this watch. It is made once, so that most waits allocate nothing.
+	// alone is the list of a queue that holds only this watch, and self its element. Most waits allocate nothing by that.
 	alone []*Watch
+	self  [1]*Watch
 }
 
 // Queue holds the watches of the waiters on a file. Notifying them takes no lock: the list is
@@ -56,7 +57,8 @@ func (q *Queue) insert(w *Watch) {
 	old := q.list.Load()
 	if old == nil {
 		if w.alone == nil {
-			w.alone = []*Watch{w}
+			w.self[0] = w
+			w.alone = w.self[:]
 		}
 		q.list.Store(&w.alone)
 		return

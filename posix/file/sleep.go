@@ -13,7 +13,8 @@ type Sleeper struct {
 	q     *Queue
 	w     Watch
 	bell  chan struct{} // capacity 1; the watch sends, the sleeper receives; never closed; full: it will look anyway
-	timer *time.Timer   // nil: no timeout
+	timer *time.Timer   // kept for later waits; nil before the first with a timeout
+	timed bool          // this wait has a timeout, by timer
 
 	task Task
 }
@@ -51,7 +52,7 @@ func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
 	}
 	s.q, s.task = q, task
 	if timeout > 0 {
-		s.timer = time.NewTimer(timeout)
+		s.Restart(timeout)
 	}
 	q.Add(&s.w)
 	return s
@@ -68,11 +69,11 @@ func (s *Sleeper) Sleep() linux.Errno {
 		s.task.Asleep(true)
 		defer s.task.Asleep(false)
 	}
-	if s.timer == nil && s.task.Interrupt == nil {
+	if !s.timed && s.task.Interrupt == nil {
 		<-s.bell
 		return 0
 	}
-	if s.timer == nil { // the runtime handles two channels faster than three
+	if !s.timed { // the runtime handles two channels faster than three
 		select {
 		case <-s.bell:
 			return 0
@@ -92,6 +93,7 @@ func (s *Sleeper) Sleep() linux.Errno {
 
 // Restart sets the timer.
 func (s *Sleeper) Restart(d time.Duration) {
+	s.timed = true
 	if s.timer == nil {
 		s.timer = time.NewTimer(d)
 		return
@@ -102,9 +104,9 @@ func (s *Sleeper) Restart(d time.Duration) {
 // Leave ends the registration.
 func (s *Sleeper) Leave() {
 	s.q.Remove(&s.w)
-	if s.timer != nil {
+	if s.timed {
 		s.timer.Stop()
-		s.timer = nil
+		s.timed = false
 	}
 	if s.task.Bed != nil {
 		s.task.Bed.free.Store(s)
