@@ -1,0 +1,129 @@
+package epoll
+
+import (
+	"slices"
+	"testing"
+
+	"loam/abi/linux"
+	"loam/internal/race"
+	"loam/posix/file"
+)
+
+// source is a file that is ready when the test says so.
+type source struct {
+	q   file.Queue
+	now file.Events
+}
+
+func (s *source) Events() file.Events             { return s.now }
+func (s *source) Queue() *file.Queue              { return &s.q }
+func (s *source) Read([]byte) (int, linux.Errno)  { return 0, linux.EAGAIN }
+func (s *source) Write([]byte) (int, linux.Errno) { return 0, linux.EAGAIN }
+func (s *source) Close()                          {}
+func (s *source) Mode() uint32                    { return 0 }
+
+// become changes the readiness and reports it.
+func (s *source) become(e file.Events) {
+	s.now = e
+	s.q.Notify(e)
+}
+
+// ready returns the values of the events that a set collects, at most n.
+func ready(e *Set, n int) (data []uint64) {
+	events := make([]Event, n)
+	for _, ev := range events[:e.Collect(events)] {
+		data = append(data, ev.Data)
+	}
+	return data
+}
+
+func newSet(t *testing.T, n int, events uint32) (*Set, []*source, []*file.Description) {
+	t.Helper()
+	e := &Set{}
+	var sources []*source
+	var opens []*file.Description
+	for i := range n {
+		s := &source{}
+		o := file.NewDescription(s, linux.O_RDWR)
+		if errno := e.Add(i, o, Event{Events: events, Data: uint64(i)}); errno != 0 {
+			t.Fatal(errno)
+		}
+		sources, opens = append(sources, s), append(opens, o)
+	}
+	return e, sources, opens
+}
+
+// A level-triggered item is reported as long as it is ready, an edge-triggered one once for each arrival, and one with
+// EPOLLONESHOT once until it is changed.
+func TestTriggers(t *testing.T) {
+	for _, c := range []struct {
+		flags  uint32
+		counts []int // of the collections after: an arrival, nothing, an arrival, a change of the item
+	}{
+		{0, []int{1, 1, 1, 1}}, {linux.EPOLLET, []int{1, 0, 1, 1}}, {linux.EPOLLONESHOT, []int{1, 0, 0, 1}},
+	} {
+		e, sources, opens := newSet(t, 1, uint32(file.PollIn)|c.flags)
+		steps := []func(){
+			func() { sources[0].become(file.PollIn) }, func() {}, func() { sources[0].become(file.PollIn) },
+			func() { e.Change(0, opens[0], Event{Events: uint32(file.PollIn) | c.flags}) },
+		}
+		for i, step := range steps {
+			step()
+			if n := len(ready(e, 8)); n != c.counts[i] {
+				t.Errorf("flags %#x, step %d: %d events, want %d", c.flags, i, n, c.counts[i])
+			}
+		}
+	}
+}
+
+// Items that do not fit into a result come first in the next one.
+func TestCollectIsFair(t *testing.T) {
+	e, sources, _ := newSet(t, 5, uint32(file.PollIn))
+	for _, s := range sources {
+		s.become(file.PollIn)
+	}
+	var got []uint64
+	for range 5 {
+		got = append(got, ready(e, 2)...)
+	}
+	if want := []uint64{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A closed file and a removed item are not reported, also if they were ready.
+func TestGoneItems(t *testing.T) {
+	e, sources, opens := newSet(t, 3, uint32(file.PollIn))
+	for _, s := range sources {
+		s.become(file.PollIn)
+	}
+	sources[0].become(file.PollIn | file.PollGone)
+	if errno := e.Remove(1, opens[1]); errno != 0 {
+		t.Error(errno)
+	}
+	if got := ready(e, 8); !slices.Equal(got, []uint64{2}) {
+		t.Errorf("%v", got)
+	}
+	if errno := e.Remove(1, opens[1]); errno != linux.ENOENT {
+		t.Errorf("removed twice: %v", errno)
+	}
+}
+
+func TestCollectAllocatesNothing(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	e, sources, _ := newSet(t, 4, uint32(file.PollIn))
+	events := make([]Event, 8)
+	collect := func() {
+		for _, s := range sources {
+			s.become(file.PollIn)
+		}
+		e.Collect(events)
+	}
+	collect()
+	collect()
+	if n := testing.AllocsPerRun(100, collect); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
