@@ -18,7 +18,9 @@ type Passage struct {
 	File string
 	Line int    // of the first line of Text
 	Text string // without comment markers; lines end with "\n"
-	Code string // the code that a comment is about: before it on its line, or on the next line; or ""
+	// Code is the code that a comment is about: before it on its line, or on the next line. Of a table row, it is the first row
+	// of the table. Otherwise it is empty.
+	Code string
 }
 
 // Lines returns the number of lines of the passage.
@@ -117,7 +119,7 @@ func paragraphs(file string, src []byte) []Passage {
 		}
 		p = Passage{}
 	}
-	n, code := 0, false
+	n, code, header := 0, false, ""
 	for line := range strings.Lines(string(src) + "\n") {
 		n++
 		line = strings.TrimRight(line, "\n")
@@ -127,6 +129,9 @@ func paragraphs(file string, src []byte) []Passage {
 			continue
 		}
 		row := strings.HasPrefix(line, "|")
+		if !row {
+			header = ""
+		}
 		if code || rule.MatchString(line) || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "    ") && p.Text == "" {
 			end()
 			continue
@@ -135,7 +140,10 @@ func paragraphs(file string, src []byte) []Passage {
 			end()
 		}
 		if p.Text == "" {
-			p = Passage{File: file, Line: n}
+			p = Passage{File: file, Line: n, Code: header}
+		}
+		if row && header == "" {
+			header = strings.TrimSpace(line)
 		}
 		p.Text += linkTo.ReplaceAllString(line, "]") + "\n"
 	}

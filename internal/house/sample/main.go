@@ -39,7 +39,11 @@ func main() {
 		fmt.Printf("   %s\n\n", p.Code)
 	}
 	for i, p := range draw(r, documents, *sentences) {
-		fmt.Printf("%d. %s:%d\n   %s\n\n", i+1, p.File, p.Line, strings.TrimSpace(p.Text))
+		fmt.Printf("%d. %s:%d\n", i+1, p.File, p.Line)
+		if p.Code != "" {
+			fmt.Printf("   (after: %s)\n", p.Code)
+		}
+		fmt.Printf("   %s\n\n", strings.TrimSpace(p.Text))
 	}
 }
 
@@ -57,15 +61,20 @@ func prose(tree fs.FS, under string) (code, documents []english.Passage, err err
 	return code, documents, err
 }
 
-var sentenceEnd = regexp.MustCompile(`[.:;!?]["'` + "`" + `)]*\s+`)
+var (
+	sentenceEnd = regexp.MustCompile(`[.!?]["'` + "`" + `)]*\s+`)
+	word        = regexp.MustCompile(`\pL{2,}`)
+)
 
-// split returns the sentences of a paragraph that have at least four words.
+// split returns the sentences of a paragraph that have at least four words. The context of a sentence is the sentence before
+// it, and of a table row the first row of its table.
 func split(p english.Passage) (all []english.Passage) {
-	rest := strings.Join(strings.Fields(p.Text), " ")
+	rest, before := strings.Join(strings.Fields(p.Text), " "), p.Code
 	add := func(text string) {
-		if len(strings.Fields(text)) >= 4 {
-			all = append(all, english.Passage{File: p.File, Line: p.Line, Text: text})
+		if len(word.FindAllString(text, -1)) >= 4 {
+			all = append(all, english.Passage{File: p.File, Line: p.Line, Text: text, Code: before})
 		}
+		before = strings.TrimSpace(text)
 	}
 	for {
 		at := sentenceEnd.FindStringIndex(rest)

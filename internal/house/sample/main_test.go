@@ -16,7 +16,7 @@ func TestProse(t *testing.T) {
 		"c.md":            {Data: []byte("This is one sentence. And this is a second\none: it goes on here. Too short.\n")},
 	}
 	code, documents, err := prose(tree, "")
-	if err != nil || len(code) != 1 || len(documents) != 3 {
+	if err != nil || len(code) != 1 || len(documents) != 2 {
 		t.Errorf("got %v, %v, %v", code, documents, err)
 	}
 	if code, documents, _ := prose(tree, "a/"); len(code) != 1 || len(documents) != 0 {
