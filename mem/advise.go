@@ -188,7 +188,7 @@ func (m *Map) extents(addr, end uint64, check func(*Region) error) (all []extent
 	return all, hole, nil
 }
 
-// settle detaches what extents has attached.
+// settle ends the use of the objects that the function extents has attached.
 func (m *Map) settle(all []extent) {
 	m.lock()
 	defer m.unlock()

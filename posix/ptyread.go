@@ -104,7 +104,7 @@ func (p *Process) readTerminal(o *file.Description, t *ptySlave, b []byte) (int,
 		}
 		switch errno := s.Sleep(); {
 		case errno == 0:
-		case n > 0 || errno == linux.EAGAIN: // the time is up
+		case n > 0 || errno == linux.EAGAIN: // VTIME has passed: the bytes so far are the result
 			return n, 0
 		default:
 			return -1, errno

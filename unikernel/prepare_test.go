@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkPrepare measures the time that a run of an unchanged program needs before its process is started, beside
-// a plain go build of the same program. The build with Loam's overlay is a part of the first.
+// BenchmarkPrepare measures the time before the process of an unchanged program is started, which includes a build with
+// Loam's overlay. For comparison it measures a plain go build of the same program.
 func BenchmarkPrepare(b *testing.B) {
 	folder, err := filepath.Abs("testdata/guest/once")
 	if err != nil {

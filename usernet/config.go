@@ -89,7 +89,7 @@ type Limits struct {
 	Connections int           // TCP connections, both directions together; 2048
 	Memory      int           // bytes held by all TCP connections together, see memory.go; 256 MiB
 	Flows       int           // UDP flows from the guest, and flows to it per forward; 1024
-	FlowIdle    time.Duration // idle time after which a UDP flow ends, at the latest after twice as long; 60 s
+	FlowIdle    time.Duration // a UDP flow ends after an idle time between FlowIdle and twice FlowIdle; default 60 s
 	Pings       int           // unanswered echo requests; 128
 	Queries     int           // concurrent DNS queries; 256
 }

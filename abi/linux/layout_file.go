@@ -1,6 +1,6 @@
 package linux
 
-// Layouts of what calls about files read and write.
+// Memory layouts of the structures that file system calls take and return.
 
 // Stat is struct stat (stat(2)).
 type Stat struct {

@@ -155,7 +155,7 @@ func testAllocs(t *testing.T, d block.Device) {
 			n += to.Wait(back)
 		}
 	}
-	for range 10 { // buffers of the device may grow first
+	for range 10 { // warm up: the device may allocate buffers in the first rounds
 		round()
 	}
 	if n := testing.AllocsPerRun(50, round); n >= 1 {

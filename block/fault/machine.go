@@ -91,8 +91,8 @@ func (m *machine) pop(now time.Time) (e entry, ok bool) {
 	return entry{}, false
 }
 
-// beforeFlush returns the first request that is due among the n requests before a flush. None of
-// them waits to be overtaken any longer.
+// beforeFlush returns the first request that is due among the n requests before a flush. A flush ends the reordering of
+// requests: none of them is held back any longer to let later ones pass.
 func (m *machine) beforeFlush(now time.Time, n int) (entry, bool) {
 	for i := range n {
 		m.held[i].yield = 0

@@ -87,7 +87,7 @@ func parseNamespace(b []byte) (n namespaceData, err error) {
 
 // describe fills in block.Info.
 func (d *disk) describe(c controllerData, n namespaceData) {
-	const mostBlocks = 1 << 16 // blocks of a command without data; NLB has 16 bits
+	const mostBlocks = 1 << 16 // most blocks of a command that transfers no data: its field NLB has 16 bits
 	i := &d.info
 	i.LogicalSector, i.PhysicalSector, i.MaxTransfer = n.logical, n.physical, mostBytes
 	if c.maxTransfer > 0 {

@@ -171,7 +171,7 @@ func (c *Control) loop() {
 }
 
 // Off switches the machine off. It returns only on failure: ErrNone if firmware describes no way, ErrRefused if the
-// machine still runs after bound.
+// machine still runs after the time limit, which is the constant bound.
 func (c *Control) Off() error {
 	if !c.canOff {
 		return ErrNone

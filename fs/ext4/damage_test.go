@@ -49,7 +49,7 @@ func fill(t testing.TB, s *ext4.FileSystem) {
 	must(t, f.Close())
 }
 
-// visit does with an image what a program may do, for a limited number of files.
+// visit mounts an image, walks a limited part of its tree, and creates, writes, renames and removes files.
 func visit(d *memory.Device) {
 	s, err := ext4.Open(d, ext4.Config{CacheBytes: 1 << 20, Interval: time.Hour})
 	if err != nil {

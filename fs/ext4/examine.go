@@ -23,7 +23,7 @@ type Summary struct {
 }
 
 // Examine reads the superblock of a device or image of size bytes. Its error names the problem:
-// ErrNone, unsupported features, damage, or a device that is too small.
+// no file system of ext4 (ErrNone), unsupported features, damage, or a device that is too small.
 func Examine(r io.ReaderAt, size int64) (Summary, error) {
 	b := make([]byte, disk.SuperSize)
 	if size < disk.SuperOffset+disk.SuperSize {

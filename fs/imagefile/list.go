@@ -29,7 +29,7 @@ func (i *Image) Cat(name string, w io.Writer) error {
 	return nil
 }
 
-// names returns the names in a folder, in their order.
+// names returns the names in a folder, sorted.
 func (i *Image) names(place fs.Place) (names []string, err error) {
 	dir, ok := place.Node.(fs.Directory)
 	if !ok {

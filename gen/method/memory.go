@@ -34,8 +34,8 @@ type memory interface {
 	kick() error
 	// pause waits a short time for room.
 	pause() error
-	handed() uint64 // frames queued by put and repeat
-	gone() uint64   // handed frames that have left
+	handed() uint64 // number of frames that put and repeat have queued
+	gone() uint64   // number of these frames that have been sent
 	close() error
 }
 

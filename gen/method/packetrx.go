@@ -41,7 +41,7 @@ const (
 // yet.
 const longest = 1<<16 + wire.EthernetLen
 
-// listenPacket opens the method packet for receiving.
+// listenPacket opens a receiver that uses the method "packet".
 func listenPacket(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	s, err := packetSocket(c, allProtocols,

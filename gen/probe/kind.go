@@ -39,7 +39,7 @@ const (
 	Data             // a UDP datagram
 	Resolved         // the Ethernet address of a neighbour
 	PortUnreachable
-	Unreachable  // another ICMP "destination unreachable"; see the code
+	Unreachable  // any other ICMP "destination unreachable"; the ICMP code says which
 	TimeExceeded // the hop limit was exceeded on the path
 	OtherError   // another ICMP error
 	numAnswers   = iota

@@ -50,7 +50,7 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// unit returns what a file is counted with: a document alone, code with its package.
+// unit returns the name under which the phrases of a file are counted: the file itself for a document, its package for code.
 func unit(file string) string {
 	if strings.HasSuffix(file, ".md") {
 		return file

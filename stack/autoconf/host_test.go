@@ -12,7 +12,8 @@ import (
 )
 
 // The behaviour of a host, following the text of RFC 4861 section 6.3, RFC 4862 section 5.5, RFC 4191 section
-// 3 and RFC 8106 section 5.3. A script plays the routers. Time passes only in advance.
+// 3 and RFC 8106 section 5.3. A script plays the routers. The clock moves only when the
+// function advance is called.
 
 var (
 	station = wire.MAC{2, 0, 0, 0, 0, 0xa}

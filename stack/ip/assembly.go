@@ -15,7 +15,7 @@ type assembly struct {
 	deadline time.Duration
 	refused  bool
 	buffer   Buffer // nil before the first fragment is stored, and if refused
-	cost     int    // as counted in the source and the Reassembler
+	cost     int    // bytes of memory that this packet adds to the totals of its sender and of the Reassembler
 	pieces   pieces
 	total    int // length of the payload, or unknown
 	ecn      ecnSet

@@ -21,7 +21,8 @@ var (
 
 type redirected map[netip.Addr]Detour
 
-// wantDetours compares the current detours, or the last ones if they have not changed, with want.
+// wantDetours checks the detours, which are the destinations that ICMP redirects have given another router. They must have
+// changed since the last check, and equal want.
 func wantDetours(t *testing.T, sentence string, r *Redirects, want redirected) {
 	t.Helper()
 	got, changed := r.Detours()

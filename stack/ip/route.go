@@ -99,7 +99,7 @@ type spans struct {
 
 const (
 	noRoute   = -1
-	indexFrom = 1024 // number of spans; smaller tables are cached and searched in ten steps
+	indexFrom = 1024 // number of spans from which a table has an index; a smaller one is searched in ten steps, within the CPU's cache
 )
 
 // find returns the route of the span that contains k.

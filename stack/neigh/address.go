@@ -176,8 +176,8 @@ func (a *ARP) sent(now time.Duration, own *address) {
 	}
 }
 
-// contested handles a packet whose sender uses or probes an address of ours. It reports whether the packet
-// was one; nothing else may be learned from it.
+// contested handles a packet whose sender uses or probes an address of ours. It reports whether p
+// is such a packet. Then the caller must not update the cache from it.
 func (a *ARP) contested(now time.Duration, p wire.ARP) bool {
 	own := a.find(p.SenderIP)
 	if own == nil && p.SenderIP.IsUnspecified() && p.Op == wire.ARPRequest {

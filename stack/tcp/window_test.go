@@ -116,8 +116,8 @@ func TestWindowGrowsWithProgram(t *testing.T) {
 }
 
 func TestWindowGrowsThoughNothingIsTold(t *testing.T) {
-	// A program that reads each segment on arrival hardly ever consumes as much as Notice between two of
-	// them, so its owner does not call Consumed.
+	// A program that reads each segment on arrival rarely consumes Notice bytes between two segments. So the owner of the
+	// connection does not call Consumed.
 	c := established(t, nil, ", ws 0, ts 7000 0")
 	c.reads = false
 	for at := 1; c.rcv.size < 1<<20 && c.now < time.Hour+time.Second; {

@@ -22,7 +22,7 @@ func TestFaultyYardstick(t *testing.T) {
 	}
 }
 
-// sendingTime returns how long the end behind the faults takes to send a stream.
+// sendingTime returns the time that a stream takes from the host whose link drops and delays packets.
 func sendingTime(l *lab, size int) time.Duration {
 	l.Helper()
 	streamHash(size)
