@@ -247,8 +247,7 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 	l.startDHCPv6(u.Link)
 }
 
-// learnt returns the configuration that the interface has learned by autoconfiguration, in the form that the routing tables
-// use.
+// learnt returns the results of autoconfiguration in the form that the routing tables use.
 func (l *ifaceLoop) learnt() learned {
 	u := &l.auto.held
 	what := learned{mtu: u.MTU, hopLimit: u.Link.HopLimit, advertisers: make(map[netip.Addr][]netip.Addr), dns: l.learntServers()}
