@@ -13,7 +13,7 @@ var idCalls = map[int]serveFunc{
 	linux.SYS_GETPID: func(t *Task, _ call.Args) (uint64, linux.Errno) { return uint64(t.process.node.PID), 0 },
 	linux.SYS_GETTID: func(t *Task, _ call.Args) (uint64, linux.Errno) { return uint64(t.id), 0 },
 	linux.SYS_GETPPID: func(t *Task, _ call.Args) (uint64, linux.Errno) {
-		return locked(t, func() (uint64, linux.Errno) { return uint64(t.process.node.Parent()), 0 })
+		return uint64(t.process.node.Parent()), 0
 	},
 	linux.SYS_GETPGRP: func(t *Task, _ call.Args) (uint64, linux.Errno) {
 		return locked(t, func() (uint64, linux.Errno) { return uint64(t.process.node.Group), 0 })

@@ -14,7 +14,11 @@
 // A number is not used again while a process, a group or a session has it.
 package family
 
-import "loam/abi/linux"
+import (
+	"sync/atomic"
+
+	"loam/abi/linux"
+)
 
 // PID is the number of a process, a process group or a session.
 type PID int32
@@ -37,6 +41,7 @@ type Process struct {
 	Held bool
 
 	parent   *Process
+	parentID atomic.Int32 // PID of parent, which anyone may read without the lock
 	children []*Process
 	zombie   bool
 	stopped  bool
@@ -74,13 +79,8 @@ func New() (*Tree, *Process) {
 // Find returns a process, zombies included, or nil.
 func (t *Tree) Find(pid PID) *Process { return t.processes[pid] }
 
-// Parent returns the number of the parent; process 1 has none, which is 0.
-func (p *Process) Parent() PID {
-	if p.parent == nil {
-		return 0
-	}
-	return p.parent.PID
-}
+// Parent returns the number of the parent; process 1 has none, which is 0. It needs no lock.
+func (p *Process) Parent() PID { return PID(p.parentID.Load()) }
 
 // Zombie reports whether the process has ended and not been waited for.
 func (p *Process) Zombie() bool { return p.zombie }
@@ -96,6 +96,7 @@ func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 		parent = p.parent
 	}
 	child := &Process{PID: pid, Group: p.Group, Session: p.Session, NoZombies: p.NoZombies, parent: parent}
+	child.parentID.Store(int32(parent.PID))
 	parent.children = append(parent.children, child)
 	t.processes[pid] = child
 	t.name(1, child.PID, child.Group, child.Session)

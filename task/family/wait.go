@@ -25,6 +25,7 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 	reaper := t.reaper(p)
 	for _, c := range p.children {
 		c.parent = reaper
+		c.parentID.Store(int32(reaper.PID))
 		reaper.children = append(reaper.children, c)
 		e.Orphans = append(e.Orphans, c)
 		if c.zombie && !c.Held {
