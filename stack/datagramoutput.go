@@ -61,6 +61,7 @@ func (b *sendBuffer) give(size int) bool {
 // can: a wake of the loop costs more than the turn. To another host the loop sends, since it sends several datagrams
 // with one call to the device.
 func (sh *shard) submit(o *outgoing) {
+	here := o.path.ifc.loopback && o.frame.Len() <= lightBytes // once it is queued, the frame belongs to the shard
 	sh.inbox.mu.Lock()
 	ended := sh.inbox.ended
 	if !ended {
@@ -71,7 +72,7 @@ func (sh *shard) submit(o *outgoing) {
 		o.drop()
 		return
 	}
-	if o.path.ifc.loopback && o.frame.Len() <= lightBytes && sh.turnNow() {
+	if here && sh.turnNow() {
 		return
 	}
 	sh.inbox.ring()

@@ -34,6 +34,7 @@ func TestQueueIsFull(t *testing.T) {
 			t.Error("not the first comes first")
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if list[3].reset != 1 || !list[3].refused {
 			t.Errorf("%+v, want it refused", list[3])
 		}
