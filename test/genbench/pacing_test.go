@@ -97,7 +97,7 @@ func TestPacing(t *testing.T) {
 	var rows []pacedRow
 	for _, rate := range rates {
 		row := pacedRow{Rate: rate}
-		count := min(max(rate, 12), 5000)
+		count := min(max(rate, 12), max(5000, rate/5)) // at high rates a fifth of a second, so that the start does not dominate
 		if rate < 100 {
 			count = 12 * min(rate, 5)
 		}
