@@ -72,10 +72,9 @@ func (sh *shard) submit(o *outgoing) {
 		o.drop()
 		return
 	}
-	if here && sh.turnNow() {
-		return
+	if !here || !sh.turnNow() {
+		sh.inbox.ring()
 	}
-	sh.inbox.ring()
 }
 
 // sendDatagram sends a datagram now, or queues it until the device has room.
