@@ -54,7 +54,7 @@ func (f *filter) mode() (mode, count int) {
 	return linux.SECCOMP_MODE_FILTER, f.count
 }
 
-// descends reports whether f is in the chain of which top is the newest, or the chain is empty.
+// descends reports whether the list of filters that begins with top contains f. It is true for a nil f, which is no filter.
 func (f *filter) descends(top *filter) bool {
 	if f == nil {
 		return true

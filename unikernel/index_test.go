@@ -39,7 +39,7 @@ func TestIndex(t *testing.T) {
 		t.Errorf("%s with %d files, not %s with %d", read.hash, len(read.replace), made.hash, len(made.replace))
 	}
 
-	// The same files in another GOROOT, one of which changes.
+	// Another GOROOT has the same files. One of them changes.
 	other := *tools
 	other.GOROOT = t.TempDir()
 	for _, name := range append(made.names, overlay.Read()...) {

@@ -58,8 +58,8 @@ func TestMachineRandomLater(t *testing.T) {
 	}
 }
 
-// qemuWith returns variables with which commands run QEMU with additional options. QEMU keeps the
-// test's user, who owns the folders of the script and of its output.
+// qemuWith returns variables with which commands run QEMU with additional options. QEMU runs
+// as the user of the test, because that user owns the folders of the script and of its output.
 func qemuWith(t *testing.T, options string) []string {
 	t.Helper()
 	path, err := exec.LookPath(qemu)

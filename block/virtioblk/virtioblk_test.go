@@ -198,8 +198,8 @@ func TestLostInterrupt(t *testing.T) {
 	})
 }
 
-// An overdue request fails with ErrTimeout; the other requests of the device, some of which were
-// never started, fail with ErrGone.
+// An overdue request fails with ErrTimeout. The other requests of the device fail with ErrGone, whether they were started or
+// not.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := model.NewDisk(sectors, everything, 512)

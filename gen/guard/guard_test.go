@@ -63,7 +63,7 @@ func TestDrop(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestDrop$")
 	cmd.Env = append(os.Environ(), "GUARD_TEST_DROP=1")
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: unprivileged else has what could be dropped")
+		t.Skip("needs root: other users have no privileges to drop")
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -172,7 +172,7 @@ func replaceEmulator(dir, options string) error {
 	}
 	bin := filepath.Join(dir, "bin")
 	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in\n*-smp*) exec %s \"$@\" %s ;;\nesac\nexec %s \"$@\"\n", real, options, real)
-	// The loam command starts the emulator as a user without rights, who has to reach the script.
+	// The loam command starts the emulator as a user without privileges. That user must be able to read the script.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
