@@ -35,6 +35,8 @@ type Chain struct {
 	Head uint16
 	Out  [][]byte // the device reads
 	In   [][]byte // the device writes
+
+	hostile bool // the driver may have taken the memory back already, since the device has lied
 }
 
 var le = binary.LittleEndian
@@ -67,7 +69,7 @@ func (q *Queue) Take() *Chain {
 	head := le.Uint16(r.availRing[2*(int(q.taken)%q.size):])
 	q.taken++
 	c := &q.chain
-	c.Head, c.Out, c.In = head, c.Out[:0], c.In[:0]
+	c.Head, c.Out, c.In, c.hostile = head, c.Out[:0], c.In[:0], q.device.Hostile != nil
 	q.walk(c, r.desc, head)
 	return c
 }
@@ -153,24 +155,27 @@ func (q *Queue) advance(n int) {
 }
 
 // Gather copies data that the device reads to p, from an offset in the chain. It returns the bytes copied.
-func (c *Chain) Gather(from int, p []byte) (n int) { return transfer(c.Out, from, p, false) }
+func (c *Chain) Gather(from int, p []byte) (n int) {
+	return transfer(c.Out, from, p, func(segment, p []byte) int { return copy(p, segment) })
+}
 
 // Scatter copies p to memory that the device writes, from an offset in the chain. It returns the bytes copied.
-func (c *Chain) Scatter(from int, p []byte) (n int) { return transfer(c.In, from, p, true) }
+func (c *Chain) Scatter(from int, p []byte) (n int) {
+	if c.hostile {
+		return transfer(c.In, from, p, overwrite)
+	}
+	return transfer(c.In, from, p, func(segment, p []byte) int { return copy(segment, p) })
+}
 
-// transfer copies between p and the segments, from an offset in the segments. in selects the direction: into the
-// segments.
-func transfer(pieces [][]byte, from int, p []byte, in bool) (n int) {
+// transfer calls move for each segment from an offset in the segments, with the rest of p. move returns the number of
+// bytes that it copied.
+func transfer(pieces [][]byte, from int, p []byte, move func(segment, p []byte) int) (n int) {
 	for _, b := range pieces {
 		if from >= len(b) {
 			from -= len(b)
 			continue
 		}
-		if in {
-			n += copy(b[from:], p[n:])
-		} else {
-			n += copy(p[n:], b[from:])
-		}
+		n += move(b[from:], p[n:])
 		from = 0
 	}
 	return n
