@@ -35,7 +35,8 @@ const layers = `
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
 	NONE < stack/timer;
-	wire, internal/siphash, internal/list, stack/timer
+	NONE < stack/tcp/sequence < stack/tcp/congestion;
+	wire, internal/siphash, internal/list, stack/timer, stack/tcp/congestion
 	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/autoconf, stack/dhcp,
 	  stack/group, stack/port
 	< MACHINES;
