@@ -45,6 +45,9 @@ const layers = `
 	# so not a machine.
 	NONE < stack/ring;
 
+	# Errors of sockets, and waiting with a deadline.
+	NONE < stack/socket;
+
 	# Devices.
 	wire < link < link/ring, link/fd, link/offload;
 	wire < link/match;
@@ -60,7 +63,7 @@ const layers = `
 	NONE < internal/race, internal/leak < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
-	MACHINES, stack/ring, link/loop, internal/counter < stack;
+	MACHINES, stack/ring, stack/socket, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own, and says to a program of the
 	# same host which connections it hands over.
