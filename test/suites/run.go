@@ -148,7 +148,7 @@ cd /mnt
 mount -t proc proc proc
 mount --bind proc/sys proc/sys
 mount -o remount,ro,bind proc/sys
-mount --bind /dev/null proc/sysrq-trigger
+[ ! -e proc/sysrq-trigger ] || mount --bind /dev/null proc/sysrq-trigger
 mount -t tmpfs -o mode=1777 tmpfs dev/shm
 mount -t devpts devpts dev/pts -o newinstance,ptmxmode=666
 ln -sf pts/ptmx dev/ptmx
