@@ -7,6 +7,9 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/task/ipc"
+	"loam/task/privilege"
+	"loam/task/schedule"
 	"loam/task/signal"
 )
 
@@ -42,9 +45,22 @@ func init() {
 			personality[r.Number] = r
 		}
 	}
-	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, credentialCalls, scheduleCalls, pidfdCalls, traceCalls, filterCalls, ipcCalls, miscCalls} {
+	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, pidfdCalls, traceCalls, filterCalls, miscCalls} {
 		for number, serve := range calls {
 			served[number] = serve
+		}
+	}
+	for number, serve := range schedule.Calls {
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(scheduleTask{t}, a) }
+	}
+	for number, serve := range privilege.Calls {
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(privilegeTask{t}, a) }
+	}
+	for number := range served {
+		if ipc.Serves(number) {
+			served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) {
+				return t.process.system.ipc.Call(ipcTask{t}, number, a)
+			}
 		}
 	}
 }

@@ -129,8 +129,8 @@ func TestQueuedSignal(t *testing.T) {
 		is(t, "wait", u.call(linux.SYS_WAIT4, uint64(child), 0, 0, 0), child)
 		exit(u, 0)
 	}, func(u *user) {
-		b := make([]byte, infoSize)
-		putInfo(b, signal.Info{Signal: linux.SIGUSR1, Code: signal.CodeUser, PID: 3, Value: 99})
+		b := make([]byte, signal.InfoSize)
+		signal.Info{Signal: linux.SIGUSR1, Code: signal.CodeUser, PID: 3, Value: 99}.Put(b)
 		u.store(info, b)
 		is(t, "as the kernel", u.call(linux.SYS_RT_SIGQUEUEINFO, 2, linux.SIGUSR1, info), failed(linux.EPERM))
 		binary.LittleEndian.PutUint32(b[8:], 1<<32+signal.CodeQueue)

@@ -12,6 +12,7 @@ import (
 	"loam/posix"
 	"loam/task/family"
 	"loam/task/procfs"
+	"loam/task/schedule"
 )
 
 // The processes as /proc shows them: an implementation of procfs.Source.
@@ -41,7 +42,7 @@ func (w shown) Process(id int) procfs.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if pid == s.root.PID {
-		return shownRoot{s}
+		return shownRoot{s: s}
 	}
 	if t := s.tasks[pid]; t != nil {
 		return shownProcess{t.process}
@@ -95,16 +96,16 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		PID: w.PID(), TID: tid, Parent: int(p.node.Parent()), Group: int(p.node.Group), Session: int(p.node.Session),
 		TerminalGroup: -1, State: 'Z', ExitSignal: linux.SIGCHLD, Threads: len(p.tasks), Limits: p.limits,
 		Credentials: *p.creds(), KillPreference: int(p.killPreference.Load()), LoginUser: p.loginUser.Load(),
-		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Persona: p.persona.Load(), Name: p.lastName, Affinity: s.allCPUs(),
+		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Persona: p.persona.Load(), Name: p.lastName, Affinity: schedule.AllCPUs(s.config.CPUs),
 		Started: p.started,
 	}
 	w.signals(&r, t)
 	w.use(&r, t)
 	if t != nil {
 		r.Credentials, r.Name, r.State = *t.creds(), t.comm(), t.state()
-		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.nice, t.traits.policy, t.traits.priority, s.affinityOf(t)
+		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.Nice, t.traits.Policy, t.traits.Priority, t.traits.Affinity(s.config.CPUs)
 		r.Started = t.started
-		r.Filtered, r.Filters = t.filters.Load().mode()
+		r.Filtered, r.Filters = t.filters.Load().Mode()
 		if t.traced != nil {
 			r.Tracer = int(t.traced.by.id)
 		}
@@ -141,13 +142,13 @@ func (w shownProcess) use(r *procfs.Stat, t *Task) {
 	if t != nil && t.id != w.p.node.PID {
 		u = &t.usage
 	}
-	r.User, r.System = time.Duration(u.user.Load()), time.Duration(u.system.Load())
-	r.Minor, r.Major = uint64(u.minor.Load()), uint64(u.major.Load())
-	r.Voluntary, r.Involuntary = uint64(u.voluntary.Load()), uint64(u.involuntary.Load())
-	r.ResidentPeak = uint64(w.p.used().peak.Load()) << mem.PageShift
+	r.User, r.System = time.Duration(u.User.Load()), time.Duration(u.System.Load())
+	r.Minor, r.Major = uint64(u.Minor.Load()), uint64(u.Major.Load())
+	r.Voluntary, r.Involuntary = uint64(u.Voluntary.Load()), uint64(u.Involuntary.Load())
+	r.ResidentPeak = uint64(w.p.used().Peak.Load()) << mem.PageShift
 	c := &w.p.children
-	r.ChildUser, r.ChildSystem = time.Duration(c.user.Load()), time.Duration(c.system.Load())
-	r.ChildMinor, r.ChildMajor = uint64(c.minor.Load()), uint64(c.major.Load())
+	r.ChildUser, r.ChildSystem = time.Duration(c.User.Load()), time.Duration(c.System.Load())
+	r.ChildMinor, r.ChildMajor = uint64(c.Minor.Load()), uint64(c.Major.Load())
 }
 
 // memory fills in the sizes of the memory.
@@ -355,8 +356,8 @@ func (w shownProcess) Counts() procfs.Counts {
 	defer s.mu.Unlock()
 	u := w.p.used()
 	return procfs.Counts{
-		BytesRead: uint64(u.bytesRead.Load()), BytesWritten: uint64(u.bytesWritten.Load()),
-		Reads: uint64(u.reads.Load()), Writes: uint64(u.writes.Load()),
+		BytesRead: uint64(u.BytesRead.Load()), BytesWritten: uint64(u.BytesWritten.Load()),
+		Reads: uint64(u.Reads.Load()), Writes: uint64(u.Writes.Load()),
 	}
 }
 

@@ -100,8 +100,9 @@ const layers = `
 	posix/socket < posix/netdevice < posix/netlink < FAMILIES;
 	posix/socket < posix/unix < FAMILIES;
 	posix/netdevice, posix/bpf < posix/inet < posix/handed, posix/packet, posix/procnet < FAMILIES;
-	posix/file < posix/epoll < FAMILIES;
-	FAMILIES, stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential < posix < posix/call < unikernel/rt;
+	posix/file < posix/epoll, posix/pipe, posix/event, posix/timer, posix/lock, posix/mapping < FAMILIES;
+	posix/file, fs/devpts, posix/terminal < posix/tty < FAMILIES;
+	FAMILIES, stack, DEVICES, fs/memfs, posix/credential < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
@@ -115,8 +116,16 @@ const layers = `
 	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
-	fs, posix/credential < task/procfs; # /proc/PID
-	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/sysv, task/procfs < task; # processes of Linux programs
+	abi/linux, arch/amd64, posix/bpf < task/seccomp;
+	posix, exec, mem/cache < task/mapped;
+	mem < task/account;
+	fs, posix/credential, task/account < task/procfs; # /proc/PID
+	arch/amd64, mem < task/machine;
+	task/machine, task/signal < task/frame;
+	task/machine, task/signal, posix/call < task/trace;
+	posix/call < task/privilege, task/schedule;
+	posix/call, task/sysv, mem < task/ipc;
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/account, task/frame, task/trace, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
