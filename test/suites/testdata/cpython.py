@@ -119,6 +119,8 @@ def watch(process, seconds):
             except subprocess.TimeoutExpired:
                 pass
             return "hang"
+    if process.returncode:
+        print("exit status", process.returncode, flush=True)
     return "crash" if process.returncode else ""
 
 
