@@ -123,7 +123,7 @@ const layers = `
 	abi/linux, arch/amd64, posix/bpf < task/seccomp;
 	posix, exec, mem/cache < task/mapped;
 	mem < task/account;
-	fs, posix/credential, task/account < task/procfs; # /proc/PID
+	fs, exec, posix/credential, task/account < task/procfs; # /proc/PID
 	arch/amd64, mem < task/machine;
 	task/machine, task/signal < task/frame;
 	task/machine, task/signal, posix/call < task/trace;
