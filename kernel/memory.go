@@ -35,7 +35,7 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 	}
 	rights := rightsOf(prot)
 	if free, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
-		say("loam: the program asks for ") // the program could never use so much
+		say("loam: the program asks for ") // the program could never use a mapping of this size
 		sayInt(size >> 20)
 		say(" MiB of memory at once, and of ")
 		sayInt(total * amd64.PageSize >> 20)
