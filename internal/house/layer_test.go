@@ -224,12 +224,12 @@ var modules = map[string][]string{
 	"gen/show":          {"charm.land/bubbletea/v2", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
 	"gen/sink":          {"github.com/HdrHistogram/hdrhistogram-go"},
 
-	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // in the loam command, not in a guest
+	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 	"internal/chart":    {"gonum.org/v1/plot"},
 	"internal/netns":    {"golang.org/x/sys/unix"},
-	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // in the loam command, not in a guest
+	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 
-	// Devices of a host, which are not in guests.
+	// Packages for devices of the host. They are not part of a guest.
 	"internal/debian/first": {"golang.org/x/sys/unix"},
 	"test/kvm/first":        {"golang.org/x/sys/unix"},
 	"test/processes/first":  {"golang.org/x/sys/unix"},
@@ -249,7 +249,7 @@ func TestLayers(t *testing.T) {
 
 // layerMap is the parsed map.
 type layerMap struct {
-	below map[string]map[string]bool // name -> names directly below it
+	below map[string]map[string]bool // name -> names that may be imported directly
 	never [][2]string                // {a, b}: b may never import a
 }
 
