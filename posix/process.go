@@ -11,6 +11,7 @@ import (
 	"loam/fs/memfs"
 	"loam/posix/file"
 	"loam/posix/inet"
+	"loam/posix/mqueue"
 	"loam/posix/socket"
 	"loam/posix/unix"
 	"loam/stack"
@@ -49,6 +50,7 @@ type System struct {
 	flocks    lockTable  // flock(2)
 	ranges    lockTable  // fcntl(2)
 	watchers  watchers
+	queues    mqueue.State
 }
 
 // place is where a process is in the file tree: its root, working directory and umask.

@@ -8,6 +8,7 @@ import (
 	"loam/fs"
 	"loam/posix/epoll"
 	"loam/posix/file"
+	"loam/posix/mqueue"
 	"loam/posix/socket"
 )
 
@@ -148,6 +149,8 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return "anon_inode:[timerfd]", 0
 	case *signalFD:
 		return "anon_inode:[signalfd]", 0
+	case *mqueue.File:
+		return f.Name(), 0
 	case *inotify:
 		return "anon_inode:inotify", 0
 	}

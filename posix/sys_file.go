@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/mqueue"
 	"loam/posix/socket"
 )
 
@@ -131,6 +132,11 @@ func (p *Process) Close(fd int) Errno {
 			p.ranges.release(f.Place().Node, held{owner: p.own, last: math.MaxInt64})
 		}
 	}
+	if o := p.fds.Get(fd); o != nil {
+		if f, ok := o.File.(*mqueue.File); ok {
+			f.Forget(p.credentials.PID)
+		}
+	}
 	return p.fds.Remove(fd)
 }
 
@@ -186,8 +192,7 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	return to, 0
 }
 
-// Fcntl implements fcntl(2) except for locks: see Lock. Leases and signals (F_SETOWN, ...) fail with
-// EINVAL.
+// Fcntl implements fcntl(2) except for locks: see Lock. Leases fail with EINVAL.
 func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -210,6 +215,9 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	case linux.F_GETFL:
 		return int(o.Flags.Load()), 0
 	case linux.F_SETFL:
+		if (arg^int(o.Flags.Load()))&linux.O_ASYNC != 0 {
+			p.setAsync(o, fd, arg&linux.O_ASYNC != 0) // other files only keep the flag
+		}
 		o.SetFlags(arg)
 		return 0, 0
 	case linux.F_GETPIPE_SZ, linux.F_SETPIPE_SZ:
@@ -219,11 +227,9 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return -1, linux.EBADF
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
 		return seals(o, cmd, arg)
-	case linux.F_SETOWN:
-		o.Owner.Store(int32(arg))
-		return 0, 0
-	case linux.F_GETOWN:
-		return int(o.Owner.Load()), 0
+	}
+	if n, errno, ok := p.owner(o, cmd, arg); ok {
+		return n, errno
 	}
 	return -1, linux.EINVAL
 }
@@ -240,7 +246,9 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		o.SetNonblocking(arg != 0)
 		return arg, 0
 	case linux.FIOASYNC:
-		return arg, o.SetAsync(arg != 0)
+		return arg, p.setAsync(o, fd, arg != 0)
+	case linux.FIOSETOWN, linux.SIOCSPGRP, linux.FIOGETOWN, linux.SIOCGPGRP:
+		return p.ownerRequest(o, request, arg)
 	case linux.FIOCLEX, linux.FIONCLEX:
 		p.fds.SetCloexec(fd, request == linux.FIOCLEX)
 		return arg, 0
@@ -272,7 +280,8 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 // TakesInt reports whether the argument of a request is the address of an int.
 func TakesInt(request int) bool {
 	switch request {
-	case linux.FIONBIO, linux.FIOASYNC, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK:
+	case linux.FIONBIO, linux.FIOASYNC, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK,
+		linux.FIOSETOWN, linux.SIOCSPGRP, linux.FIOGETOWN, linux.SIOCGPGRP:
 		return true
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/mqueue"
 )
 
 // treeFile is a file of the tree (package fs): a regular file, a directory or a device. It is always
@@ -85,6 +86,11 @@ func (p *Process) Fstat(fd int) (Stat, Errno) {
 	}
 	if d, ok := o.File.(described); ok {
 		return d.stat(), 0
+	}
+	if f, ok := o.File.(*mqueue.File); ok {
+		a := f.Attr()
+		a.Inode = o.Number(&p.serial)
+		return Stat{Attr: a}, 0
 	}
 	return Stat{Attr: fs.Attr{Inode: o.Number(&p.serial), Mode: fs.Mode(o.Mode()), Links: 1, BlockSize: 4096}}, 0
 }

@@ -309,6 +309,7 @@ func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()
 	t.leaveRobust()
+	t.leaveLocks()
 	files := p.posix.Exec()
 	if i.secure {
 		p.persona.Store(0)
@@ -347,7 +348,7 @@ func (t *Task) become(i *image) {
 	p.released()
 	s.mu.Unlock()
 	old.leave()
-	t.clearID, t.robust = 0, 0
+	t.clearID, t.robust, t.rseq = 0, 0, rseq{}
 	t.altStack = linux.SigStack{Flags: linux.SS_DISABLE}
 	t.again = restart{}
 }

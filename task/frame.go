@@ -51,6 +51,7 @@ func registers(f *amd64.Frame) [18]*uint64 {
 
 // handle makes the thread run a handler. If its stack cannot be written, the process gets SIGSEGV.
 func (t *Task) handle(d signal.Delivery) {
+	t.abortSection()
 	f := t.thread.Registers()
 	sp := f.SP - redZone
 	if d.Action.Flags&signal.OnStack != 0 && t.altStack.Flags&linux.SS_DISABLE == 0 && !t.onAltStack(f.SP) {

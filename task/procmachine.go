@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime/metrics"
 	"strings"
 	"time"
 
 	"loam/mem"
+	"loam/posix/mqueue"
 	"loam/task/procfs"
 )
 
@@ -54,6 +56,8 @@ type Figures struct {
 	Memory func() (total, free uint64)
 	// Busy returns the CPU time used on all CPUs.
 	Busy func() time.Duration
+	// UserPages returns the physical pages in use for ring 3: of processes, files, page tables and registers. nil: unknown.
+	UserPages func() int64
 }
 
 // MachineFiles returns the files of /proc that show processes and memory, by path.
@@ -70,6 +74,12 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 		"sys/fs/nr_open":         func() string { return fmt.Sprintln(maxOpenFiles) },
 	}
 	maps.Copy(files, s.ipc.files())
+	for name, value := range map[string]int{
+		"queues_max": mqueue.MaxQueues, "msg_max": mqueue.MaxMessages, "msgsize_max": mqueue.MaxSize,
+		"msg_default": mqueue.MaxMessages, "msgsize_default": mqueue.MaxSize,
+	} {
+		files["sys/fs/mqueue/"+name] = func() string { return fmt.Sprintln(value) }
+	}
 	return files
 }
 
@@ -164,9 +174,9 @@ func (s *System) procMeminfo(f Figures) string {
 	row("Mapped", 0)
 	row("Shmem", 0)
 	row("KReclaimable", 0)
-	row("Slab", 0)
+	row("Slab", kernelHeap()>>10)
 	row("SReclaimable", 0)
-	row("SUnreclaim", 0)
+	row("SUnreclaim", kernelHeap()>>10)
 	row("PageTables", 0)
 	row("CommitLimit", total>>10)
 	row("Committed_AS", uint64(max(s.account.Committed(), 0))*kB)
@@ -176,11 +186,22 @@ func (s *System) procMeminfo(f Figures) string {
 		"HugePages_Free:        0\nHugePages_Rsvd:        0\nHugePages_Surp:        0\nHugepagesize:       2048 kB\n"
 }
 
+// kernelHeap returns the bytes of objects in the heap of the kernel.
+func kernelHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
 func (s *System) procVMStat(f Figures) string {
+	used := int64(0)
+	if f.UserPages != nil {
+		used = f.UserPages()
+	}
 	_, free := f.Memory()
 	private, files, dirty := s.memoryUse()
 	u, _, _, _ := s.totals()
 	return fmt.Sprintf("nr_free_pages %d\nnr_anon_pages %d\nnr_file_pages %d\nnr_dirty %d\nnr_writeback 0\npgpgin 0\npgpgout 0\n"+
-		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\n",
-		free>>mem.PageShift, private, files, dirty, u.minor.Load(), u.major.Load(), s.killed.Load())
+		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\nnr_user_pages %d\n",
+		free>>mem.PageShift, private, files, dirty, u.minor.Load(), u.major.Load(), s.killed.Load(), used)
 }

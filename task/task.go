@@ -36,6 +36,7 @@ type Task struct {
 
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	robust       uint64 // address of the list of robust futexes
+	rseq         rseq
 	altStack     linux.SigStack
 	text         [256]byte        // strings of the process are read here
 	scratch      [call.Small]byte // small copies of calls
@@ -94,6 +95,8 @@ func (t *Task) loop() {
 			t.fault()
 		case Exception:
 			t.exception()
+		case Moved:
+			t.moved()
 		}
 	}
 }
@@ -160,7 +163,7 @@ func (t *Task) execute(number uint64) {
 	}
 	f.AX = -uint64(errno)
 	if errno == linux.EINTR {
-		t.again = restart{true, number, restartOf(number)}
+		t.again = restart{true, number, restartOf(number, f.SI)}
 	}
 }
 
@@ -262,6 +265,7 @@ func (t *Task) exit() {
 	t.traceExit(status)
 	t.clearTID()
 	t.leaveRobust()
+	t.leaveLocks()
 	t.sample()
 	t.charge(&t.usage.system)
 	p, s := t.process, t.process.system

@@ -100,7 +100,7 @@ const layers = `
 	posix/socket < posix/netdevice < posix/netlink < FAMILIES;
 	posix/socket < posix/unix < FAMILIES;
 	posix/netdevice, posix/bpf < posix/inet < posix/handed, posix/packet, posix/procnet < FAMILIES;
-	posix/file < posix/epoll < FAMILIES;
+	posix/file < posix/epoll, posix/mqueue < FAMILIES;
 	FAMILIES, stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;

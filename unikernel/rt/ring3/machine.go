@@ -89,6 +89,7 @@ type thread struct{ *user.Context }
 // reasons are those of package task for those of package user.
 var reasons = [...]task.Reason{
 	user.Call: task.Call, user.Fault: task.Fault, user.Exception: task.Exception, user.Interrupted: task.Interrupted,
+	user.Moved: task.Moved,
 }
 
 // Run implements task.Thread.

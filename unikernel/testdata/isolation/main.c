@@ -1,0 +1,255 @@
+/*
+ * A supervisor runs hostile programs as an unprivileged user, and meanwhile a server whose client checks each reply. At the
+ * end all pages of the machine that programs used are free again.
+ *
+ *     isolate fuzz SEED SECONDS [COUNT]    processes of COUNT threads that make random calls
+ *     isolate hostile [quick]              the programs of hostile.c
+ *
+ * It prints lines that begin with "FAILED" for what must not happen.
+ */
+#include "isolate.h"
+#include <dirent.h>
+#include <ftw.h>
+#include <grp.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+
+double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+void limit(int resource, u64 to)
+{
+	struct rlimit r = { to, to };
+	setrlimit(resource, &r);
+}
+
+/* A figure of a file of /proc. */
+static long figure(const char *path, const char *name)
+{
+	char line[256];
+	long value = -1;
+	FILE *f = fopen(path, "r");
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, name, strlen(name)) && strchr(" :", line[strlen(name)]))
+			value = atol(line + strlen(name) + 1);
+	if (f)
+		fclose(f);
+	return value;
+}
+static long pages(void) { return figure("/proc/vmstat", "nr_user_pages"); }
+static long heap(void) { return figure("/proc/meminfo", "Slab"); }
+
+static const char home[] = "/tmp/isolate";
+
+static int removed(const char *path, const struct stat *st, int flag, struct FTW *w)
+{
+	(void)st, (void)flag, (void)w;
+	return remove(path), 0;
+}
+
+/* Ends all processes of the user, and removes what the user has created. */
+static void clean(void)
+{
+	pid_t p = fork();
+	if (p == 0) {
+		setresuid(USER, USER, USER);
+		kill(-1, SIGKILL);
+		_exit(0);
+	}
+	waitpid(p, 0, 0);
+	while (waitpid(-1, 0, WNOHANG) > 0)
+		;
+	nftw(home, removed, 16, FTW_DEPTH | FTW_PHYS);
+	mkdir(home, 0777);
+	chmod(home, 0777);
+	struct shmid_ds m;
+	struct semid_ds s;
+	struct msqid_ds q;
+	for (int i = 0; i < 256; i++) {
+		int id = shmctl(i, SHM_STAT, &m);
+		if (id >= 0 && m.shm_perm.uid == USER)
+			shmctl(id, IPC_RMID, 0);
+		if ((id = semctl(i, 0, SEM_STAT, &s)) >= 0 && s.sem_perm.uid == USER)
+			semctl(id, 0, IPC_RMID);
+		if ((id = msgctl(i, MSG_STAT, &q)) >= 0 && q.msg_perm.uid == USER)
+			msgctl(id, IPC_RMID, 0);
+	}
+}
+
+/* Becomes an unprivileged user with limits, in a folder of its own. */
+static void descend(void)
+{
+	int null = open("/dev/null", O_RDWR);
+	dup2(null, 0), dup2(null, 1), dup2(null, 2);
+	for (int i = 3; i < 64; i++)
+		close(i);
+	if (chdir(home))
+		_exit(99);
+	setsid();
+	limit(RLIMIT_NPROC, 256);
+	limit(RLIMIT_NOFILE, 64);
+	limit(RLIMIT_FSIZE, 1 << 20);
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_AS, 192 << 20);
+	setgroups(0, 0);
+	setresgid(USER, USER, USER);
+	setresuid(USER, USER, USER);
+}
+
+int confined(const char *name, void (*f)(u64), u64 argument, int milliseconds)
+{
+	int status = 0;
+	pid_t p = fork();
+	if (p == 0) {
+		descend();
+		f(argument);
+		_exit(0);
+	}
+	if (p < 0) {
+		printf("FAILED: %s: fork: %s\n", name, strerror(errno));
+		return -1;
+	}
+	double end = now() + milliseconds / 1e3;
+	pid_t done;
+	while ((done = waitpid(p, &status, WNOHANG)) == 0 && now() < end)
+		usleep(2000);
+	if (done == 0) {
+		kill(p, SIGKILL);
+		end = now() + 60;
+		while ((done = waitpid(p, &status, WNOHANG)) == 0 && now() < end)
+			usleep(2000);
+		if (done == 0)
+			printf("FAILED: %s %lu: it does not die of SIGKILL\n", name, argument);
+	}
+	clean();
+	return status;
+}
+
+/* The server and its client. The client's counts are in shared memory. */
+static struct { long replies, wrong; double longest; volatile int stop; } *served;
+
+static void serve(void)
+{
+	int s[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s))
+		exit(1);
+	served = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (fork() == 0) {
+		char b[64];
+		ssize_t n;
+		close(s[0]);
+		while ((n = read(s[1], b, sizeof b)) > 0) {
+			for (int i = 0; i < n; i++)
+				b[i] ^= 0x5a;
+			if (write(s[1], b, n) != n)
+				break;
+		}
+		_exit(0);
+	}
+	if (fork() == 0) {
+		close(s[1]);
+		for (unsigned k = 0; !served->stop; k++) {
+			char out[32], in[32];
+			double began = now();
+			for (int i = 0; i < 32; i++)
+				out[i] = k * 7 + i;
+			if (write(s[0], out, 32) != 32 || recv(s[0], in, 32, MSG_WAITALL) != 32)
+				served->wrong++;
+			for (int i = 0; i < 32; i++)
+				if ((char)(in[i] ^ 0x5a) != out[i]) {
+					served->wrong++;
+					break;
+				}
+			served->replies++;
+			if (now() - began > served->longest)
+				served->longest = now() - began;
+			usleep(10000);
+		}
+		_exit(0);
+	}
+	close(s[0]), close(s[1]);
+}
+
+static int quick;
+
+static void hostile(void)
+{
+	static const long skipped[] = { SYS_exit, SYS_exit_group, SYS_clone, SYS_fork, SYS_vfork, SYS_clone3, SYS_rt_sigreturn };
+	for (int i = 0; i < MOST_CALLS; i++) {
+		int skip = 0;
+		for (unsigned k = 0; k < sizeof skipped / sizeof *skipped; k++)
+			skip |= skipped[k] == i;
+		if (!skip && (!quick || i % 3 == 0 || i < 60))
+			confined("pointers", pointers, i, quick ? 200 : 3000);
+	}
+	for (int i = 0; i < (quick ? 60 : 2000); i++)
+		confined("frames", frames, i, 2000);
+	for (int i = 0; i < INSTRUCTIONS; i++)
+		confined("instructions", instructions, i, 2000);
+	int s = confined("code", code, 0, quick ? 3000 : 20000);
+	if (s != 0 && !WIFSIGNALED(s))
+		printf("FAILED: self-modifying code: status %x\n", s);
+	confined("unmapped", unmapped, 0, quick ? 500 : 20000);
+	s = confined("crowd", crowd, quick ? 1000 : 10000, 60000);
+	if (s != 0)
+		printf("FAILED: threads: status %x\n", s);
+	confined("bomb", bomb, 0, quick ? 500 : 10000);
+	confined("memory", memory, 0, 30000);
+	if (!quick)
+		confined("all memory", memory, 1, 60000);
+}
+
+static void check(const char *what, long want, long got)
+{
+	if (got > want)
+		printf("FAILED: %s: %ld before, %ld after\n", what, want, got);
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, 0, _IONBF, 0);
+	if (argc < 2)
+		return 2;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	clean();
+	serve();
+	int fuzzing = !strcmp(argv[1], "fuzz");
+	quick = argc > 2 && !strcmp(argv[2], "quick");
+	confined("warm up", fuzz, 0, 1000);
+	if (!fuzzing)
+		confined("warm up", instructions, 0, 1000);
+	usleep(100000);
+	long before = pages(), heapBefore = heap();
+	long rounds = 0;
+	if (fuzzing) {
+		u64 seed = strtoull(argv[2], 0, 10);
+		double end = now() + atof(argv[3]);
+		for (; now() < end; rounds++)
+			confined("fuzz", fuzz, ++seed, 1500);
+		printf("seeds to %lu\n", seed);
+	} else
+		hostile();
+	usleep(300000);
+	clean();
+	long after = pages();
+	for (int i = 0; i < 50 && after > before; i++) { /* the last processes are ending */
+		usleep(100000);
+		after = pages();
+	}
+	served->stop = 1;
+	fprintf(stderr, "%ld rounds, %ld replies, the longest after %.3f s; pages %ld, then %ld; heap %ld kB, then %ld kB\n", rounds,
+		served->replies, served->longest, before, after, heapBefore, heap());
+	check("pages", before, after);
+	if (served->wrong || served->replies < 10)
+		printf("FAILED: %ld wrong replies of %ld\n", served->wrong, served->replies);
+	while (wait(0) > 0)
+		;
+	printf("isolated\n");
+	return 0;
+}
