@@ -38,7 +38,14 @@ func (p *Process) reportFile(o *file.Description) func(file.Owner, int, file.Eve
 		return func(file.Owner, int, file.Events) {}
 	}
 	_, isSocket := o.File.(socket.Socket)
+	_, isTerminal := o.File.(*ptySlave)
 	return func(w file.Owner, fd int, e file.Events) {
+		if isTerminal {
+			if e&PollHup != 0 {
+				return
+			}
+			e &= PollIn
+		}
 		send := func(code int32, band uint64) {
 			n := int(w.Signal)
 			if n == 0 {
@@ -47,17 +54,19 @@ func (p *Process) reportFile(o *file.Description) func(file.Owner, int, file.Eve
 			to.SignalOwner(w, n, code, band, fd)
 		}
 		asked := o.Flags.Load()&linux.O_ASYNC != 0
-		if e&PollPri != 0 && isSocket {
-			urgent := w
-			urgent.Signal = 0
-			to.SignalOwner(urgent, linux.SIGURG, 0, 0, 0)
+		if isSocket && e == PollPri { // new urgent data is reported alone: stack.TCPConn
+			plain := w
+			plain.Signal = 0
+			to.SignalOwner(plain, linux.SIGURG, 0, 0, 0)
 			if asked {
 				send(codePriority, bandPriority)
 			}
-			e &^= PollPri
 		}
 		if !asked {
 			return
+		}
+		if isSocket && e&PollHup != 0 {
+			e &= PollHup
 		}
 		if e&PollIn != 0 {
 			send(codeIn, bandIn)

@@ -29,7 +29,7 @@ func (p *Process) MqOpen(name string, flags int, mode uint32, attributes *mqueue
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.installWith(f, flags&(linux.O_ACCMODE|linux.O_NONBLOCK), flags&linux.O_CLOEXEC != 0)
+	return p.installWith(f, flags&(linux.O_ACCMODE|linux.O_NONBLOCK), true) // always close-on-exec
 }
 
 // MqUnlink implements mq_unlink(2). The names are in a directory with the sticky bit. Errors: ENOENT, EACCES, ENAMETOOLONG; EPERM

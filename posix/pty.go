@@ -188,12 +188,16 @@ func (p *Process) terminalPlace(fd int) (fs.Place, bool) {
 func (t *pty) notify() {
 	t.mu.Lock()
 	master, slaves := t.master, t.slaves // replaced, never modified
+	e := PollOut
+	if t.line.Readable(t.line.Least()) {
+		e |= PollIn
+	}
 	t.mu.Unlock()
 	if master != nil {
 		master.q.Notify(PollIn | PollOut)
 	}
 	for _, s := range slaves {
-		s.q.Notify(PollIn | PollOut)
+		s.q.Notify(e)
 	}
 }
 

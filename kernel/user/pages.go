@@ -57,6 +57,13 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 	return pa, ok
 }
 
+// adopt counts a page that the core has allocated, and that Give frees.
+func (p *Pages) adopt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used++
+}
+
 // Used returns the number of pages that were taken and not given back.
 func (p *Pages) Used() int64 {
 	p.mu.Lock()

@@ -86,9 +86,11 @@ type Notification struct {
 // checkName checks a name without its slash. Errors: EACCES, ENAMETOOLONG.
 func checkName(name string) linux.Errno {
 	switch {
+	case name == "":
+		return linux.ENOENT
 	case len(name) > maxName:
 		return linux.ENAMETOOLONG
-	case name == "" || name == "." || name == ".." || slices.Contains([]byte(name), '/'):
+	case name == "." || name == ".." || slices.Contains([]byte(name), '/'):
 		return linux.EACCES
 	}
 	return 0

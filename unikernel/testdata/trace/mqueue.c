@@ -255,8 +255,8 @@ static void notification(void)
 	e.sigev_notify_function = in_thread;
 	e.sigev_notify_attributes = 0;
 	SHOW(mq_notify(q, &e));
+	pthread_mutex_lock(&lock); /* the thread prints after this one */
 	SHOW(mq_send(q, "6", 1, 0));
-	pthread_mutex_lock(&lock);
 	while (!threads)
 		pthread_cond_wait(&arrived, &lock);
 	pthread_mutex_unlock(&lock);

@@ -200,6 +200,7 @@ static void urgent(void)
 	expect("data");
 	send(c, "v", 1, MSG_OOB);
 	expect("urgent and O_ASYNC");
+	recv(s, b, 10, MSG_OOB);
 	close(c);
 	expect("closed");
 	close(s);
