@@ -89,6 +89,7 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
+	p.keepSafe(o, len(b))
 	n, errno := o.Write(b)
 	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.Nonblocking() {
 		n, errno = p.writeWaiting(o, b, max(n, 0))

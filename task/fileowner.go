@@ -1,6 +1,9 @@
 package task
 
 import (
+	"maps"
+	"slices"
+
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/file"
@@ -10,7 +13,22 @@ import (
 
 // Signals to the owners of files (SIGIO, SIGURG): groups implements posix.FileSignals.
 
-var _ posix.FileSignals = groups{}
+var (
+	_ posix.FileSignals = groups{}
+	_ posix.Lister      = groups{}
+)
+
+// List implements posix.Lister.
+func (g groups) List() (all []*posix.Process) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(g.processes)) {
+		if p := g.processes[id]; p.posix != nil {
+			all = append(all, p.posix)
+		}
+	}
+	return all
+}
 
 // SignalOwner implements posix.FileSignals. An event may be reported by a goroutine of the network stack, which must not wait.
 func (g groups) SignalOwner(to file.Owner, n int, code int32, band uint64, fd int) {
