@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix/file"
 	"loam/posix/socket"
+	"loam/posix/tty"
 )
 
 // SIGIO and SIGURG: signals to the owner of a file (fcntl(2)).
@@ -33,12 +34,12 @@ const (
 
 // reportFile returns the function that sends the signals about a file.
 func (p *Process) reportFile(o *file.Description) func(file.Owner, int, file.Events) {
-	to, ok := p.groupsOf().(FileSignals)
+	to, ok := p.terminals.Signals().(FileSignals)
 	if !ok {
 		return func(file.Owner, int, file.Events) {}
 	}
 	_, isSocket := o.File.(socket.Socket)
-	_, isTerminal := o.File.(*ptySlave)
+	_, isTerminal := o.File.(*tty.Slave)
 	return func(w file.Owner, fd int, e file.Events) {
 		if isTerminal {
 			if e&PollHup != 0 {
@@ -86,7 +87,7 @@ func (p *Process) reportFile(o *file.Description) func(file.Owner, int, file.Eve
 
 // setOwner implements F_SETOWN and F_SETOWN_EX. Errors: ESRCH.
 func (p *Process) setOwner(o *file.Description, kind, id int32) Errno {
-	if s, ok := p.groupsOf().(FileSignals); ok && id != 0 && !s.HasOwner(kind, id) {
+	if s, ok := p.terminals.Signals().(FileSignals); ok && id != 0 && !s.HasOwner(kind, id) {
 		return linux.ESRCH
 	}
 	who := p.Identity()
@@ -132,7 +133,7 @@ func (p *Process) setOwnerID(o *file.Description, arg int) Errno {
 // ownerID returns the ID of an owner, negative for a process group; 0 if it has ended.
 func (p *Process) ownerID(o *file.Description) int {
 	w := o.GetOwner()
-	if s, ok := p.groupsOf().(FileSignals); ok && w.ID != 0 && !s.HasOwner(w.Kind, w.ID) {
+	if s, ok := p.terminals.Signals().(FileSignals); ok && w.ID != 0 && !s.HasOwner(w.Kind, w.ID) {
 		return 0
 	}
 	if w.Kind == linux.F_OWNER_PGRP {
@@ -169,8 +170,8 @@ func (p *Process) GetOwnerEx(fd int) (kind, id int32, errno Errno) {
 // setAsync implements O_ASYNC for a descriptor. A terminal without an owner gets its foreground process group as owner, or
 // else the caller. Errors: ENOTTY.
 func (p *Process) setAsync(o *file.Description, fd int, on bool) Errno {
-	if s, ok := o.File.(*ptySlave); ok && on && o.GetOwner().ID == 0 {
-		if _, group := s.owners(); group != 0 {
+	if s, ok := o.File.(*tty.Slave); ok && on && o.GetOwner().ID == 0 {
+		if group := s.Foreground(); group != 0 {
 			p.setOwner(o, linux.F_OWNER_PGRP, group)
 		} else {
 			p.setOwner(o, linux.F_OWNER_PID, p.credentials.PID)

@@ -205,7 +205,7 @@ func (p *Process) MqNotify(fd int, e *MqEvent) Errno {
 			case ok:
 				to.SendInfo(e.Signal, codeQueue, e.Value, pid, uid)
 			default:
-				p.SendSignal(0, e.Signal)
+				p.job().SignalProcess(p.credentials.PID, e.Signal)
 			}
 		}
 	}

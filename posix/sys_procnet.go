@@ -30,7 +30,7 @@ func seenBy(files map[string]func(*procnet.View) string) map[string]func(*Proces
 // network returns the network as the process sees it. For Linux programs it has the sockets of all processes.
 func (p *Process) network() *procnet.View {
 	v := &procnet.View{Net: p.net, UID: p.credentials.UID, Opened: p.opened()}
-	if all, ok := p.groupsOf().(Lister); ok {
+	if all, ok := p.terminals.Signals().(Lister); ok {
 		v.Opened = p.openedBy(all.List())
 	}
 	return v

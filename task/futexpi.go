@@ -107,7 +107,7 @@ func (t *Task) futexLock(key mem.Location, a call.Args, clock int, try bool) (ui
 
 // prepareLock prepares the task's waiter for a lock at an address. The caller holds System.mu.
 func (t *Task) prepareLock(addr uint64) {
-	t.waiter.Thread, t.waiter.Priority, t.waiter.Word, t.waiter.Target = uint32(t.id), int(t.traits.priority), addr, nil
+	t.waiter.Thread, t.waiter.Priority, t.waiter.Word, t.waiter.Target = uint32(t.id), int(t.traits.Priority), addr, nil
 }
 
 // awaitLock waits until the task has a lock.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Programs of testdata/isolation try to harm a machine with two CPUs. The machine and a server in it go on, and all pages that
+// Programs of testdata/isolation try to harm a machine with two CPUs. The machine and a server in it continue, and all pages that
 // the programs used are free afterwards. LOAM_ISOLATION=1h fuzzes for that time, and runs the hostile programs in full.
 
 // isolationVariable is the environment variable with the time for the fuzzer.

@@ -182,7 +182,7 @@ func (s *State) Unlink(name string, may func(fs.Attr) bool) linux.Errno {
 	return 0
 }
 
-// drop ends the charge of a queue that nobody can use any more. The caller holds mu.
+// drop ends the charge of a queue that no process can use any more. The caller holds mu.
 func (q *Queue) drop() {
 	if q.named || len(q.files) > 0 {
 		return

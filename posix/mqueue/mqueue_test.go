@@ -66,7 +66,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// A user is charged for a queue until nobody can use it any more.
+// A user is charged for a queue until no process can use it any more.
 func TestCharge(t *testing.T) {
 	var s State
 	a := Attributes{Messages: 2, Size: 10}

@@ -160,7 +160,12 @@ static void one(struct random *r)
 		}
 		return;
 	}
+	struct progress *p = &progress[syscall(SYS_gettid) % PROGRESS];
+	for (int i = 0; i < 6; i++)
+		p->a[i] = a[i];
+	p->number = number;
 	syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	p->number = -1;
 }
 
 static void *calls(void *seed)

@@ -39,6 +39,10 @@ static inline u64 next(struct random *r)
 static inline u64 below(struct random *r, u64 n) { return next(r) % n; }
 static inline void sow(struct random *r, u64 seed) { r->state = seed * 0x9e3779b97f4a7c15 + 0x1234567; next(r); }
 
+/* The call that each thread makes, in shared memory. */
+enum { PROGRESS = 64 };
+extern struct progress { volatile long number; volatile u64 a[6]; } *progress;
+
 double now(void);
 void limit(int resource, u64 to);
 /* Runs f in a process of an unprivileged user, kills it after so many milliseconds, and every process that it has left. */

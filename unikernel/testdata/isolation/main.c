@@ -127,6 +127,17 @@ static void clean(void)
 static struct { long replies, wrong; double longest; volatile int stop; } *served;
 
 static u64 processes = 256;
+struct progress *progress;
+
+/* Shows the calls in progress. */
+static void show(void)
+{
+	for (int i = 0; i < PROGRESS; i++) {
+		struct progress *p = &progress[i];
+		if (p->number >= 0)
+			printf("in call %ld (%lx, %lx, %lx, %lx, %lx, %lx)\n", p->number, p->a[0], p->a[1], p->a[2], p->a[3], p->a[4], p->a[5]);
+	}
+}
 
 /* Becomes an unprivileged user with limits, in a folder of its own. */
 static void descend(void)
@@ -151,7 +162,9 @@ static void descend(void)
 
 int confined(const char *name, void (*f)(u64), u64 argument, int milliseconds)
 {
-	int status = 0;
+	int status = 0, shown = 0;
+	for (int i = 0; i < PROGRESS; i++)
+		progress[i].number = -1;
 	pid_t p = fork();
 	if (p == 0) {
 		descend();
@@ -169,8 +182,13 @@ int confined(const char *name, void (*f)(u64), u64 argument, int milliseconds)
 	if (done == 0) {
 		kill(p, SIGKILL);
 		end = now() + 60;
-		while ((done = waitpid(p, &status, WNOHANG)) == 0 && now() < end)
+		while ((done = waitpid(p, &status, WNOHANG)) == 0 && now() < end) {
 			usleep(2000);
+			if (now() > end - 50 && !shown++) {
+				printf("%s %lu has not died of SIGKILL yet\n", name, argument);
+				show();
+			}
+		}
 		if (done == 0)
 			printf("FAILED: %s %lu: it does not die of SIGKILL\n", name, argument);
 	}
@@ -264,6 +282,8 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	progress = mmap(0, sizeof *progress * PROGRESS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* calls with addresses beside it do not write to it */
 	clean();
 	serve();
 	int fuzzing = !strcmp(argv[1], "fuzz");
