@@ -75,3 +75,6 @@ func (p *Process) LimitsFileSize() bool {
 	l := p.limits.Load()
 	return l != nil && l.size != 0
 }
+
+// MostFiles returns the number of descriptors that the process may have.
+func (p *Process) MostFiles() int { return p.mostFiles() }
