@@ -33,6 +33,7 @@ type cpu struct {
 	callerG  uintptr
 	user     uintptr // address of the context whose x87 state is in the processor; 0: none
 	number   int32
+	last     uintptr // address of the context that has entered ring 3 last, or was about to; 0: none
 
 	gdt amd64.GDT
 

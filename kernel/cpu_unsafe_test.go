@@ -49,6 +49,7 @@ func TestOffsets(t *testing.T) {
 		"cpu_callerG":  unsafe.Offsetof(c.callerG),
 		"cpu_user":     unsafe.Offsetof(c.user),
 		"cpu_number":   unsafe.Offsetof(c.number),
+		"cpu_last":     unsafe.Offsetof(c.last),
 		"frame_ip":     unsafe.Offsetof(f.IP),
 		"frame_cs":     unsafe.Offsetof(f.CS),
 		"frame_flags":  unsafe.Offsetof(f.Flags),

@@ -9,11 +9,23 @@ import (
 // Limits of a process on descriptors and file sizes (setrlimit(2)).
 
 // limits holds limits as complements, so that the zero value means none.
-type limits struct{ files, size uint64 }
+type limits struct{ files, size, queued uint64 }
 
-// SetLimits sets RLIMIT_NOFILE and RLIMIT_FSIZE of the process. A new process has neither, and a child inherits
-// both.
-func (p *Process) SetLimits(files, size uint64) { p.limits.Store(&limits{^files, ^size}) }
+// SetLimits sets RLIMIT_NOFILE, RLIMIT_FSIZE and RLIMIT_MSGQUEUE of the process. A new process has none of them, and a child inherits
+// them.
+func (p *Process) SetLimits(files, size, queued uint64) {
+	p.limits.Store(&limits{^files, ^size, ^queued})
+}
+
+// mostQueued returns the bytes that message queues of the user may have. Without a limit it is Linux's default.
+func (p *Process) mostQueued() uint64 {
+	const usual = 819200
+	l := p.limits.Load()
+	if l == nil {
+		return usual
+	}
+	return ^l.queued
+}
 
 // mostFiles returns the number of descriptors that the process may have: a new one is below it.
 func (p *Process) mostFiles() int {
@@ -63,3 +75,6 @@ func (p *Process) LimitsFileSize() bool {
 	l := p.limits.Load()
 	return l != nil && l.size != 0
 }
+
+// MostFiles returns the number of descriptors that the process may have.
+func (p *Process) MostFiles() int { return p.mostFiles() }

@@ -14,6 +14,7 @@ import (
 	"loam/posix/inet"
 	"loam/posix/lock"
 	"loam/posix/mapping"
+	"loam/posix/mqueue"
 	"loam/posix/pipe"
 	"loam/posix/socket"
 	"loam/posix/timer"
@@ -54,6 +55,7 @@ type System struct {
 	flocks    lock.Table // flock(2)
 	ranges    lock.Table // fcntl(2)
 	watchers  event.Watchers
+	queues    mqueue.State
 }
 
 // place is where a process is in the file tree: its root, working directory and umask.

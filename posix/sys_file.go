@@ -6,6 +6,7 @@ import (
 	"loam/posix/event"
 	"loam/posix/file"
 	"loam/posix/lock"
+	"loam/posix/mqueue"
 	"loam/posix/pipe"
 	"loam/posix/socket"
 	"loam/posix/tty"
@@ -90,6 +91,7 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
+	p.keepSafe(o, len(b))
 	n, errno := o.Write(b)
 	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.Nonblocking() {
 		n, errno = p.writeWaiting(o, b, max(n, 0))
@@ -131,6 +133,11 @@ func (p *Process) Close(fd int) Errno {
 	if p.ranges.Len() > 0 {
 		if _, f, errno := p.tree(fd, 0); errno == 0 && f != nil {
 			p.ranges.Release(f.Place().Node, lock.Whole(p.own, false))
+		}
+	}
+	if o := p.fds.Get(fd); o != nil {
+		if f, ok := o.File.(*mqueue.File); ok {
+			f.Forget(p.credentials.PID)
 		}
 	}
 	return p.fds.Remove(fd)
@@ -188,8 +195,7 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	return to, 0
 }
 
-// Fcntl implements fcntl(2) except for locks: see Lock. Leases and signals (F_SETOWN, ...) fail with
-// EINVAL.
+// Fcntl implements fcntl(2) except for locks: see Lock. Leases fail with EINVAL.
 func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -212,6 +218,9 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	case linux.F_GETFL:
 		return int(o.Flags.Load()), 0
 	case linux.F_SETFL:
+		if (arg^int(o.Flags.Load()))&linux.O_ASYNC != 0 {
+			p.setAsync(o, fd, arg&linux.O_ASYNC != 0) // other files only keep the flag
+		}
 		o.SetFlags(arg)
 		return 0, 0
 	case linux.F_GETPIPE_SZ, linux.F_SETPIPE_SZ:
@@ -227,11 +236,9 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return p.unnotify(o, arg)
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
 		return seals(o, cmd, arg)
-	case linux.F_SETOWN:
-		o.Owner.Store(int32(arg))
-		return 0, 0
-	case linux.F_GETOWN:
-		return int(o.Owner.Load()), 0
+	}
+	if n, errno, ok := p.owner(o, cmd, arg); ok {
+		return n, errno
 	}
 	return -1, linux.EINVAL
 }
@@ -260,7 +267,9 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		o.SetNonblocking(arg != 0)
 		return arg, 0
 	case linux.FIOASYNC:
-		return arg, o.SetAsync(arg != 0)
+		return arg, p.setAsync(o, fd, arg != 0)
+	case linux.FIOSETOWN, linux.SIOCSPGRP, linux.FIOGETOWN, linux.SIOCGPGRP:
+		return p.ownerRequest(o, request, arg)
 	case linux.FIOCLEX, linux.FIONCLEX:
 		p.fds.SetCloexec(fd, request == linux.FIOCLEX)
 		return arg, 0
@@ -292,7 +301,8 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 // TakesInt reports whether the argument of a request is the address of an int.
 func TakesInt(request int) bool {
 	switch request {
-	case linux.FIONBIO, linux.FIOASYNC, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK:
+	case linux.FIONBIO, linux.FIOASYNC, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK,
+		linux.FIOSETOWN, linux.SIOCSPGRP, linux.FIOGETOWN, linux.SIOCGPGRP:
 		return true
 	}
 	return false

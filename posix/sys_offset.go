@@ -42,6 +42,7 @@ func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 	if b, errno = p.bounded(o, b, func(*treeFile) int64 { return max(offset, 0) }); errno != 0 {
 		return -1, errno
 	}
+	p.keepSafe(o, len(b))
 	return o.WriteAt(b, offset)
 }
 
@@ -54,6 +55,9 @@ func (p *Process) Ftruncate(fd int, size int64) Errno {
 	}
 	if errno := p.mayExtend(size); errno != 0 {
 		return errno
+	}
+	if !p.may(linux.CAP_FSETID) && f.Flags().MayWrite() {
+		keepSafe(f.Place().Node)
 	}
 	return file.ToErrno(f.Truncate(size))
 }

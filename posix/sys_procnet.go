@@ -27,9 +27,35 @@ func seenBy(files map[string]func(*procnet.View) string) map[string]func(*Proces
 	return all
 }
 
-// network returns the network as the process sees it.
+// network returns the network as the process sees it. For Linux programs it has the sockets of all processes.
 func (p *Process) network() *procnet.View {
-	return &procnet.View{Net: p.net, UID: p.credentials.UID, Opened: p.opened()}
+	v := &procnet.View{Net: p.net, UID: p.credentials.UID, Opened: p.opened()}
+	if all, ok := p.terminals.Signals().(Lister); ok {
+		v.Opened = p.openedBy(all.List())
+	}
+	return v
+}
+
+// Lister lists all processes. A Groups implements it for Linux programs.
+type Lister interface{ List() []*Process }
+
+// openedBy yields each open file description of several processes once, with its inode number.
+func (p *Process) openedBy(all []*Process) iter.Seq2[int, *file.Description] {
+	return func(yield func(int, *file.Description) bool) {
+		seen := map[*file.Description]bool{}
+		for _, q := range all {
+			for _, fd := range q.fds.List() {
+				o := q.fds.Get(fd)
+				if o == nil || seen[o] {
+					continue
+				}
+				seen[o] = true
+				if !yield(int(o.Number(&p.serial)), o) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // opened yields each open file description once, with one of its descriptors. The descriptor also

@@ -5,6 +5,7 @@ import (
 	"loam/fs"
 	"loam/posix/file"
 	"loam/posix/lock"
+	"loam/posix/mqueue"
 )
 
 // treeFile is a file of the tree (package fs): a regular file, a directory or a device. It is always
@@ -84,6 +85,11 @@ func (p *Process) Fstat(fd int) (Stat, Errno) {
 	}
 	if d, ok := o.File.(file.Described); ok {
 		return d.Stat(), 0
+	}
+	if f, ok := o.File.(*mqueue.File); ok {
+		a := f.Attr()
+		a.Inode = o.Number(&p.serial)
+		return Stat{Attr: a}, 0
 	}
 	return Stat{Attr: fs.Attr{Inode: o.Number(&p.serial), Mode: fs.Mode(o.Mode()), Links: 1, BlockSize: 4096}}, 0
 }

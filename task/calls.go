@@ -169,10 +169,16 @@ func (t *Task) sendOwn(n signal.Number) {
 	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 
-// restartOf returns what happens to a call that a signal has interrupted.
-func restartOf(number uint64) signal.Interrupted {
+// restartOf returns what happens to a call that a signal has interrupted. second is its second argument.
+func restartOf(number, second uint64) signal.Interrupted {
 	switch number {
-	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX:
+	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX_WAITV:
+		return signal.Restartable
+	case linux.SYS_FUTEX:
+		switch uint32(second) &^ (linux.FUTEX_PRIVATE_FLAG | linux.FUTEX_CLOCK_REALTIME) {
+		case linux.FUTEX_LOCK_PI, linux.FUTEX_LOCK_PI2, linux.FUTEX_WAIT_REQUEUE_PI:
+			return signal.Always
+		}
 		return signal.Restartable
 	case linux.SYS_NANOSLEEP, linux.SYS_CLOCK_NANOSLEEP:
 		return signal.Rest
@@ -249,6 +255,7 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
 	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),
 	linux.SYS_VHANGUP:       vhangup,
+	linux.SYS_RSEQ:          rseqCall,
 	linux.SYS_MEMBARRIER:    func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
 }
 

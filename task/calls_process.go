@@ -204,6 +204,10 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	ct := child.newTask(node.PID, thread, signals, child.posix, t.creds())
 	ct.setComm(t.comm())
 	ct.altStack, ct.traits = t.altStack, t.traits.Inherited()
+	if ct.rseq = t.rseq; c.flags&linux.CLONE_VM != 0 {
+		ct.rseq = rseq{}
+	}
+	thread.Watch(ct.rseq.address != 0)
 	child.retime()
 	if c.flags&linux.CLONE_VM != 0 && c.flags&linux.CLONE_VFORK == 0 {
 		ct.altStack = noAltStack

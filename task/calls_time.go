@@ -61,7 +61,8 @@ var timeCalls = map[int]serveFunc{
 		left, interval := t.process.alarm.Left()
 		return 0, t.putItimer(a.A2, left, interval)
 	},
-	linux.SYS_FUTEX: futexCall,
+	linux.SYS_FUTEX:       futexCall,
+	linux.SYS_FUTEX_WAITV: futexWaitv,
 	linux.SYS_SET_ROBUST_LIST: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		const headSize = 24
 		if a.A2 != headSize {
@@ -167,7 +168,10 @@ func (t *Task) putItimer(addr uint64, left, interval time.Duration) linux.Errno 
 	})
 }
 
-// futexCall implements futex(2), without priority inheritance.
+// realtimeFutex holds the operations of futex(2) that may have FUTEX_CLOCK_REALTIME.
+const realtimeFutex = 1<<linux.FUTEX_WAIT | 1<<linux.FUTEX_WAIT_BITSET | 1<<linux.FUTEX_WAIT_REQUEUE_PI | 1<<linux.FUTEX_LOCK_PI2
+
+// futexCall implements futex(2). futexpi.go has the operations with priority inheritance.
 func futexCall(t *Task, a call.Args) (uint64, linux.Errno) {
 	private := a.A2&linux.FUTEX_PRIVATE_FLAG != 0
 	const four = 4
@@ -178,26 +182,54 @@ func futexCall(t *Task, a call.Args) (uint64, linux.Errno) {
 	if !ok {
 		return 0, linux.EFAULT
 	}
-	switch a.A2 &^ (linux.FUTEX_PRIVATE_FLAG | linux.FUTEX_CLOCK_REALTIME) {
+	operation := uint32(a.A2) &^ (linux.FUTEX_PRIVATE_FLAG | linux.FUTEX_CLOCK_REALTIME)
+	if a.A2&linux.FUTEX_CLOCK_REALTIME != 0 && realtimeFutex>>operation&1 == 0 {
+		return 0, linux.ENOSYS
+	}
+	switch operation {
 	case linux.FUTEX_WAIT:
 		return t.futexWait(key, a, false, futex.AnyBit)
 	case linux.FUTEX_WAIT_BITSET:
 		return t.futexWait(key, a, true, uint32(a.A6))
 	case linux.FUTEX_WAKE:
-		return uint64(t.process.system.wake(key, number(a.A3), futex.AnyBit)), 0
+		return t.futexWake(key, a, futex.AnyBit)
 	case linux.FUTEX_WAKE_BITSET:
-		if uint32(a.A6) == 0 {
-			return 0, linux.EINVAL
-		}
-		return uint64(t.process.system.wake(key, number(a.A3), uint32(a.A6))), 0
+		return t.futexWake(key, a, uint32(a.A6))
 	case linux.FUTEX_REQUEUE:
 		return t.futexRequeue(key, a, private, false)
 	case linux.FUTEX_CMP_REQUEUE:
 		return t.futexRequeue(key, a, private, true)
 	case linux.FUTEX_WAKE_OP:
 		return t.futexWakeOp(key, a, private)
+	case linux.FUTEX_LOCK_PI:
+		return t.futexLock(key, a, linux.CLOCK_REALTIME, false)
+	case linux.FUTEX_TRYLOCK_PI:
+		return t.futexLock(key, a, linux.CLOCK_REALTIME, true)
+	case linux.FUTEX_LOCK_PI2:
+		clock := linux.CLOCK_MONOTONIC
+		if a.A2&linux.FUTEX_CLOCK_REALTIME != 0 {
+			clock = linux.CLOCK_REALTIME
+		}
+		return t.futexLock(key, a, clock, false)
+	case linux.FUTEX_UNLOCK_PI:
+		return t.futexUnlock(key, a)
+	case linux.FUTEX_WAIT_REQUEUE_PI:
+		return t.futexWaitRequeue(key, a, private)
+	case linux.FUTEX_CMP_REQUEUE_PI:
+		return t.futexRequeueLock(key, a, private)
 	}
 	return 0, linux.ENOSYS
+}
+
+// futexWake implements FUTEX_WAKE and FUTEX_WAKE_BITSET. Errors: EINVAL.
+func (t *Task) futexWake(key mem.Location, a call.Args, bits uint32) (uint64, linux.Errno) {
+	s := t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if bits == 0 || !s.futexes.Plain(key) {
+		return 0, linux.EINVAL
+	}
+	return uint64(s.rouse(s.futexes.Wake(key, number(a.A3), bits))), 0
 }
 
 // futexWait waits while the word has a value. The time is relative, or absolute with a bitset. Errors: EAGAIN if the
@@ -255,6 +287,9 @@ func (t *Task) futexWait(key mem.Location, a call.Args, absolute bool, bits uint
 func (s *System) wake(key mem.Location, n int, bits uint32) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.futexes.Plain(key) {
+		return 0
+	}
 	return s.rouse(s.futexes.Wake(key, n, bits))
 }
 
@@ -282,6 +317,9 @@ func (t *Task) futexRequeue(key mem.Location, a call.Args, private, compare bool
 	s := t.process.system
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.futexes.Plain(key) {
+		return 0, linux.EINVAL
+	}
 	if compare {
 		switch v, errno := m.word(a.A1); {
 		case errno != 0:
@@ -305,25 +343,24 @@ func (t *Task) futexWakeOp(key mem.Location, a call.Args, private bool) (uint64,
 		return 0, linux.EFAULT
 	}
 	m := memory{t}
-	v, errno := m.word(a.A5)
-	if errno == 0 {
-		errno = m.setWord(a.A5, v) // makes the page writable, without the lock
-	}
-	if errno != 0 {
+	if errno := m.writable(a.A5); errno != 0 {
 		return 0, errno
 	}
 	s := t.process.system
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, errno := m.word(a.A5)
+	if !s.futexes.Plain(key) || !s.futexes.Plain(second) {
+		return 0, linux.EINVAL
+	}
+	compares := false
+	_, errno := m.futexWord(a.A5, func(old uint32) (uint32, linux.Errno) {
+		value, is, ok := futex.Operation(a.A6).Apply(old)
+		if compares = is; !ok {
+			return 0, linux.ENOSYS
+		}
+		return value, 0
+	})
 	if errno != 0 {
-		return 0, errno
-	}
-	value, compares, ok := futex.Operation(a.A6).Apply(old)
-	if !ok {
-		return 0, linux.ENOSYS
-	}
-	if errno := m.setWord(a.A5, value); errno != 0 {
 		return 0, errno
 	}
 	n := s.rouse(s.futexes.Wake(key, number(a.A3), futex.AnyBit))
@@ -352,15 +389,18 @@ func (t *Task) leaveRobust() {
 		return v, errno == 0
 	}
 	futex.WalkRobust(t.robust, read, func(r futex.Robust) {
-		word, errno := m.word(r.Word)
-		if errno != 0 {
+		var wake, free bool
+		if _, errno := m.futexWord(r.Word, func(word uint32) (value uint32, errno linux.Errno) {
+			var held bool
+			if value, wake, held = futex.DiedOwner(word, uint32(t.id)); !held {
+				errno = linux.ESRCH
+			}
+			free = word == 0
+			return value, errno
+		}); errno != 0 && errno != linux.ESRCH {
 			return
 		}
-		value, wake, changed := futex.DiedOwner(word, uint32(t.id))
-		if changed && m.setWord(r.Word, value) != 0 {
-			return
-		}
-		if wake || r.Pending && word == 0 {
+		if !r.PI && (wake || r.Pending && free) { // leaveLocks hands a PI futex over
 			t.wakeAt(r.Word)
 		}
 	})

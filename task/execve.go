@@ -263,6 +263,7 @@ func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()
 	t.leaveRobust()
+	t.leaveLocks()
 	files := p.posix.Exec()
 	if i.secure {
 		p.persona.Store(0)
@@ -298,7 +299,7 @@ func (t *Task) become(i *image) {
 	p.released()
 	s.mu.Unlock()
 	old.leave()
-	t.clearID, t.robust = 0, 0
+	t.clearID, t.robust, t.rseq = 0, 0, rseq{}
 	t.altStack = noAltStack
 	t.again = trace.Again{}
 }

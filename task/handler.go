@@ -13,6 +13,7 @@ var noAltStack = linux.SigStack{Flags: linux.SS_DISABLE}
 
 // handle makes the thread run a handler. If its stack cannot be written, the process gets SIGSEGV.
 func (t *Task) handle(d signal.Delivery) {
+	t.abortSection()
 	x := frame.Signal{Delivery: d, Stack: t.altStack, Fault: t.thread.FaultAddress()}
 	if t.onAltStack(t.thread.Registers().SP) {
 		x.Stack.Flags |= linux.SS_ONSTACK

@@ -63,7 +63,7 @@ func (p *Process) applyLimits() {
 	if space := p.space.Load(); space != nil {
 		space.SetLimits(p.memoryLimits())
 	}
-	p.posix.SetLimits(p.limits[linux.RLIMIT_NOFILE].Cur, p.limits[linux.RLIMIT_FSIZE].Cur)
+	p.posix.SetLimits(p.limits[linux.RLIMIT_NOFILE].Cur, p.limits[linux.RLIMIT_FSIZE].Cur, p.limits[linux.RLIMIT_MSGQUEUE].Cur)
 	p.warned = 0
 	p.retime()
 }

@@ -16,4 +16,5 @@ const (
 	Fault       = machine.Fault
 	Exception   = machine.Exception
 	Interrupted = machine.Interrupted
+	Moved       = machine.Moved
 )

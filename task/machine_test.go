@@ -66,6 +66,16 @@ func (s *simulatedSpace) Write(addr uint64, b []byte) int {
 	return s.each(addr, b, mem.Store)
 }
 
+func (s *simulatedSpace) CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool) {
+	ok = s.Access(addr, mem.Store, func(page []byte) {
+		word := page[addr%mem.PageSize:][:4]
+		if found = binary.LittleEndian.Uint32(word); found == old {
+			binary.LittleEndian.PutUint32(word, value)
+		}
+	})
+	return found, ok
+}
+
 // each copies byte ranges within pages until one is not accessible.
 func (s *simulatedSpace) each(addr uint64, b []byte, access mem.Access) (done int) {
 	for done < len(b) {
@@ -102,6 +112,7 @@ type simulatedThread struct {
 	vectors [1024]byte
 
 	debug, debugStatus uint64 // DR7 and DR6
+	watched            bool
 
 	started bool
 	reasons chan Reason   // the program sends; Run receives
@@ -143,6 +154,9 @@ func (t *simulatedThread) Settle() {
 	default:
 	}
 }
+
+func (t *simulatedThread) Watch(on bool) { t.watched = on }
+func (t *simulatedThread) CPU() int      { return 1 }
 
 func (t *simulatedThread) VectorComponents() uint64             { return 7 }
 func (t *simulatedThread) SetDebug(d [4]uint64, control uint64) { t.debug = control }

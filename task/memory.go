@@ -107,3 +107,19 @@ func (m memory) setWord(addr uint64, v uint32) linux.Errno {
 	binary.LittleEndian.PutUint32(b[:], v)
 	return m.Write(addr, b[:])
 }
+
+// swap replaces a word if its value is old, and returns the value found. Words of futexes are aligned.
+func (m memory) swap(addr uint64, old, value uint32) (found uint32, errno linux.Errno) {
+	const aligned = 3
+	if addr&aligned != 0 {
+		return 0, linux.EFAULT
+	}
+	for {
+		if found, ok := m.t.memory().CompareAndSwap(addr, old, value); ok {
+			return found, 0
+		}
+		if !m.present(addr, mem.Store) {
+			return 0, linux.EFAULT
+		}
+	}
+}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime/metrics"
 	"time"
 
 	"loam/mem"
+	"loam/posix/mqueue"
 	"loam/task/account"
 	"loam/task/limit"
 	"loam/task/procfs"
@@ -40,6 +42,8 @@ type Figures struct {
 	Memory func() (total, free uint64)
 	// Busy returns the CPU time used on all CPUs.
 	Busy func() time.Duration
+	// UserPages returns the physical pages in use for ring 3: of processes, files, page tables and registers. nil: unknown.
+	UserPages func() int64
 }
 
 // MachineFiles returns the files of /proc that show processes and memory, by path.
@@ -56,6 +60,12 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 		"sys/fs/nr_open":         func() string { return fmt.Sprintln(limit.MaxOpenFiles) },
 	}
 	maps.Copy(files, s.ipc.Files())
+	for name, value := range map[string]int{
+		"queues_max": mqueue.MaxQueues, "msg_max": mqueue.MaxMessages, "msgsize_max": mqueue.MaxSize,
+		"msg_default": mqueue.MaxMessages, "msgsize_default": mqueue.MaxSize,
+	} {
+		files["sys/fs/mqueue/"+name] = func() string { return fmt.Sprintln(value) }
+	}
 	return files
 }
 
@@ -69,6 +79,9 @@ func (s *System) figures(f Figures) *procfs.Figures {
 	r.Used.Add(&s.ended)
 	for _, p := range s.processes {
 		r.Used.Add(p.used())
+	}
+	if r.Heap = kernelHeap(); f.UserPages != nil {
+		r.UserPages = f.UserPages()
 	}
 	r.Running, r.Tasks = s.running()
 	r.Forks, r.Load, r.LastPID = s.forks, s.load, int(s.tree.Last())
@@ -88,4 +101,11 @@ func (s *System) memoryUse() (private, files, dirty uint64) {
 	s.mu.Unlock()
 	pages, changed := s.cache.Pages()
 	return private, uint64(pages), uint64(changed)
+}
+
+// kernelHeap returns the bytes of objects in the heap of the kernel.
+func kernelHeap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }

@@ -11,7 +11,10 @@ import (
 
 // Signals that are read from files (signalfd(2)): member implements posix.Signals.
 
-var _ posix.Signals = member{}
+var (
+	_ posix.Signals  = member{}
+	_ posix.Informer = member{}
+)
 
 // TakeSignal implements posix.Signals.
 func (m member) TakeSignal(set uint64, info []byte) bool {
@@ -35,6 +38,13 @@ func (m member) SignalPending(set uint64) bool {
 		}
 	}
 	return false
+}
+
+// SendInfo implements posix.Informer.
+func (m member) SendInfo(n int, code int32, value uint64, pid int32, uid uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.task.process.send(nil, signal.Info{Signal: signal.Number(n), Code: code, Value: value, PID: pid, UID: uid})
 }
 
 // WatchSignals implements posix.Signals.

@@ -40,6 +40,7 @@ type Task struct {
 
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	robust       uint64 // address of the list of robust futexes
+	rseq         rseq
 	altStack     linux.SigStack
 	text         [256]byte        // strings of the process are read here
 	scratch      [call.Small]byte // small copies of calls
@@ -90,6 +91,8 @@ func (t *Task) loop() {
 			t.fault()
 		case Exception:
 			t.exception()
+		case Moved:
+			t.moved()
 		}
 	}
 }
@@ -156,7 +159,7 @@ func (t *Task) execute(number uint64) {
 	}
 	f.AX = -uint64(errno)
 	if errno == linux.EINTR {
-		t.again = trace.Again{Pending: true, Number: number, Kind: restartOf(number)}
+		t.again = trace.Again{Pending: true, Number: number, Kind: restartOf(number, f.SI)}
 	}
 }
 
@@ -258,6 +261,7 @@ func (t *Task) exit() {
 	trace.Exit(traceTask{t}, status)
 	t.clearTID()
 	t.leaveRobust()
+	t.leaveLocks()
 	t.sample()
 	t.charge(&t.usage.System)
 	p, s := t.process, t.process.system

@@ -42,6 +42,11 @@ const (
 	F_GETFL             = 3
 	F_GETLK             = 5
 	F_GETOWN            = 9
+	F_GETOWN_EX         = 16
+	F_GETSIG            = 11
+	F_OWNER_PGRP        = 2
+	F_OWNER_PID         = 1
+	F_OWNER_TID         = 0
 	F_GETPIPE_SZ        = 0x408
 	F_GET_SEALS         = 0x40a
 	F_NOTIFY            = 0x402
@@ -59,6 +64,8 @@ const (
 	F_SETLK             = 6
 	F_SETLKW            = 7
 	F_SETOWN            = 8
+	F_SETOWN_EX         = 15
+	F_SETSIG            = 10
 	F_SETPIPE_SZ        = 0x407
 	F_UNLCK             = 2
 	F_WRLCK             = 1

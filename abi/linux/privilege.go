@@ -85,14 +85,19 @@ const (
 //
 // headers: signal.h
 const (
+	SIGIO   = 29
 	SIGUSR1 = 10
 	SIGXCPU = 24
 	SIGXFSZ = 25
 )
 
-// FIOASYNC asks for SIGIO (ioctl(2)).
+// Requests about the signals of a file (ioctl(2)): whether it sends SIGIO, and the receiver.
 //
-// headers: sys/ioctl.h
+// headers: sys/ioctl.h asm/sockios.h
 const (
-	FIOASYNC = 0x5452
+	FIOASYNC  = 0x5452
+	FIOGETOWN = 0x8903
+	FIOSETOWN = 0x8901
+	SIOCGPGRP = 0x8904
+	SIOCSPGRP = 0x8902
 )

@@ -14,6 +14,7 @@ const (
 	SIGCONT         = 18
 	SIGEV_SIGNAL    = 0
 	SIGEV_NONE      = 1
+	SIGEV_THREAD    = 2
 	SIGEV_THREAD_ID = 4
 	SIGFPE          = 8
 	SIGHUP          = 1

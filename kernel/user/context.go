@@ -21,6 +21,9 @@ const (
 	// Interrupted: the CPU was needed for something else, or Kick was called. The caller handles any request that
 	// came with a Kick, and calls Run again.
 	Interrupted
+	// Moved: the thread has not run, because another thread was in ring 3 on this CPU since, or the thread on another CPU: see
+	// Watch. The caller calls Run again.
+	Moved
 )
 
 // Limit is the first address that ring 3 cannot use. The highest page of the lower half is never mapped: after a
@@ -79,6 +82,8 @@ func (c *Context) Run() Reason {
 		vector = enter(c.page)
 	}
 	switch {
+	case vector == vectorMoved:
+		return Moved
 	case vector == amd64.VectorSyscall:
 		return Call
 	case vector == amd64.VectorPage:
@@ -103,6 +108,17 @@ func (c *Context) Kick() {
 		kernelCall(kernel.CallKick, uintptr(n-1), 0)
 	}
 }
+
+// Watch makes Run return Moved whenever the thread enters ring 3 after another thread on the same CPU, or on another CPU than before.
+func (c *Context) Watch(on bool) {
+	c.page.watched, c.page.placed = 0, 0
+	if on {
+		c.page.watched = 1
+	}
+}
+
+// CPU returns the number of the CPU on which Run returned Moved.
+func (c *Context) CPU() int { return int(c.page.placed) - 1 }
 
 // Bases returns the bases of FS and GS.
 func (c *Context) Bases() (fs, gs uint64) { return c.page.fsBase, c.page.gsBase }

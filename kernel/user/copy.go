@@ -1,6 +1,10 @@
 package user
 
-import "loam/arch/amd64"
+import (
+	"sync/atomic"
+
+	"loam/arch/amd64"
+)
 
 // Copies between kernel and user memory. They walk the page tables and access memory through the window, so a bad
 // address is an error return, never a fault. The space's lock is held for one page at a time. A page that is
@@ -50,4 +54,22 @@ func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	}
 	n = min(n, int(amd64.PageSize-va%amd64.PageSize))
 	return bytesAt(s.tables.Window+uintptr(amd64.Physical(entry)+va&(size-1)), n)
+}
+
+// CompareAndSwap replaces the word at va, which is aligned to 4 bytes, if its value is old. It returns the value found; false if
+// the page is not mapped, or not writable.
+func (s *Space) CompareAndSwap(va uint64, old, value uint32) (found uint32, ok bool) {
+	const size = 4
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.memory(va, size, amd64.PagePresent|amd64.PageUser|amd64.PageWrite)
+	if b == nil {
+		return 0, false
+	}
+	word := wordAt(b)
+	for {
+		if found = atomic.LoadUint32(word); found != old || atomic.CompareAndSwapUint32(word, old, value) {
+			return found, true
+		}
+	}
 }

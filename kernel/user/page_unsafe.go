@@ -23,9 +23,11 @@ type page struct {
 	live  uint32 // number of the CPU that holds the x87 state, plus one; 0: it is in vector; atomic
 	mxcsr uint32
 
-	_      [24]byte
-	vector [2816]byte // written by XSAVE: all vector registers, or only the x87 state
-	wide   [16]wideRegister
+	watched uint32 // not 0: report entries after another context: see Context.Watch
+	placed  uint32 // number of the CPU on which that was reported, plus one; 0: not yet
+	_       [16]byte
+	vector  [2816]byte // written by XSAVE: all vector registers, or only the x87 state
+	wide    [16]wideRegister
 
 	// The debug registers. An entry that restores all registers loads DR0 to DR3 and DR7 if control is not 0. A debug
 	// exception stores DR6 in status and clears DR7 of the CPU, which another thread may have left there.
@@ -49,6 +51,7 @@ func enter(p *page) (vector uint64)
 const (
 	vectorStopped   = 0x103 // it was asked to stop
 	vectorElsewhere = 0x104 // another CPU holds its x87 state
+	vectorMoved     = 0x105 // see Context.Watch
 )
 
 // saveOwn saves the x87 state if the calling CPU holds it. It returns the number of the CPU that holds it, plus one; 0:
@@ -97,6 +100,12 @@ func (p *Pages) word(pa uint64) *uint64 {
 	// Safety: as in pageAt.
 	addr := p.window + uintptr(pa)
 	return *(**uint64)(unsafe.Pointer(&addr))
+}
+
+// wordAt returns the word at the beginning of b, which is in user memory and aligned to 4 bytes.
+func wordAt(b []byte) *uint32 {
+	// Safety: b has at least 4 bytes.
+	return (*uint32)(unsafe.Pointer((*[4]byte)(b)))
 }
 
 // halvesAt returns 256 bytes as registers.

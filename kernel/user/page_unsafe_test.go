@@ -50,6 +50,8 @@ func TestOffsets(t *testing.T) {
 		"page_vector": unsafe.Offsetof(p.vector),
 		"page_wide":   unsafe.Offsetof(p.wide),
 
+		"page_watched": unsafe.Offsetof(p.watched),
+		"page_placed":  unsafe.Offsetof(p.placed),
 		"page_debug":   unsafe.Offsetof(p.debug),
 		"page_control": unsafe.Offsetof(p.control),
 		"page_status":  unsafe.Offsetof(p.status),

@@ -12,6 +12,7 @@ type Pages struct {
 	window uintptr // address at which physical address 0 is mapped
 	mu     sync.Mutex
 	free   []uint64 // physical addresses
+	used   int64    // pages taken and not given back
 }
 
 // shared provides the pages of contexts, page tables and the memory of processes.
@@ -43,6 +44,7 @@ func (p *Pages) Take() (uint64, bool) {
 	}
 	pa := p.free[n-1]
 	p.free = p.free[:n-1]
+	p.used++
 	return pa, true
 }
 
@@ -55,6 +57,20 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 	return pa, ok
 }
 
+// adopt counts a page that the core has allocated, and that Give frees.
+func (p *Pages) adopt() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used++
+}
+
+// Used returns the number of pages that were taken and not given back.
+func (p *Pages) Used() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
 // ShareClock makes the kernel keep its clocks in a zeroed page, as vdso.Data. The page is never freed.
 func ShareClock(pa uint64) { kernelCall(kernel.CallClock, uintptr(pa), 0) }
 
@@ -62,6 +78,7 @@ func ShareClock(pa uint64) { kernelCall(kernel.CallClock, uintptr(pa), 0) }
 func (p *Pages) Give(pa uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.used--
 	p.free = append(p.free, pa)
 	if len(p.free) > mostFree {
 		keep := mostFree / 2

@@ -37,6 +37,7 @@ func NewSpace() (*Space, error) {
 		shared.Give(pa)
 		return nil, ErrMemory
 	}
+	shared.adopt()
 	return newSpace(&shared, uint64(root), pa), nil
 }
 

@@ -1,6 +1,8 @@
 package call
 
 import (
+	"encoding/binary"
+
 	"loam/abi/linux"
 	"loam/posix"
 )
@@ -84,9 +86,35 @@ func fcntl(c Caller, a Args) (uint64, linux.Errno) {
 	switch cmd := number(a.A2); cmd {
 	case linux.F_GETLK, linux.F_SETLK, linux.F_SETLKW, linux.F_OFD_GETLK, linux.F_OFD_SETLK, linux.F_OFD_SETLKW:
 		return c.lockRange(fd(a.A1), cmd, a.A3)
+	case linux.F_SETOWN_EX, linux.F_GETOWN_EX:
+		return c.fileOwner(fd(a.A1), cmd, a.A3)
 	default:
 		return result(c.Process.Fcntl(fd(a.A1), cmd, int(a.A3)))
 	}
+}
+
+// fileOwner implements F_SETOWN_EX and F_GETOWN_EX, whose argument is the address of a struct f_owner_ex.
+func (c Caller) fileOwner(fd, cmd int, addr uint64) (uint64, linux.Errno) {
+	const size, idAt = 8, 4
+	le := binary.LittleEndian
+	if errno := c.opened(fd); errno != 0 {
+		return fail(errno)
+	}
+	if cmd == linux.F_GETOWN_EX {
+		kind, id, errno := c.Process.GetOwnerEx(fd)
+		if errno != 0 {
+			return fail(errno)
+		}
+		return c.put(addr, size, func(b []byte) {
+			le.PutUint32(b, uint32(kind))
+			le.PutUint32(b[idAt:], uint32(id))
+		})
+	}
+	owner, errno := parse(c, addr, size, func(b []byte) [2]int32 { return [...]int32{int32(le.Uint32(b)), int32(le.Uint32(b[idAt:]))} })
+	if errno != 0 {
+		return fail(errno)
+	}
+	return fail(c.Process.SetOwnerEx(fd, owner[0], owner[1]))
 }
 
 func (c Caller) lockRange(fd, cmd int, addr uint64) (uint64, linux.Errno) {

@@ -4,6 +4,12 @@ import "loam/abi/linux"
 
 // Calls that wait (see Table).
 var waitingRows = []Row{
+	{linux.SYS_MQ_OPEN, "mq_open", "siip", Personality, Unaffected, noMqueueFiles, 0, mqOpen},
+	{linux.SYS_MQ_UNLINK, "mq_unlink", "s", Personality, Unaffected, "", 0, mqUnlink},
+	{linux.SYS_MQ_TIMEDSEND, "mq_timedsend", "fpnip", Personality, Restarts, "", 0, mqTimedsend},
+	{linux.SYS_MQ_TIMEDRECEIVE, "mq_timedreceive", "fpnpp", Personality, Restarts, "", 0, mqTimedreceive},
+	{linux.SYS_MQ_NOTIFY, "mq_notify", "fp", Personality, Unaffected, "", 0, mqNotify},
+	{linux.SYS_MQ_GETSETATTR, "mq_getsetattr", "fpp", Personality, Unaffected, "", 0, mqGetsetattr},
 	{linux.SYS_POLL, "poll", "pni", Personality | Runtime, Fails, noSignalMask, 0, poll},
 	{linux.SYS_PPOLL, "ppoll", "pnppn", Personality | Runtime, Fails, noSignalMask, 0, ppoll},
 	{linux.SYS_SELECT, "select", "npppp", Personality, Fails, noSignalMask, 0, selectCall},

@@ -121,7 +121,7 @@ const maxPoll = 1 << 20
 
 func (c Caller) poll(a Args, timeout time.Duration) (uint64, linux.Errno) {
 	n := unsigned(a.A2)
-	if n > maxPoll {
+	if n > maxPoll || n > c.Process.MostFiles() {
 		return fail(linux.EINVAL)
 	}
 	l := borrow(n * linux.SizeofPollFD)

@@ -46,10 +46,11 @@ type Description struct {
 	// takesStack and immediate are the results of TakesStack and Immediate.
 	takesStack, immediate bool
 
-	Flags atomic.Int32  // status flags and access mode: O_NONBLOCK, O_RDWR, ...
-	inode atomic.Uint32 // see number
-	Owner atomic.Int32  // F_SETOWN: the process that would get SIGIO, which is never sent
-	refs  atomic.Int32  // descriptors, and messages in transit that carry the description; -1: closed
+	Flags  atomic.Int32           // status flags and access mode: O_NONBLOCK, O_RDWR, ...
+	inode  atomic.Uint32          // see number
+	owner  atomic.Pointer[Owner]  // of signals about the file; nil: none
+	asking atomic.Pointer[asking] // reports events to the owner; nil: none
+	refs   atomic.Int32           // descriptors, and messages in transit that carry the description; -1: closed
 }
 
 // direct is a file of the tree, which may let calls reach a device directly: see fs.File.
@@ -61,9 +62,6 @@ type direct interface {
 	WriteAt(b []byte, offset int64) (int, error)
 	SetFlags(fs.Flags)
 }
-
-// Asynchronous is a file for which a program may ask for SIGIO (FIOASYNC). Loam never sends this signal.
-type Asynchronous interface{ Asynchronous() }
 
 // NewDescription creates a description. flags holds the access mode and the status flags that F_GETFL returns.
 func NewDescription(f File, flags int) *Description {
@@ -97,20 +95,6 @@ func (o *Description) SetNonblocking(on bool) {
 	}
 }
 
-// SetAsync implements FIOASYNC: it changes the flag that asks for SIGIO, which is never sent. Errors: ENOTTY for files and
-// other objects that have no such events.
-func (o *Description) SetAsync(on bool) linux.Errno {
-	if _, ok := o.File.(Asynchronous); !ok {
-		return linux.ENOTTY
-	}
-	if on {
-		o.Flags.Or(linux.O_ASYNC)
-	} else {
-		o.Flags.And(^linux.O_ASYNC)
-	}
-	return 0
-}
-
 // settable is the set of flags that F_SETFL changes.
 const settable = linux.O_APPEND | linux.O_NONBLOCK | linux.O_NOATIME
 
@@ -142,6 +126,7 @@ func (o *Description) Release() {
 		return
 	}
 	o.refs.Store(-1)
+	o.endAsync()
 	o.Queue().Notify(PollGone)
 	o.File.Close()
 }

@@ -45,6 +45,8 @@ type polling struct {
 	watch Watch
 	bell  chan struct{} // capacity 1; watches send, Poll receives; never closed; full: Poll will look anyway
 	fixed int           // entries for descriptors that are not open
+	// watched holds the queues with the watch if there may be several entries for a file; nil: opens are all different.
+	watched map[*Queue]bool
 }
 
 func (c *polling) ring() {
@@ -54,8 +56,12 @@ func (c *polling) ring() {
 	}
 }
 
-// enter registers the watch with every
+// enter registers the watch once with each file.
 func (c *polling) enter() {
+	const few = 8 // entries, with which duplicates do no harm
+	if len(c.fds) > few {
+		c.watched = make(map[*Queue]bool, min(len(c.fds), chunkSize))
+	}
 	for i := range c.fds {
 		f := &c.fds[i]
 		f.Revents = 0
@@ -67,7 +73,13 @@ func (c *polling) enter() {
 			c.fixed++
 			continue
 		}
-		c.opens[i].Queue().Add(&c.watch)
+		q := c.opens[i].Queue()
+		if c.watched == nil {
+			q.Add(&c.watch)
+		} else if !c.watched[q] {
+			c.watched[q] = true
+			q.Add(&c.watch)
+		}
 	}
 }
 
@@ -87,6 +99,12 @@ func (c *polling) look() int {
 }
 
 func (c *polling) leave() {
+	for q := range c.watched {
+		q.Remove(&c.watch)
+	}
+	if c.watched != nil {
+		return
+	}
 	for _, o := range c.opens {
 		if o != nil {
 			o.Queue().Remove(&c.watch)

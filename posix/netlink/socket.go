@@ -127,6 +127,12 @@ func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
 	return len(b), 0
 }
 
+// Deliver queues a message of the kernel's. It is dropped if the socket has no room.
+func (s *Socket) Deliver(message []byte) {
+	l := socket.Letter{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
+	s.inbox.Put(l, maxNetlinkBuffer, false, &s.Waiters)
+}
+
 // serve answers one request with datagrams.
 func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	r := reply{seq: h.Seq, port: s.Local().Port}

@@ -173,13 +173,14 @@ func (m *Mailbox) empty() linux.Errno {
 	return linux.EAGAIN
 }
 
-// End marks the end of the data. failure, if not 0, is returned to the reader after the last letter.
-func (m *Mailbox) End(failure linux.Errno) {
+// End marks the end of the data. failure, if not 0, is returned to the reader after the last letter. more are events that are
+// reported besides.
+func (m *Mailbox) End(failure linux.Errno, more file.Events) {
 	m.mu.Lock()
 	m.ended = true
 	m.failure = failure
 	m.mu.Unlock()
-	e := file.PollIn | file.PollRdHup
+	e := file.PollIn | file.PollRdHup | more
 	if failure != 0 {
 		e |= file.PollErr
 	}

@@ -70,6 +70,9 @@ type Base struct {
 // Asynchronous implements file.Asynchronous.
 func (s *Base) Asynchronous() {}
 
+// Urgent marks files whose owner receives SIGURG.
+func (s *Base) Urgent() {}
+
 func (s *Base) Common() *Base      { return s }
 func (s *Base) Queue() *file.Queue { return &s.Waiters }
 func (s *Base) Mode() uint32       { return linux.S_IFSOCK | 0o777 }

@@ -145,13 +145,23 @@ func (s *Slave) Name() string { return s.path }
 func (t *Terminal) notify() {
 	t.mu.Lock()
 	master, slaves := t.master, t.slaves // replaced, never modified
+	e := file.PollOut
+	if t.line.Readable(t.line.Least()) {
+		e |= file.PollIn
+	}
 	t.mu.Unlock()
 	if master != nil {
 		master.q.Notify(file.PollIn | file.PollOut)
 	}
 	for _, s := range slaves {
-		s.q.Notify(file.PollIn | file.PollOut)
+		s.q.Notify(e)
 	}
+}
+
+// Foreground returns the process group in the foreground; 0: none.
+func (t *Terminal) Foreground() int32 {
+	_, group := t.owners()
+	return group
 }
 
 // deliver sends signals to the foreground process group.

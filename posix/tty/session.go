@@ -41,6 +41,9 @@ func (t *System) Init(files *devpts.FileSystem, tree *fs.Tree, g Groups) {
 func (t *System) SetGroups(g Groups) { t.groups.Store(&g) }
 
 // signals returns what sends the signals of terminals.
+// Signals returns what sends the signals of terminals.
+func (t *System) Signals() Groups { return t.signals() }
+
 func (t *System) signals() Groups { return *t.groups.Load() }
 
 // Controlling returns the controlling terminal of the caller's process, or nil.

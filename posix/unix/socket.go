@@ -262,7 +262,7 @@ func (s *Socket) Shutdown(how int) linux.Errno {
 		s.shutWrite = true
 		s.Mu.Unlock()
 		if out != nil && s.Type != linux.SOCK_DGRAM {
-			out.End(0)
+			out.End(0, 0)
 		}
 	}
 	if how != linux.SHUT_WR && in != nil {
@@ -290,9 +290,9 @@ func (s *Socket) Close() {
 		return
 	}
 	if unread {
-		out.End(linux.ECONNRESET)
+		out.End(linux.ECONNRESET, file.PollHup)
 	} else {
-		out.End(0)
+		out.End(0, file.PollHup)
 	}
 }
 

@@ -43,9 +43,15 @@ type Waiter[K comparable] struct {
 	// Woken belongs to the caller, which blocks and wakes the thread by it.
 	Woken chan struct{}
 
+	// Word is the address of the word in the memory of the thread, for PI: the word changes when the thread gets the lock.
+	Word uint64
+	// Target is the PI futex to which RequeuePI may move the waiter (FUTEX_WAIT_REQUEUE_PI); nil: none.
+	Target *K
+
 	key    K
 	bitset uint32
 	queued bool
+	pi     bool // it waits for the lock of a PI futex
 	// queue and taken are the storage of a queue, and of a result, with this waiter only. Most have one waiter.
 	queue, taken [1]*Waiter[K]
 }
@@ -53,9 +59,13 @@ type Waiter[K comparable] struct {
 // Waiting reports whether the waiter is still in a queue.
 func (w *Waiter[K]) Waiting() bool { return w.queued }
 
+// ForLock reports whether the waiter waits, or has waited last, for the lock of a PI futex.
+func (w *Waiter[K]) ForLock() bool { return w.pi }
+
 // Table holds the queues. The zero value is empty.
 type Table[K comparable] struct {
 	queues map[K][]*Waiter[K]
+	owners map[K]uint32 // threads that own PI futexes with waiters
 }
 
 // Wait puts a waiter at the end of a queue. bitset is not zero.
@@ -63,7 +73,7 @@ func (t *Table[K]) Wait(key K, w *Waiter[K], bitset uint32) {
 	if t.queues == nil {
 		t.queues = map[K][]*Waiter[K]{}
 	}
-	w.key, w.bitset, w.queued = key, bitset, true
+	w.key, w.bitset, w.queued, w.pi = key, bitset, true, false
 	q := t.queues[key]
 	if q == nil {
 		q = w.queue[:0]
@@ -101,6 +111,7 @@ func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Wai
 	})
 	if len(left) == 0 {
 		delete(t.queues, key)
+		delete(t.owners, key)
 	} else {
 		t.queues[key] = left
 	}

@@ -45,6 +45,7 @@ func (t *Table[K]) pass(key K) (uint32, *Waiter[K]) {
 	value := first.Thread & Owner
 	if t.Count(key) > 0 {
 		value |= Waiters
+		t.own(key, first.Thread)
 	}
 	return value, first
 }

@@ -16,6 +16,7 @@ const (
 	Fault                     // an access to a page that is not mapped for it
 	Exception                 // another exception; Frame.Vector is its vector
 	Interrupted               // for another reason: check for requests, and run again
+	Moved                     // it has not run: see Thread.Watch
 )
 
 // Machine runs threads in address spaces. Its methods are safe for concurrent use.
@@ -34,6 +35,9 @@ type Space interface {
 	// mapped, or not writable.
 	Read(addr uint64, b []byte) int
 	Write(addr uint64, b []byte) int
+	// CompareAndSwap replaces an aligned 32-bit word if its value is old, atomically with instructions of the process. It
+	// returns the value found. ok is false if the word is not mapped, or not writable.
+	CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool)
 	// NewThread returns a thread with all registers zero. Errors: ENOMEM.
 	NewThread() (Thread, error)
 	// Close releases the tables. No thread is left.
@@ -52,6 +56,10 @@ type Thread interface {
 	Kick()
 	// Settle withdraws a Kick. The caller then looks for the request that came with it.
 	Settle()
+	// Watch makes Run return Moved, before the thread runs, if another thread was in ring 3 on the CPU since, or if the thread
+	// was on another CPU. CPU then returns the number of the CPU.
+	Watch(on bool)
+	CPU() int
 	Bases() (fs, gs uint64)
 	SetBases(fs, gs uint64) error
 	// VectorSize returns the size of the vector registers in bytes. Vectors stores them in the standard format of XSAVE;

@@ -24,6 +24,9 @@ type Figures struct {
 	// Pages of private memory, of files, of changed files, and of memory that is promised.
 	Private, Files, Dirty, Committed uint64
 	Killed                           int64 // processes ended since memory ran out
+	// UserPages is the physical pages in use for ring 3: of processes, files, page tables and registers.
+	UserPages int64
+	Heap      uint64 // bytes of objects in the heap of the kernel
 }
 
 // times returns the times of all CPUs: in ring 3, in the kernel, and idle.
@@ -88,9 +91,9 @@ func (f *Figures) Meminfo() string {
 	row("Mapped", 0)
 	row("Shmem", 0)
 	row("KReclaimable", 0)
-	row("Slab", 0)
+	row("Slab", f.Heap>>10)
 	row("SReclaimable", 0)
-	row("SUnreclaim", 0)
+	row("SUnreclaim", f.Heap>>10)
 	row("PageTables", 0)
 	row("CommitLimit", total>>10)
 	row("Committed_AS", f.Committed*kB)
@@ -103,6 +106,6 @@ func (f *Figures) Meminfo() string {
 // VMStat returns the content of /proc/vmstat.
 func (f *Figures) VMStat() string {
 	return fmt.Sprintf("nr_free_pages %d\nnr_anon_pages %d\nnr_file_pages %d\nnr_dirty %d\nnr_writeback 0\npgpgin 0\npgpgout 0\n"+
-		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\n",
-		f.Free>>mem.PageShift, f.Private, f.Files, f.Dirty, f.Used.Minor.Load(), f.Used.Major.Load(), f.Killed)
+		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\nnr_user_pages %d\n",
+		f.Free>>mem.PageShift, f.Private, f.Files, f.Dirty, f.Used.Minor.Load(), f.Used.Major.Load(), f.Killed, f.UserPages)
 }

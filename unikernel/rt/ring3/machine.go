@@ -90,6 +90,7 @@ type thread struct{ *user.Context }
 // reasons converts reasons of package user to those of package task.
 var reasons = [...]task.Reason{
 	user.Call: task.Call, user.Fault: task.Fault, user.Exception: task.Exception, user.Interrupted: task.Interrupted,
+	user.Moved: task.Moved,
 }
 
 // Run implements task.Thread.

@@ -17,6 +17,7 @@ import (
 	"loam/abi/linux"
 	"loam/exec"
 	"loam/fs/pseudo"
+	"loam/kernel/user"
 	"loam/posix/credential"
 	"loam/task"
 	"loam/unikernel/rt"
@@ -44,7 +45,7 @@ func run(args []string) int {
 	}
 	s := task.New(task.Config{
 		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: cpuClock(), ClockPage: m.clock(), CPUs: runtime.NumCPU(),
-		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ},
+		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: task.RseqFeatures, RseqAlign: task.RseqAlign},
 	})
 	rt.UsePageCache(s.NewContent)
 	if err := showProcesses(s); err != nil {
@@ -123,7 +124,7 @@ func showProcesses(s *task.System) error {
 	return rt.MountProc(func(p *pseudo.Process) {
 		p.Writable = true
 		p.Processes = s.Processes(p.MountTables())
-		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used})
+		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: user.Shared().Used})
 	})
 }
 

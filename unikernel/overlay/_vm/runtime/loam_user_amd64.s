@@ -35,6 +35,7 @@
 #define cpu_callerG	200
 #define cpu_user	208
 #define cpu_number	216
+#define cpu_last	224
 
 // Offsets in loam/kernel/user.page, which begins with an amd64.Frame; a test compares them.
 #define frameSize	176
@@ -52,6 +53,8 @@
 #define page_cpu	220
 #define page_live	224
 #define page_mxcsr	228
+#define page_watched	232
+#define page_placed	236
 #define page_vector	256
 #define page_wide	3072
 #define page_debug	3584
@@ -72,6 +75,7 @@
 #define vectorSyscall	0x102
 #define vectorStopped	0x103
 #define vectorElsewhere	0x104
+#define vectorMoved	0x105
 #define vectorsAll	0
 #define vectorsSSE	1
 #define x87	1
@@ -109,6 +113,17 @@ TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	frame_ip(DI), CX
 	SHRQ	$47, CX
 	JNE	wild
+	// A watched context returns if another one was in ring 3 on this CPU since, or this one on another CPU.
+	CMPL	page_watched(DI), $0
+	JEQ	here
+	MOVL	cpu_number(GS), CX
+	INCL	CX
+	CMPL	CX, page_placed(DI)
+	JNE	moved
+	CMPQ	DI, cpu_last(GS)
+	JNE	moved
+here:
+	MOVQ	DI, cpu_last(GS)
 
 	XORL	R10, R10
 	CMPB	loam∕kernel·userVectors(SB), $vectorsAll
@@ -226,6 +241,11 @@ wild:
 	MOVL	$vectorProtection, AX
 	MOVQ	AX, frame_vector(DI)
 	MOVQ	$0, (frame_vector+8)(DI)
+	JMP	stay
+moved:
+	MOVL	CX, page_placed(DI)
+	MOVQ	DI, cpu_last(GS)
+	MOVL	$vectorMoved, AX
 	JMP	stay
 elsewhere:
 	MOVL	$vectorElsewhere, AX

@@ -1,0 +1,91 @@
+package file
+
+import "loam/abi/linux"
+
+// Signals about files (fcntl(2), F_SETOWN; signal(7), SIGIO). A description has an owner, which is a thread, a process or a process
+// group. With O_ASYNC, a watch in the queue of the file reports events to the owner.
+
+// Owner is the receiver of the signals about a file.
+type Owner struct {
+	Kind      int32  // F_OWNER_TID, F_OWNER_PID, F_OWNER_PGRP
+	ID        int32  // 0: none
+	UID, EUID uint32 // of the caller that has set the owner
+	Signal    int32  // F_SETSIG; 0: SIGIO
+}
+
+// Asynchronous is a file for which a program may ask for SIGIO (FIOASYNC).
+type Asynchronous interface{ Asynchronous() }
+
+// asking is the watch of a description with O_ASYNC, or of a socket with an owner.
+type asking struct {
+	watch Watch
+	fd    int // the descriptor by which O_ASYNC was set, which a siginfo names
+}
+
+// GetOwner returns the owner of a description.
+func (o *Description) GetOwner() Owner {
+	if w := o.owner.Load(); w != nil {
+		return *w
+	}
+	return Owner{}
+}
+
+// SetOwner changes the owner. A socket reports urgent data to it from now on.
+func (o *Description) SetOwner(w Owner, report func(Owner, int, Events)) {
+	o.owner.Store(&w)
+	if _, ok := o.File.(interface{ Urgent() }); ok {
+		o.ask(-1, report)
+	}
+}
+
+// SetAsync implements FIOASYNC and O_ASYNC: from now on, report is called with the owner, the descriptor and the events of the file.
+// It must not block. Errors: ENOTTY for files that have no such events.
+func (o *Description) SetAsync(on bool, fd int, report func(Owner, int, Events)) linux.Errno {
+	if _, ok := o.File.(Asynchronous); !ok {
+		return linux.ENOTTY
+	}
+	if !on {
+		o.Flags.And(^linux.O_ASYNC)
+		return 0
+	}
+	o.Flags.Or(linux.O_ASYNC)
+	o.ask(fd, report)
+	return 0
+}
+
+// ask adds the watch of the description, unless it has one for the descriptor.
+func (o *Description) ask(fd int, report func(Owner, int, Events)) {
+	old := o.asking.Load()
+	if old != nil && (fd < 0 || old.fd == fd) {
+		return
+	}
+	a := &asking{fd: fd}
+	a.watch.Notify = func(e Events) {
+		w := o.owner.Load()
+		if w == nil || w.ID == 0 {
+			return
+		}
+		if o.Flags.Load()&linux.O_ASYNC == 0 {
+			e &= PollPri
+		}
+		if e &^= PollGone; e != 0 {
+			report(*w, a.fd, e)
+		}
+	}
+	if !o.asking.CompareAndSwap(old, a) {
+		return
+	}
+	if old != nil {
+		o.Queue().Remove(&old.watch)
+	}
+	o.Queue().WantEvery()
+	o.Queue().Add(&a.watch)
+	o.File.Events() // arms the file
+}
+
+// endAsync removes the watch of a description that is closed.
+func (o *Description) endAsync() {
+	if a := o.asking.Swap(nil); a != nil {
+		o.Queue().Remove(&a.watch)
+	}
+}

@@ -1,0 +1,150 @@
+package mqueue
+
+import (
+	"fmt"
+	"slices"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/file"
+)
+
+// File is an open queue: the File of a message queue descriptor.
+type File struct {
+	q       *Queue
+	name    string
+	flags   int // access mode
+	waiters file.Queue
+	offset  int // of reads by read(2); guarded by State.mu
+}
+
+// textSize is the size of a queue as fstat(2) shows it (FILENT_SIZE in ipc/mqueue.c).
+const textSize = 80
+
+func (f *File) Queue() *file.Queue              { return &f.waiters }
+func (f *File) Mode() uint32                    { return uint32(f.Attr().Mode) }
+func (f *File) Write([]byte) (int, linux.Errno) { return 0, linux.EINVAL }
+func (f *File) Name() string                    { return "/" + f.name }
+func (f *File) mayRead() bool                   { return f.flags != linux.O_WRONLY }
+func (f *File) mayWrite() bool                  { return f.flags != linux.O_RDONLY }
+func (f *File) locked() func()                  { f.q.state.mu.Lock(); return f.q.state.mu.Unlock }
+func (f *File) Limits() Attributes              { return f.q.Attributes }
+func (f *File) Same(g *File) bool               { return f.q == g.q }
+
+// Attr returns the attributes of the queue as a file.
+func (f *File) Attr() fs.Attr {
+	defer f.locked()()
+	return f.q.attr
+}
+
+// Len returns the number of messages.
+func (f *File) Len() int {
+	defer f.locked()()
+	return len(f.q.messages)
+}
+
+// Events implements file.File.
+func (f *File) Events() (e file.Events) {
+	defer f.locked()()
+	if len(f.q.messages) > 0 {
+		e |= file.PollIn
+	}
+	if int64(len(f.q.messages)) < f.q.Messages {
+		e |= file.PollOut
+	}
+	return e
+}
+
+// Read returns a line about the queue (mq_overview(7)).
+func (f *File) Read(b []byte) (int, linux.Errno) {
+	defer f.locked()()
+	signal, pid, kind := 0, int32(0), 0
+	if n := f.q.notify; n != nil {
+		pid, signal = n.PID, n.Signal
+	}
+	text := fmt.Sprintf("QSIZE:%-10d NOTIFY:%-5d SIGNO:%-5d NOTIFY_PID:%-6d\n", f.q.bytes, kind, signal, pid)
+	n := copy(b, text[min(f.offset, len(text)):])
+	f.offset += n
+	return n, 0
+}
+
+// Send adds a message of a sender. Errors: EBADF, EMSGSIZE, EAGAIN if the queue is full.
+func (f *File) Send(m Message, pid int32, uid uint32) linux.Errno {
+	if !f.mayWrite() {
+		return linux.EBADF
+	}
+	q := f.q
+	q.state.mu.Lock()
+	errno := q.put(m)
+	var n *Notification
+	if errno == 0 && len(q.messages) == 1 && q.waiting == 0 {
+		n, q.notify = q.notify, nil
+	}
+	files := q.files
+	q.state.mu.Unlock()
+	if errno != 0 {
+		return errno
+	}
+	report(files, file.PollIn)
+	if n != nil {
+		n.Deliver(pid, uid)
+	}
+	return 0
+}
+
+// Receive removes a message for a buffer of a size. Errors: EBADF, EMSGSIZE, EAGAIN if the queue is empty.
+func (f *File) Receive(size uint64) (Message, linux.Errno) {
+	q := f.q
+	switch {
+	case !f.mayRead():
+		return Message{}, linux.EBADF
+	case size < uint64(q.Size):
+		return Message{}, linux.EMSGSIZE
+	}
+	q.state.mu.Lock()
+	m, errno := q.take()
+	files := q.files
+	q.state.mu.Unlock()
+	if errno == 0 {
+		report(files, file.PollOut)
+	}
+	return m, errno
+}
+
+// Block adds n to the number of blocked receivers. While there is one, no notification is delivered.
+func (f *File) Block(n int) {
+	defer f.locked()()
+	f.q.waiting += n
+}
+
+// Notify requests a notification. Errors: EBUSY if there is a request already.
+func (f *File) Notify(n *Notification) linux.Errno {
+	defer f.locked()()
+	if f.q.notify != nil {
+		return linux.EBUSY
+	}
+	f.q.notify = n
+	return 0
+}
+
+// Forget removes the request of a process.
+func (f *File) Forget(pid int32) {
+	q := f.q
+	q.state.mu.Lock()
+	n := q.notify
+	if n != nil && n.PID == pid {
+		q.notify = nil
+	}
+	q.state.mu.Unlock()
+	if n != nil && n.PID == pid && n.Removed != nil {
+		n.Removed()
+	}
+}
+
+// Close implements file.File.
+func (f *File) Close() {
+	defer f.locked()()
+	q := f.q
+	q.files = slices.DeleteFunc(slices.Clone(q.files), func(o *File) bool { return o == f })
+	q.drop()
+}

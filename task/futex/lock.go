@@ -1,0 +1,75 @@
+package futex
+
+import "slices"
+
+// The queues of PI futexes, and waiters that move to one (FUTEX_CMP_REQUEUE_PI).
+
+// WaitLock is Wait for the lock of a PI futex that a thread owns.
+func (t *Table[K]) WaitLock(key K, w *Waiter[K], owner uint32) {
+	t.Wait(key, w, AnyBit)
+	w.pi = true
+	t.own(key, owner)
+}
+
+// own records the owner of a PI futex with waiters.
+func (t *Table[K]) own(key K, owner uint32) {
+	if t.owners == nil {
+		t.owners = map[K]uint32{}
+	}
+	t.owners[key] = owner
+}
+
+// Plain reports whether all waiters of a futex are those of FUTEX_WAIT. Other waiters cannot be woken by FUTEX_WAKE, nor moved by
+// FUTEX_REQUEUE (EINVAL).
+func (t *Table[K]) Plain(key K) bool {
+	return !slices.ContainsFunc(t.queues[key], func(w *Waiter[K]) bool { return w.pi || w.Target != nil })
+}
+
+// Blocks reports whether a thread that waited for a PI futex would wait for itself: the owner, or a thread that the owner waits
+// for, is the thread. waiter returns the waiter of a thread, or nil.
+func (t *Table[K]) Blocks(owner, thread uint32, waiter func(uint32) *Waiter[K]) bool {
+	const most = 1024 // as max_lock_depth
+	for range most {
+		if owner == thread {
+			return true
+		}
+		w := waiter(owner)
+		if w == nil || !w.queued || !w.pi {
+			return false
+		}
+		owner = t.owners[w.key]
+	}
+	return true
+}
+
+// Owned returns the PI futexes with waiters that a thread owns.
+func (t *Table[K]) Owned(thread uint32) (keys []K) {
+	for k, owner := range t.owners {
+		if owner == thread {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// Movable returns up to n waiters of a futex, in order of arrival. ok is false if one of them did not ask to be moved to the
+// PI futex to (EINVAL).
+func (t *Table[K]) Movable(from, to K, n int) (list []*Waiter[K], ok bool) {
+	q := t.queues[from]
+	list = slices.Clone(q[:min(n, len(q))])
+	for _, w := range list {
+		if w.Target == nil || *w.Target != to {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// Move moves a waiter to the queue of a PI futex that a thread owns.
+func (t *Table[K]) Move(w *Waiter[K], to K, owner uint32) {
+	t.Cancel(w)
+	t.WaitLock(to, w, owner)
+}
+
+// Acquire records that a waiter has left its queue with the lock.
+func (t *Table[K]) Acquire(w *Waiter[K]) { w.pi = true }

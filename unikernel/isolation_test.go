@@ -1,0 +1,76 @@
+package unikernel
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Programs of testdata/isolation try to harm a machine with two CPUs. The machine and a server in it continue, and all pages that
+// the programs used are free afterwards. LOAM_ISOLATION=1h fuzzes for that time, and runs the hostile programs in full.
+
+// isolationVariable is the environment variable with the time for the fuzzer.
+const isolationVariable = "LOAM_ISOLATION"
+
+// isolationMemory is the memory of the machine, in MiB.
+const isolationMemory = 700
+
+// isolated runs one of the programs in a machine.
+func isolated(t *testing.T, args ...string) {
+	t.Helper()
+	source, err := filepath.Abs("testdata/isolation")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "isolate")
+	files, err := filepath.Glob(filepath.Join(source, "*.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("gcc", append([]string{"-static", "-O1", "-w", "-pthread", "-o", program}, files...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd = linuxCommand(program, args...)
+	cmd.Env = append(cmd.Env, machineCPUs+"=2", fmt.Sprintf("%s=%d", onMachine, isolationMemory))
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	t.Log(text)
+	if err != nil || !strings.HasSuffix(text, "isolated\n") || strings.Contains(text, "FAILED") {
+		t.Errorf("%q: %v", args, err)
+	}
+}
+
+// fuzzTime returns the time for the fuzzer, and whether all hostile programs run in full.
+func fuzzTime(t *testing.T) (seconds float64, whole bool) {
+	const usual = 4 * time.Second
+	text := os.Getenv(isolationVariable)
+	if text == "" {
+		return usual.Seconds(), false
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("%s: %v: set it to a time such as 1h", isolationVariable, err)
+	}
+	return d.Seconds(), true
+}
+
+// A fuzzer makes random system calls.
+func TestLinuxIsolationFuzz(t *testing.T) {
+	seconds, _ := fuzzTime(t)
+	seed := uint64(time.Now().UnixNano()) % 1e9
+	isolated(t, "fuzz", fmt.Sprint(seed), fmt.Sprint(seconds))
+}
+
+// Hostile programs, one for each kind of harm.
+func TestLinuxIsolationHostile(t *testing.T) {
+	if _, whole := fuzzTime(t); whole {
+		isolated(t, "hostile")
+		return
+	}
+	isolated(t, "hostile", "quick")
+}
