@@ -39,9 +39,9 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	if errno != 0 {
 		return errno
 	}
-	want := lock.Lock{Owner: p.own, Write: l.Type == linux.F_WRLCK}
+	want := lock.Lock{Owner: p.own, PID: p.credentials.PID, Write: l.Type == linux.F_WRLCK}
 	if cmd >= linux.F_OFD_GETLK {
-		if want.Owner = f; l.PID != 0 {
+		if want.Owner, want.PID = f, -1; l.PID != 0 {
 			return linux.EINVAL
 		}
 	}
@@ -51,7 +51,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	node := f.Place().Node
 	switch cmd {
 	case linux.F_GETLK, linux.F_OFD_GETLK:
-		p.ranges.Describe(node, want, l, p.own, p.credentials.PID)
+		p.ranges.Describe(node, want, l)
 		return 0
 	}
 	switch l.Type {

@@ -16,6 +16,7 @@ import (
 type Lock struct {
 	// Owner identifies the owner: a process (F_SETLK) or an open file description (F_OFD_SETLK, flock).
 	Owner       any
+	PID         int32 // that F_GETLK reports: of the process that took the lock, -1 for an open file description
 	First, Last int64
 	Write       bool
 }
@@ -94,10 +95,10 @@ func (t *Table) cut(n fs.Node, what Lock) {
 			continue
 		}
 		if h.First < what.First {
-			list = append(list, Lock{h.Owner, h.First, what.First - 1, h.Write})
+			list = append(list, Lock{h.Owner, h.PID, h.First, what.First - 1, h.Write})
 		}
 		if h.Last > what.Last {
-			list = append(list, Lock{h.Owner, what.Last + 1, h.Last, h.Write})
+			list = append(list, Lock{h.Owner, h.PID, what.Last + 1, h.Last, h.Write})
 		}
 	}
 	t.count.Add(int32(len(list) - len(old)))
@@ -130,22 +131,19 @@ func (t *Table) Take(n fs.Node, want Lock, wait bool, task file.Task) linux.Errn
 	}
 }
 
-// Describe stores the first lock that conflicts with want in l (F_GETLK). pid is the ID of the process that self is.
-func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock, self any, pid int32) {
+// Describe stores the first lock that conflicts with want in l (F_GETLK).
+func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock) {
 	h, blocked := t.Blocker(n, want)
 	if !blocked {
 		l.Type = linux.F_UNLCK
 		return
 	}
-	*l = linux.Flock{Type: linux.F_RDLCK, Start: h.First, Len: h.Last - h.First + 1, PID: -1}
+	*l = linux.Flock{Type: linux.F_RDLCK, Start: h.First, Len: h.Last - h.First + 1, PID: h.PID}
 	if h.Write {
 		l.Type = linux.F_WRLCK
 	}
 	if h.Last == math.MaxInt64 {
 		l.Len = 0
-	}
-	if h.Owner == self {
-		l.PID = pid
 	}
 }
 
