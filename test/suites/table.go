@@ -23,11 +23,18 @@ func table(list []comparison) string {
 	return b.String()
 }
 
-// document returns docs/suites.md.
-func document(list []comparison) string {
+// document returns docs/suites.md. The units in missing were not run.
+func document(list []comparison, missing []unit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, runtime.Version())
 	b.WriteString(table(list))
+	if missing != nil {
+		b.WriteString("\nNot run on both sides yet:")
+		for i, u := range missing {
+			fmt.Fprintf(&b, "%s %s `%s`", [2]string{"", ","}[min(i, 1)], u.suite, u.name())
+		}
+		b.WriteString(".\n")
+	}
 	b.WriteString("\n## What differs, and why\n")
 	for _, c := range list {
 		if len(c.differing) > 0 {
