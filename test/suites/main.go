@@ -108,7 +108,7 @@ func (o *options) report(all, chosen []unit) error {
 			return err
 		}
 	}
-	return judge(list)
+	return judge(list, len(chosen) == len(all))
 }
 
 // choose returns the units of a suite, or the unit, that only names. All are returned if it is empty.
