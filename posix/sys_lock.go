@@ -27,13 +27,13 @@ func (p *Process) Flock(fd, how int) Errno {
 		p.flocks.Release(node, want)
 		return 0
 	case linux.LOCK_SH, linux.LOCK_EX:
-		return p.flocks.Take(node, want, how&linux.LOCK_NB == 0, p.waiting())
+		return p.flocks.Take(node, want, how&linux.LOCK_NB == 0, false, p.waiting())
 	}
 	return linux.EINVAL
 }
 
-// Lock implements the lock commands of fcntl(2). It does not detect deadlocks. Errors: EBADF, EAGAIN
-// if a conflicting lock is held and cmd does not wait, EINVAL, EOVERFLOW.
+// Lock implements the lock commands of fcntl(2). Errors: EBADF, EAGAIN if a conflicting lock is
+// held and cmd does not wait, EINVAL, EOVERFLOW, and EDEADLK if processes would wait for each other.
 func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	f, errno := p.real(fd, linux.EBADF)
 	if errno != 0 {
@@ -69,7 +69,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	default:
 		return linux.EINVAL
 	}
-	return p.ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, p.waiting())
+	return p.ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, cmd == linux.F_SETLKW, p.waiting())
 }
 
 // lockRange returns the first and the last byte of l. Errors: EINVAL, EOVERFLOW.

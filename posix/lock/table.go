@@ -34,6 +34,9 @@ type Table struct {
 	mu    sync.Mutex
 	locks map[fs.Node][]Lock
 	gone  chan struct{} // closed when a lock is released; created by the first waiter
+	// waits maps a process that waits to the owner of the lock that it waits for. If several threads of a process wait, only
+	// the last is known, so a deadlock among them may be missed.
+	waits map[any]any
 }
 
 // Blocker returns a lock that conflicts with want.
@@ -48,23 +51,53 @@ func (t *Table) Blocker(n fs.Node, want Lock) (Lock, bool) {
 	return Lock{}, false
 }
 
-// try acquires a lock and returns nil, or returns a channel that is closed when a lock is released.
-func (t *Table) try(n fs.Node, want Lock) (wait <-chan struct{}) {
+// try acquires a lock and returns nil, or returns a channel that is closed when a lock is released. Errors: EDEADLK if detect is
+// set and the owner would wait for itself.
+func (t *Table) try(n fs.Node, want Lock, detect bool) (wait <-chan struct{}, errno linux.Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	delete(t.waits, want.Owner)
 	for _, h := range t.locks[n] {
 		if h.blocks(want) {
 			if t.gone == nil {
 				t.gone = make(chan struct{})
 			}
-			return t.gone
+			if detect {
+				errno = t.waitsFor(want.Owner, h.Owner)
+			}
+			return t.gone, errno
 		}
 	}
 	t.cut(n, want)
 	t.locks[n] = append(t.locks[n], want)
 	t.count.Add(1)
 	t.wakeWaiters() // a write lock may have become a read lock
-	return nil
+	return nil, 0
+}
+
+// waitsFor records that an owner waits for another. The caller holds mu. Errors: EDEADLK, after at most as many steps as Linux
+// makes.
+func (t *Table) waitsFor(owner, other any) linux.Errno {
+	const most = 10
+	next, ok := other, true
+	for i := 0; ok && i <= most; i++ {
+		if next == owner {
+			return linux.EDEADLK
+		}
+		next, ok = t.waits[next]
+	}
+	if t.waits == nil {
+		t.waits = make(map[any]any)
+	}
+	t.waits[owner] = other
+	return 0
+}
+
+// stopWaiting records that an owner has given up.
+func (t *Table) stopWaiting(owner any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waits, owner)
 }
 
 // Len returns the number of locks.
@@ -115,17 +148,21 @@ func (t *Table) wakeWaiters() {
 	}
 }
 
-// Take acquires a lock. If the lock is not available, it waits or returns EAGAIN. Errors: EAGAIN, EINTR.
-func (t *Table) Take(n fs.Node, want Lock, wait bool, task file.Task) linux.Errno {
+// Take acquires a lock. If the lock is not available, it waits or returns EAGAIN. With detect, waiting processes must not form a
+// circle. Errors: EAGAIN, EINTR, EDEADLK.
+func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) linux.Errno {
 	for {
-		gone := t.try(n, want)
+		gone, errno := t.try(n, want, wait && detect)
 		switch {
 		case gone == nil:
 			return 0
 		case !wait:
 			return linux.EAGAIN
+		case errno != 0:
+			return errno
 		}
 		if done, errno := task.Await(gone, nil); done {
+			t.stopWaiting(want.Owner)
 			return errno
 		}
 	}
