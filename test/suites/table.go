@@ -31,7 +31,7 @@ func document(list []comparison, missing []unit) string {
 	if missing != nil {
 		b.WriteString("\nNot run on both sides yet:")
 		for i, u := range missing {
-			fmt.Fprintf(&b, "%s %s `%s`", [2]string{"", ","}[min(i, 1)], u.suite, u.name())
+			fmt.Fprintf(&b, "%s %s %s", [2]string{"", ","}[min(i, 1)], u.suite, strings.ReplaceAll(u.name(), "*", `\*`))
 		}
 		b.WriteString(".\n")
 	}
