@@ -68,7 +68,7 @@ func TestCompare(t *testing.T) {
 	if err := judge([]comparison{c}, true); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{"| go | os | 5 | 1 | 1 | 1 | 0 |", "| `b c` | fail | pass | other: the host |"} {
+	for _, want := range []string{"| go | os | 5 | 1 | 1 | 1 | 0 |", "| b c | fail | pass | other: the host |"} {
 		if !strings.Contains(document([]comparison{c}, nil), want) {
 			t.Errorf("no %q in\n%s", want, document([]comparison{c}, nil))
 		}

@@ -55,7 +55,7 @@ func grouped(list []difference) []string {
 		for j < len(list) && list[i].reason != nil && list[j].reason == list[i].reason && list[j].loam == list[i].loam && list[j].linux == list[i].linux {
 			j++
 		}
-		name := "`" + list[i].name + "`"
+		name := list[i].name
 		if j > i+1 {
 			name += fmt.Sprintf(" and %d more", j-i-1)
 		}
@@ -63,7 +63,7 @@ func grouped(list []difference) []string {
 		if r := list[i].reason; r != nil {
 			why = r.class + ": " + r.why
 		}
-		rows = append(rows, fmt.Sprintf("| %s | %v | %v | %s |\n", strings.ReplaceAll(name, "|", `\|`), list[i].loam, list[i].linux, why))
+		rows = append(rows, fmt.Sprintf("| %s | %v | %v | %s |\n", strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(name), list[i].loam, list[i].linux, why))
 		i = j
 	}
 	return rows
