@@ -52,6 +52,13 @@ func TestRangeLocks(t *testing.T) {
 	if who.Type != linux.F_WRLCK || who.Start != 0 || who.Len != 3 || who.PID != 7 {
 		t.Errorf("F_OFD_GETLK says %+v", who)
 	}
+	other := *p
+	other.own = &own{credentials: Credentials{PID: 8}}
+	who = FileLock{Type: linux.F_WRLCK, Start: 8, Len: 1}
+	ok(t, other.Lock(a, linux.F_GETLK, &who))
+	if who.Type != linux.F_WRLCK || who.Start != 7 || who.PID != 7 {
+		t.Errorf("F_GETLK of another process says %+v", who)
+	}
 	c := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", linux.O_RDONLY, 0))
 	wantErrno(t, lock(c, linux.F_SETLK, linux.F_WRLCK, 0, 1), linux.EBADF, "to write what is open for reading")
 	ok(t, p.Close(c)) // releases all locks of the process

@@ -27,21 +27,21 @@ func (p *Process) Flock(fd, how int) Errno {
 		p.flocks.Release(node, want)
 		return 0
 	case linux.LOCK_SH, linux.LOCK_EX:
-		return p.flocks.Take(node, want, how&linux.LOCK_NB == 0, p.waiting())
+		return p.flocks.Take(node, want, how&linux.LOCK_NB == 0, false, p.waiting())
 	}
 	return linux.EINVAL
 }
 
-// Lock implements the lock commands of fcntl(2). It does not detect deadlocks. Errors: EBADF, EAGAIN
-// if a conflicting lock is held and cmd does not wait, EINVAL, EOVERFLOW.
+// Lock implements the lock commands of fcntl(2). Errors: EBADF, EAGAIN if a conflicting lock is
+// held and cmd does not wait, EINVAL, EOVERFLOW, and EDEADLK if processes would wait for each other.
 func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	f, errno := p.real(fd, linux.EBADF)
 	if errno != 0 {
 		return errno
 	}
-	want := lock.Lock{Owner: p.own, Write: l.Type == linux.F_WRLCK}
+	want := lock.Lock{Owner: p.own, PID: p.credentials.PID, Write: l.Type == linux.F_WRLCK}
 	if cmd >= linux.F_OFD_GETLK {
-		if want.Owner = f; l.PID != 0 {
+		if want.Owner, want.PID = f, -1; l.PID != 0 {
 			return linux.EINVAL
 		}
 	}
@@ -51,7 +51,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	node := f.Place().Node
 	switch cmd {
 	case linux.F_GETLK, linux.F_OFD_GETLK:
-		p.ranges.Describe(node, want, l, p.own, p.credentials.PID)
+		p.ranges.Describe(node, want, l)
 		return 0
 	}
 	switch l.Type {
@@ -69,7 +69,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	default:
 		return linux.EINVAL
 	}
-	return p.ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, p.waiting())
+	return p.ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, cmd == linux.F_SETLKW, p.waiting())
 }
 
 // lockRange returns the first and the last byte of l. Errors: EINVAL, EOVERFLOW.

@@ -16,6 +16,7 @@ import (
 type Lock struct {
 	// Owner identifies the owner: a process (F_SETLK) or an open file description (F_OFD_SETLK, flock).
 	Owner       any
+	PID         int32 // that F_GETLK reports: of the process that took the lock, -1 for an open file description
 	First, Last int64
 	Write       bool
 }
@@ -33,6 +34,9 @@ type Table struct {
 	mu    sync.Mutex
 	locks map[fs.Node][]Lock
 	gone  chan struct{} // closed when a lock is released; created by the first waiter
+	// waits maps a process that waits to the owner of the lock that it waits for. If several threads of a process wait, only
+	// the last is known, so a deadlock among them may be missed.
+	waits map[any]any
 }
 
 // Blocker returns a lock that conflicts with want.
@@ -47,23 +51,53 @@ func (t *Table) Blocker(n fs.Node, want Lock) (Lock, bool) {
 	return Lock{}, false
 }
 
-// try acquires a lock and returns nil, or returns a channel that is closed when a lock is released.
-func (t *Table) try(n fs.Node, want Lock) (wait <-chan struct{}) {
+// try acquires a lock and returns nil, or returns a channel that is closed when a lock is released. Errors: EDEADLK if detect is
+// set and the owner would wait for itself.
+func (t *Table) try(n fs.Node, want Lock, detect bool) (wait <-chan struct{}, errno linux.Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	delete(t.waits, want.Owner)
 	for _, h := range t.locks[n] {
 		if h.blocks(want) {
 			if t.gone == nil {
 				t.gone = make(chan struct{})
 			}
-			return t.gone
+			if detect {
+				errno = t.waitsFor(want.Owner, h.Owner)
+			}
+			return t.gone, errno
 		}
 	}
 	t.cut(n, want)
 	t.locks[n] = append(t.locks[n], want)
 	t.count.Add(1)
 	t.wakeWaiters() // a write lock may have become a read lock
-	return nil
+	return nil, 0
+}
+
+// waitsFor records that an owner waits for another. The caller holds mu. Errors: EDEADLK, after at most as many steps as Linux
+// makes.
+func (t *Table) waitsFor(owner, other any) linux.Errno {
+	const most = 10
+	next, ok := other, true
+	for i := 0; ok && i <= most; i++ {
+		if next == owner {
+			return linux.EDEADLK
+		}
+		next, ok = t.waits[next]
+	}
+	if t.waits == nil {
+		t.waits = make(map[any]any)
+	}
+	t.waits[owner] = other
+	return 0
+}
+
+// stopWaiting records that an owner has given up.
+func (t *Table) stopWaiting(owner any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waits, owner)
 }
 
 // Len returns the number of locks.
@@ -94,10 +128,10 @@ func (t *Table) cut(n fs.Node, what Lock) {
 			continue
 		}
 		if h.First < what.First {
-			list = append(list, Lock{h.Owner, h.First, what.First - 1, h.Write})
+			list = append(list, Lock{h.Owner, h.PID, h.First, what.First - 1, h.Write})
 		}
 		if h.Last > what.Last {
-			list = append(list, Lock{h.Owner, what.Last + 1, h.Last, h.Write})
+			list = append(list, Lock{h.Owner, h.PID, what.Last + 1, h.Last, h.Write})
 		}
 	}
 	t.count.Add(int32(len(list) - len(old)))
@@ -114,38 +148,39 @@ func (t *Table) wakeWaiters() {
 	}
 }
 
-// Take acquires a lock. If the lock is not available, it waits or returns EAGAIN. Errors: EAGAIN, EINTR.
-func (t *Table) Take(n fs.Node, want Lock, wait bool, task file.Task) linux.Errno {
+// Take acquires a lock. If the lock is not available, it waits or returns EAGAIN. With detect, waiting processes must not form a
+// circle. Errors: EAGAIN, EINTR, EDEADLK.
+func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) linux.Errno {
 	for {
-		gone := t.try(n, want)
+		gone, errno := t.try(n, want, wait && detect)
 		switch {
 		case gone == nil:
 			return 0
 		case !wait:
 			return linux.EAGAIN
+		case errno != 0:
+			return errno
 		}
 		if done, errno := task.Await(gone, nil); done {
+			t.stopWaiting(want.Owner)
 			return errno
 		}
 	}
 }
 
-// Describe stores the first lock that conflicts with want in l (F_GETLK). pid is the ID of the process that self is.
-func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock, self any, pid int32) {
+// Describe stores the first lock that conflicts with want in l (F_GETLK).
+func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock) {
 	h, blocked := t.Blocker(n, want)
 	if !blocked {
 		l.Type = linux.F_UNLCK
 		return
 	}
-	*l = linux.Flock{Type: linux.F_RDLCK, Start: h.First, Len: h.Last - h.First + 1, PID: -1}
+	*l = linux.Flock{Type: linux.F_RDLCK, Start: h.First, Len: h.Last - h.First + 1, PID: h.PID}
 	if h.Write {
 		l.Type = linux.F_WRLCK
 	}
 	if h.Last == math.MaxInt64 {
 		l.Len = 0
-	}
-	if h.Owner == self {
-		l.PID = pid
 	}
 }
 

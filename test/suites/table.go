@@ -23,11 +23,18 @@ func table(list []comparison) string {
 	return b.String()
 }
 
-// document returns docs/suites.md.
-func document(list []comparison) string {
+// document returns docs/suites.md. The units in missing were not run.
+func document(list []comparison, missing []unit) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, runtime.Version())
 	b.WriteString(table(list))
+	if missing != nil {
+		b.WriteString("\nNot run on both sides yet:")
+		for i, u := range missing {
+			fmt.Fprintf(&b, "%s %s %s", [2]string{"", ","}[min(i, 1)], u.suite, strings.ReplaceAll(u.name(), "*", `\*`))
+		}
+		b.WriteString(".\n")
+	}
 	b.WriteString("\n## What differs, and why\n")
 	for _, c := range list {
 		if len(c.differing) > 0 {
@@ -48,7 +55,7 @@ func grouped(list []difference) []string {
 		for j < len(list) && list[i].reason != nil && list[j].reason == list[i].reason && list[j].loam == list[i].loam && list[j].linux == list[i].linux {
 			j++
 		}
-		name := "`" + list[i].name + "`"
+		name := list[i].name
 		if j > i+1 {
 			name += fmt.Sprintf(" and %d more", j-i-1)
 		}
@@ -56,7 +63,7 @@ func grouped(list []difference) []string {
 		if r := list[i].reason; r != nil {
 			why = r.class + ": " + r.why
 		}
-		rows = append(rows, fmt.Sprintf("| %s | %v | %v | %s |\n", strings.ReplaceAll(name, "|", `\|`), list[i].loam, list[i].linux, why))
+		rows = append(rows, fmt.Sprintf("| %s | %v | %v | %s |\n", strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(name), list[i].loam, list[i].linux, why))
 		i = j
 	}
 	return rows
