@@ -59,7 +59,7 @@ func newFake() *fakeDevice {
 
 // Device times are converted to system times, whatever the offset and drift of the device's clock, with one reading
 // per second.
-func TestTimesAreTheSystems(t *testing.T) {
+func TestTimesAreConverted(t *testing.T) {
 	f := newFake()
 	s, err := start(f)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestTimesAreTheSystems(t *testing.T) {
 
 // A device that cannot time stamp frames is left unchanged. If enabling fails halfway, the device's configuration is
 // restored.
-func TestDevicesThatCannot(t *testing.T) {
+func TestDevicesWithoutTimestamps(t *testing.T) {
 	for what, change := range map[string]func(*fakeDevice){
 		"some frames only": func(f *fakeDevice) { f.filters = 1 << 12 },
 		"no clock":         func(f *fakeDevice) { f.clock = false },

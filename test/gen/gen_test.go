@@ -232,7 +232,7 @@ func TestBothEnds(t *testing.T) {
 }
 
 // A sink that reflects lets the generator measure the round-trip time.
-func TestThereAndBack(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	l := newLab(t)
 	sink := l.start(t, true, "sink", "--dev", l.far, "--reflect", "--json")
 	awaitSink(t, l)

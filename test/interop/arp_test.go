@@ -36,9 +36,9 @@ func TestARPAnnouncement(t *testing.T) {
 	})
 }
 
-// TestARPAnnouncementHeard checks that Loam notices when its neighbour's link-layer address changes,
+// TestARPAnnouncementReceived checks that Loam notices when its neighbour's link-layer address changes,
 // and keeps its connections.
-func TestARPAnnouncementHeard(t *testing.T) {
+func TestARPAnnouncementReceived(t *testing.T) {
 	const moved = "02:77:77:77:77:77"
 	l := newLab(t, setup{})
 	client, server := l.connect(l.directions()[0])
