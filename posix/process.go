@@ -40,11 +40,11 @@ type Process struct {
 
 // System is the state that all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.
 type System struct {
-	net      *stack.Stack
-	kernel   Kernel
-	hostname string
-	missed   func(path string)
-	clock    func(id int) time.Duration
+	net       *stack.Stack
+	kernel    Kernel
+	nodeNames nodeNames
+	missed    func(path string)
+	clock     func(id int) time.Duration
 
 	names     unix.Names
 	serial    file.Serial // allocates netlink ports
@@ -105,10 +105,13 @@ type Options struct {
 // the root directory.
 func New(o Options) *Process {
 	p := &Process{
-		System: &System{net: o.Network, kernel: o.Kernel, hostname: o.Hostname, missed: o.Missed, clock: o.Clock},
+		System: &System{net: o.Network, kernel: o.Kernel, missed: o.Missed, clock: o.Clock},
 		place:  &place{},
 		own:    &own{credentials: o.Credentials},
 		fds:    &file.Table{},
+	}
+	if o.Hostname != "" {
+		p.SetHostname(o.Hostname)
 	}
 	p.timers.Init(o.Clock, o.Sender)
 	p.inet.Init(o.Network)

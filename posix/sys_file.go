@@ -215,10 +215,16 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		o.SetFlags(arg)
 		return 0, 0
 	case linux.F_GETPIPE_SZ, linux.F_SETPIPE_SZ:
-		if _, ok := o.File.(*pipe.End); ok {
-			return pipe.Size, 0
+		e, ok := o.File.(*pipe.End)
+		switch {
+		case !ok:
+			return -1, linux.EBADF
+		case cmd == linux.F_SETPIPE_SZ:
+			return e.Resize(arg, p.may(linux.CAP_SYS_RESOURCE))
 		}
-		return -1, linux.EBADF
+		return e.Capacity(), 0
+	case linux.F_NOTIFY:
+		return p.unnotify(o, arg)
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
 		return seals(o, cmd, arg)
 	case linux.F_SETOWN:
@@ -228,6 +234,18 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return int(o.Owner.Load()), 0
 	}
 	return -1, linux.EINVAL
+}
+
+// unnotify implements F_NOTIFY without events, which removes what watched a directory: nothing does, because events by
+// signals are not supported. Errors: ENOTDIR, EINVAL for events.
+func (p *Process) unnotify(o *file.Description, events int) (int, Errno) {
+	switch {
+	case o.File.Mode()&linux.S_IFMT != linux.S_IFDIR:
+		return -1, linux.ENOTDIR
+	case uint32(events)&^linux.DN_MULTISHOT != 0:
+		return -1, linux.EINVAL
+	}
+	return 0, 0
 }
 
 // Ioctl implements ioctl(2) for requests with an int argument, which is passed and returned by value.

@@ -64,6 +64,15 @@ func (p *Process) real(fd int, other Errno) (*treeFile, Errno) {
 	return f, errno
 }
 
+// Node returns the file of the tree behind fd. Errors: EBADF, also for another kind of file and for O_PATH.
+func (p *Process) Node(fd int) (fs.Node, Errno) {
+	f, errno := p.real(fd, linux.EBADF)
+	if errno != 0 {
+		return nil, errno
+	}
+	return f.Place().Node, 0
+}
+
 func statOf(p fs.Place) Stat { return Stat{Attr: p.Node.Attr(), On: p.Device()} }
 
 // Fstat implements fstat(2). For a file without attributes it returns only the type, the permissions

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix"
 	"loam/posix/call"
 	"loam/task/ipc"
 	"loam/task/privilege"
@@ -260,9 +261,31 @@ var miscCalls = map[int]serveFunc{
 		}
 		return 0, 0
 	},
-	linux.SYS_SYSINFO:    sysinfo,
-	linux.SYS_VHANGUP:    vhangup,
-	linux.SYS_MEMBARRIER: func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+	linux.SYS_SYSINFO:       sysinfo,
+	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
+	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),
+	linux.SYS_VHANGUP:       vhangup,
+	linux.SYS_MEMBARRIER:    func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+}
+
+// setName implements sethostname(2) and setdomainname(2) by a function that sets the name. There is one name for all
+// processes. Errors: EPERM, EINVAL, EFAULT.
+func setName(set func(p *posix.Process, name string)) serveFunc {
+	return func(t *Task, a call.Args) (uint64, linux.Errno) {
+		n := number(a.A2)
+		switch {
+		case !t.creds().Has(linux.CAP_SYS_ADMIN):
+			return 0, linux.EPERM
+		case n < 0 || n > linux.NameMax:
+			return 0, linux.EINVAL
+		}
+		name := make([]byte, n)
+		errno := t.caller.Memory.Read(name, a.A1)
+		if errno == 0 {
+			set(t.caller.Process, string(name))
+		}
+		return 0, errno
+	}
 }
 
 // getrandom implements getrandom(2). The generator is always seeded, so no flag makes a difference.

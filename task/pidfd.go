@@ -7,6 +7,7 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/task/family"
+	"loam/task/procfs"
 	"loam/task/signal"
 )
 
@@ -89,6 +90,25 @@ func (t *Task) watched(fd uint64) (*Process, bool, linux.Errno) {
 	return p, nonblocking, 0
 }
 
+// signalled returns the process of a pidfd, or of a directory of a process in /proc. Errors: EBADF, ESRCH.
+func (t *Task) signalled(fd uint64) (*Process, linux.Errno) {
+	p, _, errno := t.watched(fd)
+	if errno == 0 {
+		return p, 0
+	}
+	dir, failed := t.caller.Process.Node(number(fd))
+	pid, ok := procfs.ProcessOf(dir)
+	if failed != 0 || !ok {
+		return nil, errno
+	}
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	if p = t.process.system.processes[family.PID(pid)]; p == nil {
+		return nil, linux.ESRCH
+	}
+	return p, 0
+}
+
 // pidfdOpen implements pidfd_open(2). Errors: EINVAL, also for a thread that is not the first of its process; ESRCH, EMFILE.
 func pidfdOpen(t *Task, a call.Args) (uint64, linux.Errno) {
 	pid, s := family.PID(number(a.A1)), t.process.system
@@ -118,7 +138,7 @@ func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 	if a.A4 != 0 {
 		return 0, linux.EINVAL
 	}
-	p, _, errno := t.watched(a.A1)
+	p, errno := t.signalled(a.A1)
 	if errno != 0 {
 		return 0, errno
 	}

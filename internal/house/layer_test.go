@@ -35,7 +35,8 @@ const layers = `
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
 	NONE < stack/timer;
-	wire, internal/siphash, internal/list, stack/timer
+	NONE < stack/tcp/sequence < stack/tcp/congestion;
+	wire, internal/siphash, internal/list, stack/timer, stack/tcp/congestion
 	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/autoconf, stack/dhcp,
 	  stack/group, stack/port
 	< MACHINES;
@@ -43,6 +44,9 @@ const layers = `
 	# The byte rings between a program and its connection: a leaf with a mutex,
 	# so not a machine.
 	NONE < stack/ring;
+
+	# Errors of sockets, and waiting with a deadline.
+	NONE < stack/socket;
 
 	# Devices.
 	wire < link < link/ring, link/fd, link/offload;
@@ -59,7 +63,7 @@ const layers = `
 	NONE < internal/race, internal/leak < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
-	MACHINES, stack/ring, link/loop, internal/counter < stack;
+	MACHINES, stack/ring, stack/socket, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own, and says to a program of the
 	# same host which connections it hands over.
@@ -119,7 +123,7 @@ const layers = `
 	abi/linux, arch/amd64, posix/bpf < task/seccomp;
 	posix, exec, mem/cache < task/mapped;
 	mem < task/account;
-	fs, posix/credential, task/account < task/procfs; # /proc/PID
+	fs, exec, posix/credential, task/account < task/procfs; # /proc/PID
 	arch/amd64, mem < task/machine;
 	task/machine, task/signal < task/frame;
 	task/machine, task/signal, posix/call < task/trace;
@@ -186,7 +190,7 @@ const layers = `
 	NONE < internal/freeport;
 	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
-	NONE < test/docs, test/interop, test/servers, test/daemons, test/gen, test/genbench, test/probebench;
+	NONE < test/docs, test/interop, test/servers, test/daemons, test/suites, test/gen, test/genbench, test/probebench;
 	NONE < test/std, test/differences;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
 	internal/debian/first < test/kvm/first;

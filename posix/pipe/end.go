@@ -17,7 +17,7 @@ import (
 
 // Sizes in bytes.
 const (
-	Size   = 65536 // capacity of a pipe
+	Size   = 65536 // capacity of a new pipe
 	Atomic = 4096  // PIPE_BUF
 )
 
@@ -26,7 +26,8 @@ const (
 type pipe struct {
 	inode uint64
 	mu    sync.Mutex // guards the fields below
-	ring  []byte     // Size bytes, allocated by the first write
+	size  int        // capacity, a multiple of the page size
+	ring  []byte     // size bytes, allocated by the first write
 	start int        // offset of the oldest unread byte
 	held  int        // unread bytes
 	ends  [2]int     // open readers and writers
@@ -51,7 +52,7 @@ const (
 
 // New returns the read end and the write end of a new pipe with an inode number.
 func New(inode uint64) (reader, writer *End) {
-	shared := &pipe{inode: inode}
+	shared := &pipe{inode: inode, size: Size}
 	return shared.newEnd([2]bool{reads: true}), shared.newEnd([2]bool{writes: true})
 }
 
@@ -108,7 +109,7 @@ func (e *End) Events() file.Events {
 		}
 	}
 	if e.does[writes] {
-		if Size-p.held >= Atomic {
+		if p.size-p.held >= Atomic {
 			ev |= file.PollOut
 		}
 		if p.ends[reads] == 0 {
@@ -138,7 +139,7 @@ func (e *End) Read(b []byte) (int, linux.Errno) {
 	}
 	first := copy(b[:n], p.ring[p.start:])
 	copy(b[first:n], p.ring)
-	p.start = (p.start + n) % Size
+	p.start = (p.start + n) % p.size
 	p.held -= n
 	p.mu.Unlock()
 	p.notify(writes, file.PollOut)
@@ -153,7 +154,7 @@ func (e *End) Write(b []byte) (int, linux.Errno) {
 		return 0, linux.EBADF
 	}
 	p.mu.Lock()
-	room := Size - p.held
+	room := p.size - p.held
 	switch {
 	case p.ends[reads] == 0:
 		p.mu.Unlock()
@@ -166,10 +167,10 @@ func (e *End) Write(b []byte) (int, linux.Errno) {
 		return 0, linux.EAGAIN
 	}
 	if p.ring == nil {
-		p.ring = make([]byte, Size)
+		p.ring = make([]byte, p.size)
 	}
 	n := min(len(b), room)
-	end := (p.start + p.held) % Size
+	end := (p.start + p.held) % p.size
 	first := copy(p.ring[end:], b[:n])
 	copy(p.ring, b[first:n])
 	p.held += n

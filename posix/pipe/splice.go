@@ -164,7 +164,7 @@ func (e *End) fillFrom(from Spliced, n int) (int, linux.Errno) {
 	p := e.pipe
 	p.mu.Lock()
 	done, errno, ended := 0, linux.Errno(0), false
-	for done < n && errno == 0 && !ended && p.ends[reads] > 0 && p.held < Size {
+	for done < n && errno == 0 && !ended && p.ends[reads] > 0 && p.held < p.size {
 		var got int
 		got, errno = from.take(p.back(n - done))
 		ended = errno == 0 && got == 0
@@ -211,12 +211,12 @@ func (s *System) copyBetween(from, to *pipe, n int, consume bool) (int, linux.Er
 	case from.held == 0 && from.ends[writes] == 0:
 		return 0, 0
 	}
-	n = min(n, from.held, Size-to.held)
+	n = min(n, from.held, to.size-to.held)
 	if n == 0 {
 		return 0, linux.EAGAIN
 	}
 	for done := 0; done < n; {
-		at := (from.start + done) % Size
+		at := (from.start + done) % from.size
 		got := copy(to.back(n-done), from.ring[at:])
 		to.held += got
 		done += got
@@ -229,21 +229,21 @@ func (s *System) copyBetween(from, to *pipe, n int, consume bool) (int, linux.Er
 
 // front returns up to n bytes of the content, as far as they are contiguous. The caller holds mu.
 func (p *pipe) front(n int) []byte {
-	return p.ring[p.start:min(Size, p.start+min(n, p.held))]
+	return p.ring[p.start:min(p.size, p.start+min(n, p.held))]
 }
 
 // back returns up to n bytes of room behind the content, as far as they are contiguous. The caller holds mu, and adds what
 // it has stored to held.
 func (p *pipe) back(n int) []byte {
 	if p.ring == nil {
-		p.ring = make([]byte, Size)
+		p.ring = make([]byte, p.size)
 	}
-	at := (p.start + p.held) % Size
-	return p.ring[at:min(Size, at+min(n, Size-p.held))]
+	at := (p.start + p.held) % p.size
+	return p.ring[at:min(p.size, at+min(n, p.size-p.held))]
 }
 
 // consume removes bytes from the front. The caller holds mu.
 func (p *pipe) consume(n int) {
-	p.start = (p.start + n) % Size
+	p.start = (p.start + n) % p.size
 	p.held -= n
 }

@@ -325,6 +325,9 @@ func schedGetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	if a.A2%setWordBytes != 0 || a.A2 < size {
 		return 0, linux.EINVAL
 	}
+	if number(a.A1) < 0 { // no process has the ID: the other calls return EINVAL
+		return 0, linux.ESRCH
+	}
 	var set []uint64
 	if _, errno := t.With(a.A1, func(of Thread) (uint64, linux.Errno) { set = slices.Clone(of.Traits().Affinity(t.CPUs())); return 0, 0 }); errno != 0 {
 		return 0, errno
@@ -348,6 +351,9 @@ func schedSetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	for i := range set {
 		set[i] = all[i] & binary.LittleEndian.Uint64(b[i*setWordBytes:])
 		n += bits.OnesCount64(set[i])
+	}
+	if number(a.A1) < 0 {
+		return 0, linux.ESRCH
 	}
 	return t.With(a.A1, func(of Thread) (uint64, linux.Errno) {
 		switch {

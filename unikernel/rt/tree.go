@@ -18,7 +18,7 @@ import (
 	"loam/fs/pseudo"
 	"loam/fs/tarfs"
 	"loam/posix"
-	"loam/stack/tcp"
+	"loam/stack/tcp/congestion"
 	"loam/unikernel/guest"
 )
 
@@ -325,8 +325,8 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 	return pseudo.Process{
 		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
-		Mounts: append(diskMounts(), mountsOf(c)...), Hostname: hostname(c), Release: hostNames.Release + "-loam",
-		Started: time.Now(), Somaxconn: somaxconn, Congestions: tcp.CongestionNames(),
+		Mounts: append(diskMounts(), mountsOf(c)...), Hostname: func() string { return process.Uname().Nodename }, Release: hostNames.Release + "-loam",
+		Started: time.Now(), Somaxconn: somaxconn, Congestions: congestion.Names(),
 		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(c),
 		Net: procNet(c), Interfaces: interfaces(c),
 		Folder: func() string {
