@@ -68,7 +68,7 @@ func TestTimesAreConverted(t *testing.T) {
 	if f.set != (unix.HwTstampConfig{Tx_type: 1, Rx_filter: unix.HWTSTAMP_FILTER_ALL}) {
 		t.Errorf("%+v is set", f.set)
 	}
-	for range 3000 { // 30 s
+	for range 3000 { // 30 s of simulated time
 		f.now += int64(10 * time.Millisecond)
 		got := s.System(f.device(f.now))
 		off := got - f.now
