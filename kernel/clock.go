@@ -181,8 +181,8 @@ const (
 )
 
 // systemClock returns the number of a clock. Negative IDs name CPU clocks of a process or a thread (clock_getres(2)).
-// For those of the caller, whose ID contains process or thread 0, it returns processTime or threadTime. It returns a
-// negative number if the clock does not exist or belongs to another thread.
+// systemClock returns processTime or threadTime if such an ID contains process or thread 0, which means the caller. It
+// returns a negative number if the clock does not exist or belongs to another thread.
 func systemClock(id int) int {
 	switch {
 	case id >= -8 && id <= -6:
