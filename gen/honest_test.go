@@ -93,7 +93,7 @@ func TestRateOfAStreamThatEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range rep.Streams {
-		// The stream may end late by a stall shorter than catchUp, after which no frame is missing.
+		// A stall shorter than catchUp loses no frames, but may delay the end of the stream.
 		const late = 2 * catchUp
 		took := time.Duration(float64(s.Frames) / s.PPS * float64(time.Second))
 		if most := time.Duration(s.Frames)*time.Millisecond + late; s.Error > 0.001 || s.Missed == 0 && took > most {

@@ -302,7 +302,7 @@ func TestBadConfigurations(t *testing.T) {
 }
 
 // A run in which every frame is refused returns an error.
-func TestNothingGoes(t *testing.T) {
+func TestAllFramesRefused(t *testing.T) {
 	l := newLab(t)
 	netns.IP(t, "link", "set", l.near, "mtu", "600")
 	_, err := Run(t.Context(), Config{

@@ -77,7 +77,8 @@ func measure() measurement {
 		m := measurement{timekeeper.Scale(passed, ticks), timekeeper.Scale(uint64(first-timer), passed),
 			timekeeper.MulDiv(begin.Doubt+end.Doubt, 1e9, ticks), end}
 		pause = max(pause, end.Counter-last)
-		const timerRound, exact = 2e9, 100 // nanoseconds in which the timer cannot expire; lag may be 1/exact of the interval
+		const timerRound = 2e9 // nanoseconds in which the timer cannot count down to 0
+		const exact = 100      // lag may be at most 1/exact of the interval
 		if !clock.Reference.SeenWhole(ticks, pause) || passed > timerRound || max(lag, more) > ticks/exact {
 			m.doubt = 1e9
 		}
@@ -179,9 +180,9 @@ const (
 	tai             = 11
 )
 
-// systemClock returns the number of a clock. For a CPU clock of the caller that is named by process and thread ID 0, as
-// a number below zero (clock_getres(2)), it is processTime or threadTime. For a clock that does not exist, or belongs to
-// another thread, it is negative.
+// systemClock returns the number of a clock. Negative IDs name CPU clocks of a process or a thread (clock_getres(2)).
+// systemClock returns processTime or threadTime if such an ID contains process or thread 0, which means the caller. It
+// returns a negative number if the clock does not exist or belongs to another thread.
 func systemClock(id int) int {
 	switch {
 	case id >= -8 && id <= -6:

@@ -26,7 +26,7 @@ type cpu struct {
 
 	// Used by the code that enters and leaves ring 3 (user.go).
 	root     uint64  // value of CR3
-	active   uintptr // address of the CPU set of the address space in root; 0: it is the kernel's own
+	active   uintptr // address of the CPU set of the current address space (root); 0: it is the kernel's own address space
 	fsBase   uint64  // value of the FS base in ring 0
 	callerSP uintptr // registers of the goroutine whose thread is in ring 3, up to callerG
 	callerBP uintptr
@@ -161,7 +161,7 @@ var userVectors = vectorsAll
 
 // Values of userVectors. The entry code knows them.
 const (
-	vectorsAll uint8 = iota // by XSAVE
+	vectorsAll uint8 = iota // all of them, by XSAVE
 	vectorsSSE              // by moves of the SSE registers; the x87 is saved separately
 	vectorsAVX
 )

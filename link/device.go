@@ -17,7 +17,7 @@ var ErrClosed = errors.New("link: device closed")
 // Medium is the kind of header that a frame begins with.
 type Medium uint8
 
-// The media.
+// Values of Medium.
 const (
 	Ethernet Medium = iota // an Ethernet II header
 	IP                     // an IP header: point to point, no addresses, no ARP

@@ -97,7 +97,7 @@ func TestCoalesce(t *testing.T) {
 }
 
 // Every case is two or three segments that must not be merged.
-func TestCoalesceKeepsApart(t *testing.T) {
+func TestCoalesceSeparatesFlows(t *testing.T) {
 	type segments = []*link.Frame
 	for name, build := range map[string]func(c *tcpFlow) segments{
 		"a gap": func(c *tcpFlow) segments {

@@ -14,7 +14,7 @@ import (
 // address. Only IPv4 over Ethernet and ARP are classified.
 type Kinds uint8
 
-// The kinds.
+// Members of Kinds.
 const (
 	KindSYN      Kinds = 1 << iota // TCP segments with SYN and without ACK
 	KindFragment                   // fragments of IPv4 packets

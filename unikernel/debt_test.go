@@ -10,7 +10,7 @@ import (
 
 // A goroutine that a computing goroutine starts runs on another thread at once. In most cases it starts before the
 // runtime's monitor would wake a thread for it, which takes 10 ms.
-func TestOwedWake(t *testing.T) {
+func TestDeferredWake(t *testing.T) {
 	forBothNetworks(t, func(t *testing.T, n Network) {
 		late := lateness(t, n, "GOMAXPROCS=2", 300, 0)
 		t.Logf("median %v, longest %v", late[len(late)/2], late[len(late)-1])

@@ -57,7 +57,7 @@ func TestChooseProcess(t *testing.T) {
 }
 
 // The result of the probe is cached. Without a writable cache, the probe runs each time.
-func TestEmulatorIsRemembered(t *testing.T) {
+func TestEmulatorIsCached(t *testing.T) {
 	for name, cache := range map[string]string{"cache": t.TempDir(), "none": "/proc/nowhere"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("XDG_CACHE_HOME", cache)

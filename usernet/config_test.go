@@ -44,7 +44,7 @@ func TestConfigInAnotherSubnet(t *testing.T) {
 	}
 }
 
-func TestConfigThatMakesNoSenseSaysWhatToDo(t *testing.T) {
+func TestConfigErrors(t *testing.T) {
 	dev, _ := pipe.New(pipe.Config{})
 	addr := netip.MustParseAddr
 	for _, test := range []struct {

@@ -24,7 +24,7 @@ type dnsForwarder struct {
 	hostConf *resolvConf
 	names    map[string]netip.Addr // local names, see dnsnames.go
 	queries  slots                 // pending queries
-	wg       sync.WaitGroup        // of queries and connections
+	wg       sync.WaitGroup        // counts goroutines that serve queries and connections
 }
 
 func newDNSForwarder(c *Config, t *tally, hostConf *resolvConf) *dnsForwarder {

@@ -167,7 +167,7 @@ func TestDNSAnswerOfAServerIsPassedOn(t *testing.T) {
 	}
 }
 
-func TestDNSQueriesHaveIdentifiersThatNobodyCanGuess(t *testing.T) {
+func TestDNSQueryIdentifiersAreUnpredictable(t *testing.T) {
 	var mu sync.Mutex // guards seen
 	seen := make(map[uint16]bool)
 	s := newFakeServer(t, func(n string, q []byte) [][]byte {
@@ -240,7 +240,7 @@ func TestDNSAnswerLongerThanTheGuestTakesIsCut(t *testing.T) {
 	wantCount(t, counts, DNSTruncated, 1)
 }
 
-func TestDNSNextServerIsAskedWhenOneIsNoHelp(t *testing.T) {
+func TestDNSNextServerIsQueriedAfterAFailure(t *testing.T) {
 	good := newFakeServer(t, yes)
 	fails := newFakeServer(t, func(_ string, q []byte) [][]byte {
 		m, _ := wire.ParseDNS(q)
@@ -256,7 +256,7 @@ func TestDNSNextServerIsAskedWhenOneIsNoHelp(t *testing.T) {
 			})
 		}
 	}
-	t.Run("what the only one says counts", func(t *testing.T) {
+	t.Run("only one server, failing", func(t *testing.T) {
 		d, counts := forwarderTo(t, fails.addr)
 		wantCode(t, d.reply(t.Context(), "udp", query(t, "www.example", wire.DNSTypeA)), wire.DNSServFail)
 		wantCount(t, counts, DNSAnswered, 1)

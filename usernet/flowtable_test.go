@@ -88,7 +88,7 @@ func TestFlowTableReplacesAFlowOfTheSameKey(t *testing.T) {
 	}
 }
 
-func TestFlowTableThatIsClosedLetsNothingIn(t *testing.T) {
+func TestFlowTableClosedRejectsFlows(t *testing.T) {
 	table := newFlowTable(3, time.Minute)
 	table.add(0, flowFrom(1))
 	table.add(0, flowFrom(2))

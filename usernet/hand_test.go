@@ -151,7 +151,7 @@ func TestHandedCountAmongTheConnections(t *testing.T) {
 }
 
 // If the program refuses a connection or has ended, the client's connection is reset.
-func TestHandedToNobody(t *testing.T) {
+func TestHandedToEndedProgram(t *testing.T) {
 	n, addr, program := handingOver(t, Limits{})
 	host := dialHostPort(t, addr)
 	c, conn := taken(t, program)

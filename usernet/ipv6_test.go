@@ -171,7 +171,7 @@ func TestIPv6PingThroughTheGateway(t *testing.T) {
 }
 
 // On a host without IPv6, a program of the guest that tries both versions continues with IPv4 at once.
-func TestIPv6LeadsNowhere(t *testing.T) {
+func TestIPv6Unreachable(t *testing.T) {
 	n := newNetwork6(t, Config{}, false)
 	for _, network := range []string{"tcp", "udp"} {
 		if _, err := n.guest.Dial(network, far6.String()); !errors.Is(err, syscall.ENETUNREACH) {

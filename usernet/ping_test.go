@@ -79,7 +79,7 @@ func TestPingWithoutASocketIsCountedAndLoggedOnce(t *testing.T) {
 	}
 }
 
-func TestPingOfTheGatewayAndOfNobody(t *testing.T) {
+func TestPingGatewayAndUnassignedAddress(t *testing.T) {
 	n := newNetwork(t, Config{})
 	if _, err := n.guest.Ping(ctx(t), netip.MustParseAddr("10.0.2.2"), 56); err != nil {
 		t.Errorf("the gateway does not answer: %v", err)

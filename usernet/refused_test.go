@@ -22,7 +22,7 @@ func wantReported(t *testing.T, reported <-chan uint16) {
 }
 
 // If the guest does not listen on a published port, Refused is called with the port.
-func TestRefusedIsTold(t *testing.T) {
+func TestRefusedIsReported(t *testing.T) {
 	reported := make(chan uint16, 10)
 	n := newNetwork(t, Config{
 		Forwards: []Forward{{Proto: "tcp", Guest: netip.MustParseAddrPort("10.0.2.15:80")}},
@@ -34,7 +34,7 @@ func TestRefusedIsTold(t *testing.T) {
 
 // Refused is also called if the program refuses a connection that was handed over. It is not called if the program
 // accepts one.
-func TestRefusedByTheProgramIsTold(t *testing.T) {
+func TestRefusedByTheProgramIsReported(t *testing.T) {
 	checkLeaks(t)
 	reported := make(chan uint16, 10)
 	ours, program := packetPair(t)

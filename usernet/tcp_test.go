@@ -145,7 +145,7 @@ func TestTCPPortThatIsClosedIsClosedForTheGuest(t *testing.T) {
 	n.wantCounter(TCPConnected, 0)
 }
 
-func TestTCPHostThatDoesNotAnswerDoesNotSeemTo(t *testing.T) {
+func TestTCPUnansweredDialIsNotAccepted(t *testing.T) {
 	var asked netip.AddrPort
 	release := make(chan struct{}) // closed by the test
 	c := Config{dial: func(_ context.Context, to netip.AddrPort) (*net.TCPConn, error) {
@@ -285,7 +285,7 @@ func fill(t *testing.T, w net.Conn) (total int) {
 	}
 }
 
-func TestTCPReaderThatStopsIsFeltByTheWriter(t *testing.T) {
+func TestTCPReaderThatStopsBlocksTheWriter(t *testing.T) {
 	n := newNetwork(t, loopback())
 	t.Run("the guest does not read", func(t *testing.T) {
 		guest, host := n.pair()

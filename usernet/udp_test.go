@@ -69,7 +69,7 @@ func TestUDPCarriesDatagramsBothWays(t *testing.T) {
 	n.wantCounter(UDPIn, 6)
 }
 
-func TestUDPFlowsAreApart(t *testing.T) {
+func TestUDPFlowsAreSeparate(t *testing.T) {
 	n := newNetwork(t, loopback())
 	host := listenUDP(t)
 	a, b := n.dialUDP(host), n.dialUDP(host)

@@ -286,7 +286,7 @@ func TestDHCPv4Refuses(t *testing.T) {
 }
 
 // An invalid option of optional configuration does not make the message invalid. It counts as absent.
-func TestDHCPv4OptionsThatMakeNoSense(t *testing.T) {
+func TestDHCPv4InvalidOptions(t *testing.T) {
 	m, err := ParseDHCPv4(bare(`350101 03 03 010203 06 00 2a 05 0102030405 1c 02 0102 1a 02 0043 39 02 023f
 		77 03 03 6161 79 05 21 01020304 3d 01 00 01 04 ff00ff00 32 04 00000000 0c 03 690000`))
 	if err != nil {

@@ -67,7 +67,7 @@ func TestIPv4OptionsOfACapturedPacket(t *testing.T) {
 	}
 }
 
-func TestIPv4EachOptionStopsWhenAsked(t *testing.T) {
+func TestIPv4EachOptionStopsOnRequest(t *testing.T) {
 	h := IPv4{Options: unhex("01 94 04 0000 01 44 04 0500 00 ffff")}
 	var kinds []IPv4Option
 	h.EachOption(func(kind IPv4Option, _ []byte) bool { kinds = append(kinds, kind); return true })
@@ -107,7 +107,7 @@ func TestIPv4RoundTrip(t *testing.T) {
 	}
 }
 
-func TestIPv4ChecksumNoticesEveryBit(t *testing.T) {
+func TestIPv4ChecksumDetectsEveryBit(t *testing.T) {
 	for i := range capturedECT {
 		for bit := range 8 {
 			if i == 0 && bit < 4 {

@@ -78,7 +78,7 @@ func TestTCPOfCapturedSegments(t *testing.T) {
 	}
 }
 
-func TestTCPChecksumNoticesEveryByte(t *testing.T) {
+func TestTCPChecksumDetectsEveryByte(t *testing.T) {
 	for i := range capturedData {
 		if TCPChecksumOK(patch(capturedData, i, ^capturedData[i]), tcpClient, tcpServer) {
 			t.Errorf("byte %d changed, and the checksum still right", i)

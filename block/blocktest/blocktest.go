@@ -27,7 +27,7 @@ const MinSize = 1 << 20
 // Quirk is a guarantee that a device cannot give, for a reason outside of Loam.
 type Quirk int
 
-// Quirks.
+// Values of Quirk.
 const (
 	// Allocates: a request allocates heap memory.
 	Allocates Quirk = iota + 1

@@ -99,7 +99,7 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-func TestDoctorSpeaksToPeopleAndPrograms(t *testing.T) {
+func TestDoctorTextAndJSON(t *testing.T) {
 	out, errs, status := loam(t, "doctor")
 	if status != 0 || errs != "" || !strings.Contains(out, "toolchain  go ") {
 		t.Errorf("status %d, %q:\n%s", status, errs, out)
@@ -168,7 +168,7 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-func TestCompletionIsThere(t *testing.T) {
+func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if out, errs, status := loam(t, "completion", shell); status != 0 || len(out) < 100 {
 			t.Errorf("%s: status %d, %s", shell, status, errs)

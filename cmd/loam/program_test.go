@@ -32,7 +32,7 @@ func command(t *testing.T) func(args ...string) *exec.Cmd {
 
 // At a terminal, the command sends no queries to the terminal. The terminal's answer would be mixed with the input that
 // the user types for the program.
-func TestTerminalIsNotAsked(t *testing.T) {
+func TestTerminalIsNotQueried(t *testing.T) {
 	loam := command(t)("version")
 	plain, err := loam.Output()
 	if err != nil {
@@ -46,7 +46,7 @@ func TestTerminalIsNotAsked(t *testing.T) {
 }
 
 // A message about a slow build is printed at a terminal, and nowhere else.
-func TestSlowBuildIsTold(t *testing.T) {
+func TestSlowBuildIsReported(t *testing.T) {
 	file := program(t, "package main\n\nfunc main() { println(\"done\") }\n")
 	loam := command(t)("run", "--platform", "process", "--net", "none", file)
 	real, err := exec.LookPath("go")
@@ -72,7 +72,7 @@ func TestSlowBuildIsTold(t *testing.T) {
 
 // Ctrl-C during a build also interrupts the go command. loam prints one line, whether the go command or loam ends
 // first.
-func TestInterruptedBuildIsTold(t *testing.T) {
+func TestInterruptedBuildIsReported(t *testing.T) {
 	loam := command(t)("run", "--platform", "process", "--net", "none", program(t, "package main\n\nfunc main() {}\n"))
 	real, err := exec.LookPath("go")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestBuildFlags(t *testing.T) {
 
 // If a program listens on a published port only on its own loopback, loam prints a message about the refused
 // connection. It prints it once, and only at a terminal.
-func TestRefusedConnectionIsTold(t *testing.T) {
+func TestRefusedConnectionIsReported(t *testing.T) {
 	file := program(t, `package main
 
 import (
@@ -388,7 +388,7 @@ func TestRunRefusals(t *testing.T) {
 
 // If a program does not build, the go command's messages and exit status are passed on. loam adds a line only if it
 // has something to add.
-func TestRunOfWhatDoesNotBuild(t *testing.T) {
+func TestRunBuildError(t *testing.T) {
 	loam := command(t)
 	for name, c := range map[string]struct{ source, want, last string }{
 		"does not compile": {"package main\n\nfunc main() { x }\n", "/main.go:3:15: undefined: x\n", ""},

@@ -8,7 +8,7 @@ import (
 
 // A volume of -v takes the place of files that Loam itself would provide: files below /etc, the program's own file, and
 // the folder in which it starts.
-func TestVolumesStandInFront(t *testing.T) {
+func TestVolumesTakePrecedence(t *testing.T) {
 	main := program(t, `package main
 
 import (

@@ -36,7 +36,7 @@ const (
 // bound is how long the machine may take to enter ACPI mode or to power off.
 const bound = 3 * time.Second
 
-// tick is the polling interval meanwhile.
+// tick is the interval at which registers are polled, for at most bound.
 const tick = 5 * time.Millisecond
 
 // Control controls the machine's power. Its methods may be called from several goroutines.

@@ -54,7 +54,7 @@ type kind struct {
 	carries space
 	next    string           // name of the field that identifies the carried layer
 	numbers map[space]uint64 // the number of this layer, by the space of the carrying layer
-	proto   wire.Protocol    // for the pseudo header
+	proto   wire.Protocol    // protocol number in the pseudo header of the checksum
 	sum     sumRule
 	lenAt   int // offset of a 16-bit length field; 0: none
 	lenBase int // number of bytes of the layer that the length does not count

@@ -59,7 +59,7 @@ func newFake() *fakeDevice {
 
 // Device times are converted to system times, whatever the offset and drift of the device's clock, with one reading
 // per second.
-func TestTimesAreTheSystems(t *testing.T) {
+func TestTimesAreConverted(t *testing.T) {
 	f := newFake()
 	s, err := start(f)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestTimesAreTheSystems(t *testing.T) {
 	if f.set != (unix.HwTstampConfig{Tx_type: 1, Rx_filter: unix.HWTSTAMP_FILTER_ALL}) {
 		t.Errorf("%+v is set", f.set)
 	}
-	for range 3000 { // 30 s
+	for range 3000 { // 30 s of simulated time
 		f.now += int64(10 * time.Millisecond)
 		got := s.System(f.device(f.now))
 		off := got - f.now
@@ -105,7 +105,7 @@ func TestTimesAreTheSystems(t *testing.T) {
 
 // A device that cannot time stamp frames is left unchanged. If enabling fails halfway, the device's configuration is
 // restored.
-func TestDevicesThatCannot(t *testing.T) {
+func TestDevicesWithoutTimestamps(t *testing.T) {
 	for what, change := range map[string]func(*fakeDevice){
 		"some frames only": func(f *fakeDevice) { f.filters = 1 << 12 },
 		"no clock":         func(f *fakeDevice) { f.clock = false },

@@ -50,7 +50,7 @@ func TestMmsgRuns(t *testing.T) {
 }
 
 // If the kernel cannot segment a run, its datagrams are sent alone; later ones are sent alone at once.
-func TestMmsgGoesOnWithoutRuns(t *testing.T) {
+func TestMmsgContinuesWithoutRuns(t *testing.T) {
 	l := newLab(t)
 	netns.IP(t, "link", "set", l.near, "mtu", "600")
 	s, err := openMmsg(l.config)

@@ -72,7 +72,7 @@ func TestRepeat(t *testing.T) {
 
 // Errors of the kernel do not end a Repeat: an ICMP error about an earlier datagram is ignored, and every frame
 // that the kernel refuses is still attempted.
-func TestRepeatGoesOn(t *testing.T) {
+func TestRepeatContinues(t *testing.T) {
 	netns.Need(t)
 	netns.IP(t, "link", "set", "lo", "up")
 	closed, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})

@@ -25,7 +25,7 @@ func farMAC(t *testing.T, f *netns.Far, name string) string {
 }
 
 // A neighbour unknown to the kernel is resolved, and the kernel's neighbour table stays unchanged.
-func TestAsksByARP(t *testing.T) {
+func TestResolvesByARP(t *testing.T) {
 	f := netns.NewFar(t)
 	near, far, n := f.Wire(t)
 	p, err := Find(near, netip.MustParseAddr(fmt.Sprintf("10.%d.0.2", n)), netip.Addr{})
@@ -52,7 +52,7 @@ func TestFollowsTheRoute(t *testing.T) {
 }
 
 // A neighbour that is in the kernel's table is taken from there. No request is sent.
-func TestTakesWhatTheKernelKnows(t *testing.T) {
+func TestUsesTheKernelsNeighbourTable(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)
 	silent := fmt.Sprintf("10.%d.0.77", n)
@@ -64,7 +64,7 @@ func TestTakesWhatTheKernelKnows(t *testing.T) {
 }
 
 // An IPv6 neighbour answers a solicitation.
-func TestAsksByNeighborDiscovery(t *testing.T) {
+func TestResolvesByNeighborDiscovery(t *testing.T) {
 	f := netns.NewFar(t)
 	near, far, _ := f.Wire(t)
 	on := func(name string) {

@@ -48,7 +48,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestPlanGoesOn(t *testing.T) {
+func TestPlanResumes(t *testing.T) {
 	p := plan{size: 200, passes: 2, seen: newSeen(200)}
 	p.from(&Checkpoint{Pass: 1, Next: 198})
 	batch := make([]uint64, 7)
@@ -216,7 +216,7 @@ func TestShortEcho(t *testing.T) {
 }
 
 // The time in TCP timestamps wraps after 71 minutes.
-func TestRoundTripGoesRound(t *testing.T) {
+func TestTimestampWraps(t *testing.T) {
 	now := int64(1<<32-10) * timestampUnit
 	if rtt, ok := roundTrip(now+20*timestampUnit, timestamp(now)); !ok || rtt != 20*timestampUnit {
 		t.Errorf("%d, %v", rtt, ok)

@@ -15,7 +15,7 @@ import (
 )
 
 // Every kind of probe finds every address exactly once, over both families.
-func TestEverybodyIsFound(t *testing.T) {
+func TestAllAddressesAreFound(t *testing.T) {
 	for _, c := range []struct {
 		why   string
 		kind  Kind
@@ -64,7 +64,7 @@ func TestEverybodyIsFound(t *testing.T) {
 
 // Only targets that have not answered are probed again. At the end, those that never answer have been probed once
 // plus once per retry.
-func TestRetriesAskTheSilent(t *testing.T) {
+func TestRetriesProbeSilentTargets(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
 		times := map[uint32]int{}

@@ -56,7 +56,7 @@ func template(t testing.TB, text string) []byte {
 }
 
 // A rewritten frame equals the frame of a template with the new addresses and ports, including its checksums.
-func TestRewriteIsWhatATemplateMakes(t *testing.T) {
+func TestRewriteEqualsTemplate(t *testing.T) {
 	r := Rewrite{
 		Src: wire.MAC{2, 0, 0, 0, 0, 7}, Dst: wire.MAC{2, 0, 0, 0, 0, 8},
 		Addresses: addressMaps(t, "192.0.2.0/24=10.0.0.0/8", "2001:db8::/32=fd00::/16", "10.9.9.9=10.8.8.8"),

@@ -21,7 +21,7 @@ func feed(o *owner, run uint16, flow int, at int64, numbers ...uint32) {
 // Frames of two senders to one sink are counted separately, whether the senders run at the same time or one after the
 // other. They count neither as duplicates nor as lost. Frames that were sent before the sink started do not count as
 // lost either.
-func TestRunsAreToldApart(t *testing.T) {
+func TestRunsAreDistinguished(t *testing.T) {
 	o, now := newOwner(&Sink{start: time.Now()}), time.Now().UnixNano()
 	feed(o, 1, 0, now, 30615, 30616, 30618)
 	feed(o, 2, 0, now, 0, 1, 2)
@@ -37,7 +37,7 @@ func TestRunsAreToldApart(t *testing.T) {
 }
 
 // A long-running sink has room for new flows. It replaces flows that have ended, and keeps their counts in the totals.
-func TestFlowsThatEndedGiveWay(t *testing.T) {
+func TestEndedFlowsAreReplaced(t *testing.T) {
 	o, now := newOwner(&Sink{start: time.Now()}), time.Now().UnixNano()
 	for f := range MaxTracked {
 		feed(o, uint16(f), 0, now+int64(f), 0, 2)

@@ -28,7 +28,7 @@ const failure = `
 {"Action":"fail","Package":"p","Elapsed":0.2}
 `
 
-func TestFailuresAskedAgain(t *testing.T) {
+func TestFailuresAreRetried(t *testing.T) {
 	race := `{"Action":"output","Package":"p","Test":"TestBad","Output":"WARNING: DATA RACE\\n"}`
 	build := `{"Action":"build-output","ImportPath":"p","Output":"p.go:1: no\\n"}`
 	skip := `{"Action":"skip","Package":"p","Test":"TestIdle","Elapsed":0}`

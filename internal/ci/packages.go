@@ -69,7 +69,7 @@ var unpacked = []struct {
 	why     string
 	project string // text in the output of -V that identifies it, if other projects have a program of the same name
 }{
-	{"nginx", "nginx", "a web server that is not ours", ""},             // not installed, because its package would start it
+	{"nginx", "nginx", "a web server that is not ours", ""}, // not installed, because its package would start it
 	// not installed, because its package would add it to the boot menu
 	{"boot/ipxe.lkrn", "ipxe", "a stack that is not ours, in QEMU", ""},
 	// Installing these packages removes packages of other projects.

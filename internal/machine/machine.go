@@ -12,7 +12,7 @@ package machine
 // State is whether a thing can be used.
 type State string
 
-// The states.
+// Values of State.
 const (
 	OK      State = "ok"
 	Missing State = "missing"

@@ -38,7 +38,7 @@ type shape struct {
 	longest  int // longest frame in bytes
 }
 
-// layOut returns the shape for frames of up to size bytes.
+// layOut divides a memory so that frames of up to size bytes fit into its slots.
 func layOut(size, txFrames, rxFrames int) shape {
 	sh := shape{chunk: smallChunk, slot: 1, txSlots: txFrames, rxFrames: rxFrames, longest: size}
 	if size > smallChunk-rxHeadroom {

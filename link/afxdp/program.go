@@ -31,7 +31,7 @@ type Program struct {
 // Mode selects where a program runs.
 type Mode uint8
 
-// The modes.
+// Values of Mode.
 const (
 	BestMode Mode = iota // Native if the driver supports it, otherwise Generic
 	Native               // in the driver, before the kernel creates a packet

@@ -236,7 +236,7 @@ func TestSocket(t *testing.T) {
 }
 
 // A slot is not free until its frame has left. When all frames have left, all slots are free again.
-func TestSlotsComeBack(t *testing.T) {
+func TestSlotsAreFreed(t *testing.T) {
 	from, _ := netns.Veth(t, 9000, 1)
 	s, err := afxdp.OpenSocket(afxdp.SocketConfig{Interface: from, TxFrames: 4})
 	if err != nil {

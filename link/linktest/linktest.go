@@ -22,7 +22,7 @@ type Make func(t testing.TB) (a, b link.Device)
 // Quirk is a guarantee that a device cannot give, for a reason outside Loam.
 type Quirk int
 
-// The quirks.
+// Guarantees that a device may lack.
 const (
 	// NeverShort: Send always takes all frames. Frames that are not received in time are lost, as
 	// on a wire.

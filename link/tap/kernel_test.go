@@ -145,7 +145,7 @@ func TestKernelFinishesChecksums(t *testing.T) {
 
 // While the interface is down, frames are dropped and counted. When the interface is removed, the
 // device is closed.
-func TestInterfaceGoes(t *testing.T) {
+func TestInterfaceDownAndRemoved(t *testing.T) {
 	needTun(t)
 	link.Track(true)
 	defer link.Track(false)

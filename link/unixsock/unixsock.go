@@ -27,7 +27,7 @@ import (
 // Framing is the way in which frames are delimited.
 type Framing uint8
 
-// The framings.
+// Values of Framing.
 const (
 	Stream   Framing = iota // SOCK_STREAM: a length precedes each frame
 	Datagram                // SOCK_DGRAM or SOCK_SEQPACKET: each frame is a message

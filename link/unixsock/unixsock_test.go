@@ -197,7 +197,7 @@ func TestStreamSkipsBadFrames(t *testing.T) {
 }
 
 // If the peer closes its socket, Send and Recv return ErrClosed and Room is closed.
-func TestPeerGoes(t *testing.T) {
+func TestPeerCloses(t *testing.T) {
 	for _, framing := range []unixsock.Framing{unixsock.Stream, unixsock.Datagram} {
 		a, b, err := unixsock.Pair(unixsock.Config{Framing: framing})
 		must(t, err)
@@ -219,7 +219,7 @@ func TestPeerGoes(t *testing.T) {
 
 // A datagram device without a peer drops and counts frames, as a cable with an open end. A peer may
 // appear, close, and appear again.
-func TestDatagramPeerComesAndGoes(t *testing.T) {
+func TestDatagramPeerReopens(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
 	dir := t.TempDir()

@@ -25,10 +25,11 @@ var (
 // servers are the names of the scripts.
 var servers = []string{"nginx", "postgresql", "redis", "memcached", "dnsmasq", "apache", "ssh"}
 
-// patience bounds a test: a busy host, and at most twelve loads.
+// patience returns the longest time of a test. It allows for a busy host and at most twelve loads.
 func patience() time.Duration { return 10*time.Minute + 20*time.Duration(*seconds)*time.Second }
 
-// Each server starts, serves its clients without an error, does what an operator asks of it, keeps no descriptor, and ends.
+// Each server starts, serves its clients without an error, carries out an operator's commands, leaks no descriptor, and
+// ends.
 func TestServers(t *testing.T) {
 	if !*run {
 		t.Skip("-daemons is not given")

@@ -49,7 +49,7 @@ func image(t *testing.T) string {
 	return name
 }
 
-// makeImage makes an image that appears under its name when it is complete.
+// makeImage creates an image. The image gets its name only when it is complete.
 func makeImage(ctx context.Context, name, list string) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// docs/differences.md has the answers of this Linux and of this Loam.
+// docs/differences.md contains the results on this Linux and on this version of Loam.
 func TestDifferences(t *testing.T) {
 	const root = "../.."
 	got, err := differences(t.Context(), root)

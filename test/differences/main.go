@@ -44,7 +44,8 @@ func main() {
 // unprivileged is the user of a program that root starts.
 const unprivileged = 65534
 
-// differences runs the program on all three. root is the path of the tree. It returns the report.
+// differences runs the program on Linux, as a process and in a virtual machine, and returns the report. root is the
+// path of the tree.
 func differences(ctx context.Context, root string) (string, error) {
 	dir, err := os.MkdirTemp("", "differences-")
 	if err != nil {
@@ -91,7 +92,7 @@ func build(ctx context.Context, dir, to, what string) error {
 	return nil
 }
 
-// answers are the lines that the program prints.
+// answers are the results of the probes, in the form in which the program prints them.
 type answers struct {
 	names []string // names of the probes, in the program's order
 	given map[string]string

@@ -63,7 +63,7 @@ func newShell(t *testing.T, dir string) *shell {
 		r.Close()
 	})
 	s.run(`sudo() { "$@"; }`)
-	s.run("set -m; trap : INT") // servers get process groups of their own, and SIGINT does not end the shell
+	s.run("set -m; trap : INT") // set -m gives servers process groups of their own; the trap keeps the shell alive on SIGINT
 	return s
 }
 

@@ -141,7 +141,7 @@ func (p *process) settle(t testing.TB, frames uint64) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		var r report
-		json.Unmarshal([]byte(p.out.lastLine()), &r) // there may be no line yet
+		json.Unmarshal([]byte(p.out.lastLine()), &r) // there may be no complete line yet
 		if r.Received.Total.Received+r.Received.Dropped >= frames {
 			return
 		}
@@ -232,7 +232,7 @@ func TestBothEnds(t *testing.T) {
 }
 
 // A sink that reflects lets the generator measure the round-trip time.
-func TestThereAndBack(t *testing.T) {
+func TestRoundTrip(t *testing.T) {
 	l := newLab(t)
 	sink := l.start(t, true, "sink", "--dev", l.far, "--reflect", "--json")
 	awaitSink(t, l)

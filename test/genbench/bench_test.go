@@ -220,7 +220,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// By the wall, rounds count in which both had their processors; if there are too few, all count.
+// For the ratio by wall time, only rounds count in which both contestants had their processors. If there are too few of
+// them, all rounds count.
 func TestQuietRounds(t *testing.T) {
 	x := bench.Row{Queues: 1, PPS: []float64{100, 20, 98, 96, 10}, PerCPU: []float64{100, 100, 100, 100, 100}}
 	y := bench.Row{Queues: 1, PPS: []float64{50, 50, 49, 48, 50}, PerCPU: []float64{50, 50, 50, 50, 50}}
@@ -237,7 +238,7 @@ func TestQuietRounds(t *testing.T) {
 	}
 }
 
-// An aim that is missed is out of reach if a loop that does nothing else misses it too.
+// An aim that is missed is out of reach if a plain loop with the same system calls misses it too.
 func TestOutOfReach(t *testing.T) {
 	row := func(name string, pps float64) bench.Row {
 		return bench.Row{Name: name, Queues: 1, PerCPU: []float64{pps}, PPS: []float64{pps}}

@@ -113,6 +113,6 @@ func end(group int, ended <-chan struct{}) {
 	case <-ended:
 	case <-time.After(10 * time.Second):
 	}
-	syscall.Kill(-group, syscall.SIGKILL) // also children that are left
+	syscall.Kill(-group, syscall.SIGKILL) // kills remaining child processes too
 	<-ended
 }

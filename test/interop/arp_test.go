@@ -28,7 +28,7 @@ func TestARPing(t *testing.T) {
 // TestARPAnnouncement checks that Linux notices when an address moves to Loam.
 func TestARPAnnouncement(t *testing.T) {
 	l := newLab(t, setup{noAddress: true})
-	l.sysctl("neigh/"+l.tap+"/locktime", "0") // accept updates within a second of other updates
+	l.sysctl("neigh/"+l.tap+"/locktime", "0") // makes Linux accept updates that follow each other within a second
 	l.ip("neighbour", "replace", l.loam.addr.String(), "lladdr", "02:00:00:00:00:99", "dev", l.tap, "nud", "stale")
 	l.must(l.stack.AddAddress(l.tap, netip.PrefixFrom(l.loam.addr, 24)))
 	l.eventually("Linux has the new address of its neighbour", func() bool {
@@ -36,9 +36,9 @@ func TestARPAnnouncement(t *testing.T) {
 	})
 }
 
-// TestARPAnnouncementHeard checks that Loam notices when its neighbour's link-layer address changes,
+// TestARPAnnouncementReceived checks that Loam notices when its neighbour's link-layer address changes,
 // and keeps its connections.
-func TestARPAnnouncementHeard(t *testing.T) {
+func TestARPAnnouncementReceived(t *testing.T) {
 	const moved = "02:77:77:77:77:77"
 	l := newLab(t, setup{})
 	client, server := l.connect(l.directions()[0])

@@ -27,7 +27,7 @@ func (l *lab) startDnsmasq(addr string, options ...string) {
 		"--bind-interfaces", "--listen-address=" + addr,
 		"--address=/web.test/192.0.2.80", "--txt-record=long.test," + strings.Join(longText, ","),
 	}
-	l.start("dnsmasq", append(always, options...)...).says("started")
+	l.start("dnsmasq", append(always, options...)...).awaitOutput("started")
 }
 
 // longText is longer than a response over UDP can be.

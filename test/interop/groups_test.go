@@ -83,14 +83,14 @@ func TestSnooping(t *testing.T) {
 				{"0.0.0.0:5000", "239.1.2.3", "239.1.2.4"},
 				{"[::]:5000", "ff02::4:5", "ff02::4:6"},
 			} {
-				l.hearGroup(netip.MustParseAddrPort(c.local), netip.MustParseAddr(c.group), netip.MustParseAddr(c.other))
+				l.receiveGroup(netip.MustParseAddrPort(c.local), netip.MustParseAddr(c.group), netip.MustParseAddr(c.other))
 			}
 		})
 	}
 }
 
-// hearGroup joins a group, receives a packet sent to it, and leaves it.
-func (l *lab) hearGroup(local netip.AddrPort, group, other netip.Addr) {
+// receiveGroup joins a group, receives a packet sent to it, and leaves it.
+func (l *lab) receiveGroup(local netip.AddrPort, group, other netip.Addr) {
 	l.Helper()
 	c, err := l.stack.ListenUDP(local, stack.UDPOptions{})
 	l.must(err)

@@ -40,7 +40,7 @@ func TestHostileNeighbour(t *testing.T) {
 	done := make(chan int, 1) // the attacker sends the number of frames, once
 	go func() { done <- a.attack(ctx) }()
 	l.exchange("under attack", client, server, size)
-	c, err := l.linux.dial(l.ctx, "tcp", ln.Addr().String()) // an honest client can still connect
+	c, err := l.linux.dial(l.ctx, "tcp", ln.Addr().String()) // a client that is not part of the attack can still connect
 	l.must(err)
 	defer c.Close()
 	stop()
@@ -136,7 +136,7 @@ func (a *attacker) tcp(h wire.TCP, src netip.Addr) []byte {
 func (a *attacker) syn() []byte {
 	port := a.open
 	if a.rng.IntN(8) == 0 {
-		port = a.victim.Port() // a closed port for others
+		port = a.victim.Port() // a port that is closed for other hosts
 	}
 	h := wire.TCP{SrcPort: uint16(a.rng.Uint32()), DstPort: port, Seq: a.rng.Uint32(), Flags: wire.SYN, Window: 1000}
 	return a.tcp(h, a.stranger())

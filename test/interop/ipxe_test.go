@@ -46,9 +46,9 @@ func TestIPXE(t *testing.T) {
 					l.Errorf("%d frames left behind", n)
 				}
 			})
-			machine.says("net0: 10.0.2.15/255.255.255.0 gw 10.0.2.2")
-			machine.says("the script has ended at 10.0.2.15")
-			machine.says(fmt.Sprintf("file : %d bytes", bootFile))
+			machine.awaitOutput("net0: 10.0.2.15/255.255.255.0 gw 10.0.2.2")
+			machine.awaitOutput("the script has ended at 10.0.2.15")
+			machine.awaitOutput(fmt.Sprintf("file : %d bytes", bootFile))
 			if s := device.Stats(); s.RxErrors != 0 || s.TxErrors != 0 {
 				t.Errorf("the device counts errors: %+v", s)
 			}

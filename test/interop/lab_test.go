@@ -34,7 +34,7 @@ type lab struct {
 	ctx   context.Context // ends when the test has taken far too long
 	stack *stack.Stack
 	ifc   *stack.Interface
-	tap   string // name of the tap, which is the same at both ends; with a veth, of the kernel's end: see far
+	tap   string // name of the tap at both ends; for a veth pair, the name of the kernel's end (see far)
 	loam  host
 	linux host
 }

@@ -41,7 +41,7 @@ func (p *pinger) ping(size int) error {
 		err := p.send(p.seq, data)
 		if err != nil && (p.patience == 0 || !errors.Is(err, stack.ErrWouldBlock)) {
 			return err
-		} // otherwise earlier requests still wait for the device: treat this one as lost
+		} // the device still has earlier requests to send, so this one counts as lost
 		n, err := p.await()
 		switch {
 		case p.patience != 0 && errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(p.until):

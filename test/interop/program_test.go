@@ -112,15 +112,15 @@ func (l *lab) start(program string, args ...string) *service {
 	return s
 }
 
-// says waits until the program has printed text.
-func (s *service) says(text string) *service {
+// awaitOutput waits until the program has printed text.
+func (s *service) awaitOutput(text string) *service {
 	s.lab.Helper()
-	s.lab.eventually(s.cmd.Path+" says "+text, func() bool { return strings.Contains(s.output.String(), text) })
+	s.lab.eventually(s.cmd.Path+" prints "+text, func() bool { return strings.Contains(s.output.String(), text) })
 	return s
 }
 
 // capture runs tcpdump, which writes what passes the tap to a file.
 func (l *lab) capture(file string) *service {
 	l.Helper()
-	return l.start("tcpdump", "-i", l.tap, "-U", "--immediate-mode", "-s", "200", "-B", "16384", "-w", file).says("listening on")
+	return l.start("tcpdump", "-i", l.tap, "-U", "--immediate-mode", "-s", "200", "-B", "16384", "-w", file).awaitOutput("listening on")
 }

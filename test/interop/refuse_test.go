@@ -54,10 +54,10 @@ func TestUDPRefused(t *testing.T) {
 	}
 }
 
-// TestNobodyThere checks that connecting to a host that does not answer ARP fails as unreachable, after
+// TestHostUnreachable checks that connecting to a host that does not answer ARP fails as unreachable, after
 // three requests a second apart. It also shows that neither end answers for an address that is not its
 // own.
-func TestNobodyThere(t *testing.T) {
+func TestHostUnreachable(t *testing.T) {
 	l := newLab(t, setup{})
 	nobody := host{addr: l.loam.addr.Next()}
 	var both sync.WaitGroup

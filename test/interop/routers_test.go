@@ -227,7 +227,7 @@ func (l *lab) serveAt(command, platform string, where func() netip.Addr, flags .
 	l.Helper()
 	args := append([]string{"run", "--platform", platform, "--net", "tap:" + l.tap}, flags...)
 	program := l.start(command, append(args, "../../examples/web")...)
-	program.says("listening on")
+	program.awaitOutput("listening on")
 	page := l.run("curl", "-6", "--silent", "--show-error", "--fail", "--retry", "9", "--retry-all-errors", "http://["+where().String()+"]:8080/")
 	if !strings.Contains(page, "<html") {
 		l.Errorf("the page is %q", page)

@@ -38,7 +38,7 @@ func TestRunDHCP(t *testing.T) {
 				"--dhcp-range="+first.String()+","+first.Next().String()+",2m")
 
 			program := l.start(command, "run", "--platform", platform, "--net", "tap:"+l.tap, "../../examples/web")
-			program.says("listening on")
+			program.awaitOutput("listening on")
 			text, err := os.ReadFile(leases)
 			l.must(err)
 			lease := strings.Fields(string(text)) // expiry time, link-layer address, address, name

@@ -144,6 +144,6 @@ func (l *lab) startNginx(size int) string {
 			client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
 			server { listen %[2]s; root %[1]s; }
 		}`, dir, l.linux.at(80))), 0o644))
-	l.start("nginx", "-e", "stderr", "-c", config).says("epoll\" event method")
+	l.start("nginx", "-e", "stderr", "-c", config).awaitOutput("epoll\" event method")
 	return "http://" + l.linux.addr.String()
 }

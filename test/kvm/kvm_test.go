@@ -66,7 +66,7 @@ func boot(t *testing.T, qemu, kernel, archive string) string {
 		"-append", "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on audit=0"+
 			all)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // the process is killed when the thread that started it ends
+	runtime.LockOSThread() // QEMU is killed when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	out, err := cmd.CombinedOutput()
 	if err := errors.Join(err, ctx.Err()); err != nil {

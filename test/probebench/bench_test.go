@@ -56,8 +56,9 @@ type scene struct {
 	Ratios []outcome `json:"ratios"`
 }
 
-// If all addresses answer, the replies are the work. If few answer, the probes are. If other programs
-// use the processors too, replies wait, and a prober without room for them loses them.
+// In the first scene all addresses answer, so most of the work is in the replies. If few addresses answer, most of the
+// work is in the probes. If other programs use the processors too, replies have to wait, and a prober without room for
+// them loses them.
 var scenes = []scene{
 	{Name: "all addresses answer"},
 	{Name: "one in 128 answers", bits: 7},
@@ -78,7 +79,7 @@ func TestBeside(t *testing.T) {
 	for i := range scenes {
 		s := &scenes[i]
 		if s.busy > 0 && !*full {
-			continue // it would be the first scene again
+			continue // without -full, this would repeat the first scene
 		}
 		t.Run(s.Name, func(t *testing.T) { s.play(t, dir, prefix) })
 	}

@@ -56,7 +56,7 @@ func profile(ctx context.Context, dir, row string) error {
 		return fmt.Errorf("%w: %s", err, output.Bytes())
 	}
 	defer c.Close()
-	go io.Copy(io.Discard, c) // its prompts
+	go io.Copy(io.Discard, c) // discards the monitor's prompts
 	for range traceTries {
 		time.Sleep(tracePause)
 		fmt.Fprintf(c, "logfile %s\n", trace)
@@ -73,7 +73,7 @@ func profile(ctx context.Context, dir, row string) error {
 			return nil
 		}
 		os.Remove(trace)
-		trace += "+" // the emulator opens a file of another name only
+		trace += "+" // the emulator reopens its log only under another name
 	}
 	return fmt.Errorf("%s makes too few system calls: %s", row, output.Bytes())
 }

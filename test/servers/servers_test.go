@@ -25,11 +25,11 @@ type server struct {
 	pkg  string                                 // with its version; for a server of this tree, its folder
 	slow bool                                   // takes minutes to build: only with -all
 	udp  bool                                   // uses a UDP port too
-	args func(dir string, port int) []string    // dir is empty and belongs to the server
-	up   func(ctx context.Context, p int) error // returns nil once the server serves
+	args func(dir string, port int) []string    // returns the arguments; dir is an empty folder for the server
+	up   func(ctx context.Context, p int) error // returns nil when the server answers
 	load []load
 
-	machineLoad []load // used in a virtual machine, which has to emulate every instruction
+	machineLoad []load // loads in a virtual machine, where every instruction is emulated
 }
 
 var servers = []server{

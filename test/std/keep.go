@@ -119,7 +119,7 @@ func piecesOf(dir string) int {
 	return o.Pieces
 }
 
-// kept is an output file that a run appends to. It prints a line when a package has ended.
+// kept is an output file that a run appends to. It prints a line each time a package has ended.
 type kept struct {
 	ctx  context.Context // output after its end is of interrupted tests, and is dropped
 	side side

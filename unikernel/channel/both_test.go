@@ -187,7 +187,7 @@ func TestTerminal(t *testing.T) {
 }
 
 // A malformed frame makes the end that receives it return an error. Neither end blocks.
-func TestNonsense(t *testing.T) {
+func TestMalformedFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		served := make(chan error, 1)

@@ -88,7 +88,7 @@ func addresses(t testing.TB, text []byte) map[string]bool {
 
 // All addresses are found with every method and every kind of probe, with automatically determined settings. The
 // interface is unchanged afterwards.
-func TestFindsEverybody(t *testing.T) {
+func TestFindsAllAddresses(t *testing.T) {
 	for _, method := range []string{"tc", "xdp", "ring", "packet"} {
 		for _, c := range []struct {
 			kind probe.Kind
@@ -118,7 +118,7 @@ func TestFindsEverybody(t *testing.T) {
 
 // A run takes the answers to its probes away from the kernel. The kernel still receives the answers to its own requests
 // during the run.
-func TestPingGoesOn(t *testing.T) {
+func TestPingContinues(t *testing.T) {
 	for _, method := range []string{"tc", "xdp"} {
 		t.Run(method, func(t *testing.T) {
 			l := newLab(t)
@@ -295,7 +295,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // Reserved addresses inside a wider range are excluded, and the user is notified.
-func TestLeavesOutTheReserved(t *testing.T) {
+func TestReservedAddressesAreExcluded(t *testing.T) {
 	var notes []string
 	o := Options{Targets: ranges(t, "9.255.255.0-10.0.0.9"), Note: func(s string) { notes = append(notes, s) }}
 	s, err := o.addresses()

@@ -81,7 +81,7 @@ func devices(t *testing.T) string {
 }
 
 // An error in a process of a cell is returned here, with its reason.
-func TestErrorsComeBack(t *testing.T) {
+func TestErrorsAreReturned(t *testing.T) {
 	for want, spec := range map[string]Spec{
 		"no subject": {Subject: "nobody", Place: Pipe, Load: load.PingPong},
 		"no load":    {Subject: subject.GVisor, Place: Pipe, Load: "juggle"},

@@ -21,7 +21,7 @@ import (
 // if the program ends, which is an error.
 func host(spec Spec) (answer, error) {
 	<-allowed
-	runtime.LockOSThread() // the program ends with the thread that started it
+	runtime.LockOSThread() // the program is killed when the thread that started it ends
 	if spec.Subject == subject.Loam || spec.Subject == subject.LoamRelay {
 		network := hostNetwork(spec.Place)
 		network.Relay = spec.Subject == subject.LoamRelay

@@ -108,7 +108,7 @@ func againstKernel(work load.Load, stack subject.Subject, spec Spec) (answer, er
 	if err := p.proceed(); err != nil {
 		return answer{}, err
 	}
-	if _, err := p.answer(); err != nil { // far is listening
+	if _, err := p.answer(); err != nil { // waits until the server of the process far is listening
 		return answer{}, err
 	}
 	samples, err := work.Run(host, farAddr(), spec.Span)

@@ -48,7 +48,7 @@ func Main() bool {
 		result = answer{Error: err.Error()}
 	}
 	reply(result)
-	select {} // listen ends the process
+	select {} // blocks: listen ends the process
 }
 
 // allowed is closed by listen when the parent reports that the network is ready. The processes far and

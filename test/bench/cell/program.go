@@ -53,7 +53,7 @@ func program(spec Spec) (load.Samples, error) {
 // seconds, the host must also load the pages of the monitor and find memory again. That takes up to a
 // fifth of a second, whatever is booted.
 func machine(spec Spec) (samples load.Samples, err error) {
-	runtime.LockOSThread() // a machine ends with the thread that started it
+	runtime.LockOSThread() // a machine is killed when the thread that started it ends
 	tap, err := openTap()
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func hosted(spec Spec) (load.Samples, error) {
 	samples := load.Samples{}
 	h := load.HTTP{Server: netip.AddrPortFrom(server, guest.Port)}
 	if err := firstAnswer(h, samples, begin, betweenProcess, failed); err != nil {
-		p.in.Close() // this makes it exit
+		p.in.Close() // closing its input makes the process exit
 		<-failed
 		return nil, errors.Join(err, why)
 	}

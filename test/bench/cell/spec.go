@@ -30,7 +30,7 @@ import (
 // Place is the link over which a load runs.
 type Place string
 
-// The places.
+// Values of Place.
 const (
 	Pipe    Place = "pipe"     // two hosts in one process, MTU 1500
 	PipeGSO Place = "pipe-gso" // the same with segmentation offload

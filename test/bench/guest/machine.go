@@ -18,7 +18,7 @@ import (
 	"loam/wire"
 )
 
-// The models of machines.
+// Machine types of QEMU.
 const (
 	Q35     = "q35"
 	MicroVM = "microvm"

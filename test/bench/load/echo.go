@@ -37,7 +37,7 @@ func (echo) Run(_ subject.Host, peer netip.Addr, span time.Duration) (Samples, e
 		return nil, err
 	}
 	defer unix.Close(p.fd)
-	if _, err := p.round(1); err != nil { // resolves the neighbour
+	if _, err := p.round(1); err != nil { // the first round resolves the neighbour
 		return nil, err
 	}
 	samples := Samples{}

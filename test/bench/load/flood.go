@@ -38,7 +38,7 @@ var FloodKinds = []string{"syn", "ack", "first-fragment", "later-fragment", "ech
 const floodRate = 100_000
 
 func (f flood) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples, error) {
-	if err := oneConnection(h, peer); err != nil { // also resolves the peer's address
+	if err := oneConnection(h, peer); err != nil { // the first connection also resolves the peer's address
 		return nil, err
 	}
 	s, err := openStrangers(h.Addr(), peer)
@@ -48,7 +48,7 @@ func (f flood) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples
 	defer unix.Close(s.socket)
 	var quiet, flooded float64
 	sent := 0
-	for range floodRounds { // alternating, because other load on the machine varies
+	for range floodRounds { // the two measurements alternate, because other load on the machine varies
 		quiet += f.connect.during(h, peer, span/2) / floodRounds
 		n, rate, err := s.during(f.kind, func() float64 { return f.connect.during(h, peer, span/2) })
 		if err != nil {

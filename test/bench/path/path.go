@@ -74,7 +74,7 @@ func (p Path) Bound() float64 {
 // Pair is the stack that sends and the stack that receives.
 type Pair struct{ From, To string }
 
-// The stacks.
+// Values of From and To.
 const (
 	Loam  = "Loam"
 	Linux = "Linux"

@@ -21,7 +21,7 @@ type Machine struct {
 	Loam   string // revision; a trailing "+" means local changes
 	GVisor string // module version
 	Date   string
-	// Load is the mean number of running and runnable threads over the last minute before the run.
+	// Load is the load average over the last minute before the run: the mean number of running and runnable threads.
 	Load string `json:",omitempty"`
 }
 

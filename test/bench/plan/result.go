@@ -12,7 +12,7 @@ import (
 // Results are the results of one run of the program, and the content of the JSON file.
 type Results struct {
 	Machine  Machine
-	Guests   bool `json:",omitempty"` // of whole programs, not of the stack
+	Guests   bool `json:",omitempty"` // the results are of whole programs, not of the stack
 	Reps     int
 	Span     string
 	Conns    int
@@ -83,7 +83,7 @@ func (o *Outcome) Met() (met, known bool) {
 // key identifies the figures of one row and subject.
 type key struct{ test, sample, subject string }
 
-// missing stands for a repetition that failed, so that the indices of the others are right.
+// missing stands for a repetition that failed, so that the others keep their indices.
 var missing = math.NaN()
 
 // keep stores the samples of one repetition. samples is nil if it failed.

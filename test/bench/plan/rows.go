@@ -12,7 +12,7 @@ import (
 // Better is the direction in which a figure is better.
 type Better string
 
-// The directions.
+// Values of Better.
 const (
 	Higher Better = "higher"
 	Lower  Better = "lower"
@@ -45,7 +45,7 @@ type Aim struct {
 	Ratio  float64 // how many times as good as the peer Loam should be
 }
 
-// The headings.
+// Headings of the tables.
 const (
 	OverPipe = "Over a pipe"
 	OverTap  = "Over a tap"

@@ -52,7 +52,7 @@ func newChart(x, y string) *chart {
 func (c *chart) save(file string) error {
 	svg := vgsvg.NewWith(vgsvg.UseWH(width, c.height))
 	canvas := draw.New(svg)
-	canvas.SetColor(color.White) // also behind the legend, because pages may be dark
+	canvas.SetColor(color.White) // the background must cover the legend too, because pages may be dark
 	canvas.Fill(canvas.Rectangle.Path())
 	c.plot.Draw(draw.Crop(canvas, margin, -legendWidth, margin, -margin))
 	c.legend.Draw(draw.Crop(canvas, width-legendWidth+2*margin, -margin, margin, -margin))

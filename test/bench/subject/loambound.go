@@ -54,9 +54,9 @@ func (q deafQueue) Recv(fs []*link.Frame) (int, error) {
 
 // flood reports whether a frame has a stranger's source address.
 func flood(b []byte) bool {
-	source := 26 // of IPv4
+	source := 26 // offset of the source address of IPv4
 	if len(b) > 13 && b[12] == 8 && b[13] == 6 {
-		source = 28 // of ARP
+		source = 28 // offset of the sender's address in ARP
 	}
 	return len(b) >= source+4 && StrangerNet.Contains(netip.AddrFrom4([4]byte(b[source:])))
 }

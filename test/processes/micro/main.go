@@ -25,7 +25,7 @@ type Row struct {
 	NS   float64
 }
 
-// row is something to measure. prepare returns a function that does n operations, and one that cleans up.
+// row is an operation to measure. prepare returns a function that performs n operations, and one that cleans up.
 type row struct {
 	name    string
 	prepare func() (run func(n int) error, end func(), err error)
@@ -43,7 +43,7 @@ func main() {
 	if *mode == "exit" {
 		return
 	}
-	debug.SetGCPercent(-1) // the collector's threads are not what is measured
+	debug.SetGCPercent(-1) // disables garbage collection, whose threads would disturb the measurement
 	for _, r := range rows {
 		if !strings.HasPrefix(r.name, *only) {
 			continue

@@ -47,7 +47,7 @@ var now atomic.Int64 // a result that the compiler may not drop
 
 func nothing() {}
 
-// plain is a row of calls that need nothing prepared.
+// plain returns the prepare function of a row whose calls need no preparation.
 func plain(f func() error) func() (func(int) error, func(), error) {
 	return func() (func(int) error, func(), error) { return repeat(f), nothing, nil }
 }
@@ -290,7 +290,7 @@ func futexPingPong() (func(int) error, func(), error) {
 	}
 	const end = 1 << 31
 	turn := word(addr)
-	// hand makes it the other's turn, and waits for the own one.
+	// hand passes the turn to the other side, and waits until it returns.
 	hand := func(own, other uint32) bool {
 		turn.Store(other)
 		futex(addr, futexWake, 1)

@@ -13,7 +13,7 @@ func clock(id uintptr) (syscall.Timespec, string) {
 	return t, outcome(syscall.SYS_CLOCK_GETTIME, id, at(&t))
 }
 
-// nanos is the time of a clock.
+// nanos returns the time of a clock in nanoseconds.
 func nanos(id int) int64 {
 	var t syscall.Timespec
 	call(syscall.SYS_CLOCK_GETTIME, uintptr(id), at(&t))
@@ -24,7 +24,7 @@ var clocks = []probe{
 	{"clock_gettime of clocks 0 to 17, but those of alarms", func() string {
 		s := ""
 		for id := range uintptr(18) {
-			if id == 8 || id == 9 { // there are none without a clock of hardware
+			if id == 8 || id == 9 { // absent where the machine has no hardware clock
 				continue
 			}
 			_, r := clock(id)
@@ -101,7 +101,7 @@ func sigevent(notify, sig int32, tid int) *[8]uint64 {
 	return &e
 }
 
-// came reports whether a signal comes.
+// came reports whether a signal arrives.
 func came(c <-chan os.Signal) string {
 	select {
 	case s := <-c:
@@ -111,20 +111,20 @@ func came(c <-chan os.Signal) string {
 	}
 }
 
-// expects returns a channel for a signal, and a function that ends the expectation.
+// expects returns a channel that receives a signal, and a function that stops the reception.
 func expects(s syscall.Signal) (chan os.Signal, func()) {
 	c := make(chan os.Signal, 10)
 	signal.Notify(c, s)
 	return c, func() { signal.Stop(c) }
 }
 
-// itimer sets an interval timer, in microseconds.
+// itimer sets an interval timer. Times are in microseconds.
 func itimer(which uintptr, value, interval int64) string {
 	t := [4]int64{0, interval, 0, value}
 	return outcome(syscall.SYS_SETITIMER, which, at(&t), 0)
 }
 
-// ownTimer makes a timer with a signal.
+// ownTimer creates a timer that sends a signal.
 func ownTimer(clock uintptr, notify, sig int32) (uintptr, syscall.Errno) {
 	var id int32 = -1
 	_, errno := call(syscall.SYS_TIMER_CREATE, clock, at(sigevent(notify, sig, syscall.Gettid())), at(&id))

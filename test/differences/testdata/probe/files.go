@@ -17,7 +17,7 @@ const (
 	unshare  = 64
 )
 
-// allocated returns what fallocate makes of a file of four pages: its result, and the first byte of each page.
+// allocated returns the effect of fallocate(2) on a file of four pages: the result, and the first byte of each page.
 func allocated(mode uintptr, offset, length int) string {
 	f := file("allocated", bytes.Repeat([]byte{'a'}, page))
 	defer f.Close()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// limit sets a limit to what it is.
+// limit sets a limit to its present value.
 func limit(resource int) string {
 	var r syscall.Rlimit
 	err := syscall.Getrlimit(resource, &r)

@@ -14,13 +14,13 @@ import (
 	"unsafe"
 )
 
-// probe is one question to the kernel. Its answer is a line without times, addresses or IDs.
+// probe is a check of the kernel's behaviour. Its result is a line without times, addresses or IDs.
 type probe struct {
 	name string
 	ask  func() string
 }
 
-// patience is the time after which a probe is taken to hang.
+// patience is the time after which a probe counts as hanging.
 const patience = time.Minute
 
 func main() {
@@ -43,7 +43,7 @@ func main() {
 	os.RemoveAll(dir)
 }
 
-// answer runs a probe.
+// answer runs a probe and returns its result.
 func answer(p probe) string {
 	result := make(chan string, 1)
 	go func() {
@@ -85,7 +85,7 @@ func count(number uintptr, args ...uintptr) string {
 	return fmt.Sprint(n)
 }
 
-// word is the name of an error.
+// word returns the name of an error.
 func word(err error) string {
 	var errno syscall.Errno
 	switch {
@@ -115,20 +115,20 @@ func word(err error) string {
 	return fmt.Sprint("errno ", int(errno))
 }
 
-// at is the address of a value.
+// at returns the address of a value.
 func at[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// text is a string with its terminating NUL.
+// text returns the address of a copy of s with a terminating NUL.
 func text(s string) uintptr {
 	b, _ := syscall.BytePtrFromString(s)
 	keep = append(keep, b)
 	return uintptr(unsafe.Pointer(b))
 }
 
-// keep holds what addresses point to.
+// keep holds the memory that addresses point to, so that it is not freed.
 var keep []any
 
-// buffer returns memory and its address, outside every stack.
+// buffer returns memory and its address. The memory is on no stack, so it does not move.
 func buffer(n int) ([]byte, uintptr) {
 	b := make([]byte, n)
 	keep = append(keep, b)
@@ -143,7 +143,7 @@ func file(name string, content []byte) *os.File {
 	return f
 }
 
-// fresh returns a path in the working folder that nothing has.
+// fresh returns the path of a file that does not exist, in the working folder.
 func fresh(name string) string {
 	p, err := filepath.Abs(name)
 	must(err)
@@ -157,7 +157,7 @@ func must(err error) {
 	}
 }
 
-// yes is the answer to a question of yes or no.
+// yes returns "yes" or "no".
 func yes(b bool) string {
 	if b {
 		return "yes"
@@ -165,5 +165,5 @@ func yes(b bool) string {
 	return "no"
 }
 
-// all joins several answers.
+// joined joins several results.
 func joined(answers ...string) string { return strings.Join(answers, ", ") }

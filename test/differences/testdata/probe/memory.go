@@ -18,7 +18,7 @@ func pages(n, flags uintptr) uintptr {
 	return a
 }
 
-// peek returns the byte at an address that was mapped.
+// peek returns a pointer to the byte at an address.
 func peek(a uintptr) *byte { return *(**byte)(unsafe.Pointer(&a)) }
 
 // faults reports whether reading a byte is a fault.

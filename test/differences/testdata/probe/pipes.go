@@ -14,9 +14,9 @@ func filled(s string) (r, w *os.File) {
 	return r, w
 }
 
-// rest is what a pipe holds.
+// rest returns the contents of a pipe.
 func rest(r *os.File) string {
-	fd := int(r.Fd()) // which sets the blocking mode
+	fd := int(r.Fd()) // Fd sets the blocking mode
 	syscall.SetNonblock(fd, true)
 	b := make([]byte, 100)
 	n, err := syscall.Read(fd, b)

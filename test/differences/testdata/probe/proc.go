@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// there reports whether a file can be read and has some text.
+// there reports whether a file can be read and contains some text.
 func there(path, want string) probe {
 	return probe{path, func() string {
 		b, err := os.ReadFile(path)
@@ -25,7 +25,7 @@ func entries(path string) probe {
 	}}
 }
 
-// leads reports whether a link leads to something that begins so.
+// leads reports whether the target of a symbolic link has a prefix.
 func leads(path, want string) probe {
 	return probe{path, func() string {
 		to, err := os.Readlink(path)

@@ -216,7 +216,7 @@ var robust = [3]uint64{}
 
 func init() { robust[0] = uint64(at(&robust)) }
 
-// together starts n threads that are there at the same time. It returns how many there were.
+// together runs n threads at the same time. It returns the number of threads that ran.
 func together(n int) string {
 	begun, end := make(chan bool), make(chan bool)
 	for range n {
@@ -233,7 +233,7 @@ func together(n int) string {
 	return fmt.Sprint(n)
 }
 
-// futex words of the probes.
+// futexWord is used by the futex probes.
 var futexWord uint32
 
 var threads = []probe{
@@ -282,5 +282,5 @@ var threads = []probe{
 	{"clone of a process", func() string { return cloned() }},
 }
 
-// cloned asks for a process by vfork without doing it: with flags that contradict each other.
+// cloned calls clone(2) with flags that contradict each other, so that it creates no process.
 func cloned() string { return outcome(syscall.SYS_CLONE, 0x10000, 0, 0, 0, 0) }

@@ -10,7 +10,7 @@ import (
 
 const mask1 = 1 << (10 - 1) // SIGUSR1
 
-// blocked runs f on a thread with SIGUSR1 blocked, which ends afterwards.
+// blocked runs f on a thread on which SIGUSR1 is blocked. The thread ends afterwards.
 func blocked(f func() string) string {
 	c := make(chan string)
 	go func() {

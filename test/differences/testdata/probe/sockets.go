@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// socket makes a socket and asks for an option.
+// option creates a socket and reads one of its options.
 func option(family, kind, level, name int) string {
 	fd, err := syscall.Socket(family, kind, 0)
 	if err != nil {
@@ -24,7 +24,7 @@ func option(family, kind, level, name int) string {
 	return fmt.Sprint(v)
 }
 
-// set sets an option of a new socket.
+// set creates a socket and sets one of its options.
 func set(family, kind, level, name, value int) string {
 	fd, err := syscall.Socket(family, kind, 0)
 	if err != nil {
@@ -256,7 +256,7 @@ var sockets = []probe{
 	}},
 }
 
-// count2 is the outcome of a call that returns a descriptor.
+// count2 closes the descriptor that a call has returned, and returns the name of its error.
 func count2(fd int, err error) string {
 	if err == nil {
 		syscall.Close(fd)

@@ -9,7 +9,7 @@ import (
 
 func ptrTo(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
-// epoll returns an epoll set with a descriptor.
+// epoll returns an epoll set that contains a descriptor.
 func epoll(fd int, events uint32) (int, error) {
 	set, err := syscall.EpollCreate1(0)
 	if err != nil {
@@ -18,7 +18,7 @@ func epoll(fd int, events uint32) (int, error) {
 	return set, syscall.EpollCtl(set, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: events, Fd: int32(fd)})
 }
 
-// ready waits at an epoll set for no time.
+// ready returns the events of an epoll set, without waiting.
 func ready(set int) string {
 	var e [4]syscall.EpollEvent
 	n, err := syscall.EpollWait(set, e[:], 0)

@@ -1,5 +1,4 @@
-// Command allocs counts what sending and receiving allocates, from buffers on the
-// heap and on the stack.
+// Command allocs counts the allocations of sending and receiving, with buffers on the heap and on the stack.
 package main
 
 import (
@@ -43,12 +42,12 @@ func main() {
 	check.Done()
 }
 
-// keep has what it is given live on the heap.
+// keep forces its contents to be allocated on the heap.
 var keep []byte
 
 const runs = 1000
 
-// datagrams sends and receives by sendto and recvfrom.
+// datagrams sends and receives a datagram by sendto(2) and recvfrom(2).
 func datagrams(c *net.UDPConn, b []byte) int {
 	to := c.LocalAddr().(*net.UDPAddr).AddrPort()
 	return int(testing.AllocsPerRun(runs, func() {
@@ -61,7 +60,7 @@ func datagrams(c *net.UDPConn, b []byte) int {
 	}))
 }
 
-// messages does by sendmsg and recvmsg.
+// messages sends and receives a datagram by sendmsg(2) and recvmsg(2).
 func messages(c *net.UDPConn, b []byte) int {
 	to := c.LocalAddr().(*net.UDPAddr).AddrPort()
 	return int(testing.AllocsPerRun(runs, func() {
@@ -74,7 +73,7 @@ func messages(c *net.UDPConn, b []byte) int {
 	}))
 }
 
-// file writes and reads, by package os and by package syscall.
+// file writes and reads a file, by package os and by package syscall.
 func file(f *os.File, b []byte) int {
 	fd := int(f.Fd())
 	return int(testing.AllocsPerRun(runs, func() {

@@ -1,6 +1,6 @@
-// Command asleep comes to where none of its goroutines can go on, in a way that its
-// argument names; without one, to places where something else than a goroutine makes one
-// go on, and says ok.
+// Command asleep blocks all of its goroutines. Its argument names one of the ways in ends, in which nothing can wake
+// them. Without an argument it blocks in each way of goesOn, in which an event outside of the goroutines wakes one, and
+// prints "ok".
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// ends are programs that Linux ends: one goroutine or more wait for one another.
+// ends are deadlocks, at which Linux ends the program: goroutines wait for one another.
 var ends = map[string]func(){
 	"nothing": func() { select {} },
 	"channel": func() { <-make(chan int) },
@@ -66,7 +66,7 @@ var ends = map[string]func(){
 	},
 }
 
-// goesOn have all goroutines wait, until something else makes one of them send on done.
+// In each case of goesOn all goroutines block, until an event outside of them makes one send on done.
 var goesOn = map[string]func(done chan bool){
 	"timer": func(done chan bool) { time.AfterFunc(pause, func() { done <- true }) },
 	"tick":  func(done chan bool) { go func() { <-time.Tick(pause); done <- true }() },
@@ -87,7 +87,7 @@ var goesOn = map[string]func(done chan bool){
 		l.SetReadDeadline(time.Now().Add(pause))
 		go func() { l.ReadFrom(make([]byte, 1)); done <- true }()
 	},
-	"call": func(done chan bool) { // a system call that ends by itself
+	"call": func(done chan bool) { // a system call that returns by itself
 		go func() {
 			epoll, err := syscall.EpollCreate1(0)
 			check.Nil(err, "epoll")
@@ -112,10 +112,10 @@ var goesOn = map[string]func(done chan bool){
 	},
 }
 
-// pause is long enough for all to be asleep.
+// pause is long enough for all goroutines to block.
 const pause = 50 * time.Millisecond
 
-// talk has a connection carry a byte; afterwards neither end is there.
+// talk sends a byte over a connection, and closes both ends.
 func talk(done chan bool) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check.Nil(err, "listen")

@@ -1,5 +1,5 @@
-// Command assembly makes system calls by SYSCALL instructions of its own, past the
-// standard library, while other goroutines never give way and the collector runs.
+// Command assembly makes system calls by SYSCALL instructions of its own, without the standard library. Meanwhile other
+// goroutines compute without yielding, and the garbage collector runs.
 package main
 
 import (
@@ -14,17 +14,16 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// call makes a system call; errors are negative.
+// call makes a system call. It returns a negative errno if the call fails.
 //
 //go:noescape
 func call(trap, a1, a2, a3, a4, a5, a6 uintptr) uintptr
 
-// send writes 8 bytes from its own stack to a descriptor, and returns them as a
-// register finds them that still points there; 0 if they were not written.
+// send writes 8 bytes from its own stack to a descriptor. It returns them as it reads them after the call through a
+// register that still points to them, or 0 if they were not written.
 func send(fd uintptr) (first uint64)
 
-// keeps makes a call with one argument and reports whether all other registers are
-// what they were.
+// keeps makes a call with one argument and reports whether it preserved all other registers.
 func keeps(trap, fd uintptr) bool
 
 func main() {
@@ -54,7 +53,7 @@ func main() {
 	check.Done()
 }
 
-// calls makes some of each kind, the kernel's and Loam's.
+// calls makes some calls that the host's kernel serves, and some that Loam serves.
 func calls() {
 	check.Equal(call(syscall.SYS_GETPID, 0, 0, 0, 0, 0, 0), uintptr(os.Getpid()), "getpid")
 	check.Equal(errno(call(499, 0, 0, 0, 0, 0, 0)), syscall.ENOSYS, "a number that nobody knows")
@@ -70,7 +69,7 @@ func calls() {
 	var pair [2]int32
 	check.Equal(errno(call(syscall.SYS_SOCKETPAIR, syscall.AF_UNIX, syscall.SOCK_STREAM, 0, uintptr(unsafe.Pointer(&pair)), 0, 0)), 0, "socketpair")
 	a, b := uintptr(pair[0]), uintptr(pair[1])
-	// Each on a stack that is new, and has to grow: one blocks until the other has sent.
+	// Each goroutine has a new stack, which has to grow. One blocks until the other has sent.
 	received := make(chan string)
 	go func() { received <- receive(b) }()
 	sent := make(chan uint64)

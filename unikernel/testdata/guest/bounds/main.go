@@ -1,5 +1,5 @@
-// Command bounds opens files with bounds on where their path leads (openat2(2)). It says the same
-// on Linux.
+// Command bounds opens files with restrictions on the resolution of their paths (openat2(2)). Its output is the same on
+// Linux.
 package main
 
 import (

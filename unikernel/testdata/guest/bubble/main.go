@@ -1,7 +1,6 @@
-// Command bubble uses the network inside a bubble of testing/synctest. What the
-// kernel does for a program in a bubble is not in the bubble: its time is the
-// machine's, its goroutines are not waited for, and what it makes may be used by
-// goroutines outside.
+// Command bubble uses the network inside a bubble of testing/synctest. The parts of Loam's kernel that serve a program
+// in a bubble stay outside of it: they use the machine's clock, the bubble does not wait for their goroutines, and
+// goroutines outside may use their objects, such as channels.
 package main
 
 import (
@@ -27,7 +26,7 @@ func main() {
 	testing.Main(everything, []testing.InternalTest{{Name: "TestBubble", F: use}, {Name: "TestEnd", F: end}}, nil, nil)
 }
 
-// answer echoes, outside the bubble.
+// answer accepts connections and echoes. It runs outside of the bubble.
 func answer(l net.Listener) {
 	for {
 		c, err := l.Accept()
@@ -52,7 +51,7 @@ func inside(outside net.Listener) {
 	check.Nil(l.Close(), "close a listener of the bubble")
 }
 
-// echo talks to a listener, which may be another bubble's.
+// echo sends to a listener, which may be in another bubble, and checks the reply.
 func echo(l net.Listener) {
 	c, err := net.Dial("tcp", l.Addr().String())
 	check.Nil(err, "dial")
@@ -77,7 +76,7 @@ func datagrams() {
 	check.That(errors.Is(err, os.ErrDeadlineExceeded), "at the deadline: %v", err)
 }
 
-// timeouts waits in system calls, whose time is the machine's.
+// timeouts blocks in system calls with timeouts, which the machine's clock ends.
 func timeouts() {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
 	check.Nil(err, "socket")

@@ -10,7 +10,7 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// capHeader and capSets are what capget(2) fills in.
+// capHeader and capSets are the structs that capget(2) fills.
 type capHeader struct {
 	version uint32
 	pid     int32
@@ -18,7 +18,7 @@ type capHeader struct {
 
 type capSets [2]struct{ effective, permitted, inheritable uint32 }
 
-// identity: who the program is it may become; whom else, a user without privilege may not.
+// identity checks user and group IDs: the program may set those that it has, and without privilege no others.
 func identity() {
 	uid, gid := os.Getuid(), os.Getgid()
 	check.Nil(syscall.Setuid(uid), "setuid")
@@ -67,8 +67,8 @@ func identity() {
 	}
 }
 
-// unprivileged reports whether the program has no rights over who it is: any user but root,
-// and everybody on Loam, where no other program can be started.
+// unprivileged reports whether the program may not change its identity. This holds for every user but root, and for all
+// users in a Loam where the program cannot start others.
 func unprivileged() bool {
 	return os.Getuid() != 0 || exec.Command("/proc/self/exe", "nothing").Start() != nil
 }

@@ -1,5 +1,5 @@
-// Command calls makes system calls of libraries that go around package os: of clocks, of
-// memory that is to stay, of limits; and looks for the folders that servers write to.
+// Command calls makes system calls that libraries use without package os: for clocks, for locked memory, and for
+// limits. It also looks for the folders that servers write to.
 package main
 
 import (
@@ -32,7 +32,7 @@ func call(trap uintptr, args ...uintptr) (uintptr, error) {
 	return r, nil
 }
 
-// near checks that a clock tells about the time that it is.
+// near checks that a clock is near the present time.
 func near(got time.Time, what string) {
 	late := time.Since(got)
 	check.That(late > -time.Minute && late < time.Minute, "%s is late by %v", what, late)
@@ -63,7 +63,7 @@ func clocks() {
 	check.That(err == nil && cpu < 1<<16, "getcpu: %d, %v", cpu, err)
 }
 
-// discipline: adjtimex, which tells how a clock is kept right. Nothing is set.
+// discipline checks adjtimex(2), which returns how the clock is adjusted. It sets nothing.
 func discipline() {
 	const sysClockAdjtime, adjtime = 305, 0x8000
 	var t syscall.Timex
@@ -107,7 +107,7 @@ func limits() {
 	check.That(err == nil && n >= 1 && n <= 40, "getpriority: %d, %v", n, err)
 }
 
-// folders are there, as on any Linux.
+// folders checks that the usual folders of Linux exist.
 func folders() {
 	for _, dir := range []string{"/run", "/var/run", "/var/log", "/var/lib", "/var/cache", "/var/tmp", "/dev/shm", "/tmp", "/srv", "/opt"} {
 		st, err := os.Stat(dir)

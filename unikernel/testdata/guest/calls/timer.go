@@ -21,14 +21,14 @@ const (
 	absolute  = 1
 )
 
-// setTimer sets a timer and returns what was set before.
+// setTimer sets a timer and returns the previous setting.
 func setTimer(fd uintptr, flags uintptr, value, interval time.Duration) (old timerSetting, err error) {
 	s := timerSetting{syscall.NsecToTimespec(int64(interval)), syscall.NsecToTimespec(int64(value))}
 	_, err = call(syscall.SYS_TIMERFD_SETTIME, fd, flags, uintptr(unsafe.Pointer(&s)), uintptr(unsafe.Pointer(&old)))
 	return old, err
 }
 
-// now reads a clock.
+// now returns the time of a clock.
 func now(clock uintptr) time.Duration {
 	var t syscall.Timespec
 	_, err := call(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&t)))
@@ -36,7 +36,7 @@ func now(clock uintptr) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// timers: timerfd_create, by the poller of the runtime and by epoll.
+// timers uses descriptors of timerfd_create(2), by the poller of the runtime and by epoll.
 func timers() {
 	for _, clock := range []uintptr{realtime, monotonic, boottime} {
 		fd, err := call(syscall.SYS_TIMERFD_CREATE, clock, syscall.O_NONBLOCK|syscall.O_CLOEXEC)
@@ -82,7 +82,7 @@ func timers() {
 	check.Equal(err, error(syscall.EINVAL), "write")
 	_, err = setTimer(fd, 0, 20*time.Millisecond, 0)
 	check.Nil(err, "timerfd_settime")
-	_, err = syscall.Read(int(fd), make([]byte, 8)) // which waits
+	_, err = syscall.Read(int(fd), make([]byte, 8)) // blocks until the timer expires
 	check.Nil(err, "a read that waits")
 	_, err = call(syscall.SYS_TIMERFD_CREATE, 2, 0)
 	check.Equal(err, error(syscall.EINVAL), "a clock of the processor")

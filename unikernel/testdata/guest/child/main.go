@@ -1,4 +1,4 @@
-// Command child tries to run other programs, and ends as it is told.
+// Command child tries to start other programs, and ends as its arguments say.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Command clock tells one connection to port 7 the time, in nanoseconds since 1970,
-// for each byte that it sends. Meanwhile it looks whether time ever goes back, on any
-// CPU; with an argument, it does not look.
+// Command clock sends the time, in nanoseconds since 1970, for each byte that it receives on one connection to port 7.
+// Meanwhile it checks on all CPUs that time never goes back; with an argument, it does not check.
 package main
 
 import (

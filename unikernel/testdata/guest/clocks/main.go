@@ -1,5 +1,5 @@
-// Command clocks checks that the clocks of the vDSO and those of system calls are the same: a time that one of them returned
-// after the other is never earlier. It prints "clocks" if they are, and the clock that went back otherwise.
+// Command clocks checks that the clocks of the vDSO agree with those of system calls: of two calls, the later never
+// returns an earlier time. It prints "clocks" if they agree, and otherwise the clock that went back.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 //go:linkname getAuxv runtime.getAuxv
 func getAuxv() []uintptr
 
-// hasVDSO looks the function up that package time calls.
+// hasVDSO looks for the function of the vDSO that package time calls.
 func hasVDSO() error {
 	const sysinfoEHDR, page = 33, 4096
 	auxv := getAuxv()

@@ -1,4 +1,4 @@
-// Command coherent checks that read, write and mmap of one file see the same bytes, within a process and between
+// Command coherent checks that read, write and mmap of one file access the same bytes, within a process and between
 // processes. It prints "coherent" if they do.
 package main
 
@@ -55,7 +55,7 @@ func mmap(f *os.File, flags int) ([]byte, error) {
 }
 
 func check(f *os.File, shared, private []byte) error {
-	_ = shared[page] // present before the write
+	_ = shared[page] // makes the page present before the write
 	if _, err := f.WriteAt([]byte("written"), page-3); err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func check(f *os.File, shared, private []byte) error {
 	return nil
 }
 
-// punched checks that a hole is seen in a mapping, and that a read sees what is stored there afterwards. A file system
-// without holes is not checked.
+// punched checks that a mapping shows a hole as zeros, and that a read returns what is stored there afterwards. It
+// succeeds on a file system without holes.
 func punched(f *os.File, shared []byte) error {
 	const keepSize, punchHole = 1, 2
 	copy(shared[page:], bytes.Repeat([]byte("full"), 3*page/4))
@@ -126,7 +126,7 @@ func punched(f *os.File, shared []byte) error {
 	return nil
 }
 
-// beyond checks that an access behind the end of the file is SIGBUS.
+// beyond checks that an access behind the end of the file raises SIGBUS.
 func beyond(shared []byte) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -139,7 +139,7 @@ func beyond(shared []byte) (err error) {
 	return nil
 }
 
-// child stores to a mapping of the file of another process.
+// child stores to a mapping of the file that the parent process has mapped.
 func child(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

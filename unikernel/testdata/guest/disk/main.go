@@ -1,5 +1,4 @@
-// Disk reads and writes a disk of its machine, at whole blocks and at parts of
-// them.
+// Command disk reads and writes a disk of its machine, in whole blocks and in parts of blocks.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command early uses sockets while packages are initialised: this one imports
-// nothing that package net imports last, and its name sorts first.
+// Command early uses sockets while packages are initialised. Package aaa imports nothing of what package net needs, and
+// its name sorts first, so it is initialised before package net.
 package main
 
 import (

@@ -19,7 +19,7 @@ const (
 
 const here = -100 // AT_FDCWD
 
-// calls are what is tried. long: it is a table.
+// calls returns the calls to try. It is long because it is a table.
 func calls(f files) []call {
 	buf, event := at([512]byte{}), at([2]uint64{})
 	target := new([4096]byte)

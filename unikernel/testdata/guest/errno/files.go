@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// files are descriptors of each kind. None of them waits.
+// files holds a descriptor of each kind. None of them blocks.
 type files struct {
 	file, dir, null            int
 	pipe, unix                 [2]int
@@ -14,7 +14,7 @@ type files struct {
 	epoll, event, timer, watch int
 }
 
-// open opens them.
+// open opens all of them.
 func open() (f files) {
 	f.file = must(syscall.Open("file", syscall.O_RDWR|syscall.O_CREAT, 0o600))
 	must(syscall.Write(f.file, []byte("content")))

@@ -1,5 +1,5 @@
-// Command errno makes system calls with arguments that are wrong, one at a time, and prints
-// the errno of each. Run on Linux and on Loam it prints the same.
+// Command errno makes system calls with one wrong argument at a time, and prints the errno of each. Its output is the
+// same on Linux and on Loam.
 package main
 
 import (
@@ -10,40 +10,40 @@ import (
 	"unsafe"
 )
 
-// kind is what an argument is, and so in what ways it may be wrong.
+// kind is the kind of an argument. It determines the wrong values to try.
 type kind int
 
 const (
-	number     kind = iota // it is not changed
-	descriptor             // -1, one that is not open, and those of other kinds
-	address                // none, and one where nothing is
-	size                   // less than 0, and more than there is memory
-	count                  // less than 0
+	number     kind = iota // no wrong values
+	descriptor             // wrong: -1, a number that is not open, and descriptors of other kinds
+	address                // wrong: NULL, and unmapped addresses
+	size                   // wrong: negative, and larger than memory
+	count                  // wrong: negative
 )
 
-// arg is an argument that is right.
+// arg is a valid argument.
 type arg struct {
 	kind  kind
 	value uintptr
 }
 
-// call is a system call, with arguments that are right.
+// call is a system call with valid arguments.
 type call struct {
 	name   string
 	number uintptr
 	args   []arg
 }
 
-// Addresses where nothing is: in the lower half, and where no address can be.
+// Addresses where nothing is mapped: one in the lower half, and one that is not canonical.
 const (
 	nowhere = 0x0dead000
 	outside = 1 << 50
 )
 
-// room keeps alive the memory that arguments point to.
+// room keeps the memory alive that arguments point to.
 var room []any
 
-// at returns the address of memory with some content, which stays.
+// at returns the address of memory with a copy of value. The memory is never freed.
 func at[T any](value T) arg {
 	p := new(T)
 	*p = value
@@ -51,17 +51,17 @@ func at[T any](value T) arg {
 	return arg{address, uintptr(unsafe.Pointer(p))}
 }
 
-// path returns the address of a string with a NUL.
+// path returns the address of a string that ends with a NUL.
 func path(s string) arg {
 	b := append([]byte(s), 0)
 	room = append(room, b)
 	return arg{address, uintptr(unsafe.Pointer(&b[0]))}
 }
 
-// fixed returns an argument that is not changed: a wait without a time would not end.
+// fixed returns an argument that is not varied, such as a timeout: without one the call would not return.
 func fixed(a arg) arg { return arg{number, a.value} }
 
-// pointer makes a pointer of an address where nothing is. (The detour is for vet.)
+// pointer converts the address of unmapped memory to a pointer, in a way that vet accepts.
 func pointer(a uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 func n(v int) arg  { return arg{number, uintptr(v)} }
@@ -86,7 +86,7 @@ func main() {
 	os.RemoveAll(dir)
 }
 
-// try makes a call as it should be, and with each argument wrong in each way.
+// try makes a call with valid arguments, and then with one wrong argument at a time.
 func try(c call, f files) {
 	args := make([]uintptr, 6)
 	reset := func() {
@@ -132,7 +132,7 @@ func wrong(k kind, f files) []wrongValue {
 	return nil
 }
 
-// show makes a call and prints what it says.
+// show makes a call and prints its errno.
 func show(c call, what string, args []uintptr) {
 	r, _, errno := syscall.Syscall6(c.number, args[0], args[1], args[2], args[3], args[4], args[5])
 	text := "ok"
@@ -144,7 +144,7 @@ func show(c call, what string, args []uintptr) {
 	fmt.Printf("%s: %s\t%s\n", c.name, what, text)
 }
 
-// makes are the calls that return a descriptor.
+// makes are the calls that return a descriptor, which has to be closed.
 var makes = map[string]bool{
 	"open": true, "openat": true, "openat2": true, "creat": true, "dup": true, "socket": true, "accept": true, "accept4": true,
 	"epoll_create": true, "epoll_create1": true, "eventfd": true, "eventfd2": true, "timerfd_create": true, "inotify_init1": true, "memfd_create": true,

@@ -11,8 +11,8 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// immediate: package os reads and writes files that keep nobody waiting by a shorter way
-// on Loam. All is as by the longer one.
+// immediate tests the fast path that package os has on Loam for files whose calls never block. Results have to equal
+// those of the slow path.
 func immediate() {
 	elsewhere()
 	refusals()
@@ -28,7 +28,7 @@ func create(name string) *os.File {
 	return f
 }
 
-// elsewhere: a descriptor that leads to another file than when it was opened.
+// elsewhere: a descriptor that refers to another file than when it was opened (dup2(2)).
 func elsewhere() {
 	one, two := create("one"), create("two")
 	write(one, "before ")
@@ -48,7 +48,7 @@ func write(f *os.File, text string) {
 	check.That(n == len(text) && err == nil, "write to %s: %d, %v", f.Name(), n, err)
 }
 
-// refusals: what fails, and what does nothing.
+// refusals: calls that fail, and calls without effect.
 func refusals() {
 	f := create("refusals")
 	b := []byte("text")
@@ -107,7 +107,7 @@ func refusals() {
 	}
 }
 
-// turns: writes by several goroutines do not mix.
+// turns: concurrent writes of several goroutines are not interleaved.
 func turns() {
 	const goroutines, lines = 8, 200
 	f := create("turns")
@@ -128,8 +128,8 @@ func turns() {
 	check.Equal(len(content("turns")), goroutines*lines*100, "bytes")
 }
 
-// closing: a file is closed while others write to it, and its number given to another
-// file. What is written goes to the first or fails.
+// closing: a file is closed while others write to it, and another file gets its number. Each write goes to the first
+// file or fails.
 func closing() {
 	f := create("closing")
 	start := make(chan bool)

@@ -1,6 +1,5 @@
-// Command files does to files what programs do, in a folder of its own. It says the
-// same on Linux. Its argument is how many names a large folder has, else 100,000. Further arguments are tests that
-// are left out.
+// Command files uses files as programs do, in a folder of its own. Its output is the same on Linux. Its first argument
+// is the number of names in a large folder, 100,000 by default. Further arguments are tests to leave out.
 package main
 
 import (
@@ -60,7 +59,7 @@ func content(name string) string {
 	return string(b)
 }
 
-// contents: reading, writing, appending, cutting, holes.
+// contents: reading, writing, appending, truncating, holes.
 func contents() {
 	big := bytes.Repeat([]byte("0123456789"), 30_000)
 	check.Nil(os.WriteFile("big", big, 0o644), "write")
@@ -101,7 +100,7 @@ func contents() {
 	check.That(errors.Is(err, fs.ErrNotExist), "absent: %v", err)
 }
 
-// names: making, moving, linking, removing.
+// names: creating, renaming, linking, removing.
 func names() {
 	check.Nil(os.MkdirAll("a/b/c", 0o755), "mkdir")
 	check.Nil(os.WriteFile("a/f", []byte("x"), 0o644), "write")
@@ -181,7 +180,7 @@ func attributes() {
 	f.Close()
 }
 
-// listing: folders with many names.
+// listing: reading folders with many names.
 func listing() {
 	many := 100_000
 	if len(os.Args) > 1 {
@@ -245,7 +244,7 @@ func descriptors() {
 	check.Equal(e, syscall.ENOSYS, "a call that does not exist")
 }
 
-// locks: flock(2), and those of fcntl(2).
+// locks: flock(2), and record locks of fcntl(2).
 func locks() {
 	a, err := os.Create("f")
 	check.Nil(err, "create")
@@ -268,7 +267,7 @@ func locks() {
 	b.Close()
 }
 
-// mapping: mappings of files that do not change them, and memory.
+// mapping: read-only and private mappings of files, and anonymous memory.
 func mapping() {
 	check.Nil(os.WriteFile("f", bytes.Repeat([]byte("page"), 3000), 0o600), "write")
 	f, err := os.Open("f")
@@ -291,7 +290,7 @@ func mapping() {
 	check.Nil(syscall.Munmap(m), "munmap")
 }
 
-// pipes, and names that are pipes.
+// pipes: pipes, and named pipes.
 func pipes() {
 	r, w, err := os.Pipe()
 	check.Nil(err, "pipe")
@@ -311,7 +310,7 @@ func pipes() {
 	check.Equal(content("fifo"), "named", "through a FIFO")
 }
 
-// vectors: several buffers at once, some on the stack.
+// vectors: calls with several buffers, some on the stack.
 func vectors() {
 	f, err := os.Create("f")
 	check.Nil(err, "create")
@@ -326,7 +325,7 @@ func vectors() {
 	f.Close()
 }
 
-// devices of /dev, and the streams.
+// devices: devices of /dev, and the standard streams.
 func devices() {
 	f, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
 	check.Nil(err, "open")
@@ -351,7 +350,7 @@ func devices() {
 	check.Equal(e, syscall.ENOTTY, "no terminal")
 }
 
-// stack: buffers on a goroutine's stack, which grows meanwhile.
+// stack: calls with buffers on a goroutine's stack, which grows during the call.
 func stack() {
 	done := make(chan bool)
 	go func() {
@@ -370,7 +369,7 @@ func stack() {
 	<-done
 }
 
-// tree: the rules of io/fs.
+// tree: the rules of io/fs, by testing/fstest.
 func tree() {
 	for _, name := range []string{"a/b/c", "a/d", "e"} {
 		check.Nil(os.MkdirAll(filepath.Dir(name), 0o755), "mkdir")

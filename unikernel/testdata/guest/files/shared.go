@@ -9,7 +9,7 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// shared: mappings by which files are written, as databases have them.
+// shared: mappings that write to a file (MAP_SHARED), which databases use.
 func shared() {
 	f := create("shared")
 	check.Nil(f.Truncate(10_000), "truncate")
@@ -35,7 +35,7 @@ func mapShared(f *os.File, offset int64, length int) []byte {
 	return m
 }
 
-// second: a mapping of a part, by a descriptor for reading.
+// second: a second mapping, of a part of the file, by a descriptor that is open for reading.
 func second(f *os.File) {
 	r, err := os.Open(f.Name())
 	check.Nil(err, "open")
@@ -52,7 +52,7 @@ func second(f *os.File) {
 	check.Nil(syscall.Munmap(m), "munmap")
 }
 
-// grow: a file that becomes longer, and shorter, while it is mapped.
+// grow: a file that becomes longer and shorter while it is mapped.
 func grow(f *os.File, m []byte) {
 	_, err := f.WriteAt([]byte("behind"), 100_000)
 	check.Nil(err, "write")
@@ -63,7 +63,7 @@ func grow(f *os.File, m []byte) {
 	check.Equal(string(m[5000:5014]), "by the mapping", "what was left")
 }
 
-// remapped: mremap and msync, from the file's beginning to far beyond its end.
+// remapped: mremap(2) and msync(2) of a mapping that extends far beyond the file's end.
 func remapped(f *os.File) {
 	m := mapShared(f, 0, 4096)
 	const length, mayMove = 8 << 30, 1
@@ -80,7 +80,7 @@ func remapped(f *os.File) {
 	check.That(errno == 0, "munmap: %v", errno)
 }
 
-// closed: a mapping stays when the file is closed, and has no name any more.
+// closed: a mapping stays valid after its file is closed and removed.
 func closed() {
 	f := create("closed")
 	check.Nil(f.Truncate(4096), "truncate")

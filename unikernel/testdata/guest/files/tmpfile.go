@@ -10,7 +10,7 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// nameless: files that are made without a name (O_TMPFILE), and get one when they are whole.
+// nameless: files that are created without a name (O_TMPFILE), and get one when they are complete.
 func nameless() {
 	const (
 		tempFile      = 0o20200000

@@ -11,7 +11,7 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// events are those of inotify that programs ask for.
+// events are the events of inotify(7) that the test requests.
 var events = []struct {
 	mask uint32
 	name string
@@ -22,14 +22,13 @@ var events = []struct {
 	{syscall.IN_IGNORED, "ignored"}, {syscall.IN_ISDIR, "dir"},
 }
 
-// watcher reads what happens to a folder "w" and to a file "f" in it.
+// watcher reads the events of a folder "w" and of a file "f" in it.
 type watcher struct {
 	file *os.File
 	buf  []byte
 }
 
-// want checks that what has been done since is told so, as words of the watch, the events and
-// the name.
+// want checks the events since the last call. Each event is written as its watch, its events and its name.
 func (w *watcher) want(want string) {
 	check.Nil(w.file.SetReadDeadline(time.Now().Add(10*time.Second)), "deadline")
 	var got []string

@@ -9,7 +9,7 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// fgetxattr and its like are calls by a descriptor, which package syscall has not.
+// fxattr makes fgetxattr(2) or a similar call with a descriptor, which package syscall lacks.
 func fxattr(trap uintptr, f *os.File, name string, value []byte, flags uintptr) (int, error) {
 	p, err := syscall.BytePtrFromString(name)
 	check.Nil(err, "a name")
@@ -21,7 +21,7 @@ func fxattr(trap uintptr, f *os.File, name string, value []byte, flags uintptr) 
 	return int(n), errno(e)
 }
 
-// xattrs: extended attributes of users, by paths, links and descriptors.
+// xattrs: extended attributes of the user namespace ("user."), by paths, links and descriptors.
 func xattrs() {
 	const create, replace = 1, 2
 	check.Nil(os.WriteFile("f", nil, 0o600), "write")
@@ -57,7 +57,7 @@ func xattrs() {
 	xattrLimits()
 }
 
-// xattrLimits: names and values that cannot be, and files that can have none.
+// xattrLimits: invalid names and values, and files that can have no attributes.
 func xattrLimits() {
 	check.Nil(os.WriteFile("f", nil, 0o600), "write")
 	for _, c := range []struct {

@@ -1,5 +1,5 @@
-// Command goroutines looks for goroutines that are not its own. The kernel's are
-// none of the program's business: it cannot wait for them to end.
+// Command goroutines looks for goroutines of Loam's kernel in the program's list of goroutines. They must not appear in
+// it, because the program would wait for them to end.
 package main
 
 import (
@@ -36,8 +36,7 @@ func alone(when string) {
 	check.Equal(strings.Count(all, "/stack."), 0, "mentions of the stack "+when)
 }
 
-// pollBoth waits for a socket and for a descriptor of Linux at once, for which
-// Loam needs a goroutine.
+// pollBoth polls a socket of Loam and a descriptor of the host at once, for which Loam needs a goroutine.
 func pollBoth(c *net.UDPConn) {
 	r, w, err := os.Pipe()
 	check.Nil(err, "pipe")

@@ -11,12 +11,12 @@ import (
 // Options that package syscall lacks (linux/in6.h).
 const ipv6RecvErr = 25
 
-// errorQueue: what did not get through is read with MSG_ERRQUEUE (ip(7), ipv6(7)).
+// errorQueue: errors of sent datagrams are read with MSG_ERRQUEUE (ip(7), ipv6(7)).
 func errorQueue() {
 	for _, c := range []struct {
 		what       string
-		family     int // of the socket
-		to         int // of the address
+		family     int // address family of the socket
+		to         int // address family of the destination
 		kind, code byte
 	}{
 		{"udp", syscall.AF_INET, syscall.AF_INET, 3, 3},
@@ -57,7 +57,7 @@ func errorQueue() {
 	extensions()
 }
 
-// dontFragment: IPV6_DONTFRAG and IPV6_MTU (ipv6(7)), and what the error of this host's own is.
+// dontFragment: IPV6_DONTFRAG and IPV6_MTU (ipv6(7)), and the local error of a datagram that is too long.
 func dontFragment() {
 	const ipv6MTU, ipv6DontFrag = 24, 62
 	fd := open(syscall.AF_INET6, syscall.SOCK_DGRAM, 0)
@@ -81,7 +81,7 @@ func dontFragment() {
 	check.That(len(control) == 1 && string(control[0].Data) == string(append(want, make([]byte, 4+28)...)), "the error is %v", control)
 }
 
-// rawErrors: a raw socket gets what it has sent, and how the message came.
+// rawErrors: the error queue of a raw socket returns the sent packet, the ICMP error about it, and the error's TTL.
 func rawErrors() {
 	fd := open(syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_UDP)
 	defer syscall.Close(fd)
@@ -106,7 +106,7 @@ func recvErr(fd, family, on int) {
 	}
 }
 
-// closedPort is one where nobody listens.
+// closedPort returns a port that no socket is bound to.
 func closedPort(family int) uint16 {
 	fd := open(family, syscall.SOCK_DGRAM, 0)
 	defer syscall.Close(fd)
@@ -114,7 +114,7 @@ func closedPort(family int) uint16 {
 	return port(fd)
 }
 
-// mapped is the loopback of one family as a socket of another names it.
+// mapped returns the loopback address of family in the form that a socket of another family uses.
 func mapped(socket, family int, port uint16) syscall.Sockaddr {
 	if socket == syscall.AF_INET6 && family == syscall.AF_INET {
 		return &syscall.SockaddrInet6{Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}, Port: int(port)}
@@ -130,7 +130,7 @@ func mapped(socket, family int, port uint16) syscall.Sockaddr {
 	return nil
 }
 
-// waitError waits until poll says that there is an error.
+// waitError waits until epoll reports an error.
 func waitError(fd int, what string) {
 	ep, err := syscall.EpollCreate1(0)
 	check.Nil(err, "epoll_create1")
@@ -141,8 +141,8 @@ func waitError(fd int, what string) {
 	check.That(n == 1 && err == nil && list[0].Events&syscall.EPOLLERR != 0, "%s: no EPOLLERR: %d, %v, %v", what, n, list[0], err)
 }
 
-// awaitSocketError waits for the error of a message that has just been sent, and takes it;
-// the message is in the queue before that.
+// awaitSocketError waits for the error of a message that has just been sent, and clears it (SO_ERROR). By then the
+// message is in the error queue.
 func awaitSocketError(fd int, what string) {
 	for range 1000 {
 		if socketError(fd) == syscall.ECONNREFUSED {
@@ -160,7 +160,7 @@ func socketError(fd int) syscall.Errno {
 	return syscall.Errno(n)
 }
 
-// take receives from the queue of errors.
+// take receives from the error queue.
 func take(fd int, b []byte, what string) (int, []syscall.SocketControlMessage, int, syscall.Sockaddr) {
 	space := make([]byte, 512)
 	n, size, flags, from, err := syscall.Recvmsg(fd, b, space, syscall.MSG_ERRQUEUE)
@@ -170,8 +170,7 @@ func take(fd int, b []byte, what string) (int, []syscall.SocketControlMessage, i
 	return n, control, flags, from
 }
 
-// checkError looks at a struct sock_extended_err: an error of ICMP that the port is closed,
-// from this host.
+// checkError checks a struct sock_extended_err: it must describe an ICMP error of this host about a closed port.
 func checkError(control []syscall.SocketControlMessage, family, to int, kind, code byte, what string) {
 	level, typ, origin := int32(syscall.IPPROTO_IP), int32(syscall.IP_RECVERR), byte(2)
 	if family == syscall.AF_INET6 {

@@ -10,8 +10,8 @@ import (
 // ipRecvErrRFC4884 is an option that package syscall lacks (linux/in.h).
 const ipRecvErrRFC4884 = 26
 
-// extensions: a program is told where the extensions of an ICMP error are (RFC 4884), as a router of
-// MPLS adds to what it answers a traceroute.
+// extensions: IP_RECVERR_RFC4884 reports where the extensions of an ICMP error begin (RFC 4884). Routers add such
+// extensions to the replies to traceroute, for example MPLS labels.
 func extensions() {
 	fd := open(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
 	defer syscall.Close(fd)
@@ -26,7 +26,7 @@ func extensions() {
 	sound := []byte{0x20, 0, 0, 0, 0, 8, 1, 1, 1, 2, 3, 4}
 	unsound := []byte{0x20, 0, 0, 0, 0, 9, 1, 1, 1, 2, 3, 4}
 	for _, c := range []struct {
-		words  byte // the length of the quote, as the message says
+		words  byte // the length field of the message, in words
 		behind []byte
 		want   [4]byte // struct sock_ee_data_rfc4884
 	}{{32, sound, [4]byte{100}}, {32, unsound, [4]byte{100, 0, 1}}, {0, sound, [4]byte{}}} {
@@ -39,7 +39,8 @@ func extensions() {
 	}
 }
 
-// timeExceeded is a message about a datagram from a port of this host, of which it quotes 128 bytes.
+// timeExceeded returns an ICMP message about a datagram from a port of this host. The message quotes 128 bytes of the
+// datagram.
 func timeExceeded(port uint16, words byte, behind []byte) []byte {
 	quote := make([]byte, 128)
 	copy(quote, []byte{0x45, 0, 0, 228, 0, 1, 0, 0, 1, syscall.IPPROTO_UDP, 0, 0, 127, 0, 0, 1, 127, 0, 0, 9})

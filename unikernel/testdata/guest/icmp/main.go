@@ -1,5 +1,5 @@
-// Command icmp uses ping sockets (icmp(7)) and raw sockets (raw(7)) on the loopback, in the
-// ways that programs do, and options that few use. It says the same on Linux.
+// Command icmp uses ping sockets (icmp(7)) and raw sockets (raw(7)) on the loopback, in the ways that programs do, and
+// rare socket options. Its output is the same on Linux.
 package main
 
 import (
@@ -42,7 +42,7 @@ const (
 	ipv6HopLimit     = 52
 )
 
-// message is one of ICMP, with the checksum that it has in IPv4.
+// message returns an ICMP message with the checksum of IPv4.
 func message(kind byte, id, seq uint16, data string) []byte {
 	b := []byte{kind, 0, 0, 0}
 	b = binary.BigEndian.AppendUint16(b, id)
@@ -51,7 +51,7 @@ func message(kind byte, id, seq uint16, data string) []byte {
 	return b
 }
 
-// checksum is that of the Internet (RFC 1071).
+// checksum returns the Internet checksum (RFC 1071).
 func checksum(b []byte) uint16 {
 	sum := uint32(0)
 	for i, c := range b {
@@ -63,7 +63,7 @@ func checksum(b []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// kinds are protocol, request and reply of a family.
+// kinds returns the ICMP protocol of a family, and its types of echo requests and replies.
 func kinds(family int) (proto int, request, reply byte) {
 	if family == syscall.AF_INET6 {
 		return syscall.IPPROTO_ICMPV6, echo6, reply6
@@ -71,7 +71,7 @@ func kinds(family int) (proto int, request, reply byte) {
 	return syscall.IPPROTO_ICMP, echo4, reply4
 }
 
-// self is the loopback address of a family.
+// self returns the loopback address of a family.
 func self(family int) syscall.Sockaddr {
 	if family == syscall.AF_INET6 {
 		return &syscall.SockaddrInet6{Addr: [16]byte{15: 1}}
@@ -79,7 +79,7 @@ func self(family int) syscall.Sockaddr {
 	return &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
 }
 
-// port is that of a socket's name.
+// port returns the local port of a socket.
 func port(fd int) uint16 {
 	name, err := syscall.Getsockname(fd)
 	check.Nil(err, "getsockname")
@@ -96,7 +96,7 @@ func portOf(name syscall.Sockaddr) uint16 {
 	return 0
 }
 
-// open makes a socket with a second to answer.
+// open creates a socket with a receive timeout of a second.
 func open(family, typ, proto int) int {
 	fd, err := syscall.Socket(family, typ, proto)
 	check.Nil(err, "socket")
@@ -109,8 +109,7 @@ func patience(fd int, d time.Duration) {
 	check.Nil(syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &tv), "SO_RCVTIMEO")
 }
 
-// ping: the identifier is the socket's port, whatever the program says, and the reply is a
-// message without an IP header.
+// ping: the kernel replaces the identifier by the socket's port, and the reply is a message without an IP header.
 func ping(family int) {
 	proto, request, reply := kinds(family)
 	fd := open(family, syscall.SOCK_DGRAM, proto)
@@ -158,7 +157,7 @@ func ping(family int) {
 	check.Equal(err, error(syscall.EAGAIN), "a reply to another")
 }
 
-// bound is the loopback address with a port.
+// bound returns the loopback address with a port.
 func bound(family int, port int) syscall.Sockaddr {
 	switch a := self(family).(type) {
 	case *syscall.SockaddrInet4:
@@ -205,7 +204,7 @@ func pingErrors() {
 	check.Nil(err, "SO_RCVBUF")
 }
 
-// pingWaits: the runtime's poller, deadlines and epoll know when there is a reply.
+// pingWaits: the runtime's poller, deadlines and epoll work on ping sockets.
 func pingWaits() {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, syscall.IPPROTO_ICMP)
 	check.Nil(err, "socket")
@@ -244,8 +243,7 @@ func pingWaits() {
 	check.That(n == 1 && err == nil && events[0].Events == syscall.EPOLLIN, "epoll: %d, %v, %+v", n, err, events)
 }
 
-// pingControl: options and control messages say how far a request goes, and how far its
-// reply came.
+// pingControl: options and control messages set the hop limit of a request, and report that of the reply.
 func pingControl() {
 	for _, c := range []struct{ family, level, hops, want, typ int }{
 		{syscall.AF_INET, syscall.IPPROTO_IP, syscall.IP_TTL, syscall.IP_RECVTTL, syscall.IP_TTL},
@@ -270,8 +268,7 @@ func pingControl() {
 	}
 }
 
-// raw4: a raw socket of ICMP gets a copy of all messages, with the IP header, which package
-// net takes off.
+// raw4: a raw ICMP socket receives a copy of all messages, with the IP header, which package net removes.
 func raw4() {
 	c, err := net.ListenPacket("ip4:icmp", "127.0.0.1")
 	check.Nil(err, "listen")
@@ -299,7 +296,7 @@ func raw4() {
 	check.Equal(portOf(name), 0, "port of the sender")
 }
 
-// raw6: without the IP header, and with the kernel's checksum.
+// raw6: messages have no IP header, and the kernel computes their checksum.
 func raw6() {
 	c, err := net.ListenPacket("ip6:ipv6-icmp", "::1")
 	check.Nil(err, "listen")
@@ -333,7 +330,7 @@ func raw6() {
 	check.That(err == nil && n == 13 && b[0] == reply6, "with a filter: %x, %v", b[:n], err)
 }
 
-// rawHeader: with IP_HDRINCL the program makes the header.
+// rawHeader: with IP_HDRINCL the program writes the IP header.
 func rawHeader() {
 	fd := open(syscall.AF_INET, syscall.SOCK_RAW, syscall.IPPROTO_RAW)
 	defer syscall.Close(fd)
@@ -352,7 +349,7 @@ func rawHeader() {
 	check.Equal(syscall.Sendto(fd, packet, 0, self(syscall.AF_INET)), error(syscall.EINVAL), "a header longer than all")
 }
 
-// rawProtocol: any protocol, and what TCP and UDP have taken already.
+// rawProtocol: raw sockets receive unknown protocols, and copies of datagrams that UDP also receives.
 func rawProtocol() {
 	udp, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	check.Nil(err, "listen")
@@ -406,7 +403,7 @@ func rawOptions() {
 	check.Equal(err, error(syscall.EDESTADDRREQ), "write to nobody")
 }
 
-// device: SO_BINDTODEVICE names an interface, and a socket says which it has.
+// device: SO_BINDTODEVICE binds a socket to an interface.
 func device() {
 	fd := open(syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMP)
 	defer syscall.Close(fd)
@@ -420,7 +417,7 @@ func device() {
 	deviceTCP()
 }
 
-// deviceUDP: who is bound to the interface gets what comes there, whichever is older.
+// deviceUDP: of several sockets at one port, the one that is bound to the interface receives the datagrams.
 func deviceUDP() {
 	bind := func(at syscall.Sockaddr, device string) int {
 		fd := open(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
@@ -441,7 +438,7 @@ func deviceUDP() {
 	}
 }
 
-// deviceTCP: listeners and connections have an interface, and when bytes came.
+// deviceTCP: listeners and connections can be bound to an interface, and report when bytes arrived.
 func deviceTCP() {
 	l := open(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	defer syscall.Close(l)
@@ -461,7 +458,7 @@ func deviceTCP() {
 	defer syscall.Close(server)
 	var before time.Time
 	var list []syscall.SocketControlMessage
-	for tries := 100; len(list) == 0 && tries > 0; tries-- { // Linux begins to note times a moment later
+	for tries := 100; len(list) == 0 && tries > 0; tries-- { // Linux enables timestamps with a short delay
 		time.Sleep(time.Millisecond)
 		before = time.Now()
 		_, err = syscall.Write(client, []byte("x"))
@@ -483,7 +480,7 @@ const (
 	ipOrigDstAddr = 20
 )
 
-// arrival: control messages say when a datagram came, and where it was sent to.
+// arrival: control messages report when a datagram arrived, and its destination.
 func arrival() {
 	fd := open(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
 	defer syscall.Close(fd)
@@ -525,7 +522,7 @@ func arrival() {
 	}
 }
 
-// refused: sockets that there are none of.
+// refused: socket types and protocols that do not exist.
 func refused() {
 	for _, c := range []struct {
 		family, typ, proto int

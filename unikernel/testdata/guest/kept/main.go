@@ -1,4 +1,4 @@
-// Kept works on the file system of a disk at /data: its argument says what it does.
+// Command kept uses the file system of a disk at /data. Its argument selects the operation.
 package main
 
 import (
@@ -41,10 +41,10 @@ func main() {
 	}
 }
 
-// content is what the file has.
+// content returns the contents of a test file.
 func content() []byte { return []byte(strings.Repeat("kept on disk. ", size/14+1)[:size]) }
 
-// write makes files, and syncs them in each way.
+// write creates files, and syncs them by each of the calls for it.
 func write() {
 	check.Nil(os.MkdirAll("/data/dir", 0o750), "os.MkdirAll")
 	f, err := os.Create(first)
@@ -71,7 +71,8 @@ func write() {
 	fmt.Println("written")
 }
 
-// fills writes more than the host has room for: the file system becomes read-only, and the program continues.
+// fills writes more than the disk image of the host can hold: the file system becomes read-only, and the program
+// continues.
 func fills() {
 	f, err := os.Create("/data/small")
 	check.Nil(err, "os.Create")
@@ -97,7 +98,7 @@ func fills() {
 	fmt.Println("continued")
 }
 
-// device is the disk's file.
+// device returns the path of the disk's device.
 func device() string {
 	for _, name := range []string{"/dev/vda", "/dev/sda", "/dev/nvme0n1"} {
 		if _, err := os.Stat(name); err == nil {
@@ -107,14 +108,14 @@ func device() string {
 	return "none"
 }
 
-// mounted looks for the line of the disk in /proc/mounts.
+// mounted checks the disk's line in /proc/mounts.
 func mounted(how string) {
 	mounts, err := os.ReadFile("/proc/mounts")
 	check.Nil(err, "the call before")
 	check.That(strings.Contains(string(mounts), device()+" /data ext4 "+how+" 0 0\n"), "mounts: %v", string(mounts))
 }
 
-// read finds what write left.
+// read checks the files that write created.
 func read() {
 	for _, name := range []string{first, "/data/dir/link", "/data/dir/second"} {
 		got, err := os.ReadFile(name)
@@ -129,7 +130,7 @@ func read() {
 	fmt.Println("kept")
 }
 
-// refused finds a file system that is only read.
+// refused checks that a read-only file system refuses writes.
 func refused() {
 	read()
 	err := os.WriteFile("/data/new", nil, 0o600)
@@ -138,7 +139,7 @@ func refused() {
 	fmt.Println("refused")
 }
 
-// terminated writes a file, and waits for a signal that ends it.
+// terminated writes a file, and waits for a signal that ends the program.
 func terminated(handled bool) {
 	signals := make(chan os.Signal, 1)
 	if handled {

@@ -1,6 +1,6 @@
-// Command late says how late goroutines start. For each byte that comes on the connection
-// to port 7 it starts one, computes until that has begun, and sends back after how many
-// nanoseconds it did, in eight bytes. It ends with the connection.
+// Command late measures how long new goroutines wait until they run. For each byte that it receives on the connection
+// to port 7, it starts a goroutine, computes until that runs, and sends back the delay in nanoseconds, as eight bytes.
+// It ends when the connection does.
 package main
 
 import (
@@ -25,7 +25,8 @@ func main() {
 		var began atomic.Int64
 		asked := time.Now()
 		go func() { began.Store(max(int64(time.Since(asked)), 1)) }()
-		for began.Load() == 0 { // neither calls nor allocation: nothing that the runtime is part of
+		// without calls or allocation, so that the scheduler can run the goroutine only by preemption
+		for began.Load() == 0 {
 		}
 		binary.LittleEndian.PutUint64(b, uint64(began.Load()))
 		_, err := c.Write(b)

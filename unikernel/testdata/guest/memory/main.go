@@ -1,4 +1,4 @@
-// Command memory uses as much as a small machine has.
+// Command memory uses as much memory as a small machine has.
 package main
 
 import (
@@ -10,8 +10,8 @@ func main() {
 	if len(os.Args) > 1 {
 		fmt.Println(overflow(1))
 	}
-	// What is kept is more than half of what a machine of 128 MiB has free, so that a collector which
-	// waits until the heap has doubled waits too long.
+	// The live heap is more than half of the free memory of a machine with 128 MiB. So a collector that waits until the
+	// heap has doubled starts too late.
 	var kept [][]byte
 	for range 48 {
 		kept = append(kept, filled())

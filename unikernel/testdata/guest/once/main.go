@@ -1,4 +1,4 @@
-// Command once sends back what one connection to port 7 sends, and ends.
+// Command once echoes on one connection to port 7, and ends with it.
 package main
 
 import (

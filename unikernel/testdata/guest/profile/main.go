@@ -1,5 +1,5 @@
-// Command profile serves profiles of itself: it is busy in one function, keeps
-// what another has allocated, and has a goroutine that waits in a third.
+// Command profile serves profiles of itself. It computes in one function, keeps memory that a second has allocated, and
+// has a goroutine that blocks in a third.
 package main
 
 import (
@@ -27,7 +27,7 @@ var (
 	kept [][]byte
 )
 
-// hot is where the time goes.
+// hot uses most of the CPU time.
 //
 //go:noinline
 func hot() {
@@ -36,7 +36,7 @@ func hot() {
 	}
 }
 
-// hoard is where the memory goes.
+// hoard allocates most of the memory.
 //
 //go:noinline
 func hoard() {
@@ -45,7 +45,7 @@ func hoard() {
 	}
 }
 
-// wait waits for ever.
+// wait blocks for ever.
 //
 //go:noinline
 func wait(c chan int) { <-c }

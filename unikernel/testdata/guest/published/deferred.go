@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// deferred listens on the third port with TCP_DEFER_ACCEPT: who connects there and says nothing is not
-// accepted; who says something is, and gets it back.
+// deferred listens on the third port with TCP_DEFER_ACCEPT: a connection is accepted only after its client has sent
+// data, which is echoed.
 func deferred(c *net.TCPConn) error {
 	defer c.Close()
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
@@ -28,7 +28,7 @@ func deferred(c *net.TCPConn) error {
 	if _, err := c.Write([]byte("listens\n")); err != nil {
 		return err
 	}
-	if _, err := readLine(c); err != nil { // somebody has connected
+	if _, err := readLine(c); err != nil { // a client has connected, without sending data
 		return err
 	}
 	l.(*net.TCPListener).SetDeadline(time.Now().Add(50 * time.Millisecond))

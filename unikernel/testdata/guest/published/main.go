@@ -1,8 +1,8 @@
-// Command published serves connections from outside: the first line of each says what
-// the program is to do with it. It runs on Linux as well, and has to do the same there.
+// Command published serves connections from the host. The first line of each names the function of deeds that serves
+// it. The program runs on Linux as well, and has to behave alike there.
 //
-// Its arguments are four ports: the first is served; the others are for what is not, or
-// not yet.
+// Its arguments are four ports. It listens on the first. The others are for ports that are closed, or that a function
+// opens later.
 package main
 
 import (
@@ -19,10 +19,10 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// patience bounds what has to happen; it decides nothing.
+// patience is a timeout that is long enough for a busy host. The results do not depend on it.
 const patience = 20 * time.Second
 
-// deeds by the line that asks for them. Each owns its connection.
+// deeds maps the first line of a connection to the function that serves it. Each function owns its connection.
 var deeds = map[string]func(*net.TCPConn) error{
 	"echo": echo, "addresses": addresses, "linger": linger, "deadline": deadline, "half": half, "broken": broken,
 	"options": options, "info": info, "vector": vector, "tree": tree, "file": file, "forward": forward, "pass": pass,
@@ -59,7 +59,7 @@ func serve(c *net.TCPConn) {
 	}
 }
 
-// readLine reads no byte more than the line.
+// readLine reads byte by byte, so that it reads nothing behind the line.
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	for b := make([]byte, 1); ; {
@@ -70,14 +70,14 @@ func readLine(r io.Reader) (string, error) {
 	}
 }
 
-// echo sends all back, and the end behind it.
+// echo sends back what it receives, and then closes for writing.
 func echo(c *net.TCPConn) error {
 	defer c.Close()
 	_, err := io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c})
 	return errors.Join(err, c.CloseWrite())
 }
 
-// addresses tells the two names of the connection, twice.
+// addresses checks that getsockname and getpeername agree with package net, and sends both addresses.
 func addresses(c *net.TCPConn) error {
 	defer c.Close()
 	raw, err := c.SyscallConn()
@@ -97,8 +97,8 @@ func addresses(c *net.TCPConn) error {
 	return err
 }
 
-// dual listens on the third port as Go does, for both versions of IP, and tells the names
-// of a connection that comes there; alone does for IPv6 alone.
+// dual listens on the third port for both versions of IP, and sends the addresses of a connection there; alone listens
+// for IPv6 only.
 func dual(c *net.TCPConn) error { return listenThird(c, "tcp") }
 
 func alone(c *net.TCPConn) error { return listenThird(c, "tcp6") }
@@ -121,7 +121,7 @@ func listenThird(c *net.TCPConn, network string) error {
 	return addresses(came.(*net.TCPConn))
 }
 
-// nameOf is an address of either version; one of IPv4 that is mapped is that of IPv4.
+// nameOf formats an address of either version. An IPv4-mapped address is formatted as IPv4.
 func nameOf(sa syscall.Sockaddr) string {
 	switch a := sa.(type) {
 	case *syscall.SockaddrInet4:
@@ -132,12 +132,12 @@ func nameOf(sa syscall.Sockaddr) string {
 	return "no name"
 }
 
-// linger resets.
+// linger closes with a linger time of 0, which sends a reset.
 func linger(c *net.TCPConn) error {
 	return errors.Join(c.SetLinger(0), c.Close())
 }
 
-// deadline reads until its time is up, and then what comes.
+// deadline reads until a deadline, and then, with a later deadline, a line.
 func deadline(c *net.TCPConn) error {
 	defer c.Close()
 	c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
@@ -154,7 +154,7 @@ func deadline(c *net.TCPConn) error {
 	return err
 }
 
-// half reads to the end of the stream, and answers behind it.
+// half reads to the end of the stream, and then writes.
 func half(c *net.TCPConn) error {
 	defer c.Close()
 	b, err := io.ReadAll(c)
@@ -162,7 +162,7 @@ func half(c *net.TCPConn) error {
 	return err
 }
 
-// broken is about a client that resets: it tells by standard output.
+// broken checks the errors after the client's reset. It reports on standard output, because the connection is gone.
 func broken(c *net.TCPConn) error {
 	defer c.Close()
 	if _, err := c.Write([]byte("go\n")); err != nil {
@@ -179,7 +179,7 @@ func broken(c *net.TCPConn) error {
 	return nil
 }
 
-// control calls f with the descriptor.
+// control calls f with the connection's descriptor.
 func control(c *net.TCPConn, f func(fd int) (int, error)) (n int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -191,7 +191,7 @@ func control(c *net.TCPConn, f func(fd int) (int, error)) (n int, err error) {
 	return n, err
 }
 
-// vector writes a vector.
+// vector sends several buffers by one writev(2).
 func vector(c *net.TCPConn) error {
 	defer c.Close()
 	v := net.Buffers{[]byte("one "), nil, []byte("two "), []byte(strings.Repeat("three ", 1000))}
@@ -199,7 +199,7 @@ func vector(c *net.TCPConn) error {
 	return err
 }
 
-// tree sends a file of the program's: sendfile(2), where there is one.
+// tree sends a file of the program, by sendfile(2) where the system has it.
 func tree(c *net.TCPConn) error {
 	defer c.Close()
 	f, err := os.CreateTemp("", "")
@@ -222,7 +222,7 @@ func tree(c *net.TCPConn) error {
 	return err
 }
 
-// forward has the client speak to an echo inside: splice(2), where there is one.
+// forward connects the client with an echo server inside of the program, by splice(2) where the system has it.
 func forward(c *net.TCPConn) error {
 	defer c.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -281,7 +281,7 @@ func never(c *net.TCPConn) error {
 
 var kept []*net.TCPConn
 
-// leave closes with bytes that are not sent yet; exit ends the program with them.
+// leave closes the connection while data is unsent; exit ends the program while data is unsent.
 func leave(c *net.TCPConn) error {
 	_, err := c.Write(make([]byte, 1<<20))
 	return errors.Join(err, c.Close())
@@ -293,13 +293,13 @@ func exit(c *net.TCPConn) error {
 	return nil
 }
 
-// crash ends the program in the hard way.
+// crash ends the program by SIGKILL.
 func crash(c *net.TCPConn) error {
 	syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 	select {}
 }
 
-// closing has a read end because the connection is closed here.
+// closing checks that closing a connection ends a read of it.
 func closing(c *net.TCPConn) error {
 	go func() {
 		time.Sleep(20 * time.Millisecond)

@@ -12,15 +12,15 @@ import (
 	"unsafe"
 )
 
-// What programs do that make system calls themselves, or share descriptors.
+// Functions of deeds that make system calls themselves, or share descriptors.
 
-// take makes a descriptor of a connection the caller's own.
+// take returns a duplicate of the connection's descriptor, which the caller owns, and closes the connection.
 func take(c *net.TCPConn) (int, error) {
 	defer c.Close()
 	return control(c, syscall.Dup)
 }
 
-// options sets options and reads them again.
+// options sets socket options and reads them back.
 func options(c *net.TCPConn) error {
 	defer c.Close()
 	_, err := control(c, func(fd int) (int, error) {
@@ -81,7 +81,7 @@ func options(c *net.TCPConn) error {
 	return err
 }
 
-// info reads TCP_INFO: the state is the first byte.
+// info reads TCP_INFO. Its first byte is the state.
 func info(c *net.TCPConn) error {
 	defer c.Close()
 	b := make([]byte, 256)
@@ -103,7 +103,7 @@ func info(c *net.TCPConn) error {
 	return err
 }
 
-// file makes a file of the connection and a connection of the file, and closes the first.
+// file converts the connection to a file and back to a connection, and closes the first one.
 func file(c *net.TCPConn) error {
 	f, err := c.File()
 	if err != nil {
@@ -123,8 +123,8 @@ func file(c *net.TCPConn) error {
 	return echo(again.(*net.TCPConn))
 }
 
-// twice has two goroutines wait for one connection by two descriptors. Each takes a line by
-// one read: else both may have a part of it.
+// twice reads one connection in two goroutines, by two descriptors. Each line must arrive in one read of one of them;
+// otherwise both might receive a part.
 func twice(c *net.TCPConn) error {
 	f, err := c.File()
 	if err != nil {
@@ -152,7 +152,7 @@ func twice(c *net.TCPConn) error {
 	return errors.Join(err, f.Close(), c.Close())
 }
 
-// pass sends the connection to itself by a Unix socket, and answers by what arrives.
+// pass sends the connection's descriptor to itself over a Unix socket, and answers by the descriptor that it receives.
 func pass(c *net.TCPConn) error {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_DGRAM, 0)
 	if err != nil {
@@ -209,14 +209,14 @@ func blocking(c *net.TCPConn) error {
 	if n, _, err := syscall.Recvfrom(fd, b, syscall.MSG_WAITALL); n != 4 || err != nil {
 		return fmt.Errorf("all of 4 bytes: %d, %v", n, err)
 	}
-	big := make([]byte, 8<<20) // more than fits: it waits for the client
+	big := make([]byte, 8<<20) // more than the buffers hold, so the write blocks until the client reads
 	if n, err := syscall.Write(fd, big); n != len(big) || err != nil {
 		return fmt.Errorf("%d of %d bytes: %v", n, len(big), err)
 	}
 	return nil
 }
 
-// level and edge wait for the connection by an epoll set.
+// level and edge wait for data by an epoll set, level-triggered and edge-triggered.
 func level(c *net.TCPConn) error { return byEpoll(c, 0) }
 func edge(c *net.TCPConn) error  { return byEpoll(c, 1<<31) }
 
@@ -256,7 +256,7 @@ func byEpoll(c *net.TCPConn, mode uint32) error {
 		if n, err := waitEpoll(set, events, int(patience/time.Millisecond)); n != 1 || err != nil || events[0].Fd != 7 || events[0].Events != syscall.EPOLLIN {
 			return fmt.Errorf("round %d: %d, %v, %+v", round, n, err, events[0])
 		}
-		want := 1 // what is not read is told again, or is not
+		want := 1 // unread data is reported again only if level-triggered
 		if mode != 0 {
 			want = 0
 		}
@@ -280,7 +280,7 @@ type pollFD struct {
 	events, revents int16
 }
 
-// poll waits by poll(2).
+// poll waits for data by poll(2).
 func poll(c *net.TCPConn) error {
 	fd, err := take(c)
 	if err != nil {
@@ -313,7 +313,7 @@ func poll(c *net.TCPConn) error {
 	return err
 }
 
-// peek reads what comes twice.
+// peek reads data twice, by MSG_PEEK and then without.
 func peek(c *net.TCPConn) error {
 	fd, err := take(c)
 	if err != nil {
@@ -355,11 +355,11 @@ func urgent(c *net.TCPConn) error {
 	return err
 }
 
-// mark reads past urgent data, in front of which a read comes up short.
+// mark reads past urgent data. A read must stop in front of it.
 func mark(c *net.TCPConn) error {
 	defer c.Close()
 	fmt.Fprintln(c, "go")
-	time.Sleep(50 * time.Millisecond) // all of it has come, as a rule
+	time.Sleep(50 * time.Millisecond) // long enough for all data to arrive, as a rule
 	var all []byte
 	for b := make([]byte, 16); len(all) < 4; {
 		n, err := c.Read(b)
@@ -372,7 +372,7 @@ func mark(c *net.TCPConn) error {
 	return err
 }
 
-// queued says how much waits to be read.
+// queued sends the number of bytes that can be read (FIONREAD).
 func queued(c *net.TCPConn) error {
 	defer c.Close()
 	var n int32
@@ -397,8 +397,8 @@ func errnoError(e syscall.Errno) error {
 	return e
 }
 
-// second listens on the second port with a backlog of one, accepts one connection in
-// blocking mode, and closes when asked to, with another that waits.
+// second listens on the second port with a backlog of one, and accepts one connection in blocking mode. On request it
+// closes the listener, while another connection waits to be accepted.
 func second(c *net.TCPConn) error {
 	defer c.Close()
 	l, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -438,8 +438,9 @@ func second(c *net.TCPConn) error {
 	return err
 }
 
-// reach tries to make a connection of the host's, which its client has reset, one to a
-// port of the host: by the host's numbers, which are 1<<24 more here (unikernel/rt.HostFD).
+// reach tries to use the host's socket of a connection, which the client has reset, to connect to a port of the host.
+// It uses the numbers of host descriptors, which in the program are 1<<24 higher than on the host
+// (unikernel/rt.HostFD).
 func reach(c *net.TCPConn) error {
 	defer c.Close()
 	line, err := readLine(c)

@@ -1,5 +1,5 @@
-// Random takes random bytes wherever programs find them, says ok if no two of them are
-// the same; with an argument, when its standard input ends.
+// Command random reads random bytes from each source that programs use, and prints "ok" if no two results are equal.
+// With an argument it does so when its standard input ends.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	fmt.Println("ok")
 }
 
-// file reads from the beginning of a file that is opened for it.
+// file returns a function that opens a file and reads its beginning.
 func file(name string) func([]byte) (int, error) {
 	return func(b []byte) (int, error) {
 		f, err := os.Open(name)
@@ -43,7 +43,7 @@ func file(name string) func([]byte) (int, error) {
 	}
 }
 
-// getrandom is getrandom(2).
+// getrandom calls getrandom(2).
 func getrandom(b []byte) (int, error) {
 	const number = 318
 	n, _, errno := syscall.Syscall(number, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0)

@@ -7,9 +7,9 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// frames: a packet socket sees a datagram on its way, with the name of the interface.
+// frames: a packet socket receives a copy of a sent datagram, with the name of the interface.
 func frames() {
-	const all = 0x0300 // ETH_P_ALL in the order of the network
+	const all = 0x0300 // ETH_P_ALL in network byte order
 	s, err := syscall.Socket(syscall.AF_PACKET, syscall.SOCK_RAW, all)
 	check.Nil(err, "packet socket")
 	check.Nil(syscall.Bind(s, &syscall.SockaddrLinklayer{Protocol: all, Ifindex: 1}), "bind")

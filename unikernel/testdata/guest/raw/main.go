@@ -1,5 +1,4 @@
-// Command raw makes the system calls of the sockets API itself, as programs do
-// that bring their own event loop.
+// Command raw makes the system calls of the sockets API itself, as programs with an event loop of their own do.
 package main
 
 import (
@@ -39,7 +38,7 @@ func errno(e syscall.Errno) error {
 	return e
 }
 
-// connection is a TCP connection of descriptors in blocking mode.
+// connection returns both descriptors of a TCP connection, in blocking mode.
 func connection() (client, server int) {
 	l, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	check.Nil(err, "socket")
@@ -63,11 +62,11 @@ func closeAll(fds ...int) {
 	}
 }
 
-// blocking: calls that wait park the goroutine.
+// blocking: a call that blocks parks the goroutine instead of the thread.
 func blocking() {
 	client, server := connection()
 	got := make(chan string)
-	for range 100 { // more than there are threads for
+	for range 100 { // more goroutines than threads
 		go func() {
 			b := make([]byte, 5)
 			n, err := syscall.Read(server, b)
@@ -101,8 +100,7 @@ func blocking() {
 	closeAll(client, server)
 }
 
-// stackBuffers: buffers on a goroutine's stack, which moves while the call
-// waits.
+// stackBuffers: the buffer of a call is on a goroutine's stack, which moves while the call blocks.
 func stackBuffers() {
 	client, server := connection()
 	var out [64]byte
@@ -221,8 +219,7 @@ func epollLevel() {
 	closeAll(ep)
 }
 
-// epollEdge: with EPOLLET each arrival is told, also when not all of the one
-// before has been asked for, and never twice.
+// epollEdge: with EPOLLET each arrival is reported exactly once, even if the data before has not all been read.
 func epollEdge() {
 	client, server := connection()
 	check.Nil(syscall.SetNonblock(server, true), "nonblock")
@@ -241,7 +238,7 @@ func epollEdge() {
 	closeAll(client, server, ep)
 }
 
-// epollWithHost: a pipe of the host and a socket of Loam in one set.
+// epollWithHost: an epoll set contains a pipe of the host and a socket of Loam.
 func epollWithHost() {
 	client, server := connection()
 	var p [2]int
@@ -331,7 +328,7 @@ func duplicates() {
 	closeAll(server)
 }
 
-// requests: ioctl(2) about an interface, and what is no pointer is not read.
+// requests: ioctl(2) of an interface; and an argument that is a number, not a pointer, is not dereferenced.
 func requests() {
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
 	check.Nil(err, "socket")
@@ -347,8 +344,7 @@ func requests() {
 	check.Equal(e, syscall.ENOTTY, "TIOCSCTTY")
 }
 
-// secondResult: Linux leaves the register of the second result, which is the third
-// argument.
+// secondResult: on Linux, the register of the second result still holds the third argument after a call.
 func secondResult() {
 	_, second, e := syscall.Syscall(syscall.SYS_FCNTL, 1, syscall.F_GETFD, 77)
 	check.That(second == 77 && e == 0, "the second result: %d, %v", second, e)
@@ -356,7 +352,7 @@ func secondResult() {
 	check.That(second == 0 && e == syscall.EBADF, "the second result of an error: %d, %v", second, e)
 }
 
-// filter: a socket filter that wants three bytes behind the header.
+// filter: a socket filter cuts a datagram to three bytes behind the UDP header.
 func filter() {
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, 0)
 	check.Nil(err, "socket")
@@ -371,7 +367,7 @@ func filter() {
 	check.Nil(syscall.DetachLsf(s), "SO_DETACH_FILTER")
 }
 
-// times: utime(2), which package syscall has, but does not use.
+// times: utime(2), for which package syscall has a function that package os does not use.
 func times() {
 	name := os.TempDir() + "/loam-raw-times"
 	check.Nil(os.WriteFile(name, nil, 0o600), "a file")
@@ -405,8 +401,8 @@ func sequenced() {
 	closeAll(fds[1])
 }
 
-// names: the release is the host's, which programs read to know what they may
-// call, and says Loam; the machine's name is not changed.
+// names: the release of uname(2) begins with the host's, by which programs decide which calls they may make, and ends
+// in "-loam". The machine's name is unchanged.
 func names() {
 	var u syscall.Utsname
 	check.Nil(syscall.Uname(&u), "uname")

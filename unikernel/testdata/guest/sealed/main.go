@@ -1,5 +1,5 @@
-// Command sealed makes system calls by itself, in assembly: Loam serves them, or
-// nobody does.
+// Command sealed makes system calls in assembly. Loam must serve them or refuse them; they must not reach the host's
+// kernel.
 package main
 
 import (
@@ -14,15 +14,15 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// call makes a system call, and returns what is in RAX then.
+// call makes a system call, and returns RAX.
 //
 //go:noescape
 func call(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 
-// call32 makes one as 32-bit programs do.
+// call32 makes a system call as 32-bit programs do.
 func call32(number uintptr) (result int32)
 
-// readByte reads one byte, or 0 if a register has changed.
+// readByte reads one byte. It returns 0 if the call has changed a register that it must preserve.
 func readByte(fd int) byte
 
 func main() {
@@ -35,7 +35,7 @@ func main() {
 	end()
 }
 
-// refused: what Loam does not have, nobody has.
+// refused: calls that Loam does not serve fail.
 func refused() {
 	path := append([]byte("/bin/true"), 0)
 	p := uintptr(unsafe.Pointer(&path[0]))
@@ -68,10 +68,9 @@ func refused() {
 	runtime.KeepAlive(path)
 }
 
-// streams: of the standard streams no more is to be had than their bytes, in order, by
-// who knows that they are the host's.
+// streams: by the numbers of host descriptors, the program can only read or write the standard streams in order.
 func streams() {
-	const host = 1 << 24 // what the door adds to descriptors of the host
+	const host = 1 << 24 // the difference between Loam's numbers for descriptors of the host and the host's numbers
 	b := make([]byte, 1)
 	_, err := syscall.Pread(host, b, 0)
 	check.Equal(err, error(syscall.ENOSYS), "standard input from its beginning")
@@ -86,7 +85,8 @@ func streams() {
 	check.Equal(syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{Max: 2 << 30}), error(syscall.EPERM), "a higher one")
 }
 
-// files: they are Loam's, whoever opens them. Arguments are paths that the host has.
+// files: a system call in assembly opens files of Loam, not of the host. The program's arguments are paths that exist
+// on the host.
 func files() {
 	for _, name := range os.Args[1:] {
 		path := append([]byte(name), 0)
@@ -106,7 +106,7 @@ func files() {
 	check.Equal(string(b), mine[:4], "what assembly has written")
 }
 
-// served: what Loam has is served as if package syscall had called.
+// served: a call in assembly has the same effect as one of package syscall.
 func served() {
 	fd := call(syscall.SYS_SOCKET, syscall.AF_INET, syscall.SOCK_STREAM, 0, 0, 0, 0)
 	name, err := syscall.Getsockname(fd)
@@ -127,8 +127,8 @@ func served() {
 	check.Nil(syscall.Close(int(fds[1])), "close")
 }
 
-// waits: a call that waits holds no thread and no processor, and its goroutine's stack
-// stays where it is, whatever the collector does.
+// waits: a call that blocks holds no thread and no processor. Its goroutine's stack does not move, even during garbage
+// collections.
 func waits() {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const many = 100
@@ -155,7 +155,7 @@ func waits() {
 	}
 }
 
-// deep makes a stack that the collector would like to be smaller.
+// deep calls readByte on a large stack, most of which is unused, so that the collector would shrink it.
 func deep(n, fd int) byte {
 	if n > 0 {
 		var room [200]byte
@@ -169,7 +169,7 @@ func deep(n, fd int) byte {
 //go:noinline
 func shallow(fd int) byte { return readByte(fd) }
 
-// inLoop: calls that trap, beside collections, preemptions and signals.
+// inLoop: many goroutines make calls during garbage collections, preemptions and signals.
 func inLoop() {
 	stop := make(chan bool)
 	go func() {
@@ -194,7 +194,7 @@ func inLoop() {
 	close(stop)
 }
 
-// end: exit_group ends the program after what has to be done then.
+// end: exit_group ends the program after its final work, such as flushing.
 func end() {
 	check.Report()
 	call(syscall.SYS_EXIT_GROUP, 7, 0, 0, 0, 0, 0)

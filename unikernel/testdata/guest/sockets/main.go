@@ -34,7 +34,7 @@ func main() {
 	check.Done()
 }
 
-// pair is a TCP connection within the guest, both ends.
+// pair returns both ends of a TCP connection within the program.
 func pair() (client, server *net.TCPConn) {
 	l, err := net.Listen("tcp", ":0")
 	check.Nil(err, "listen")
@@ -176,7 +176,7 @@ func tcpOptions() {
 	again.Close()
 }
 
-// closeWakes: Close ends a Read and an Accept that wait.
+// closeWakes: Close ends a blocked Read and a blocked Accept.
 func closeWakes() {
 	client, server := pair()
 	defer server.Close()
@@ -228,8 +228,7 @@ func udp() {
 	b.Close()
 }
 
-// groups joins a multicast group on the loopback, and looks for it where the
-// kernel says who has.
+// groups joins a multicast group on the loopback, and looks for it in the kernel's list of members in /proc.
 func groups() {
 	group := &net.UDPAddr{IP: net.IPv4(224, 0, 0, 254), Port: 12345}
 	lo, err := net.InterfaceByIndex(1)

@@ -7,7 +7,7 @@ import (
 	"example.com/guest/internal/check"
 )
 
-// pathMTU: what QUIC's libraries do to find the MTU of their path.
+// pathMTU sets the socket options by which QUIC libraries discover the MTU of a path.
 func pathMTU() {
 	const ipMTU, ipv6MTUDiscover, unknown = 14, 23, 9
 	c, err := net.Dial("udp4", "127.0.0.1:9")

@@ -1,4 +1,4 @@
-// Streams does something with its standard streams, as its arguments say.
+// Command streams uses its standard streams. Its first argument selects how.
 package main
 
 import (
@@ -13,34 +13,34 @@ import (
 
 func main() {
 	switch os.Args[1] {
-	case "copy": // to both outputs
+	case "copy": // copies the input to both outputs
 		n, err := io.Copy(io.MultiWriter(os.Stdout, os.Stderr), os.Stdin)
 		check(err)
 		fmt.Fprintf(os.Stderr, "%d", n)
-	case "hash": // of what is read
+	case "hash": // prints the hash of the input
 		sum := sha256.New()
 		_, err := io.Copy(sum, os.Stdin)
 		check(err)
 		fmt.Printf("%x\n", sum.Sum(nil))
-	case "write": // so many bytes
+	case "write": // writes a given number of bytes
 		var n int
 		_, err := fmt.Sscan(os.Args[2], &n)
 		check(err)
 		_, err = os.Stdout.Write(bytes.Repeat([]byte("0123456789abcdef"), n/16))
 		check(err)
-	case "some": // reads so much and no more
+	case "some": // reads a given number of bytes and no more
 		b := make([]byte, len(os.Args[2]))
 		_, err := io.ReadFull(os.Stdin, b)
 		check(err)
 		fmt.Println(string(b) == os.Args[2])
-	case "order": // of lines on both outputs, and of what the runtime says itself
+	case "order": // prints lines on both outputs and by the runtime, whose order must be kept
 		for i := range 20 {
 			fmt.Println(i)
 			fmt.Fprintln(os.Stderr, i)
 			println(i)
 		}
 		panic("last")
-	case "idle": // others run while a read waits
+	case "idle": // other goroutines run while a read blocks
 		go func() {
 			for range 3 {
 				time.Sleep(time.Millisecond)

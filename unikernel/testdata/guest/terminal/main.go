@@ -1,6 +1,5 @@
-// Terminal does what programs do at a terminal: it asks how large that is, reads a
-// line of standard input, then a key, and waits for Ctrl-C. The terminal is standard input,
-// or has the name that is the argument.
+// Command terminal uses a terminal: it gets its size, reads a line of standard input, then a key, and waits for Ctrl-C.
+// The terminal is standard input, or the device that the argument names.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package attack has what the hostile programs share: the targets, and ways to make a system call past
-// everything that Loam puts in front of the standard library. A test makes the targets and looks
-// afterwards whether anything has happened to them.
+// Package attack is shared by the hostile programs. It names the targets of their attacks, and makes system calls in
+// ways that bypass what Loam puts between the standard library and the host. The test creates the targets, and checks
+// afterwards that they are unchanged.
 package attack
 
 import (
@@ -11,17 +11,17 @@ import (
 	"unsafe"
 )
 
-// Targets outside of the program. The folder is fixed, since code that runs before the runtime has no
-// environment.
+// Targets outside of the program. The folder's path is constant, because code that runs before the runtime has no
+// environment variables.
 const (
-	Secret = "/tmp/loam-hostile/secret" // a file whose content must not be printed
-	Mark   = "/tmp/loam-hostile/mark"   // a file that must not be there afterwards
+	Secret = "/tmp/loam-hostile/secret" // must not be read: its content must not be printed
+	Mark   = "/tmp/loam-hostile/mark"   // must not be created
 )
 
-// Victim is the ID of a process that must go on.
+// Victim returns the ID of a process that must survive.
 func Victim() uintptr { return number("HOSTILE_PID") }
 
-// Port is one of 127.0.0.1 at which nobody must call.
+// Port returns a port of 127.0.0.1 that must not be connected to.
 func Port() int { return int(number("HOSTILE_PORT")) }
 
 func number(variable string) uintptr {
@@ -34,17 +34,19 @@ func number(variable string) uintptr {
 //go:noescape
 func Syscall(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 
-// Gate makes a system call by calling the runtime's own function for it.
+// Gate makes a system call by calling the runtime's function for system calls.
 //
 //go:noescape
 func Gate(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 
-// past makes a system call by jumping to the instruction of the runtime's function, past its beginning.
+// past makes a system call by jumping to the SYSCALL instruction in the runtime's function, so that the function's
+// beginning does not run.
 //
 //go:noescape
 func past(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 
-// Jump is past in a process. In a machine it is Gate: there the function has a stack frame, which its beginning makes.
+// Jump is past in a process. In a machine it is Gate: there the instruction needs a stack frame, which the function's
+// beginning creates.
 func Jump(number, a1, a2, a3, a4, a5, a6 uintptr) (result int) {
 	if *(*byte)(unsafe.Pointer(instructionAt)) == 0xe8 {
 		return Gate(number, a1, a2, a3, a4, a5, a6)
@@ -57,23 +59,24 @@ func Jump(number, a1, a2, a3, a4, a5, a6 uintptr) (result int) {
 //go:noescape
 func Syscall32(number, a1, a2, a3 uintptr) (result int32)
 
-// Early writes Mark. It uses no stack beyond its own frame, and neither the runtime nor its data.
+// Early creates Mark. It may run before the runtime is initialised: it uses no stack beyond its own frame, and neither
+// the runtime nor its data.
 func Early()
 
 // A Way makes a system call.
 type Way func(number, a1, a2, a3, a4, a5, a6 uintptr) int
 
-// Ways are all of 64 bits.
+// Ways are all ways to make a 64-bit system call.
 var Ways = []Way{Syscall, Gate, Jump}
 
-// String returns the address of a string for the kernel, which stays.
+// String returns the address of a copy of s that ends with a NUL. The copy is never freed.
 func String(s string) uintptr {
 	b := append([]byte(s), 0)
 	kept = append(kept, b)
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
-// Words returns the address of words for the kernel, which stay.
+// Words returns the address of its arguments in memory that is never freed.
 func Words(w ...uintptr) uintptr {
 	keptWords = append(keptWords, w)
 	return uintptr(unsafe.Pointer(&w[0]))
@@ -87,7 +90,8 @@ var (
 // Here is AT_FDCWD.
 const Here = ^uintptr(99)
 
-// Write makes Mark with a descriptor that opened gives.
+// Write creates Mark and prints Secret. opened opens a file by the system call that is attacked, and returns a
+// descriptor or a negative errno.
 func Write(way Way, opened func(path, flags uintptr) int) {
 	fd := opened(String(Mark), syscall.O_CREAT|syscall.O_WRONLY)
 	if fd >= 0 {
@@ -96,7 +100,7 @@ func Write(way Way, opened func(path, flags uintptr) int) {
 	Print(way, opened(String(Secret), syscall.O_RDONLY))
 }
 
-// Print prints what a descriptor has.
+// Print reads from a descriptor and prints the data, which the test looks for.
 func Print(way Way, fd int) {
 	b := make([]byte, 64)
 	if fd < 0 {
@@ -107,7 +111,7 @@ func Print(way Way, fd int) {
 	}
 }
 
-// Exec starts a shell that makes Mark, in place of the program.
+// Exec replaces the program by a shell that creates Mark. exec makes the system call.
 func Exec(exec func(path, args, env uintptr) int) {
 	args := Words(String("/bin/sh"), String("-c"), String("echo was here >"+Mark), 0)
 	exec(String("/bin/sh"), args, Words(0))

@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// gateAt is the address of the runtime's function for system calls, and instructionAt the address of the instruction in
-// it that makes them: SYSCALL in a process, and CALL in a machine, whose kernel is a function. No package may name the
-// function, so init goes through all functions, from one of this package downwards: the linker puts imported packages
-// first.
+// gateAt is the address of the runtime's function for system calls. instructionAt is the address of the instruction in
+// it that makes them: SYSCALL in a process, and CALL in a machine, whose kernel is a function. No package may refer to
+// the function by name, so init searches all functions downwards from one of this package: the linker places imported
+// packages first.
 var gateAt, instructionAt uintptr
 
 func init() {
@@ -25,7 +25,7 @@ func init() {
 	panic("the runtime's function for system calls is not there")
 }
 
-// instruction returns the address of the first SYSCALL or CALL of a function that has one.
+// instruction returns the address of the first SYSCALL or CALL in a function that contains one.
 func instruction(at uintptr) uintptr {
 	for ; ; at++ {
 		if b := *(*[2]byte)(unsafe.Pointer(at)); b == [2]byte{0x0f, 0x05} || b[0] == 0xe8 {
@@ -37,14 +37,14 @@ func instruction(at uintptr) uintptr {
 // GateAt returns the address of the runtime's function for system calls.
 func GateAt() uintptr { return gateAt }
 
-// Patch puts a breakpoint's code over what follows the runtime's function, and its instruction over it
-// anew. It faults if the code cannot be written.
+// Patch overwrites the code behind the runtime's instruction with a breakpoint, and the instruction with itself. It
+// faults if the code is not writable.
 func Patch() {
 	code := (*[2]byte)(unsafe.Pointer(instructionAt))
 	same := *code
 	*code = same
 }
 
-// Sigreturn makes a signal frame by hand, whose registers are those of open(2) at the runtime's
-// instruction, and returns to it.
+// Sigreturn builds a signal frame whose registers are set for open(2) at the runtime's SYSCALL instruction, and returns
+// to it by rt_sigreturn(2).
 func Sigreturn(path uintptr)

@@ -10,8 +10,9 @@ import (
 
 func init() { techniques["aimedtimer"] = tryAimedTimer }
 
-// tryAimedTimer makes timers whose signal goes to a thread of another process (SIGEV_THREAD_ID), and signals other
-// processes by calls that are allowed for its own: with the upper half of the process ID set, and by groups.
+// tryAimedTimer creates timers that signal a thread of another process (SIGEV_THREAD_ID). It also signals other
+// processes by calls that are allowed only for the own process: with the upper half of the process ID set, and by
+// process group.
 func tryAimedTimer() {
 	self := uintptr(syscall.Getpid())
 	for _, way := range attack.Ways {
@@ -19,7 +20,7 @@ func tryAimedTimer() {
 			if thread == self || thread == 0 { // in a machine, the program is process 1
 				continue
 			}
-			event := [8]uint64{0, 9 | 4<<32, uint64(thread)} // value; SIGKILL, SIGEV_THREAD_ID; the thread
+			event := [8]uint64{0, 9 | 4<<32, uint64(thread)} // sigev_value; SIGKILL and SIGEV_THREAD_ID; the thread
 			var id int32
 			for _, clock := range []uintptr{0, 1, 2, 3, 7, 9, ^uintptr(1), ^uintptr(5)} {
 				if way(syscall.SYS_TIMER_CREATE, clock, uintptr(unsafe.Pointer(&event)), uintptr(unsafe.Pointer(&id)), 0, 0, 0) == 0 {
@@ -39,5 +40,5 @@ func tryAimedTimer() {
 			way(syscall.SYS_TKILL, thread, 9, 0, 0, 0, 0)
 		}
 	}
-	time.Sleep(10 * time.Millisecond) // for a timer that was made
+	time.Sleep(10 * time.Millisecond) // time for a timer to expire
 }

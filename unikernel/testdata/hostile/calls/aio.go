@@ -8,8 +8,8 @@ import (
 
 func init() { techniques["aio"] = tryAio }
 
-// tryAio has the kernel read and write by the older asynchronous interface (io_setup), by which calls have no
-// registers that a filter could check.
+// tryAio makes the kernel read and write by the old asynchronous interface (io_setup(2)), whose requests are in memory,
+// where no seccomp filter sees them.
 func tryAio() {
 	for _, way := range attack.Ways {
 		var context uintptr

@@ -6,7 +6,8 @@ import (
 
 func init() { techniques["bpf"] = tryBpf }
 
-// tryBpf loads programs into the kernel, counts its events and handles faults.
+// tryBpf makes calls that extend or control the kernel: bpf, perf_event_open, userfaultfd, finit_module, init_module,
+// add_key, keyctl, kexec_load and reboot.
 func tryBpf() {
 	for _, way := range attack.Ways {
 		for _, number := range []uintptr{321, 298, 323, 313, 175, 248, 250, 246, 169} {

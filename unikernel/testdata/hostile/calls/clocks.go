@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["clocks"] = tryClocks }
 
-// tryClocks reads how long other processes have computed.
+// tryClocks reads the CPU-time clocks of other processes.
 func tryClocks() {
 	for pid := uintptr(1); pid < 70000; pid++ {
 		if pid == uintptr(syscall.Getpid()) {

@@ -9,7 +9,7 @@ import (
 
 func init() { techniques["core"] = tryCore }
 
-// tryCore leaves a core dump.
+// tryCore makes the kernel write a core dump.
 func tryCore() {
 	for _, way := range attack.Ways {
 		way(302, 0, 4, attack.Words(1<<30, 1<<30), 0, 0, 0)

@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["creat"] = tryCreat }
 
-// tryCreat makes files by creat(2), mknod(2), link(2), symlink(2) and rename(2).
+// tryCreat creates files by creat(2), mknod(2), link(2), symlink(2) and rename(2).
 func tryCreat() {
 	for _, way := range attack.Ways {
 		secret, mark := attack.String(attack.Secret), attack.String(attack.Mark)

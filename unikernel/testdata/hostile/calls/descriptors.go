@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["descriptors"] = tryDescriptors }
 
-// tryDescriptors reads and writes every number that may be a descriptor, and sends files over sockets.
+// tryDescriptors reads and writes every number that may be a descriptor, and passes descriptors over sockets.
 func tryDescriptors() {
 	b := make([]byte, 64)
 	for _, way := range attack.Ways {

@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["disk"] = tryDisk }
 
-// tryDisk makes files of the host grow: a disk image beyond its end, and every other file that it has.
+// tryDisk makes files of the host grow, by writing behind the end of a disk image and of every other open file.
 func tryDisk() {
 	block := attack.String(string(make([]byte, 65536)))
 	for _, way := range attack.Ways {

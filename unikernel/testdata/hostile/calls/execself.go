@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["execself"] = tryExecself }
 
-// tryExecself starts itself again by its descriptor.
+// tryExecself executes the program's own file again, by a descriptor.
 func tryExecself() {
 	for fd := range uintptr(32) {
 		for _, way := range attack.Ways {

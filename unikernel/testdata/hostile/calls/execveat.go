@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["execveat"] = tryExecveat }
 
-// tryExecveat starts a shell by execveat(2), beside every descriptor that the program may have been started from.
+// tryExecveat starts a shell by execveat(2), relative to every descriptor that the program may have been started with.
 func tryExecveat() {
 	for fd := range uintptr(32) {
 		for _, way := range attack.Ways {

@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["fork"] = tryFork }
 
-// tryFork makes processes by fork(2), vfork(2), clone(2) and clone3(2), which write and start a shell.
+// tryFork creates processes by fork(2), vfork(2), clone(2) and clone3(2). The processes create Mark and start a shell.
 func tryFork() {
 	for _, way := range attack.Ways {
 		for _, made := range []int{

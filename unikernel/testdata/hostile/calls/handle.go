@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["handle"] = tryHandle }
 
-// tryHandle opens a file by its handle, as root may.
+// tryHandle opens a file by its handle (open_by_handle_at(2)), which root may do.
 func tryHandle() {
 	for _, way := range attack.Ways {
 		handle := attack.Words(64, 0, 0, 0, 0, 0, 0, 0, 0, 0)

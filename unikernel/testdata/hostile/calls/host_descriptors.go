@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["host-descriptors"] = tryHostDescriptors }
 
-// tryHostDescriptors uses the numbers by which Loam itself names descriptors of the host, through package syscall.
+// tryHostDescriptors uses Loam's numbers for descriptors of the host, through package syscall.
 func tryHostDescriptors() {
 	b := make([]byte, 64)
 	for fd := range 64 {

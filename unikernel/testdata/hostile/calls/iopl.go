@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["iopl"] = tryIopl }
 
-// tryIopl takes the ports of the machine.
+// tryIopl requests access to the I/O ports of the machine.
 func tryIopl() {
 	for _, way := range attack.Ways {
 		if way(172, 3, 0, 0, 0, 0, 0) == 0 || way(173, 0, 1024, 1, 0, 0, 0) == 0 {

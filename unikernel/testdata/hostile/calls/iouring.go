@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["iouring"] = tryIouring }
 
-// tryIouring has the kernel open a file by io_uring.
+// tryIouring makes the kernel open a file by io_uring.
 func tryIouring() {
 	parameters := make([]byte, 120)
 	for _, way := range attack.Ways {

@@ -9,7 +9,7 @@ import (
 
 func init() { techniques["kill"] = tryKill }
 
-// tryKill signals a process, its parent, groups and everybody.
+// tryKill signals a process, its parent, process groups and all processes (-1).
 func tryKill() {
 	for _, way := range attack.Ways {
 		for _, pid := range []uintptr{attack.Victim(), ^uintptr(attack.Victim()) + 1, uintptr(os.Getppid())} {

@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["limits"] = tryLimits }
 
-// tryLimits reads and sets limits, priorities and processors of other processes.
+// tryLimits reads and sets the limits, priorities and CPU affinities of other processes.
 func tryLimits() {
 	for _, way := range attack.Ways {
 		if way(302, attack.Victim(), 7, 0, attack.Words(0, 0), 0, 0) == 0 || way(302, attack.Victim(), 7, attack.Words(1, 1), 0, 0, 0) == 0 {

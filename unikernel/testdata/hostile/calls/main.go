@@ -1,5 +1,5 @@
-// Command calls tries the technique that its argument names: to reach something outside of the program by
-// system calls that package syscall does not make. Each technique has a file of its name.
+// Command calls attempts to affect something outside of the program, by system calls that package syscall does not
+// make. Its argument names the technique. Each technique is in a file of its own.
 package main
 
 import (
@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// techniques are all, by name.
+// techniques maps names to functions. Each file adds its own.
 var techniques = map[string]func(){}
 
 func main() {

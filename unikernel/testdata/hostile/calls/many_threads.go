@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["many-threads"] = tryManyThreads }
 
-// tryManyThreads makes the call that is allowed once from many threads at a time.
+// tryManyThreads makes the call that is allowed only once from many threads at the same time.
 func tryManyThreads() {
 	done := make(chan bool)
 	for range 64 {

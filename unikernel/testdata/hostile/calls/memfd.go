@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["memfd"] = tryMemfd }
 
-// tryMemfd starts a program that it makes in memory.
+// tryMemfd writes a program to a file in memory and executes it.
 func tryMemfd() {
 	for _, way := range attack.Ways {
 		fd := way(319, attack.String("x"), 0, 0, 0, 0, 0)

@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["mount"] = tryMount }
 
-// tryMount takes and makes namespaces and mounts.
+// tryMount creates and enters namespaces, mounts, and changes the root folder. Then it opens files by their usual paths.
 func tryMount() {
 	for _, way := range attack.Ways {
 		way(272, 0x10000000|0x20000, 0, 0, 0, 0, 0)

@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["namespaces"] = tryNamespaces }
 
-// tryNamespaces enters namespaces, old and new ones, in which it would be root.
+// tryNamespaces creates new namespaces and enters existing ones, in which the program would be root.
 func tryNamespaces() {
 	for _, way := range attack.Ways {
 		for _, kind := range []uintptr{0x10000000, 0x20000, 0x40000000, 0x20000000, 0x8000000, 0x4000000, 0x2000000} {

@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["openat2"] = tryOpenat2 }
 
-// tryOpenat2 opens files by openat2(2), until and after package sandbox has answered it.
+// tryOpenat2 calls openat2(2) three times: package sandbox may answer the first call, and the later ones must fail too.
 func tryOpenat2() {
 	for range 3 {
 		for _, way := range attack.Ways {

@@ -6,7 +6,8 @@ import (
 
 func init() { techniques["parent"] = tryParent }
 
-// tryParent becomes a child of init, and has the kernel signal others when it ends.
+// tryParent changes its place among the processes: its signal at the death of its parent, its role as a reaper, its
+// session, its process group and its user.
 func tryParent() {
 	for _, way := range attack.Ways {
 		way(157, 1, 0, 0, 0, 0, 0)

@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["patch"] = tryPatch }
 
-// tryPatch writes over the code of the runtime and calls it.
+// tryPatch overwrites code of the runtime and calls it.
 func tryPatch() {
 	for at := attack.GateAt() &^ 4095; at < attack.GateAt()+8192; at += 4096 {
 		attack.Syscall(10, at, 4096, 7, 0, 0, 0)

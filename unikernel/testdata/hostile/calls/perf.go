@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["perf"] = tryPerf }
 
-// tryPerf counts events of other processes (perf_event_open), and watches files (fanotify, inotify).
+// tryPerf counts events of other processes (perf_event_open(2)), and watches files (fanotify(7), inotify(7)).
 func tryPerf() {
 	event := attack.Words(1|112<<32, 1, 0, 0, 0, 0x60, 0, 0, 0, 0, 0, 0, 0, 0) // PERF_TYPE_SOFTWARE, task clock
 	for _, way := range attack.Ways {

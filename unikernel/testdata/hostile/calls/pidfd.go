@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["pidfd"] = tryPidfd }
 
-// tryPidfd signals a process by a pidfd, and takes its descriptors.
+// tryPidfd signals a process by a pidfd, and duplicates its descriptors.
 func tryPidfd() {
 	for _, way := range attack.Ways {
 		fd := uintptr(way(434, attack.Victim(), 0, 0, 0, 0, 0))

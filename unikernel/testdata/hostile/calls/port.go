@@ -10,7 +10,7 @@ import (
 
 func init() { techniques["port"] = tryPort }
 
-// tryPort reaches the host's loopback by every name that may lead there.
+// tryPort connects to the host's loopback, by every address and name that may lead there.
 func tryPort() {
 	for _, host := range []string{"127.0.0.1", "10.0.2.2", "localhost", "::1", "fd6c:6f61:6d00::2", "127.0.0.2", "0.0.0.0", "::ffff:127.0.0.1"} {
 		c, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(attack.Port())), 300*time.Millisecond)

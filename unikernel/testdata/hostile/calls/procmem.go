@@ -10,8 +10,8 @@ import (
 
 func init() { techniques["procmem"] = tryProcMem }
 
-// tryProcMem opens the memory of a process as a file: of the victim, of its parents, and its own, where code that cannot
-// be written by a store can be written.
+// tryProcMem opens /proc/PID/mem of the victim, of its parents, and of itself. Through its own, it could write to code
+// that is not writable by a store.
 func tryProcMem() {
 	b := make([]byte, 8)
 	how := attack.Words(syscall.O_RDWR, 0, 0)

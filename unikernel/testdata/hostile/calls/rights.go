@@ -9,8 +9,8 @@ import (
 
 func init() { techniques["rights"] = tryRights }
 
-// tryRights sends descriptors over all sockets that it has (SCM_RIGHTS), also to addresses of others, and receives
-// them; and takes descriptors out of other processes.
+// tryRights passes descriptors over all its sockets (SCM_RIGHTS), also to addresses of other programs, and receives
+// such descriptors. It also duplicates descriptors of other processes.
 func tryRights() {
 	for _, way := range attack.Ways {
 		for fd := uintptr(0); fd < 64; fd++ {

@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["shm"] = tryShm }
 
-// tryShm takes memory, semaphores and queues of System V and POSIX.
+// tryShm creates shared memory and a message queue of System V, and a message queue of POSIX.
 func tryShm() {
 	for _, way := range attack.Ways {
 		if id := way(29, 0x10a3, 4096, 0o666, 0, 0, 0); id >= 0 {

@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["sigio"] = trySigio }
 
-// trySigio has the kernel signal a process when something is to be read.
+// trySigio makes the kernel signal another process when data arrives (F_SETOWN).
 func trySigio() {
 	for _, way := range attack.Ways {
 		for fd := range uintptr(16) {

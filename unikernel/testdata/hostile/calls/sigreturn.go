@@ -6,7 +6,8 @@ import (
 
 func init() { techniques["sigreturn"] = trySigreturn }
 
-// trySigreturn returns from a signal that was not there to the runtime's instruction, with registers for open(2).
+// trySigreturn returns from a signal that was never delivered, to the runtime's SYSCALL instruction with registers for
+// open(2).
 func trySigreturn() {
 	attack.Sigreturn(attack.String(attack.Mark))
 }

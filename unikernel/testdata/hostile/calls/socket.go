@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["socket"] = trySocket }
 
-// trySocket calls at a port of the host's loopback, by every family.
+// trySocket connects to a port of the host's loopback, by every address family.
 func trySocket() {
 	port := attack.Port()
 	address := []byte{2, 0, byte(port >> 8), byte(port), 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0}

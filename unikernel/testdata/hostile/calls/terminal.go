@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["terminal"] = tryTerminal }
 
-// tryTerminal types at the terminal of the user.
+// tryTerminal inserts input into the user's terminal (TIOCSTI, TIOCLINUX).
 func tryTerminal() {
 	for _, way := range attack.Ways {
 		for fd := range uintptr(16) {

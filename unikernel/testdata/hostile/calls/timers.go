@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["timers"] = tryTimers }
 
-// tryTimers makes timers by the CPU clocks of other processes.
+// tryTimers creates timers on the CPU-time clocks of other processes.
 func tryTimers() {
 	for pid := uintptr(1); pid < 70000; pid++ {
 		if pid != uintptr(syscall.Getpid()) && attack.Jump(syscall.SYS_TIMER_CREATE, uintptr(uint32(^pid<<3|2)), 0, attack.Words(0), 0, 0, 0) == 0 {

@@ -6,7 +6,7 @@ import (
 
 func init() { techniques["truncate"] = tryTruncate }
 
-// tryTruncate changes files by their names.
+// tryTruncate changes a file by its path: its size, mode, owner, times and attributes. It also removes it.
 func tryTruncate() {
 	for _, way := range attack.Ways {
 		secret := attack.String(attack.Secret)

@@ -6,7 +6,8 @@ import (
 
 func init() { techniques["userfault"] = tryUserfault }
 
-// tryUserfault handles page faults itself, which holds the kernel in the middle of a copy.
+// tryUserfault handles its page faults itself (userfaultfd(2)), by which it could stop the kernel in the middle of a
+// copy.
 func tryUserfault() {
 	for _, way := range attack.Ways {
 		for _, flags := range []uintptr{0, 1, 0x80800} { // UFFD_USER_MODE_ONLY; O_CLOEXEC and O_NONBLOCK

@@ -8,7 +8,7 @@ import (
 
 func init() { techniques["x32"] = tryX32 }
 
-// tryX32 opens files by the numbers of the x32 ABI.
+// tryX32 opens files by the system call numbers of the x32 ABI.
 func tryX32() {
 	const x32 = 1 << 30
 	for _, way := range attack.Ways {

@@ -7,8 +7,8 @@ import _ "unsafe"
 //go:linkname hook _cgo_init
 var hook = &early
 
-// early is the machine code that writes the mark: a pointer to it is no function, and faults where data
-// cannot run; it must not be called at all.
+// early must not be called. It stands for machine code that creates Mark, but it is data: where data is not executable,
+// a call of it faults.
 var early = [...]byte{0xcc}
 
 func main() {}

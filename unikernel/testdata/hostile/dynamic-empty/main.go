@@ -1,4 +1,4 @@
-// Command dynamic-empty asks for a library without a name, so that the file gets an interpreter.
+// Command dynamic-empty imports a dynamic library with an empty name, so that the file requests a dynamic loader.
 package main
 
 import _ "unsafe"

@@ -1,4 +1,4 @@
-// Command dynamic-libc asks for a library of C.
+// Command dynamic-libc imports the dynamic C library.
 package main
 
 import (

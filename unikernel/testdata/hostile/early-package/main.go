@@ -1,4 +1,4 @@
-// Command early-package makes a system call before any function of Go runs for it.
+// Command early-package makes a system call before any of its Go functions runs.
 package main
 
 import (

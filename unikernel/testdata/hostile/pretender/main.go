@@ -1,4 +1,4 @@
-// Command loam pretends that its module is Loam's.
+// Command loam is in a module that has the name of Loam's.
 package main
 
 import _ "loam/unikernel/rt/process"

@@ -1,4 +1,4 @@
-// Command runtime-check replaces a function of the runtime that is written in Go.
+// Command runtime-check replaces a Go function of the runtime.
 package main
 
 func main() {

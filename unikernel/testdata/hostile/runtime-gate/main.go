@@ -1,4 +1,4 @@
-// Command runtime-gate replaces the function by which the runtime makes system calls.
+// Command runtime-gate replaces the runtime's function that makes system calls.
 package main
 
 func main() {

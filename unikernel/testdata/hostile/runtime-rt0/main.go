@@ -1,4 +1,4 @@
-// Command runtime-rt0 replaces the first function of all programs.
+// Command runtime-rt0 replaces the entry point of all programs.
 package main
 
 func main() {

@@ -1,4 +1,4 @@
-// Command runtime-settls replaces a function of the runtime that its entry calls.
+// Command runtime-settls replaces a function of the runtime that the entry point calls.
 package main
 
 func main() {

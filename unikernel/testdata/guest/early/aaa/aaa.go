@@ -1,10 +1,9 @@
-// Package aaa sends itself a message while it is initialised, by system calls
-// alone.
+// Package aaa sends itself a message while it is initialised, by system calls alone, before package net is initialised.
 package aaa
 
 import "syscall"
 
-// Message is what came through, FD where it came out.
+// Message is the message as it was received, and FD the descriptor that received it.
 var Message, FD = hello()
 
 func hello() (string, int) {

@@ -1,4 +1,4 @@
-// Package check is how the programs of this module report.
+// Package check reports the results of the programs of this module.
 package check
 
 import (
@@ -8,7 +8,7 @@ import (
 
 var failed bool
 
-// That reports whether something holds.
+// That prints a message if ok is false, and makes the program fail at its end.
 func That(ok bool, format string, args ...any) {
 	if !ok {
 		failed = true
@@ -16,7 +16,7 @@ func That(ok bool, format string, args ...any) {
 	}
 }
 
-// Nil stops the program at an error.
+// Nil ends the program if err is not nil.
 func Nil(err error, what string) {
 	if err != nil {
 		fmt.Printf("FAIL %s: %v\n", what, err)
@@ -24,18 +24,18 @@ func Nil(err error, what string) {
 	}
 }
 
-// Equal compares.
+// Equal checks that two values are equal, as That does.
 func Equal[T comparable](got, want T, what string) {
 	That(got == want, "%s: got %v, want %v", what, got, want)
 }
 
-// Done ends the program.
+// Done reports the result and ends the program.
 func Done() {
 	Report()
 	os.Exit(0)
 }
 
-// Report says that all is well, or ends the program if it is not.
+// Report prints "ok" if all checks have passed, and ends the program otherwise.
 func Report() {
 	if failed {
 		os.Exit(1)

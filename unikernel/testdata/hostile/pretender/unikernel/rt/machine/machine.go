@@ -1,4 +1,4 @@
-// Package machine takes the place of Loam's package of that name, if it is let.
+// Package machine has the path of Loam's package, which it must not replace.
 package machine
 
 import "syscall"

@@ -1,4 +1,4 @@
-// Package process takes the place of Loam's package of that name, if it is let.
+// Package process has the path of Loam's package, which it must not replace.
 package process
 
 import "syscall"
