@@ -201,7 +201,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	ct.altStack, ct.traits = t.altStack, t.traits.Inherited()
 	child.retime()
 	if c.flags&linux.CLONE_VM != 0 && c.flags&linux.CLONE_VFORK == 0 {
-		ct.altStack = linux.SigStack{Flags: linux.SS_DISABLE}
+		ct.altStack = noAltStack
 	}
 	s.processes[node.PID] = child
 	s.forks++

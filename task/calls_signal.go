@@ -154,10 +154,10 @@ func sigaltstack(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, errno
 		case on:
 			return 0, linux.EPERM
-		case to.Flags&^(linux.SS_DISABLE|linux.SS_ONSTACK) != 0:
+		case to.Flags&^(linux.SS_DISABLE|linux.SS_ONSTACK|linux.SS_AUTODISARM) != 0, to.Flags&(linux.SS_DISABLE|linux.SS_ONSTACK) == linux.SS_DISABLE|linux.SS_ONSTACK:
 			return 0, linux.EINVAL
 		case to.Flags&linux.SS_DISABLE != 0:
-			to = linux.SigStack{Flags: linux.SS_DISABLE}
+			to = noAltStack
 		case to.Size < linux.MINSIGSTKSZ:
 			return 0, linux.ENOMEM
 		}
@@ -167,9 +167,9 @@ func sigaltstack(t *Task, a call.Args) (uint64, linux.Errno) {
 	return 0, t.put(a.A2, linux.SizeofSigStack, old.Put)
 }
 
-// onAltStack reports whether a stack pointer is in the alternate stack.
+// onAltStack reports whether a stack pointer is in the alternate stack. With SS_AUTODISARM a thread is never on it.
 func (t *Task) onAltStack(sp uint64) bool {
-	return t.altStack.Flags&linux.SS_DISABLE == 0 && sp-t.altStack.Addr-1 < t.altStack.Size
+	return t.altStack.Flags&(linux.SS_DISABLE|linux.SS_AUTODISARM) == 0 && sp-t.altStack.Addr-1 < t.altStack.Size
 }
 
 // sigtimedwait implements rt_sigtimedwait(2).

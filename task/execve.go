@@ -135,7 +135,6 @@ func (p *Process) first(q Program) (*Task, error) {
 	p.system.mu.Unlock()
 	t.setComm(i.name)
 	t.traits.Slack = schedule.DefaultSlack
-	t.altStack.Flags = linux.SS_DISABLE
 	if q.Terminal {
 		if errno := t.attach(); errno != 0 {
 			return nil, errno
@@ -302,6 +301,6 @@ func (t *Task) become(i *image) {
 	s.mu.Unlock()
 	old.leave()
 	t.clearID, t.robust = 0, 0
-	t.altStack = linux.SigStack{Flags: linux.SS_DISABLE}
+	t.altStack = noAltStack
 	t.again = trace.Again{}
 }

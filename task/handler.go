@@ -8,6 +8,9 @@ import (
 
 // Handlers of signals: how a thread enters and leaves them. Package frame has the layout of the stack.
 
+// noAltStack is the alternate stack of a thread that has none.
+var noAltStack = linux.SigStack{Flags: linux.SS_DISABLE}
+
 // handle makes the thread run a handler. If its stack cannot be written, the process gets SIGSEGV.
 func (t *Task) handle(d signal.Delivery) {
 	x := frame.Signal{Delivery: d, Stack: t.altStack, Fault: t.thread.FaultAddress()}
@@ -22,6 +25,9 @@ func (t *Task) handle(d signal.Delivery) {
 		return
 	}
 	frame.Enter(t.thread, d, at)
+	if t.altStack.Flags&linux.SS_AUTODISARM != 0 {
+		t.altStack = noAltStack // the frame has it
+	}
 }
 
 // lost ends the process because a handler cannot run. If the signal is SIGSEGV itself, or its handler has no stack

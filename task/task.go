@@ -63,7 +63,7 @@ type Task struct {
 
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
-	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
+	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1), altStack: noAltStack}
 	t.waiter.Woken = make(chan struct{}, 1)
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)

@@ -29,7 +29,7 @@ type options struct {
 	only  string // SUITE or SUITE:UNIT; empty: all
 	from  bool   // evaluate only
 	again bool   // run on Linux again
-	side  string // loam, linux or both
+	side  string // loam or linux, without a report, or both
 	keep  string // folder of the outputs
 	cpus  int
 }
@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "run only the units of a suite, or one unit: `SUITE[:UNIT]`")
 	flag.BoolVar(&o.from, "from", false, "run nothing, and evaluate the outputs that were kept")
 	flag.BoolVar(&o.again, "again", false, "run on Linux again what was run there before")
-	flag.StringVar(&o.side, "side", "both", "where to run: `loam|linux|both`")
+	flag.StringVar(&o.side, "side", "both", "where to run: `loam|linux|both`; one side alone is not compared")
 	flag.StringVar(&o.keep, "keep", "", "the `folder` of the outputs (default: in the user's cache folder)")
 	flag.IntVar(&o.cpus, "cpus", 2, "CPUs of the machines, `N`")
 	flag.Parse()
@@ -70,6 +70,9 @@ func (o *options) run(ctx context.Context) error {
 	if !o.from {
 		if err := o.runUnits(ctx, chosen); err != nil {
 			return err
+		}
+		if o.side != "both" {
+			return nil
 		}
 	}
 	return o.report(all, chosen)

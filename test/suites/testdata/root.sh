@@ -35,7 +35,10 @@ ln -s /usr/bin/perl ../perl/t/perl
 cd ..
 rm -rf source
 
-# A test of Go's runs in its package's folder, which may have files for it.
+# A test of Go's runs in its package's folder, which may have files for it. Others are in folders of GOROOT.
+mkdir -p go/src go/lib/time
+cp -a "$goroot/src/testdata" go/src/
+cp -a "$goroot/lib/time/zoneinfo.zip" go/lib/time/
 for package in os os/exec os/signal syscall net time; do
 	mkdir -p "go/src/$package"
 	cp -a "$goroot/src/$package/." "go/src/$package/"

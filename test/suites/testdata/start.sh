@@ -6,4 +6,4 @@ ulimit -c 0
 ulimit -n 1024
 exec setpriv --bounding-set -sys_time,-sys_boot,-sys_module,-sys_rawio,-mac_admin,-mac_override \
 	env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LANG=C.UTF-8 \
-	PYTHONPATH=/scripts PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "/scripts/$@" < /dev/null
+	PYTHONPATH=/scripts PYTHONDONTWRITEBYTECODE=1 GOROOT=/suites/go /usr/bin/python3 "/scripts/$@" < /dev/null

@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 // BBR: loss, ECN, and undoing the response to spurious loss (draft-ietf-ccwg-bbr sections 5.3.1.3, 5.5.10,
 // 5.5.11 and 5.6.4.4).
@@ -110,7 +110,7 @@ func (b *bbr) Reduce(w *Window, now Time, flight uint32) uint32 {
 	return w.Threshold
 }
 
-// Timeout implements Congestion. Reduce does all the work.
+// Timeout implements Control. Reduce does all the work.
 func (b *bbr) Timeout(w *Window, now Time) {}
 
 // Recovered implements Model: it ends the recovery and restores the window.

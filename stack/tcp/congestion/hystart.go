@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 import "time"
 
@@ -29,7 +29,7 @@ const (
 	cssRounds   = 5                     // CSS_ROUNDS
 	hyLimit     = 8                     // L, for senders that do not pace, in segments
 
-	// Slow start may pace from this round trip time on: four quanta (pacing.go).
+	// Slow start may pace from this round trip time on: four quanta (Quantum).
 	pacedFrom = 4 * time.Millisecond
 )
 
@@ -48,14 +48,14 @@ type hystart struct {
 // acked grows the window in slow start. It returns the bytes left for congestion avoidance to count.
 func (h *hystart) acked(w *Window, a Ack) uint32 {
 	w.Rate = 0
-	if !w.slowStart() {
+	if !w.SlowStart() {
 		return a.Bytes
 	}
-	first := w.Threshold == noThreshold && !h.left
+	first := w.Threshold == NoThreshold && !h.left
 	if first {
 		h.watch(w, a)
 	}
-	if !w.slowStart() {
+	if !w.SlowStart() {
 		return 0
 	}
 	n, limit := a.Bytes, max(hyLimit*w.MSS, a.Frame)
@@ -75,17 +75,17 @@ func (h *hystart) acked(w *Window, a Ack) uint32 {
 	}
 	w.Size += n
 	if h.paced {
-		w.Rate = slowStartRate(w, a.SRTT)
+		w.Rate = SlowStartRate(w, a.SRTT)
 	}
 	return rest
 }
 
-// slowStartRate is the rate at which slow start paces: twice the window a round trip; 0: not at all.
-func slowStartRate(w *Window, srtt Time) uint64 {
-	if !w.slowStart() || srtt < pacedFrom {
+// SlowStartRate is the rate at which slow start paces: twice the window a round trip; 0: not at all.
+func SlowStartRate(w *Window, srtt Time) uint64 {
+	if !w.SlowStart() || srtt < pacedFrom {
 		return 0
 	}
-	return 2 * ratio(uint64(w.Size), srtt)
+	return 2 * Rate(uint64(w.Size), srtt)
 }
 
 // watch applies section 4.2 to one acknowledgment.
@@ -134,7 +134,7 @@ func (h *hystart) leave() { h.left = true }
 
 // undo resumes the monitoring if the first slow start was left unnecessarily.
 func (h *hystart) undo(w *Window) {
-	if w.Threshold == noThreshold {
+	if w.Threshold == NoThreshold {
 		*h = hystart{}
 	}
 }

@@ -1,4 +1,4 @@
-package tcp
+package sequence
 
 import "testing"
 
@@ -34,7 +34,7 @@ func TestSeqArithmetic(t *testing.T) {
 	if Seq(2).Sub(s) != 4 || s.Sub(2) != -4 {
 		t.Error("Sub does not wrap")
 	}
-	if maxSeq(s, 2) != 2 || minSeq(s, 2) != s {
+	if Max(s, 2) != 2 || Min(s, 2) != s {
 		t.Error("min and max do not wrap")
 	}
 	for _, x := range []struct {

@@ -1,14 +1,14 @@
-package tcp
+package congestion
 
 // newReno is the congestion control of RFC 5681 with appropriate byte counting (RFC 3465) and HyStart++. The
-// NewReno part, RFC 6582, is in recovery.go.
+// NewReno part, RFC 6582, is in package tcp.
 type newReno struct {
 	start hystart
 	acked uint32 // bytes since the window last grew
 }
 
 // NewReno returns the congestion control of RFC 5681.
-func NewReno() Congestion { return &newReno{} }
+func NewReno() Control { return &newReno{} }
 
 func (r *newReno) Name() string { return "reno" }
 

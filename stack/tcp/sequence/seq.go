@@ -1,8 +1,7 @@
-package tcp
-
-// Sequence numbers (RFC 9293 section 3.4) wrap around at 2^32, so comparison is modular: s is less than t if
+// Package sequence has the sequence numbers of TCP (RFC 9293 section 3.4). They wrap around at 2^32, so comparison is modular: s is less than t if
 // t lies less than 2^31 behind s. Every window is below 2^30 (RFC 7323 section 2.3), so old numbers and
 // numbers in flight never get confused.
+package sequence
 
 // Seq is a sequence number.
 type Seq uint32
@@ -22,16 +21,16 @@ func (s Seq) Sub(t Seq) int { return int(int32(s - t)) }
 // In reports whether s lies in the range [from, to).
 func (s Seq) In(from, to Seq) bool { return s-from < to-from }
 
-// maxSeq returns the later of s and t.
-func maxSeq(s, t Seq) Seq {
+// Max returns the later of s and t.
+func Max(s, t Seq) Seq {
 	if s.Less(t) {
 		return t
 	}
 	return s
 }
 
-// minSeq returns the earlier of s and t.
-func minSeq(s, t Seq) Seq {
+// Min returns the earlier of s and t.
+func Min(s, t Seq) Seq {
 	if s.Less(t) {
 		return s
 	}

@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 // BBR: the pacing rate and the congestion window derived from the model (draft-ietf-ccwg-bbr section 5.6).
 // The quantum is Window.quantum.
@@ -10,7 +10,7 @@ func (b *bbr) initPacingRate(w *Window, srtt Time) {
 	if srtt == 0 {
 		srtt = time.Millisecond
 	}
-	w.Rate = percent(ratio(b.initialCwnd, srtt), bbrGains[bbrStartup].pacing)
+	w.Rate = percent(Rate(b.initialCwnd, srtt), bbrGains[bbrStartup].pacing)
 }
 
 // setPacingRate implements SetPacingRate.
@@ -30,7 +30,7 @@ func (b *bbr) bdpMultiple(bw, gain uint64) uint64 {
 	if b.minRTT == bbrNone {
 		return b.initialCwnd
 	}
-	return percent(bytesIn(bw, b.minRTT), gain)
+	return percent(BytesIn(bw, b.minRTT), gain)
 }
 
 // quantizationBudget implements QuantizationBudget: it adds room for the large frames that both ends assemble
@@ -67,7 +67,7 @@ func (b *bbr) setCwnd(w *Window, s *Sample) {
 	if b.state == bbrProbeRTT {
 		cwnd = min(cwnd, b.probeRTTCwnd(w))
 	}
-	w.Size = uint32(min(cwnd, max(b.volumeCap(w), least), maxWindow))
+	w.Size = uint32(min(cwnd, max(b.volumeCap(w), least), MaxWindow))
 }
 
 // volumeCap returns the limit that BoundCwndForModel applies to the window (section 5.6.4.7).

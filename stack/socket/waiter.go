@@ -1,4 +1,4 @@
-package stack
+package socket
 
 import (
 	"os"
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// waiter is where a program's goroutines wait for one condition of a socket, such as
+// Waiter is where a program's goroutines wait for one condition of a socket, such as
 // "readable", with a deadline. It is a doorbell: a channel of capacity 1.
 //
-// Code that may have made the condition true calls ring. A waiting goroutine receives the
+// Code that may have made the condition true calls Ring. A waiting goroutine receives the
 // ring, checks the condition, and waits again if it does not hold. A ring wakes one
 // goroutine, and a goroutine that stops waiting rings for the next. So close and deadline
 // need no channel of their own, and waiting is a single receive.
@@ -23,7 +23,7 @@ import (
 //
 // The zero value is ready for use. The channel is created at the first wait, so that a
 // connection without a waiter does not pay for it.
-type waiter struct {
+type Waiter struct {
 	waiting  atomic.Int32
 	deadline atomic.Int64 // nanoseconds since clockZero; 0: none
 	mu       sync.Mutex   // guards the fields below
@@ -34,8 +34,8 @@ type waiter struct {
 
 var clockZero = time.Now()
 
-// ring wakes one waiting goroutine.
-func (w *waiter) ring() {
+// Ring wakes one waiting goroutine.
+func (w *Waiter) Ring() {
 	if w.waiting.Load() == 0 {
 		return
 	}
@@ -49,7 +49,7 @@ func (w *waiter) ring() {
 }
 
 // enter registers a waiting goroutine and returns the channel to receive from.
-func (w *waiter) enter() <-chan struct{} {
+func (w *Waiter) enter() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.bell == nil {
@@ -60,14 +60,14 @@ func (w *waiter) enter() <-chan struct{} {
 }
 
 // leave undoes enter and wakes the next goroutine.
-func (w *waiter) leave() {
+func (w *Waiter) leave() {
 	if w.waiting.Add(-1) > 0 {
-		w.ring()
+		w.Ring()
 	}
 }
 
 // expired returns os.ErrDeadlineExceeded if the deadline has passed.
-func (w *waiter) expired() error {
+func (w *Waiter) expired() error {
 	d := w.deadline.Load()
 	if d == 0 || int64(time.Since(clockZero)) < d {
 		return nil
@@ -75,18 +75,18 @@ func (w *waiter) expired() error {
 	return os.ErrDeadlineExceeded
 }
 
-// close stops the timer and rejects further deadlines. It is called when the socket is
+// Close stops the timer and rejects further deadlines. It is called when the socket is
 // closed.
-func (w *waiter) close() {
+func (w *Waiter) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
 	w.stopTimer()
 }
 
-// setDeadline sets the time at which waiting ends; the zero time means never. Errors:
+// SetDeadline sets the time at which waiting ends; the zero time means never. Errors:
 // ErrClosed.
-func (w *waiter) setDeadline(t time.Time) error {
+func (w *Waiter) SetDeadline(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -102,20 +102,20 @@ func (w *waiter) setDeadline(t time.Time) error {
 		d = 1
 	}
 	w.deadline.Store(int64(d))
-	w.timer = time.AfterFunc(time.Until(t), w.ring)
+	w.timer = time.AfterFunc(time.Until(t), w.Ring)
 	return nil
 }
 
-func (w *waiter) stopTimer() {
+func (w *Waiter) stopTimer() {
 	if w.timer != nil {
 		w.timer.Stop()
 		w.timer = nil
 	}
 }
 
-// await calls try until it returns something other than ErrWouldBlock, or the deadline
+// Await calls try until it returns something other than ErrWouldBlock, or the deadline
 // has passed.
-func await[T any](w *waiter, try func() (T, error)) (v T, err error) {
+func Await[T any](w *Waiter, try func() (T, error)) (v T, err error) {
 	var bell <-chan struct{}
 	for {
 		if err = w.expired(); err != nil {

@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 // BBR: the model of the path, built from acknowledgments (draft-ietf-ccwg-bbr section 5.5).
 
@@ -102,7 +102,7 @@ func (b *bbr) updateACKAggregation(w *Window, now Time, s *Sample) {
 	if !s.Any {
 		return
 	}
-	expected := bytesIn(b.bw, now-b.extraStart)
+	expected := BytesIn(b.bw, now-b.extraStart)
 	if b.extraDelivered <= expected {
 		b.extraDelivered, b.extraStart, expected = 0, now, 0
 	}

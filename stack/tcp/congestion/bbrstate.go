@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 // BBR: Startup, Drain and the four phases of ProbeBW (draft-ietf-ccwg-bbr sections 5.3.1 to 5.3.3).
 

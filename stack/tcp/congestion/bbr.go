@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 // BBR, version 3, by draft-ietf-ccwg-bbr (the working group's text of August 2026, whose section numbers are
 // used here). BBR measures the path instead of filling it until it overflows: its delivery rate (bbrmodel.go)
@@ -163,16 +163,16 @@ type bbr struct {
 }
 
 // NewBBR returns the congestion control of draft-ietf-ccwg-bbr with DefaultLossThresh.
-func NewBBR() Congestion { return &bbr{lossThresh: DefaultLossThresh} }
+func NewBBR() Control { return &bbr{lossThresh: DefaultLossThresh} }
 
 // BBR returns a constructor of BBR that treats loss above lossThresh percent as congestion. The minimum is
 // DraftLossThresh, which follows the draft exactly. With a higher value, random loss up to it costs no
 // bandwidth in a probe. Between probes the tolerated loss is lower by the draft's two percent.
-func BBR(lossThresh int) func() Congestion {
-	return func() Congestion { return &bbr{lossThresh: uint64(max(lossThresh, DraftLossThresh))} }
+func BBR(lossThresh int) func() Control {
+	return func() Control { return &bbr{lossThresh: uint64(max(lossThresh, DraftLossThresh))} }
 }
 
-// Name implements Congestion.
+// Name implements Control.
 func (b *bbr) Name() string { return "bbr" }
 
 // Start implements section 5.2.1 (OnInit).
@@ -228,12 +228,47 @@ func percent(n, p uint64) uint64 {
 	return n * p / 100
 }
 
-// info returns the state that Info reports.
-func (b *bbr) info() BBRInfo {
+// BBRInfo holds the fields of Linux's struct tcp_bbr_info. It is zero for other congestion controls.
+type BBRInfo struct {
+	Bandwidth  uint64 // bytes per second
+	MinRTT     Time
+	PacingGain int // percent
+	WindowGain int // percent
+}
+
+// Info returns the state for programs.
+func (b *bbr) Info() BBRInfo {
 	g := bbrGains[b.state]
 	i := BBRInfo{Bandwidth: b.bw, PacingGain: int(g.pacing), WindowGain: int(g.cwnd)}
 	if b.minRTT != bbrNone {
 		i.MinRTT = b.minRTT
 	}
 	return i
+}
+
+// Path is the model of a path that BBR has built, for tests and for debugging. Rates are in bytes per second, volumes in bytes.
+type Path struct {
+	Phase      string // "Startup", "Drain", "ProbeDown", "ProbeCruise", "ProbeRefill", "ProbeUp" or "ProbeRTT"
+	Full       bool   // the path has been full once
+	FullRounds int    // round trips without a higher rate
+	Bandwidth  uint64 // the sending rate before the gain
+	Most       uint64 // the highest delivery rate
+	Short      uint64 // the bound of the rate since the last probe
+	Bounded    bool   // loss has bounded the volume in flight
+	Volume     uint64 // in flight without a queue
+	MinRTT     Time
+}
+
+// phases are the names of the states.
+var phases = [...]string{
+	bbrStartup: "Startup", bbrDrain: "Drain", bbrProbeDown: "ProbeDown", bbrProbeCruise: "ProbeCruise",
+	bbrProbeRefill: "ProbeRefill", bbrProbeUp: "ProbeUp", bbrProbeRTT: "ProbeRTT",
+}
+
+// Path returns the model of the path of a connection with a window.
+func (b *bbr) Path(w *Window) Path {
+	return Path{
+		Phase: phases[b.state], Full: b.fullBwReached, FullRounds: b.fullBwCount, Bandwidth: b.bw, Most: b.maxBw.max(),
+		Short: b.bwShortterm, Bounded: b.inflightLongterm != bbrNone, Volume: b.inflight(w, b.bw, 100), MinRTT: b.minRTT,
+	}
 }

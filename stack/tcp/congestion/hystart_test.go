@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestHyStartSlowsWhenQueueGrows(t *testing.T) {
 	for range 5 {
 		now = ackRound(cc, w, now, 120*ms, &una)
 	}
-	if w.Threshold == noThreshold {
+	if w.Threshold == NoThreshold {
 		t.Error("slow start goes on after five slow rounds")
 	}
 }
@@ -34,7 +34,7 @@ func TestHyStartForgivesJitter(t *testing.T) {
 	now = ackRound(cc, w, now, 100*ms, &una) // below the base: it was jitter
 	before := w.Size
 	ackRound(cc, w, now, 100*ms, &una)
-	if w.Size != 2*before || w.Threshold != noThreshold {
+	if w.Size != 2*before || w.Threshold != NoThreshold {
 		t.Errorf("window went from %d to %d, want it to double again", before, w.Size)
 	}
 }
@@ -71,7 +71,7 @@ func TestSlowStartThatPacesHasNoLimit(t *testing.T) {
 }
 
 func TestUndoGoesBackToTheFirstSlowStart(t *testing.T) {
-	for _, cc := range []Congestion{NewCubic(), NewReno()} {
+	for _, cc := range []Control{NewCubic(), NewReno()} {
 		w, una, now := newWindow(10), Seq(0), Time(0)
 		for range 2 {
 			now = ackRound(cc, w, now, 100*ms, &una)

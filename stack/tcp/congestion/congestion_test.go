@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 
 // ackRound acknowledges a whole window, segment by segment, with the given round trip time. It returns the
 // time at the end.
-func ackRound(cc Congestion, w *Window, now, rtt Time, una *Seq) Time {
+func ackRound(cc Control, w *Window, now, rtt Time, una *Seq) Time {
 	nxt := una.Add(int(w.Size))
 	for *una != nxt {
 		n := min(w.MSS, uint32(nxt-*una))
@@ -17,12 +17,14 @@ func ackRound(cc Congestion, w *Window, now, rtt Time, una *Seq) Time {
 	return now + rtt
 }
 
+const ms = time.Millisecond
+
 func newWindow(segs uint32) *Window {
-	return &Window{Size: segs * 1000, Threshold: noThreshold, MSS: 1000}
+	return &Window{Size: segs * 1000, Threshold: NoThreshold, MSS: 1000}
 }
 
 func TestSlowStartDoubles(t *testing.T) {
-	for _, cc := range []Congestion{NewReno(), NewCubic()} {
+	for _, cc := range []Control{NewReno(), NewCubic()} {
 		w, una, now := newWindow(10), Seq(0), Time(0)
 		for range 5 {
 			now = ackRound(cc, w, now, 10*ms, &una)
@@ -81,5 +83,17 @@ func TestRestartBeginsNewRound(t *testing.T) {
 	r.Undo(w, now) // keep no state beyond the window
 	if w.Size != 80_000 {
 		t.Errorf("window is %d", w.Size)
+	}
+}
+
+func TestSendQuantum(t *testing.T) {
+	// draft-ietf-ccwg-bbr section 5.6.3: the data of a millisecond, at most 64 KBytes, at least two segments.
+	for _, c := range []struct {
+		rate uint64
+		want uint32
+	}{{1, 2000}, {10_000_000, 10_000}, {1 << 40, 64 << 10}} {
+		if got := Quantum(c.rate, 1000); got != c.want {
+			t.Errorf("%d bytes at once at %d a second, want %d", got, c.rate, c.want)
+		}
 	}
 }

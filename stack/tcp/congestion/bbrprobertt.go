@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 // BBR: the minimum round trip time, ProbeRTT, and restarting from idle (draft-ietf-ccwg-bbr sections 5.3.4
 // and 5.4).

@@ -1,4 +1,4 @@
-package tcp
+package congestion
 
 import "math"
 
@@ -31,7 +31,7 @@ const (
 )
 
 // NewCubic returns the congestion control of RFC 9438.
-func NewCubic() Congestion { return &cubic{} }
+func NewCubic() Control { return &cubic{} }
 
 func (c *cubic) Name() string { return "cubic" }
 
@@ -60,7 +60,7 @@ func (c *cubic) Acked(w *Window, a Ack) {
 	c.fraction += float64(grow * mss)
 	whole := math.Floor(c.fraction)
 	c.fraction -= whole
-	w.Size += uint32(min(whole, float64(maxWindow-min(w.Size, maxWindow))))
+	w.Size += uint32(min(whole, float64(MaxWindow-min(w.Size, MaxWindow))))
 }
 
 // begin starts congestion avoidance at the window cwnd (section 4.2).
