@@ -85,8 +85,8 @@ const (
 	stackSlack = 128 << 10
 )
 
-// Make computes the plan. Errors: those of Parse and of the opener, E2BIG for arguments that are
-// too long, ELIBBAD for a loader that is none, ENOMEM for a program that has no room.
+// Make computes the plan. Errors: those of Parse and of the opener; E2BIG if the arguments are too long; ELIBBAD if the file
+// named as dynamic loader is not an ELF file; ENOMEM if the program does not fit into the address space.
 func Make(q Request) (*Plan, error) {
 	main, err := Parse(q.File.Reader)
 	if err != nil {

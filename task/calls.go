@@ -180,7 +180,7 @@ func restartOf(number uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or sends, until the time most has passed, or for an interrupt.
+// await waits until ready is closed or receives a value, until the duration most has passed, or until an interrupt.
 // Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	t.rest(true)

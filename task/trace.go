@@ -20,7 +20,7 @@ type tracee struct {
 	seized bool // by PTRACE_SEIZE
 
 	calls bool // it stops at the beginning and the end of calls
-	step  bool // it stops after one instruction
+	step  bool // the thread stops after one instruction
 
 	stopped   bool
 	listening bool  // PTRACE_LISTEN: the group stop continues
@@ -48,7 +48,7 @@ func (x *tracee) view() trace.Stopped {
 // eventCode returns the code of a stop for an event.
 func eventCode(event int32) int32 { return linux.SIGTRAP | event<<8 }
 
-// trace makes by the tracer of t. The caller holds System.mu.
+// trace makes the task by the tracer of t. The caller holds System.mu.
 func (t *Task) trace(by *Task, seized bool, options uint64) *tracee {
 	x := &tracee{task: t, by: by, seized: seized, State: trace.State{Options: options}}
 	t.traced, t.signals.Traced = x, true
@@ -56,7 +56,7 @@ func (t *Task) trace(by *Task, seized bool, options uint64) *tracee {
 	return x
 }
 
-// untrace ends the tracing. The thread continues with a signal unless that is 0. The caller holds System.mu.
+// untrace ends the tracing. The thread continues, and gets the signal n unless n is 0. The caller holds System.mu.
 func (x *tracee) untrace(n signal.Number) {
 	by := x.by
 	for i, o := range by.tracees {
@@ -135,7 +135,7 @@ func (t *Task) traceStop(code int32, info *signal.Info) signal.Number {
 // flagTrap is TF of RFLAGS: an exception follows the next instruction.
 const flagTrap = 1 << 8
 
-// endStep removes the flag by which the thread has made one step.
+// endStep clears the processor flag (RFLAGS.TF) that stopped the thread after one instruction.
 func (x *tracee) endStep() {
 	if x.step {
 		x.task.thread.Registers().Flags &^= flagTrap
@@ -237,7 +237,9 @@ func (t *Task) nextDelivery() signal.Delivery {
 	return t.signals.Next()
 }
 
-// signalStop is the stop before the delivery of a signal. It returns the signal to deliver, and false for none.
+// signalStop stops the thread before the delivery of a signal (signal-delivery-stop of ptrace(2)). It returns the signal to
+// deliver, or false if the thread delivers none: the tracer has suppressed the signal, or the thread blocks it, or the process
+// ends.
 func (t *Task) signalStop(i signal.Info) (signal.Info, bool) {
 	x := t.traced
 	info := i

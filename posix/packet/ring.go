@@ -338,7 +338,7 @@ func (r *Ring) retired(number uint64) {
 	}
 }
 
-// handOver passes the open block to the program. The caller holds mu.
+// handOver passes the block that is being filled to the program, with the reason why in its header. The caller holds mu.
 func (r *Ring) handOver(why uint32) {
 	r.retire.Stop()
 	b := r.block(r.next)

@@ -28,7 +28,7 @@ type Terminal struct {
 	slaves    []*Slave
 	opened    bool // a slave has been opened
 	locked    bool // TIOCSPTLCK
-	exclusive bool // TIOCEXCL
+	exclusive bool // set by TIOCEXCL: the slave cannot be opened again
 }
 
 // Master is the master end of a pseudo-terminal, which a terminal emulator uses.
@@ -324,7 +324,7 @@ func (s *Slave) stopsBackground() bool {
 	return s.line.Settings().Local&linux.TOSTOP != 0
 }
 
-// Write implements file: it prints. Errors: EIO after a hangup.
+// Write implements file.File: it writes output to the terminal. Errors: EIO after a hangup.
 func (s *Slave) Write(b []byte) (int, linux.Errno) {
 	s.mu.Lock()
 	if s.hung {

@@ -9,8 +9,8 @@ type Delivery struct {
 	Mask Set
 }
 
-// Next takes the next signal that the thread does not block, and changes mask and dispositions as its delivery does.
-// With None nothing is left to do.
+// Next removes the next signal that the thread does not block from the pending signals, and returns how it is delivered. It
+// updates the mask and the dispositions. If no such signal is pending, it returns None.
 func (t *Thread) Next() Delivery {
 	for {
 		i, ok := t.Dequeue()
@@ -90,7 +90,7 @@ const (
 	Always
 	// NoHandler restarts only if no handler ran: pause, sigsuspend, ppoll.
 	NoHandler
-	// Rest restarts with the remaining time if no handler ran: nanosleep, poll.
+	// Rest restarts the call with the remaining time, unless a handler ran: nanosleep, poll.
 	Rest
 )
 
