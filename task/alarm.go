@@ -16,7 +16,7 @@ type alarm struct {
 	interval time.Duration
 }
 
-// set starts the timer, or stops it if first is 0. It returns the time that was left, and the interval.
+// set starts the timer, or stops it if first is 0. It returns the remaining time and the interval of the previous setting.
 func (i *alarm) set(p *Process, first, interval time.Duration) (left, old time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -102,8 +102,8 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	return n, errno
 }
 
-// maskFor sets the mask that a call has for the time of its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports
-// whether it has one. After EINTR, attend restores the old one.
+// maskFor sets the signal mask that a call uses during its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports whether the
+// call has such a mask. After EINTR, attend restores the old mask.
 func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 	addr, size := uint64(0), uint64(setSize)
 	switch number {

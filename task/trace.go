@@ -17,19 +17,19 @@ type tracee struct {
 	task *Task
 	by   *Task // the tracer
 	trace.State
-	seized bool // by PTRACE_SEIZE
+	seized bool // tracing was started by PTRACE_SEIZE
 
-	calls bool // it stops at the beginning and the end of calls
+	calls bool // the thread stops at the beginning and the end of calls
 	step  bool // the thread stops after one instruction
 
 	stopped   bool
-	listening bool  // PTRACE_LISTEN: the group stop continues
-	news      bool  // no wait has reported the stop yet
-	code      int32 // of the stop: a signal, and an event << 8
+	listening bool  // PTRACE_LISTEN: the thread remains in its group stop
+	news      bool  // no wait(2) of the tracer has reported the stop yet
+	code      int32 // code of the stop: a signal, plus an event << 8
 	resume    chan struct{}
 	inject    signal.Number // the signal with which it was resumed; 0: none
 
-	joined  bool // the stop of its process has been reported
+	joined  bool // the thread's stop for the group stop of its process has been reported
 	notify  bool // a stop of the process has ended: report it (PTRACE_SEIZE)
 	trap    bool // PTRACE_INTERRUPT
 	exiting bool // the stop is at the end of the thread

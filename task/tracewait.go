@@ -27,7 +27,7 @@ func (p *Process) tracedNews(only *Task, of family.Selector, w family.Wanted) (r
 	return r, some
 }
 
-// selected reports whether a wait of process p is about the thread.
+// selected reports whether the selector of a wait by process p includes the traced thread.
 func (x *tracee) selected(p *Process, of family.Selector) bool {
 	switch {
 	case of > 0:

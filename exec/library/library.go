@@ -225,7 +225,7 @@ func (h Host) explain(program string, err error) error {
 	return fmt.Errorf("%s: %w: %s", program, reason(err), advice)
 }
 
-// open reads what an object says of itself.
+// open reads the dynamic section of a program or library: the names of its libraries and its search paths.
 func (h Host) open(file string, loader *object) (*object, error) {
 	f, err := os.Open(h.Root + file)
 	if err != nil {

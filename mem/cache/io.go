@@ -92,8 +92,8 @@ func (f *File) Truncate(size int64) error {
 	return f.blank(min(old, size))
 }
 
-// blank makes zeros of the rest of the page in which the file ends, or ended: stores through mappings can
-// have changed it, and it becomes visible when the file grows.
+// blank fills with zeros the rest of the page in which the file ends at size. Stores through mappings may have changed that
+// part of the page, and it would become visible when the file grows.
 func (f *File) blank(size int64) error {
 	tail := size % mem.PageSize
 	if tail == 0 || f.pager == nil && f.Peek(uint64(size)>>mem.PageShift) == 0 {

@@ -344,7 +344,7 @@ func (r *Ring) handOver(why uint32) {
 	b := r.block(r.next)
 	last := b[r.last:]
 	end := time.Unix(int64(binary.NativeEndian.Uint32(last[4:])), int64(binary.NativeEndian.Uint32(last[8:])))
-	binary.NativeEndian.PutUint32(last, 0) // marks the last frame
+	binary.NativeEndian.PutUint32(last, 0) // offset 0 to the next frame marks the last frame
 	binary.NativeEndian.PutUint32(b[12:], uint32(r.frames))
 	binary.NativeEndian.PutUint32(b[20:], uint32(r.at))
 	binary.NativeEndian.PutUint64(b[24:], r.blocks)

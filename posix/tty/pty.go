@@ -346,7 +346,7 @@ func (s *Slave) Buffered() int {
 	return s.line.Pending()
 }
 
-// Close removes the slave. The master finds out when it was the last.
+// Close removes an open slave. When the last slave is closed, the master gets a hangup.
 func (s *Slave) Close() {
 	s.mu.Lock()
 	s.slaves = slices.DeleteFunc(slices.Clone(s.slaves), func(o *Slave) bool { return o == s })

@@ -109,7 +109,7 @@ func WalkRobust(head uint64, read func(addr uint64) (uint64, bool), f func(Robus
 			lock(entry, false)
 		}
 		if !ok {
-			return // as Linux, also without the pending lock
+			return // Linux, too, then ignores the pending lock
 		}
 		entry = next
 	}

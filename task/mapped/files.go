@@ -221,8 +221,8 @@ func (s *Files) Unhold(all ...*File) {
 	}
 }
 
-// release frees the pages and handles of files that cannot be mapped any more, once no process maps them: files with an
-// earlier content, and those without a name.
+// release frees the pages and handles of files that no process maps and that can no longer be mapped: files whose content was
+// replaced, and files without a name.
 func (s *Files) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ type Delivery struct {
 	Effect Effect
 	Info   Info
 	Action Action // with Handle
-	// Mask is the mask that sigreturn restores; the handler runs with the thread's new mask.
+	// Mask is the signal mask that sigreturn restores. The handler runs with the thread's new mask.
 	Mask Set
 }
 
@@ -52,7 +52,7 @@ func (t *Thread) Deliver(i Info) Delivery {
 		p.actions[i.Signal].Handler = Default
 	}
 	d := Delivery{Effect: Handle, Info: i, Action: a, Mask: t.mask}
-	if t.saved != nil { // the mask of the wait ends with it
+	if t.saved != nil { // the mask of a wait (sigsuspend) ends when a handler runs
 		d.Mask, t.saved = *t.saved, nil
 	}
 	mask := t.mask | a.Mask
