@@ -51,10 +51,10 @@ type Task struct {
 	faultsBefore int64         // number of page faults before the last execve
 	sleeps       atomic.Bool   // the task waits in a call
 	traits       schedule.Traits
-	leaving      bool  // the thread ends because of its own exit(2)
+	leaving      bool  // the thread ends before it returns to ring 3
 	exited       bool  // the thread has called exit(2)
 	exitCode     int32 // argument of exit(2), as a wait status
-	suspended    bool  // the present signal mask is that of a call that waits (sigsuspend, ppoll)
+	suspended    bool  // a call that waits has set the present signal mask (sigsuspend, ppoll)
 
 	traced  *tracee                        // state of the tracing by another thread; nil: not traced; guarded by System.mu
 	tracees []*tracee                      // the threads that this thread traces; guarded by System.mu

@@ -146,7 +146,7 @@ func errnoName(e linux.Errno) string {
 
 const documentHead = `# System calls
 
-Made from the table in ` + "`posix/call/table.go` by `go test ./posix/call -update`" + `.
+This page is made from the table in ` + "`posix/call/table.go` by `go test ./posix/call -update`" + `.
 
 The tables list the system calls of Go programs. Linux programs in a virtual machine have more calls
 ([linux.md](linux.md)). A call that is not listed returns ENOSYS. The column *support* has these values:
