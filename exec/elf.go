@@ -136,7 +136,7 @@ func protection(flags uint32) (p mem.Prot) {
 	return p
 }
 
-// interp reads the path of the dynamic loader: a string with its zero byte, as long as a path can be.
+// interp reads the path of the dynamic loader, a string of at most PATH_MAX bytes with its terminating zero byte.
 func (i *Image) interp(r io.ReaderAt, offset, size uint64) error {
 	if size > pathMax || size < 2 || offset > 1<<62 {
 		return linux.ENOEXEC

@@ -36,7 +36,7 @@ func onLinux(t *testing.T, path string, argv, envp []string) string {
 	return started
 }
 
-// here returns the error with which the plan fails, or started.
+// here returns the error with which Loam's plan for the program fails, or the constant started.
 func here(t testing.TB, path string, argv, envp []string) string {
 	memory := memtest.NewMemory(8)
 	opener := open(t, cache.New(memory, cache.Limits{}))
@@ -71,8 +71,8 @@ func writeProgram(t testing.TB, dir, name string, content []byte) string {
 	return path
 }
 
-// TestErrorsAsLinux: files with one lie in a header fail with Linux's error. Errors that Linux finds only after the
-// old program is gone are not compared.
+// TestErrorsAsLinux checks that an ELF file with one wrong value in a header fails with the same error as on Linux. Errors
+// that Linux detects only after it has released the old program are not compared.
 func TestErrorsAsLinux(t *testing.T) {
 	good, err := os.ReadFile("/bin/true")
 	if err != nil {

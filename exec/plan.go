@@ -5,15 +5,15 @@ import (
 	"loam/mem"
 )
 
-// Request says what is to be executed, and how.
+// Request describes a program to execute, with its arguments and its environment.
 type Request struct {
-	Path   string   // as execve was called: AT_EXECFN
-	Argv   []string // of Resolve
+	Path   string   // the path that was passed to execve (AT_EXECFN)
+	Argv   []string // the arguments, as Resolve returned them
 	Envp   []string
 	File   File
 	Open   Opener // opens the dynamic loader
 	Random func() uint64
-	// Randomise is whether addresses are (kernel.randomize_va_space 2, no ADDR_NO_RANDOMIZE).
+	// Randomise selects random addresses (kernel.randomize_va_space is 2, and ADDR_NO_RANDOMIZE is not set).
 	Randomise  bool
 	StackLimit uint64 // RLIMIT_STACK in bytes
 	Identity   Identity
@@ -55,7 +55,7 @@ type Plan struct {
 	Mappings     []Mapping
 	Entry        uint64
 	StackPointer uint64
-	Stack        []byte // content from StackPointer on
+	Stack        []byte // initial content of the stack, from StackPointer upwards
 	Break        uint64
 	Base         uint64 // base address of the dynamic loader (AT_BASE); 0: none
 	Bias         uint64 // load bias of the program
@@ -85,8 +85,8 @@ const (
 	stackSlack = 128 << 10
 )
 
-// Make computes the plan. Errors: those of Parse and of the opener, E2BIG for arguments that are
-// too long, ELIBBAD for a loader that is none, ENOMEM for a program that has no room.
+// Make computes the plan. Errors: those of Parse and of the opener; E2BIG if the arguments are too long; ELIBBAD if the file
+// named as dynamic loader is not an ELF file; ENOMEM if the program does not fit into the address space.
 func Make(q Request) (*Plan, error) {
 	main, err := Parse(q.File.Reader)
 	if err != nil {

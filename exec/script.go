@@ -11,14 +11,15 @@ import (
 const (
 	// lineSize is the number of bytes of a file that Linux looks at: BINPRM_BUF_SIZE without its last byte.
 	lineSize = 255
-	// maxDepth is the number of `#!` files that may lead to another.
+	// maxDepth is the greatest number of scripts in a chain in which the interpreter of each script is itself a script
+	// (`#!`).
 	maxDepth = 5
 )
 
 // File is an open executable file.
 type File struct {
 	Reader io.ReaderAt
-	Object mem.Object // its pages, to be mapped; a Plan that is only looked at needs none
+	Object mem.Object // supplies the pages of mappings of the file; nil if the Plan is never applied
 }
 
 // Opener opens a file for execution. Its errors are those of execve(2): ENOENT, EACCES for a file that is not

@@ -99,8 +99,7 @@ type Handle interface {
 	Append(p []byte) (n int, end int64, err error)
 	// Sync implements fsync(2).
 	Sync() error
-	// Close is called once. Other calls in progress complete as if they had come before it, or return
-	// EBADF.
+	// Close is called once. Calls that are in progress at that time either complete or return EBADF.
 	Close() error
 }
 

@@ -5,7 +5,7 @@ import "loam/abi/linux"
 // Resolve restricts path resolution: the RESOLVE_* flags of openat2(2), with Linux's values.
 type Resolve uint64
 
-// Restrictions.
+// Restrictions of path resolution.
 const (
 	NoCrossing   Resolve = 1 << iota // RESOLVE_NO_XDEV: mounts must not be crossed
 	NoMagicLinks                     // RESOLVE_NO_MAGICLINKS: no effect here

@@ -76,7 +76,8 @@ func (v *View) Xattrs(p Place) []string {
 
 const userXattr = "user."
 
-// attributed returns the node that stores an attribute, after a check that v has access w.
+// attributed returns the node that stores the extended attributes of a file, if the name is valid and v has the access w.
+// Errors: those of XattrName, EACCES, EOPNOTSUPP.
 func (v *View) attributed(p Place, name string, w Wish) (Attributed, error) {
 	a := p.Node.Attr()
 	if err := XattrName(a.Mode.Type(), name, w); err != nil {

@@ -22,7 +22,7 @@ func (m *Map) WriteForced(b []byte, addr uint64) (int, Result) {
 	return m.transfer(addr, len(b), demand{Store, true}, func(page []byte, done int) { copy(page, b[done:]) })
 }
 
-// demand is an access with or without regard to permissions.
+// demand is an access to memory. If forced is set, the protection of private memory is ignored.
 type demand struct {
 	access Access
 	forced bool

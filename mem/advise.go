@@ -135,7 +135,7 @@ func (m *Map) forget(r *Region, start, end uint64, advice int) error {
 
 // prefault serves MADV_POPULATE_READ and _WRITE.
 func (m *Map) prefault(addr, end uint64, store bool) error {
-	access, need := Load, Read // not merely readable on this processor
+	access, need := Load, Read // the region must have PROT_READ, although this processor lets programs read other pages too
 	if store {
 		access, need = Store, Write
 	}

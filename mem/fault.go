@@ -39,8 +39,8 @@ func (m *Map) resolve(addr uint64, d demand) Fault {
 	}
 }
 
-// wait names a page that has to be loaded. The object has been attached once more meanwhile, so
-// that it survives an munmap by another thread.
+// wait is a page that must be loaded from its object before a fault can continue. Until then the map is attached to the object
+// once more, so that the object survives an munmap by another thread.
 type wait struct {
 	object Object
 	index  uint64

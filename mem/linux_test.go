@@ -209,7 +209,7 @@ func (w *twin) mremap(addr, length uint64) (string, error, error) {
 		size = length
 	}
 	if (size+mem.PageSize-1)/mem.PageSize == (length+mem.PageSize-1)/mem.PageSize {
-		length, size = mem.PageSize, mem.PageSize // Linux 6.17 moves several regions at once, older ones do not
+		length, size = mem.PageSize, mem.PageSize // Linux 6.17 moves several regions at once, older releases do not
 	}
 	a, there := call(linux.SYS_MREMAP, addr, length, size, flags, to)
 	b, here := w.m.Mremap(addr, length, size, uint32(flags), to)

@@ -145,7 +145,7 @@ func (m *Map) lockEach(set Flags) (all [][2]uint64) {
 		all = append(all, [2]uint64{r.start, r.end})
 	}
 	for _, r := range all {
-		_ = m.setLocked(r[0], r[1], set) // whole regions: no hole, no split
+		_ = m.setLocked(r[0], r[1], set) // cannot fail: the range is a whole region, without a hole or a split
 	}
 	return all
 }

@@ -215,7 +215,8 @@ func (m *Map) drop(start, end uint64) {
 	m.private.clear(start>>PageShift, end>>PageShift, m.memory, m.batch.release)
 }
 
-// room checks the limits on size for a region that replaces replaced bytes.
+// room checks the limits on memory (RLIMIT_AS, RLIMIT_DATA) for a new region of size bytes, which replaces existing regions of
+// replaced bytes. Errors: ENOMEM.
 func (m *Map) room(size, replaced uint64, prot Prot, flags Flags) error {
 	more := size - min(size, replaced)
 	if exceeds(m.sizes.total, more, m.limits.AS) ||
@@ -225,7 +226,7 @@ func (m *Map) room(size, replaced uint64, prot Prot, flags Flags) error {
 	return nil
 }
 
-// exceeds reports whether adding bytes to a sum crosses a limit, both counted in whole pages.
+// exceeds reports whether sum plus more bytes is above the limit, rounded down to whole pages.
 func exceeds(sum, more, limit uint64) bool {
 	return sum+more > down(limit) && limit != Infinite
 }

@@ -246,7 +246,8 @@ func (m *Map) punchesTooMany(start, end uint64) bool {
 	return r != nil && r.start < start && r.end > end && m.regions.count >= MaxRegions
 }
 
-// populate makes the pages of a range present, writable where the region is, and stops at the first that fails.
+// populate makes the pages of a range present, and writable if their region is writable. It stops at the first page that
+// fails.
 func (m *Map) populate(start, end uint64) Result {
 	for addr := start; addr < end; addr += PageSize {
 		access := Load

@@ -56,7 +56,7 @@ func (v modelPage) at(n int) modelPage {
 type process struct {
 	m      *mem.Map
 	tables *memtest.Tables
-	pages  map[uint64]modelPage // by number within the window
+	pages  map[uint64]modelPage // by page number within the tested window of addresses
 }
 
 // world runs a sequence.

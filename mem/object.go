@@ -37,7 +37,7 @@ type Object interface {
 
 // Label describes a region's object in /proc/PID/maps.
 type Label struct {
-	Path         string // also "[vdso]" and the like
+	Path         string // path of the file, or a name such as "[vdso]"
 	Major, Minor uint32
 	Inode        uint64
 }

@@ -10,8 +10,8 @@ const (
 	Locked                         // mlock: pages stay in memory
 	LockOnFault                    // mlock2: as Locked, for pages that are present
 	NoReserve                      // not charged to Account
-	DontFork                       // a child does not get it
-	WipeOnFork                     // a child gets it empty
+	DontFork                       // a child process does not inherit the region
+	WipeOnFork                     // a child process inherits the region with zeros as content
 	DontDump                       // not part of a core dump
 	HugePages                      // MADV_HUGEPAGE
 	NoHugePages                    // MADV_NOHUGEPAGE
@@ -19,7 +19,7 @@ const (
 	Random                         // MADV_RANDOM
 	MayNotWrite                    // write permission cannot be added: a shared file opened for reading
 	MayNotExec                     // execute permission cannot be added: a file of a noexec mount
-	Special                        // made by the kernel: not moved, locked or advised
+	Special                        // made by the kernel: mremap, mlock and madvise do not apply to it
 	Charged                        // its pages are charged to Account
 )
 

@@ -16,7 +16,7 @@ type Shared struct {
 	mu      sync.Mutex // a leaf, below Map.mu
 	pages   table
 	mappers Mappers
-	kept    bool // pages stay without a region
+	kept    bool // pages are kept even while no region maps them
 }
 
 // NewShared returns shared memory of size pages. No page is present, and no map is attached.

@@ -94,7 +94,8 @@ func (t *table) get(number uint64) (p Page, exclusive bool) {
 	return l.get(int(number & leafMask)), l.refs.Load() == 1
 }
 
-// own returns a leaf that this table alone has, and makes one if there is none.
+// own returns the leaf for a page number, for changes. It creates the leaf if it does not exist, and copies it if other tables
+// share it.
 func (t *table) own(number uint64, memory Memory) *leaf {
 	i, ok := t.search(number >> leafShift)
 	if !ok {

@@ -19,7 +19,7 @@ type Errno = linux.Errno
 // Events is a set of poll(2) events.
 type Events = file.Events
 
-// Events.
+// Events for which a program can wait, as in poll(2).
 const (
 	PollIn    = file.PollIn
 	PollPri   = file.PollPri

@@ -39,7 +39,7 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 	return child
 }
 
-// SetSender sets how timers of a child send signals, before the child runs.
+// SetSender sets the Sender by which the timers of a child process send signals. It is called before the child runs.
 func (p *Process) SetSender(s Sender) { p.timers.SetSender(s) }
 
 // Exec returns the process as a new program sees it (execve(2)): a descriptor table that was shared is copied, and

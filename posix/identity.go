@@ -26,8 +26,8 @@ type seenView struct {
 	view fs.View
 }
 
-// SetIdentity gives p, a value of Task, an ID and credentials of its own. rest is called on the goroutine of the task with
-// true before it waits in a call, and with false afterwards.
+// SetIdentity sets the thread ID and the credentials of p, which Task has returned for one thread. The goroutine of the task
+// calls rest(true) before it waits in a call, and rest(false) afterwards.
 func (p *Process) SetIdentity(tid int32, c credential.Set, rest func(asleep bool)) {
 	p.who = &identity{tid: tid, rest: rest}
 	p.who.set.Store(&c)

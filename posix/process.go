@@ -35,7 +35,7 @@ type Process struct {
 	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
 	// closed; full: the next wait ends at once. A nil channel never interrupts.
 	interrupt <-chan struct{}
-	bed       *file.Bed // of the task; nil for a Go program
+	bed       *file.Bed // where the goroutine of the task sleeps in calls; nil for a Go program
 	member    Member    // of job control; nil: see alone
 }
 

@@ -46,7 +46,7 @@ func (p *Process) readLater(o *file.Description, b []byte) (int, Errno) {
 	in, isStream := o.File.(*stream)
 	if o.Nonblocking() {
 		if isStream {
-			in.want(streamPiece) // a full piece: a polling reader wants more than a byte at a time
+			in.want(streamPiece) // reads ahead a full piece, because a reader that polls needs more than a byte at a time
 		}
 		return 0, linux.EAGAIN
 	}

@@ -8,8 +8,8 @@ import (
 
 // Connections of the host that are handed to the program: see posix/handed.
 
-// Hand passes a connection of the host to the program, by the first way that leads to a listening
-// socket. Without a listener the connection is reset. Hand takes over c.
+// Hand passes a connection of the host to the program: to the listening socket of the first way that has one. If no way has
+// one, the connection is reset. Hand becomes the owner of c.
 func (p *Process) Hand(c HostTCP, ways ...Way) { handed.Hand(&p.inet, c, ways...) }
 
 // AttachHost lets the runtime's poller watch the host's descriptor, which it returns. The poller

@@ -61,8 +61,8 @@ func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.V
 	return v, place, file.ToErrno(err)
 }
 
-// descriptorIn returns the descriptor that a path in /proc/self/fd names (proc(5)), or a link to it in
-// /dev.
+// descriptorIn returns the number of the descriptor that a path names: a path in /proc/self/fd (proc(5)) or in one of the
+// links to that directory, or /dev/stdin, /dev/stdout or /dev/stderr.
 func (p *Process) descriptorIn(path string) (int, bool) {
 	if !strings.HasPrefix(path, "/proc/") && !strings.HasPrefix(path, "/dev/") {
 		return 0, false

@@ -93,7 +93,8 @@ func (p *Process) terminalOf(fd int) (*tty.Terminal, Errno) {
 	return nil, linux.ENOTTY
 }
 
-// terminalPlace returns the file of a descriptor that is a terminal, and whether it has one.
+// terminalPlace returns the place in the file tree of the terminal that a descriptor refers to. It returns false if the
+// descriptor is not a terminal or the terminal has no name there.
 func (p *Process) terminalPlace(fd int) (fs.Place, bool) {
 	if o := p.fds.Get(fd); o != nil {
 		if e, ok := o.File.(tty.End); ok {

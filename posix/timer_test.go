@@ -84,7 +84,7 @@ func TestInterval(t *testing.T) {
 	})
 }
 
-// Timers of timer_create go to the process or to a thread, count what was missed, and end with the process.
+// Timers of timer_create send their signal to the process or to a thread, count overruns, and end with the process.
 func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, got := withTimers(t)

@@ -21,7 +21,7 @@ type wishes struct {
 	noHuge     atomic.Int32 // PR_SET_THP_DISABLE
 }
 
-// standardSlack is the timer slack of a process in nanoseconds, unless it sets another.
+// standardSlack is the default timer slack of a process, in nanoseconds (PR_SET_TIMERSLACK).
 const standardSlack = 50000
 
 // itself returns 0 if pid is the ID of the process, or 0. Errors: EINVAL for a negative one, ESRCH.

@@ -57,8 +57,8 @@ func TestHandedIsDeferred(t *testing.T) {
 	})
 }
 
-// A connection without data is offered when the time is over, as on Linux. One that has data already is
-// offered at once.
+// A connection without data is offered to the listening socket when the time of TCP_DEFER_ACCEPT is over, as on Linux. A
+// connection that already has data is offered at once.
 func TestHandedIsDeferredNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, l := deferring(t)

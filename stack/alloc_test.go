@@ -1,6 +1,7 @@
 //go:build !race
 
-// Under the race detector, pools drop objects at random, so counts mean nothing.
+// The tests of this file are not built for the race detector: with it, a sync.Pool drops objects at random, so counts of
+// allocations vary.
 
 package stack_test
 

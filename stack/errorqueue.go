@@ -37,7 +37,7 @@ func (e *DatagramError) charge() int {
 	return fixed + len(e.Payload)
 }
 
-// put adds e if its charge fits within limit bytes. Otherwise e is lost.
+// put appends e if the queue then has at most limit bytes. Otherwise e is dropped.
 func (q *errorQueue) put(e DatagramError, limit int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

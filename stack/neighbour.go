@@ -200,7 +200,7 @@ func (i *Interface) loop() {
 		l.ndp.Advance(l.now)
 		l.publish()
 		l.expireRedirects()
-		l.advanceLease() // after publish, which may have reported a conflict to it
+		l.advanceLease() // must follow publish, which may have reported an address conflict to the DHCP client
 		l.advanceRouters()
 		l.advanceDHCPv6()
 		l.advanceThinning()

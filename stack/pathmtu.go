@@ -34,7 +34,7 @@ func (p *pathMTUs) at(now tcp.Time) uint32 {
 	return p.generation.Load()
 }
 
-// changed updates next and generation. The caller holds mu.
+// changed updates next and generation after a change of the entries. The caller holds mu.
 func (p *pathMTUs) changed() {
 	next := tcp.Never
 	if at, ok := p.known.Next(); ok {

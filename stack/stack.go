@@ -103,7 +103,7 @@ func (s *Stack) CountersIPv6() (c Counters) {
 	return c
 }
 
-// addCounters adds the counters of the shard and of its protocol machines.
+// addCounters adds the counters of the shard and of its protocol machines to c.
 func (sh *shard) addCounters(c *Counters) {
 	sh.tally.addTo(c)
 	var dropped uint64

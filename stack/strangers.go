@@ -36,8 +36,8 @@ const (
 	knownFor   = 10 * time.Minute
 )
 
-// Rate limits per shard: on average one reply per price, with bursts of at most burst
-// replies.
+// Rate limits of a shard, as token buckets: on average one reply in each interval ("price"), with bursts of at most
+// "burst" replies.
 const (
 	resetPrice  = time.Millisecond
 	resetBurst  = 2048

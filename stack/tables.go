@@ -16,7 +16,7 @@ import (
 // need no lock and see a consistent state. Changes are rare and made under Stack.mu.
 type tables struct {
 	interfaces []*Interface                     // in order of index, without gaps
-	local      map[netip.Addr]local             // destinations that are this host
+	local      map[netip.Addr]local             // destination addresses that belong to this host
 	addresses  []Address                        // as configured, in order
 	tentative  []Address                        // addresses under duplicate detection (RFC 4862): see Interface.trial
 	own6       map[int][]ip.Own                 // usable IPv6 source addresses, by interface index

@@ -10,7 +10,8 @@ import (
 // Arrival times of received bytes (SO_TIMESTAMP). As on Linux, the time is the arrival time of the
 // last byte that a read returned. The shard records it once per turn.
 
-// stamps records how far the stream had arrived at which times.
+// stamps records the arrival times of the bytes of the stream: positions in the stream, and the time at which the bytes before
+// each position had arrived.
 type stamps struct {
 	mu   sync.Mutex
 	list []stamp // oldest first; at most maxStamps

@@ -14,7 +14,7 @@ import (
 // is received.
 type toMany struct {
 	to, join    string
-	options     stack.UDPOptions // options of the sender
+	options     stack.UDPOptions // options of the sending socket
 	self, other int              // copies received by a socket on its own host, and on the other
 }
 

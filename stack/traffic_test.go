@@ -37,7 +37,7 @@ func (w *peer) wantCounts(sentence, want string, happens func()) {
 	w.forget()
 }
 
-// Counters of a packet on its way in and on its way out.
+// Counters that each received packet and each sent packet increments.
 const (
 	in  = "eth.received ip.received ip.delivered "
 	out = "eth.sent ip.sent "

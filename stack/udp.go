@@ -76,7 +76,7 @@ type UDPConn struct {
 type Filter func(datagram []byte) uint32
 
 // filtered truncates a payload to the length that the filter returns, and reports whether
-// the datagram is delivered. The UDP header is prepended during the call, with a zero
+// the datagram is delivered. While the filter runs, the UDP header is part of the frame again, with a zero
 // checksum.
 func (c *UDPConn) filtered(f *link.Frame, info *Datagram) bool {
 	filter := c.filter.Load()

@@ -105,8 +105,8 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	return n, errno
 }
 
-// maskFor sets the mask that a call has for the time of its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports
-// whether it has one. After EINTR, attend restores the old one.
+// maskFor sets the signal mask that a call uses during its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports whether the
+// call has such a mask. After EINTR, attend restores the old mask.
 func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 	addr, size := uint64(0), uint64(setSize)
 	switch number {
@@ -189,7 +189,7 @@ func restartOf(number, second uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or sends, until the time most has passed, or for an interrupt.
+// await waits until ready is closed or receives a value, until the duration most has passed, or until an interrupt.
 // Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	t.rest(true)

@@ -227,7 +227,8 @@ func (t *Task) sender(i signal.Info) signal.Info {
 	return i
 }
 
-// signalThread sends a signal to a thread, of the process pid unless that is 0. Errors: EINVAL, ESRCH, EPERM.
+// signalThread sends signal n to the thread with an ID. If pid is not 0, the thread must belong to that process. Errors: EINVAL,
+// ESRCH, EPERM.
 func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno) {
 	if id <= 0 || n < 0 || n > int(signal.Last) {
 		return 0, linux.EINVAL

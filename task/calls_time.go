@@ -106,7 +106,7 @@ func slept(errno linux.Errno) linux.Errno {
 	return errno
 }
 
-// sleep implements nanosleep(2). After an interrupt it stores the time that is left.
+// sleep implements nanosleep(2). After an interrupt it stores the remaining time at the address remaining.
 func (t *Task) sleep(request, remaining uint64) (uint64, linux.Errno) {
 	most, errno := t.duration(request)
 	if errno != 0 {

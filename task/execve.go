@@ -233,7 +233,8 @@ func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint
 // dismissPause is the time between two checks whether other threads have ended.
 const dismissPause = time.Millisecond
 
-// alone ends the other threads of the process and waits for them. It reports false if this thread has to end instead.
+// alone ends the other threads of the process and waits for their end. It returns false if this thread must end instead,
+// because another thread calls execve or the process ends.
 func (t *Task) alone() bool {
 	p, s := t.process, t.process.system
 	s.mu.Lock()

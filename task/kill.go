@@ -64,7 +64,7 @@ func (t *Task) killOne(pid family.PID, i signal.Info) linux.Errno {
 	case pid == s.root.PID && !t.creds().Has(linux.CAP_KILL) && t.creds().UID != 0:
 		return linux.EPERM
 	}
-	return 0 // a zombie; process 1 ignores signals
+	return 0 // pid is a zombie, or process 1, which ignores signals
 }
 
 // sendTo sends a signal to a process, or only checks the permission for signal 0. The caller holds System.mu. Errors: EPERM, EAGAIN.

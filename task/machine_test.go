@@ -216,7 +216,7 @@ func (u *user) call(number int, args ...uint64) int64 {
 		switch {
 		case f.IP >= handlersAt && f.IP < restorerAt:
 			u.handle(f.IP - handlersAt)
-		case f.IP == callAt: // the call is made again
+		case f.IP == callAt: // the kernel has restarted the call
 			f.IP += callSize
 			u.stop(Call)
 		default:

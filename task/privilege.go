@@ -44,8 +44,8 @@ func (p *Process) creds() *credential.Set {
 	return p.lastCreds
 }
 
-// adopt makes c the credentials of the task, unless there is an error. A process that may have secrets of another user is
-// not dumpable any more, and forgets its parent death signal (prctl(2)).
+// adopt sets the credentials of the task to c, unless errno is set. If the process may then hold secrets of another user, it
+// is no longer dumpable, and its parent death signal is cleared (prctl(2)).
 func (t *Task) adopt(c credential.Set, errno linux.Errno) (uint64, linux.Errno) {
 	if errno != 0 {
 		return 0, errno

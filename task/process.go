@@ -242,7 +242,7 @@ func (p *Process) childNews(child *Process, code, status int32) {
 	})
 }
 
-// wakeWaiters makes threads in a wait for children look again. The caller holds System.mu.
+// wakeWaiters wakes the threads of p that wait for children; they check their condition again. The caller holds System.mu.
 func (p *Process) wakeWaiters() {
 	close(p.news)
 	p.news = make(chan struct{})

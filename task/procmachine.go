@@ -14,7 +14,7 @@ import (
 	"loam/task/procfs"
 )
 
-// The files of /proc about the machine, by the figures of processes and memory.
+// The files of /proc that describe the machine, from the state of its processes and its memory.
 
 // Observe keeps the load average until the context ends.
 func (s *System) Observe(ctx context.Context) {

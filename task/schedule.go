@@ -48,7 +48,8 @@ func (t scheduleTask) Select(which int, who uint64, f func([]schedule.Thread) (u
 	})
 }
 
-// withTask calls f with the task that has an ID, or the caller for 0, with System.mu held. Errors: EINVAL, ESRCH.
+// withTask calls f with the task that has the given ID, or with the calling task if the ID is 0. It holds System.mu during the
+// call. Errors: EINVAL, ESRCH.
 func (t *Task) withTask(id uint64, f func(*Task) (uint64, linux.Errno)) (uint64, linux.Errno) {
 	n := number(id)
 	if n < 0 {

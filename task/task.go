@@ -35,27 +35,27 @@ type Task struct {
 	// interrupt ends a wait. alert sends, a wait receives; capacity 1; never closed; full: the next wait ends at once.
 	interrupt chan struct{}
 	alerted   attention   // set by alert
-	closed    bool        // thread is closed; guarded by System.mu
+	closed    bool        // set when thread has been closed; guarded by System.mu
 	dismissed atomic.Bool // the task has to end, since another thread calls execve
 
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	robust       uint64 // address of the list of robust futexes
 	rseq         rseq
 	altStack     linux.SigStack
-	text         [256]byte        // strings of the process are read here
-	scratch      [call.Small]byte // small copies of calls
-	frames       []byte           // frames of handlers are encoded here; nil before the first
+	text         [256]byte        // buffer for strings of the process
+	scratch      [call.Small]byte // buffer for small copies of memory by calls
+	frames       []byte           // buffer for frames of signal handlers; nil before the first frame
 	again        trace.Again
 	usage        account.Usage
-	started      time.Duration // since the start of the machine
-	since        int64         // clockNow when time was last charged
-	faultsBefore int64         // faults before the last execve
-	sleeps       atomic.Bool   // it waits in a call
+	started      time.Duration // time at which the task was created, since the start of the machine
+	since        int64         // value of clockNow when CPU time was last charged to the task
+	faultsBefore int64         // number of page faults before the last execve
+	sleeps       atomic.Bool   // the task waits in a call
 	traits       schedule.Traits
-	leaving      bool  // the thread has ended itself (exit(2))
-	exited       bool  // it has called exit(2)
+	leaving      bool  // the thread ends before it returns to ring 3
+	exited       bool  // the thread has called exit(2)
 	exitCode     int32 // argument of exit(2), as a wait status
-	suspended    bool  // the mask of signals belongs to a wait
+	suspended    bool  // a call that waits has set the present signal mask (sigsuspend, ppoll)
 
 	links   trace.Links                    // guarded by System.mu
 	filters atomic.Pointer[seccomp.Filter] // filters of seccomp(2), the newest first; System.mu guards stores
@@ -191,7 +191,7 @@ const (
 	illOperand          = 2
 	fpeDivide           = 1
 	trapBreak           = 128 // SI_KERNEL: INT3
-	trapBreakpoint      = 1   // a step over a call
+	trapBreakpoint      = 1   // TRAP_BRKPT: a single step over a system call
 	trapStep            = 2
 	trapWatch           = 4 // a debug register
 )

@@ -100,7 +100,7 @@ func (t *Task) attach() linux.Errno {
 // The channel has capacity 1; it is full while the receiver has not seen an earlier stop; it is never closed.
 func (p *Process) Stopped() <-chan struct{} { return p.stops }
 
-// notifyStop reports a stop to the receiver of Stopped. The caller holds System.mu.
+// notifyStop reports a stop of the process to the goroutine that receives from Stopped. The caller holds System.mu.
 func (p *Process) notifyStop() {
 	select {
 	case p.stops <- struct{}{}:

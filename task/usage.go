@@ -199,7 +199,7 @@ func (p *Process) cpuItimer(which int) (*account.Timer, time.Duration) {
 
 // countFault counts a page fault.
 func (t *Task) countFault() {
-	const every = 32 // faults between two samples
+	const every = 32 // number of page faults between two samples
 	if t.usage.Minor.Add(1)%every == 0 {
 		t.sample()
 	}

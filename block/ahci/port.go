@@ -22,7 +22,7 @@ type port struct {
 	info    block.Info
 	size    int64
 	queues  bool          // the disk has native command queuing
-	memory  driver.Buffer // see tablesAt
+	memory  driver.Buffer // command list, received FIS and command tables: see tablesAt
 	stopped error         // why the port could not spin up its disk
 	stuck   bool          // the port did not stop, and may still use its memory
 
@@ -206,7 +206,7 @@ func (p *port) Recover() error {
 	if err := p.wait(portCommand, commandRuns, 0, stopBound); err != nil {
 		return err
 	}
-	const reset, resetTime = 1, time.Millisecond // section 10.4.2
+	const reset, resetTime = 1, time.Millisecond // value of PxSCTL.DET that resets the link, and its least duration (section 10.4.2)
 	control := p.read(portControl) &^ linkMask
 	p.write(portControl, control|reset)
 	time.Sleep(resetTime)

@@ -8,8 +8,8 @@ import (
 	"loam/block"
 )
 
-// machine decides what happens to requests, and when. It is pure, except that drain returns
-// requests to their users.
+// machine decides which faults requests get, and when they are executed. It is pure, except that drain returns requests to
+// their users.
 type machine struct {
 	Config
 	sector    int // in bytes

@@ -131,8 +131,8 @@ func (d *disk) findRegisters() (err error) {
 	return err
 }
 
-// ready waits until the controller is ready or has stopped, at most for the time that its register
-// CAP.TO states.
+// ready waits until the controller is ready (want is true) or has stopped (want is false), at most for the time that its
+// register CAP.TO states. Errors: ErrReset, block.ErrGone.
 func (d *disk) ready(want bool) error {
 	bound := time.Duration(d.cap.timeout()+1) * 500 * time.Millisecond
 	for start := time.Now(); ; time.Sleep(pollTick) {

@@ -65,7 +65,8 @@ const (
 	optionalDataset = 1 << 2
 	optionalZeroes  = 1 << 3
 
-	atSize     = 0   // namespace: NSZE, in blocks
+	// Offsets in the data structure Identify Namespace.
+	atSize     = 0   // NSZE, in blocks
 	atFeatures = 24  // NSFEAT
 	atFormats  = 25  // NLBAF, number of formats minus 1
 	atFormat   = 26  // FLBAS

@@ -42,8 +42,8 @@ func New(d block.Device, returned func(outer *block.Request, err error)) *Relay 
 	return r
 }
 
-// Pass submits a request like inner on behalf of outer. It sets the To and Tag of inner itself.
-// After Close, outer comes back with ErrClosed at once.
+// Pass submits a copy of inner to the device. When it completes, outer completes with the same error. Pass sets the fields
+// To and Tag of the copy. After Close, outer completes at once with ErrClosed.
 func (r *Relay) Pass(queue int, outer *block.Request, inner block.Request) {
 	p := r.acquire()
 	if p == nil {

@@ -51,7 +51,7 @@ func leaves(parent *cobra.Command) (list []*cobra.Command) {
 // writeReference prints the help of these commands.
 func writeReference(root *cobra.Command) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# The command loam\n\nMade from the command by `go test ./cmd/loam -update`.\n\n%s.\n", root.Short)
+	fmt.Fprintf(&b, "# The command loam\n\nThis page is made from the command's help texts by `go test ./cmd/loam -update`.\n\n%s.\n", root.Short)
 	b.WriteString("A mistake of the user is reported in one line, with exit status 2. If a program does not build, the messages are\nthe go command's and the status is 1. A command that SIGINT or SIGTERM ended before its program began has status\n130 or 143.\n")
 	for _, cmd := range leaves(root) {
 		fmt.Fprintf(&b, "\n## %s\n\n", cmd.CommandPath())

@@ -42,7 +42,7 @@ const (
 
 // Library is one library of a program.
 type Library struct {
-	Name string // as DT_NEEDED has it
+	Name string // as in the entry DT_NEEDED of the program
 	Path string
 	By   Rule
 }
@@ -60,12 +60,12 @@ func (n Needs) NeedsCache() bool {
 	})
 }
 
-// defaultFolders are those that Debian's and others' ld.so search without a cache.
+// defaultFolders are the folders that ld.so searches without a cache, on Debian and other distributions.
 var defaultFolders = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib", "/lib64", "/usr/lib64"}
 
 // Host is a tree of files that programs are looked up in.
 type Host struct {
-	Root string // empty: the host's own; symbolic links in another must be relative
+	Root string // folder of the tree; empty: the host's root. Below another root, only relative symbolic links are followed
 }
 
 // object is a program or library that was found.
@@ -225,7 +225,7 @@ func (h Host) explain(program string, err error) error {
 	return fmt.Errorf("%s: %w: %s", program, reason(err), advice)
 }
 
-// open reads what an object says of itself.
+// open reads the dynamic section of a program or library: the names of its libraries and its search paths.
 func (h Host) open(file string, loader *object) (*object, error) {
 	f, err := os.Open(h.Root + file)
 	if err != nil {

@@ -76,7 +76,7 @@ const maxIncludes = 8
 func (s *search) parseConf(name string, depth int) (folders []string) {
 	b, err := os.ReadFile(s.Root + name)
 	if err != nil || depth > maxIncludes {
-		return nil // as ldconfig, which warns only
+		return nil // ldconfig only prints a warning, too
 	}
 	for line := range strings.Lines(string(b)) {
 		line, _, _ = strings.Cut(line, "#")

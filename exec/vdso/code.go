@@ -79,9 +79,9 @@ func functions() *code {
 // clockGettime is int __vdso_clock_gettime(clockid_t edi, struct timespec *rsi).
 func (c *code) clockGettime() {
 	c.label("__vdso_clock_gettime")
-	c.emit(0x89, 0xff)             // mov edi, edi: without its upper half
+	c.emit(0x89, 0xff)             // mov edi, edi: clears the upper half of rdi
 	c.emit(0x83, 0xff, Clocks-1)   // cmp edi, 15
-	c.ifAbove("call")              // also negative numbers
+	c.ifAbove("call")              // unsigned, so also for negative numbers
 	c.to("data", 0x4c, 0x8d, 0x05) // lea r8, [rip+data]
 	c.label("again")
 	c.emit(0x45, 0x8b, 0x48, atSequence) // mov r9d, [r8+sequence]
@@ -120,8 +120,8 @@ func (c *code) clockGettime() {
 	c.system(sysClockGettime)
 }
 
-// realtime emits a call for CLOCK_REALTIME. Afterwards rax has the seconds, rdx the nanoseconds and rdi
-// what it had before.
+// realtime emits a call of clock_gettime for CLOCK_REALTIME. Afterwards rax has the seconds and rdx the nanoseconds. The call
+// preserves rdi.
 func (c *code) realtime() {
 	c.emit(0x57)                 // push rdi
 	c.emit(0x48, 0x83, 0xec, 16) // sub rsp, 16

@@ -77,7 +77,7 @@ func Image() []byte {
 	versionsAt := b.align(8)
 	b.versions(len(exported))
 	definitionsAt := b.align(8)
-	b.definition(1, 1, soname, so, definitionSize) // VER_FLG_BASE: of the file
+	b.definition(1, 1, soname, so, definitionSize) // VER_FLG_BASE: the version of the file itself
 	b.definition(0, versionIndex, version, v, 0)
 	dynamicAt := b.align(8)
 	const hash, strtab, symtab, strsz, syment, sonameTag = 4, 5, 6, 10, 11, 14

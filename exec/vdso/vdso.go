@@ -52,12 +52,12 @@ const (
 
 // Clock is the state of the clocks at one moment.
 type Clock struct {
-	Counter uint64 // the time stamp counter then
+	Counter uint64 // value of the time stamp counter at that moment
 	Mult    uint64
 	Shift   uint32
-	Base    uint64         // nanoseconds of CLOCK_MONOTONIC then
+	Base    uint64         // nanoseconds of CLOCK_MONOTONIC at that moment
 	Offered uint32         // bits of the clocks that are offered
-	Offset  [Clocks]uint64 // from CLOCK_MONOTONIC to these clocks, nanoseconds modulo 2^64
+	Offset  [Clocks]uint64 // difference of each clock to CLOCK_MONOTONIC, in nanoseconds modulo 2^64
 }
 
 // Update stores a state. The caller is the only writer. Readers on other CPUs see all of it or nothing. Update allocates

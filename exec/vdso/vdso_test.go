@@ -131,7 +131,7 @@ func program(t *testing.T, d *Data) []byte {
 	call("__vdso_clock_gettime", 0, results+32)
 	call("__vdso_gettimeofday", results+48, 0)
 	call("__vdso_time", results+64, 0)
-	call("__vdso_clock_gettime", 7, results+72) // not offered: by system call
+	call("__vdso_clock_gettime", 7, results+72) // the page does not have this clock: the vDSO makes the system call
 	call("__vdso_getcpu", results+88, results+92)
 	c.emit(0xb8, 1, 0, 0, 0, 0xbf, 1, 0, 0, 0, 0xbe) // write(1, results, 96)
 	c.emit(binary.LittleEndian.AppendUint32(nil, results)...)

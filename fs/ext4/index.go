@@ -181,7 +181,7 @@ func (n *names) split(p *path, b []byte) ([]byte, error) {
 	last := &p.steps[len(p.steps)-1]
 	goesUp := p.hash >= bound
 	if all[middle-1].hash == bound {
-		bound |= 1 // both leaves have names with this hash
+		bound |= 1 // both leaves have names with this hash: the lowest bit marks such a bound
 	}
 	x, err := n.editIndex(last)
 	if err != nil {

@@ -352,7 +352,7 @@ func equal(t *testing.T, a, b *fs.View, dir string) {
 	}
 }
 
-// random makes random calls on views.
+// random chooses a random operation and makes the same one on several views (of ext4 and of a file system in memory).
 type random struct {
 	rnd          *rand.Rand
 	call, number int

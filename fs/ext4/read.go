@@ -36,7 +36,7 @@ func (s *FileSystem) buffer(number uint64, k kind, check func([]byte) bool) (*bu
 		return b, nil
 	}
 	if b.tx != nil || b.dirty || !check(b.data) {
-		return nil, errDamaged // the block was changed as another structure, and is still in use as that
+		return nil, errDamaged // another structure uses the same block and has changed it
 	}
 	s.cache.mu.Lock()
 	b.kind = k

@@ -35,7 +35,7 @@ func name(e linux.Errno) string {
 	return e.Error()
 }
 
-// twin makes each call on both systems.
+// twin makes each call on the tested file system and on Linux, and compares the results.
 type twin struct {
 	*testing.T
 	rand  *rand.Rand

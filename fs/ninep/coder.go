@@ -57,7 +57,8 @@ func (c *Coder) u64(v *uint64) {
 	}
 }
 
-// text is a string with a length of 16 bits. A longer string is cut when it is encoded: callers check lengths.
+// text encodes or decodes a string, preceded by its length in 16 bits. A longer string is cut when it is encoded: callers
+// check lengths.
 func (c *Coder) text(s *string) {
 	n := uint16(min(len(*s), math.MaxUint16))
 	c.u16(&n)
@@ -68,7 +69,8 @@ func (c *Coder) text(s *string) {
 	}
 }
 
-// texts is a list of strings with a count of 16 bits.
+// texts encodes or decodes a list of strings, preceded by its length in 16 bits. A list of more than most strings is cut
+// when it is encoded, and is an error when it is decoded.
 func (c *Coder) texts(list *[]string, most int) {
 	n := uint16(min(len(*list), most))
 	c.u16(&n)

@@ -267,7 +267,7 @@ func (c *conn) take(h Header) *call {
 	return k
 }
 
-// land completes a call and makes room in the window.
+// land completes a call, whose reply or error is in k, and makes room for further calls in the window.
 func (c *conn) land(tag uint16, k *call) {
 	c.mu.Lock()
 	c.flight -= k.size

@@ -198,7 +198,8 @@ func TestServerEnds(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A QID that is used again at once, by a file of another type or of the same, is another file.
+// If a file is removed and the host gives its inode number to a new file at once, the client treats the new file as another
+// file, whether the types differ or not.
 func TestReusedQID(t *testing.T) {
 	for name, c := range caches {
 		t.Run(name, func(t *testing.T) {

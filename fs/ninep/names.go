@@ -329,8 +329,8 @@ func (s *FileSystem) tooLarge(d *node) bool {
 	return d.names != nil && d.names.large
 }
 
-// readFrom yields the entries behind a cursor. Cursors are offsets of the server, so that a listing can be
-// continued when it was read again.
+// readFrom calls yield for the entries after a cursor. Cursors are the server's offsets in the directory, so they remain
+// valid when the directory is listed again.
 func readFrom(s *FileSystem, listing []*known, cursor uint64, yield func(fs.Entry) bool) error {
 	i, _ := slices.BinarySearchFunc(listing, cursor, func(k *known, c uint64) int {
 		if k.next <= c {

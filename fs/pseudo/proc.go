@@ -15,7 +15,7 @@ import (
 // opened, at any time and on any goroutine.
 type Process struct {
 	PID, UID, GID int
-	Executable    string // path
+	Executable    string // path of the program's file
 	Arguments     []string
 	Environment   []string // at the start
 	Mounts        []Mount  // in addition to /, /proc, /sys and /sys/fs/cgroup

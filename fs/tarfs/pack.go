@@ -60,7 +60,7 @@ func PackOwn(w io.Writer, dir string, most int64) (Packed, error) {
 // empty.
 var ErrMadeUp = errors.New("the kernel makes it up when it is read")
 
-// inventions are the types of file systems with generated files (linux/magic.h).
+// inventions contains the types of file systems whose files are generated when they are read (linux/magic.h).
 var inventions = map[int64]bool{
 	0x9fa0:     true, // proc
 	0x62656572: true, // sysfs

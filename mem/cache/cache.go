@@ -116,7 +116,7 @@ func (c *Cache) left(e *entry) {
 	}
 }
 
-// soiled counts a page that became dirty; cleaned one that is clean.
+// soiled counts a page of f that has become dirty, and cleaned counts a page that has become clean.
 func (c *Cache) soiled(f *File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

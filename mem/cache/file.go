@@ -34,10 +34,10 @@ type File struct {
 	label         mem.Label
 	base          []byte            // of a file in memory: its content where no page is present; then zeros follow
 	charge        func(int64) error // for a file in memory: accounts for pages; nil: they are not counted
-	owned, hiding int64             // dirty pages of a file in memory, and those of them that hide a page of the base
+	owned, hiding int64             // number of dirty pages of a file in memory, and of dirty pages that hide a page of the base
 	size          int64
 	pages         map[uint64]*entry
-	unsaved       int // pages that differ from storage, or are being written there
+	unsaved       int // number of pages that differ from storage or are being written to it
 	mappers       mem.Mappers
 	failed        error // error of a write-back for which no caller waited
 }
@@ -49,8 +49,8 @@ type entry struct {
 	page           mem.Page
 	loading        chan struct{} // closed by the loader when it is done; nil afterwards
 	hides          bool          // counted in File.hiding
-	dirty, writing bool          // dirty in a file in memory: the content differs from base
-	used           bool          // since the hand last passed
+	dirty, writing bool          // dirty: the content differs from storage, or in a file in memory from base
+	used           bool          // accessed since the clock algorithm last examined the page
 	ring           *list.Element // guarded by Cache.mu; nil for a dirty page of a file in memory
 }
 
@@ -182,8 +182,8 @@ func (f *File) hold(index uint64, fill bool) (*entry, error) {
 // reclaimed is the number of pages that are evicted when none is free.
 const reclaimed = 64
 
-// find returns the entry of an index. If it is new, it is the caller's to load; if it is being loaded by
-// another, it has no reference. A page of a file in memory is never being loaded.
+// find returns the entry of an index. If find has created it, mine is true, and the caller must load the page. If another
+// goroutine is loading the page, find takes no reference to it. A page of a file in memory is never in the state of loading.
 func (f *File) find(index uint64, fill bool) (e *entry, mine bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -278,7 +278,7 @@ func (f *File) remove(e *entry) {
 	e.dirty = false
 }
 
-// Drop releases all pages, dirty ones too. No mapping and no copy is left.
+// Drop releases all pages, also dirty pages. The caller makes sure that the file is not mapped and that no copy of it exists.
 func (f *File) Drop() { f.discard(0, ^uint64(0)) }
 
 // discard removes the pages with indices from from to to.

@@ -64,8 +64,8 @@ func (f *File) transfer(b []byte, offset int64, move func(piece, page []byte), s
 	return done, nil
 }
 
-// storing prepares a store that ends at end: the page is dirty before its content changes, or a
-// write-back that runs meanwhile could miss it.
+// storing prepares a store that ends at end. It makes the page dirty before the content changes; otherwise a concurrent
+// write-back could miss the change.
 func (f *File) storing(e *entry, end int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,9 +78,9 @@ func (f *File) storing(e *entry, end int64) error {
 	return nil
 }
 
-// Truncate sets the size. Pages behind the end go, also out of mappings, and the rest of the last page
-// becomes zeros. The caller keeps WriteAt and Truncate of one file apart, and has truncated the storage: pages that
-// are read from there later are zeros behind the end.
+// Truncate sets the size. It releases pages beyond the end, removes them from mappings, and fills the rest of the last page
+// with zeros. The caller does not call WriteAt and Truncate of one file at the same time. It has truncated the storage, so
+// pages that are read from storage later have zeros beyond the end.
 func (f *File) Truncate(size int64) error {
 	f.mu.Lock()
 	old := f.size
@@ -92,8 +92,8 @@ func (f *File) Truncate(size int64) error {
 	return f.blank(min(old, size))
 }
 
-// blank makes zeros of the rest of the page in which the file ends, or ended: stores through mappings can
-// have changed it, and it becomes visible when the file grows.
+// blank fills with zeros the rest of the page in which the file ends at size. Stores through mappings may have changed that
+// part of the page, and it would become visible when the file grows.
 func (f *File) blank(size int64) error {
 	tail := size % mem.PageSize
 	if tail == 0 || f.pager == nil && f.Peek(uint64(size)>>mem.PageShift) == 0 {
@@ -167,7 +167,8 @@ func (f *File) writeBack(from, to uint64) {
 	f.writeDirty(from, to)
 }
 
-// writeDirty is writeBack for a caller that holds writer. It returns the first error, which File.failed has, too.
+// writeDirty does the work of writeBack for a caller that holds writer. It returns the first error and stores it in
+// File.failed.
 func (f *File) writeDirty(from, to uint64) (first error) {
 	batch, maps, size := f.begin(from, to)
 	if len(batch) > 0 {

@@ -51,8 +51,8 @@ func (f *File) differs() bool {
 	return f.unsaved > 0
 }
 
-// piece returns how many of n bytes at an offset are to be read from one source: from a page, which is held, or from
-// storage if e is nil.
+// piece returns how many of the n bytes at an offset can be read from one source. The source is the page of the returned
+// entry, to which piece takes a reference, or storage if the entry is nil.
 func (f *File) piece(at int64, n int) (int, *entry, int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

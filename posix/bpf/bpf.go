@@ -229,7 +229,7 @@ func (p Program) Run(packet []byte) uint32 {
 	}
 }
 
-// load returns the value for A. It returns false for a read past the end of the packet.
+// load returns the value that a load instruction stores in register A. It returns false for a read past the end of the packet.
 func (m *machine) load(i Instruction) (uint32, bool) {
 	offset := uint64(i.K)
 	switch i.Code & modeMask {

@@ -23,5 +23,5 @@ func unsigned(a uint64) int { return int(uint32(a)) }
 // result returns a number and an errno as the result of a call.
 func result(n int, errno linux.Errno) (uint64, linux.Errno) { return uint64(n), errno }
 
-// fail returns an errno as the result of a call without a number.
+// fail returns the results of a call that fails with errno, or that succeeds with 0 if errno is 0.
 func fail(errno linux.Errno) (uint64, linux.Errno) { return 0, errno }

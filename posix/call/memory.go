@@ -144,7 +144,8 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 	return c.fillFrom(l.b, addr, read)
 }
 
-// fillFrom lets read store bytes in b, and copies them to addr.
+// fillFrom calls read, which stores bytes in b, and copies these bytes to addr in the caller's memory. It returns their
+// number. Errors: those of read, EFAULT.
 func (c Caller) fillFrom(b []byte, addr uint64, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	n, errno := read(b)
 	if errno == 0 {
@@ -153,7 +154,7 @@ func (c Caller) fillFrom(b []byte, addr uint64, read func([]byte) (int, linux.Er
 	return result(n, errno)
 }
 
-// drain passes n bytes at addr to write, for a descriptor.
+// drain passes the n bytes at addr in the caller's memory to write, which writes them to the descriptor fd.
 func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	switch {

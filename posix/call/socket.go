@@ -130,7 +130,7 @@ func getsockopt(c Caller, a Args) (uint64, linux.Errno) {
 	return fail(errno)
 }
 
-// option returns the value of an option. Some options have a request in the buffer: see posix.IsAsked.
+// option returns the value of a socket option. For some options the caller's buffer contains a request: see posix.IsAsked.
 func (c Caller) option(a Args, room int) ([]byte, linux.Errno) {
 	descriptor, level, name := fd(a.A1), number(a.A2), number(a.A3)
 	if !posix.IsAsked(level, name) {

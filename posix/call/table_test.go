@@ -99,7 +99,7 @@ func document() string {
 	b.WriteString(documentHead)
 	for _, f := range families {
 		fmt.Fprintf(&b, "\n## %s\n\nTests: `%s`, and `unikernel/errno_test.go` for wrong arguments.\n\n", f.title, f.test)
-		b.WriteString("| call | support | limits | signal | as a process | in a virtual machine |\n|---|---|---|---|---|---|\n")
+		b.WriteString("| call | support | limits | signal | as a process, served by | in a virtual machine, served by |\n|---|---|---|---|---|---|\n")
 		for _, r := range f.rows {
 			if r.Who&(Personality|Host) != 0 {
 				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Name, support(r), r.Missing, r.Signal, answers(r, "Linux", Host), answers(r, "core", Core))
@@ -146,18 +146,24 @@ func errnoName(e linux.Errno) string {
 
 const documentHead = `# System calls
 
-Made from the table in ` + "`posix/call/table.go` by `go test ./posix/call -update`" + `.
+This page is made from the table in ` + "`posix/call/table.go` by `go test ./posix/call -update`" + `.
 
-A call that is not listed returns ENOSYS. The column *support* has these values:
+The tables list the system calls of Go programs. Linux programs in a virtual machine have more calls
+([linux.md](linux.md)). A call that is not listed returns ENOSYS. The column *support* has these values:
 
-- *full*: no difference from Linux is known, except for those in CAVEATS.md
-- *part*: supported within the limits of the next column
-- *refused*: the call always returns this error
-- *passed on*: Linux, or in a virtual machine Loam's core, serves the call, because it concerns only the calling process
+- *full*: no difference from Linux is known, except for the differences in CAVEATS.md
+- *part*: the call is supported within the limits of the next column
+- *refused*: the call always returns the named error
+- *passed on*: the call concerns only the calling process, so Linux serves it as a process, and the core of Loam's kernel in
+  a virtual machine
 
-The column *signal* says what a signal handler does to a call that waits (signal(7)). With *restart*, the call
-restarts if the handler has SA_RESTART; with *EINTR*, it always fails. Go programs do not notice a difference: the
-handlers of the Go runtime have SA_RESTART, and calls that Loam serves are not interrupted.
+The column *signal* describes a call that waits when a signal handler runs (signal(7)). With *restart*, the call is
+restarted if the handler has SA_RESTART, and otherwise fails with EINTR. With *EINTR*, it always fails with EINTR. An
+empty cell means that signals do not interrupt the call. This concerns only Linux programs: in a Go program the runtime's
+handlers have SA_RESTART, and signals do not interrupt calls that Loam serves.
+
+The last two columns name the kernel that serves the call: *Loam* is the table in ` + "`posix/call`" + `, *core* is the core of Loam's
+kernel, and *Linux* is the host's kernel. *ENOSYS* means that the call is not supported there.
 `
 
 // core generates kernel/table.go: the calls that the core serves, and their functions. A missing

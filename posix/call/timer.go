@@ -18,7 +18,7 @@ func itimerval(b []byte) linux.Itimerspec {
 	return linux.Itimerspec{Interval: convert(linux.ParseTimeval(b)), Value: convert(linux.ParseTimeval(b[linux.SizeofTimeval:]))}
 }
 
-// putItimerval writes a struct itimerval. An address of 0 means that it is not wanted.
+// putItimerval writes a struct itimerval to addr. If addr is 0, it writes nothing.
 func (c Caller) putItimerval(addr uint64, s linux.Itimerspec) (uint64, linux.Errno) {
 	if addr == 0 {
 		return 0, 0

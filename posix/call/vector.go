@@ -10,7 +10,7 @@ type vector []linux.Iovec
 // fewPieces holds the vectors of most calls, on the stack of the calling function.
 type fewPieces [4]linux.Iovec
 
-// vector reads an array, into few if it fits. Errors: EINVAL, EFAULT.
+// vector reads an array of n struct iovec at addr. It stores the array in few if it fits there. Errors: EINVAL, EFAULT.
 func (c Caller) vector(addr, n uint64, few *fewPieces) (vector, linux.Errno) {
 	if n > linux.UIO_MAXIOV {
 		return nil, linux.EINVAL
@@ -71,7 +71,7 @@ func (c Caller) gather(v vector, b []byte, off int) (int, linux.Errno) {
 	return v.each(off, len(b), func(at int, addr uint64, n int) linux.Errno { return c.Memory.Read(b[at:at+n], addr) })
 }
 
-// scatter copies b to the front of v.
+// scatter copies b to the buffers of v, in their order.
 func (c Caller) scatter(v vector, b []byte) linux.Errno {
 	_, errno := v.each(0, len(b), func(at int, addr uint64, n int) linux.Errno { return c.Memory.Write(addr, b[at:at+n]) })
 	return errno

@@ -254,8 +254,8 @@ func (s *sets) take(n int) []posix.PollFD {
 	return fds
 }
 
-// put sets the bits of ready descriptors and returns their number. A set contains a descriptor if the
-// set's events are among the entry's requested ones.
+// put sets the bits of ready descriptors in the sets of select(2), and returns the number of bits. A descriptor belongs to a
+// set if the events of the set are among the requested events of its entry.
 func (s *sets) put(fds []posix.PollFD) int {
 	n := 0
 	for _, f := range fds {

@@ -73,7 +73,7 @@ func (s Set) SetAmbient(n uint64, on bool) (Set, linux.Errno) {
 
 // File holds the attributes of an executable file that change credentials at execve(2). Scripts have none.
 type File struct {
-	SetUID, SetGID bool // SetGID needs execute permission of the group as well
+	SetUID, SetGID bool // SetGID has an effect only if the group has execute permission
 	UID, GID       uint32
 	// Capabilities says that the file has capabilities (setcap(8)).
 	Capabilities           bool

@@ -52,7 +52,8 @@ func (thread) read() (s Set) {
 	return s
 }
 
-// step makes a random call on the thread, and returns the outcome of the same call of the model.
+// step makes a random call on the thread of Linux and the same call on the model, whose state is s. It returns the name of
+// the call, the error of Linux, and the next state and the error of the model.
 func (thread) step(r *rand.Rand, s Set) (name string, got linux.Errno, next Set, want linux.Errno) {
 	ids := []uint32{0, 0, 1, 2, 1000, unchanged}
 	id := func() uint32 { return ids[r.IntN(len(ids))] }

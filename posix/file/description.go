@@ -120,7 +120,7 @@ func (o *Description) Hold() bool {
 	}
 }
 
-// release drops a reference. The last one closes the file and reports PollGone to its waiters.
+// Release drops a reference. When the last reference is dropped, the file is closed, and PollGone is reported to its waiters.
 func (o *Description) Release() {
 	if o.refs.Add(-1) > 0 {
 		return

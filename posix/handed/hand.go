@@ -50,8 +50,8 @@ func (c *offered) Accept(l *inet.TCPSocket) socket.Socket {
 	return h
 }
 
-// BeginPolling records that the runtime's poller waits for the connection through the descriptor with the watch w. It returns
-// false if the poller already does so through another one.
+// BeginPolling records that the Go runtime's poller waits for the connection through the descriptor whose watch is w. It
+// returns false if the poller already waits for the connection through another descriptor.
 func (s *Socket) BeginPolling(w *file.Watch) bool { return s.polled.CompareAndSwap(nil, w) }
 
 // PolledBy returns the watch passed to beginPolling, or nil.

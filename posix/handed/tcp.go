@@ -23,7 +23,7 @@ type HostTCP interface {
 	Events() file.Events
 	// Shutdown implements shutdown(2); how is SHUT_RD, SHUT_WR or SHUT_RDWR.
 	Shutdown(how int) linux.Errno
-	// Option reads an option into value and returns its length in bytes.
+	// Option reads a socket option into value and returns the length of the option in bytes.
 	Option(level, name int, value []byte) (int, linux.Errno)
 	SetOption(level, name int, value []byte) linux.Errno
 	// Queued returns the result of an ioctl(2) request: FIONREAD, SIOCOUTQ or SIOCATMARK.

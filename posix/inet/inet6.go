@@ -32,7 +32,7 @@ func (s *Base) IsInet6() bool { return s.Domain == linux.AF_INET6 }
 // WrongLevel reports whether the socket has no options of a level.
 func (s *Base) WrongLevel(level int) bool { return level == linux.IPPROTO_IPV6 && !s.IsInet6() }
 
-// any returns the local address of an unbound socket of the family.
+// any returns the local address of a socket that is not bound: the unspecified address of its family, with port 0.
 func (s *Base) any() netip.AddrPort {
 	if s.IsInet6() {
 		return netip.AddrPortFrom(netip.IPv6Unspecified(), 0)

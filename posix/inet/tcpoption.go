@@ -370,7 +370,7 @@ func (s *TCPSocket) info() tcp.Info {
 	return tcp.Info{State: tcp.Closed, SndMSS: 536, PathMSS: 536, Congestion: "cubic"}
 }
 
-// HasNoEffect reports whether a TCP socket may set and read an option that has no effect on a connection of the host.
+// HasNoEffect reports whether an option can be set and read on a handed-over connection although it has no effect there.
 func HasNoEffect(key socket.OptionName) bool {
 	return tcpHarmless[key] || harmless6[key] || key == recvErr || key == recvErr6
 }

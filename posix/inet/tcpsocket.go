@@ -21,7 +21,7 @@ type TCPSocket struct {
 	Base
 	net     *stack.Stack
 	leaving *leaving     // of the process
-	ports   *ports       // the listening sockets; see Listening
+	ports   *ports       // the listening sockets of the process, by port; see Listening
 	queued  offeredQueue // connections from the host, if this is a listener
 
 	conn     atomic.Pointer[stack.TCPConn]     // set under mu; replaced only when connect retries after a failure
@@ -120,13 +120,14 @@ func (s *TCPSocket) Listen(backlog int) linux.Errno {
 	s.listener.Store(l)
 	s.queued.begin(backlog)
 	if on := s.opts.Device; on != nil && on.IsLoopback() {
-		return 0 // connections from the host never arrive on the loopback interface
+		return 0 // connections that the gateway hands over never arrive on the loopback interface
 	}
 	s.ports.add(s, l.LocalAddrPort().Port())
 	return 0
 }
 
-// Accept implements socket. Connections from the host come first.
+// Accept implements socket.Socket. Connections that the gateway has handed over are accepted before connections of the
+// stack.
 func (s *TCPSocket) Accept() (socket.Socket, linux.Errno) {
 	l := s.listener.Load()
 	if l == nil {

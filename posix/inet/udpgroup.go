@@ -128,7 +128,7 @@ func (s *UDPSocket) interfaceAt(addr netip.Addr) *stack.Interface {
 	return nil
 }
 
-// member joins or leaves a group. It returns errno if that is not 0.
+// member joins or leaves a multicast group. If errno is not 0, it only returns errno.
 func (s *UDPSocket) member(m membership, errno linux.Errno, join bool) linux.Errno {
 	switch {
 	case errno != 0:

@@ -61,7 +61,7 @@ type datagramBox struct{ datagramConn }
 type WantedControl struct {
 	packetInfo, ttl, tos, to                 bool
 	packetInfo6, hopLimit, trafficClass, to6 bool
-	Time, Nanoseconds                        bool // of any family: SO_TIMESTAMP, SO_TIMESTAMPNS
+	Time, Nanoseconds                        bool // SO_TIMESTAMP, SO_TIMESTAMPNS, for IPv4 and IPv6
 }
 
 func newUDP(n *Network, domain int) *UDPSocket {

@@ -338,13 +338,13 @@ func (r *Ring) retired(number uint64) {
 	}
 }
 
-// handOver passes the open block to the program. The caller holds mu.
+// handOver passes the block that is being filled to the program, with the reason why in its header. The caller holds mu.
 func (r *Ring) handOver(why uint32) {
 	r.retire.Stop()
 	b := r.block(r.next)
 	last := b[r.last:]
 	end := time.Unix(int64(binary.NativeEndian.Uint32(last[4:])), int64(binary.NativeEndian.Uint32(last[8:])))
-	binary.NativeEndian.PutUint32(last, 0) // marks the last frame
+	binary.NativeEndian.PutUint32(last, 0) // offset 0 to the next frame marks the last frame
 	binary.NativeEndian.PutUint32(b[12:], uint32(r.frames))
 	binary.NativeEndian.PutUint32(b[20:], uint32(r.at))
 	binary.NativeEndian.PutUint64(b[24:], r.blocks)

@@ -72,7 +72,8 @@ func (p *pipe) without(kind int) bool {
 	return p.ends[kind] == 0
 }
 
-// await waits until an end of a kind is open, or has been opened and closed in the meantime. Errors: EINTR.
+// await waits until an end of the given kind (for reading or for writing) is open, or has been opened and closed in the
+// meantime. Errors: EINTR.
 func (e *End) await(kind int, task file.Task) linux.Errno {
 	shared := e.pipe
 	shared.mu.Lock()

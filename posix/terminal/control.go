@@ -5,7 +5,7 @@ import "loam/abi/linux"
 // Set changes the settings (TCSETS). Pending input stays, and becomes a line, or stops being lines, with ICANON.
 func (l *Line) Set(s linux.Termios) {
 	old := l.settings
-	s.Control = s.Control&^(linux.CSIZE|linux.PARENB) | linux.CS8 | linux.CREAD // a pseudo-terminal has no other
+	s.Control = s.Control&^(linux.CSIZE|linux.PARENB) | linux.CS8 | linux.CREAD // the only values of a pseudo-terminal
 	l.settings = s
 	if (old.Local^s.Local)&(linux.ICANON|linux.EXTPROC) != 0 {
 		clear(l.ends)
@@ -68,10 +68,11 @@ func (l *Line) flushInput() {
 	}
 }
 
-// FlushOutput discards output that the master has not read (TCOFLUSH), and that Linux would not have passed on yet.
+// FlushOutput discards output that the master has not read (TCOFLUSH), except the first bytes, which Linux would already have
+// passed to the master's buffer.
 func (l *Line) FlushOutput() { l.flushOutput(len(l.output)) }
 
-// flushOutput discards output behind the first bytes, which the master has in its own buffer.
+// flushOutput discards output after the first passed bytes, which the master has in its own buffer (at most kept bytes).
 func (l *Line) flushOutput(passed int) {
 	l.output = l.output[:min(len(l.output), passed, kept)]
 	if l.packet {

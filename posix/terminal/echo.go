@@ -19,7 +19,7 @@ const (
 	show     echoKind = iota // c, processed as output
 	caret                    // c as ^X
 	eraseTab                 // moves the cursor back over a tab
-	setEdge                  // the edited line begins at the column of the cursor
+	setEdge                  // records that the edited line begins at the present column of the cursor
 	moveBack                 // the column of the cursor is one less
 )
 

@@ -43,7 +43,7 @@ func (l *Line) edit(c byte) bool {
 	return true
 }
 
-// reprint shows the edited line again (VREPRINT).
+// reprint echoes the edited line again, on a new line (VREPRINT).
 func (l *Line) reprint(c byte) {
 	l.finishErasing()
 	l.echoChar(c)
@@ -145,8 +145,8 @@ func (l *Line) rubOut() {
 	}
 }
 
-// erasedTab returns the echo that removes a tab: it depends on the columns between the tab before it, or the beginning of
-// the line, and the tab.
+// erasedTab returns the echo that removes a tab from the screen. The width of the tab depends on the number of columns between
+// it and the previous tab, or the beginning of the line.
 func (l *Line) erasedTab() echo {
 	e := echo{kind: eraseTab}
 	for at := len(l.input) - 1; at >= l.lines; at-- {

@@ -115,7 +115,7 @@ func (l *Line) signal(c byte, n int) {
 // text handles all other characters: ends of lines, characters of editing, and text.
 func (l *Line) text(c byte) {
 	l.startByAny()
-	newline := c == '\n' && l.canonical() // and not a character that happens to be one
+	newline := c == '\n' && l.canonical() // a newline character without ICANON is an ordinary character
 	switch {
 	case c == '\r' && l.in(linux.IGNCR):
 		return

@@ -37,7 +37,7 @@ type Line struct {
 	edge   int // column at which the line that is edited begins
 
 	stopped bool // output is stopped by VSTOP or TCOOFF
-	held    bool // by TCOOFF: VSTART does not start it
+	held    bool // output was stopped by TCOOFF, so the key VSTART does not restart it
 
 	packet  bool  // packet mode (TIOCPKT)
 	status  uint8 // news for the master in packet mode

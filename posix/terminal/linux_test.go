@@ -17,7 +17,7 @@ import (
 // step is one operation of a script.
 type step struct {
 	do     string // type, write, read, set, flush, flow, packet, show
-	bytes  string // of type and write
+	bytes  string // the bytes of the steps "type" and "write"
 	n      int    // bytes to read; or the argument of flush, flow and packet
 	change func(*linux.Termios)
 }
@@ -144,7 +144,7 @@ func (b *both) show() (ours, linuxs string) {
 	return ours, linuxs
 }
 
-// pending returns both results of FIONREAD.
+// pending returns the results of FIONREAD on Loam's and on Linux's terminal.
 func (b *both) pending() (ours, linuxs int) {
 	n := make([]byte, 4)
 	b.host.control(b.T, b.host.slave, linux.FIONREAD, n)

@@ -49,8 +49,8 @@ func (h *host) value(t *testing.T, fd, request, arg int) {
 	}
 }
 
-// ready polls the slave for input, for at most some milliseconds. A poll that finds no input makes the kernel process
-// first what was typed.
+// ready polls the slave for input, for at most the given milliseconds. If a poll finds no input, Linux first processes the
+// characters that were typed, and then looks again.
 func (h *host) ready(events int16, milliseconds int) bool {
 	p := struct {
 		fd              int32

@@ -2,8 +2,7 @@ package terminal
 
 import "loam/abi/linux"
 
-// Readable reports whether a read finds input. least is the number of bytes that count as input without ICANON; with
-// ICANON a line does.
+// Readable reports whether a read finds input: with ICANON a complete line, otherwise at least least bytes.
 func (l *Line) Readable(least int) bool {
 	if l.ByLines() {
 		return l.lines > 0
@@ -14,8 +13,9 @@ func (l *Line) Readable(least int) bool {
 // ByLines reports whether programs read lines: ICANON is on.
 func (l *Line) ByLines() bool { return l.canonical() && !l.local(linux.EXTPROC) }
 
-// Read moves input to b: with ICANON a line or a part of one, otherwise all that there is and fits. Nothing is moved for a
-// line that only VEOF has ended. Readable must have returned true.
+// Read moves input to b and returns the number of bytes. With ICANON it moves one line, or the part of it that fits into b;
+// otherwise it moves as much input as fits. For an empty line that was ended by VEOF it returns 0, the end of the file.
+// Readable must have returned true.
 func (l *Line) Read(b []byte) int {
 	n, taken := min(len(b), len(l.input)), 0
 	if l.ByLines() {
@@ -31,7 +31,8 @@ func (l *Line) Read(b []byte) int {
 	return n
 }
 
-// line returns the size of the next line or of the part of it that fits into b, without and with its VEOF.
+// line returns the size of the next line, or of the part of it that fits into b: n without the VEOF that ends it, and taken
+// with it.
 func (l *Line) line(b []byte) (n, taken int) {
 	for n < l.lines && n < len(b) {
 		end := l.ends[n]

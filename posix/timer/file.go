@@ -188,7 +188,7 @@ func (t *File) ring() {
 	}
 }
 
-// take removes n expirations. The caller holds mu.
+// take subtracts n from the number of unread expirations. The caller holds mu.
 func (t *File) take(n uint64) {
 	if t.interval == 0 {
 		t.at = time.Time{}

@@ -10,8 +10,8 @@ import (
 // Timers that send a signal: setitimer(2), alarm(2) and timer_create(2). They are for a program whose kernel is Loam's;
 // as a process, Linux has them.
 //
-// A timer of a clock runs as a timer file does. A timer of CPU time looks at the clock when it can expire at the
-// earliest: when all CPUs have worked for the program until then.
+// A timer of a clock works like a timer file (timerfd). A timer of CPU time reads its clock at the earliest time at which it
+// can expire: the time if all CPUs work for the program until then.
 
 // Sender sends a signal to the process, or to the thread with an ID if thread is not 0. Errors: ESRCH.
 type Sender func(thread int32, signal int) linux.Errno

@@ -28,7 +28,7 @@ type Terminal struct {
 	slaves    []*Slave
 	opened    bool // a slave has been opened
 	locked    bool // TIOCSPTLCK
-	exclusive bool // TIOCEXCL
+	exclusive bool // set by TIOCEXCL: the slave cannot be opened again
 }
 
 // Master is the master end of a pseudo-terminal, which a terminal emulator uses.
@@ -334,7 +334,7 @@ func (s *Slave) stopsBackground() bool {
 	return s.line.Settings().Local&linux.TOSTOP != 0
 }
 
-// Write implements file: it prints. Errors: EIO after a hangup.
+// Write implements file.File: it writes output to the terminal. Errors: EIO after a hangup.
 func (s *Slave) Write(b []byte) (int, linux.Errno) {
 	s.mu.Lock()
 	if s.hung {
@@ -356,7 +356,7 @@ func (s *Slave) Buffered() int {
 	return s.line.Pending()
 }
 
-// Close removes the slave. The master finds out when it was the last.
+// Close removes an open slave. When the last slave is closed, the master gets a hangup.
 func (s *Slave) Close() {
 	s.mu.Lock()
 	s.slaves = slices.DeleteFunc(slices.Clone(s.slaves), func(o *Slave) bool { return o == s })

@@ -94,7 +94,8 @@ func intOf(b []byte) int        { return int(int32(binary.LittleEndian.Uint32(b)
 func putInt(b []byte, v int)    { binary.LittleEndian.PutUint32(b, uint32(v)) }
 func asInt(on bool) (value int) { return map[bool]int{true: 1}[on] }
 
-// request serves a request that both ends have. It is about the slave, whose end is meant.
+// request serves a request that is allowed on both ends. Its effect is the same on either end: it concerns the terminal of the
+// slave.
 func (t *Terminal) request(c Caller, master bool, request int, arg []byte) linux.Errno {
 	switch request {
 	case linux.TCGETS, linux.TCGETS2:

@@ -137,7 +137,7 @@ func (t *Terminal) disown(c Caller) linux.Errno {
 	return 0
 }
 
-// release takes the terminal from a session, and returns the foreground process group.
+// release removes the controlling terminal of a session, and returns the terminal's foreground process group.
 func (t *System) release(id int32) (foreground int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 type Names struct {
 	mu     sync.Mutex
 	byName map[string]*Socket  // abstract names
-	byNode map[fs.Node]*Socket // paths
+	byNode map[fs.Node]*Socket // sockets bound to a path, by the node of the path
 	auto   int                 // next number for a generated name
 }
 

@@ -28,7 +28,7 @@ type Socket struct {
 	peerName  string          // bound name of other when it was connected
 	peerCreds Credentials     // SO_PEERCRED; of a listener: those passed to its peers
 	listening bool            // listen has been called
-	backlog   int             // as passed to listen
+	backlog   int             // argument of listen(2)
 	pending   []*Socket       // connections waiting for accept, oldest first
 	shutWrite bool            // shut down for writing
 	closed    bool

@@ -170,5 +170,5 @@ func (h *Host) Poll(now time.Duration) (wire.RouterSolicitation, bool) {
 	return wire.RouterSolicitation{LinkAddr: h.cfg.MAC}, true
 }
 
-// found stops the solicitations.
+// found stops the router solicitations, because a router has answered.
 func (h *Host) found() { h.asking, h.due, h.next = false, false, Never }

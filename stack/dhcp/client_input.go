@@ -56,7 +56,7 @@ func (c *Client) receiveOffer(now Time, m *wire.DHCPv4) {
 	c.sendRequest(now)
 }
 
-// receiveAck takes over the lease of a valid ACK for the address asked for.
+// receiveAck stores the lease of a valid DHCPACK, if it is for the requested address.
 func (c *Client) receiveAck(now Time, m *wire.DHCPv4) {
 	if !c.awaits(m.ServerID()) {
 		c.counters.Unexpected++

@@ -7,21 +7,21 @@ import "loam/wire"
 // Linux's ipv4/icmp.c. The caller maps a Kind to an error number.
 type Kind uint8
 
-// Kinds, with the error number on Linux.
+// Kinds of errors. The comment of each starts with the error number that Linux returns to a program.
 const (
-	Ignored             Kind = iota // no error: source quench (RFC 6633), redirects, unknown codes
+	Ignored             Kind = iota // not an error for a program: source quench (RFC 6633), redirects, unknown codes
 	NetUnreachable                  // ENETUNREACH
 	HostUnreachable                 // EHOSTUNREACH
 	ProtocolUnreachable             // ENOPROTOOPT
 	PortUnreachable                 // ECONNREFUSED
-	TooBig                          // EMSGSIZE: fragmentation needed
+	TooBig                          // EMSGSIZE: the packet exceeds the MTU
 	SourceRouteFailed               // EOPNOTSUPP
 	NetUnknown                      // ENETUNREACH
 	HostUnknown                     // EHOSTDOWN
 	HostIsolated                    // ENONET
 	NetProhibited                   // ENETUNREACH
-	Prohibited                      // EHOSTUNREACH: by the host, a filter, or precedence
-	TimeExceeded                    // EHOSTUNREACH: in transit or in reassembly
+	Prohibited                      // EHOSTUNREACH: prohibited by the host, a filter, or precedence
+	TimeExceeded                    // EHOSTUNREACH: the time to live or the time for reassembly has expired
 	ParameterProblem                // EPROTO
 	numKinds
 )

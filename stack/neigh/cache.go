@@ -90,7 +90,7 @@ type rank uint8
 
 const (
 	unsolicited rank = iota // learned from an unsolicited packet; has never answered
-	trying                  // being resolved for us
+	trying                  // this host is resolving the address
 	proven                  // has answered
 )
 
@@ -255,7 +255,7 @@ func (c *Cache) drop(n *neighbour) {
 	delete(c.table, n.addr)
 }
 
-// idle removes n from the lists and the wheel.
+// idle removes n from the lists and from the timing wheel.
 func (c *Cache) idle(n *neighbour) {
 	n.use.Remove()
 	n.turn.Remove()

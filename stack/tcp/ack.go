@@ -23,7 +23,8 @@ type arrival struct {
 	dup            bool // a duplicate acknowledgment (RFC 5681 section 2)
 }
 
-// receiveAck is step 5. It reports whether processing of the segment continues.
+// receiveAck is the fifth step of segment arrival, the check of the ACK field (RFC 9293 section 3.10.7.4). It reports whether
+// processing of the segment continues.
 func (c *Conn) receiveAck(now Time, seg *Segment) bool {
 	ack := Seq(seg.Ack)
 	if c.state == SynReceived {
@@ -80,7 +81,7 @@ func (c *Conn) updateWindow(seg *Segment) bool {
 	return changed
 }
 
-// acknowledge removes the data in front of ack from the record.
+// acknowledge removes the data before the sequence number ack from the record of data in flight.
 func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 	for c.sent.len() > 0 {
 		r := c.sent.at(0)

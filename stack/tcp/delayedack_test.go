@@ -131,7 +131,7 @@ func TestHalfOfSmallBufferIsAcknowledgedAtOnce(t *testing.T) {
 
 func TestSeveralSegmentsInOneFrameAreAcknowledgedAtOnce(t *testing.T) {
 	c := established(t, nil, "")
-	c.send("A 1:4001 ack 1") // more than our own MSS: merged in transit
+	c.send("A 1:4001 ack 1") // larger than our own MSS: several segments were merged on the way
 	c.want("A 1 ack 4001")
 	if got := c.Info(c.now).RcvMSS; got > 1000 {
 		t.Errorf("a frame of 4000 bytes is taken for a segment: %d", got)

@@ -44,7 +44,7 @@ func (r *receiver) blocks(timestamps bool) int {
 	return min(n, wire.MaxSACKBlocks)
 }
 
-// putSACK fills out n blocks of a segment.
+// putSACK stores n SACK blocks in the options of a segment.
 func (r *receiver) putSACK(out *wire.TCPOptions, n int) {
 	out.NumSACK = uint8(n)
 	blocks := out.SACK[:n]

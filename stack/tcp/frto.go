@@ -14,7 +14,7 @@ type frtoStep uint8
 const (
 	frtoOff  frtoStep = iota // inactive
 	frtoWait                 // the first segment was retransmitted
-	frtoNew                  // new data is sent first
+	frtoNew                  // that segment was acknowledged; new data is sent before other data is retransmitted
 )
 
 // reactLoss processes an acknowledgment after a timeout.

@@ -13,7 +13,7 @@ func TestUnacceptableSegmentIsAcknowledged(t *testing.T) {
 	c.want("A 1 ack 2001")
 	for _, s := range []string{
 		"PA 1:1001 ack 1",          // all old
-		"PA 70000:70100 ack 1",     // behind the window
+		"PA 70000:70100 ack 1",     // beyond the receive window
 		"FA 1 ack 1",               // an old FIN
 		"PA 1:2001 ack 1",          // ends at the beginning of the window
 		"A 2000 ack 1",             // without data, in front of the window

@@ -48,8 +48,8 @@ func TestProportionalRateReduction(t *testing.T) {
 		c.send("A 1 ack 1 <sack 1001-" + itoa(2001+1000*i) + ">")
 		c.drain()
 	}
-	// 12 segments were in flight; the threshold is 7 of 10. The acknowledgments of the other 8 allow 7 tenths
-	// as many to be sent.
+	// 12 segments were in flight, and the slow start threshold is 0.7 times that number. The acknowledgments of the other 8
+	// segments allow 0.7 times as many segments to be sent.
 	sent := 1 // the retransmission
 	for i := 3; i < 11; i++ {
 		c.advance(ms)

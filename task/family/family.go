@@ -35,7 +35,7 @@ type Process struct {
 	Executed bool
 	// Supervised says that process 1 controls it as a job: it is in another group of the same session, in effect.
 	Supervised bool
-	// NoZombies says that its children leave no zombies: SIGCHLD is ignored, or has SA_NOCLDWAIT.
+	// NoZombies is set if children of the process leave no zombies: SIGCHLD is ignored, or has SA_NOCLDWAIT.
 	NoZombies bool
 	// Held says that its end is not reported to the parent yet: a tracer sees it first (ptrace(2)).
 	Held bool

@@ -8,7 +8,8 @@ import (
 
 // Ended lists the consequences of the end of a process.
 type Ended struct {
-	// Notify is the process that gets SIGCHLD, or nil, and may have threads in a wait.
+	// Notify is the process that gets SIGCHLD, or nil. The caller also wakes the threads of that process that wait for
+	// children.
 	Notify *Process
 	// Hangup are the groups that became orphaned with a stopped member: each gets SIGHUP and SIGCONT.
 	Hangup []PID
@@ -103,8 +104,8 @@ func (p *Process) Continue() bool {
 	return true
 }
 
-// Selector says whom a wait is about, as waitpid's pid: above 0 a process, 0 the caller's group, -1 any child,
-// below -1 the group of that number.
+// Selector selects the children for a wait, like the argument pid of waitpid(2): a positive number selects a process, 0 the
+// caller's process group, -1 any child, and -n the process group n.
 type Selector PID
 
 // Wanted are the events that a wait asks for.

@@ -16,8 +16,8 @@
 //
 // # Robust futexes
 //
-// A thread registers a list of the locks it holds, in its own memory. When it ends, DiedOwner says what becomes
-// of each word; WalkRobust follows the list, which may be damaged, in bounded time.
+// A thread registers a list of the locks that it holds, in its own memory. When it ends, WalkRobust follows the list in bounded
+// time, even if it is damaged, and DiedOwner returns the new value of the word of each lock.
 package futex
 
 import (

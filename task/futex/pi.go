@@ -76,7 +76,7 @@ func (t *Table[K]) DiedPI(key K) (value uint32, next *Waiter[K]) {
 	return value | OwnerDied, next
 }
 
-// maxRobust bounds the list, as ROBUST_LIST_LIMIT: it may be a ring.
+// maxRobust bounds the number of entries of a robust list, which may be circular (ROBUST_LIST_LIMIT).
 const maxRobust = 2048
 
 // Robust is one lock of a list: the address of its word, and whether it is a PI futex.
@@ -110,7 +110,7 @@ func WalkRobust(head uint64, read func(addr uint64) (uint64, bool), f func(Robus
 			lock(entry, false)
 		}
 		if !ok {
-			return // as Linux, also without the pending lock
+			return // Linux, too, then ignores the pending lock
 		}
 		entry = next
 	}

@@ -27,7 +27,7 @@ type Objects struct {
 	state *sysv.State
 	undo  map[int32]sysv.Undo // by ID of the process: of those that have used SEM_UNDO
 
-	segments atomic.Bool // there have been segments: munmap looks for them
+	segments atomic.Bool // a segment has existed, so munmap must look for attached segments
 }
 
 // New returns the objects of a system with a memory of a size in pages.

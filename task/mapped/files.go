@@ -155,7 +155,7 @@ func (s *Files) Object(f posix.Mapped) *File {
 		m.File = s.cache.NewFile(m.pager, f.Attr.Size, label)
 		if m.stored != nil {
 			m.stored.SetPages(m.File)
-			m.Renew(f.Node.Attr().Size) // the size may have changed since f.Attr; from now on it changes through the pages
+			m.Renew(f.Node.Attr().Size) // the size may have changed since f.Attr; later changes go through m
 		}
 	}
 	m.SetLabel(label)
@@ -163,7 +163,7 @@ func (s *Files) Object(f posix.Mapped) *File {
 	return m
 }
 
-// same reports whether m has the content of a file that is open.
+// same reports whether m is the content of the open file f.
 func (m *File) same(f posix.Mapped) bool {
 	return !m.own || m.stored != nil || m.modify == f.Attr.Modify && m.size == f.Attr.Size
 }
@@ -221,15 +221,15 @@ func (s *Files) Unhold(all ...*File) {
 	}
 }
 
-// release frees the pages and handles of files that cannot be mapped any more, once no process maps them: files with an
-// earlier content, and those without a name.
+// release frees the pages and handles of files that no process maps and that can no longer be mapped: files whose content was
+// replaced, and files without a name.
 func (s *Files) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.releaseUnused()
 }
 
-// releaseUnused is release for a caller that holds mu.
+// releaseUnused does the work of release. The caller holds mu.
 func (s *Files) releaseUnused() {
 	s.added = 0
 	for node, m := range s.known {

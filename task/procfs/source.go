@@ -109,7 +109,7 @@ type Stat struct {
 	Queued                                 uint64 // signals
 	Limits                                 [linux.RLIM_NLIMITS]linux.Rlimit
 	KillPreference                         int    // oom_score_adj
-	LoginUser                              uint32 // -1: none
+	LoginUser                              uint32 // user ID of the login (loginuid); -1: not set
 	Size, Peak, Locked, Data, Stack, Code  uint64
 	Resident, ResidentPeak, Anonymous      uint64
 	CodeStart, CodeEnd, DataStart, DataEnd uint64

@@ -49,7 +49,7 @@ func AllCPUs(cpus int) []uint64 {
 	return set
 }
 
-// Inherited returns the traits of a child.
+// Inherited returns the scheduling traits that a child gets from a process with the traits r.
 func (r Traits) Inherited() Traits {
 	if r.ResetOnFork {
 		r.Policy, r.Priority, r.Nice, r.ResetOnFork = linux.SCHED_OTHER, 0, max(r.Nice, 0), false

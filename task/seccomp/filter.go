@@ -16,7 +16,7 @@ type Filter struct {
 	program bpf.Program
 	strict  bool // SECCOMP_MODE_STRICT, which has no program
 	count   int  // number of filters in the chain
-	cost    int  // instructions in the chain, and overheadEach for each filter
+	cost    int  // number of instructions in the chain of filters, plus overheadEach for each filter
 }
 
 // Bounds of a chain (Linux's kernel/seccomp.c).

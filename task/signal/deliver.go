@@ -5,12 +5,12 @@ type Delivery struct {
 	Effect Effect
 	Info   Info
 	Action Action // with Handle
-	// Mask is the mask that sigreturn restores; the handler runs with the thread's new mask.
+	// Mask is the signal mask that sigreturn restores. The handler runs with the thread's new mask.
 	Mask Set
 }
 
-// Next takes the next signal that the thread does not block, and changes mask and dispositions as its delivery does.
-// With None nothing is left to do.
+// Next removes the next signal that the thread does not block from the pending signals, and returns how it is delivered. It
+// updates the mask and the dispositions. If no such signal is pending, it returns None.
 func (t *Thread) Next() Delivery {
 	for {
 		i, ok := t.Dequeue()
@@ -52,7 +52,7 @@ func (t *Thread) Deliver(i Info) Delivery {
 		p.actions[i.Signal].Handler = Default
 	}
 	d := Delivery{Effect: Handle, Info: i, Action: a, Mask: t.mask}
-	if t.saved != nil { // the mask of the wait ends with it
+	if t.saved != nil { // the mask of a wait (sigsuspend) ends when a handler runs
 		d.Mask, t.saved = *t.saved, nil
 	}
 	mask := t.mask | a.Mask
@@ -90,7 +90,7 @@ const (
 	Always
 	// NoHandler restarts only if no handler ran: pause, sigsuspend, ppoll.
 	NoHandler
-	// Rest restarts with the remaining time if no handler ran: nanosleep, poll.
+	// Rest restarts the call with the remaining time, unless a handler ran: nanosleep, poll.
 	Rest
 )
 

@@ -33,7 +33,7 @@ type queue struct {
 type Outcome struct {
 	// Wake is the thread that has something to take now, or nil. It leaves its wait.
 	Wake *Thread
-	// Kill says that the process ends: all threads wake and leave.
+	// Kill is set if the process ends: the caller wakes all threads, which then end.
 	Kill bool
 	// Resume says that a stopped process continues.
 	Resume bool

@@ -88,7 +88,7 @@ func (q *Queue) SetLimit(c Caller, uid, gid, mode uint32, limit uint64) linux.Er
 	return 0
 }
 
-// wake makes all waiting threads try again.
+// wake wakes all threads that wait for the queue; they try their operations again.
 func (q *Queue) wake() {
 	all := q.waiting
 	q.waiting = nil

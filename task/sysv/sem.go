@@ -74,7 +74,7 @@ func (s *State) GetSet(c Caller, key int32, count, flags int) (int32, linux.Errn
 	})
 }
 
-// Set returns a set that a caller may access, as Segment does.
+// Set returns the semaphore set with an ID, if the caller may access it. Errors: EINVAL, EIDRM, EACCES.
 func (s *State) Set(c Caller, id int32, access uint32) (*Set, linux.Errno) {
 	t, errno := s.sets.find(id)
 	if errno == 0 && !t.allows(c, access) {
@@ -83,7 +83,7 @@ func (s *State) Set(c Caller, id int32, access uint32) (*Set, linux.Errno) {
 	return t, errno
 }
 
-// SetAt is Set by the place in the table.
+// SetAt returns the semaphore set in a place of the table, if the caller may access it.
 func (s *State) SetAt(c Caller, place int32, access uint32) (*Set, linux.Errno) {
 	t, errno := s.sets.at(place)
 	if errno == 0 && !t.allows(c, access) {
@@ -209,7 +209,7 @@ func (t *Set) settle(now int64) {
 				if o.blocker.Flags&linux.IPC_NOWAIT == 0 {
 					continue
 				}
-				errno = linux.EAGAIN // another of its operations is the obstacle now
+				errno = linux.EAGAIN // now another of its operations is impossible, one with IPC_NOWAIT
 			}
 			t.waiting = slices.Delete(t.waiting, i, i+1)
 			i--

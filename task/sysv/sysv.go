@@ -2,9 +2,10 @@
 // with their keys, permissions and limits (sysvipc(7)).
 //
 // It is a pure machine. The caller has one lock around a State, copies structures from and to programs, supplies the time in
-// each Caller, and parks a thread whose operation is not possible yet. A Waiter calls its Wake when that has changed.
+// each Caller, and parks a thread whose operation is not possible yet. A Waiter calls its Wake when the operation may have
+// become possible.
 //
-// An object has an ID, made of its place in a table and the number of objects that the place has had. A key leads to an ID.
+// The ID of an object consists of its place in a table and the number of objects that the place has had. A key is mapped to an ID.
 // An object with the key IPC_PRIVATE is found by its ID only.
 package sysv
 

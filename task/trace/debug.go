@@ -19,7 +19,7 @@ const (
 	debugControl  = 7
 	DebugCount    = 4
 	debugHit      = 1<<DebugCount - 1 // of DR6
-	debugReserved = 0xffff0ff0        // of DR6: bits that are one
+	debugReserved = 0xffff0ff0        // bits of DR6 that always read as 1
 )
 
 // Active reports whether a breakpoint is enabled.

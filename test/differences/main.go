@@ -179,9 +179,10 @@ func table(linux, process, machine answers, reasons string) (string, error) {
 
 const head = `# Differences between Linux, a process and a machine
 
-Written by "go run ./test/differences", and checked by its test. One program asks %d questions of the kernel, on Linux, as
-a process of Loam (--platform process) and in a virtual machine (--platform vm), as a user without privilege. %d answers
-differ: they are below, by their reasons. An empty field is the answer of Linux.
+This page is written by "go run ./test/differences", and its test checks it. One program makes %d probes of the kernel: on
+Linux, on Loam as a process (--platform process) and on Loam in a virtual machine (--platform vm). It runs as a user without
+privilege. The tables show the %d probes with different results, grouped by the reason. An empty field means that the result
+is the same as on Linux.
 `
 
 // reasonFor returns the first reason with a prefix of a name, and that prefix.

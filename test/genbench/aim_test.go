@@ -86,9 +86,9 @@ func (o outcome) verdict() string {
 	case o.Met && o.MetByWall:
 		return "met"
 	case o.Met:
-		return "met by processor"
+		return "met by processor time"
 	case o.MetByWall:
-		return "met by the wall"
+		return "met by elapsed time"
 	case o.Bound > 0 && max(o.Bound, o.BoundByWall) < o.Least:
 		return "missed, and out of reach here"
 	}

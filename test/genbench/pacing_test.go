@@ -184,13 +184,13 @@ func writePacing(t *testing.T, rows []pacedRow) {
 	var b strings.Builder
 	b.WriteString(`# Gaps between frames
 
-Made by ` + "`make genbench`" + `. Times are tcpdump's, in nanoseconds, at the far end of a veth.
-Each figure is a gap divided by the gap that was asked for. The bound is a loop in C that
-watches the clock and does nothing else; it takes turns with ` + "`loam gen`" + `. Of several turns the
-one with the least distance between its quantiles is shown, of both, since other programs
-use the machine. Held means: the median is within 1 %, and the quantiles are within 5 %.
+This page is made by ` + "`make genbench`" + `. ` + "`loam gen`" + ` sends at low rates, in turns with a loop in C that only
+polls the clock and sends. tcpdump records the times of the frames at the far end of a veth. Each figure is a gap
+between two frames, divided by the gap that the rate requires: the median, and the quantiles of 1 % and 99 %. Other
+programs use the machine, so for each sender the table shows the turn whose quantiles are nearest to each other.
+"Held" means that the median is within 1 % and the quantiles are within 5 %.
 
-| rate | 1 % | median | 99 % | in C: 1 % | median | 99 % | |
+| rate | loam gen: 1 % | median | 99 % | loop in C: 1 % | median | 99 % | result of loam gen |
 |--:|--:|--:|--:|--:|--:|--:|---|
 `)
 	for i := range rows {

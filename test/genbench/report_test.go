@@ -80,14 +80,14 @@ func page(rows []bench.Row, outcomes []outcome, o bench.Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Ways to send, measured
 
-Made by %s: everything below took turns in one run, %d times for %v each, on a
+This page is made by %s. All senders below took turns in one run, %d times for %v each, on a
 machine of %d processors that other programs used at the same time (Linux %s).
-Each sends the same UDP frame of 64 bytes as fast as possible over one veth pair. The far end is in another
+Each sender sends the same UDP frame of 64 bytes as fast as possible over one veth pair. The far end is in another
 network namespace and drops every frame as early as possible; its interface counts the frames. *Frames a second*
-is the median of this count over the turns, with the lowest and the highest turn. *Per processor* is the number of
-frames for each second of processor time. That is the time of all threads of the sender's process and of the
-kernel's softirq threads; other programs on the machine affect it less. On a veth the far end's work is done on the
-sender's processor. It is included, unless the kernel accounts for interrupts separately
+is the median of this count over the turns; *least* and *most* are the lowest and the highest turn. *Per processor* is
+the number of frames for each second of processor time, of all threads of the sender's process and of Linux's softirq
+threads. Other programs on the machine affect it less than the rates. On a veth the sender's processor also does the
+work of the far end. That work is included, unless Linux accounts for interrupts separately
 (CONFIG_IRQ_TIME_ACCOUNTING). Ratios of both figures are computed for each turn.
 
 ![bars of the table](methods.svg)
@@ -101,19 +101,18 @@ sender's processor. It is included, unless the kernel accounts for interrupts se
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.Name, r.Queues, show.Rate(r.Median()), show.Rate(least), show.Rate(most), show.Rate(r.MedianPerCPU()))
 	}
 	scalingTable(&b, rows)
-	b.WriteString("\nThe aims, and whether they are met. *No slower* (1.0) allows a difference of 3 %.\n" + closeNote() + wallNote + "\n| aim | by processor | by the wall | quiet turns | wanted | |\n|---|--:|--:|--:|--:|---|\n")
+	b.WriteString("\nThe next table shows which aims are met. An aim is a least ratio of the speeds of two senders. The aim 1.0 (no slower) allows a difference of 3 %.\n" + closeNote() + wallNote + "\n| senders compared | ratio by processor time | ratio by elapsed time | quiet turns | wanted ratio | result |\n|---|--:|--:|--:|--:|---|\n")
 	for _, o := range outcomes {
-		fmt.Fprintf(&b, "| %s by %s | %.2f | %.2f | %d | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Wall, o.Quiet, o.Least, o.verdict()+o.bounded())
+		fmt.Fprintf(&b, "| %s to %s | %.2f | %.2f | %d | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Wall, o.Quiet, o.Least, o.verdict()+o.bounded())
 	}
 	b.WriteString(notes)
 	return b.String()
 }
 
 // wallNote explains the ratios by wall time.
-const wallNote = `The ratio *by processor* uses processor time, the ratio *by the wall* elapsed time. In a quiet turn, both senders
-had at least 0.9 of their processors. If there are three quiet turns, only these count for the ratio by the wall.
-Otherwise that ratio also depends on other programs: a Go program with several threads gets a larger share of a
-busy machine than a program with one thread.
+const wallNote = `In a quiet turn, both senders had at least 0.9 of their processors. If there are three quiet turns, only these count for
+the ratio by elapsed time. Otherwise that ratio also depends on other programs: a Go program with several
+threads gets a larger share of a busy machine than a program with one thread.
 `
 
 // closeNote names the ratios that come from pairs.
@@ -121,22 +120,22 @@ func closeNote() string {
 	var names []string
 	for _, a := range aims {
 		if a.pairs > 0 {
-			names = append(names, fmt.Sprintf("%s (%d pairs)", a.key(), a.pairs))
+			names = append(names, fmt.Sprintf("%s (%d pairs)", strings.Replace(a.key(), " by ", " and ", 1), a.pairs))
 		}
 	}
-	return fmt.Sprintf(`Close results are measured again with only the two senders, in turns of %v. The two alternate in going first, and
-each turn starts a new process or socket: %s.
+	return fmt.Sprintf(`Pairs of senders with close results are measured again alone, in turns of %v. The two senders alternate in going first, and
+each turn starts a new process or socket. These pairs are: %s.
 `, pairTurn, strings.Join(names, ", "))
 }
 
 // scalingTable writes what more queues gain: each is a thread with a processor of its own.
 func scalingTable(b *strings.Builder, rows []bench.Row) {
 	counts := queueCounts(runtime.NumCPU())
-	b.WriteString("\nFrames a second with more queues. Each queue has a thread and a processor of its own. The last column is the ratio to\none queue.\n\n| way to send |")
+	b.WriteString("\nThe next table shows frames a second with several queues. Each queue has a thread and a processor of its own.\n\n| way to send |")
 	for _, n := range counts {
-		fmt.Fprintf(b, " %d |", n)
+		fmt.Fprintf(b, " queues: %d |", n)
 	}
-	b.WriteString(" by one |\n|---|" + strings.Repeat("--:|", len(counts)+1) + "\n")
+	b.WriteString(" ratio to one queue |\n|---|" + strings.Repeat("--:|", len(counts)+1) + "\n")
 	for i := range rows {
 		one := &rows[i]
 		most := find(rows, one.Name, counts[len(counts)-1])
@@ -156,24 +155,24 @@ func scalingTable(b *strings.Builder, rows []bench.Row) {
 }
 
 const notes = `
-- *in C* means a bare loop of the same system calls with the same options
+- *in C* means a simple loop of the same system calls with the same options
   (` + "`test/genbench/testdata/loops.c`" + `), compiled by gcc.
-- *xdp in C* does less than any generator could: it writes its descriptors once, all for the same frame. Only the
-  kernel's work is left. It is the upper bound for AF_XDP in copy mode.
+- *xdp in C* does less than any generator could: it writes its descriptors once, all for the same frame, so that only
+  the work of Linux remains. It is the upper bound for AF_XDP in copy mode.
 - trafgen, testpmd and hping3 are Debian's packages, each on one core. trafgen and testpmd's net_af_packet bypass
   the queueing discipline, as our ` + "`ring` and `packet`" + ` do.
 - xdp and testpmd's net_af_xdp are in copy mode: a veth has no zero copy.
-- For udpgso, the kernel segments the large datagrams before they reach the interface (ethtool -K IF
+- For udpgso, Linux splits the large datagrams before they reach the interface (ethtool -K IF
   tx-udp-segmentation off), so that single frames are counted, as with hardware.
-- mmsg sends runs of datagrams of the same size, which the kernel segments (docs/decisions/0015);
+- mmsg sends runs of datagrams of the same size, which Linux splits (docs/decisions/0015);
   *mmsg, plain* and *mmsg in C* send one datagram in each message.
-- loam has two threads for each queue, so one queue uses both processors of this machine.
+- *loam* is Loam's own stack. It has two threads for each queue, so one queue uses both processors of this machine.
 - go-pktgen and wireblast are built from their sources, if LOAM_GEN_PEERS names them
   (` + "`test/genbench/others_test.go`" + `). They are not pinned to a processor, so Loam's threads are
   not pinned either when it is compared with them. go-pktgen's af_xdp sends on all queues, and is compared with xdp
   on the same number of queues.
-- [pacing.md](pacing.md) has the gaps between frames at low rates, measured by tcpdump.
-- [full.md](full.md) has a run of one minute at half rate without loss, and 100 runs that were killed.
+- [pacing.md](pacing.md) shows the gaps between frames at low rates, measured by tcpdump.
+- [full.md](full.md) shows a run of one minute at half of the highest rate, and 100 runs that were killed.
 - Aims with several queues are judged by elapsed time.
 `
 

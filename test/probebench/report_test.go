@@ -52,14 +52,15 @@ func page(scenes []scene, prefix netip.Prefix) string {
 	all := uint64(1) << (32 - prefix.Bits())
 	fmt.Fprintf(&b, `# Probing, measured
 
-Made by %s: each asked all %d addresses of %v, or a part of them, by ICMP echo as fast as it could.
-They took turns, %d times, on a machine of %d processors that other programs used at the same time
-(Linux %s). The Linux kernel in another network namespace answers for the addresses
+This page is made by %s. Each program probed all %d addresses of %v, or a part of them, by ICMP echo as fast as it could.
+The programs took turns, %d times, on a machine of %d processors that other programs used at the same time
+(Linux %s). Linux answers for the addresses in another network namespace
 (ip route add local PREFIX dev lo), at the other end of a veth pair with two queues. Figures are medians over the turns.
 
-*Sent* is counted by the interface at the far end, *found* in the file of results. Rates refer to the time from the
-first probe to the last. *Per processor second* refers to the processor time of the program and of the kernel's
-softirq threads. On a veth this includes most of the far kernel's work; other programs on the machine affect it less.
+*Sent* is the count of the interface at the far end. *Found* is the number of addresses in the program's file of results,
+in percent of the addresses that answer. Rates refer to the time from the first probe to the last. *Per processor second*
+refers to the processor time of the program and of Linux's softirq threads. On a veth this includes most of the work of
+answering. Other programs on the machine affect it less than the rates. The *bound* is explained below the tables.
 
 ![bars of the first table](found.svg)
 `, "`make probebench`", all, prefix, len(scenes[0].Rows[0].Runs), runtime.NumCPU(), release())
@@ -75,14 +76,14 @@ func sceneTable(b *strings.Builder, s *scene) {
 	answering := s.Asked >> s.bits
 	fmt.Fprintf(b, "\n## %s\n\n", strings.ToUpper(s.Name[:1])+s.Name[1:])
 	if s.busy > 0 {
-		fmt.Fprintf(b, "%d programs that only compute ran at the same time, and %d addresses were asked.\n\n", s.busy*runtime.NumCPU(), s.Asked)
+		fmt.Fprintf(b, "%d programs that only compute ran at the same time, and %d addresses were probed.\n\n", s.busy*runtime.NumCPU(), s.Asked)
 	}
-	b.WriteString("| | sent a second | found | found a second | found per processor second |\n|---|--:|--:|--:|--:|\n")
+	b.WriteString("| program | sent a second | found | found a second | found per processor second |\n|---|--:|--:|--:|--:|\n")
 	for _, r := range append(slices.Clone(s.Rows), s.Bound) {
 		fmt.Fprintf(b, "| %s | %.0f | %.4f %% | %.0f | %.0f |\n", r.Name, r.median(run.SentRate),
 			100*r.median(func(one run) float64 { return float64(one.Found) })/float64(answering), r.median(run.Rate), r.median(run.PerCPU))
 	}
-	fmt.Fprintf(b, "\n| loam by | sent a second | found a second | found per processor second | the bound by | wanted: found, %d × |\n|---|--:|--:|--:|--:|---|\n", wanted)
+	fmt.Fprintf(b, "\n| ratio of loam to | sent a second | found a second | found per processor second | bound to this program, found a second | aim: %d times the addresses found a second |\n|---|--:|--:|--:|--:|---|\n", wanted)
 	for _, o := range s.Ratios {
 		verdict := o.verdict()
 		if !o.Met {
@@ -91,21 +92,21 @@ func sceneTable(b *strings.Builder, s *scene) {
 		fmt.Fprintf(b, "| %s | %.2f | %.2f | %.2f | %.2f | %s |\n", o.Than, o.Sent, o.Found, o.PerCPU, o.Bound, verdict)
 	}
 	ours := &s.Rows[0]
-	fmt.Fprintf(b, "\nloam finds %.2f of the bound a second, and %.2f of it per processor second.\n",
+	fmt.Fprintf(b, "\nloam finds %.2f times as many addresses a second as the bound, and %.2f times as many per processor second.\n",
 		ours.median(run.Rate)/s.Bound.median(run.Rate), ours.median(run.PerCPU)/s.Bound.median(run.PerCPU))
 }
 
 const notes = `
-- Everything runs on one machine: the processors that send also do the far kernel's
-  work. The *bound* is the rate with that work alone: the cheapest known method
-  sends the same echo request to all addresses, and the answers are dropped on arrival
-  (` + "`test/probebench/bound_test.go`" + `). *The bound by* is the ratio of the bound to a
-  peer. A program that finds addresses has to do more than the bound: an aim above the bound cannot be reached on
-  this machine.
+- Everything runs on one machine: the processors that send the probes also answer them. The row *bound* shows the rate
+  that this work alone allows: the cheapest known method sends the same echo request to all addresses, and the answers
+  are dropped on arrival (` + "`test/probebench/bound_test.go`" + `). A program that finds addresses has to do
+  more work. So an aim that is above the ratio of the bound to a program cannot be reached on this machine ("out of reach
+  here").
 - zmap (2.1.1) and masscan (1.3.2) are Debian's packages. Like loam, they send as fast as they can, and wait a second
-  for the last answers. They do not repeat a probe. loam does if all addresses answer, and so finds all of them.
-- A prober whose receive buffer is too small loses answers while it waits for a processor: masscan does on a busy
-  machine. loam never has more probes outstanding than its buffer has room for answers.
+  for the last answers. They send each probe once. In the tables in which all addresses answer, loam repeats probes
+  without an answer, and so finds all addresses.
+- If the receive buffer of a program is too small, answers are lost while the program waits for a processor. This
+  happens to masscan on a busy machine. loam limits the outstanding probes to the room for answers in its buffer.
 `
 
 // release returns the version of the kernel.

@@ -52,15 +52,15 @@ func (t *table) String() string {
 	date := time.Now().Format("2 January 2006")
 	if *many {
 		b.WriteString("# Instructions of Linux programs on Loam beside a Linux guest\n\n")
-		fmt.Fprintf(&b, "Made by `go run ./test/processes -count` on %s: thousands of instructions for one\n", date)
+		fmt.Fprintf(&b, "This page was made by `go run ./test/processes -count` on %s. Figures are thousands of instructions for one\n", date)
 	} else {
 		b.WriteString("# Linux programs on Loam beside a Linux guest\n\n")
-		fmt.Fprintf(&b, "Made by `go run ./test/processes -reps %d` on %s, on a machine with %d CPUs: medians of microseconds for one\n", *reps, date, runtime.NumCPU())
+		fmt.Fprintf(&b, "This page was made by `go run ./test/processes -reps %d` on %s, on a machine with %d CPUs. Figures are medians of the microseconds for one\n", *reps, date, runtime.NumCPU())
 	}
-	b.WriteString("operation. Both are virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and CPUs;\n")
-	b.WriteString("Linux is Debian's cloud kernel without mitigations. \"Times Linux\" is Linux's figure over Loam's: above 1, Loam needs less.\n\n| |")
+	b.WriteString("operation. Loam and Linux run in virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and\n")
+	b.WriteString("CPUs. Linux is Debian's cloud kernel without mitigations. \"Linux / Loam\" is Linux's figure divided by Loam's: above 1, Loam\nneeds less.\n\n| operation |")
 	for _, n := range t.cpus {
-		fmt.Fprintf(&b, " Linux, %d CPU | Loam | times Linux |", n)
+		fmt.Fprintf(&b, " Linux, %d CPU | Loam | Linux / Loam |", n)
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---:|---:|---:|", len(t.cpus)) + "\n")
 	for _, row := range t.rows {

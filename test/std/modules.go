@@ -247,7 +247,7 @@ func (o *options) runSuites(ctx context.Context, dir string, on platform, suites
 // modulesHead returns the beginning of a report on modules.
 func modulesHead(on platform, suites []suite, pieces int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Tests of well-known modules on Loam, %s\n\nMade by `go run ./test/std -modules%s with %s: the modules below, on Loam\n%s and on Linux, on one machine, without cgo. Subtests are not counted. What the\nmachine does not allow (it may have no Internet, for one) fails or is skipped on both sides.\n\n| module | version | flags | packages |\n|---|---|---|---|\n",
+	fmt.Fprintf(&b, "# Tests of well-known modules on Loam, %s\n\nThis page is made by `go run ./test/std -modules%s with %s. It runs the tests of the modules below, without cgo,\non Loam %s and then on Linux, on one machine. Subtests are not counted. A test that this machine does not allow,\nfor example because it has no Internet access, fails or is skipped on both systems.\n\n| module | version | flags of go test | packages |\n|---|---|---|---|\n",
 		on.title, inPieces(pieces), runtime.Version(), on.title)
 	for _, s := range suites {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.module, s.version, strings.ReplaceAll(strings.Join(s.flags, " "), "|", "\\|"), strings.Join(s.patterns, " "))

@@ -162,11 +162,11 @@ func TestTable(t *testing.T) {
 	if !strings.Contains(got, "| p | TestFails | fail | pass | because |\n") {
 		t.Errorf("%s", got)
 	}
-	if strings.Contains(got, "fails on both") {
-		t.Errorf("nothing fails on both sides: %s", got)
+	if strings.Contains(got, "fail on both") {
+		t.Errorf("no test fails on both systems: %s", got)
 	}
-	if got := document(loam, loam, nil, nil); !strings.Contains(got, "on both sides\n\n- p TestFails\n") {
-		t.Errorf("everything fails on both sides: %s", got)
+	if got := document(loam, loam, nil, nil); !strings.Contains(got, "on both systems\n\n- p TestFails\n") {
+		t.Errorf("every test fails on both systems: %s", got)
 	}
 }
 

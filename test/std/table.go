@@ -40,7 +40,7 @@ func cells(r results, pkg string) string {
 // table returns a Markdown table with the counts of both sides for the packages, sorted by path.
 func table(loam, linux results, packages []string) string {
 	var b strings.Builder
-	b.WriteString("| package | Loam: passed | failed | skipped | Linux: passed | failed | skipped |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| package | Loam: passed | Loam: failed | Loam: skipped | Linux: passed | Linux: failed | Linux: skipped |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, p := range slices.Sorted(slices.Values(packages)) {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", p, cells(loam, p), cells(linux, p))
 	}
@@ -57,7 +57,7 @@ func (o *options) head(on platform, pieces int) string {
 		how, command = "with -short", command+" -short"
 	}
 	command += inPieces(pieces)
-	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nMade by `%s with %s: packages of the standard library,\n%s, on Loam %s and then on Linux, on one machine, without cgo. Subtests\nare not counted. A test that this machine does not allow, for example\nbecause it has no Internet access, fails or is skipped on both sides.\n\n",
+	return fmt.Sprintf("# Go's own tests on Loam, %s\n\nThis page is made by `%s with %s. It runs the tests of packages of the standard library\n%s, without cgo, on Loam %s and then on Linux, on one machine. Subtests\nare not counted. A test that this machine does not allow, for example\nbecause it has no Internet access, fails or is skipped on both systems.\n\n",
 		on.title, command, runtime.Version(), how, on.title)
 }
 
@@ -72,7 +72,7 @@ func inPieces(n int) string {
 // document returns the rest of a report.
 func document(loam, linux results, differing []difference, reasons []*reason) string {
 	var b strings.Builder
-	b.WriteString("\n## What differs, and why\n\n| package | test | Loam | Linux | why |\n|---|---|---|---|---|\n")
+	b.WriteString("\n## Tests whose results differ\n\n| package | test | Loam | Linux | reason |\n|---|---|---|---|---|\n")
 	for _, d := range differing {
 		why := "not known"
 		if r := explain(reasons, d.test); r != nil {
@@ -83,7 +83,7 @@ func document(loam, linux results, differing []difference, reasons []*reason) st
 			name = "(the package)"
 		}
 		if d.loam == d.linux {
-			why += " (some of its subtests)"
+			why += " (for some of its subtests)"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", d.Package, name, d.loam.or("did not run"), d.linux.or("did not run"), why)
 	}
@@ -91,7 +91,7 @@ func document(loam, linux results, differing []difference, reasons []*reason) st
 	if len(failing) == 0 {
 		return b.String()
 	}
-	b.WriteString("\n## What fails on both sides\n\n")
+	b.WriteString("\n## Tests that fail on both systems\n\n")
 	for _, t := range failing {
 		fmt.Fprintf(&b, "- %s %s\n", t.Package, t.Name)
 	}

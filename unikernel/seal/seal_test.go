@@ -383,7 +383,7 @@ func TestDocument(t *testing.T) {
 func document() string {
 	var b strings.Builder
 	b.WriteString(documentHead)
-	b.WriteString("| call | from | only if | then | purpose |\n|---|---|---|---|---|\n")
+	b.WriteString("| call | allowed from | only if | result | purpose |\n|---|---|---|---|---|\n")
 	for _, c := range Calls {
 		var tests []string
 		for _, test := range c.If {
@@ -393,7 +393,7 @@ func document() string {
 		if c.From == nil {
 			from = "anywhere"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Name, from, strings.Join(tests, ", "), outcomes[c.Do], c.Why)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Name, from, strings.Join(tests, "; "), outcomes[c.Do], c.Why)
 	}
 	b.WriteString(documentEnd)
 	return b.String()
@@ -406,24 +406,25 @@ const documentHead = `# The seal: what confines a program that runs as a process
 The table below is made from ` + "`unikernel/seal/table.go` by `go test ./unikernel/seal -update`" + `.
 
 A program that runs as a process is confined before its first instruction: ` + "`unikernel/sandbox`" + `
-confines the process, and then starts the program. The confinement does not depend on the content of the
-program's file. ` + "`loam doctor`" + ` reports which layers this machine has.
+confines the process, and then starts the program. The confinement, called the *seal*, does not depend on the content of
+the program's file. It has several layers; ` + "`loam doctor`" + ` reports which of them this machine has. In this document, a
+*link* is a descriptor over which Loam's network stack sends and receives frames.
 
-| layer | what it removes | needs |
+| layer | what it takes from the program | requirements |
 |---|---|---|
 | descriptors | all except the standard streams, the links, archives of ` + "`-v`" + ` and the program's own file | nothing |
 | user | root's rights: if root starts the program, it runs as user and group 65534 without capabilities (` + "`--keep-root`" + ` keeps them) | nothing |
 | user namespace | capabilities outside the namespace | user namespaces: Linux 3.8, and permission (user.max_user_namespaces, AppArmor) |
 | mount namespace | all files: the root is an empty read-only folder | a user namespace, or root |
-| PID namespace | other processes are invisible; the program ends with its parent | a user namespace, or root |
+| PID namespace | the view of other processes; the program ends with its parent | a user namespace, or root |
 | network namespace | the host's network interfaces and abstract Unix sockets | a user namespace, or root |
 | IPC namespace | System V and POSIX queues and shared memory | a user namespace, or root |
 | Landlock | opening files; TCP (Linux 6.7); signals and abstract sockets (Linux 6.12) | Linux 5.13 with Landlock |
 | no_new_privs, core dumps | set-user-ID programs, and core files | nothing |
-| filter | all system calls except the ones in the table | Linux 5.5: without it no program starts as a process |
+| filter (seccomp) | all system calls except the ones in the table of calls below | Linux 5.5: without it no program starts as a process |
 
-Only the filter exists on every supported kernel. On Linux 5.5 to 5.12, or if an administrator has disabled user
-namespaces, it is the only layer that prevents opening files. From Linux 5.5 to 5.13 the program's
+Only the filter exists on every supported release of Linux. On Linux 5.5 to 5.12, or if an administrator has disabled user
+namespaces, it is the only layer that prevents opening files. On Linux 5.5 to 5.13 the program's
 /proc/self/maps is empty, because its descriptor cannot be passed to the program.
 
 A virtual machine (` + "`--platform vm`" + `) is confined by QEMU. QEMU's own seccomp filter forbids it to start programs, it
@@ -432,8 +433,7 @@ gets its files as open descriptors, and if root starts it, it runs as user 65534
 ## The filter
 
 A call that affects only the process itself may come from any instruction. A call that involves a descriptor or a
-signal must come from the Go runtime's own instruction. "The gate" is the function by which the runtime makes calls
-for which it has no assembly. Package syscall uses it for the calls that Loam passes to the host.
+signal must come from the Go runtime's own instruction.
 
 All other calls trap. The runtime's signal handler treats the trap as a preemption: the goroutine parks, Loam serves
 the call as if package syscall had made it, and the call may block. In three cases this is impossible, and the call
@@ -446,8 +446,15 @@ connections that it has accepted (decision 25). After the start, a program gets 
 except an epoll set and an eventfd for the runtime. Calls on "a connection that was handed over" are allowed only if
 that socket exists.
 
-"Once" means that package sandbox answers the call one time: execveat starts the program, openat2 opens
-/proc/self/maps. Later calls return ENOSYS.
+The columns of the table:
+
+- *allowed from*: the functions that may make the call. "The gate" is the function by which the Go runtime makes calls
+  for which it has no assembly (` + "`Syscall6` of `internal/runtime/syscall/linux`" + `). Package syscall also uses it, for
+  calls that Loam passes to the host.
+- *only if*: conditions on the arguments. Semicolons separate conditions; all of them must hold.
+- *result*: empty if the host serves the call. ENOENT or EINVAL is returned without executing the call. "Once" means that
+  package sandbox answers the first call: execveat starts the program, openat2 opens /proc/self/maps. Later calls return
+  ENOSYS.
 
 `
 
@@ -459,14 +466,14 @@ something outside. ` + "`go test ./unikernel -run Hostile`" + ` runs them all, a
 reviewers broke an earlier version of the seal. Since the program is confined before its first instruction
 (23 November 2026), only the authors have reviewed it.
 
-A program with its own assembly can jump to the gate. So the column "from" restricts only well-behaved assembly. The
-protection is the number of a call and its arguments ("only if"). With these calls, a program can use these parts of
-the host:
+A program with its own assembly can jump to the gate. So the column *allowed from* restricts only well-behaved assembly.
+The checks of the call's number and arguments (*only if*) are the protection. With the allowed calls, a program can use
+these parts of the host:
 
 - Its standard streams: it can read all further input, and write any output, also to a terminal. It can set the
   terminal's settings and size, but not its foreground group.
 - Its links. The gateway of the loam command, or Linux for a TAP device, checks the packets that it sends there.
-- With ` + "`--pcap`" + ` and a TAP device, the file of packets: it can write any data to it, without a limit.
+- With ` + "`--pcap`" + ` and a TAP device, the capture file: it can write any data to that file, without a limit.
 - The connections that were handed over, which lead only to the clients that had connected.
 - Information about the host: the environment of the loam command; the paths in /proc/self/maps; the size of the
   host's memory; the release of its kernel; the time since it started.
@@ -476,11 +483,11 @@ The command also checks the program's file. It rejects files that replace functi
 variables of cgo, or have an interpreter or constructors, and names the package. This check only gives better error
 messages: the layers above do not depend on it.
 
-Newer kernels let uretprobe(2) pass every filter. It raises SIGILL if no probe is installed.
+Newer releases of Linux let uretprobe(2) pass every filter. The call raises SIGILL if no probe is installed.
 
 Through the gateway, a program can reach every address that the user can reach, except the host's loopback network.
 This includes the host's other addresses and the addresses on its links, such as 169.254.169.254. With ` + "`--net none`" + `
 it can reach nothing.
 
-Bugs of Linux in the allowed calls, and of the processor, may let a program escape.
+Bugs of Linux in the allowed calls, and bugs of the processor, may let a program escape.
 `

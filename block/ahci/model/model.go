@@ -20,13 +20,13 @@ type Lie uint8
 // The ways to complete a command.
 const (
 	Truth   Lie = iota
-	Fail        // with an error, as for an unreadable sector
-	Silence     // never
-	Quiet       // without an interrupt
-	Bus         // never; the controller reports an error of its host bus
-	Pulled      // never; the disk is unplugged
-	Vanish      // never; the controller is unplugged
-	Extra       // correctly, and another slot too, whether or not it has a command
+	Fail        // completes with an error, as for an unreadable sector
+	Silence     // never completes
+	Quiet       // completes without an interrupt
+	Bus         // never completes; the controller reports an error of its host bus
+	Pulled      // never completes; the disk is unplugged
+	Vanish      // never completes; the controller is unplugged
+	Extra       // completes correctly, and completes another slot too, whether or not that slot has a command
 	Lies        // number of ways
 )
 

@@ -14,8 +14,8 @@ type listing struct {
 	fd   int
 	at   int64  // offset of the first entry in rest
 	rest []byte // entries of getdents64(2)
-	end  bool   // there are no entries behind rest
-	b    []byte // buffer that rest is a part of
+	end  bool   // the directory has no entries after those in rest
+	b    []byte // the buffer of which rest is a part
 }
 
 // dirent is an entry of getdents64(2).

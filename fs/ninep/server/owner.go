@@ -145,7 +145,7 @@ func dress(fd int, kind, mode, was uint32, o override, had bool) error {
 		}
 		return nil
 	}
-	const mayWrite = 0o200 // without it the owner cannot set the attribute
+	const mayWrite = 0o200 // mode bit of the owner; without it the owner cannot set the extended attribute
 	if was&mayWrite == 0 {
 		if err := unix.Chmod(p, was|mayWrite); err != nil {
 			return err

@@ -87,8 +87,8 @@ const (
 	DefaultLossThresh = 10
 )
 
-// bbrGrace is the number of segments that may also be lost if LossThresh exceeds the draft's value. With few
-// segments in flight, one or two already are a tenth.
+// bbrGrace is the number of lost segments that are tolerated in addition to LossThresh, if LossThresh exceeds the draft's
+// value. With few segments in flight, one or two lost segments are already more than 10 %.
 const bbrGrace = 3
 
 // bbrNone is an unlimited volume or rate.

@@ -36,7 +36,7 @@ const (
 // hystart is the state of slow start for one connection.
 type hystart struct {
 	last, now Time // minimum RTT of the previous round and of this one; 0: none
-	base      Time // minimum RTT when growth slowed; 0: not slowed
+	base      Time // minimum RTT at the time when growth was slowed down; 0: growth was not slowed down
 	end       Seq  // SND.NXT when the round began
 	samples   uint8
 	rounds    uint8 // rounds of slowed growth

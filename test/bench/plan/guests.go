@@ -52,21 +52,21 @@ func withoutAims(rows []Row) []Row {
 }
 
 func processRows() []Row {
-	first := Row{Title: "start to the first answer", Sample: cell.FirstAnswer, Unit: "ms", Better: Lower, Peer: subject.Linux}
+	first := Row{Title: "time to the first answer", Sample: cell.FirstAnswer, Unit: "ms", Better: Lower, Peer: subject.Linux}
 	return append([]Row{first}, programRows(1, 20)...)
 }
 
 func machineRows() []Row {
-	first := Row{Title: "start to the first answer", Sample: cell.FirstAnswer, Unit: "ms", Better: Lower, Aim: &Aim{Ratio: 10}, Peer: subject.Linux}
+	first := Row{Title: "time to the first answer", Sample: cell.FirstAnswer, Unit: "ms", Better: Lower, Aim: &Aim{Ratio: 10}, Peer: subject.Linux}
 	return append(append([]Row{first,
-		{Title: "the monitor's CPU time until then", Sample: cell.FirstCPU, Unit: "ms", Better: Lower, Peer: subject.Linux},
-		{Title: "and how long a CPU of the machine waited for one of the host", Sample: cell.FirstWait, Unit: "ms", Better: Lower, Peer: subject.Linux},
+		{Title: "QEMU's CPU time until the first answer", Sample: cell.FirstCPU, Unit: "ms", Better: Lower, Peer: subject.Linux},
+		{Title: "wait for a host CPU until the first answer", Sample: cell.FirstWait, Unit: "ms", Better: Lower, Peer: subject.Linux},
 	}, programRows(2, 10)...),
-		Row{Title: "the monitor's CPU time for a request, 1 connection", Sample: cell.OneCPU, Unit: "µs", Better: Lower, Peer: subject.Linux},
-		Row{Title: "the monitor's CPU time for a request, 16 connections", Sample: cell.ManyCPU, Unit: "µs", Better: Lower, Peer: subject.Linux},
+		Row{Title: "QEMU's CPU time for a request, 1 connection", Sample: cell.OneCPU, Unit: "µs", Better: Lower, Peer: subject.Linux},
+		Row{Title: "QEMU's CPU time for a request, 16 connections", Sample: cell.ManyCPU, Unit: "µs", Better: Lower, Peer: subject.Linux},
 		Row{Title: "an HTTPS upload", Sample: cell.Upload, Unit: "MB/s", Better: Higher, Aim: equal, Peer: subject.Linux},
-		Row{Title: "the monitor's CPU time for a megabyte of it", Sample: cell.UploadCPU, Unit: "ms", Better: Lower, Peer: subject.Linux},
-		Row{Title: "memory in use, by the guest's account", Sample: cell.UsedMemory, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
-		Row{Title: "memory of the monitor", Sample: cell.Resident, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
-		Row{Title: "what is booted, beyond the program", Sample: cell.Beyond, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux})
+		Row{Title: "QEMU's CPU time for a megabyte of an HTTPS upload", Sample: cell.UploadCPU, Unit: "ms", Better: Lower, Peer: subject.Linux},
+		Row{Title: "memory in use, as the guest reports it", Sample: cell.UsedMemory, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
+		Row{Title: "resident memory of QEMU", Sample: cell.Resident, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
+		Row{Title: "size of the booted files without the program", Sample: cell.Beyond, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux})
 }

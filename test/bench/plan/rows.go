@@ -103,12 +103,12 @@ func pipe(conns int) []Test {
 func tap(conns int) []Test {
 	return []Test{
 		{"tap/send", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.BulkSend}, []Row{
-			{Title: "bulk, stack to kernel", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
-			{Title: "bulk, stack to kernel: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
+			{Title: "bulk, stack to Linux", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
+			{Title: "bulk, stack to Linux: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
 		}},
 		{"tap/receive", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.BulkReceive}, []Row{
-			{Title: "bulk, kernel to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
-			{Title: "bulk, kernel to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
+			{Title: "bulk, Linux to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
+			{Title: "bulk, Linux to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
 		}},
 		{"tap/pingpong", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.PingPong}, []Row{
 			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: equal},
@@ -121,7 +121,7 @@ func tap(conns int) []Test {
 			{Title: "connections, stack accepts", Sample: "conns/s", Unit: "per s", Better: Higher, Aim: equal},
 		}},
 		{"tap/one-flight", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.OneFlight, Far: true}, []Row{
-			{Title: "kernel to stack, one segment in flight", Sample: "kB/s", Unit: "kB/s", Better: Higher, Aim: &Aim{Ratio: 0.5}, Peer: subject.Linux},
+			{Title: "Linux to stack, one segment in flight", Sample: "kB/s", Unit: "kB/s", Better: Higher, Aim: &Aim{Ratio: 0.5}, Peer: subject.Linux},
 		}},
 		{"tap/idle", OverTap, ofMemory, cell.Spec{Place: cell.Tap, Load: load.Idle, Conns: conns}, []Row{
 			{Title: "memory of an idle connection", Sample: "bytes", Unit: "B", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 4096}},
@@ -133,12 +133,12 @@ func tap(conns int) []Test {
 func veth() []Test {
 	return []Test{
 		{"veth/send", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.BulkSend}, []Row{
-			{Title: "bulk, stack to kernel", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
-			{Title: "bulk, stack to kernel: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
+			{Title: "bulk, stack to Linux", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
+			{Title: "bulk, stack to Linux: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
 		}},
 		{"veth/receive", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.BulkReceive}, []Row{
-			{Title: "bulk, kernel to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
-			{Title: "bulk, kernel to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
+			{Title: "bulk, Linux to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
+			{Title: "bulk, Linux to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
 		}},
 		{"veth/pingpong", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.PingPong}, []Row{
 			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower},

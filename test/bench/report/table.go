@@ -36,19 +36,19 @@ func guestsHead(b *bytes.Buffer, r *plan.Results) {
 	m := r.Machine
 	fmt.Fprintf(b, `# A program on Loam and on Linux
 
-Made by the benchmark in test/bench, with -guests; do not edit. %s, %d CPUs, Linux %s, %s, Loam %s,
-%s. Medians of %d interleaved runs; requests are counted for %s in each; %s in all. The load average
-of the machine was %s at the start. If it is much larger than 0, the figures are rough; CPU time and the cost of a write
-are then more reliable than rates.
+The benchmark in test/bench makes this file with -guests; do not edit it. Machine: %s, %d CPUs, Linux %s. Versions:
+%s, Loam %s. Date: %s. Figures are medians of %d interleaved runs. Requests are counted for %s in each
+run; all runs took %s. The load average of the machine was %s at the start. If it is much larger than 0, the
+figures are rough; CPU time and the cost of a write are then more reliable than rates.
 
 Both systems run the same program, test/bench/guest/program: an ordinary net/http server.
-The last column compares Loam with Linux. A ratio above 1 means that Loam is better, for every unit. It is the median
-over the pairs of runs, not the quotient of the medians.
+The last column compares Loam with Linux. A ratio above 1 means that Loam is better, for every unit: Loam's rate is
+higher, or its time or memory is lower. The ratio is the median over the pairs of runs, not the quotient of the medians.
 
 QEMU (-accel tcg, which emulates every instruction) gives both systems the same virtual machine: the same devices, %d
-MiB, and a virtio network card on a TAP device. The client runs on the same two CPUs, on Linux. The Linux guest is
-Debian's unmodified linux-image-cloud-amd64. Its first process is ours: it loads the drivers, sets the address and
-executes the program; no other part of a distribution runs. test/bench/guest/machine.go has the settings. Both
+MiB of memory, and a virtio network card on a TAP device. The client runs on Linux, on the same two CPUs. The Linux
+guest is Debian's unmodified linux-image-cloud-amd64. Its first process is ours: it loads the drivers, sets the address
+and executes the program; no other part of a distribution runs. test/bench/guest/machine.go has the settings. Both
 systems start with qboot, QEMU's small firmware, as loam run does. Each machine is booted twice, and the second boot
 is measured, because after a pause the first boot of any system takes up to 0.2 s longer.
 `, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.Date, r.Reps, r.Span, r.Took, m.Load, guest.Memory>>20)
@@ -67,13 +67,18 @@ func head(b *bytes.Buffer, r *plan.Results) {
 	m := r.Machine
 	fmt.Fprintf(b, `# Loam beside gVisor and Linux
 
-Made by the benchmark in test/bench; do not edit. %s, %d CPUs, Linux %s, %s, Loam %s,
-gVisor %s, %s. Medians of %d interleaved runs of %s each; %s in all.
+The benchmark in test/bench makes this file; do not edit it. Machine: %s, %d CPUs, Linux %s. Versions: %s,
+Loam %s, gVisor %s. Date: %s. Figures are medians of %d interleaved runs of %s
+each; all runs took %s.
 
-The last columns compare Loam with gVisor. A ratio above 1 means that Loam is better, for every unit. Each
-ratio is the median over the pairs of runs, not the quotient of the medians. Linux is included for
-orientation: its own stack, over its loopback instead of a pipe, and over a veth pair instead of a TAP device.
-test/bench/subject/gvisor.go has gVisor's settings and the reasons for them.
+The last columns compare Loam with gVisor. A ratio above 1 means that Loam is better, for every unit: Loam's rate is
+higher, or its time or memory is lower. Each ratio is the median over the pairs of runs, not the quotient of the
+medians. For comparison, the column Linux has Linux's own stack: over its loopback instead of a pipe, and over a veth
+pair instead of a TAP device. test/bench/subject/gvisor.go has gVisor's settings and the reasons for them.
+
+In the rows, "bulk" is the throughput of one TCP connection that sends as fast as it can, and "ping-pong" is the time
+of a round trip of one byte. The dialler is the end that opened the connection. "64 kB" means frames that are larger than
+the MTU, as segmentation offload produces them.
 `, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.GVisor, m.Date, r.Reps, r.Span, r.Took)
 	if r.Cut {
 		fmt.Fprint(b, cutText)
@@ -139,32 +144,32 @@ func groups(rows []plan.Outcome) [][]plan.Outcome {
 
 // about is the text above the table of a group.
 var about = map[string]string{
-	plan.OverPipe: "Both ends are in one process. Each stack uses its own pipe device with an MTU of 1500. In rows with " +
-		"64 kB, the pipe passes large frames with partial checksums unchanged.",
-	plan.OverTap: "The peer is the Linux kernel, in another process. On a TAP device, gVisor's own link (fdbased) uses " +
+	plan.OverPipe: "Both ends are in one process. A pipe is a network device in memory. Each stack uses its own pipe device " +
+		"with an MTU of 1500. In rows with 64 kB, the pipe passes large frames with partial checksums unchanged.",
+	plan.OverTap: "The peer is Linux's TCP, in another process. On a TAP device, gVisor's own link (fdbased) uses " +
 		"neither segmentation offload nor batches. Therefore gVisor is also measured on a link of ours that " +
 		"uses both. That column compares the stacks without the difference of the links.",
-	plan.OverVeth: "The methods by which Loam can use an interface of Linux: here one end of a veth pair. The kernel " +
-		"uses the other end, in another process. Packet sockets and their rings carry frames of 64 kB with " +
-		"partial checksums. AF_XDP carries neither on a veth: the kernel completes checksums and segments " +
-		"frames to the MTU first. A receive ring delivers frames in blocks, up to a millisecond late, which " +
-		"shows in the ping-pong.",
-	plan.Echo: "The first experiment of the paper (section 3.3.1): the kernel sends the given number of ICMP echo " +
+	plan.OverVeth: "Loam can use an interface of Linux by three methods. Here the interface is one end of a veth pair. " +
+		"The peer is Linux's TCP on the other end, in another process. Packet sockets and their rings carry frames of " +
+		"64 kB with partial checksums. AF_XDP carries neither on a veth: Linux first completes checksums and splits " +
+		"frames into frames of the MTU's size. A receive ring delivers frames in blocks, up to a millisecond late, " +
+		"which shows in the ping-pong.",
+	plan.Echo: "The first experiment of the paper (section 3.3.1): Linux sends the given number of ICMP echo " +
 		"requests at once over the TAP device. Figures are the mean time to the reply.",
 	plan.Clients: "The second experiment of the paper (section 3.3.2): the given number of clients connect at once to a " +
 		"server over the stack's loopback, and each sends 4 kB. The rate is the number of all bytes divided " +
 		"by the time from before the server starts until it has read the last byte.",
-	plan.OnQ35: "One CPU. The program's memory is the memory of the machine that is not available while the program " +
-		"idles (MemAvailable of /proc/meminfo). The monitor's memory is its resident set.",
+	plan.OnQ35: "The machine has one CPU. The memory in use is the machine's memory without MemAvailable of " +
+		"/proc/meminfo, while the program idles.",
 	plan.OnMicroVM: "Only Loam is measured: without KVM, this machine type has no timer that Debian's kernel supports, so " +
 		"that kernel does not start.",
-	plan.ByGateway: "The network that needs no privilege. The gateway accepts a connection and hands it over to the " +
+	plan.ByGateway: "The program uses the network that needs no privilege. The gateway accepts a connection and hands it over to the " +
 		"program, so Loam and Linux both use Linux's TCP here. Relayed (--relay), the gateway passes the " +
 		"bytes between a connection of the host and a connection of Loam. The bare proxy is a minimal gateway " +
 		"for comparison: a process that accepts connections and copies their bytes (io.Copy, which uses " +
 		"splice(2)) to the program on Linux.",
-	plan.ByWire: "Loam's own stack on a TAP device, with the client on the kernel's side. For Linux, a veth pair " +
-		"between two network namespaces takes the place of the TAP device.",
+	plan.ByWire: "The program uses Loam's own stack on a TAP device, and the client uses Linux's TCP on the other side. " +
+		"For Linux, a veth pair between two network namespaces takes the place of the TAP device.",
 }
 
 func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
@@ -189,10 +194,10 @@ func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 		header = append(header, title(name))
 	}
 	if peer != "" {
-		header = append(header, "Loam : "+peer)
+		header = append(header, "Loam better than "+peer+" by")
 	}
 	if vnet {
-		header = append(header, "Loam : gVisor, our tap link")
+		header = append(header, "Loam better than gVisor, our tap link, by")
 	}
 	line(b, header)
 	line(b, append([]string{":--", ":--"}, fill("--:", len(header)-2)...))
@@ -262,7 +267,7 @@ paper, each layer is a goroutine, and each packet is sent through a channel betw
 carries a batch of packets. At 10 Gb/s and 1500 bytes, a stack has 1,200 ns for each packet.
 
 `, hopsTitle)
-	line(b, []string{"shape", "packets in a batch", "ns a packet"})
+	line(b, []string{"design", "packets in a batch", "ns for each packet"})
 	line(b, []string{":--", "--:", "--:"})
 	for _, h := range r.Hops {
 		batch := "–"
