@@ -24,3 +24,10 @@ func (p *Process) sendTimer(thread int32, n int) linux.Errno {
 	}
 	return 0
 }
+
+// ring sends SIGALRM for an expiration of the alarm.
+func (p *Process) ring() {
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	p.send(nil, signal.Info{Signal: linux.SIGALRM, Code: signal.CodeKernel})
+}
