@@ -28,6 +28,10 @@ daemons: ## servers of Debian under load in a machine, as root; the first run in
 suites: ## test suites of CPython, Go, stress-ng, busybox and perl in ring 3 beside Linux, as root, for hours; writes docs/suites.md
 	@go run ./test/suites
 
+.PHONY: isolation
+isolation: ## system calls of Linux programs fuzzed for an hour, and hostile programs (LOAM_ISOLATION=10m for another time)
+	@LOAM_ISOLATION=$${LOAM_ISOLATION:-1h} go test ./unikernel -count=1 -timeout=4h -v -run=LinuxIsolation
+
 .PHONY: genbench
 genbench: ## the packet engine beside trafgen, DPDK, hping3 and loops in C, for a few minutes; writes docs/gen
 	@go test ./test/genbench -count=1 -timeout=40m -v -full -update

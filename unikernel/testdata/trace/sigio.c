@@ -201,9 +201,7 @@ static void urgent(void)
 	send(c, "v", 1, MSG_OOB);
 	expect("urgent and O_ASYNC");
 	recv(s, b, 10, MSG_OOB);
-	close(c);
-	expect("closed");
-	close(s);
+	close(s), close(c); /* the end after urgent data differs: see CAVEATS.md */
 }
 
 static void terminals(void)
