@@ -128,7 +128,7 @@ func (s *files) object(f posix.Mapped) *mappedFile {
 	if s.added++; s.added >= releaseEvery {
 		s.releaseUnused()
 	}
-	if m := s.known[f.Node]; m != nil && m.same(f) {
+	if m := s.known[f.Node]; m != nil && m.same(f) && m.hold() {
 		m.held++
 		m.join(f)
 		return m
@@ -147,7 +147,7 @@ func (s *files) object(f posix.Mapped) *mappedFile {
 	m := &mappedFile{
 		File: contentOf(f.Handle), node: f.Node, handle: f.Handle, writes: f.Flags.MayWrite(), modify: f.Attr.Modify, size: f.Attr.Size, held: 1,
 	}
-	if m.own = m.File == nil; m.own {
+	if m.own = m.File == nil || !m.File.Hold(); m.own {
 		m.stored, _ = f.Handle.(fs.Stored)
 		m.pager = newPager(f.Handle)
 		m.File = s.cache.NewFile(m.pager, f.Attr.Size, label)
@@ -160,6 +160,10 @@ func (s *files) object(f posix.Mapped) *mappedFile {
 	s.known[f.Node] = m
 	return m
 }
+
+// hold keeps the content of a file in memory in the page cache while the file is held. It returns false if the content
+// has left the page cache, because the program in ring 0 maps the file.
+func (m *mappedFile) hold() bool { return m.own || m.File.Hold() }
 
 // same reports whether m has the content of a file that is open.
 func (m *mappedFile) same(f posix.Mapped) bool {
@@ -221,6 +225,9 @@ func (s *files) unhold(all ...*mappedFile) {
 	defer s.mu.Unlock()
 	for _, m := range all {
 		m.held--
+		if !m.own {
+			m.File.Unhold()
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ const asUser = "LOAM_TEST_USER"
 // withFiles names the variable with the root folder of a Linux program.
 const withFiles = "LOAM_TEST_FILES"
 
-// withVolume names the variable with a folder that is copied into the guest.
+// withVolume names the variable with folders and files that are copied into the guest, separated by colons.
 const withVolume = "LOAM_TEST_VOLUME"
 
 // withShared names the variable with folders that the program may change; they are mounted at
@@ -133,11 +133,11 @@ func testEnv() []string {
 }
 
 // testVolume returns the folder that withVolume names.
-func testVolume() []Volume {
-	if dir := os.Getenv(withVolume); dir != "" {
-		return []Volume{{Host: dir, Guest: dir}}
+func testVolume() (all []Volume) {
+	for _, path := range filepath.SplitList(os.Getenv(withVolume)) {
+		all = append(all, Volume{Host: path, Guest: path})
 	}
-	return nil
+	return all
 }
 
 // withCache runs the tests with an empty cache for Loam, and with the user's cache for the go command,
