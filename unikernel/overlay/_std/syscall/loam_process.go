@@ -74,6 +74,8 @@ func loamCheckAttr(argv0 string, argv []string, attr *ProcAttr) error {
 }
 
 // os_checkClonePidfd reports whether forkExec can return descriptors of processes.
+//
+//go:linkname os_checkClonePidfd os.checkClonePidfd
 func os_checkClonePidfd() error {
 	if loamSpawn == nil {
 		return ENOSYS
