@@ -18,6 +18,8 @@ type HostConfig struct {
 	Process *posix.Process
 	// Signal delivers a signal to the program. It is called with System.mu held, and does not wait.
 	Signal func(n int)
+	// Executable is the path of the file that /proc/self/exe is in a child until its program is loaded.
+	Executable string
 	// Ignored returns the signals that the program ignores, which its children inherit.
 	Ignored func() signal.Set
 }

@@ -72,10 +72,6 @@ func (h *Host) Spawn(q Spawn) (pid, fd int, errno linux.Errno) {
 		h.discard(p, t)
 		return 0, -1, errno
 	}
-	s.mu.Lock()
-	s.processes[node.PID] = p
-	s.forks++
-	s.mu.Unlock()
 	go t.loop()
 	return int(node.PID), fd, 0
 }
@@ -85,6 +81,10 @@ func (h *Host) newborn(p *Process) *Task {
 	s := p.system
 	p.posix = h.config.Process.Fork(int32(p.node.PID), 0)
 	p.posix.SetSender(p.sendTimer)
+	v := p.posix.View()
+	if place, err := v.Lookup(v.Root, h.config.Executable, true); err == nil {
+		p.exe = executed{path: h.config.Executable, place: place}
+	}
 	var signals *signal.Thread
 	p.signals, signals = signal.NewProcess()
 	ignored := h.config.Ignored()
@@ -96,6 +96,8 @@ func (h *Host) newborn(p *Process) *Task {
 	creds := *h.config.Process.Identity()
 	s.mu.Lock()
 	t := p.newTask(p.node.PID, noThread{}, signals, p.posix, &creds)
+	s.processes[p.node.PID] = p
+	s.forks++
 	s.mu.Unlock()
 	t.setComm("loam")
 	t.traits.slack = defaultSlack
@@ -115,6 +117,7 @@ func (h *Host) discard(p *Process, t *Task) {
 	if t != nil {
 		t.closed = true
 		p.remove(t, false)
+		delete(s.processes, p.node.PID)
 	}
 	s.tree.Exit(p.node, 0)
 	s.tree.Wait(s.root, family.Selector(p.node.PID), family.Wanted{Exited: true})

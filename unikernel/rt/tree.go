@@ -95,6 +95,9 @@ func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *dev
 // about is the content of /proc. It does not change after start.
 var about pseudo.Process
 
+// Executable returns the path of the program.
+func Executable() string { return about.Executable }
+
 // MountProc mounts a changed /proc over the one of the program, for a program that runs processes.
 func MountProc(change func(*pseudo.Process)) error {
 	changed := about

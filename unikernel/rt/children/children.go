@@ -33,7 +33,7 @@ var open = sync.OnceValue(func() error {
 		return err
 	}
 	h := s.NewHost(task.HostConfig{
-		Process: rt.Process(),
+		Process: rt.Process(), Executable: rt.Executable(),
 		Signal:  func(n int) { rt.SendSignal(n) },
 		Ignored: func() signal.Set { return signal.Set(rt.IgnoredSignals()) },
 	})

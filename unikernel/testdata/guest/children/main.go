@@ -20,7 +20,7 @@ func main() {
 		f    func()
 	}{
 		{"output", output}, {"input", input}, {"files", extraFiles}, {"place", place}, {"status", status}, {"signals", signals},
-		{"cancel", cancel}, {"lookup", lookup}, {"errors", refusals}, {"scripts", scripts}, {"groups", groups}, {"user", user},
+		{"cancel", cancel}, {"lookup", lookup}, {"errors", refusals}, {"scripts", scripts}, {"groups", groups}, {"credentials", user},
 		{"file", sharedFile}, {"tcp", overTCP}, {"unix", overUnix}, {"notify", notified}, {"terminal", terminal}, {"proc", proc}, {"self", self}, {"many", many},
 	} {
 		if len(os.Args) == 1 || strings.Contains(" "+strings.Join(os.Args[1:], " ")+" ", " "+c.name+" ") {
