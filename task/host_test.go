@@ -10,13 +10,14 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/task/signal"
+	"loam/task/spawn"
 )
 
 // hosted is a world whose process 1 is a program in ring 0.
 type hosted struct {
 	*world
 	*Host
-	memory arena
+	memory spawn.Memory
 	got    []int // signals
 }
 
@@ -59,7 +60,7 @@ func (h *hosted) do(number int, args ...uint64) int64 {
 	return int64(n)
 }
 
-func (h *hosted) spawn(q Spawn) uint64 {
+func (h *hosted) spawn(q spawn.Attributes) uint64 {
 	h.Helper()
 	pid, _, errno := h.Spawn(q)
 	if errno != 0 {
@@ -72,12 +73,12 @@ func (h *hosted) spawn(q Spawn) uint64 {
 func TestHostWaits(t *testing.T) {
 	withHost(t, func(h *hosted) {
 		is(t, "no child", h.do(linux.SYS_WAIT4, 1<<64-1, 0, 0, 0), failed(linux.ECHILD))
-		at := h.memory.store(make([]byte, 8))
-		pid := h.spawn(Spawn{Path: "/0", Args: []string{"0"}})
+		at := h.memory.Store(make([]byte, 8))
+		pid := h.spawn(spawn.Attributes{Path: "/0", Args: []string{"0"}})
 		is(t, "wait", h.do(linux.SYS_WAIT4, pid, at, 0, 0), int64(pid))
 		status, _ := h.memory.Pointer(at)
 		is(t, "status", int64(status), 7<<8)
-		pid = h.spawn(Spawn{Path: "/1", Args: []string{"1"}})
+		pid = h.spawn(spawn.Attributes{Path: "/1", Args: []string{"1"}})
 		is(t, "not yet", h.do(linux.SYS_WAIT4, pid, at, linux.WNOHANG, 0), 0)
 		is(t, "kill", h.do(linux.SYS_KILL, pid, linux.SIGTERM), 0)
 		is(t, "wait", h.do(linux.SYS_WAIT4, pid, at, 0, 0), int64(pid))
@@ -98,17 +99,17 @@ func TestHostSpawnFails(t *testing.T) {
 	withHost(t, func(h *hosted) {
 		h.file("/text", []byte("no program"))
 		for _, c := range []struct {
-			q    Spawn
+			q    spawn.Attributes
 			want linux.Errno
 		}{
-			{Spawn{Path: "/none"}, linux.ENOENT},
-			{Spawn{Path: "/text"}, linux.ENOEXEC},
-			{Spawn{Path: "/0", Dir: "/none"}, linux.ENOENT},
-			{Spawn{Path: "/0", Files: []int{99}}, linux.EBADF},
-			{Spawn{Path: "/0", Group: true, GroupID: 77}, linux.EPERM},
-			{Spawn{Path: "/0", Ambient: []int{99}}, linux.EINVAL},
-			{Spawn{Path: "/0", Root: "/none", ProcessFD: true}, linux.ENOENT},
-			{Spawn{Path: "/0", DeathSignal: 99}, linux.EINVAL},
+			{spawn.Attributes{Path: "/none"}, linux.ENOENT},
+			{spawn.Attributes{Path: "/text"}, linux.ENOEXEC},
+			{spawn.Attributes{Path: "/0", Dir: "/none"}, linux.ENOENT},
+			{spawn.Attributes{Path: "/0", Files: []int{99}}, linux.EBADF},
+			{spawn.Attributes{Path: "/0", Group: true, GroupID: 77}, linux.EPERM},
+			{spawn.Attributes{Path: "/0", Ambient: []int{99}}, linux.EINVAL},
+			{spawn.Attributes{Path: "/0", Root: "/none", ProcessFD: true}, linux.ENOENT},
+			{spawn.Attributes{Path: "/0", DeathSignal: 99}, linux.EINVAL},
 		} {
 			if _, fd, errno := h.Spawn(c.q); errno != c.want || fd != -1 {
 				t.Errorf("%+v: %v, descriptor %d, want %v", c.q, errno, fd, c.want)
@@ -122,7 +123,7 @@ func TestHostSpawnFails(t *testing.T) {
 // Orphans leave no zombies. A child may signal its parent, but not stop or kill it.
 func TestHostAdopts(t *testing.T) {
 	withHost(t, func(h *hosted) {
-		pid := h.spawn(Spawn{Path: "/0", Args: []string{"0"}, Session: true})
+		pid := h.spawn(spawn.Attributes{Path: "/0", Args: []string{"0"}, Session: true})
 		is(t, "session", h.do(linux.SYS_GETSID, pid), int64(pid))
 		is(t, "wait", h.do(linux.SYS_WAIT4, 1<<64-1, 0, 0, 0), int64(pid))
 		time.Sleep(2 * time.Second)
@@ -159,7 +160,7 @@ func TestHostFiles(t *testing.T) {
 			h.root.Write(fd, []byte(name))
 			fds = append(fds, fd)
 		}
-		pid := h.spawn(Spawn{Path: "/0", Args: []string{"0"}, Files: []int{fds[1], fds[0], -1, fds[1]}})
+		pid := h.spawn(spawn.Attributes{Path: "/0", Args: []string{"0"}, Files: []int{fds[1], fds[0], -1, fds[1]}})
 		is(t, "wait", h.do(linux.SYS_WAIT4, pid, 0, 0, 0), int64(pid))
 		for _, fd := range fds {
 			h.root.Close(fd)
@@ -181,9 +182,9 @@ func TestHostFiles(t *testing.T) {
 // The identity of a child is set before its program is loaded.
 func TestHostUser(t *testing.T) {
 	withHost(t, func(h *hosted) {
-		pid := h.spawn(Spawn{Path: "/0", Args: []string{"0"}, User: &User{UID: 1000, GID: 1001, Groups: []uint32{7}}, DeathSignal: linux.SIGKILL})
+		pid := h.spawn(spawn.Attributes{Path: "/0", Args: []string{"0"}, User: &spawn.User{UID: 1000, GID: 1001, Groups: []uint32{7}}, DeathSignal: linux.SIGKILL})
 		is(t, "wait", h.do(linux.SYS_WAIT4, pid, 0, 0, 0), int64(pid))
-		pid = h.spawn(Spawn{Path: "/1", Args: []string{"1"}, User: &User{UID: 1000, GID: 1001}, Ambient: []int{linux.CAP_KILL}})
+		pid = h.spawn(spawn.Attributes{Path: "/1", Args: []string{"1"}, User: &spawn.User{UID: 1000, GID: 1001}, Ambient: []int{linux.CAP_KILL}})
 		is(t, "wait", h.do(linux.SYS_WAIT4, pid, 0, 0, 0), int64(pid))
 	}, func(u *user) {
 		is(t, "user", u.call(linux.SYS_GETUID), 1000)

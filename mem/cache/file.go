@@ -39,8 +39,8 @@ type File struct {
 	pages         map[uint64]*entry
 	unsaved       int // pages that differ from storage, or are being written there
 	mappers       mem.Mappers
-	held          int  // see Hold
-	retired       bool // see Retire
+	held          int   // see Hold
+	retired       bool  // see Retire
 	failed        error // error of a write-back for which no caller waited
 }
 

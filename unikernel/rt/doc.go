@@ -33,7 +33,7 @@
 //	trapCall          returns its number and arguments (trap.go)
 //	trapReturn        makes it return (trap.go)
 //	enterWith         combines leaveBubble and onStack (transfer.go)
-//	spawn             starts a process in ring 3 for os/exec; only in programs that start others (children)
+//	spawnProgram      starts a process in ring 3 for os/exec; only in programs that start others (children)
 //	hostCall          makes a system call of the host, bypassing Loam (host.go)
 //	hostRead          reads from a file of the host (transfer.go)
 //	hostWrite         writes to a file of the host (transfer.go)

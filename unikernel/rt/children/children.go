@@ -19,7 +19,7 @@ import (
 
 // The init function runs before all packages of the program are initialised: see package rt.
 func init() {
-	spawn = start
+	spawnProgram = start
 	serveCalls()
 }
 

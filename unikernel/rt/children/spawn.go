@@ -5,18 +5,18 @@ import (
 	_ "unsafe" // for go:linkname
 
 	"loam/abi/linux"
-	"loam/task"
+	"loam/task/spawn"
 )
 
-// spawn is called by forkExec of package syscall (unikernel/overlay).
+// spawnProgram is called by forkExec of package syscall (unikernel/overlay).
 //
-//go:linkname spawn syscall.loamSpawn
-var spawn func(argv0 string, argv []string, attr *syscall.ProcAttr, files *syscall.Rlimit) (pid int, err error)
+//go:linkname spawnProgram syscall.loamSpawn
+var spawnProgram func(argv0 string, argv []string, attr *syscall.ProcAttr, files *syscall.Rlimit) (pid int, err error)
 
 // start starts a program with attributes that syscall.forkExec has checked. files is the limit of open files that the
 // program had before package os raised it; nil: it was not raised.
 func start(argv0 string, argv []string, attr *syscall.ProcAttr, files *syscall.Rlimit) (pid int, err error) {
-	q := task.Spawn{Path: argv0, Args: argv, Env: attr.Env, Dir: attr.Dir}
+	q := spawn.Attributes{Path: argv0, Args: argv, Env: attr.Env, Dir: attr.Dir}
 	if files != nil {
 		q.OpenFiles = &linux.Rlimit{Cur: files.Cur, Max: files.Max}
 	}
@@ -42,7 +42,7 @@ func start(argv0 string, argv []string, attr *syscall.ProcAttr, files *syscall.R
 }
 
 // translate adds the attributes of Linux to q. Errors: Unsupported.
-func translate(q *task.Spawn, sys *syscall.SysProcAttr) error {
+func translate(q *spawn.Attributes, sys *syscall.SysProcAttr) error {
 	if field := unsupported(sys); field != "" {
 		return Unsupported{field}
 	}
@@ -55,7 +55,7 @@ func translate(q *task.Spawn, sys *syscall.SysProcAttr) error {
 		q.Ambient = append(q.Ambient, int(c))
 	}
 	if c := sys.Credential; c != nil {
-		q.User = &task.User{UID: c.Uid, GID: c.Gid, Groups: c.Groups, KeepGroups: c.NoSetGroups}
+		q.User = &spawn.User{UID: c.Uid, GID: c.Gid, Groups: c.Groups, KeepGroups: c.NoSetGroups}
 	}
 	return nil
 }
