@@ -17,7 +17,7 @@ import (
 
 // HostConfig describes the program in ring 0.
 type HostConfig struct {
-	// Process has the descriptors and the place in the file tree, of which children get copies.
+	// Process has the descriptors and the place in the file tree. Children get copies of both.
 	Process *posix.Process
 	// Signal delivers a signal to the program. It is called with System.mu held, and does not wait.
 	Signal func(n int)

@@ -40,9 +40,7 @@ func withHost(t *testing.T, f func(h *hosted), programs ...func(u *user)) {
 		f(h)
 		w.kill()
 		synctest.Wait()
-		for _, f := range w.system.files.known {
-			f.Drop()
-		}
+		w.system.files.Drop()
 		if m.open != 0 || m.memory.Used() != 0 || len(w.system.tasks) != 0 || len(w.system.processes) != 1 {
 			t.Errorf("left: %d spaces and threads, %d pages, %d tasks, %d processes", m.open, m.memory.Used(), len(w.system.tasks), len(w.system.processes))
 		}

@@ -75,7 +75,7 @@ func (p *Plan) buildPlain(ctx context.Context) error {
 	return err
 }
 
-// Volumes returns the files that the program needs beside those that the user gives it.
+// Volumes returns the files that the program needs in addition to the volumes of the user.
 func (p *Plan) Volumes() []Volume {
 	if !p.starts {
 		return nil

@@ -93,4 +93,4 @@ type Unsupported struct{ Field string }
 func (u Unsupported) Error() string { return "SysProcAttr." + u.Field + " is not supported on Loam" }
 
 // Unwrap returns ENOSYS.
-func (Unsupported) Unwrap() error { return syscall.ENOSYS }
+func (Unsupported) Unwrap() error { return syscall.Errno(linux.ENOSYS) }

@@ -17,12 +17,12 @@ var loamSpawn func(argv0 string, argv []string, attr *ProcAttr, files *Rlimit) (
 type loamNoPrograms struct{}
 
 func (loamNoPrograms) Error() string {
-	return "programs are started in a machine only: use loam run --platform vm"
+	return "a process on Loam cannot start programs: use --platform vm"
 }
 func (loamNoPrograms) Is(target error) bool { return target == ENOSYS || ENOSYS.Is(target) }
 
 // forkExec starts another program. The program is linked with its kernel, so a copy of the process would be a second
-// kernel: Loam makes a new process instead. The checks are those of the toolchain's version.
+// kernel: Loam makes a new process instead. It makes the same checks as the toolchain's version.
 //
 // It is not inlined: the loam command looks for it in the linked program, to find out whether the program starts others.
 //
