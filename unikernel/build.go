@@ -64,7 +64,7 @@ func (p *Plan) link(ctx context.Context) error {
 // BuildImage builds a program for a virtual machine and writes a file that monitors can boot (QEMU with
 // -kernel). The volumes are packed into the file.
 func BuildImage(ctx context.Context, t Target, volumes []Volume, out string) error {
-	files, err := imageFiles(volumes)
+	files, err := imageFiles(withLibraries(volumes))
 	if err != nil {
 		return err
 	}

@@ -13,13 +13,13 @@ import (
 //go:linkname loamSpawn
 var loamSpawn func(argv0 string, argv []string, attr *ProcAttr, files *Rlimit) (pid int, err error)
 
-// loamNoPrograms is the error of forkExec without loamSpawn. It is ENOSYS for errors.Is.
+// loamNoPrograms is the error of forkExec without loamSpawn. It is ENOSYS for errors.Is and errors.As.
 type loamNoPrograms struct{}
 
 func (loamNoPrograms) Error() string {
 	return "a process on Loam cannot start programs: use --platform vm"
 }
-func (loamNoPrograms) Is(target error) bool { return target == ENOSYS || ENOSYS.Is(target) }
+func (loamNoPrograms) Unwrap() error { return ENOSYS }
 
 // forkExec starts another program. The program is linked with its kernel, so a copy of the process would be a second
 // kernel: Loam makes a new process instead. It makes the same checks as the toolchain's version.
