@@ -1,6 +1,7 @@
 package task
 
 import (
+	"crypto/rand"
 	"runtime"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"loam/task/privilege"
 	"loam/task/schedule"
 	"loam/task/signal"
+	"loam/task/trace"
 )
 
 // noResult is returned by a call after which the registers are not changed: rt_sigreturn, execve, exit.
@@ -45,7 +47,7 @@ func init() {
 			personality[r.Number] = r
 		}
 	}
-	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, pidfdCalls, traceCalls, filterCalls, miscCalls} {
+	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, pidfdCalls, filterCalls, miscCalls} {
 		for number, serve := range calls {
 			served[number] = serve
 		}
@@ -53,6 +55,7 @@ func init() {
 	for number, serve := range schedule.Calls {
 		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(scheduleTask{t}, a) }
 	}
+	served[linux.SYS_PTRACE] = func(t *Task, a call.Args) (uint64, linux.Errno) { return trace.Call(traceTask{t}, a) }
 	for number, serve := range privilege.Calls {
 		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(privilegeTask{t}, a) }
 	}
@@ -207,25 +210,6 @@ const forever time.Duration = -1
 // number returns an int from a register.
 func number(a uint64) int { return int(int32(a)) }
 
-// errnoOf converts an error of package mem, exec or family.
-func errnoOf(err error) linux.Errno {
-	if err == nil {
-		return 0
-	}
-	if errno, ok := err.(linux.Errno); ok {
-		return errno
-	}
-	return linux.EIO
-}
-
-// errorOf is the reverse of errnoOf.
-func errorOf(errno linux.Errno) error {
-	if errno == 0 {
-		return nil
-	}
-	return errno
-}
-
 // read reads a structure of the process.
 func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linux.Errno) {
 	b := make([]byte, size)
@@ -298,7 +282,7 @@ func getrandom(t *Task, a call.Args) (uint64, linux.Errno) {
 	b := make([]byte, min(n, piece))
 	for done := uint64(0); done < n; {
 		part := b[:min(n-done, piece)]
-		fillRandom(part)
+		rand.Read(part)
 		if errno := t.caller.Memory.Write(a.A1+done, part); errno != 0 {
 			return 0, errno
 		}

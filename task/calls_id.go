@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/call"
+	"loam/posix/file"
 	"loam/task/family"
 )
 
@@ -26,13 +27,13 @@ var idCalls = map[int]serveFunc{
 	},
 	linux.SYS_SETPGID: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return locked(t, func() (uint64, linux.Errno) {
-			return 0, errnoOf(t.process.system.tree.SetGroup(t.process.node, family.PID(number(a.A1)), family.PID(number(a.A2))))
+			return 0, file.ToErrno(t.process.system.tree.SetGroup(t.process.node, family.PID(number(a.A1)), family.PID(number(a.A2))))
 		})
 	},
 	linux.SYS_SETSID: func(t *Task, _ call.Args) (uint64, linux.Errno) {
 		return locked(t, func() (uint64, linux.Errno) {
 			err := t.process.system.tree.SetSession(t.process.node)
-			return uint64(t.process.node.Session), errnoOf(err)
+			return uint64(t.process.node.Session), file.ToErrno(err)
 		})
 	},
 	linux.SYS_SET_TID_ADDRESS: func(t *Task, a call.Args) (uint64, linux.Errno) {

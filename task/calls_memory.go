@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix/call"
+	"loam/posix/file"
 )
 
 // memoryCalls are the calls on the memory of a process. Package mem has the rules; decoding is here.
@@ -11,34 +12,34 @@ var memoryCalls = map[int]serveFunc{
 	linux.SYS_MMAP: mmap,
 	linux.SYS_MUNMAP: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		t.leaveSegments(a.A1, a.A1+a.A2)
-		return 0, errnoOf(t.memory().Munmap(a.A1, a.A2))
+		return 0, file.ToErrno(t.memory().Munmap(a.A1, a.A2))
 	},
 	linux.SYS_MPROTECT: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, errnoOf(t.memory().Mprotect(a.A1, a.A2, uint32(a.A3)))
+		return 0, file.ToErrno(t.memory().Mprotect(a.A1, a.A2, uint32(a.A3)))
 	},
 	linux.SYS_BRK: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.memory().Brk(a.A1), 0 },
 	linux.SYS_MREMAP: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		addr, err := t.memory().Mremap(a.A1, a.A2, a.A3, uint32(a.A4), a.A5)
-		return addr, errnoOf(err)
+		return addr, file.ToErrno(err)
 	},
 	linux.SYS_MADVISE: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, errnoOf(t.memory().Madvise(a.A1, a.A2, number(a.A3)))
+		return 0, file.ToErrno(t.memory().Madvise(a.A1, a.A2, number(a.A3)))
 	},
 	linux.SYS_MSYNC: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, errnoOf(t.memory().Msync(a.A1, a.A2, uint32(a.A3)))
+		return 0, file.ToErrno(t.memory().Msync(a.A1, a.A2, uint32(a.A3)))
 	},
 	linux.SYS_MINCORE: mincore,
 	linux.SYS_MLOCK: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, errnoOf(t.memory().Mlock(a.A1, a.A2, 0))
+		return 0, file.ToErrno(t.memory().Mlock(a.A1, a.A2, 0))
 	},
 	linux.SYS_MLOCK2: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, errnoOf(t.memory().Mlock(a.A1, a.A2, uint32(a.A3)))
+		return 0, file.ToErrno(t.memory().Mlock(a.A1, a.A2, uint32(a.A3)))
 	},
 	linux.SYS_MUNLOCK: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, errnoOf(t.memory().Munlock(a.A1, a.A2))
+		return 0, file.ToErrno(t.memory().Munlock(a.A1, a.A2))
 	},
 	linux.SYS_MLOCKALL: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, errnoOf(t.memory().Mlockall(uint32(a.A1)))
+		return 0, file.ToErrno(t.memory().Mlockall(uint32(a.A1)))
 	},
 	linux.SYS_MUNLOCKALL: func(t *Task, _ call.Args) (uint64, linux.Errno) { t.memory().Munlockall(); return 0, 0 },
 }
@@ -58,7 +59,7 @@ func mmap(t *Task, a call.Args) (uint64, linux.Errno) {
 		q.Offset = 0
 	}
 	addr, err := t.memory().Mmap(q)
-	return addr, errnoOf(err)
+	return addr, file.ToErrno(err)
 }
 
 // mincore implements mincore(2).
@@ -70,7 +71,7 @@ func mincore(t *Task, a call.Args) (uint64, linux.Errno) {
 	}
 	present := make([]byte, pages)
 	if err := t.memory().Mincore(a.A1, a.A2, present); err != nil {
-		return 0, errnoOf(err)
+		return 0, file.ToErrno(err)
 	}
 	return 0, t.caller.Memory.Write(a.A3, present)
 }

@@ -4,7 +4,9 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/posix/file"
 	"loam/task/family"
+	"loam/task/trace"
 )
 
 // processCalls create, replace, end and await processes and threads.
@@ -113,12 +115,12 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 	child.traits = t.traits.Inherited()
 	s.forks++
 	child.inherit(t)
-	event := t.inheritTrace(child, c)
+	event := trace.Inherit(traceTask{t}, traceTask{child}, c.flags, c.signal)
 	s.mu.Unlock()
 	t.announce(child, c, memory{t})
 	go child.loop()
 	if event != 0 {
-		t.traceEvent(event, uint64(id))
+		trace.Event(traceTask{t}, event, uint64(id))
 	}
 	return uint64(id), 0
 }
@@ -150,7 +152,10 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	}
 	s.mu.Lock()
 	var node *family.Process
-	err := errorOf(t.mayClone())
+	var err error
+	if errno := t.mayClone(); errno != 0 {
+		err = errno
+	}
 	if err == nil {
 		node, err = s.tree.Fork(p.node, c.flags&linux.CLONE_PARENT != 0)
 	}
@@ -207,7 +212,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	s.forks++
 	child.forker = t.id
 	ct.inherit(t)
-	event := t.inheritTrace(ct, c)
+	event := trace.Inherit(traceTask{t}, traceTask{ct}, c.flags, c.signal)
 	child.exitSignal = int(c.signal)
 	if c.flags&linux.CLONE_PARENT != 0 {
 		child.exitSignal = p.exitSignal
@@ -222,11 +227,11 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	t.announce(ct, c, memory{ct})
 	go ct.loop()
 	if event != 0 {
-		t.traceEvent(event, uint64(node.PID))
+		trace.Event(traceTask{t}, event, uint64(node.PID))
 	}
 	if gone != nil {
 		t.awaitVfork(gone)
-		t.traceEvent(linux.PTRACE_EVENT_VFORK_DONE, uint64(node.PID))
+		trace.Event(traceTask{t}, linux.PTRACE_EVENT_VFORK_DONE, uint64(node.PID))
 	}
 	return uint64(node.PID), 0
 }
@@ -261,7 +266,7 @@ func (t *Task) forkMemory(c clone) (*addressSpace, linux.Errno) {
 	m, err := own.Fork(tables)
 	if err != nil {
 		tables.Close()
-		return nil, errnoOf(err)
+		return nil, file.ToErrno(err)
 	}
 	a := &addressSpace{Space: tables, Map: m}
 	a.users.Store(1)

@@ -8,6 +8,7 @@ import (
 	"loam/posix/call"
 	"loam/task/family"
 	"loam/task/signal"
+	"loam/task/trace"
 )
 
 // signalCalls are the calls that send signals, wait for them, and set their actions and masks.
@@ -274,7 +275,7 @@ func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 	}
 	if p.signals == nil || p.ending {
 		if i.Signal == signal.Kill {
-			p.killExiting()
+			trace.KillExiting(traceProcess{p})
 		}
 		return 0
 	}
@@ -296,7 +297,7 @@ func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 	if o.Resume && p.stopped {
 		p.resume()
 		p.continued()
-		p.notifyTraced()
+		trace.NotifyContinued(traceProcess{p})
 	}
 	for _, t := range p.tasks {
 		if t.signals == o.Wake {
@@ -312,7 +313,7 @@ func (p *Process) continued() {
 		return
 	}
 	if parent := p.system.processes[p.node.Parent()]; parent != nil {
-		parent.childNews(p, childContinued, int32(signal.Continue))
+		parent.childNews(p, signal.ChildContinued, int32(signal.Continue))
 	}
 }
 
@@ -329,7 +330,7 @@ func (t *Task) attend() {
 			s.mu.Unlock()
 			return
 		}
-		if t.traceJob() {
+		if t.links.Traced != nil && trace.Job(traceTask{t}) {
 			s.mu.Unlock()
 			continue
 		}
@@ -368,9 +369,11 @@ func (t *Task) attend() {
 			if d.Effect == signal.None {
 				return
 			}
-			step := t.stepping()
+			step := trace.Stepping(traceTask{t})
 			t.handle(d)
-			t.traceHandler(step)
+			if step {
+				trace.Handler(traceTask{t})
+			}
 		}
 	}
 }
@@ -382,15 +385,15 @@ func (t *Task) stop(n signal.Number) {
 		return
 	}
 	if p.stopped { // a tracer has resumed threads
-		p.rejoin()
+		trace.Rejoin(traceProcess{p})
 		return
 	}
 	p.stopped, p.resumed, p.stopSignal = true, make(chan struct{}), n
-	p.unjoin()
+	trace.Unjoin(traceProcess{p})
 	p.node.Stop(int32(n))
 	p.notifyStop()
 	if parent := s.processes[p.node.Parent()]; parent != nil {
-		parent.childNews(p, childStopped, int32(n))
+		parent.childNews(p, signal.ChildStopped, int32(n))
 	}
 	for _, o := range p.tasks {
 		if o != t {

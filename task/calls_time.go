@@ -1,7 +1,6 @@
 package task
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"time"
 
@@ -51,7 +50,7 @@ var timeCalls = map[int]serveFunc{
 		return 0, slept(t.await(nil, max(until-time.Duration(now), 0)))
 	},
 	linux.SYS_ALARM: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		left, _ := t.process.alarm.set(t.process, time.Duration(uint32(a.A1))*time.Second, 0)
+		left, _ := t.process.alarm.Set(time.Duration(uint32(a.A1))*time.Second, 0, t.process.ring)
 		return uint64((left + time.Second - 1) / time.Second), 0
 	},
 	linux.SYS_SETITIMER: setitimer,
@@ -59,10 +58,7 @@ var timeCalls = map[int]serveFunc{
 		if number(a.A1) != linux.ITIMER_REAL {
 			return t.cpuTimer(number(a.A1), a.A2, nil)
 		}
-		i := &t.process.alarm
-		i.mu.Lock()
-		left, interval := i.left()
-		i.mu.Unlock()
+		left, interval := t.process.alarm.Left()
 		return 0, t.putItimer(a.A2, left, interval)
 	},
 	linux.SYS_FUTEX: futexCall,
@@ -142,7 +138,7 @@ func setitimer(t *Task, a call.Args) (uint64, linux.Errno) {
 			return c.Set(now, first, interval)
 		})
 	}
-	left, old := t.process.alarm.set(t.process, first, interval)
+	left, old := t.process.alarm.Set(first, interval, t.process.ring)
 	return 0, t.putItimer(a.A3, left, old)
 }
 
@@ -370,8 +366,6 @@ func (t *Task) leaveRobust() {
 	})
 	t.robust = 0
 }
-
-func fillRandom(b []byte) { rand.Read(b) }
 
 // sysinfo implements sysinfo(2).
 func sysinfo(t *Task, a call.Args) (uint64, linux.Errno) {

@@ -7,8 +7,8 @@
 //	Host     a program in ring 0 as process 1, which spawns processes
 //	Machine  what runs threads: package kernel/user in a virtual machine, a script in tests
 //
-// Read task.go (the loop of a thread), calls.go (the tables of calls), then the rest by topic: trace.go for debuggers, seccomp.go
-// for filters. Package ipc has the calls on System V's objects.
+// Read task.go (the loop of a thread), calls.go (the tables of calls), then the rest by topic: seccomp.go
+// for filters. Package trace has debuggers, and package ipc the calls on System V's objects.
 //
 // # Calls
 //

@@ -9,6 +9,7 @@ import (
 	"loam/fs"
 	"loam/posix"
 	"loam/posix/credential"
+	"loam/posix/file"
 	"loam/task/mapped"
 	"loam/task/schedule"
 	"loam/task/signal"
@@ -66,7 +67,7 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	var errno linux.Errno
 	gives := mapped.Privileges(o.Last())
 	p.system.mu.Lock()
-	if p.unsafelyTraced() {
+	if trace.Unsafe(traceProcess{p}) {
 		gives = credential.File{}
 	}
 	p.system.mu.Unlock()
@@ -215,7 +216,7 @@ func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint
 	}
 	i, err := t.process.load(t.caller.Process, t.creds(), dirfd, path, args, env)
 	if err != nil {
-		return 0, errnoOf(err)
+		return 0, file.ToErrno(err)
 	}
 	if !t.alone() {
 		i.thread.Close()
@@ -225,7 +226,7 @@ func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint
 	}
 	former := uint64(t.id)
 	t.become(i)
-	t.traceExec(former)
+	trace.Exec(traceTask{t}, former)
 	return 0, noResult
 }
 
@@ -284,14 +285,11 @@ func (t *Task) become(i *image) {
 	p.exe = i.program
 	p.exitSignal = linux.SIGCHLD
 	t.setComm(i.name)
-	if x := t.traced; x != nil {
-		x.Debug = trace.DebugRegisters{}
-		x.hook()
-	}
+	trace.NewProgram(traceTask{t})
 	if t.id != p.node.PID { // the thread takes the ID of the process (execve(2))
 		delete(s.tasks, t.id)
 		s.tree.Forget(t.id)
-		p.replaced()
+		trace.Replaced(traceProcess{p})
 		t.id = p.node.PID
 		s.tasks[t.id] = t
 	}

@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/posix/file"
 	"loam/task/family"
 	"loam/task/machine"
 	"loam/task/schedule"
@@ -88,7 +89,7 @@ func (h *Host) Spawn(q spawn.Attributes) (pid, fd int, errno linux.Errno) {
 	node, err := s.tree.Fork(s.root, false)
 	s.mu.Unlock()
 	if err != nil {
-		return 0, -1, errnoOf(err)
+		return 0, -1, file.ToErrno(err)
 	}
 	p := newProcess(s, node)
 	fd = -1
@@ -166,7 +167,7 @@ func (t *Task) prepare(q *spawn.Attributes) linux.Errno {
 	}
 	i, err := t.process.load(t.caller.Process, t.creds(), linux.AT_FDCWD, q.Path, q.Args, q.Env)
 	if err != nil {
-		return errnoOf(err)
+		return file.ToErrno(err)
 	}
 	t.begin(i)
 	return 0

@@ -9,6 +9,7 @@ import (
 	"loam/task/family"
 	"loam/task/procfs"
 	"loam/task/signal"
+	"loam/task/vector"
 )
 
 // pidfdCalls are the calls on descriptors of processes, and on other processes.
@@ -256,36 +257,17 @@ func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(fd), errno
 }
 
-// vector reads an array of struct iovec. Errors: EINVAL, EFAULT.
-func (t *Task) vector(addr, count uint64) ([]linux.Iovec, linux.Errno) {
-	const most = 1024
-	if count > most {
-		return nil, linux.EINVAL
-	}
-	b := make([]byte, count*linux.SizeofIovec)
-	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
-		return nil, errno
-	}
-	all := make([]linux.Iovec, count)
-	for i := range all {
-		if all[i] = linux.ParseIovec(b[i*linux.SizeofIovec:]); int64(all[i].Len) < 0 {
-			return nil, linux.EINVAL
-		}
-	}
-	return all, 0
-}
-
 // processVM implements process_vm_readv(2) and process_vm_writev(2): move copies between a buffer and the memory of the other
 // process. A transfer that ends early returns what it has copied. Errors: EINVAL, ESRCH, EPERM, EFAULT.
 func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
 	if a.A6 != 0 {
 		return 0, linux.EINVAL
 	}
-	local, errno := t.vector(a.A2, a.A3)
+	local, errno := vector.Read(t.caller.Memory, a.A2, a.A3)
 	if errno != 0 {
 		return 0, errno
 	}
-	remote, errno := t.vector(a.A4, a.A5)
+	remote, errno := vector.Read(t.caller.Memory, a.A4, a.A5)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -298,45 +280,7 @@ func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at u
 		return 0, linux.ESRCH
 	}
 	defer of.leave()
-	const piece = 64 << 10
-	done := uint64(0)
-	for len(local) > 0 && len(remote) > 0 {
-		n := min(local[0].Len, remote[0].Len, piece)
-		got := t.transfer(local[0].Base, make([]byte, n), func(b []byte) int { return move(of, b, remote[0].Base) }, write)
-		done += got
-		if got < n {
-			break
-		}
-		local, remote = advance(local, n), advance(remote, n)
-	}
-	if done == 0 && len(local) > 0 && len(remote) > 0 {
-		return 0, linux.EFAULT
-	}
-	return done, 0
-}
-
-// transfer moves a piece between the task's own memory and another's, and returns the bytes moved.
-func (t *Task) transfer(own uint64, b []byte, move func([]byte) int, write bool) uint64 {
-	if write {
-		if t.caller.Memory.Read(b, own) != 0 {
-			return 0
-		}
-		return uint64(move(b))
-	}
-	n := move(b)
-	if t.caller.Memory.Write(own, b[:n]) != 0 {
-		return 0
-	}
-	return uint64(n)
-}
-
-// advance skips n bytes of the first element, and empty elements.
-func advance(v []linux.Iovec, n uint64) []linux.Iovec {
-	v[0].Base, v[0].Len = v[0].Base+n, v[0].Len-n
-	for len(v) > 0 && v[0].Len == 0 {
-		v = v[1:]
-	}
-	return v
+	return vector.Transfer(t.caller.Memory, local, remote, func(b []byte, at uint64) int { return move(of, b, at) }, write)
 }
 
 // Kinds of kcmp(2).

@@ -129,8 +129,8 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.Nice, t.traits.Policy, t.traits.Priority, t.traits.Affinity(s.config.CPUs)
 		r.Started = t.started
 		r.Filtered, r.Filters = t.filters.Load().Mode()
-		if t.traced != nil {
-			r.Tracer = int(t.traced.by.id)
+		if t.links.Traced != nil {
+			r.Tracer = int(t.links.Traced.By().ID())
 		}
 	}
 	s.mu.Unlock()
@@ -177,7 +177,7 @@ func (w shownProcess) use(r *procfs.Stat, t *Task) {
 // state returns the state of the task as a letter of ps(1). The caller holds System.mu.
 func (t *Task) state() byte {
 	switch {
-	case t.traced != nil && t.traced.stopped:
+	case t.links.Traced != nil && t.links.Traced.IsStopped():
 		return 't'
 	case t.process.stopped && !t.roams():
 		return 'T'

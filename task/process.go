@@ -10,7 +10,9 @@ import (
 	"loam/posix/credential"
 	"loam/task/account"
 	"loam/task/family"
+	"loam/task/limit"
 	"loam/task/signal"
+	"loam/task/trace"
 )
 
 // Process is the state that the threads of a process share. System.mu guards the fields without another comment.
@@ -23,7 +25,7 @@ type Process struct {
 
 	signals *signal.Process
 	tasks   []*Task
-	limits  [linux.RLIM_NLIMITS]linux.Rlimit
+	limits  limit.Set
 
 	ending  bool // all tasks end, with status
 	status  int32
@@ -31,11 +33,11 @@ type Process struct {
 	resumed chan struct{} // closed by SIGCONT or the end; nil unless stopped
 	// stopSignal is the signal of the newest stop.
 	stopSignal signal.Number
-	forker     family.PID    // the thread that has created the process; 0: none
-	firstTrace *tracee       // of its first thread, after the end of that thread
+	forker     family.PID // the thread that has created the process; 0: none
+	links      trace.ProcessLinks
 	news       chan struct{} // closed and replaced when a child has news
 	expects    chan struct{} // closed when a vfork parent may continue; nil otherwise
-	alarm      alarm
+	alarm      account.Alarm
 	stops      chan struct{} // see Stopped
 
 	past, children   account.Usage // of threads, and of children with theirs, that have ended
@@ -74,7 +76,7 @@ type addressSpace struct {
 func newProcess(s *System, node *family.Process) *Process {
 	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: s.monotonic(), exitSignal: linux.SIGCHLD}
 	p.loginUser.Store(noLogin)
-	p.limits = defaultLimits(s.config.Machine.Pages())
+	p.limits = limit.Default(s.config.Machine.Pages())
 	return p
 }
 
@@ -148,26 +150,7 @@ func (p *Process) resume() {
 	if p.stopped {
 		p.stopped = false
 		close(p.resumed)
-		p.unjoin()
-	}
-}
-
-// unjoin makes each traced thread report the next stop of the process. The caller holds System.mu.
-func (p *Process) unjoin() {
-	for _, t := range p.tasks {
-		if t.traced != nil {
-			t.traced.joined = false
-		}
-	}
-}
-
-// rejoin makes the traced threads that run join the present stop of the process. The caller holds System.mu.
-func (p *Process) rejoin() {
-	for _, t := range p.tasks {
-		if x := t.traced; x != nil && !x.stopped {
-			x.joined = false
-			t.alert()
-		}
+		trace.Unjoin(traceProcess{p})
 	}
 }
 
@@ -182,14 +165,14 @@ func (p *Process) released() {
 // ended completes the end of a process whose last task has left. The caller holds System.mu.
 func (p *Process) ended() {
 	s := p.system
-	p.alarm.stop()
+	p.alarm.Stop()
 	s.ipc.Leave(int32(p.node.PID))
 	p.posix.Timers().Drop()
 	p.released()
 	delete(s.processes, p.node.PID)
 	s.ended.Add(p.used())
 	s.zombies[p.node.PID] = p
-	p.node.Held = p.endTrace()
+	p.node.Held = trace.EndProcess(traceProcess{p})
 	e := s.tree.Exit(p.node, p.status)
 	s.forget(p.node.PID)
 	for _, o := range e.Orphans {
@@ -202,9 +185,9 @@ func (p *Process) ended() {
 		}
 	}
 	if p.node.Held {
-		p.firstTrace.by.process.traceNews(p.firstTrace.task, childCode(p.status), p.status)
+		trace.NotifyEnd(traceProcess{p})
 	} else if parent := s.processes[pidOf(e.Notify)]; parent != nil {
-		parent.childNews(p, childCode(p.status), p.status)
+		parent.childNews(p, signal.ChildCode(p.status), p.status)
 	}
 	for _, r := range e.Reapers {
 		if reaper := s.processes[r.PID]; reaper != nil {
@@ -229,41 +212,19 @@ func pidOf(p *family.Process) family.PID {
 	return p.PID
 }
 
-// Values of si_code with SIGCHLD (sigaction(2)).
-const (
-	childExited = 1 + iota
-	childKilled
-	childDumped
-	childTrapped
-	childStopped
-	childContinued
-)
-
-const coreFlag = 0x80 // of a status: a core was dumped
-
-func childCode(status int32) int32 {
-	switch {
-	case status&0x7f == 0:
-		return childExited
-	case status&coreFlag != 0:
-		return childDumped
-	}
-	return childKilled
-}
-
 // childNews notifies a process that a child has ended, stopped or continued: by SIGCHLD, and to threads that wait. The
 // caller holds System.mu.
 func (p *Process) childNews(child *Process, code, status int32) {
 	p.wakeWaiters()
-	stopped := code == childStopped || code == childContinued
-	if code == childStopped && p.tracesProcess(child) {
+	stopped := code == signal.ChildStopped || code == signal.ChildContinued
+	if code == signal.ChildStopped && trace.Traces(traceProcess{p}, traceProcess{child}) {
 		child.node.Hush()
 		return
 	}
 	if stopped && p.signals.Action(signal.Child).Flags&signal.NoChildStop != 0 {
 		return
 	}
-	if code == childExited {
+	if code == signal.ChildExited {
 		status >>= 8
 	} else if !stopped {
 		status &= 0x7f

@@ -8,6 +8,7 @@ import (
 
 	"loam/mem"
 	"loam/task/account"
+	"loam/task/limit"
 	"loam/task/procfs"
 )
 
@@ -56,8 +57,8 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 		"vmstat":  func() string { return s.figures(f).VMStat() },
 
 		"sys/kernel/pid_max":     func() string { return "4194304\n" },
-		"sys/kernel/threads-max": func() string { return fmt.Sprintln(defaultLimits(s.config.Machine.Pages())[6].Cur * 2) },
-		"sys/fs/nr_open":         func() string { return fmt.Sprintln(maxOpenFiles) },
+		"sys/kernel/threads-max": func() string { return fmt.Sprintln(limit.Default(s.config.Machine.Pages())[6].Cur * 2) },
+		"sys/fs/nr_open":         func() string { return fmt.Sprintln(limit.MaxOpenFiles) },
 	}
 	maps.Copy(files, s.ipc.Files())
 	return files

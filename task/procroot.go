@@ -7,6 +7,7 @@ import (
 	"loam/fs"
 	"loam/posix/credential"
 	"loam/task/family"
+	"loam/task/limit"
 	"loam/task/procfs"
 	"loam/task/schedule"
 )
@@ -32,7 +33,7 @@ func (w shownRoot) Stat(tid int) (procfs.Stat, bool) {
 	return procfs.Stat{
 		PID: w.PID(), TID: w.PID(), Group: w.PID(), Session: w.PID(), TerminalGroup: -1, Name: "loam", State: 'S',
 		ExitSignal: linux.SIGCHLD, Threads: 1, Affinity: schedule.AllCPUs(w.s.config.CPUs), Credentials: credential.New(0, 0),
-		Limits: defaultLimits(w.s.config.Machine.Pages()), LoginUser: noLogin, TableSize: runtime.NumCPU(),
+		Limits: limit.Default(w.s.config.Machine.Pages()), LoginUser: noLogin, TableSize: runtime.NumCPU(),
 	}, true
 }
 

@@ -8,6 +8,7 @@ import (
 	"loam/posix/call"
 	"loam/task/seccomp"
 	"loam/task/signal"
+	"loam/task/trace"
 )
 
 // The filters of system calls that threads set for themselves: see package seccomp. A thread without filters pays nothing: see
@@ -193,7 +194,7 @@ func (t *Task) filterCall(number uint64) (uint64, bool) {
 				return number, true
 			}
 			var ok bool
-			if number, ok = t.filterTrace(number, data); !ok {
+			if number, ok = trace.Filtered(traceTask{t}, number, data); !ok {
 				return 0, false
 			}
 		case linux.SECCOMP_RET_KILL_THREAD:
@@ -219,23 +220,4 @@ func (t *Task) filterKill(n int32, whole bool) {
 		return
 	}
 	t.leaving, t.exited, t.exitCode = true, true, n
-}
-
-// filterTrace stops the thread for its tracer (SECCOMP_RET_TRACE), which may change the call. Without a tracer that asked for
-// it, the call fails with ENOSYS.
-func (t *Task) filterTrace(number uint64, data uint32) (uint64, bool) {
-	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f, noCall := t.thread.Registers(), linux.ENOSYS
-	f.AX = -uint64(noCall)
-	x := t.traced
-	if x == nil || x.Options&linux.PTRACE_O_TRACESECCOMP == 0 {
-		return 0, false
-	}
-	x.InCall, x.Number, x.Filtered, x.Message = true, number, true, uint64(data)
-	code := eventCode(linux.PTRACE_EVENT_SECCOMP)
-	t.traceStop(code, t.stopInfo(linux.SIGTRAP, code))
-	x.InCall = x.calls
-	return x.Number, int64(x.Number) >= 0 && !t.process.ending
 }

@@ -56,8 +56,7 @@ type Task struct {
 	exitCode     int32 // argument of exit(2), as a wait status
 	suspended    bool  // the mask of signals belongs to a wait
 
-	traced  *tracee                        // by another thread; nil: none; guarded by System.mu
-	tracees []*tracee                      // that the thread traces; guarded by System.mu
+	links   trace.Links                    // guarded by System.mu
 	filters atomic.Pointer[seccomp.Filter] // filters of seccomp(2), the newest first; System.mu guards stores
 }
 
@@ -140,7 +139,7 @@ func (t *Task) serve() {
 		t.rearm() // a stop has used up the interrupt
 		t.execute(number)
 	}
-	t.leaveCall()
+	trace.LeaveCall(traceTask{t})
 }
 
 // execute executes a system call.
@@ -231,7 +230,7 @@ func (t *Task) exception() {
 		i = signal.Info{Signal: signal.Illegal, Code: illOperand, Addr: f.IP}
 	case amd64.VectorDebug:
 		var ok bool
-		if i, ok = t.debugTrap(f.IP); !ok {
+		if i, ok = trace.DebugTrap(traceTask{t}, f.IP); !ok {
 			return
 		}
 	case amd64.VectorBreakpoint:
@@ -256,7 +255,7 @@ func (t *Task) memory() *addressSpace { return t.process.space.Load() }
 // exit ends the thread, and with the last one the process.
 func (t *Task) exit() {
 	status := t.endStatus()
-	t.traceExit(status)
+	trace.Exit(traceTask{t}, status)
 	t.clearTID()
 	t.leaveRobust()
 	t.sample()
@@ -266,7 +265,7 @@ func (t *Task) exit() {
 	t.thread.Close()
 	t.closed = true
 	p.past.Add(&t.usage)
-	p.remove(t, t.traceGone(status))
+	p.remove(t, trace.Gone(traceTask{t}, status))
 	last := len(p.tasks) == 0
 	s.mu.Unlock()
 	if !last {

@@ -5,6 +5,7 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/credential"
+	"loam/posix/file"
 	"loam/task/family"
 	"loam/task/signal"
 )
@@ -89,7 +90,7 @@ func (t *Task) attach() linux.Errno {
 	p.stops = make(chan struct{}, 1)
 	s.mu.Unlock()
 	if err != nil {
-		return errnoOf(err)
+		return file.ToErrno(err)
 	}
 	_, errno := t.caller.Process.TerminalValue(0, linux.TIOCSCTTY, 0)
 	return errno

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/call"
+	"loam/posix/file"
 	"loam/task/account"
 	"loam/task/family"
 	"loam/task/signal"
@@ -70,7 +71,7 @@ func (t *Task) waitFor(of family.Selector, w wanted, poll bool) (family.Report, 
 		news := p.news
 		s.mu.Unlock()
 		if err != nil || r.Event != family.Nothing || poll {
-			return r, used, errnoOf(err)
+			return r, used, file.ToErrno(err)
 		}
 		if errno := t.await(news, forever); errno != 0 {
 			return r, used, errno
@@ -160,13 +161,13 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 		i := signal.Info{Signal: signal.Child, PID: int32(r.PID), Status: r.Status}
 		switch r.Event {
 		case family.Stopped:
-			i.Code = childStopped
+			i.Code = signal.ChildStopped
 		case family.Trapped:
-			i.Code = childTrapped
+			i.Code = signal.ChildTrapped
 		case family.Continued:
-			i.Code, i.Status = childContinued, int32(signal.Continue)
+			i.Code, i.Status = signal.ChildContinued, int32(signal.Continue)
 		default:
-			if i.Code = childCode(r.Status); i.Code == childExited {
+			if i.Code = signal.ChildCode(r.Status); i.Code == signal.ChildExited {
 				i.Status >>= 8
 			} else {
 				i.Status &= 0x7f

@@ -50,8 +50,8 @@ type Config struct {
 	KeepAlive, KeepAliveInterval time.Duration
 	KeepAliveCount               int
 
-	// Congestion creates the congestion control of one connection (default NewCubic). See also NewReno,
-	// NewBBR and BBR.
+	// Congestion creates the congestion control of one connection (default congestion.NewCubic): see package
+	// congestion.
 	Congestion func() Congestion
 
 	// InitialWindow is the initial congestion window in segments (default 10, RFC 6928).

@@ -1,5 +1,8 @@
-// Package trace has the state of a traced thread as its debugger sees and changes it (ptrace(2)): registers, debug registers, and the
-// requests that read and write them. Package task stops threads and resumes them.
+// Package trace implements debuggers (ptrace(2)): stops of traced threads, requests of their tracers, and the state of a thread as a
+// tracer sees and changes it.
+//
+// It knows processes and threads by interfaces only (thread.go). stops.go has the stops, ptrace.go and request.go the requests,
+// registers.go and debug.go the registers, and wait.go the news of tracees for wait(2).
 package trace
 
 import (
