@@ -270,6 +270,10 @@ func (s *System) sendGroup(id family.PID, i signal.Info) {
 // send sends a signal to the process, or to one of its threads. The caller holds System.mu. Errors: EAGAIN if there is no
 // room for a queued signal (RLIMIT_SIGPENDING).
 func (p *Process) send(to *Task, i signal.Info) linux.Errno {
+	if p.host != nil {
+		p.host.take(i.Signal)
+		return 0
+	}
 	if p.signals == nil || p.ending {
 		if i.Signal == signal.Kill {
 			trace.KillExiting(traceProcess{p})

@@ -4,6 +4,7 @@
 //	System   all processes, futexes, and the files that are mapped
 //	Process  what the threads of a process share: memory, signals, descriptors, limits
 //	Task     one thread: a goroutine that runs the thread in ring 3, serves what it asks for, and repeats
+//	Host     a program in ring 0 as process 1, which spawns processes
 //	Machine  what runs threads: package kernel/user in a virtual machine, a script in tests
 //
 // Read task.go (the loop of a thread), calls.go (the tables of calls), then the rest by topic: seccomp.go

@@ -24,7 +24,7 @@ func kill(t *Task, a call.Args) (uint64, linux.Errno) {
 	case pid == -1:
 		some := false
 		for _, p := range s.processes {
-			if p == t.process {
+			if p == t.process || p.host != nil {
 				continue
 			}
 			some = true

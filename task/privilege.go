@@ -64,7 +64,9 @@ func (t *Task) adopt(c credential.Set, errno linux.Errno) (uint64, linux.Errno) 
 	t.caller.Process.ChangeIdentity(c)
 	if c.Has(linux.CAP_IPC_LOCK) != old.Has(linux.CAP_IPC_LOCK) {
 		t.process.system.mu.Lock()
-		t.memory().SetLimits(t.process.memoryLimits())
+		if a := t.memory(); a != nil {
+			a.SetLimits(t.process.memoryLimits())
+		}
 		t.process.system.mu.Unlock()
 	}
 	return 0, 0

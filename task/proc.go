@@ -27,8 +27,13 @@ func (w shown) Processes() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := []int{int(s.root.PID)}
+	if s.processes[s.root.PID] != nil { // a Host
+		all = nil
+	}
 	for pid := range s.processes {
-		all = append(all, int(pid))
+		if pid != s.root.PID {
+			all = append(all, int(pid))
+		}
 	}
 	for pid := range s.zombies {
 		all = append(all, int(pid))

@@ -21,6 +21,7 @@ type Process struct {
 	node   *family.Process
 	space  atomic.Pointer[addressSpace]
 	posix  *posix.Process
+	host   *Host // the program in ring 0; nil for a Linux program
 
 	signals *signal.Process
 	tasks   []*Task

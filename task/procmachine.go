@@ -31,9 +31,14 @@ func (s *System) Observe(ctx context.Context) {
 	}
 }
 
-// Processes returns the entries of all processes for /proc. mounts and info are the texts of mounts and mountinfo.
+// Processes returns the entries of all processes for /proc, without process 1 if it is a Host. mounts and info are the
+// texts of mounts and mountinfo.
 func (s *System) Processes(mounts, info string) *procfs.Processes {
-	return procfs.New(procfs.Config{Source: shown{s}, Mounts: mounts, MountInfo: info})
+	c := procfs.Config{Source: shown{s}, Mounts: mounts, MountInfo: info}
+	if s.hosted() {
+		c.Own = int(s.root.PID)
+	}
+	return procfs.New(c)
 }
 
 // Figures returns figures of the machine below a System.

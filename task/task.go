@@ -326,7 +326,11 @@ func (s *System) killLargest() {
 		if p.ending {
 			return // it frees memory soon
 		}
-		if n := p.space.Load().Usage().Private; largest == nil || n > most {
+		a := p.space.Load()
+		if a == nil { // the program in ring 0
+			continue
+		}
+		if n := a.Usage().Private; largest == nil || n > most {
 			largest, most = p, n
 		}
 	}

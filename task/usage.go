@@ -52,6 +52,9 @@ func (t *Task) rest(asleep bool) {
 // sample records the peak of resident memory: the private pages or, if these are more, the faults of the program. A page of
 // a file counts only if it was mapped by a fault of its own.
 func (t *Task) sample() {
+	if t.memory() == nil { // of the program in ring 0
+		return
+	}
 	n := int64(t.memory().Usage().Private >> mem.PageShift)
 	n = max(n, t.usage.Minor.Load()-t.faultsBefore)
 	if n > t.usage.Peak.Load() {

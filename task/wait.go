@@ -1,6 +1,8 @@
 package task
 
 import (
+	"encoding/binary"
+
 	"loam/abi/linux"
 	"loam/posix/call"
 	"loam/posix/file"
@@ -30,7 +32,7 @@ func wait4(t *Task, a call.Args) (uint64, linux.Errno) {
 		status = 0xffff
 	}
 	if a.A2 != 0 {
-		if errno := (memory{t}).setWord(a.A2, uint32(status)); errno != 0 {
+		if errno := t.put(a.A2, 4, func(b []byte) { binary.LittleEndian.PutUint32(b, uint32(status)) }); errno != 0 {
 			return 0, errno
 		}
 	}

@@ -21,6 +21,27 @@ func (p *Plan) Build(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	if err := p.link(ctx); err != nil || p.target.Platform != Machine {
+		return err
+	}
+	starts, err := p.findStarts()
+	if err == nil && starts != p.starts {
+		p.starts = starts
+		if err = p.writeMain(); err == nil {
+			err = p.link(ctx)
+		}
+		if err == nil {
+			_, err = p.findStarts() // records the answer for the new executable
+		}
+	}
+	if err == nil && p.starts {
+		err = p.buildPlain(ctx)
+	}
+	return err
+}
+
+// link makes the executable.
+func (p *Plan) link(ctx context.Context) error {
 	list := filepath.Join(p.dir, "overlay.json")
 	if err := writeOverlay(list, p.replace); err != nil {
 		return err
@@ -28,7 +49,7 @@ func (p *Plan) Build(ctx context.Context) error {
 	args := append([]string{"build", "-overlay", list, "-o", p.Program}, p.at.flags...)
 	args = append(args, p.flags...)
 	args = append(args, p.target.Platform.flags(p.target.Flags)...)
-	_, err = p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
+	_, err := p.at.tools.run(ctx, p.at.dir, append(args, p.at.args...)...)
 	if err == nil {
 		err = p.check(ctx)
 	} else {
@@ -43,7 +64,7 @@ func (p *Plan) Build(ctx context.Context) error {
 // BuildImage builds a program for a virtual machine and writes a file that monitors can boot (QEMU with
 // -kernel). The volumes are packed into the file.
 func BuildImage(ctx context.Context, t Target, volumes []Volume, out string) error {
-	files, err := imageFiles(volumes)
+	files, err := imageFiles(withLibraries(volumes))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -54,7 +55,11 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	list, err := testOverlay(c, tools, s, o.Platform)
+	starts := o.Platform == Machine && testStarts(ctx, tools, dir, o.Flags, o.Packages)
+	if starts {
+		tools.env = withPlainFlags(tools.env, o.Flags)
+	}
+	list, err := testOverlay(c, tools, s, o.Platform, starts)
 	if err != nil {
 		return 0, err
 	}
@@ -68,10 +73,10 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 }
 
 // testOverlay writes the overlay for tests and returns its path.
-func testOverlay(c cache, t *toolchain, s *std, platform Platform) (string, error) {
-	dir := c.path("build", digest("test", platform.String(), s.hash))
+func testOverlay(c cache, t *toolchain, s *std, platform Platform, starts bool) (string, error) {
+	dir := c.path("build", digest("test", platform.String(), s.hash, strconv.FormatBool(starts)))
 	added := filepath.Join(dir, "testdeps.go")
-	if err := writeFile(added, importRoot("testdeps", platform)); err != nil {
+	if err := writeFile(added, importRoot("testdeps", platform, starts)); err != nil {
 		return "", err
 	}
 	s.replace[filepath.Join(t.GOROOT, "src", testMainFile)] = added

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"loam/exec/library"
 	"loam/fs/tarfs"
 )
 
@@ -52,18 +51,11 @@ func (o *Options) takeLinuxProgram() error {
 	if o.Target.Platform != Machine {
 		return errNeedsMachine(path)
 	}
-	needs, err := library.Host{}.Find(path)
+	needs, err := neededBy(path)
 	if err != nil {
 		return errorf("", "%v", err)
 	}
-	files := []string{path}
-	if needs.Interp != "" {
-		files = append(files, needs.Interp)
-	}
-	for _, l := range needs.Libraries {
-		files = append(files, l.Path)
-	}
-	for _, f := range files {
+	for _, f := range append([]string{path}, needs...) {
 		real, err := filepath.EvalSymlinks(f)
 		if err != nil {
 			return errorf("install it anew", "%s: %v", f, err)

@@ -138,12 +138,13 @@ func (n *network) addFiles(o *Options) (err error) {
 	if err := n.share(o.Shared, o.Target.Platform); err != nil {
 		return err
 	}
-	give := n.give
+	give := n.giver(o.Target.Platform)
+	volumes := o.Volumes
 	if o.Target.Platform == Machine {
-		give = n.load
+		volumes = withLibraries(volumes)
 	}
 	if o.Root == "" {
-		n.config.Mounts, err = openVolumes(o.Volumes, give)
+		n.config.Mounts, err = openVolumes(volumes, give)
 		return err
 	}
 	if !o.rootDisk {
@@ -153,7 +154,22 @@ func (n *network) addFiles(o *Options) (err error) {
 		}
 		n.config.Mounts = []guest.Mount{{Archive: give(root), Path: "/"}}
 	}
-	more, err := packVolumes(o.Volumes, give)
+	more, err := packVolumes(volumes, give)
+	n.config.Mounts = append(n.config.Mounts, more...)
+	return err
+}
+
+// giver returns the function that passes an archive to the guest.
+func (n *network) giver(platform Platform) func(*os.File) int {
+	if platform == Machine {
+		return n.load
+	}
+	return n.give
+}
+
+// addVolumes gives the guest further volumes.
+func (n *network) addVolumes(volumes []Volume, platform Platform) error {
+	more, err := packVolumes(volumes, n.giver(platform))
 	n.config.Mounts = append(n.config.Mounts, more...)
 	return err
 }

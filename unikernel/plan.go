@@ -20,14 +20,20 @@ type Plan struct {
 	dir     string            // folder of the plan, in the cache
 	replace map[string]string // the overlay: path to replace -> file
 	flags   []string          // flags for compiling Loam's own packages
+	starts  bool              // the program starts others: see children.go
 }
 
 // mainFile is the file that the overlay adds to the main package.
 const mainFile = "loam_guest_main.go"
 
-// importRoot returns the source of a file of package pkg that imports the platform's root package.
-func importRoot(pkg string, platform Platform) []byte {
-	return []byte("package " + pkg + "\n\nimport _ \"" + guestModule + platform.root() + "\"\n")
+// importRoot returns the source of a file of package pkg that imports the platform's root package, and package children
+// for a program that starts others.
+func importRoot(pkg string, platform Platform, starts bool) []byte {
+	text := "package " + pkg + "\n\nimport _ \"" + guestModule + platform.root() + "\"\n"
+	if starts {
+		text += "import _ \"" + guestModule + childrenPackage + "\"\n"
+	}
+	return []byte(text)
 }
 
 // NewPlan locates the target and prepares everything except the build itself. The error is an *Error if the
@@ -49,9 +55,15 @@ func NewPlan(ctx context.Context, t Target) (*Plan, error) {
 	key = append(append(append(key, at.args...), at.flags...), t.Flags...)
 	p := &Plan{target: t, at: at, dir: c.path("build", digest(key...)), replace: s.replace, flags: s.flags}
 	p.Program = filepath.Join(p.dir, at.name)
-	added := filepath.Join(p.dir, mainFile)
-	p.replace[filepath.Join(at.pkg, mainFile)] = added
-	return p, writeFile(added, append(importRoot("main", t.Platform), nameBorrowed(at.borrowed)...))
+	p.starts = t.Platform == Machine && knownToStart(p.Program)
+	p.replace[filepath.Join(at.pkg, mainFile)] = filepath.Join(p.dir, mainFile)
+	return p, p.writeMain()
+}
+
+// writeMain writes the file that is added to the main package.
+func (p *Plan) writeMain() error {
+	text := append(importRoot("main", p.target.Platform, p.starts), nameBorrowed(p.at.borrowed)...)
+	return writeFile(filepath.Join(p.dir, mainFile), text)
 }
 
 // nameBorrowed returns source that sets loamBorrowed in the guest's runtime, so that rt/buildinfo.go can

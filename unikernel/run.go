@@ -77,18 +77,18 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 	if _, err := o.wantsTerminal(); err != nil {
 		return 0, err
 	}
-	return onNetwork(&o, func() (string, error) {
+	return onNetwork(&o, func() (string, []Volume, error) {
 		if o.Slow != nil {
 			defer time.AfterFunc(slowBuild, o.Slow).Stop()
 		}
 		p, err := NewPlan(ctx, o.Target)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if err := p.Build(ctx); err != nil {
-			return "", err
+			return "", nil, err
 		}
-		return p.Program, context.Cause(ctx)
+		return p.Program, p.Volumes(), context.Cause(ctx)
 	})
 }
 
@@ -103,10 +103,17 @@ func RunProgram(program string, o Options) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	o.Volumes = append(testVolumes(program, folder, o.Target.Platform), o.Volumes...)
+	plain, err := plainTest(context.Background(), program, folder)
+	if err != nil {
+		return 0, err
+	}
+	if plain != "" {
+		defer os.RemoveAll(filepath.Dir(plain))
+	}
+	o.Volumes = append(testVolumes(program, plain, folder, o.Target.Platform), o.Volumes...)
 	o.results = findResults(o.Args, folder)
-	return onNetwork(&o, func() (string, error) {
-		return program, checkTest(program)
+	return onNetwork(&o, func() (string, []Volume, error) {
+		return program, nil, checkTest(program)
 	})
 }
 
@@ -129,9 +136,9 @@ func (o *Options) queues() int {
 	return 1
 }
 
-// onNetwork runs the program that build returns. It opens the network before it builds, so that errors in
+// onNetwork runs the program that build returns, with further volumes. It opens the network before it builds, so that errors in
 // the network's configuration are reported at once.
-func onNetwork(o *Options, build func() (program string, err error)) (status int, err error) {
+func onNetwork(o *Options, build func() (program string, more []Volume, err error)) (status int, err error) {
 	hostname, err := os.Hostname()
 	if err != nil {
 		return 0, err
@@ -155,7 +162,10 @@ func onNetwork(o *Options, build func() (program string, err error)) (status int
 	if err := n.addFiles(o); err != nil {
 		return 0, err
 	}
-	program, err := build()
+	program, more, err := build()
+	if err == nil {
+		err = n.addVolumes(more, o.Target.Platform)
+	}
 	if err != nil {
 		return 0, err
 	}

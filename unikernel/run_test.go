@@ -105,7 +105,7 @@ const asUser = "LOAM_TEST_USER"
 // withFiles is a variable with the root folder of a Linux program.
 const withFiles = "LOAM_TEST_FILES"
 
-// withVolume is a variable with a folder that is copied into the guest.
+// withVolume is a variable with folders and files that are copied into the guest, separated by colons.
 const withVolume = "LOAM_TEST_VOLUME"
 
 // withShared is a variable with folders that the program may change; they are mounted at /shared0 and so on. inFolder
@@ -132,11 +132,11 @@ func testEnv() []string {
 }
 
 // testVolume returns the folder that withVolume names.
-func testVolume() []Volume {
-	if dir := os.Getenv(withVolume); dir != "" {
-		return []Volume{{Host: dir, Guest: dir}}
+func testVolume() (all []Volume) {
+	for _, path := range filepath.SplitList(os.Getenv(withVolume)) {
+		all = append(all, Volume{Host: path, Guest: path})
 	}
-	return nil
+	return all
 }
 
 // withCache runs the tests with an empty cache for Loam, and with the user's cache for the go command,

@@ -36,6 +36,8 @@ const (
 	machinePackage = "/unikernel/rt/machine"
 	// ring3Package runs Linux programs in a virtual machine: see linux.go.
 	ring3Package = "/unikernel/rt/ring3"
+	// childrenPackage lets a program start others: see children.go.
+	childrenPackage = "/unikernel/rt/children"
 )
 
 // errSource returns the error for a folder that is not a checkout of Loam.
@@ -92,7 +94,7 @@ func guestSource(source fs.FS, platform Platform) (overlay.Files, error) {
 	seen := map[string]bool{}
 	todo := []string{module + platform.root()}
 	if platform == Machine {
-		todo = append(todo, module+ring3Package)
+		todo = append(todo, module+ring3Package, module+childrenPackage)
 	}
 	for len(todo) > 0 {
 		pkg := todo[len(todo)-1]

@@ -24,8 +24,11 @@ type Target struct {
 }
 
 // choosing returns those flags that select a program's files and modules. go list needs them too.
-func (t *Target) choosing() (flags []string) {
-	for _, f := range t.Flags {
+func (t *Target) choosing() []string { return choosing(t.Flags) }
+
+// choosing returns the flags of given that select files and modules.
+func choosing(given []string) (flags []string) {
+	for _, f := range given {
 		switch name, _, _ := strings.Cut(f, "="); name {
 		case "-tags", "-mod", "-modfile":
 			flags = append(flags, f)

@@ -1,6 +1,7 @@
 package unikernel
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 )
@@ -9,8 +10,9 @@ import (
 // the files that tests are known to read, also from the parent folder. Files that it writes stay in
 // its own memory.
 
-// testVolumes returns the volumes for a test binary that starts in folder.
-func testVolumes(program, folder string, platform Platform) (all []Volume) {
+// testVolumes returns the volumes for a test binary that starts in folder. plain is the file that it gets as its own; empty:
+// the test binary itself.
+func testVolumes(program, plain, folder string, platform Platform) (all []Volume) {
 	if !isModule(folder) && inModule(folder) {
 		above := filepath.Dir(folder)
 		all = append(all, Volume{Host: above, Guest: above, Writable: true, own: true})
@@ -20,7 +22,7 @@ func testVolumes(program, folder string, platform Platform) (all []Volume) {
 		all = append(all, Volume{Host: name, Guest: name})
 	}
 	if path, err := filepath.Abs(program); err == nil && platform == Machine { // a process already has its own file
-		all = append(all, Volume{Host: path, Guest: path})
+		all = append(all, Volume{Host: cmp.Or(plain, path), Guest: path})
 	}
 	return all
 }

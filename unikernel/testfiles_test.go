@@ -26,13 +26,13 @@ func TestSharedFolders(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	got = testVolumeNames(testVolumes("/bin/x.test", filepath.Join(top, "src/time"), Machine))
+	got = testVolumeNames(testVolumes("/bin/x.test", "", filepath.Join(top, "src/time"), Machine))
 	if want := []string{filepath.Join(top, "src"), filepath.Join(top, "src/time"), filepath.Join(top, "lib/time"), "/bin/x.test"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	for _, name := range []string{"src", "testdata"} { // a module's root, and a folder outside any module, share nothing
 		alone := filepath.Join(top, name)
-		if got := testVolumeNames(testVolumes("x.test", alone, Process)); len(got) == 0 || got[0] != alone {
+		if got := testVolumeNames(testVolumes("x.test", "", alone, Process)); len(got) == 0 || got[0] != alone {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -16,13 +16,13 @@ type mapped struct {
 	count   int        // number of mappings
 }
 
-// Map implements fs.Mappable. Errors: also ENODEV for a file in the page cache.
+// Map implements fs.Mappable. The content leaves the page cache. Errors: also ENODEV for a file that a process maps.
 func (h handle) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 	f := h.file
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
-	case f.paged != nil:
+	case f.paged != nil && !f.paged.Retire():
 		return nil, linux.ENODEV
 	case size > MaxSize:
 		return nil, linux.ENOMEM
@@ -60,14 +60,21 @@ func (f *file) settle(size int64) error {
 		memory.Free()
 		return err
 	}
-	f.copyTo(bytes)
+	if err := f.copyTo(bytes); err != nil {
+		memory.Free()
+		return err
+	}
 	f.release()
 	m.memory, m.bytes = memory, bytes
 	return nil
 }
 
 // copyTo copies the content to bytes, which are zero.
-func (f *file) copyTo(bytes []byte) {
+func (f *file) copyTo(bytes []byte) error {
+	if f.paged != nil {
+		_, err := f.paged.ReadAt(bytes[:f.attr.Size], 0)
+		return err
+	}
 	copy(bytes, f.mapped.bytes)
 	copy(bytes, f.base)
 	for i, leaf := range f.leaves {
@@ -77,6 +84,7 @@ func (f *file) copyTo(bytes []byte) {
 			}
 		}
 	}
+	return nil
 }
 
 // release frees the content.

@@ -7,6 +7,8 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
+	"loam/mem/cache"
+	"loam/mem/memtest"
 )
 
 // slice implements fs.Memory with a slice.
@@ -99,5 +101,47 @@ func TestMappedRemoved(t *testing.T) {
 	f.Close()
 	if u := v.Root.Usage(); *m.freed != 1 || u.BlocksFree != u.Blocks {
 		t.Errorf("freed %d times; %+v", *m.freed, u)
+	}
+}
+
+// A file that a program in ring 0 maps leaves the page cache, unless a process holds it there. It does not come back.
+func TestMapLeavesPageCache(t *testing.T) {
+	memory := memtest.NewMemory(1)
+	pages := cache.New(memory, cache.Limits{})
+	source := new(memfs.Source)
+	source.Set(func(base []byte, charge func(int64) error) fs.Content { return pages.NewMemory(base, charge) })
+	v := newView(memfs.Config{Source: source})
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := bytes.Repeat([]byte("0123456789"), 1000)
+	f.WriteAt(content, 0)
+	held := f.Handle().(fs.Paged).Content().(*cache.File)
+	if !held.Hold() {
+		t.Fatal("the file cannot be held")
+	}
+	freed := new(int)
+	reserve := func(size int64) (fs.Memory, error) { return slice{make([]byte, size), freed}, nil }
+	if _, err := f.Handle().(fs.Mappable).Map(20000, reserve); err != linux.ENODEV {
+		t.Errorf("a map of a file that a process holds: %v", err)
+	}
+	held.Unhold()
+	m, err := f.Handle().(fs.Mappable).Map(20000, reserve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(m.(slice).bytes[:len(content)], content) || memory.Used() != 0 {
+		t.Errorf("the memory has another content, or %d pages are left", memory.Used())
+	}
+	if held.Hold() {
+		t.Error("a file that has left the page cache can be held")
+	}
+	second, err := v.Open(v.Dir, "f", fs.ReadOnly, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Handle().(fs.Paged).Content() != nil {
+		t.Error("the file is in the page cache again")
 	}
 }

@@ -47,6 +47,8 @@ type Process struct {
 	// Processes, if not nil, are the entries of all processes, self and thread-self. Otherwise the program is the only
 	// process.
 	Processes Extension
+	// Listed says that Processes are further processes, and that the program has a directory as well.
+	Listed bool
 	// Writable says that /proc is mounted for writing.
 	Writable bool
 	// Replaced holds files about the machine, by path, that other functions generate instead of this package, or in addition.
@@ -66,6 +68,9 @@ func Proc(p Process) *FileSystem {
 	if p.Processes != nil {
 		f.Extend(p.Processes)
 		p.net(f, "")
+		if p.Listed {
+			p.own(f, strconv.Itoa(p.PID)+"/")
+		}
 	} else {
 		pid := strconv.Itoa(p.PID)
 		f.Link("self", func() string { return pid })
@@ -90,7 +95,11 @@ func (p *Process) own(f *FileSystem, dir string) {
 	f.Link(dir+"root", func() string { return "/" })
 	f.Fixed(dir+"comm", name+"\n")
 	f.Fixed(dir+"cmdline", terminated(p.Arguments))
-	f.Fixed(dir+"environ", terminated(p.Environment))
+	environ := f.Fixed
+	if p.Processes != nil { // of other users
+		environ = f.private
+	}
+	environ(dir+"environ", terminated(p.Environment))
 	f.File(dir+"maps", p.Maps)
 	f.File(dir+"status", func() string { return p.status(name) })
 	f.File(dir+"stat", func() string { return p.stat(name) })

@@ -88,6 +88,13 @@ func (f *FileSystem) File(path string, text func() string) {
 // Fixed adds a file with constant content.
 func (f *FileSystem) Fixed(path, text string) { f.File(path, func() string { return text }) }
 
+// private adds a file with constant content that only its owner, root, may read.
+func (f *FileSystem) private(path, text string) {
+	n := &file{text: func() string { return text }}
+	n.node = f.newNode(fs.Regular | 0o400)
+	f.add(path, n)
+}
+
 // Folder adds an empty directory.
 func (f *FileSystem) Folder(path string) { f.add(path, f.newDirectory(nil)) }
 

@@ -125,13 +125,14 @@ const layers = `
 	mem < task/account;
 	mem, posix/credential < task/limit;
 	fs, exec, posix/credential, task/account < task/procfs; # /proc/PID
-	arch/amd64, mem < task/machine;
+	abi/linux, arch/amd64, mem < task/machine;
 	task/machine, task/signal < task/frame;
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;
-	posix/call < task/privilege, task/schedule, task/vector;
+	posix/call < task/privilege, task/schedule, task/vector, task/spawn;
 	posix/call, task/sysv, mem < task/ipc;
-	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/procfs < task; # processes of Linux programs
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
+	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
 	# Drivers know the machine by a contract only, which the kernel keeps.

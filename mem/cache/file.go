@@ -39,6 +39,8 @@ type File struct {
 	pages         map[uint64]*entry
 	unsaved       int // number of pages that differ from storage or are being written to it
 	mappers       mem.Mappers
+	held          int   // see Hold
+	retired       bool  // see Retire
 	failed        error // error of a write-back for which no caller waited
 }
 
@@ -92,6 +94,32 @@ func (f *File) Mapped() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.mappers.None()
+}
+
+// Hold keeps the file from being retired until Unhold. It returns false if the file has been retired.
+func (f *File) Hold() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.retired {
+		return false
+	}
+	f.held++
+	return true
+}
+
+// Unhold ends one Hold.
+func (f *File) Unhold() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held--
+}
+
+// Retire implements fs.Content.
+func (f *File) Retire() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.retired = f.retired || f.held == 0 && f.mappers.None()
+	return f.retired
 }
 
 // Page implements mem.Object.

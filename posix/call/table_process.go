@@ -26,7 +26,7 @@ var processRows = []Row{
 	{linux.SYS_SETGID, "setgid", "i", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.SetGroupID(uint32(a.A1)))
 	}},
-	{linux.SYS_SETPGID, "setpgid", "ii", Personality, Unaffected, "succeeds only for the current group; others return EPERM", 0, setpgid},
+	{linux.SYS_SETPGID, "setpgid", "ii", Personality, Unaffected, "succeeds only for the current group, and in a virtual machine for a child; others return EPERM", 0, setpgid},
 	{linux.SYS_SETREUID, "setreuid", "ii", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.SetUserIDs(uint32(a.A1), uint32(a.A2)))
 	}},
@@ -62,8 +62,8 @@ var processRows = []Row{
 	{linux.SYS_CLOCK_ADJTIME, "clock_adjtime", "ip", Personality, Unaffected, readOnlyTime, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return c.adjtime(number(a.A1), a.A2)
 	}},
-	{linux.SYS_EXECVE, "execve", "spp", Personality, Unaffected, "", linux.ENOSYS, nil},
-	{linux.SYS_WAIT4, "wait4", "ipip", Personality, Restarts, "", linux.ECHILD, nil},
+	{linux.SYS_EXECVE, "execve", "spp", Personality, Unaffected, bySpawn, linux.ENOSYS, nil},
+	{linux.SYS_WAIT4, "wait4", "ipip", Personality, Restarts, ofChildren, linux.ECHILD, nil},
 	{linux.SYS_PTRACE, "ptrace", "iipp", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_REBOOT, "reboot", "iiip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETHOSTNAME, "sethostname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
@@ -82,7 +82,7 @@ var processRows = []Row{
 	{linux.SYS_CLOCK_SETTIME, "clock_settime", "ip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETTIMEOFDAY, "settimeofday", "pp", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_PERSONALITY, "personality", "i", Personality, Unaffected, "succeeds only without flags; others return EINVAL", 0, personality},
-	{linux.SYS_WAITID, "waitid", "iipip", Personality, Restarts, "", linux.ECHILD, nil},
+	{linux.SYS_WAITID, "waitid", "iipip", Personality, Restarts, ofChildren, linux.ECHILD, nil},
 	{linux.SYS_IOPRIO_GET, "ioprio_get", "ii", Personality, Unaffected, ofOne, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.IOPriority(number(a.A1), int32(a.A2)))
 	}},
@@ -99,11 +99,11 @@ var processRows = []Row{
 	{linux.SYS_SCHED_GET_PRIORITY_MIN, "sched_get_priority_min", "i", Personality, Unaffected, "", 0, schedPriority(false)},
 	{linux.SYS_SCHED_RR_GET_INTERVAL, "sched_rr_get_interval", "ip", Personality, Unaffected, ofOne, 0, schedRRGetInterval},
 	{linux.SYS_SCHED_GETATTR, "sched_getattr", "ipni", Personality, Unaffected, ofOne, 0, schedGetattr},
-	{linux.SYS_PIDFD_OPEN, "pidfd_open", "ii", Personality, Unaffected, "only for the program itself; others return ESRCH", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+	{linux.SYS_PIDFD_OPEN, "pidfd_open", "ii", Personality, Unaffected, onlyItself, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.PidFDOpen(int32(a.A1), unsigned(a.A2)))
 	}},
 	{linux.SYS_PIDFD_SEND_SIGNAL, "pidfd_send_signal", "fipi", Personality, Unaffected, "the caller's siginfo is not delivered", 0, pidfdSendSignal},
-	{linux.SYS_PIDFD_GETFD, "pidfd_getfd", "ffi", Personality, Unaffected, "only for the program itself", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+	{linux.SYS_PIDFD_GETFD, "pidfd_getfd", "ffi", Personality, Unaffected, onlyItself, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.PidFDGet(fd(a.A1), fd(a.A2), number(a.A3)))
 	}},
 	{linux.SYS_SCHED_YIELD, "sched_yield", "", Host | Core | AtOnce, Unaffected, "", 0, nil},

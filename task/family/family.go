@@ -37,6 +37,8 @@ type Process struct {
 	Supervised bool
 	// NoZombies is set if children of the process leave no zombies: SIGCHLD is ignored, or has SA_NOCLDWAIT.
 	NoZombies bool
+	// Foster says that children which it adopts after the end of their parent leave no zombies.
+	Foster bool
 	// Held says that its end is not reported to the parent yet: a tracer sees it first (ptrace(2)).
 	Held bool
 
@@ -44,6 +46,7 @@ type Process struct {
 	parentID atomic.Int32 // PID of parent, which anyone may read without the lock
 	children []*Process
 	zombie   bool
+	adopted  bool // its first parent has ended
 	stopped  bool
 	// news is an event other than the end that a wait can report once: a stop or a continuation.
 	news   Event

@@ -25,7 +25,7 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 	p.zombie, p.status, p.news, p.stopped = true, status, Nothing, false
 	reaper := t.reaper(p)
 	for _, c := range p.children {
-		c.parent = reaper
+		c.parent, c.adopted = reaper, true
 		c.parentID.Store(int32(reaper.PID))
 		reaper.children = append(reaper.children, c)
 		e.Orphans = append(e.Orphans, c)
@@ -36,7 +36,7 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 	orphans := p.children
 	p.children = nil
 	for _, c := range orphans {
-		if c.zombie && reaper.NoZombies && !c.Held {
+		if c.zombie && c.unwanted() && !c.Held {
 			t.remove(c)
 		}
 	}
@@ -47,17 +47,20 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 	}
 	slices.Sort(e.Hangup)
 	e.Notify = p.parent
-	if p.parent.NoZombies && !p.Held {
+	if p.unwanted() && !p.Held {
 		t.remove(p)
 	}
 	return e
 }
 
+// unwanted reports whether the parent does not wait for the process.
+func (p *Process) unwanted() bool { return p.parent.NoZombies || p.adopted && p.parent.Foster }
+
 // Release lets the parent wait for a zombie that was held, and returns the parent to notify, or nil.
 func (t *Tree) Release(p *Process) *Process {
 	p.Held = false
 	parent := p.parent
-	if parent.NoZombies {
+	if p.unwanted() {
 		t.remove(p)
 	}
 	return parent

@@ -130,7 +130,7 @@ func (s *Files) Object(f posix.Mapped) *File {
 	if s.added++; s.added >= releaseEvery {
 		s.releaseUnused()
 	}
-	if m := s.known[f.Node]; m != nil && m.same(f) {
+	if m := s.known[f.Node]; m != nil && m.same(f) && m.hold() {
 		m.held++
 		m.join(f)
 		return m
@@ -149,7 +149,7 @@ func (s *Files) Object(f posix.Mapped) *File {
 	m := &File{
 		File: contentOf(f.Handle), node: f.Node, handle: f.Handle, writes: f.Flags.MayWrite(), modify: f.Attr.Modify, size: f.Attr.Size, held: 1,
 	}
-	if m.own = m.File == nil; m.own {
+	if m.own = m.File == nil || !m.File.Hold(); m.own {
 		m.stored, _ = f.Handle.(fs.Stored)
 		m.pager = newPager(f.Handle)
 		m.File = s.cache.NewFile(m.pager, f.Attr.Size, label)
@@ -162,6 +162,10 @@ func (s *Files) Object(f posix.Mapped) *File {
 	s.known[f.Node] = m
 	return m
 }
+
+// hold keeps the content of a file in memory in the page cache while the file is held. It returns false if the content
+// has left the page cache, because the program in ring 0 maps the file.
+func (m *File) hold() bool { return m.own || m.File.Hold() }
 
 // same reports whether m is the content of the open file f.
 func (m *File) same(f posix.Mapped) bool {
@@ -218,6 +222,9 @@ func (s *Files) Unhold(all ...*File) {
 	defer s.mu.Unlock()
 	for _, m := range all {
 		m.held--
+		if !m.own {
+			m.File.Unhold()
+		}
 	}
 }
 

@@ -16,6 +16,8 @@ type Config struct {
 	Source Source
 	// Mounts and MountInfo are the texts of the files with these names.
 	Mounts, MountInfo string
+	// Own is the process ID of callers that are no threads of processes; 0: they have none.
+	Own int
 }
 
 // Processes is the entries of all processes in the root of /proc.

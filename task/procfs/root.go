@@ -40,7 +40,10 @@ func (l selfLink) Target() (string, error) { return "", linux.ENOENT }
 // TargetFor implements fs.Personal.
 func (l selfLink) TargetFor(v *fs.View) (string, error) {
 	if v.Caller.PID == 0 {
-		return "", linux.ENOENT
+		if l.in.Own == 0 {
+			return "", linux.ENOENT
+		}
+		return strconv.Itoa(l.in.Own), nil
 	}
 	path := strconv.Itoa(int(v.Caller.PID))
 	if l.thread {

@@ -40,6 +40,7 @@ var renames = []rename{
 
 	// Functions that call the kernel without the hook get a version of Loam.
 	{"syscall/exec_unix.go", "func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error)", "linuxForkExec"},
+	{"syscall/exec_linux.go", "func os_checkClonePidfd() error", "linuxCheckClonePidfd"},
 	{"syscall/zsyscall_linux_amd64.go", "func Umask(mask int) (oldmask int)", "linuxUmask"},
 	{"syscall/syscall_linux.go", "func AllThreadsSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall"},
 	{"syscall/syscall_linux.go", "func AllThreadsSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall6"},

@@ -151,6 +151,22 @@ func sendSignal(thread int32, signal int) linux.Errno {
 	return errno
 }
 
+// SendSignal sends a signal to the program.
+func SendSignal(signal int) linux.Errno { return sendSignal(0, signal) }
+
+// IgnoredSignals returns the signals that the program ignores: bit n-1 is signal n.
+func IgnoredSignals() (set uint64) {
+	const last, ignore, setSize = 64, 1, 8
+	for n := 1; n <= last; n++ {
+		var old [linux.SizeofKernelSigaction]byte
+		_, _, errno := hostCall(linux.SYS_RT_SIGACTION, uintptr(n), 0, uintptr(unsafe.Pointer(&old)), setSize, 0, 0)
+		if errno == 0 && linux.ParseKernelSigaction(old[:]).Handler == ignore {
+			set |= 1 << (n - 1)
+		}
+	}
+	return set
+}
+
 // region implements fs.Memory: reserved address space whose pages are allocated on first use.
 type region struct {
 	at, size, usable uintptr

@@ -36,10 +36,10 @@ const (
 // takes holds the owner of each system call, by number.
 var takes [syscalls.Numbers]uint8
 
-// serve makes package syscall send system calls to Loam. calls holds each call's owner, by number.
+// install makes package syscall send system calls to Loam. calls holds each call's owner, by number.
 //
-//go:linkname serve syscall.loamServe
-func serve(calls *[syscalls.Numbers]uint8)
+//go:linkname install syscall.loamServe
+func install(calls *[syscalls.Numbers]uint8)
 
 // serving makes the runtime's poller treat file descriptors as Loam's.
 //
@@ -181,10 +181,32 @@ func openDoor() {
 			takes[r.Number] = ofHost
 		}
 	}
-	serve(&takes)
+	install(&takes)
 	serving = true
 	served.Store(process)
 	openStreams()
+}
+
+// Serve makes serve the function of a system call that is in the table. before is the table's function, or returns the
+// errno of the table. Package children calls Serve before the program starts.
+func Serve(number int, serve func(before syscalls.Serve) syscalls.Serve) {
+	r := syscalls.ByNumber(number)
+	e := &entries[number]
+	before := e.serve
+	if before == nil {
+		errno := e.errno
+		before = func(syscalls.Caller, syscalls.Args) (uint64, linux.Errno) { return 0, errno }
+	}
+	if r.Who&syscalls.Personality == 0 {
+		before = func(_ syscalls.Caller, a syscalls.Args) (uint64, linux.Errno) {
+			return hostKernel{}.Call(number, a.A1, a.A2, a.A3, a.A4, a.A5, a.A6)
+		}
+	}
+	*e = entry{serve: serve(before), addresses: r.Args.Addresses(), ofFile: r.Args.DescriptorFirst()}
+	if takes[number] = ofLoam; entries[number].ofFile {
+		takes[number] = ofFirstArg
+	}
+	install(&takes)
 }
 
 // hostStreams keeps the files that package os opened before Loam took over. If they were collected, their

@@ -95,6 +95,9 @@ func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *dev
 // about is the content of /proc. It does not change after start.
 var about pseudo.Process
 
+// Executable returns the path of the program.
+func Executable() string { return about.Executable }
+
 // MountProc changes the content of /proc and mounts it again. Package ring3 uses it to show its processes instead of
 // the program in ring 0.
 func MountProc(change func(*pseudo.Process)) error {

@@ -9,15 +9,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
-	"time"
 
 	"loam/abi/linux"
-	"loam/exec"
-	"loam/fs/pseudo"
-	"loam/kernel/user"
 	"loam/posix/credential"
 	"loam/task"
 	"loam/unikernel/rt"
@@ -38,18 +33,12 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "loam: there is no program to run")
 		return statusNotFound
 	}
-	m, ok := newMemory()
-	if !ok {
-		fmt.Fprintln(os.Stderr, "loam: there is no memory left: give the machine more (-m)")
-		return statusNotExecutable
+	s, err := NewSystem()
+	if err == nil {
+		err = ShowProcesses(s, false)
 	}
-	s := task.New(task.Config{
-		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: cpuClock(), ClockPage: m.clock(), CPUs: runtime.NumCPU(),
-		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: task.RseqFeatures, RseqAlign: task.RseqAlign},
-	})
-	rt.UsePageCache(s.NewContent)
-	if err := showProcesses(s); err != nil {
-		fmt.Fprintln(os.Stderr, "loam: /proc:", err)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "loam:", err)
 		return statusNotExecutable
 	}
 	u, err := credential.Find(rt.User(), readFile)
@@ -117,15 +106,6 @@ func find(name string) string {
 		}
 	}
 	return name
-}
-
-// showProcesses makes /proc show the processes of a system.
-func showProcesses(s *task.System) error {
-	return rt.MountProc(func(p *pseudo.Process) {
-		p.Writable = true
-		p.Processes = s.Processes(p.MountTables())
-		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: user.Shared().Used})
-	})
 }
 
 // refused reports that a program cannot be started, and returns the status that a shell would.

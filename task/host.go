@@ -1,0 +1,196 @@
+package task
+
+import (
+	"loam/abi/linux"
+	"loam/posix"
+	"loam/posix/call"
+	"loam/posix/file"
+	"loam/task/family"
+	"loam/task/machine"
+	"loam/task/schedule"
+	"loam/task/signal"
+	"loam/task/spawn"
+)
+
+// A Host is a Go program in ring 0 as process 1 of the system: the parent of the processes that it spawns. It has
+// neither memory nor threads here. Its calls about other processes come by Host.Call; each is served by a Task that
+// exists for the time of the call.
+
+// HostConfig describes the program in ring 0.
+type HostConfig struct {
+	// Process has the descriptors and the place in the file tree. Children get copies of both.
+	Process *posix.Process
+	// Signal delivers a signal to the program. It is called with System.mu held, and does not wait.
+	Signal func(n int)
+	// Executable is the path of the file that /proc/self/exe is in a child until its program is loaded.
+	Executable string
+	// Ignored returns the signals that the program ignores, which its children inherit.
+	Ignored func() signal.Set
+}
+
+// Host is the program in ring 0 as a process.
+type Host struct {
+	config  HostConfig
+	process *Process
+	thread  *signal.Thread
+}
+
+// NewHost makes the program in ring 0 process 1 of the system. It is called once, before the first process starts.
+// Children that end are zombies until the program waits for them. Processes that lose their parent become its children
+// as well, and leave no zombies.
+func (s *System) NewHost(c HostConfig) *Host {
+	h := &Host{config: c}
+	p := newProcess(s, s.root)
+	p.host = h
+	p.posix = c.Process
+	p.lastCreds = c.Process.Identity()
+	p.dumpable.Store(false)
+	p.signals, h.thread = signal.NewProcess()
+	h.process = p
+	c.Process.SetGroups(groups{s})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.root.NoZombies, s.root.Foster = false, true
+	s.processes[s.root.PID] = p
+	return h
+}
+
+// hosted reports whether process 1 is a Host.
+func (s *System) hosted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.processes[s.root.PID] != nil
+}
+
+// take delivers a signal to the program. SIGKILL and SIGSTOP have no effect on process 1 (kill(2)).
+func (h *Host) take(n signal.Number) {
+	if n != signal.Kill && n != signal.Stop {
+		h.config.Signal(int(n))
+	}
+}
+
+// Call serves a system call of the program that concerns processes. Errors: ENOSYS for a call that package task does
+// not have.
+func (h *Host) Call(c call.Caller, number int, a call.Args) (uint64, linux.Errno) {
+	serve := served[number]
+	if serve == nil {
+		return 0, linux.ENOSYS
+	}
+	t := &Task{process: h.process, id: h.process.node.PID, thread: machine.None{}, signals: h.thread, caller: c}
+	t.since = h.process.system.clock()
+	return serve(t, a)
+}
+
+// Spawn starts a process, and returns its ID and its pidfd, or -1 without ProcessFD. Errors: those of fork(2),
+// execve(2), and the calls between them.
+func (h *Host) Spawn(q spawn.Attributes) (pid, fd int, errno linux.Errno) {
+	s := h.process.system
+	s.mu.Lock()
+	node, err := s.tree.Fork(s.root, false)
+	s.mu.Unlock()
+	if err != nil {
+		return 0, -1, file.ToErrno(err)
+	}
+	p := newProcess(s, node)
+	fd = -1
+	if q.ProcessFD {
+		if fd, errno = h.config.Process.InstallProcess(p, 0); errno != 0 {
+			h.discard(p, nil)
+			return 0, -1, errno
+		}
+	}
+	t := h.newborn(p)
+	if errno := t.prepare(&q); errno != 0 {
+		if fd >= 0 {
+			h.config.Process.Close(fd)
+		}
+		h.discard(p, t)
+		return 0, -1, errno
+	}
+	go t.loop()
+	return int(node.PID), fd, 0
+}
+
+// newborn returns the first task of a process, which has no program yet.
+func (h *Host) newborn(p *Process) *Task {
+	s := p.system
+	p.posix = h.config.Process.Fork(int32(p.node.PID), 0)
+	p.posix.SetSender(p.sendTimer)
+	v := p.posix.View()
+	if place, err := v.Lookup(v.Root, h.config.Executable, true); err == nil {
+		p.exe = executed{path: h.config.Executable, place: place}
+	}
+	var signals *signal.Thread
+	p.signals, signals = signal.NewProcess()
+	ignored := h.config.Ignored()
+	for n := signal.Number(1); n <= signal.Last; n++ {
+		if ignored.Has(n) {
+			p.signals.SetAction(n, signal.Action{Handler: signal.Ignore})
+		}
+	}
+	creds := *h.config.Process.Identity()
+	s.mu.Lock()
+	t := p.newTask(p.node.PID, machine.None{}, signals, p.posix, &creds)
+	s.processes[p.node.PID] = p
+	s.forks++
+	s.mu.Unlock()
+	t.setComm("loam")
+	t.traits.Slack = schedule.DefaultSlack
+	return t
+}
+
+// discard removes a process whose program was not started.
+func (h *Host) discard(p *Process, t *Task) {
+	s := p.system
+	if t != nil {
+		p.posix.CloseAll()
+		p.endSession()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t != nil {
+		t.closed = true
+		p.remove(t, false)
+		delete(s.processes, p.node.PID)
+	}
+	s.tree.Exit(p.node, 0)
+	s.tree.Wait(s.root, family.Selector(p.node.PID), family.Wanted{Exited: true})
+	h.process.wakeWaiters()
+}
+
+// prepare makes the calls of the child, and loads its program.
+func (t *Task) prepare(q *spawn.Attributes) linux.Errno {
+	c := &spawn.Caller{Call: t.call}
+	t.caller.Memory = &c.Memory
+	if errno := c.Prepare(q); errno != 0 {
+		return errno
+	}
+	i, err := t.process.load(t.caller.Process, t.creds(), linux.AT_FDCWD, q.Path, q.Args, q.Env)
+	if err != nil {
+		return file.ToErrno(err)
+	}
+	t.begin(i)
+	return 0
+}
+
+// begin makes an image the first program of the task's process.
+func (t *Task) begin(i *image) {
+	p, s := t.process, t.process.system
+	files := p.posix.Exec()
+	dumpable := !i.secure && i.creds.EUID == i.creds.UID && i.creds.EGID == i.creds.GID
+	if i.secure || i.creds.MorePrivileged(t.creds()) {
+		p.deathSignal.Store(0)
+	}
+	t.caller.Memory = memory{t}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.dumpable.Store(dumpable)
+	p.posix, p.exe = files, i.program
+	p.node.Executed = true
+	t.thread = i.thread
+	t.setComm(i.name)
+	t.callAs(files, &i.creds)
+	p.space.Store(i.space)
+	p.applyLimits()
+	t.since = s.clock()
+}

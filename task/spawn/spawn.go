@@ -1,0 +1,190 @@
+// Package spawn has the part of fork(2) and execve(2) in one step that needs no process: the attributes of a new process,
+// and the system calls that set them. A program in ring 0 cannot fork, since its copy would be a second kernel. So a child
+// exists before its program is loaded, and makes the calls that package syscall of Go makes between fork and exec, in the
+// same order (syscall.forkAndExecInChild1). The first error ends the child and is the result.
+package spawn
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"loam/abi/linux"
+	"loam/posix/call"
+)
+
+// Attributes describe a new process, as syscall.ProcAttr and syscall.SysProcAttr do.
+type Attributes struct {
+	Path      string // relative to the child's working directory
+	Args, Env []string
+	Dir       string // empty: the program's
+	Root      string // for chroot(2); empty: the program's
+	Files     []int  // the program's descriptors that become 0, 1 and so on; -1: closed
+
+	Session    bool // setsid(2)
+	Group      bool // setpgid(2), with GroupID
+	GroupID    int
+	Foreground bool // makes the group the foreground group of the terminal with the program's descriptor Terminal
+	Detach     bool // TIOCNOTTY on descriptor 0
+	Control    bool // TIOCSCTTY on the child's descriptor Terminal
+	Terminal   int
+
+	User        *User
+	Ambient     []int // capabilities
+	DeathSignal int   // PR_SET_PDEATHSIG; 0: none
+	Unshare     int   // flags of unshare(2); 0: none
+	OpenFiles   *linux.Rlimit
+
+	ProcessFD bool // also returns a pidfd
+}
+
+// User is the user of a new process. Groups is nil if KeepGroups.
+type User struct {
+	UID, GID   uint32
+	Groups     []uint32
+	KeepGroups bool
+}
+
+// Caller makes system calls for a child that has no memory yet. After an error it makes none.
+type Caller struct {
+	// Call makes a call of the child, which has Memory.
+	Call   func(number uint64, a call.Args) (uint64, linux.Errno)
+	Memory Memory
+	errno  linux.Errno
+}
+
+// Prepare makes the calls between fork and exec, until one fails.
+func (c *Caller) Prepare(q *Attributes) linux.Errno {
+	c.relate(q)
+	c.restrict(q)
+	c.arrange(q)
+	return c.errno
+}
+
+// do makes a call.
+func (c *Caller) do(number uint64, args ...uint64) uint64 {
+	if c.errno != 0 {
+		return 0
+	}
+	var a [6]uint64
+	copy(a[:], args)
+	n, errno := c.Call(number, call.Args{A1: a[0], A2: a[1], A3: a[2], A4: a[3], A5: a[4], A6: a[5]})
+	c.errno = errno
+	return n
+}
+
+// try makes a call whose error does not matter.
+func (c *Caller) try(number uint64, args ...uint64) {
+	before := c.errno
+	c.do(number, args...)
+	c.errno = before
+}
+
+// relate sets the session and the process group.
+func (c *Caller) relate(q *Attributes) {
+	if len(q.Ambient) > 0 {
+		c.do(linux.SYS_PRCTL, linux.PR_SET_KEEPCAPS, 1)
+	}
+	if q.Session {
+		c.do(linux.SYS_SETSID)
+	}
+	if q.Group || q.Foreground {
+		c.do(linux.SYS_SETPGID, 0, uint64(q.GroupID))
+	}
+	if q.Foreground {
+		group := uint64(q.GroupID)
+		if group == 0 {
+			group = c.do(linux.SYS_GETPID)
+		}
+		at := c.Memory.Store(binary.LittleEndian.AppendUint32(nil, uint32(group)))
+		c.do(linux.SYS_IOCTL, uint64(q.Terminal), linux.TIOCSPGRP, at)
+	}
+	if q.Unshare != 0 {
+		c.do(linux.SYS_UNSHARE, uint64(q.Unshare))
+	}
+}
+
+// restrict sets the root folder, the user, the capabilities, the working folder and the death signal.
+func (c *Caller) restrict(q *Attributes) {
+	if q.Root != "" {
+		c.do(linux.SYS_CHROOT, c.Memory.text(q.Root))
+	}
+	if u := q.User; u != nil {
+		if !u.KeepGroups {
+			var b []byte
+			for _, g := range u.Groups {
+				b = binary.LittleEndian.AppendUint32(b, g)
+			}
+			c.do(linux.SYS_SETGROUPS, uint64(len(u.Groups)), c.Memory.Store(b))
+		}
+		c.do(linux.SYS_SETGID, uint64(u.GID))
+		c.do(linux.SYS_SETUID, uint64(u.UID))
+	}
+	if len(q.Ambient) > 0 {
+		c.raise(q.Ambient)
+	}
+	if q.Dir != "" {
+		c.do(linux.SYS_CHDIR, c.Memory.text(q.Dir))
+	}
+	if q.DeathSignal != 0 {
+		c.do(linux.SYS_PRCTL, linux.PR_SET_PDEATHSIG, uint64(q.DeathSignal))
+	}
+}
+
+// raise adds capabilities to the permitted, inheritable and ambient sets (capabilities(7)).
+func (c *Caller) raise(all []int) {
+	const version, raise = 0x20080522, 2          // _LINUX_CAPABILITY_VERSION_3, PR_CAP_AMBIENT_RAISE
+	const words, permitted, inheritable = 3, 1, 2 // of struct __user_cap_data_struct
+	header := c.Memory.Store(binary.LittleEndian.AppendUint64(nil, version))
+	data := c.Memory.Store(make([]byte, 2*words*4))
+	c.do(linux.SYS_CAPGET, header, data)
+	for _, n := range all {
+		if n < 0 || n > 63 {
+			c.errno = linux.EINVAL
+			return
+		}
+		for _, set := range [...]int{permitted, inheritable} {
+			c.Memory.or(data+uint64(4*(n/32*words+set)), 1<<(n%32))
+		}
+	}
+	c.do(linux.SYS_CAPSET, header, data)
+	for _, n := range all {
+		c.do(linux.SYS_PRCTL, linux.PR_CAP_AMBIENT, raise, uint64(n))
+	}
+}
+
+// arrange puts the descriptors in their places, then sets the terminal and the limit of open files.
+func (c *Caller) arrange(q *Attributes) {
+	files := slices.Clone(q.Files)
+	next := max(len(files), slices.Max(append(files, 0))) + 1
+	for i, fd := range files { // those that a later step would overwrite move up
+		if fd >= 0 && fd < i {
+			c.do(linux.SYS_DUP3, uint64(fd), uint64(next), linux.O_CLOEXEC)
+			files[i] = next
+			next++
+		}
+	}
+	for i, fd := range files {
+		switch fd {
+		case -1:
+			c.try(linux.SYS_CLOSE, uint64(i))
+		case i:
+			c.do(linux.SYS_FCNTL, uint64(fd), linux.F_SETFD, 0)
+		default:
+			c.do(linux.SYS_DUP3, uint64(fd), uint64(i), 0)
+		}
+	}
+	for i := len(files); i < 3; i++ {
+		c.try(linux.SYS_CLOSE, uint64(i))
+	}
+	if q.Detach {
+		c.do(linux.SYS_IOCTL, 0, linux.TIOCNOTTY)
+	}
+	if q.Control {
+		c.do(linux.SYS_IOCTL, uint64(q.Terminal), linux.TIOCSCTTY, 1)
+	}
+	if q.OpenFiles != nil && q.OpenFiles.Cur <= q.OpenFiles.Max {
+		b := make([]byte, linux.SizeofRlimit)
+		q.OpenFiles.Put(b)
+		c.try(linux.SYS_PRLIMIT64, 0, linux.RLIMIT_NOFILE, c.Memory.Store(b), 0)
+	}
+}

@@ -1,0 +1,43 @@
+package ring3
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"loam/abi/linux"
+	"loam/exec"
+	"loam/fs/pseudo"
+	"loam/kernel/user"
+	"loam/task"
+	"loam/unikernel/rt"
+)
+
+// NewSystem returns a system of processes on the processors and the memory of the machine. Files in memory move to its
+// page cache when they are opened.
+func NewSystem() (*task.System, error) {
+	m, ok := newMemory()
+	if !ok {
+		return nil, errors.New("there is no memory left: give the machine more (-m)")
+	}
+	s := task.New(task.Config{
+		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: cpuClock(), ClockPage: m.clock(), CPUs: runtime.NumCPU(),
+		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: task.RseqFeatures, RseqAlign: task.RseqAlign},
+	})
+	rt.UsePageCache(s.NewContent)
+	return s, nil
+}
+
+// ShowProcesses makes /proc show the processes of a system. hosted says that the program in ring 0 is one of them.
+func ShowProcesses(s *task.System, hosted bool) error {
+	err := rt.MountProc(func(p *pseudo.Process) {
+		p.Writable, p.Listed = true, hosted
+		p.Processes = s.Processes(p.MountTables())
+		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: user.Shared().Used})
+	})
+	if err != nil {
+		return fmt.Errorf("/proc: %w", err)
+	}
+	return nil
+}
