@@ -61,7 +61,7 @@ func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
 // readRun reads from a single run of a file.
 func (s *FileSystem) readRun(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	bits := s.geometry.BlockBits
-	r, err := s.find(ino, i, offset>>bits)
+	r, err := s.locate(ino, i, offset>>bits)
 	if err != nil {
 		return 0, err
 	}
@@ -258,13 +258,15 @@ func (t *tree) writeRun(p []byte, offset uint64) (int, error) {
 	bits := s.geometry.BlockBits
 	logical, within := offset>>bits, offset&(1<<bits-1)
 	blocks := (uint64(len(p)) + within + 1<<bits - 1) >> bits
-	r, err := s.find(t.ino, t.i, logical)
+	r, err := s.locate(t.ino, t.i, logical)
 	if err != nil {
 		return 0, err
 	}
 	r.length = min(r.length, blocks)
 	fresh := r.zeros()
 	switch {
+	case r.physical == 0 && t.delay(logical, r.length):
+		r.physical = standInFor(t.ino, logical)
 	case r.physical == 0:
 		if r.physical, r.length, err = t.fill(logical, r.length, false); err != nil {
 			return 0, err
@@ -395,7 +397,7 @@ func (h handle) next(offset int64, hole bool) (int64, bool) {
 	}
 	bits := s.geometry.BlockBits
 	for at := uint64(offset); at < i.Size(); {
-		r, err := s.find(h.n.ino, i, at>>bits)
+		r, err := s.locate(h.n.ino, i, at>>bits)
 		if err != nil {
 			return offset, false
 		}

@@ -181,13 +181,14 @@ func (o *op) resize(ino uint32, i disk.Inode, size uint64) (steps bool, err erro
 	if err := t.clearRest(size); err != nil {
 		return false, err
 	}
+	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
+	o.dropDelayed(ino, end)
 	if t.root().Depth() > 0 {
 		if s.isOrphan(ino) {
 			return true, nil // the file has no name and is open
 		}
 		return true, o.addOrphan(ino, i)
 	}
-	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
 	return false, t.remove(end, maxLogical, t.freeData)
 }
 
@@ -204,7 +205,7 @@ func (t *tree) clearRest(offset uint64) error {
 
 // clear writes zeros to part of a block.
 func (t *tree) clear(logical uint64, from, to int) error {
-	r, err := t.o.s.find(t.ino, t.i, logical)
+	r, err := t.o.s.locate(t.ino, t.i, logical)
 	if err != nil || r.zeros() {
 		return err
 	}
