@@ -24,6 +24,10 @@ pgo: ## the profile by which Loam's packages are compiled for guests, in three m
 daemons: ## servers of Debian under load in a machine, as root; the first run installs 1.2 GB
 	@go test ./test/daemons -count=1 -timeout=60m -v -daemons
 
+.PHONY: suites
+suites: ## test suites of CPython, Go, stress-ng, busybox and perl in ring 3 beside Linux, as root, for hours; writes docs/suites.md
+	@go run ./test/suites
+
 .PHONY: genbench
 genbench: ## the packet engine beside trafgen, DPDK, hping3 and loops in C, for a few minutes; writes docs/gen
 	@go test ./test/genbench -count=1 -timeout=40m -v -full -update

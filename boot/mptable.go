@@ -80,7 +80,7 @@ type MPEntry struct {
 	Vectored bool // an ordinary interrupt, not an NMI, an SMI or one of the 8259
 	Flags    uint16
 	Bus      uint8 // MPInterrupt: the source bus
-	IRQ      uint8 // its number on that bus
+	IRQ      uint8 // interrupt number on that bus
 	Input    uint8 // MPInterrupt: the input of the I/O APIC
 	Address  uint64
 }

@@ -15,7 +15,7 @@ func mpMemory(pointer int) []byte {
 	entries = append(entries, 1, 0, 'P', 'C', 'I', ' ', ' ', ' ')
 	entries = append(entries, 1, 1, 'I', 'S', 'A', ' ', ' ', ' ')
 	entries = append(entries, 2, 9, 0x11, 1, 0, 0, 0xc0, 0xfe)
-	entries = append(entries, 3, 3, 0, 0, 1, 4, 9, 0) // an interrupt of the 8259
+	entries = append(entries, 3, 3, 0, 0, 1, 4, 9, 0) // an interrupt of type ExtINT, which comes from the 8259
 	entries = append(entries, 3, 0, 15, 0, 0, 4, 9, 11)
 	entries = append(entries, 3, 0, 15, 0, 1, 4, 9, 5)
 	entries = append(entries, 3, 0, 0, 0, 1, 8, 9, 8)

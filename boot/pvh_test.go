@@ -36,7 +36,8 @@ func TestParsePVH(t *testing.T) {
 	if p := ParsePVH(m, 0x1000, &info); p != "" {
 		t.Fatal(p)
 	}
-	want := []Range{{0, 0x9fc00}, {0x100000, 0x7fe0000}} // without reserved ranges and impossible addresses
+	// excludes reserved ranges, and addresses beyond the processor's limit
+	want := []Range{{0, 0x9fc00}, {0x100000, 0x7fe0000}}
 	if info.Ranges != 2 || info.Usable[0] != want[0] || info.Usable[1] != want[1] {
 		t.Errorf("memory %x", info.Usable[:info.Ranges])
 	}

@@ -153,7 +153,7 @@ func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer me
 	src, _ := firstOf(t.Get(ip + ".src"))
 	e.destination = netip.AddrPortFrom(dst, port(t.Get("udp.dport"), frame.DiscardPort))
 	if src.IsValid() {
-		e.source = netip.AddrPortFrom(src, port(t.Get("udp.sport"), 0)) // 0: the kernel chooses
+		e.source = netip.AddrPortFrom(src, port(t.Get("udp.sport"), 0)) // a source port of 0 lets the kernel choose one
 	}
 	if layer == method.Packet {
 		return nil

@@ -98,7 +98,7 @@ func (c *Config) checkRates(s *Rates) error {
 	for i, r := range s.Of {
 		stream := c.Streams[i]
 		if stream.Rate = r; r.IsMax() {
-			stream.Spacing = pace.Spacing{} // it has no effect without a rate
+			stream.Spacing = pace.Spacing{} // a stream without a rate has no spacing
 		}
 		err := c.checkStream(&stream, s.Factor)
 		if err == nil && r.IsMax() && (s.Factor != 0 && s.Factor != 1 || c.scaled()) {

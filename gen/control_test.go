@@ -11,8 +11,9 @@ import (
 	"loam/gen/frame"
 )
 
-// A run that would take half an hour at its rate ends soon after the rate was raised. A pause sends nothing, and
-// does not count as missed. The report says that the rate was changed, and has no error of the rate.
+// If the rate is raised during a run that would otherwise take half an hour, the run ends soon. A pause sends nothing
+// and does not count as missed time. The report says that the rate was changed, and does not report a deviation from
+// the configured rate.
 func TestRatesChangeWhileSending(t *testing.T) {
 	l := newLab(t)
 	c := NewControl()
@@ -30,7 +31,7 @@ func TestRatesChangeWhileSending(t *testing.T) {
 			switch step {
 			case 1:
 				err = c.Scale(0)
-			case 3: // the workers have noticed
+			case 3: // the workers have applied the change
 				paused = s.Total.Frames
 			case 5:
 				if s.Total.Frames != paused {
@@ -55,7 +56,7 @@ func TestRatesChangeWhileSending(t *testing.T) {
 	}
 }
 
-// A rate that the run could not have begun with is refused, and the rates stay as they are.
+// A rate that Run would have rejected is rejected, and the rates stay unchanged.
 func TestControlRefuses(t *testing.T) {
 	l := newLab(t)
 	tpl := l.udp(t)

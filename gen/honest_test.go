@@ -10,8 +10,8 @@ import (
 	"loam/internal/netns"
 )
 
-// Refused frames use up their time slots, so the configured rate also limits attempts. Their bytes do not count as
-// sent.
+// Frames that the kernel refuses use up their time slots, so the configured rate also limits attempts. Their bytes do
+// not count as sent.
 func TestRefusedFrames(t *testing.T) {
 	for _, m := range []string{"ring", "packet", "pcap", "raw", "xdp", "tc"} {
 		l := newLab(t)
@@ -63,7 +63,8 @@ func TestAllRefusedLater(t *testing.T) {
 	}
 }
 
-// For the method tap, the interface's counter of sent frames is unknown: it receives the frames.
+// The method tap reports no frames counted by the interface: its counter of sent frames does not exist, because the
+// interface receives the frames.
 func TestTapCountsNothing(t *testing.T) {
 	newLab(t)
 	tpl, err := frame.Parse("eth dst=02:00:00:00:00:01; ip dst=10.0.0.2; udp")
@@ -92,7 +93,7 @@ func TestRateOfAStreamThatEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range rep.Streams {
-		// A stall shorter than catchUp misses nothing but ends the stream late.
+		// The stream may end late by a stall shorter than catchUp, after which no frame is missing.
 		const late = 2 * catchUp
 		took := time.Duration(float64(s.Frames) / s.PPS * float64(time.Second))
 		if most := time.Duration(s.Frames)*time.Millisecond + late; s.Error > 0.001 || s.Missed == 0 && took > most {

@@ -30,24 +30,24 @@ type lane struct {
 	fill          func(slot []byte) int // the callback for Send, created once because creating it allocates
 
 	spacing pace.Spacing
-	seed    uint64        // for the spacing
+	seed    uint64        // seed of the spacing
 	paced   pace.Rate     // this queue's share of the rate, scaled
 	mean    float64       // mean frame size
 	max     bool          // no rate limit
 	silent  bool          // nothing is sent now
-	missed  time.Duration // by earlier clocks
+	missed  time.Duration // missed time of the clocks of earlier steps
 
 	ends  uint64 // frames to send; MaxUint64: unlimited
 	done  uint64
-	batch int // most frames in one call of the sender
+	batch int // maximum number of frames in one call of the sender
 
 	tagged bool
-	flow   int      // of the next frame
+	flow   int      // flow of the next frame
 	run    uint16   // run ID, the same for all lanes: see measure.Tag
 	next   []uint32 // next sequence number of each flow
 	ids    []uint16
 	sent   int64 // time of the current batch, for the tags
-	bytes  int   // written since the last Send, FCS included
+	bytes  int   // bytes written since the last Send, FCS included
 
 	frames, wire atomic.Uint64 // frames sent, and their bytes including FCS
 	ended        int64         // when the last frame of a limited count was sent or was due, whichever is later; 0: not yet
@@ -175,7 +175,7 @@ func (l *lane) repeats(alone bool) {
 	}
 }
 
-// hand passes n frames to the sender.
+// hand passes n frames to the sender, by Repeat if it can and by Send otherwise.
 func (l *lane) hand(n int) (sent int, err error) {
 	l.bytes = 0
 	if l.leaver != nil {

@@ -43,7 +43,7 @@ func pin(index int) func() {
 		if index--; index < 0 {
 			var one unix.CPUSet
 			one.Set(cpu)
-			unix.SchedSetaffinity(0, &one) // best effort
+			unix.SchedSetaffinity(0, &one) // best effort: pinning only improves accuracy
 			break
 		}
 	}

@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		}
 	}
 	before := int64(UnknownLink)
-	if r.Method != "tap" { // its frames count as received by the interface
+	if r.Method != "tap" { // for tap, the interface counts sent frames as received
 		before = linkFrames(r.Interface)
 	}
 	err = r.drive(ctx)
@@ -114,7 +114,7 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 	o.Skip = r.method.Layer.HeaderLen(t.V6())
 	o.LeaveChecksum = r.LeaveChecksum
 	if r.method.Layer == method.Payload {
-		// A receiver could take an empty datagram for the end of a batch.
+		// A receiver could mistake an empty datagram for the end of a batch.
 		least := max(frame.MinSize, o.Skip+1+frame.FCSLen)
 		if s.Bare && o.Sizes.Max() == 0 {
 			o.Sizes = frame.FixedSize(least)

@@ -184,7 +184,7 @@ func TestRateIsHeld(t *testing.T) {
 		}
 		s := rep.Streams[0]
 		missed := want * s.Missed.Seconds()
-		// A rate can be a fraction of a frame off: allow one frame more or less.
+		// The number of frames is an integer, so it may differ by one from the rate.
 		if off := math.Abs(float64(s.Frames) + missed - want); off > 0.001*want+1 {
 			t.Errorf("%s: %d frames in %v, want %.0f; missed %v", text, s.Frames, rep.Elapsed, want, s.Missed)
 		}
@@ -211,7 +211,7 @@ func TestSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = 1000 + 0 + 250 + 2000
-	missed := uint64(20_000 * rep.Streams[0].Missed.Seconds()) // upper limit, at the highest rate
+	missed := uint64(20_000 * rep.Streams[0].Missed.Seconds()) // upper limit: the missed time multiplied by the highest rate
 	if n := rep.Total.Frames; n+missed < want-3 || n > want+3 {
 		t.Errorf("%d frames, want %d, at most %d missed", n, want, missed)
 	}
@@ -301,7 +301,7 @@ func TestBadConfigurations(t *testing.T) {
 	}
 }
 
-// A run whose frames are all refused returns an error.
+// A run in which every frame is refused returns an error.
 func TestNothingGoes(t *testing.T) {
 	l := newLab(t)
 	netns.IP(t, "link", "set", l.near, "mtu", "600")
@@ -399,7 +399,7 @@ func TestLeftChecksums(t *testing.T) {
 			for right+wrong < count {
 				n, err := r.Receive(10*time.Second, func(b []byte, _ int64) {
 					if ip, rest, err := wire.ParseIPv4(b[wire.EthernetLen:]); err != nil || ip.Protocol != wire.ProtoUDP {
-						return // unrelated traffic
+						return // traffic of other programs
 					} else if wire.UDPChecksumOK(rest, ip.Src, ip.Dst) {
 						right++
 					} else {

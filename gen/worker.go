@@ -25,7 +25,7 @@ type worker struct {
 	waiter  *pace.Waiter
 
 	control *Control
-	rates   *Rates  // the latest that the lanes follow
+	rates   *Rates  // the rates in force, as the lanes have adopted them
 	scale   float64 // scale of the current step
 }
 

@@ -12,7 +12,7 @@ import (
 // dispatches to them; it is generated from the table of calls in posix/call. The bool result is false if the thread
 // does not resume with a result: it now waits or has ended. Arguments have the types and order that Linux defines.
 
-// Memory.
+// Calls about memory.
 
 func callMmap(_ *cpu, f *amd64.Frame) (int64, bool) {
 	return mmap(f.DI, f.SI, int(int32(f.DX)), int(int32(f.R10))), true
@@ -52,7 +52,7 @@ func callMlockall(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
 func callMunlockall(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
-// Threads.
+// Calls about threads.
 
 func callClone(c *cpu, f *amd64.Frame) (int64, bool) {
 	return clone(threads.At(c.current), f, f.DI, f.SI, f.R8), true
@@ -102,7 +102,7 @@ func callMembarrier(_ *cpu, f *amd64.Frame) (int64, bool) { return memoryBarrier
 
 func callNanosleep(c *cpu, f *amd64.Frame) (int64, bool) { return sleep(c, f.DI) }
 
-// Signals.
+// Calls about signals.
 
 func callRtSigaction(_ *cpu, f *amd64.Frame) (int64, bool) {
 	return setAction(int32(f.DI), f.SI, f.DX, f.R10), true
@@ -146,7 +146,7 @@ func callRtSigqueueinfo(c *cpu, f *amd64.Frame) (int64, bool) {
 
 func callKill(c *cpu, f *amd64.Frame) (int64, bool) { return signalProgram(c, int32(f.SI)), true }
 
-// Time.
+// Calls about time.
 
 func callClockGettime(c *cpu, f *amd64.Frame) (int64, bool) {
 	return clockGettime(c, int(int32(f.DI)), f.SI), true
@@ -176,7 +176,7 @@ func callSetitimer(_ *cpu, f *amd64.Frame) (int64, bool) {
 	return setIntervalTimer(int(int32(f.DI)), f.SI, f.DX), true
 }
 
-// Files.
+// Calls about files.
 
 func callWrite(c *cpu, f *amd64.Frame) (int64, bool) { return writeFile(c, f.DI, f.SI, f.DX) }
 
@@ -200,7 +200,7 @@ func callEpollCtl(_ *cpu, f *amd64.Frame) (int64, bool) {
 
 func callClose(_ *cpu, f *amd64.Frame) (int64, bool) { return closeFile(f.DI), true }
 
-// The machine.
+// Calls about the machine.
 
 func callUname(_ *cpu, f *amd64.Frame) (int64, bool) { return uname(f.DI), true }
 
@@ -414,8 +414,8 @@ func clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base uint64) int
 	return int64(id)
 }
 
-// noThread reports that there is no thread more, and returns the result of clone. The result is not EAGAIN, for which
-// the Go runtime names the limit of a user (ulimit -u).
+// noThread reports that no further thread can be created, and returns the result of clone. The result is not EAGAIN,
+// for which the Go runtime would blame the user's limit (ulimit -u).
 func noThread() int64 {
 	free, total := frames.Pages()
 	say("loam: the program has ")

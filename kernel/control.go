@@ -52,7 +52,8 @@ func listen(gsi uint32, level, low bool) {
 	}
 }
 
-// receive reads the bytes that the serial port has received and delivers the signals that they stand for.
+// receive reads the bytes that the serial port has received, and sends the program the signal that each byte stands
+// for.
 func receive(c *cpu) {
 	const most = 64 // more than the port's FIFO holds: with more input than this, it is not a serial port
 	const controlC, interrupt = 3, 2

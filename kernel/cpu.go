@@ -16,7 +16,7 @@ const maxCPUs = 64
 type cpu struct {
 	self     uintptr // address of this structure
 	frameEnd uintptr // upper end of the trap frame of the running thread
-	scratch  uintptr // for the entry code
+	scratch  uintptr // used by the entry code to save a register
 	stack    uintptr // upper end of the kernel's stack
 	vector   uintptr // where the vector registers of the running thread are saved
 	crashEnd uintptr // upper end of the stack for faults in the kernel
@@ -84,7 +84,7 @@ func (c *cpu) prepare() {
 	}
 }
 
-// runs makes the next trap on this CPU store its frame in the given thread page.
+// runs makes the next trap on this CPU store its frame in the thread page at address page.
 func (c *cpu) runs(page uintptr) {
 	c.frameEnd = page + amd64.PageSize
 	c.vector = page
@@ -203,7 +203,7 @@ func (c *cpu) flushIfAsked() {
 	}
 }
 
-// serveFlush is separate from flushIfAsked so that the common case is a single load.
+// serveFlush is separate from flushIfAsked so that the latter can be inlined: its common case is a single load.
 func (c *cpu) serveFlush() { c.flush.serve(func() { c.forget() }) }
 
 func flushAll() { amd64.WriteCR3(amd64.ReadCR3()) }
@@ -228,7 +228,7 @@ func flushRange(va, end uint64, tablesGone bool) {
 	}
 }
 
-// everyCPU is the set of all CPUs: bit n stands for CPU n.
+// everyCPU is the set of all CPUs. Bit n of a set stands for CPU n.
 const everyCPU = 1<<64 - 1
 
 // flushOthers makes the other CPUs of a set (who) drop all translations. It waits for the CPUs that run a thread;

@@ -43,8 +43,8 @@ func crash(c *cpu, f *amd64.Frame, why string) {
 		powerOff(statusCrash)
 	}
 	// Assembly functions of the runtime in the old calling convention (ABI0) make their callers reload g from
-	// thread-local storage. That is the program's g, and this is not its stack. So FS points to a g of the kernel's
-	// own.
+	// thread-local storage. That would be the program's g, whose stack the crash does not run on. So FS points to a g
+	// that belongs to the kernel.
 	crashG = entries.CrashG
 	amd64.WriteMSR(amd64.MSRFSBase, uint64(addressOf(&crashG))+8)
 	say("\nloam: ")

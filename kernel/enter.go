@@ -25,9 +25,9 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	f := frameByAddress(frameAddress)
 	interrupted := f.Vector >= amd64.VectorException && f.Vector < amd64.VectorCount
 	if interrupted {
-		c.interrupt(f.Vector) // before the lock: an interrupt may be a kick that ends a doze
+		c.interrupt(f.Vector) // without the lock, because the interrupt may be a kick that ends a doze
 		if f.Code == amd64.CodeUser {
-			f.Vector = amd64.VectorCall // the context has the vector registers
+			f.Vector = amd64.VectorCall // ring 3: the vector registers are saved in the thread's context
 		}
 	}
 	lock(c)

@@ -99,7 +99,8 @@ func addProcessor(id uint32) {
 	}
 }
 
-// globalNumber returns the global number of an input of the I/O APIC with an ID; false if there is no such input.
+// globalNumber returns the global number (GSI) of an input of the I/O APIC with this ID; false if there is no such
+// input.
 func globalNumber(id, input uint8) (uint32, bool) {
 	for i := range ioapics[:ioapicCount] {
 		if io := &ioapics[i]; io.id == id && uint32(input) < io.inputs {

@@ -23,7 +23,7 @@ const MaxInterrupts = amd64.VectorDeviceCount
 // line is the state of an allocated interrupt.
 type line struct {
 	used  bool
-	wired bool // from an input of an I/O APIC, not from a message
+	wired bool // connected to an input of an I/O APIC, not raised by a message
 	input uint32
 	chip  uint8
 	flags uint32 // trigger mode and polarity for the I/O APIC
@@ -57,8 +57,8 @@ func addIOAPIC(address uint64, first uint32, id uint8) uint32 {
 	return io.inputs
 }
 
-// seeRegisters maps registers of the chipset, which lie outside of memory, in the window, uncached. It returns
-// their address.
+// seeRegisters maps registers of the chipset in the window onto physical memory, uncached. They lie outside of the
+// machine's memory. It returns their address.
 func seeRegisters(pa uint64) uintptr {
 	page := pa &^ (amd64.BigPageSize - 1)
 	mustMap(boot.Window+page, page, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())

@@ -35,7 +35,7 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 	}
 	rights := rightsOf(prot)
 	if free, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
-		say("loam: the program asks for ") // it could never use that
+		say("loam: the program asks for ") // the program could never use a mapping of this size
 		sayInt(size >> 20)
 		say(" MiB of memory at once, and of ")
 		sayInt(total * amd64.PageSize >> 20)
@@ -61,8 +61,8 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 	return int64(addr)
 }
 
-// sparse is how much more than the whole memory the runtime may map at once, in bytes, because it hardly touches
-// it: the table of its heap's arenas has 32 MiB.
+// sparse is the number of bytes by which one mapping may exceed the machine's memory. The runtime maps such ranges and
+// hardly touches them: the table of its heap's arenas has 32 MiB.
 const sparse = 64 << 20
 
 // alignment returns the alignment of a mapping. Go needs 64 MiB for the arenas of its heap and maps again if it
@@ -83,7 +83,7 @@ func rightsOf(prot int) space.Rights {
 	const read, write, execute = 1, 2, 4
 	var r space.Rights
 	if prot&(read|write|execute) != 0 {
-		r = space.Read // on the processor every mapped page is readable
+		r = space.Read // the processor can read every mapped page
 	}
 	if prot&write != 0 {
 		r |= space.Write
@@ -120,7 +120,8 @@ func mprotect(addr, size uint64, prot int) int64 {
 	return 0
 }
 
-// madvise is madvise(2): MADV_DONTNEED and MADV_FREE free the pages. Other advice is ignored, if there is such.
+// madvise is madvise(2). MADV_DONTNEED and MADV_FREE free the pages. Other known advice is ignored; unknown advice
+// returns EINVAL.
 func madvise(addr, size uint64, advice int) int64 {
 	const dontNeed, free, dontFork, populateWrite, collapse = 4, 8, 10, 23, 25
 	size = pages(size)

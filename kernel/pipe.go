@@ -131,7 +131,7 @@ func (p *pipe) control(end int, command, arg uint64) (result int64) {
 	case linux.F_SETFD:
 		e.closedOnExec = arg&linux.FD_CLOEXEC != 0
 	case linux.F_GETFL:
-		result = int64(end) // O_RDONLY, O_WRONLY
+		result = int64(end) // the flags O_RDONLY (0) or O_WRONLY (1)
 		if e.nonblock {
 			result |= linux.O_NONBLOCK
 		}

@@ -7,16 +7,16 @@ import (
 	"loam/kernel/thread"
 )
 
-// Profiles. The Go runtime creates a timer for each thread that runs Go code, by timer_create(2) on the clock of
-// the thread's CPU time. It also sets one for the whole process, by setitimer(2), for threads without their own.
-// Each time a timer expires, the thread is sent SIGPROF, and the runtime records its stack.
+// CPU profiles. The Go runtime creates a timer for each thread that runs Go code, by timer_create(2) on the clock of
+// the thread's CPU time. It also sets one for the whole process, by setitimer(2), for threads without their own. Each
+// time a timer expires, the thread is sent SIGPROF, and the runtime records its stack.
 //
 // A thread has one profiling timer, whose number is the thread's. The process timer is implemented as one timer for
-// each thread that has none of its own. Each counts its own thread's CPU time, so samples are still taken where
+// each thread that has no timer of its own. Each counts its own thread's CPU time, so samples are still taken where
 // time is spent.
 //
-// A thread has a second timer of this kind, its alarm, which sends SIGURG. The runtime uses it to run the work of
-// its monitor thread, which sleeps (runtime/loam_deferred.go). The alarm's number is the thread's plus alarms.
+// A thread has a second timer of this kind, its alarm, which sends SIGURG. The runtime uses it to run the work of its
+// monitor thread, which sleeps (runtime/loam_deferred.go). The alarm's number is the thread's plus alarms.
 
 // profileInterval is the interval set by setitimer(2), in nanoseconds; 0: the timer is off.
 var profileInterval int64

@@ -127,7 +127,7 @@ func countWords(config []byte) (args, env, size int) {
 // pages rounds a size up to whole pages.
 func pages(size uint64) uint64 { return (size + amd64.PageSize - 1) &^ (amd64.PageSize - 1) }
 
-// stackWriter fills a stack upwards: words at one address, strings at another.
+// stackWriter fills a stack upwards. It writes words at address at and strings at address text, and advances both.
 type stackWriter struct{ at, text uint64 }
 
 func (w *stackWriter) word(v uint64) {
@@ -135,7 +135,7 @@ func (w *stackWriter) word(v uint64) {
 	w.at += 8
 }
 
-// list writes all strings of a kind, their addresses, and a 0 behind the addresses.
+// list writes all strings of one kind and the list of their addresses, which ends with a 0.
 func (w *stackWriter) list(config []byte, want byte) {
 	for {
 		kind, text, rest, ok := boot.NextWord(config)

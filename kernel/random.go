@@ -87,6 +87,6 @@ func getRandom(addr, size uint64) int64 {
 		return -int64(linux.EAGAIN)
 	}
 	random.Read(bytesAt(addr, int(size)))
-	stir([4]uint64{}) // a new key, from which the output just returned cannot be computed
+	stir([4]uint64{}) // the key is replaced, so that the output just returned cannot be computed again
 	return int64(size)
 }

@@ -151,8 +151,8 @@ func (c *cpu) save() {
 	c.user = 0
 }
 
-// forget serves a request of another CPU. It saves a context's x87 state, then drops all translations, or leaves
-// the address space if it is retired.
+// forget serves a request of another CPU. It saves the x87 state that the processor holds for a context. Then it drops
+// all translations, or leaves the address space if that is retired.
 func (c *cpu) forget() {
 	c.save()
 	if c.root != atomic.LoadUint64(&retired) {

@@ -9,8 +9,8 @@ import (
 // time its own clock changes, under the lock, so that a process that uses both the page and system calls never sees time
 // go back.
 
-// sharedClock is the address of that page; 0: there is none yet. It is not a pointer, since the core must not store one: a
-// collection in progress would call the runtime for its write barrier.
+// sharedClock is the address of that page; 0: there is none yet. It is not a pointer, because the core must not store
+// pointers: during a garbage collection, that would call the runtime's write barrier.
 var sharedClock uintptr
 
 // shareClock begins to keep the clocks in a page, which stays valid for ever.

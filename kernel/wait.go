@@ -66,8 +66,9 @@ const (
 	everyBit       = 1<<32 - 1
 )
 
-// futex is futex(2) without the operations on locks, FUTEX_WAKE_OP, and bit sets other than all bits. A thread that
-// FUTEX_REQUEUE moves to another futex is woken instead, as it may be at any time.
+// futex is futex(2). It does not support the operations on locks, FUTEX_WAKE_OP, and bit sets other than all bits.
+// FUTEX_REQUEUE wakes the threads that it should move to another futex. That is correct, because a waiting thread may
+// be woken at any time.
 func futex(c *cpu, f *amd64.Frame) (int64, bool) {
 	addr, operation := f.DI, f.SI&futexOperation
 	if operation <= futexWakeBitset && addr%4 != 0 {
@@ -197,7 +198,7 @@ func seek(c *cpu, set, info, timeout, size uint64) (int64, bool) {
 	return c.wait(keySignal, deadline, -int64(linux.EAGAIN))
 }
 
-// take removes a pending signal of a thread in seek, and returns the result of that call.
+// take removes a signal that is pending for a thread in rt_sigtimedwait(2), and returns the result of that call.
 func take(th *thread.Thread, n signal.Number) int64 {
 	th.Pending &^= uint64(signal.Of(n))
 	if th.Info != 0 {

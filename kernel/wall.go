@@ -7,10 +7,10 @@ import (
 	"loam/kernel/timekeeper"
 )
 
-// The wall clock. The PC's real-time clock (RTC) counts whole seconds, and QEMU's lags by up to one second. So the
-// kernel asks the loam command, if that has started the machine: it writes a byte to a port, and the answer arrives
-// on the serial port. The answer was correct at some time between the two, an interval of less than a millisecond
-// on a machine with little other work.
+// The wall clock. The PC's real-time clock (RTC) counts whole seconds, and QEMU's lags by up to one second. A kernel
+// that the loam command has started therefore asks it for the time: it writes a byte to a port, and the answer arrives
+// on the serial port. The answer was correct at some time between the question and its arrival, an interval of less
+// than a millisecond on a machine with little other work.
 
 // rtcAhead is how far the RTC was ahead when the wall clock was set, in seconds.
 var rtcAhead int64
@@ -35,7 +35,7 @@ func checkWall(c *cpu) {
 		return
 	}
 	setWall()
-	for n := signal.Number(1); n.Valid(); n++ { // signals that arrived while setWall waited for answers
+	for n := signal.Number(1); n.Valid(); n++ { // signals that arrived on the serial port while setWall waited for answers
 		if earlySignals&uint64(signal.Of(n)) != 0 {
 			signalProgram(c, int32(n))
 		}

@@ -8,13 +8,13 @@ import (
 	"loam/kernel/thread"
 )
 
-// Under emulation, keeps the emulator's TLB large. QEMU caches the translations of each CPU in a table that begins
-// with 256 entries. It doubles the table only when all translations are flushed while most entries are in use
+// Under emulation, this file keeps the emulator's TLB large. QEMU caches the translations of each CPU in a table that
+// begins with 256 entries. It doubles the table only when all translations are flushed while most entries are in use
 // (QEMU's accel/tcg/cputlb.c, tlb_mmu_resize_locked).
 //
-// A kernel with an address space for each process flushes often. Loam has one address space and never flushes for
-// this reason: a server walked the page tables a hundred times for each request. So widen fills the table and
-// flushes it from time to time (decision 32).
+// A kernel with an address space for each process flushes often. Loam has one address space and never flushes for this
+// reason, so the table stayed small: a server walked the page tables a hundred times for each request. Therefore widen
+// regularly fills the table and flushes it (decision 32).
 
 const (
 	// widenEvery is the interval, in nanoseconds. QEMU shrinks a table after 100 ms in which less than a third of

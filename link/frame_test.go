@@ -26,11 +26,11 @@ func TestOutstandingCountsFromTrack(t *testing.T) {
 	}
 }
 
-// A frame freed while frames were counted, and made again while they were not, counts as freed
-// once.
+// A frame is freed while frames are counted, and allocated again while they are not counted. When it is freed once
+// more, that is not a second Free.
 func TestFreedBeforeIsNotFreedTwice(t *testing.T) {
 	defer link.Track(false)
-	for range 100 { // until the pool returns the same frame
+	for range 100 { // until the pool returns the same frame, in at most 100 attempts
 		link.Track(true)
 		link.NewFrame(10).Free()
 		link.Track(false)

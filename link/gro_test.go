@@ -271,7 +271,8 @@ func randomBatch(rng *rand.Rand, m link.Medium) []*link.Frame {
 		case 2:
 			c.seq += uint32(rng.IntN(3)) - 1
 		case 3:
-			c.id += 1 + uint16(rng.IntN(3)) // not the same: Segment would renumber it (TestCoalesceSameID)
+			// counts up: packets with a constant identification would be renumbered by Segment (TestCoalesceSameID)
+			c.id += 1 + uint16(rng.IntN(3))
 		case 4:
 			c.ack++
 		case 5:
@@ -286,7 +287,7 @@ func randomBatch(rng *rand.Rand, m link.Medium) []*link.Frame {
 		}
 		f := c.next(size, flags, changes...)
 		if rng.IntN(30) == 0 {
-			f.Bytes()[f.Len()-1] ^= 1 // damaged on the way
+			f.Bytes()[f.Len()-1] ^= 1 // simulates damage during transmission
 		}
 		if m == link.Ethernet {
 			pad(f)

@@ -271,7 +271,7 @@ func TestZeroUDPChecksum(t *testing.T) {
 	defer f.Free()
 	b := f.Bytes()
 	b[28], b[29] = 0, 0
-	binary.BigEndian.PutUint16(b[28:], ^wire.Sum(b[20:], 0)) // now the sum of all is 0xffff
+	binary.BigEndian.PutUint16(b[28:], ^wire.Sum(b[20:], 0)) // makes the sum 0xffff, so that the checksum is 0
 	if !f.FinishChecksum() || binary.BigEndian.Uint16(b[26:]) != 0xffff {
 		t.Errorf("checksum %#x, want 0xffff", binary.BigEndian.Uint16(b[26:]))
 	}
@@ -282,7 +282,7 @@ func TestAdmit(t *testing.T) {
 	gso := linktest.Transport{Protocol: wire.ProtoTCP, Payload: 3000, GSOSize: 1000}
 	f := linktest.Unfinished(link.Ethernet, gso)
 	want := f.Offload
-	f.HeaderLen = 200 // as a kernel may set it: the bytes in its first buffer
+	f.HeaderLen = 200 // as a kernel may set it: the number of bytes in the first buffer
 	if !f.Admit(link.Ethernet) || f.Offload != want {
 		t.Errorf("a vague header length: %+v, want %+v", f.Offload, want)
 	}

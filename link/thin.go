@@ -7,8 +7,8 @@ import (
 	"loam/wire"
 )
 
-// A flood of frames that the stack would drop anyway costs the most where frames are delivered: for a
-// TAP interface, a system call each. A device that can drop frames earlier implements Thinner.
+// Receiving a frame that the stack drops anyway costs most in its delivery: for a TAP interface, a system call each. In
+// a flood of such frames, a device that implements Thinner can drop some of them earlier.
 
 // Kinds is a set of kinds of frames that any host can send without a connection, with a forged
 // address. Only IPv4 over Ethernet and ARP are classified.
@@ -47,8 +47,8 @@ type Thinner interface {
 	Thin(Thinning) error
 }
 
-// KindOf returns the kind of an Ethernet frame and its sender. The kind is 0 if the frame is of no kind.
-// Nothing is checked but what is needed for that.
+// KindOf returns the kind of an Ethernet frame and its sender. The kind is 0 if the frame has none. KindOf checks only
+// the fields that determine the kind.
 func KindOf(b []byte) (kind Kinds, sender netip.Addr) {
 	const ip, ipv4Fragment, ipv4Protocol, ipv4Source = wire.EthernetLen, wire.EthernetLen + 6, wire.EthernetLen + 9, wire.EthernetLen + 12
 	if len(b) < ip+wire.IPv4MinLen {

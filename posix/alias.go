@@ -3,9 +3,11 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/posix/epoll"
+	"loam/posix/event"
 	"loam/posix/file"
 	"loam/posix/handed"
 	"loam/posix/socket"
+	"loam/posix/timer"
 	"loam/posix/unix"
 )
 
@@ -28,6 +30,9 @@ const (
 	PollRdHup = file.PollRdHup
 )
 
+// Stat is the result of stat(2) and statx(2).
+type Stat = file.Stat
+
 // Addresses and messages of sockets.
 type (
 	Address     = socket.Address
@@ -45,6 +50,22 @@ type (
 	HostTCP  = handed.HostTCP
 	Arrivals = handed.Arrivals
 	Way      = handed.Way
+)
+
+// Files that only report events: see posix/event.
+type (
+	Signals = event.Source
+	Watched = event.Watched
+)
+
+// SizeofSignalfdSiginfo is the size of struct signalfd_siginfo in bytes (signalfd(2)).
+const SizeofSignalfdSiginfo = event.SizeofInfo
+
+// Timers: see posix/timer.
+type (
+	TimerSetting = timer.Setting
+	Event        = timer.Event
+	Sender       = timer.Sender
 )
 
 // EpollEvent is struct epoll_event.

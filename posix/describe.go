@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/event"
 	"loam/posix/file"
 	"loam/posix/socket"
 )
@@ -36,14 +37,14 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 	case *treeFile:
 		d.Place, d.Inode = f.Place(), f.Attr().Inode
 		d.Offset, _ = f.Seek(0, fs.SeekCur)
-	case described:
-		d.Inode = f.stat().Inode
+	case file.Described:
+		d.Inode = f.Stat().Inode
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
-	case *processFD:
+	case *event.Process:
 		d.Inode = o.Number(&p.serial)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
-		pid := f.of.PID()
-		if f.of.Ended() {
+		pid := f.Of().PID()
+		if f.Of().Ended() {
 			pid = -1
 		}
 		d.Extra = fmt.Sprintf("Pid:\t%d\nNSpid:\t%[1]d\n", pid)

@@ -19,8 +19,8 @@
 //
 // # Terminals
 //
-// A pseudo-terminal (pty.go) is a terminal.Line with two ends. Sessions and their controlling terminals are in session.go;
-// process groups, and the state of the calling thread, are the task of a Member (jobs.go), which package task implements.
+// A pseudo-terminal is a terminal.Line with two ends. Package tty has them, sessions and their controlling terminals. Process
+// groups, and the state of the calling thread, are the task of a Member, which package task implements.
 //
 // # Reading order
 //

@@ -24,6 +24,7 @@ func (p *Process) Task(interrupt <-chan struct{}) *Process {
 func (p *Process) Fork(pid int32, share Share) *Process {
 	child := &Process{System: p.System, place: p.place, fds: p.fds, own: &own{credentials: p.credentials, streams: p.streams}}
 	child.credentials.PID = pid
+	child.timers.Init(p.clock, nil)
 	child.detached.Store(p.detached.Load())
 	child.limits.Store(p.limits.Load())
 	if share&SharePlace == 0 {
@@ -39,13 +40,13 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 }
 
 // SetSender sets how timers of a child send signals, before the child runs.
-func (p *Process) SetSender(s Sender) { p.sender = s }
+func (p *Process) SetSender(s Sender) { p.timers.SetSender(s) }
 
 // Exec returns the process as a new program sees it (execve(2)): a descriptor table that was shared is copied, and
 // descriptors with FD_CLOEXEC are closed. Timers of timer_create(2) end. The process has only one task.
 func (p *Process) Exec() *Process {
 	q := *p
-	p.DropTimers()
+	p.timers.Drop()
 	if p.fds.Shared() {
 		q.fds = p.fds.Copy()
 		p.CloseAll()

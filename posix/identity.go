@@ -82,13 +82,6 @@ func rightsOf(c credential.Capabilities) fs.Rights {
 	return r
 }
 
-// asleep reports the beginning and the end of a wait: see SetIdentity.
-func (i *identity) asleep(on bool) {
-	if i != nil {
-		i.rest(on)
-	}
-}
-
 // waiting returns the task of a call that waits.
 func (p *Process) waiting() file.Task {
 	t := file.Task{Interrupt: p.interrupt, Bed: p.bed}

@@ -9,20 +9,25 @@ import (
 	"loam/abi/linux"
 )
 
+const (
+	mostEvents    = 16384 // events that are queued (max_queued_events of proc(5))
+	inotifyHeader = 16    // size of struct inotify_event without the name, in bytes
+)
+
 // When the queue is full, one overflow event replaces further events.
 func TestInotifyOverflow(t *testing.T) {
 	p := process(t)
 	i := fd(t)(p.InotifyInit(linux.IN_NONBLOCK))
 	_, errno := p.InotifyAddWatch(i, "/", linux.IN_CREATE|linux.IN_DELETE)
 	ok(t, errno)
-	for range maxQueued/2 + 2 {
+	for range mostEvents/2 + 2 {
 		ok(t, p.MkdirAt(linux.AT_FDCWD, "/d", 0o755))
 		ok(t, p.UnlinkAt(linux.AT_FDCWD, "/d", linux.AT_REMOVEDIR))
 	}
-	b := make([]byte, (maxQueued+10)*2*inotifyHeader)
+	b := make([]byte, (mostEvents+10)*2*inotifyHeader)
 	n, errno := p.Read(i, b)
 	ok(t, errno)
-	if want := maxQueued*2*inotifyHeader + inotifyHeader; n != want {
+	if want := mostEvents*2*inotifyHeader + inotifyHeader; n != want {
 		t.Fatalf("%d bytes of events, want %d", n, want)
 	}
 	if mask := b[n-inotifyHeader+5]; mask != linux.IN_Q_OVERFLOW>>8 {
@@ -86,7 +91,7 @@ func TestInotifyConcurrent(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(p.watchers.list) != 0 {
-		t.Errorf("left: %d instances", len(p.watchers.list))
+	if n := p.watchers.Len(); n != 0 {
+		t.Errorf("left: %d instances", n)
 	}
 }

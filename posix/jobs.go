@@ -1,36 +1,22 @@
 package posix
 
-import "loam/abi/linux"
+import (
+	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/posix/tty"
+)
 
-// Groups sends signals to processes by their IDs. Package task implements it for Linux programs. Its methods take locks of
-// their own, so no lock of a file is held while they are called.
-type Groups interface {
-	// SignalGroup sends a signal of the kernel's to a process group, and SignalProcess to a process.
-	SignalGroup(group int32, signal int)
-	SignalProcess(pid int32, signal int)
-	// SessionOf returns the session of a process group, or 0 if no process is in the group.
-	SessionOf(group int32) int32
-}
-
-// Member is the thread that makes a call, as job control sees it.
-type Member interface {
-	Groups
-	// IDs returns the thread's process, and its process group and session.
-	IDs() (pid, group, session int32)
-	// Ignores reports whether the thread blocks a signal, or its process ignores it.
-	Ignores(signal int) bool
-	// Orphaned reports whether the process group is orphaned (POSIX.1-2017, 3.264).
-	Orphaned() bool
-}
+// Job control: see package tty.
+type (
+	Groups = tty.Groups
+	Member = tty.Member
+)
 
 // SetMember sets the member that p acts for. It is called before p is used.
 func (p *Process) SetMember(m Member) { p.member = m }
 
 // SetGroups sets what sends the signals of terminals. Without it, the only process is that of New.
-func (p *Process) SetGroups(g Groups) { p.terminals.groups.Store(&holder{g}) }
-
-// holder makes an interface a pointer.
-type holder struct{ Groups }
+func (p *Process) SetGroups(g Groups) { p.terminals.SetGroups(g) }
 
 // alone is the only process of a system without package task: its session and its process group have its ID.
 type alone struct {
@@ -73,10 +59,35 @@ func (p *Process) job() Member {
 	return alone{p.kernel, p.credentials.PID}
 }
 
-// groupsOf returns the groups of the system.
-func (p *Process) groupsOf() Groups {
-	if h := p.terminals.groups.Load(); h != nil {
-		return h.Groups
-	}
-	return alone{p.kernel, p.credentials.PID}
-}
+// caller is the process as the caller of package tty.
+type caller struct{ p *Process }
+
+// IDs implements tty.Member.
+func (c caller) IDs() (pid, group, session int32) { return c.p.job().IDs() }
+
+// Ignores implements tty.Member.
+func (c caller) Ignores(signal int) bool { return c.p.job().Ignores(signal) }
+
+// Orphaned implements tty.Member.
+func (c caller) Orphaned() bool { return c.p.job().Orphaned() }
+
+// SignalGroup implements tty.Groups.
+func (c caller) SignalGroup(group int32, signal int) { c.p.job().SignalGroup(group, signal) }
+
+// SignalProcess implements tty.Groups.
+func (c caller) SignalProcess(pid int32, signal int) { c.p.job().SignalProcess(pid, signal) }
+
+// SessionOf implements tty.Groups.
+func (c caller) SessionOf(group int32) int32 { return c.p.job().SessionOf(group) }
+
+// May implements tty.Caller.
+func (c caller) May(capability int) bool { return c.p.may(capability) }
+
+// Detached implements tty.Caller.
+func (c caller) Detached() bool { return c.p.detached.Load() }
+
+// Detach implements tty.Caller.
+func (c caller) Detach(on bool) { c.p.detached.Store(on) }
+
+// Waiting implements tty.Caller.
+func (c caller) Waiting() file.Task { return c.p.waiting() }

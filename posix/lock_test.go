@@ -56,12 +56,12 @@ func TestRangeLocks(t *testing.T) {
 	wantErrno(t, lock(c, linux.F_SETLK, linux.F_WRLCK, 0, 1), linux.EBADF, "to write what is open for reading")
 	ok(t, p.Close(c)) // releases all locks of the process
 	ok(t, lock(a, linux.F_OFD_SETLK, linux.F_WRLCK, 7, 5))
-	if n := p.ranges.count.Load(); n != 3 {
+	if n := p.ranges.Len(); n != 3 {
 		t.Errorf("%d locks are held", n)
 	}
 	ok(t, p.Close(a))
 	ok(t, p.Close(b))
-	if n := p.ranges.count.Load(); n != 0 || len(p.ranges.locks) != 0 {
-		t.Errorf("%d locks are left: %v", n, p.ranges.locks)
+	if n := p.ranges.Len(); n != 0 {
+		t.Errorf("%d locks are left", n)
 	}
 }

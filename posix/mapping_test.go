@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/mapping"
 )
 
 // addresses is an fs.Memory whose content is never accessed.
@@ -31,7 +32,7 @@ func reserveAt() fs.Reserve {
 func TestUnmapShared(t *testing.T) {
 	p, reserve := process(t), reserveAt()
 	fd := fd(t)(openFile(p))
-	const page, at = mapPage, 16 * mib
+	const page, at = mapping.Page, 16 * mib
 	for i := range 2 {
 		got, errno := p.MapShared(fd, 10*page, 0, reserve)
 		if errno != 0 || got != at {
@@ -50,38 +51,38 @@ func TestUnmapShared(t *testing.T) {
 		}
 	}
 	p.UnmapShared(at, 10*page)
-	if p.Shares(0, 1<<40) || len(p.mappings.pieces) != 0 {
-		t.Errorf("left: %+v", p.mappings.pieces)
+	if p.Shares(0, 1<<40) {
+		t.Error("a mapping is left")
 	}
 }
 
 func TestRemapShared(t *testing.T) {
 	p, reserve := process(t), reserveAt()
 	fd := fd(t)(openFile(p))
-	at, errno := p.MapShared(fd, mapPage, mapPage, reserve)
+	at, errno := p.MapShared(fd, mapping.Page, mapping.Page, reserve)
 	ok(t, errno)
+	size := uint64(mapping.Page)
 	for _, c := range []struct {
 		size  uint64
 		flags int
 		want  uint64
 		errno Errno
 	}{
-		{mib - mapPage, 0, at, 0},
+		{mib - mapping.Page, 0, at, 0},
 		{mib, 0, at, linux.ENOMEM},
 		{0, 0, at, linux.EINVAL},
 		{mib, 2, at, linux.EINVAL},
 		{mib, 1, at + 16*mib, 0},
-		{mapPage, 0, at + 16*mib, 0},
+		{mapping.Page, 0, at + 16*mib, 0},
 	} {
-		old := p.mappings.pieces[0].end - p.mappings.pieces[0].start
-		got, errno := p.RemapShared(at, old, c.size, c.flags, reserve)
+		got, errno := p.RemapShared(at, size, c.size, c.flags, reserve)
 		if errno != c.errno || errno == 0 && got != c.want {
 			t.Errorf("%+v: %#x, %v", c, got, errno)
 		}
 		if errno == 0 {
-			at = got
+			at, size = got, c.size
 		}
 	}
-	_, errno = p.RemapShared(at, 2*mapPage, mib, 1, reserve)
+	_, errno = p.RemapShared(at, 2*mapping.Page, mib, 1, reserve)
 	wantErrno(t, errno, linux.EFAULT, "more than a mapping")
 }

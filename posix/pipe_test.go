@@ -8,6 +8,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/pipe"
 )
 
 func newPipe(t testing.TB, p *Process, flags int) (r, w int) {
@@ -30,7 +31,7 @@ func TestPipe(t *testing.T) {
 		if got := read(t, p, r); got != "late" {
 			t.Errorf("read %q", got)
 		}
-		long := make([]byte, 3*pipeSize)
+		long := make([]byte, 3*pipe.Size)
 		var wg sync.WaitGroup
 		wg.Go(func() { write(t, p, w, string(long)); p.Close(w) })
 		total := 0
@@ -59,18 +60,18 @@ func TestPipe(t *testing.T) {
 func TestPipeAtomic(t *testing.T) {
 	p := files(t)
 	r, w := newPipe(t, p, linux.O_NONBLOCK)
-	n, errno := p.Write(w, make([]byte, pipeSize+1))
-	if ok(t, errno); n != pipeSize {
+	n, errno := p.Write(w, make([]byte, pipe.Size+1))
+	if ok(t, errno); n != pipe.Size {
 		t.Errorf("%d bytes fit", n)
 	}
 	read := func(n int) { p.Read(r, make([]byte, n)) }
-	read(pipeBuf - 1)
-	_, errno = p.Write(w, make([]byte, pipeBuf))
+	read(pipe.Atomic - 1)
+	_, errno = p.Write(w, make([]byte, pipe.Atomic))
 	wantErrno(t, errno, linux.EAGAIN, "no room for all of it")
-	if n, _ := p.Write(w, make([]byte, pipeBuf+1)); n != pipeBuf-1 {
+	if n, _ := p.Write(w, make([]byte, pipe.Atomic+1)); n != pipe.Atomic-1 {
 		t.Errorf("of more than PIPE_BUF %d bytes were written", n)
 	}
-	if n, _ := p.Ioctl(r, linux.FIONREAD, 0); n != pipeSize {
+	if n, _ := p.Ioctl(r, linux.FIONREAD, 0); n != pipe.Size {
 		t.Errorf("FIONREAD says %d", n)
 	}
 }

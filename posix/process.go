@@ -9,9 +9,15 @@ import (
 	"loam/fs"
 	"loam/fs/devpts"
 	"loam/fs/memfs"
+	"loam/posix/event"
 	"loam/posix/file"
 	"loam/posix/inet"
+	"loam/posix/lock"
+	"loam/posix/mapping"
+	"loam/posix/pipe"
 	"loam/posix/socket"
+	"loam/posix/timer"
+	"loam/posix/tty"
 	"loam/posix/unix"
 	"loam/stack"
 )
@@ -34,21 +40,20 @@ type Process struct {
 
 // System is the state that all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.
 type System struct {
-	net      *stack.Stack
-	kernel   Kernel
-	hostname string
-	missed   func(path string)
-	clock    func(id int) time.Duration
+	net       *stack.Stack
+	kernel    Kernel
+	nodeNames nodeNames
+	missed    func(path string)
+	clock     func(id int) time.Duration
 
 	names     unix.Names
 	serial    file.Serial // allocates netlink ports
 	inet      inet.Network
-	fifos     fifos
-	terminals terminals
-	pairs     sync.Mutex // held while two pipes are locked
-	flocks    lockTable  // flock(2)
-	ranges    lockTable  // fcntl(2)
-	watchers  watchers
+	pipes     pipe.System
+	terminals tty.System
+	flocks    lock.Table // flock(2)
+	ranges    lock.Table // fcntl(2)
+	watchers  event.Watchers
 }
 
 // place is where a process is in the file tree: its root, working directory and umask.
@@ -61,12 +66,11 @@ type place struct {
 type own struct {
 	credentials Credentials
 	streams     [3]*stream // distinct standard streams; opening one again shares the input read ahead
-	mappings    mappings
+	mappings    mapping.Table
 	detached    atomic.Bool            // the process does not use the terminal of its session any more (TIOCNOTTY)
 	limits      atomic.Pointer[limits] // nil: none
 	keepCaps    atomic.Int32           // PR_SET_KEEPCAPS; per thread on Linux
-	timers      timers
-	sender      Sender // nil: calls that send signals later fail with ENOSYS
+	timers      timer.Set
 	wishes      wishes
 }
 
@@ -101,18 +105,22 @@ type Options struct {
 // the root directory.
 func New(o Options) *Process {
 	p := &Process{
-		System: &System{net: o.Network, kernel: o.Kernel, hostname: o.Hostname, missed: o.Missed, clock: o.Clock},
+		System: &System{net: o.Network, kernel: o.Kernel, missed: o.Missed, clock: o.Clock},
 		place:  &place{},
-		own:    &own{credentials: o.Credentials, sender: o.Sender},
+		own:    &own{credentials: o.Credentials},
 		fds:    &file.Table{},
 	}
+	if o.Hostname != "" {
+		p.SetHostname(o.Hostname)
+	}
+	p.timers.Init(o.Clock, o.Sender)
 	p.inet.Init(o.Network)
 	p.names.Init()
 	files := o.Files
 	if files == nil {
 		files = fs.NewTree(memfs.New(memfs.Config{}))
 	}
-	p.terminals.init(o.Terminals, files)
+	p.terminals.Init(o.Terminals, files, alone{o.Kernel, o.Credentials.PID})
 	v := fs.NewView(files)
 	v.Who = fs.Credentials{UID: uint32(o.Credentials.UID), GID: uint32(o.Credentials.GID)}
 	p.view.Store(v)

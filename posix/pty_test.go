@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -355,3 +356,7 @@ func TestHangup(t *testing.T) {
 	leader.EndSession(10)
 	c.wantSent(t, "the end of the leader", "1 to group 11", "18 to group 11")
 }
+
+// intOf and putInt access an int32 in memory.
+func intOf(b []byte) int     { return int(int32(binary.LittleEndian.Uint32(b))) }
+func putInt(b []byte, v int) { binary.LittleEndian.PutUint32(b, uint32(v)) }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"loam/abi/linux"
+	"loam/posix/pipe"
 )
 
 // splice moves bytes between a pipe and a file, in both directions, at the file's offset or at one of the call's.
@@ -64,13 +65,13 @@ func TestSpliceErrors(t *testing.T) {
 		"wrong end":          {func() (int, Errno) { return p.Splice(w, nil, fd, nil, 1, 0) }, linux.EBADF},
 		"closed":             {func() (int, Errno) { return p.Splice(99, nil, w, nil, 1, 0) }, linux.EBADF},
 		"unknown flag":       {func() (int, Errno) { return p.Splice(r, nil, fd, nil, 1, 16) }, linux.EINVAL},
-		"empty":              {func() (int, Errno) { return p.Splice(r, nil, fd, nil, 1, spliceNonblock) }, linux.EAGAIN},
+		"empty":              {func() (int, Errno) { return p.Splice(r, nil, fd, nil, 1, pipe.Nonblock) }, linux.EAGAIN},
 		"to what appends":    {func() (int, Errno) { return p.Splice(r2, nil, log, nil, 1, 0) }, linux.EINVAL},
 		"nobody reads":       {func() (int, Errno) { return p.Splice(r2, nil, lonely, nil, 1, 0) }, linux.EPIPE},
 		"file, nobody reads": {func() (int, Errno) { return p.Splice(fd, nil, lonely, nil, 1, 0) }, linux.EPIPE},
 		"tee of a file":      {func() (int, Errno) { return p.Tee(fd, w, 1, 0) }, linux.EINVAL},
 		"tee to itself":      {func() (int, Errno) { return p.Tee(r, w, 1, 0) }, linux.EINVAL},
-		"tee of nothing":     {func() (int, Errno) { return p.Tee(r, w2, 1, spliceNonblock) }, linux.EAGAIN},
+		"tee of nothing":     {func() (int, Errno) { return p.Tee(r, w2, 1, pipe.Nonblock) }, linux.EAGAIN},
 	} {
 		if n, errno := c.got(); errno != c.want {
 			t.Errorf("%s: %d, %v, want %v", name, n, errno, c.want)
@@ -97,7 +98,7 @@ func TestSpliceWaits(t *testing.T) {
 		if got := read(t, p, r2); got != "abcabc" {
 			t.Errorf("the second pipe has %q", got)
 		}
-		write(t, p, w2, strings.Repeat("x", pipeSize))
+		write(t, p, w2, strings.Repeat("x", pipe.Size))
 		write(t, p, w, "yz")
 		go func() {
 			synctest.Wait()

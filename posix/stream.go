@@ -45,7 +45,7 @@ const streamPiece = 32 << 10
 func (s *stream) Queue() *file.Queue { return &s.q }
 func (s *stream) Close()             {}
 func (s *stream) Mode() uint32       { return uint32(s.host.Attr().Mode) }
-func (s *stream) stat() Stat         { return Stat{Attr: s.host.Attr()} }
+func (s *stream) Stat() Stat         { return Stat{Attr: s.host.Attr()} }
 
 func (s *stream) Events() Events {
 	s.mu.Lock()
@@ -139,6 +139,29 @@ func (p *Process) installStreams(streams [3]Stream) {
 		}
 		p.fds.Replace(opens[i], i, false)
 	}
+}
+
+// terminal passes a request to the terminal behind a standard stream. Requests that could do more than the settings of
+// that terminal are refused: it belongs to the user of the machine.
+func (s *stream) terminal(request int, arg []byte) Errno {
+	switch request {
+	case linux.TCGETS, linux.TCGETS2, linux.TCSETS, linux.TCSETSW, linux.TCSETSF, linux.TCSETS2, linux.TCSETS2 + 1, linux.TCSETSF2,
+		linux.TIOCGWINSZ, linux.TIOCSWINSZ, linux.TIOCGPGRP, linux.TIOCSPGRP:
+		return s.host.Ioctl(request, arg)
+	}
+	return linux.ENOTTY
+}
+
+// HostTerminal passes any request to the terminal behind a standard stream. It is for Loam itself. Errors: EBADF, ENOTTY.
+func (p *Process) HostTerminal(fd, request int, arg []byte) Errno {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return errno
+	}
+	if s, ok := o.File.(*stream); ok {
+		return s.host.Ioctl(request, arg)
+	}
+	return linux.ENOTTY
 }
 
 // Asynchronous implements file.Asynchronous.

@@ -6,7 +6,6 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
-	"loam/posix/epoll"
 	"loam/posix/file"
 	"loam/posix/socket"
 )
@@ -132,24 +131,8 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 		return p.pathOf(f), 0
 	case socket.Socket:
 		return fmt.Sprintf("socket:[%d]", o.Number(&p.serial)), 0
-	case *pipeEnd:
-		return fmt.Sprintf("pipe:[%d]", f.pipe.inode), 0
-	case *ptyMaster:
-		return f.path, 0
-	case *ptySlave:
-		return f.path, 0
-	case *epoll.Set:
-		return "anon_inode:[eventpoll]", 0
-	case *processFD:
-		return "anon_inode:[pidfd]", 0
-	case *eventFD:
-		return "anon_inode:[eventfd]", 0
-	case *timerFD:
-		return "anon_inode:[timerfd]", 0
-	case *signalFD:
-		return "anon_inode:[signalfd]", 0
-	case *inotify:
-		return "anon_inode:inotify", 0
+	case file.Named:
+		return f.Name(), 0
 	}
 	return fmt.Sprintf("/dev/fd/%d", fd), 0
 }

@@ -5,7 +5,18 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/epoll"
+	"loam/posix/file"
 )
+
+// PollFD is struct pollfd.
+type PollFD = file.PollFD
+
+// Poll implements poll(2) and ppoll(2), and select(2) once its sets have been decoded. It sets Revents
+// and returns the number of entries with events. A negative timeout waits forever, and 0 does not
+// wait. Errors: EINTR.
+func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
+	return p.fds.Poll(fds, timeout, p.waiting())
+}
 
 // EpollCreate implements epoll_create1(2). Errors: EINVAL, EMFILE.
 func (p *Process) EpollCreate(flags int) (int, Errno) {

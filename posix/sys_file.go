@@ -1,12 +1,14 @@
 package posix
 
 import (
-	"math"
-
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/event"
 	"loam/posix/file"
+	"loam/posix/lock"
+	"loam/posix/pipe"
 	"loam/posix/socket"
+	"loam/posix/tty"
 )
 
 // Calls that work on any descriptor: read, write, close, dup, fcntl, ioctl, stat.
@@ -23,9 +25,9 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 // ReadOpened implements read(2) for an open file.
 func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
 	switch f := o.File.(type) { // these read for the process
-	case *ptySlave:
-		return p.readTerminal(o, f, b)
-	case *signalFD:
+	case *tty.Slave:
+		return f.ReadFor(caller{p}, b, o.Nonblocking())
+	case *event.Signals:
 		return p.readSignals(o, f, b)
 	}
 	n, errno := o.Read(b)
@@ -79,8 +81,8 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 		n, err := o.Sink().WriteAt(b, 0)
 		return n, file.ToErrno(err)
 	}
-	if t, ok := o.File.(*ptySlave); ok && t.stopsBackground() {
-		if errno := p.inForeground(t.pty, linux.SIGTTOU); errno != 0 {
+	if t, ok := o.File.(*tty.Slave); ok {
+		if errno := t.MayWrite(caller{p}); errno != 0 {
 			return -1, errno
 		}
 	}
@@ -126,9 +128,9 @@ func (p *Process) writeWaiting(o *file.Description, b []byte, done int) (int, Er
 // Close implements close(2). It also releases the process's record locks on the file (fcntl(2)).
 // Errors: EBADF.
 func (p *Process) Close(fd int) Errno {
-	if p.ranges.count.Load() > 0 {
+	if p.ranges.Len() > 0 {
 		if _, f, errno := p.tree(fd, 0); errno == 0 && f != nil {
-			p.ranges.release(f.Place().Node, held{owner: p.own, last: math.MaxInt64})
+			p.ranges.Release(f.Place().Node, lock.Whole(p.own, false))
 		}
 	}
 	return p.fds.Remove(fd)
@@ -213,10 +215,16 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		o.SetFlags(arg)
 		return 0, 0
 	case linux.F_GETPIPE_SZ, linux.F_SETPIPE_SZ:
-		if _, ok := o.File.(*pipeEnd); ok {
-			return pipeSize, 0
+		e, ok := o.File.(*pipe.End)
+		switch {
+		case !ok:
+			return -1, linux.EBADF
+		case cmd == linux.F_SETPIPE_SZ:
+			return e.Resize(arg, p.may(linux.CAP_SYS_RESOURCE))
 		}
-		return -1, linux.EBADF
+		return e.Capacity(), 0
+	case linux.F_NOTIFY:
+		return p.unnotify(o, arg)
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:
 		return seals(o, cmd, arg)
 	case linux.F_SETOWN:
@@ -226,6 +234,18 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return int(o.Owner.Load()), 0
 	}
 	return -1, linux.EINVAL
+}
+
+// unnotify implements F_NOTIFY without events, which removes what watched a directory: nothing does, because events by
+// signals are not supported. Errors: ENOTDIR, EINVAL for events.
+func (p *Process) unnotify(o *file.Description, events int) (int, Errno) {
+	switch {
+	case o.File.Mode()&linux.S_IFMT != linux.S_IFDIR:
+		return -1, linux.ENOTDIR
+	case uint32(events)&^linux.DN_MULTISHOT != 0:
+		return -1, linux.EINVAL
+	}
+	return 0, 0
 }
 
 // Ioctl implements ioctl(2) for requests with an int argument, which is passed and returned by value.
@@ -249,7 +269,7 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		return f.Buffered(), 0
 	}
 	switch f := o.File.(type) {
-	case *ptyMaster, *ptySlave:
+	case tty.End:
 		if request == linux.TIOCOUTQ {
 			return 0, 0 // output is with the master at once
 		}

@@ -150,41 +150,6 @@ func (p *Process) Sync() { p.sight().Tree.Sync() }
 // copyPiece is the size of the buffer for copies between files, in bytes.
 const copyPiece = 64 << 10
 
-// MayMap checks whether mmap(2) may map a file. Errors: EBADF, EINVAL, EACCES, ENODEV; EPERM for a
-// sealed file.
-func (p *Process) MayMap(fd, prot, flags int, offset int64) Errno {
-	if s, ok := p.packetSocketAt(fd); ok {
-		return s.MayMap(flags, offset)
-	}
-	f, errno := p.real(fd, linux.ENODEV)
-	switch {
-	case errno != 0:
-		return errno
-	case offset < 0 || offset%mapPage != 0:
-		return linux.EINVAL
-	case f.Attr().Mode.Type() != fs.Regular:
-		return linux.ENODEV
-	case !f.Flags().MayRead():
-		return linux.EACCES
-	}
-	switch flags & linux.MAP_SHARED_VALIDATE {
-	case linux.MAP_PRIVATE:
-		return 0
-	case linux.MAP_SHARED, linux.MAP_SHARED_VALIDATE:
-		if prot&linux.PROT_WRITE != 0 && !f.Flags().MayWrite() {
-			return linux.EACCES
-		}
-		if s, err := f.Seals(); err == nil && prot&linux.PROT_WRITE != 0 && s&(fs.SealWrite|fs.SealFutureWrite) != 0 {
-			return linux.EPERM
-		}
-		return 0
-	}
-	return linux.EINVAL
-}
-
-// mapPage is the unit of mmap's offsets, in bytes.
-const mapPage = 4096
-
 // Sendfile implements sendfile(2) from a file of the tree to any file. If offset is nil, it reads at
 // the file's own offset. Errors: EINVAL for other kinds of input, in which case programs copy
 // themselves.

@@ -9,6 +9,7 @@ import (
 	"loam/fs"
 	"loam/posix/file"
 	"loam/posix/socket"
+	"loam/posix/tty"
 )
 
 // Path lookup of the *at calls, and openat.
@@ -91,7 +92,7 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 	if fd, ok := p.descriptorIn(path); ok && flags&linux.O_NOFOLLOW == 0 {
 		return p.openAgain(fd, flags)
 	}
-	if path == terminalPath && p.member == nil && p.controlling() == nil {
+	if path == terminalPath && p.member == nil && p.terminals.Controlling(caller{p}) == nil {
 		return p.openTerminal(flags)
 	}
 	v, at, errno := p.at(dirfd, path)
@@ -167,8 +168,8 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 			return -1, file.ToErrno(err)
 		}
 		return p.installTree(&treeFile{File: again, p: p, from: f.from, path: f.path}, flags)
-	case *ptySlave:
-		return p.openSlave(f.pty, f.place, f.path, flags)
+	case *tty.Slave:
+		return p.openSlave(f.Of(), f.Place(), f.Path(), flags)
 	case socket.Socket:
 		return -1, linux.ENXIO
 	}

@@ -179,7 +179,7 @@ func (p *Process) connectWaiting(s socket.Socket, a Address) Errno {
 		if errno := s.Connect(a); errno != linux.EAGAIN {
 			return errno
 		}
-		if done, errno := p.awaitEvent(nil, time.After(connectRetry)); done && errno != 0 {
+		if done, errno := p.waiting().Await(nil, time.After(connectRetry)); done && errno != 0 {
 			return errno
 		}
 	}

@@ -1,6 +1,10 @@
 package posix
 
-import "loam/abi/linux"
+import (
+	"sync"
+
+	"loam/abi/linux"
+)
 
 // releaseMark is appended to the release of the underlying kernel. Programs parse the release to learn
 // which calls exist, so it must still begin with the kernel's version.
@@ -14,8 +18,33 @@ func (p *Process) Uname() linux.Utsname {
 		u = k.Names()
 	}
 	u.Release += releaseMark
-	if name := p.hostname; name != "" {
-		u.Nodename = name
+	p.nodeNames.mu.Lock()
+	defer p.nodeNames.mu.Unlock()
+	if name := p.nodeNames.host; name != nil {
+		u.Nodename = *name
+	}
+	if name := p.nodeNames.domain; name != nil {
+		u.Domainname = *name
 	}
 	return u
+}
+
+// nodeNames holds the names that sethostname(2) and setdomainname(2) set. A nil name is the underlying kernel's.
+type nodeNames struct {
+	mu           sync.Mutex
+	host, domain *string
+}
+
+// SetHostname sets the node name of all processes. The caller has checked the rights and the length (sethostname(2)).
+func (p *Process) SetHostname(name string) {
+	p.nodeNames.mu.Lock()
+	defer p.nodeNames.mu.Unlock()
+	p.nodeNames.host = &name
+}
+
+// SetDomainName sets the domain name of all processes, as SetHostname does with the node name.
+func (p *Process) SetDomainName(name string) {
+	p.nodeNames.mu.Lock()
+	defer p.nodeNames.mu.Unlock()
+	p.nodeNames.domain = &name
 }

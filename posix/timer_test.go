@@ -59,11 +59,11 @@ func after(value, interval time.Duration) TimerSetting {
 func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, got := withTimers(t)
-		if old, errno := p.SetInterval(linux.ITIMER_REAL, after(3*time.Second, time.Second)); errno != 0 || old != after(0, 0) {
+		if old, errno := p.Timers().SetInterval(linux.ITIMER_REAL, after(3*time.Second, time.Second)); errno != 0 || old != after(0, 0) {
 			t.Errorf("%+v, %v", old, errno)
 		}
 		time.Sleep(4500 * time.Millisecond)
-		old, errno := p.SetInterval(linux.ITIMER_REAL, after(0, 0))
+		old, errno := p.Timers().SetInterval(linux.ITIMER_REAL, after(0, 0))
 		if errno != 0 || old != after(500*time.Millisecond, time.Second) {
 			t.Errorf("%+v, %v", old, errno)
 		}
@@ -72,13 +72,13 @@ func TestInterval(t *testing.T) {
 		if all := got(); !slices.Equal(all, want) {
 			t.Errorf("%v, want %v", all, want)
 		}
-		p.SetInterval(linux.ITIMER_VIRTUAL, after(time.Second, 0))
+		p.Timers().SetInterval(linux.ITIMER_VIRTUAL, after(time.Second, 0))
 		time.Sleep(10 * time.Second)
 		all := got()
 		if len(all) != 1 || all[0].signal != linux.SIGVTALRM || all[0].at < 16500*time.Millisecond || all[0].at > 16600*time.Millisecond {
 			t.Errorf("%v, want SIGVTALRM two seconds after 14.5 s", all)
 		}
-		if _, errno := p.SetInterval(3, after(1, 0)); errno != linux.EINVAL {
+		if _, errno := p.Timers().SetInterval(3, after(1, 0)); errno != linux.EINVAL {
 			t.Errorf("an unknown timer: %v", errno)
 		}
 	})
@@ -93,37 +93,37 @@ func TestTimers(t *testing.T) {
 			e     Event
 			want  Errno
 		}{
-			{linux.CLOCK_MONOTONIC, Event{linux.SIGEV_SIGNAL, 0, 0}, linux.EINVAL},
-			{linux.CLOCK_MONOTONIC, Event{linux.SIGEV_SIGNAL, 65, 0}, linux.EINVAL},
-			{linux.CLOCK_MONOTONIC, Event{linux.SIGEV_THREAD_ID, 10, 101}, linux.EINVAL},
-			{linux.CLOCK_MONOTONIC, Event{7, 10, 0}, linux.EINVAL},
-			{17, Event{linux.SIGEV_NONE, 0, 0}, linux.EINVAL},
-			{linux.CLOCK_THREAD_CPUTIME_ID, Event{linux.SIGEV_NONE, 0, 0}, linux.EOPNOTSUPP},
+			{linux.CLOCK_MONOTONIC, Event{Notify: linux.SIGEV_SIGNAL, Signal: 0, Thread: 0}, linux.EINVAL},
+			{linux.CLOCK_MONOTONIC, Event{Notify: linux.SIGEV_SIGNAL, Signal: 65, Thread: 0}, linux.EINVAL},
+			{linux.CLOCK_MONOTONIC, Event{Notify: linux.SIGEV_THREAD_ID, Signal: 10, Thread: 101}, linux.EINVAL},
+			{linux.CLOCK_MONOTONIC, Event{Notify: 7, Signal: 10, Thread: 0}, linux.EINVAL},
+			{17, Event{Notify: linux.SIGEV_NONE, Signal: 0, Thread: 0}, linux.EINVAL},
+			{linux.CLOCK_THREAD_CPUTIME_ID, Event{Notify: linux.SIGEV_NONE, Signal: 0, Thread: 0}, linux.EOPNOTSUPP},
 		} {
-			if _, errno := p.CreateTimer(c.clock, c.e); errno != c.want {
+			if _, errno := p.Timers().Create(c.clock, c.e); errno != c.want {
 				t.Errorf("clock %d, %+v: %v, want %v", c.clock, c.e, errno, c.want)
 			}
 		}
-		a, errno := p.CreateTimer(linux.CLOCK_MONOTONIC, Event{linux.SIGEV_THREAD_ID, 10, 5})
+		a, errno := p.Timers().Create(linux.CLOCK_MONOTONIC, Event{Notify: linux.SIGEV_THREAD_ID, Signal: 10, Thread: 5})
 		ok(t, errno)
-		b, errno := p.CreateTimer(linux.CLOCK_REALTIME, Event{linux.SIGEV_SIGNAL, 12, 0})
+		b, errno := p.Timers().Create(linux.CLOCK_REALTIME, Event{Notify: linux.SIGEV_SIGNAL, Signal: 12, Thread: 0})
 		ok(t, errno)
-		p.SetTimer(a, 0, after(time.Second, 0))
-		p.SetTimer(b, linux.TFD_TIMER_ABSTIME, after(time.Duration(time.Now().Add(2*time.Second).UnixNano()), 0))
+		p.Timers().SetTime(a, 0, after(time.Second, 0))
+		p.Timers().SetTime(b, linux.TFD_TIMER_ABSTIME, after(time.Duration(time.Now().Add(2*time.Second).UnixNano()), 0))
 		time.Sleep(3 * time.Second)
 		want := []sent{{5, 10, time.Second}, {0, 12, 2 * time.Second}}
 		if all := got(); !slices.Equal(all, want) {
 			t.Errorf("%v, want %v", all, want)
 		}
-		if s, errno := p.GetTimer(a); errno != 0 || s != after(0, 0) {
+		if s, errno := p.Timers().GetTime(a); errno != 0 || s != after(0, 0) {
 			t.Errorf("after the end: %+v, %v", s, errno)
 		}
-		ok(t, p.DeleteTimer(a))
-		if p.DeleteTimer(a) != linux.EINVAL {
+		ok(t, p.Timers().Delete(a))
+		if p.Timers().Delete(a) != linux.EINVAL {
 			t.Error("a timer is deleted twice")
 		}
-		p.SetTimer(b, 0, after(time.Second, time.Second))
-		p.DropTimers()
+		p.Timers().SetTime(b, 0, after(time.Second, time.Second))
+		p.Timers().Drop()
 		time.Sleep(5 * time.Second)
 		if all := got(); all != nil {
 			t.Errorf("after the end of the process: %v", all)

@@ -1,11 +1,10 @@
 package posix
 
 import (
-	"math"
-
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/lock"
 )
 
 // treeFile is a file of the tree (package fs): a regular file, a directory or a device. It is always
@@ -23,9 +22,9 @@ func (f *treeFile) Queue() *file.Queue { return &f.q }
 func (f *treeFile) Mode() uint32       { return uint32(f.Attr().Mode) }
 
 func (f *treeFile) Close() {
-	all := held{owner: f, last: math.MaxInt64}
-	f.p.ranges.release(f.Place().Node, all)
-	f.p.flocks.release(f.Place().Node, all)
+	all := lock.Whole(f, false)
+	f.p.ranges.Release(f.Place().Node, all)
+	f.p.flocks.Release(f.Place().Node, all)
 	f.File.Close()
 }
 
@@ -39,8 +38,8 @@ func (f *treeFile) Write(b []byte) (int, Errno) {
 	return n, file.ToErrno(err)
 }
 
-// stat implements described.
-func (f *treeFile) stat() Stat { return statOf(f.Place()) }
+// Stat implements file.Described.
+func (f *treeFile) Stat() Stat { return statOf(f.Place()) }
 
 // tree returns the file of the tree behind fd. Errors: EBADF; other for another kind of file.
 func (p *Process) tree(fd int, other Errno) (*file.Description, *treeFile, Errno) {
@@ -65,16 +64,16 @@ func (p *Process) real(fd int, other Errno) (*treeFile, Errno) {
 	return f, errno
 }
 
-// Stat is the result of stat(2) and statx(2).
-type Stat struct {
-	fs.Attr
-	On fs.Device // the device of the file system
+// Node returns the file of the tree behind fd. Errors: EBADF, also for another kind of file and for O_PATH.
+func (p *Process) Node(fd int) (fs.Node, Errno) {
+	f, errno := p.real(fd, linux.EBADF)
+	if errno != 0 {
+		return nil, errno
+	}
+	return f.Place().Node, 0
 }
 
-func statOf(p fs.Place) Stat { return Stat{p.Node.Attr(), p.Device()} }
-
-// described is a file that has attributes of its own.
-type described interface{ stat() Stat }
+func statOf(p fs.Place) Stat { return Stat{Attr: p.Node.Attr(), On: p.Device()} }
 
 // Fstat implements fstat(2). For a file without attributes it returns only the type, the permissions
 // and a number.
@@ -83,8 +82,8 @@ func (p *Process) Fstat(fd int) (Stat, Errno) {
 	if errno != 0 {
 		return Stat{}, errno
 	}
-	if d, ok := o.File.(described); ok {
-		return d.stat(), 0
+	if d, ok := o.File.(file.Described); ok {
+		return d.Stat(), 0
 	}
 	return Stat{Attr: fs.Attr{Inode: o.Number(&p.serial), Mode: fs.Mode(o.Mode()), Links: 1, BlockSize: 4096}}, 0
 }

@@ -1,7 +1,6 @@
 package posix
 
 import (
-	"runtime"
 	"sync/atomic"
 
 	"loam/abi/linux"
@@ -24,9 +23,6 @@ type wishes struct {
 
 // standardSlack is the timer slack of a process in nanoseconds, unless it sets another.
 const standardSlack = 50000
-
-// cpus returns the number of CPUs that the process uses.
-func cpus() int { return runtime.GOMAXPROCS(0) }
 
 // itself returns 0 if pid is the ID of the process, or 0. Errors: EINVAL for a negative one, ESRCH.
 func (p *Process) itself(pid int32) Errno {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loam/stack/tcp"
+	"loam/stack/tcp/congestion"
 )
 
 // Both ends select BBR, one by the listener's options and one when dialing. The dialer
@@ -64,7 +65,7 @@ func TestCongestionOption(t *testing.T) {
 }
 
 func TestMaxPacingRateOption(t *testing.T) {
-	s := New(Config{TCP: tcp.Config{Congestion: tcp.NewBBR}})
+	s := New(Config{TCP: tcp.Config{Congestion: congestion.NewBBR}})
 	defer s.Close()
 	l, err := s.ListenTCP(netip.MustParseAddrPort("127.0.0.1:0"), 1, TCPOptions{MaxPacingRate: 123_456})
 	if err != nil {

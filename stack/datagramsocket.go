@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"loam/link"
+	"loam/stack/socket"
 )
 
 // datagramSocket is the part that all datagram sockets share: local and remote address,
@@ -19,8 +20,8 @@ type datagramSocket struct {
 	network    string         // network name of package net, for errors
 	local      netip.AddrPort // the port has a protocol-specific meaning
 	v6Only     bool           // the option at the time the socket was bound
-	readers    waiter
-	writers    waiter
+	readers    socket.Waiter
+	writers    socket.Waiter
 	queue      datagramQueue
 	sending    sendBuffer
 	failure    atomic.Pointer[error]
@@ -194,7 +195,7 @@ func (c *datagramSocket) take(f *link.Frame, info Datagram) bool {
 	if !c.queue.put(f, info) {
 		return false
 	}
-	c.readers.ring()
+	c.readers.Ring()
 	c.reportEvents(Readable)
 	return true
 }
@@ -250,7 +251,7 @@ func (c *datagramSocket) hasRoom() bool {
 // sent implements datagramOwner.
 func (c *datagramSocket) sent(size int) {
 	if c.sending.give(size) {
-		c.writers.ring()
+		c.writers.Ring()
 		c.reportEvents(Writable)
 	}
 }
@@ -258,8 +259,8 @@ func (c *datagramSocket) sent(size int) {
 // fail stores an error for the program and notifies it.
 func (c *datagramSocket) fail(err error) {
 	c.failure.Store(&err)
-	c.readers.ring()
-	c.writers.ring()
+	c.readers.Ring()
+	c.writers.Ring()
 	c.reportEvents(Error | Readable | Writable)
 }
 
@@ -276,10 +277,10 @@ func (c *datagramSocket) closeBy(leave func()) error {
 	c.Memberships.Close()
 	leave()
 	c.queue.close()
-	c.readers.ring()
-	c.writers.ring()
-	c.readers.close()
-	c.writers.close()
+	c.readers.Ring()
+	c.writers.Ring()
+	c.readers.Close()
+	c.writers.Close()
 	c.reportEvents(Readable | Writable | Hangup)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/socket"
 	"loam/stack/tcp"
 	"loam/wire"
 )
@@ -20,7 +21,7 @@ import (
 // read.
 type LinkConn struct {
 	watcher
-	readers waiter
+	readers socket.Waiter
 	stack   *Stack
 	cooked  bool // frames exclude the link header
 	queue   messageQueue[LinkFrame]
@@ -118,8 +119,8 @@ func (c *LinkConn) Close() error {
 	}
 	s.mu.Unlock()
 	c.queue.close()
-	c.readers.ring()
-	c.readers.close()
+	c.readers.Ring()
+	c.readers.Close()
 	c.reportEvents(Readable | Writable | Hangup)
 	return nil
 }
@@ -179,7 +180,7 @@ func (c *LinkConn) TryRead(p []byte) (int, LinkFrame, error) { return c.read(p, 
 // SetReadDeadline.
 func (c *LinkConn) ReadFrame(p []byte) (int, LinkFrame, error) {
 	var info LinkFrame
-	n, err := await(&c.readers, func() (n int, err error) {
+	n, err := socket.Await(&c.readers, func() (n int, err error) {
 		n, info, err = c.TryRead(p)
 		return n, err
 	})
@@ -189,7 +190,7 @@ func (c *LinkConn) ReadFrame(p []byte) (int, LinkFrame, error) {
 // SetReadDeadline makes ReadFrame fail after t; the zero time means no deadline. Errors:
 // net.ErrClosed, wrapped in a net.OpError.
 func (c *LinkConn) SetReadDeadline(t time.Time) error {
-	return opError("set", "packet", nil, nil, c.readers.setDeadline(t))
+	return opError("set", "packet", nil, nil, c.readers.SetDeadline(t))
 }
 
 // Peek is TryRead without removing the frame.

@@ -150,7 +150,7 @@ func (c *LinkConn) take(f *link.Frame, info *LinkFrame) bool {
 		f.Free()
 		return false
 	}
-	c.readers.ring()
+	c.readers.Ring()
 	c.reportEvents(Readable)
 	return true
 }

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"loam/stack/socket"
 )
 
 // The blocking calls of sockets, with the types of package net: TCPConn is a net.Conn,
@@ -42,7 +44,7 @@ func (c *TCPConn) opError(op string, err error) error {
 
 // Read implements net.Conn.
 func (c *TCPConn) Read(p []byte) (int, error) {
-	n, err := await(&c.readers, func() (int, error) { return c.TryRead(p) })
+	n, err := socket.Await(&c.readers, func() (int, error) { return c.TryRead(p) })
 	return n, c.opError("read", err)
 }
 
@@ -54,7 +56,7 @@ func (c *TCPConn) Write(p []byte) (int, error) {
 	defer c.turn.Unlock()
 	done := 0
 	for {
-		n, err := await(&c.writers, func() (int, error) { return c.TryWrite(p[done:]) })
+		n, err := socket.Await(&c.writers, func() (int, error) { return c.TryWrite(p[done:]) })
 		done += n
 		if err != nil || done == len(p) {
 			return done, c.opError("write", err)
@@ -82,8 +84,8 @@ func (c *TCPConn) SetReadDeadline(t time.Time) error { return c.setDeadline(&c.r
 // SetWriteDeadline implements net.Conn.
 func (c *TCPConn) SetWriteDeadline(t time.Time) error { return c.setDeadline(&c.writers, t) }
 
-func (c *TCPConn) setDeadline(w *waiter, t time.Time) error {
-	return c.opError("set", w.setDeadline(t))
+func (c *TCPConn) setDeadline(w *socket.Waiter, t time.Time) error {
+	return c.opError("set", w.SetDeadline(t))
 }
 
 // SetNoDelay works like the method of net.TCPConn.
@@ -111,7 +113,7 @@ func (c *TCPConn) SetLinger(seconds int) error {
 
 // waitConnected waits until the handshake of an active open has succeeded or failed.
 func (c *TCPConn) waitConnected() error {
-	_, err := await(&c.writers, func() (struct{}, error) {
+	_, err := socket.Await(&c.writers, func() (struct{}, error) {
 		status := c.status.Load()
 		switch {
 		case status&statusConnected != 0:
@@ -131,7 +133,7 @@ func (c *TCPConn) waitConnected() error {
 
 // AcceptTCP waits for the next connection and returns it.
 func (l *TCPListener) AcceptTCP() (*TCPConn, error) {
-	c, err := await(&l.acceptors, l.TryAccept)
+	c, err := socket.Await(&l.acceptors, l.TryAccept)
 	if err != nil {
 		return nil, opError("accept", "tcp", nil, l.Addr(), err)
 	}
@@ -152,7 +154,7 @@ func (l *TCPListener) Addr() net.Addr { return net.TCPAddrFromAddrPort(l.LocalAd
 
 // SetDeadline works like the method of net.TCPListener: after t, Accept returns an error.
 func (l *TCPListener) SetDeadline(t time.Time) error {
-	return opError("set", "tcp", nil, l.Addr(), l.acceptors.setDeadline(t))
+	return opError("set", "tcp", nil, l.Addr(), l.acceptors.SetDeadline(t))
 }
 
 func (c *datagramSocket) opError(op string, to netip.AddrPort, err error) error {
@@ -174,7 +176,7 @@ type received struct {
 
 // ReadDatagram waits for a datagram and copies it to p. See TryReadFrom.
 func (c *datagramSocket) ReadDatagram(p []byte) (int, Datagram, error) {
-	r, err := await(&c.readers, func() (received, error) {
+	r, err := socket.Await(&c.readers, func() (received, error) {
 		n, info, err := c.TryReadFrom(p)
 		return received{n, info}, err
 	})
@@ -205,7 +207,7 @@ func (c *datagramSocket) Read(p []byte) (int, error) {
 // WriteToUDPAddrPort works like the method of net.UDPConn. It blocks while the send
 // buffer is full.
 func (c *UDPConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
-	n, err := await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
+	n, err := socket.Await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
 	if !to.IsValid() {
 		to = c.RemoteAddrPort()
 	}
@@ -247,12 +249,12 @@ func (c *datagramSocket) SetDeadline(t time.Time) error {
 
 // SetReadDeadline implements net.Conn.
 func (c *datagramSocket) SetReadDeadline(t time.Time) error {
-	return c.opError("set", c.RemoteAddrPort(), c.readers.setDeadline(t))
+	return c.opError("set", c.RemoteAddrPort(), c.readers.SetDeadline(t))
 }
 
 // SetWriteDeadline implements net.Conn.
 func (c *datagramSocket) SetWriteDeadline(t time.Time) error {
-	return c.opError("set", c.RemoteAddrPort(), c.writers.setDeadline(t))
+	return c.opError("set", c.RemoteAddrPort(), c.writers.SetDeadline(t))
 }
 
 // WriteTo implements net.PacketConn. addr must be a *net.IPAddr.
@@ -270,7 +272,7 @@ func (c *RawConn) Write(p []byte) (int, error) { return c.writeTo(p, netip.AddrP
 
 // writeTo sends a packet and blocks while the send buffer is full.
 func (c *RawConn) writeTo(p []byte, to netip.AddrPort) (int, error) {
-	n, err := await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
+	n, err := socket.Await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
 	return n, c.opError("write", to, err)
 }
 

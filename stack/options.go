@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"loam/stack/tcp"
+	"loam/stack/tcp/congestion"
 )
 
 // TCPOptions are the options of a connection, or of a listener, whose connections inherit
@@ -24,7 +25,7 @@ type TCPOptions struct {
 	FinWait2          time.Duration // TCP_LINGER2: limit on FIN-WAIT-2 after Close; zero: as in tcp.Config; negative: none at all
 	ReceiveBuffer     int           // SO_RCVBUF in bytes; zero: grows as needed
 	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
-	Congestion        string        // TCP_CONGESTION: one of tcp.CongestionNames; empty: as in tcp.Config
+	Congestion        string        // TCP_CONGESTION: one of congestion.Names; empty: as in tcp.Config
 	MaxPacingRate     uint64        // SO_MAX_PACING_RATE in bytes per second; zero: unlimited
 	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero or negative: none
 	MaxSegment        int           // TCP_MAXSEG, set before the connection is opened; zero: as the path allows
@@ -58,7 +59,7 @@ func (o *TCPOptions) mss(path int) int {
 
 // check validates the options. Errors: ErrInvalid for an unknown congestion control.
 func (o *TCPOptions) check() error {
-	if o.Congestion != "" && tcp.CongestionNamed(o.Congestion) == nil {
+	if o.Congestion != "" && congestion.Named(o.Congestion) == nil {
 		return ErrInvalid
 	}
 	return nil
@@ -67,7 +68,7 @@ func (o *TCPOptions) check() error {
 // applyCongestion sets congestion control and pacing rate of the machine.
 func (o *TCPOptions) applyCongestion(now tcp.Time, m *tcp.Conn) {
 	if o.Congestion != "" && o.Congestion != m.Congestion() {
-		m.SetCongestion(now, tcp.CongestionNamed(o.Congestion)())
+		m.SetCongestion(now, congestion.Named(o.Congestion)())
 	}
 	m.SetMaxPacingRate(now, o.MaxPacingRate)
 }

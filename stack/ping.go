@@ -7,6 +7,7 @@ import (
 
 	"loam/link"
 	"loam/stack/port"
+	"loam/stack/socket"
 	"loam/wire"
 )
 
@@ -216,7 +217,7 @@ func (p *Pinger) takeData(b []byte) (n int, info Datagram, ok bool) {
 
 // Receive waits for a reply and returns it. See TryReceive.
 func (p *Pinger) Receive(b []byte) (int, Datagram, error) {
-	r, err := await(&p.readers, func() (received, error) {
+	r, err := socket.Await(&p.readers, func() (received, error) {
 		n, info, err := p.TryReceive(b)
 		return received{n, info}, err
 	})

@@ -9,6 +9,7 @@ import (
 	"loam/internal/list"
 	"loam/stack/port"
 	"loam/stack/ring"
+	"loam/stack/socket"
 	"loam/stack/tcp"
 	"loam/stack/timer"
 )
@@ -29,8 +30,8 @@ type TCPConn struct {
 	local, remote netip.AddrPort
 	received      ring.Receive
 	toSend        ring.Send
-	readers       waiter
-	writers       waiter
+	readers       socket.Waiter
+	writers       socket.Waiter
 	readMu        sync.Mutex // one reader of received at a time
 	writeMu       sync.Mutex // one writer to toSend at a time
 	turn          sync.Mutex // one Write at a time, until it has written everything
@@ -405,7 +406,7 @@ func (c *TCPConn) CloseWrite() error {
 	}
 	c.status.Or(statusShutWrite)
 	c.askNow(wishCloseWrite)
-	c.writers.ring()
+	c.writers.Ring()
 	return nil
 }
 
@@ -432,15 +433,15 @@ func (c *TCPConn) leave(wish uint32) error {
 		c.forget()
 	}
 	c.wake()
-	c.readers.close()
-	c.writers.close()
+	c.readers.Close()
+	c.writers.Close()
 	return nil
 }
 
 // wake wakes all waiting goroutines, so that they try again.
 func (c *TCPConn) wake() {
-	c.readers.ring()
-	c.writers.ring()
+	c.readers.Ring()
+	c.writers.Ring()
 	c.reportEvents(Readable | Writable)
 }
 

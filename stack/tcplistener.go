@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/stack/port"
+	"loam/stack/socket"
 	"loam/stack/tcp"
 	"loam/wire"
 )
@@ -28,7 +29,7 @@ type TCPListener struct {
 	options     TCPOptions
 	backlog     int
 	maxHalfOpen int32
-	acceptors   waiter
+	acceptors   socket.Waiter
 
 	halfOpen   atomic.Int32
 	lastCookie atomic.Int64 // tcp.Time of the last cookie sent, 0 if none
@@ -107,7 +108,7 @@ func (l *TCPListener) TryAccept() (*TCPConn, error) {
 	if len(l.queue) == 0 {
 		l.queue = nil
 	} else {
-		l.acceptors.ring()
+		l.acceptors.Ring()
 	}
 	return c, nil
 }
@@ -148,8 +149,8 @@ func (l *TCPListener) Close() error {
 	for _, c := range queue {
 		c.Abort()
 	}
-	l.acceptors.ring()
-	l.acceptors.close()
+	l.acceptors.Ring()
+	l.acceptors.Close()
 	l.reportEvents(Readable | Hangup)
 	return l.binding.Close()
 }
@@ -359,7 +360,7 @@ func (c *TCPConn) handOver() {
 		c.Abort()
 		return
 	}
-	l.acceptors.ring()
+	l.acceptors.Ring()
 	l.reportEvents(Readable)
 }
 

@@ -310,12 +310,12 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 	var e Events
 	if began&(statusReadClosed|statusEnded) != 0 {
 		e |= Readable | ReadHangup
-		c.readers.ring()
+		c.readers.Ring()
 	}
 	if began&(statusConnected|statusEnded) != 0 {
 		e |= Writable
-		c.writers.ring()
-		c.readers.ring()
+		c.writers.Ring()
+		c.readers.Ring()
 	}
 	if began&statusEnded != 0 {
 		e |= Hangup
@@ -332,14 +332,14 @@ func (c *TCPConn) wakeProgram() {
 	wish := c.wish.Load()
 	if c.arrived(wish) {
 		c.wish.And(^wishRead)
-		c.readers.ring()
+		c.readers.Ring()
 		c.reportEvents(Readable)
 	}
 	if wish&wishWrite != 0 && c.status.Load()&statusConnected != 0 {
 		c.growSendBuffer()
 		if c.hasRoom() {
 			c.wish.And(^wishWrite)
-			c.writers.ring()
+			c.writers.Ring()
 			c.reportEvents(Writable)
 		}
 	}

@@ -5,7 +5,11 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix"
 	"loam/posix/call"
+	"loam/task/ipc"
+	"loam/task/privilege"
+	"loam/task/schedule"
 	"loam/task/signal"
 )
 
@@ -41,9 +45,22 @@ func init() {
 			personality[r.Number] = r
 		}
 	}
-	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, credentialCalls, scheduleCalls, pidfdCalls, traceCalls, filterCalls, ipcCalls, miscCalls} {
+	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, pidfdCalls, traceCalls, filterCalls, miscCalls} {
 		for number, serve := range calls {
 			served[number] = serve
+		}
+	}
+	for number, serve := range schedule.Calls {
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(scheduleTask{t}, a) }
+	}
+	for number, serve := range privilege.Calls {
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(privilegeTask{t}, a) }
+	}
+	for number := range served {
+		if ipc.Serves(number) {
+			served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) {
+				return t.process.system.ipc.Call(ipcTask{t}, number, a)
+			}
 		}
 	}
 }
@@ -244,9 +261,31 @@ var miscCalls = map[int]serveFunc{
 		}
 		return 0, 0
 	},
-	linux.SYS_SYSINFO:    sysinfo,
-	linux.SYS_VHANGUP:    vhangup,
-	linux.SYS_MEMBARRIER: func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+	linux.SYS_SYSINFO:       sysinfo,
+	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
+	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),
+	linux.SYS_VHANGUP:       vhangup,
+	linux.SYS_MEMBARRIER:    func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+}
+
+// setName implements sethostname(2) and setdomainname(2) by a function that sets the name. There is one name for all
+// processes. Errors: EPERM, EINVAL, EFAULT.
+func setName(set func(p *posix.Process, name string)) serveFunc {
+	return func(t *Task, a call.Args) (uint64, linux.Errno) {
+		n := number(a.A2)
+		switch {
+		case !t.creds().Has(linux.CAP_SYS_ADMIN):
+			return 0, linux.EPERM
+		case n < 0 || n > linux.NameMax:
+			return 0, linux.EINVAL
+		}
+		name := make([]byte, n)
+		errno := t.caller.Memory.Read(name, a.A1)
+		if errno == 0 {
+			set(t.caller.Process, string(name))
+		}
+		return 0, errno
+	}
 }
 
 // getrandom implements getrandom(2). The generator is always seeded, so no flag makes a difference.

@@ -49,11 +49,11 @@ func mmap(t *Task, a call.Args) (uint64, linux.Errno) {
 	q := mem.Request{Addr: a.A1, Length: a.A2, Prot: mem.Prot(a.A3) & prots, Flags: uint32(a.A4), Offset: a.A6}
 	if q.Flags&linux.MAP_ANONYMOUS == 0 {
 		files := t.process.system.files
-		m, errno := files.request(&q, t.caller.Process, number(a.A5))
+		m, errno := files.Request(&q, t.caller.Process, number(a.A5))
 		if errno != 0 {
 			return 0, errno
 		}
-		defer files.unhold(m)
+		defer files.Unhold(m)
 	} else {
 		q.Offset = 0
 	}

@@ -110,7 +110,7 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 	}
 	child := p.newTask(id, thread, p.signals.Clone(t.signals.Mask()), p.posix, t.creds())
 	child.setComm(t.comm())
-	child.traits = t.traits.inherited()
+	child.traits = t.traits.Inherited()
 	s.forks++
 	child.inherit(t)
 	event := t.inheritTrace(child, c)
@@ -198,10 +198,10 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	child.signals = process
 	ct := child.newTask(node.PID, thread, signals, child.posix, t.creds())
 	ct.setComm(t.comm())
-	ct.altStack, ct.traits = t.altStack, t.traits.inherited()
+	ct.altStack, ct.traits = t.altStack, t.traits.Inherited()
 	child.retime()
 	if c.flags&linux.CLONE_VM != 0 && c.flags&linux.CLONE_VFORK == 0 {
-		ct.altStack = linux.SigStack{Flags: linux.SS_DISABLE}
+		ct.altStack = noAltStack
 	}
 	s.processes[node.PID] = child
 	s.forks++

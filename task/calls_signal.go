@@ -2,7 +2,6 @@ package task
 
 import (
 	"encoding/binary"
-	"sync"
 	"time"
 
 	"loam/abi/linux"
@@ -155,10 +154,10 @@ func sigaltstack(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, errno
 		case on:
 			return 0, linux.EPERM
-		case to.Flags&^(linux.SS_DISABLE|linux.SS_ONSTACK) != 0:
+		case to.Flags&^(linux.SS_DISABLE|linux.SS_ONSTACK|linux.SS_AUTODISARM) != 0, to.Flags&(linux.SS_DISABLE|linux.SS_ONSTACK) == linux.SS_DISABLE|linux.SS_ONSTACK:
 			return 0, linux.EINVAL
 		case to.Flags&linux.SS_DISABLE != 0:
-			to = linux.SigStack{Flags: linux.SS_DISABLE}
+			to = noAltStack
 		case to.Size < linux.MINSIGSTKSZ:
 			return 0, linux.ENOMEM
 		}
@@ -168,9 +167,9 @@ func sigaltstack(t *Task, a call.Args) (uint64, linux.Errno) {
 	return 0, t.put(a.A2, linux.SizeofSigStack, old.Put)
 }
 
-// onAltStack reports whether a stack pointer is in the alternate stack.
+// onAltStack reports whether a stack pointer is in the alternate stack. With SS_AUTODISARM a thread is never on it.
 func (t *Task) onAltStack(sp uint64) bool {
-	return t.altStack.Flags&linux.SS_DISABLE == 0 && sp-t.altStack.Addr-1 < t.altStack.Size
+	return t.altStack.Flags&(linux.SS_DISABLE|linux.SS_AUTODISARM) == 0 && sp-t.altStack.Addr-1 < t.altStack.Size
 }
 
 // sigtimedwait implements rt_sigtimedwait(2).
@@ -189,7 +188,7 @@ func sigtimedwait(t *Task, a call.Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	return uint64(i.Signal), t.put(a.A2, infoSize, func(b []byte) { putInfo(b, i) })
+	return uint64(i.Signal), t.put(a.A2, signal.InfoSize, func(b []byte) { i.Put(b) })
 }
 
 // takeSignal takes a pending signal of a set, or waits for one. Errors: EAGAIN when the time is up,
@@ -341,7 +340,7 @@ func (t *Task) attend() {
 			s.mu.Unlock()
 			continue
 		}
-		again := t.again.pending
+		again := t.again.Pending
 		if d.Effect == signal.None && t.suspended { // a restarted call sets its mask again
 			t.signals.Resume()
 		}
@@ -357,8 +356,8 @@ func (t *Task) attend() {
 		s.mu.Unlock()
 		if d.Effect == signal.None || d.Effect == signal.Handle {
 			if again {
-				t.again.pending = false
-				if signal.Restarts(t.again.kind, d) {
+				t.again.Pending = false
+				if signal.Restarts(t.again.Kind, d) {
 					t.repeat()
 				}
 			}
@@ -395,52 +394,3 @@ func (t *Task) stop(n signal.Number) {
 		}
 	}
 }
-
-// itimer is the ITIMER_REAL of a process. Its lock is a leaf.
-type itimer struct {
-	mu       sync.Mutex
-	timer    *time.Timer
-	at       time.Time // time of the next expiration; zero: none
-	interval time.Duration
-}
-
-// set starts the timer, or stops it if first is 0. It returns the time that was left, and the interval.
-func (i *itimer) set(p *Process, first, interval time.Duration) (left, old time.Duration) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	left, old = i.left()
-	if i.timer != nil {
-		i.timer.Stop()
-		i.timer = nil
-	}
-	i.at, i.interval = time.Time{}, interval
-	if first > 0 {
-		i.at = time.Now().Add(first)
-		i.timer = time.AfterFunc(first, func() { i.ring(p) })
-	}
-	return left, old
-}
-
-// left returns the time to the next expiration, at least a microsecond, and the interval. The caller holds mu.
-func (i *itimer) left() (left, interval time.Duration) {
-	if i.at.IsZero() {
-		return 0, i.interval
-	}
-	return max(time.Until(i.at), time.Microsecond), i.interval
-}
-
-// ring sends SIGALRM.
-func (i *itimer) ring(p *Process) {
-	i.mu.Lock()
-	i.at = time.Time{}
-	if i.interval > 0 && i.timer != nil {
-		i.at = time.Now().Add(i.interval)
-		i.timer.Reset(i.interval)
-	}
-	i.mu.Unlock()
-	p.system.mu.Lock()
-	defer p.system.mu.Unlock()
-	p.send(nil, signal.Info{Signal: linux.SIGALRM, Code: signal.CodeKernel})
-}
-
-func (i *itimer) stop() { i.set(nil, 0, 0) }

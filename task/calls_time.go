@@ -8,6 +8,7 @@ import (
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix/call"
+	"loam/task/account"
 	"loam/task/futex"
 )
 
@@ -137,8 +138,8 @@ func setitimer(t *Task, a call.Args) (uint64, linux.Errno) {
 		first = time.Duration(linux.ParseTimeval(b[linux.SizeofTimeval:]).Nano())
 	}
 	if number(a.A1) != linux.ITIMER_REAL {
-		return t.cpuTimer(number(a.A1), a.A3, func(c *cpuTimer, now time.Duration) (left, old time.Duration) {
-			return c.set(now, first, interval)
+		return t.cpuTimer(number(a.A1), a.A3, func(c *account.Timer, now time.Duration) (left, old time.Duration) {
+			return c.Set(now, first, interval)
 		})
 	}
 	left, old := t.process.alarm.set(t.process, first, interval)
@@ -146,10 +147,10 @@ func setitimer(t *Task, a call.Args) (uint64, linux.Errno) {
 }
 
 // cpuTimer implements setitimer(2) and getitimer(2) for timers of CPU time. A nil set only reads. Errors: EINVAL.
-func (t *Task) cpuTimer(which int, to uint64, set func(c *cpuTimer, now time.Duration) (left, old time.Duration)) (uint64, linux.Errno) {
+func (t *Task) cpuTimer(which int, to uint64, set func(c *account.Timer, now time.Duration) (left, old time.Duration)) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
 	if set == nil {
-		set = (*cpuTimer).left
+		set = (*account.Timer).Left
 	}
 	s.mu.Lock()
 	c, now := p.cpuItimer(which)

@@ -7,7 +7,7 @@
 //	Machine  what runs threads: package kernel/user in a virtual machine, a script in tests
 //
 // Read task.go (the loop of a thread), calls.go (the tables of calls), then the rest by topic: trace.go for debuggers, seccomp.go
-// for filters, ipc.go for System V's objects.
+// for filters. Package ipc has the calls on System V's objects.
 //
 // # Calls
 //

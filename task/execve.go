@@ -2,49 +2,18 @@ package task
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"loam/abi/linux"
 	"loam/exec"
 	"loam/fs"
-	"loam/mem/cache"
 	"loam/posix"
 	"loam/posix/credential"
+	"loam/task/mapped"
+	"loam/task/schedule"
 	"loam/task/signal"
+	"loam/task/trace"
 )
-
-// opener opens files for package exec.
-type opener struct {
-	process *posix.Process
-	files   *files
-	last    posix.Mapped // the newest file, whose handle is not used
-	held    []*mappedFile
-}
-
-// open returns an executable file, relative to a directory descriptor.
-func (o *opener) open(dirfd int, path string) (exec.File, error) {
-	m, errno := o.process.OpenExecutable(dirfd, path)
-	if errno != 0 {
-		return exec.File{}, errno
-	}
-	o.last = m
-	f := o.files.object(m)
-	o.held = append(o.held, f)
-	return exec.File{Reader: cachedReader{f.File}, Object: f.File}, nil
-}
-
-// cachedReader reads a file through its pages.
-type cachedReader struct{ *cache.File }
-
-// ReadAt implements io.ReaderAt.
-func (r cachedReader) ReadAt(b []byte, offset int64) (int, error) {
-	n, err := r.File.ReadAt(b, offset)
-	if err == nil && n < len(b) {
-		err = io.EOF
-	}
-	return n, err
-}
 
 // executed describes the executable of a process. It does not change while the process runs it.
 type executed struct {
@@ -79,23 +48,23 @@ func nameOf(dirfd int, path string) string {
 
 // load prepares a program for a caller with credentials. Errors: those of execve(2).
 func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, path string, args, env []string) (*image, error) {
-	o := &opener{process: files, files: p.system.files}
-	defer func() { o.files.unhold(o.held...) }()
+	o := mapped.NewOpener(p.system.files, files)
+	defer o.Release()
 	first := true
 	name := nameOf(dirfd, path)
 	program, err := exec.Resolve(name, args, func(file string) (exec.File, error) {
 		if first {
 			first = false
-			return o.open(dirfd, path)
+			return o.Open(dirfd, path)
 		}
-		return o.open(linux.AT_FDCWD, file)
+		return o.Open(linux.AT_FDCWD, file)
 	})
 	if err != nil {
 		return nil, err
 	}
-	i := &image{name: base(name), program: executed{path: o.last.Path, place: o.last.Place}}
+	i := &image{name: base(name), program: executed{path: o.Last().Path, place: o.Last().Place}}
 	var errno linux.Errno
-	gives := privileges(o.last)
+	gives := mapped.Privileges(o.Last())
 	p.system.mu.Lock()
 	if p.unsafelyTraced() {
 		gives = credential.File{}
@@ -106,7 +75,7 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	}
 	plan, err := exec.Make(exec.Request{
 		Path: name, Argv: program.Argv, Envp: env, File: program.File, Random: random, Randomise: p.persona.Load()&noRandomise == 0,
-		Open:       func(path string) (exec.File, error) { return o.open(linux.AT_FDCWD, path) },
+		Open:       func(path string) (exec.File, error) { return o.Open(linux.AT_FDCWD, path) },
 		StackLimit: p.limit(linux.RLIMIT_STACK), Machine: p.system.config.Auxiliary,
 		VDSO:     p.system.vdso,
 		Identity: exec.Identity{UID: i.creds.UID, EUID: i.creds.EUID, GID: i.creds.GID, EGID: i.creds.EGID, Secure: i.secure},
@@ -130,21 +99,6 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	thread.Registers().IP, thread.Registers().SP = plan.Entry, plan.StackPointer
 	i.space, i.thread, i.program.places = space, thread, plan.Places
 	return i, nil
-}
-
-// privileges returns what an executable file gives its program: set-user-ID and set-group-ID bits, and capabilities.
-func privileges(m posix.Mapped) credential.File {
-	const groupExecute = 0o010
-	a := m.Attr
-	f := credential.File{
-		SetUID: a.Mode&fs.SetUID != 0, SetGID: a.Mode&fs.SetGID != 0 && a.Mode&groupExecute != 0, UID: a.UID, GID: a.GID,
-	}
-	if n, ok := m.Node.(fs.Attributed); ok {
-		if b, err := n.Xattr("security.capability"); err == nil {
-			f.ParseFile(b)
-		}
-	}
-	return f
 }
 
 // first makes the first task of a process that another program starts.
@@ -180,8 +134,7 @@ func (p *Process) first(q Program) (*Task, error) {
 	t := p.newTask(p.node.PID, i.thread, signals, files, &i.creds)
 	p.system.mu.Unlock()
 	t.setComm(i.name)
-	t.traits.slack = defaultSlack
-	t.altStack.Flags = linux.SS_DISABLE
+	t.traits.Slack = schedule.DefaultSlack
 	if q.Terminal {
 		if errno := t.attach(); errno != 0 {
 			return nil, errno
@@ -319,7 +272,7 @@ func (t *Task) become(i *image) {
 	}
 	t.leaveMemory()
 	t.sample()
-	t.faultsBefore = t.usage.minor.Load()
+	t.faultsBefore = t.usage.Minor.Load()
 	s.mu.Lock()
 	p.dumpable.Store(dumpable)
 	p.posix = files
@@ -332,7 +285,7 @@ func (t *Task) become(i *image) {
 	p.exitSignal = linux.SIGCHLD
 	t.setComm(i.name)
 	if x := t.traced; x != nil {
-		x.debug = debugRegisters{}
+		x.Debug = trace.DebugRegisters{}
 		x.hook()
 	}
 	if t.id != p.node.PID { // the thread takes the ID of the process (execve(2))
@@ -348,6 +301,6 @@ func (t *Task) become(i *image) {
 	s.mu.Unlock()
 	old.leave()
 	t.clearID, t.robust = 0, 0
-	t.altStack = linux.SigStack{Flags: linux.SS_DISABLE}
-	t.again = restart{}
+	t.altStack = noAltStack
+	t.again = trace.Again{}
 }

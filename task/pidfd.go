@@ -7,6 +7,7 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/task/family"
+	"loam/task/procfs"
 	"loam/task/signal"
 )
 
@@ -89,6 +90,25 @@ func (t *Task) watched(fd uint64) (*Process, bool, linux.Errno) {
 	return p, nonblocking, 0
 }
 
+// signalled returns the process of a pidfd, or of a directory of a process in /proc. Errors: EBADF, ESRCH.
+func (t *Task) signalled(fd uint64) (*Process, linux.Errno) {
+	p, _, errno := t.watched(fd)
+	if errno == 0 {
+		return p, 0
+	}
+	dir, failed := t.caller.Process.Node(number(fd))
+	pid, ok := procfs.ProcessOf(dir)
+	if failed != 0 || !ok {
+		return nil, errno
+	}
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	if p = t.process.system.processes[family.PID(pid)]; p == nil {
+		return nil, linux.ESRCH
+	}
+	return p, 0
+}
+
 // pidfdOpen implements pidfd_open(2). Errors: EINVAL, also for a thread that is not the first of its process; ESRCH, EMFILE.
 func pidfdOpen(t *Task, a call.Args) (uint64, linux.Errno) {
 	pid, s := family.PID(number(a.A1)), t.process.system
@@ -118,7 +138,7 @@ func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 	if a.A4 != 0 {
 		return 0, linux.EINVAL
 	}
-	p, _, errno := t.watched(a.A1)
+	p, errno := t.signalled(a.A1)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -145,12 +165,12 @@ func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 // info reads a siginfo_t of the caller's. Only a process itself may claim that a signal comes from the kernel or by kill(2).
 // Errors: EFAULT, EINVAL for another signal, EPERM.
 func (t *Task) info(addr uint64, n int, own bool) (i signal.Info, errno linux.Errno) {
-	b := make([]byte, infoSize)
+	b := make([]byte, signal.InfoSize)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
 		return i, errno
 	}
 	le := binary.LittleEndian
-	i = parseInfo(b)
+	i = signal.ParseInfo(b)
 	i.Signal = signal.Number(n)
 	switch {
 	case (i.Code >= 0 || i.Code == signal.CodeThread) && !own:
@@ -159,21 +179,6 @@ func (t *Task) info(addr uint64, n int, own bool) (i signal.Info, errno linux.Er
 		return i, linux.EINVAL
 	}
 	return i, 0
-}
-
-// parseInfo decodes a siginfo_t of a signal that a program sends, or that a debugger has changed.
-func parseInfo(b []byte) signal.Info {
-	le := binary.LittleEndian
-	i := signal.Info{Signal: signal.Number(le.Uint32(b)), Errno: int32(le.Uint32(b[4:])), Code: int32(le.Uint32(b[8:]))}
-	if i.Code > 0 && i.Code != signal.CodeKernel && signal.SetOf(i.Signal)&signal.Synchronous != 0 {
-		i.Addr = le.Uint64(b[16:])
-		return i
-	}
-	i.PID, i.UID, i.Value = int32(le.Uint32(b[16:])), le.Uint32(b[20:]), le.Uint64(b[24:])
-	if i.Signal == signal.Child {
-		i.Status, i.User, i.System, i.Value = int32(le.Uint32(b[24:])), le.Uint64(b[32:]), le.Uint64(b[40:]), 0
-	}
-	return i
 }
 
 // queueSignal implements rt_sigqueueinfo(2), and rt_tgsigqueueinfo(2) for a thread of the process group. Errors: EFAULT,

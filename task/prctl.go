@@ -5,15 +5,12 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/call"
-	"loam/posix/credential"
+	"loam/task/privilege"
 	"loam/task/signal"
 )
 
 // nameSize is the size of the name of a task, with its NUL.
 const nameSize = 16
-
-// defaultSlack is the timer slack of a new process, in nanoseconds. It has no effect: timers are not delayed.
-const defaultSlack = 50000
 
 // prctl implements prctl(2).
 //
@@ -64,12 +61,10 @@ func prctl(t *Task, a call.Args) (uint64, linux.Errno) {
 	case linux.PR_SET_SECCOMP, linux.PR_GET_SECCOMP:
 		return t.prctlSeccomp(a)
 	case linux.PR_SET_TIMERSLACK:
-		if t.traits.slack = a.A2; a.A2 == 0 || a.A2 >= 1<<63 {
-			t.traits.slack = defaultSlack
-		}
+		t.traits.SetSlack(a.A2)
 		return 0, 0
 	case linux.PR_GET_TIMERSLACK:
-		return t.traits.slack, 0
+		return t.traits.Slack, 0
 	case linux.PR_GET_TID_ADDRESS:
 		return 0, t.caller.Memory.Write(a.A2, binary.LittleEndian.AppendUint64(nil, t.clearID))
 	case linux.PR_SET_THP_DISABLE:
@@ -84,49 +79,7 @@ func prctl(t *Task, a call.Args) (uint64, linux.Errno) {
 		}
 		return flag(p.smallPages.Load()), 0
 	}
-	return t.prctlCapabilities(a)
-}
-
-// prctlCapabilities implements the operations of prctl(2) on capabilities. Errors: EINVAL for an unknown operation.
-func (t *Task) prctlCapabilities(a call.Args) (uint64, linux.Errno) {
-	c := t.creds()
-	switch number(a.A1) {
-	case linux.PR_CAPBSET_READ:
-		if a.A2 > linux.CAP_LAST_CAP {
-			return 0, linux.EINVAL
-		}
-		return flag(c.Bounding.Has(int(a.A2))), 0
-	case linux.PR_CAPBSET_DROP:
-		return t.adopt(c.Drop(a.A2))
-	case linux.PR_GET_SECUREBITS:
-		return uint64(c.Secure), 0
-	case linux.PR_SET_SECUREBITS:
-		return t.adopt(c.SetSecure(a.A2))
-	case linux.PR_GET_KEEPCAPS:
-		return flag(c.Secure&credential.KeepCaps != 0), 0
-	case linux.PR_SET_KEEPCAPS:
-		return t.adopt(c.SetKeepCaps(a.A2))
-	case linux.PR_CAP_AMBIENT:
-		return t.prctlAmbient(a)
-	}
-	return 0, linux.EINVAL
-}
-
-// prctlAmbient implements PR_CAP_AMBIENT. Errors: EINVAL, EPERM.
-func (t *Task) prctlAmbient(a call.Args) (uint64, linux.Errno) {
-	c := *t.creds()
-	switch {
-	case a.A2 == linux.PR_CAP_AMBIENT_CLEAR_ALL && a.A3|a.A4|a.A5 == 0:
-		c.Ambient = 0
-		return t.adopt(c, 0)
-	case a.A3 > linux.CAP_LAST_CAP || a.A4|a.A5 != 0:
-		return 0, linux.EINVAL
-	case a.A2 == linux.PR_CAP_AMBIENT_IS_SET:
-		return flag(c.Ambient.Has(int(a.A3))), 0
-	case a.A2 == linux.PR_CAP_AMBIENT_RAISE, a.A2 == linux.PR_CAP_AMBIENT_LOWER:
-		return t.adopt(c.SetAmbient(a.A3, a.A2 == linux.PR_CAP_AMBIENT_RAISE))
-	}
-	return 0, linux.EINVAL
+	return privilege.Prctl(privilegeTask{t}, a)
 }
 
 func flag(on bool) uint64 {

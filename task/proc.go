@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/exec"
 	"loam/fs"
 	"loam/mem"
 	"loam/posix"
 	"loam/task/family"
 	"loam/task/procfs"
+	"loam/task/schedule"
 )
 
 // The processes as /proc shows them: an implementation of procfs.Source.
@@ -41,22 +43,39 @@ func (w shown) Process(id int) procfs.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if pid == s.root.PID {
-		return shownRoot{s}
+		return shownRoot{s: s}
 	}
 	if t := s.tasks[pid]; t != nil {
-		return shownProcess{t.process}
+		return t.process.show()
 	}
 	if p := s.processes[pid]; p != nil {
-		return shownProcess{p}
+		return p.show()
 	}
 	if p := s.zombies[pid]; p != nil {
-		return shownProcess{p}
+		return p.show()
 	}
 	return nil
 }
 
 // shownProcess is a process as a procfs.Process.
-type shownProcess struct{ p *Process }
+type shownProcess struct {
+	procfs.MemoryView
+	p *Process
+}
+
+// show returns the process as a procfs.Process.
+func (p *Process) show() shownProcess {
+	view := procfs.MemoryView{
+		Borrow: func() (*mem.Map, func()) {
+			if a := p.borrow(); a != nil {
+				return a.Map, a.leave
+			}
+			return nil, nil
+		},
+		Places: func() exec.Places { return p.executable().places },
+	}
+	return shownProcess{view, p}
+}
 
 // PID implements procfs.Process.
 func (w shownProcess) PID() int { return int(w.p.node.PID) }
@@ -95,16 +114,16 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		PID: w.PID(), TID: tid, Parent: int(p.node.Parent()), Group: int(p.node.Group), Session: int(p.node.Session),
 		TerminalGroup: -1, State: 'Z', ExitSignal: linux.SIGCHLD, Threads: len(p.tasks), Limits: p.limits,
 		Credentials: *p.creds(), KillPreference: int(p.killPreference.Load()), LoginUser: p.loginUser.Load(),
-		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Persona: p.persona.Load(), Name: p.lastName, Affinity: s.allCPUs(),
+		ExitCode: int(p.status), SmallPages: p.smallPages.Load(), Persona: p.persona.Load(), Name: p.lastName, Affinity: schedule.AllCPUs(s.config.CPUs),
 		Started: p.started,
 	}
 	w.signals(&r, t)
 	w.use(&r, t)
 	if t != nil {
 		r.Credentials, r.Name, r.State = *t.creds(), t.comm(), t.state()
-		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.nice, t.traits.policy, t.traits.priority, s.affinityOf(t)
+		r.Nice, r.Policy, r.Priority, r.Affinity = t.traits.Nice, t.traits.Policy, t.traits.Priority, t.traits.Affinity(s.config.CPUs)
 		r.Started = t.started
-		r.Filtered, r.Filters = t.filters.Load().mode()
+		r.Filtered, r.Filters = t.filters.Load().Mode()
 		if t.traced != nil {
 			r.Tracer = int(t.traced.by.id)
 		}
@@ -117,7 +136,7 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		}
 		where := p.files().Where()
 		r.Umask, r.TableSize = where.Umask, p.files().TableSize()
-		w.memory(&r)
+		w.Sizes(&r)
 	}
 	return r, true
 }
@@ -141,31 +160,13 @@ func (w shownProcess) use(r *procfs.Stat, t *Task) {
 	if t != nil && t.id != w.p.node.PID {
 		u = &t.usage
 	}
-	r.User, r.System = time.Duration(u.user.Load()), time.Duration(u.system.Load())
-	r.Minor, r.Major = uint64(u.minor.Load()), uint64(u.major.Load())
-	r.Voluntary, r.Involuntary = uint64(u.voluntary.Load()), uint64(u.involuntary.Load())
-	r.ResidentPeak = uint64(w.p.used().peak.Load()) << mem.PageShift
+	r.User, r.System = time.Duration(u.User.Load()), time.Duration(u.System.Load())
+	r.Minor, r.Major = uint64(u.Minor.Load()), uint64(u.Major.Load())
+	r.Voluntary, r.Involuntary = uint64(u.Voluntary.Load()), uint64(u.Involuntary.Load())
+	r.ResidentPeak = uint64(w.p.used().Peak.Load()) << mem.PageShift
 	c := &w.p.children
-	r.ChildUser, r.ChildSystem = time.Duration(c.user.Load()), time.Duration(c.system.Load())
-	r.ChildMinor, r.ChildMajor = uint64(c.minor.Load()), uint64(c.major.Load())
-}
-
-// memory fills in the sizes of the memory.
-func (w shownProcess) memory(r *procfs.Stat) {
-	a := w.p.borrow()
-	if a == nil {
-		return
-	}
-	defer a.leave()
-	u := a.Usage()
-	r.Memory = true
-	r.Size, r.Data, r.Stack, r.Locked = u.Total, u.Data, u.Stack, u.Locked
-	r.Resident, r.Anonymous = a.Resident()
-	places := w.p.executable().places
-	r.CodeStart, r.CodeEnd, r.DataStart, r.DataEnd = places.CodeStart, places.CodeEnd, places.DataStart, places.DataEnd
-	r.StackStart, r.BreakStart = places.StackStart, places.BreakStart
-	r.ArgStart, r.ArgEnd, r.EnvStart, r.EnvEnd = places.ArgStart, places.ArgEnd, places.EnvStart, places.EnvEnd
-	r.Code = (places.CodeEnd+mem.PageSize-1)&^(mem.PageSize-1) - places.CodeStart&^(mem.PageSize-1)
+	r.ChildUser, r.ChildSystem = time.Duration(c.User.Load()), time.Duration(c.System.Load())
+	r.ChildMinor, r.ChildMajor = uint64(c.Minor.Load()), uint64(c.Major.Load())
 }
 
 // state returns the state of the task as a letter of ps(1). The caller holds System.mu.
@@ -221,93 +222,6 @@ func (w shownProcess) MayInspect(c fs.Caller) bool {
 	return t != nil && t.mayInspect(w.p, true)
 }
 
-// mostText bounds what a read of arguments or environment copies, in bytes.
-const mostText = 2 << 20
-
-// between returns the memory of the process between two addresses.
-func (w shownProcess) between(from, to uint64) []byte {
-	if to <= from || to-from > mostText {
-		return nil
-	}
-	b := make([]byte, to-from)
-	return b[:w.ReadMemory(b, from)]
-}
-
-// Arguments implements procfs.Process. A program that has overwritten the end of its arguments shows a single string, which
-// may continue in its environment (setproctitle(3)).
-func (w shownProcess) Arguments() []byte {
-	e := w.p.executable().places
-	b := w.between(e.ArgStart, e.ArgEnd)
-	if len(b) == 0 || b[len(b)-1] == 0 {
-		return b
-	}
-	b = append(b, w.between(e.EnvStart, e.EnvEnd)...)
-	if i := slices.Index(b, 0); i >= 0 {
-		b = b[:i+1]
-	}
-	return b
-}
-
-// Environment implements procfs.Process.
-func (w shownProcess) Environment() []byte {
-	e := w.p.executable().places
-	return w.between(e.EnvStart, e.EnvEnd)
-}
-
-// Auxv implements procfs.Process.
-func (w shownProcess) Auxv() []byte {
-	if a := w.p.borrow(); a != nil {
-		a.leave()
-		return w.p.executable().places.Auxv
-	}
-	return nil
-}
-
-// text returns a text about the memory of the process.
-func (w shownProcess) text(f func(*mem.Map, []byte) []byte) []byte {
-	a := w.p.borrow()
-	if a == nil {
-		return nil
-	}
-	defer a.leave()
-	return f(a.Map, nil)
-}
-
-// Maps implements procfs.Process.
-func (w shownProcess) Maps() []byte { return w.text((*mem.Map).AppendMaps) }
-
-// Smaps implements procfs.Process.
-func (w shownProcess) Smaps() []byte { return w.text((*mem.Map).AppendSmaps) }
-
-// ReadMemory implements procfs.Process.
-func (w shownProcess) ReadMemory(b []byte, addr uint64) (n int) {
-	if a := w.p.borrow(); a != nil {
-		defer a.leave()
-		n, _ = a.Map.ReadForced(b, addr)
-	}
-	return n
-}
-
-// WriteMemory implements procfs.Process.
-func (w shownProcess) WriteMemory(b []byte, addr uint64) (n int) {
-	if a := w.p.borrow(); a != nil {
-		defer a.leave()
-		n, _ = a.Map.WriteForced(b, addr)
-	}
-	return n
-}
-
-// Present implements procfs.Process.
-func (w shownProcess) Present(addr uint64) bool {
-	a := w.p.borrow()
-	if a == nil {
-		return false
-	}
-	defer a.leave()
-	var present [1]byte
-	return a.Mincore(addr, mem.PageSize, present[:]) == nil && present[0] != 0
-}
-
 // Descriptors implements procfs.Process.
 func (w shownProcess) Descriptors() []int {
 	if !w.lives() {
@@ -355,8 +269,8 @@ func (w shownProcess) Counts() procfs.Counts {
 	defer s.mu.Unlock()
 	u := w.p.used()
 	return procfs.Counts{
-		BytesRead: uint64(u.bytesRead.Load()), BytesWritten: uint64(u.bytesWritten.Load()),
-		Reads: uint64(u.reads.Load()), Writes: uint64(u.writes.Load()),
+		BytesRead: uint64(u.BytesRead.Load()), BytesWritten: uint64(u.BytesWritten.Load()),
+		Reads: uint64(u.Reads.Load()), Writes: uint64(u.Writes.Load()),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"loam/mem"
 	"loam/posix"
 	"loam/posix/credential"
+	"loam/task/account"
 	"loam/task/family"
 	"loam/task/signal"
 )
@@ -33,13 +34,13 @@ type Process struct {
 	firstTrace *tracee       // of its first thread, after the end of that thread
 	news       chan struct{} // closed and replaced when a child has news
 	expects    chan struct{} // closed when a vfork parent may continue; nil otherwise
-	alarm      itimer
+	alarm      alarm
 	stops      chan struct{} // see Stopped
 
-	past, children   usage       // of threads, and of children with theirs, that have ended
-	virtual, profile cpuTimer    // ITIMER_VIRTUAL, ITIMER_PROF
-	warned           uint64      // seconds of CPU time before which SIGXCPU is not sent again
-	timed            atomic.Bool // a timer of CPU time runs: see expire
+	past, children   account.Usage // of threads, and of children with theirs, that have ended
+	virtual, profile account.Timer // ITIMER_VIRTUAL, ITIMER_PROF
+	warned           uint64        // seconds of CPU time before which SIGXCPU is not sent again
+	timed            atomic.Bool   // a timer of CPU time runs: see expire
 
 	done chan struct{} // closed at the end; status is then final
 
@@ -181,11 +182,11 @@ func (p *Process) released() {
 func (p *Process) ended() {
 	s := p.system
 	p.alarm.stop()
-	s.ipc.leave(p)
-	p.posix.DropTimers()
+	s.ipc.Leave(int32(p.node.PID))
+	p.posix.Timers().Drop()
 	p.released()
 	delete(s.processes, p.node.PID)
-	s.ended.add(p.used())
+	s.ended.Add(p.used())
 	s.zombies[p.node.PID] = p
 	p.node.Held = p.endTrace()
 	e := s.tree.Exit(p.node, p.status)
@@ -276,7 +277,7 @@ func (p *Process) childNews(child *Process, code, status int32) {
 	used := child.used()
 	p.send(nil, signal.Info{
 		Signal: n, Code: code, PID: int32(child.node.PID), Status: status, UID: child.creds().UID,
-		User: uint64(used.user.Load() / int64(tick)), System: uint64(used.system.Load() / int64(tick)),
+		User: uint64(used.User.Load() / int64(tick)), System: uint64(used.System.Load() / int64(tick)),
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"loam/posix/call"
 	"loam/task/family"
 	"loam/task/signal"
+	"loam/task/trace"
 )
 
 // ptrace(2): the requests. trace.go has the stops.
@@ -40,18 +41,18 @@ func ptrace(t *Task, a call.Args) (uint64, linux.Errno) {
 	case linux.PTRACE_GETREGSET, linux.PTRACE_SETREGSET:
 		return t.traceRegisterSet(a)
 	case linux.PTRACE_SETREGS:
-		return t.traceStore(a, userRegistersSize, (*tracee).setRegisters)
+		return t.traceStore(a, trace.RegistersSize, trace.Stopped.SetRegisters)
 	case linux.PTRACE_SETFPREGS:
-		return t.traceStore(a, floatSize, (*tracee).setFloat)
+		return t.traceStore(a, trace.FloatSize, trace.Stopped.SetFloat)
 	case linux.PTRACE_SETSIGINFO:
-		return t.traceStore(a, infoSize, (*tracee).setInfo)
+		return t.traceStore(a, signal.InfoSize, trace.Stopped.SetInfo)
 	case linux.PTRACE_SETSIGMASK:
 		if a.A3 != setSize {
 			return 0, linux.EINVAL
 		}
-		return t.traceStore(a, setSize, (*tracee).setMask)
+		return t.traceStore(a, setSize, trace.Stopped.SetMask)
 	}
-	if get := traceGet(a); get != nil {
+	if get := trace.Get(a); get != nil {
 		return t.traceLoad(a, get)
 	}
 	return locked(t, func() (uint64, linux.Errno) { return 0, t.traceControl(a) })
@@ -136,7 +137,7 @@ func (t *Task) traceControl(a call.Args) linux.Errno {
 		if a.A4&^traceOptions != 0 {
 			return linux.EINVAL
 		}
-		x.options = a.A4
+		x.Options = a.A4
 	case linux.PTRACE_INTERRUPT:
 		if !x.seized {
 			return linux.EIO
@@ -153,7 +154,10 @@ func (t *Task) traceControl(a call.Args) linux.Errno {
 			x.release(0)
 		}
 	case linux.PTRACE_POKEUSR:
-		return x.setUser(a.A3, a.A4)
+		errno := x.view().SetUser(a.A3, a.A4)
+		x.hook()
+		x.task.loadDebug()
+		return errno
 	default:
 		return linux.EIO
 	}
@@ -191,46 +195,13 @@ func (t *Task) traceMemory(a call.Args) (uint64, linux.Errno) {
 	return 0, 0
 }
 
-// traceGet returns the function that encodes what a request reads, or nil for other requests.
-func traceGet(a call.Args) func(*tracee) ([]byte, linux.Errno) {
-	switch a.A1 {
-	case linux.PTRACE_GETREGS:
-		return func(x *tracee) ([]byte, linux.Errno) { return x.registers(), 0 }
-	case linux.PTRACE_GETFPREGS:
-		return func(x *tracee) ([]byte, linux.Errno) { return x.float(), 0 }
-	case linux.PTRACE_PEEKUSR:
-		return func(x *tracee) ([]byte, linux.Errno) { return x.user(a.A3) }
-	case linux.PTRACE_GETEVENTMSG:
-		return func(x *tracee) ([]byte, linux.Errno) { return binary.LittleEndian.AppendUint64(nil, x.message), 0 }
-	case linux.PTRACE_GETSIGINFO:
-		return func(x *tracee) ([]byte, linux.Errno) {
-			if x.info == nil {
-				return nil, linux.EINVAL
-			}
-			b := make([]byte, infoSize)
-			putInfo(b, *x.info)
-			return b, 0
-		}
-	case linux.PTRACE_GETSIGMASK:
-		return func(x *tracee) ([]byte, linux.Errno) {
-			if a.A3 != setSize {
-				return nil, linux.EINVAL
-			}
-			return binary.LittleEndian.AppendUint64(nil, uint64(x.task.signals.Mask())), 0
-		}
-	case linux.PTRACE_GET_SYSCALL_INFO:
-		return func(x *tracee) ([]byte, linux.Errno) { return x.callInfo(), 0 }
-	}
-	return nil
-}
-
 // traceLoad writes what a request reads to the memory of the tracer. PTRACE_GET_SYSCALL_INFO returns the size.
-func (t *Task) traceLoad(a call.Args, get func(*tracee) ([]byte, linux.Errno)) (uint64, linux.Errno) {
+func (t *Task) traceLoad(a call.Args, get func(trace.Stopped) ([]byte, linux.Errno)) (uint64, linux.Errno) {
 	var b []byte
 	_, errno := locked(t, func() (uint64, linux.Errno) {
 		x, errno := t.tracing(a.A2)
 		if errno == 0 {
-			b, errno = get(x)
+			b, errno = get(x.view())
 		}
 		return 0, errno
 	})
@@ -244,7 +215,7 @@ func (t *Task) traceLoad(a call.Args, get func(*tracee) ([]byte, linux.Errno)) (
 }
 
 // traceStore reads a structure from the memory of the tracer, and stores it in a thread.
-func (t *Task) traceStore(a call.Args, size int, set func(*tracee, []byte) linux.Errno) (uint64, linux.Errno) {
+func (t *Task) traceStore(a call.Args, size int, set func(trace.Stopped, []byte) linux.Errno) (uint64, linux.Errno) {
 	b := make([]byte, size)
 	if errno := t.caller.Memory.Read(b, a.A4); errno != 0 {
 		return 0, errno
@@ -252,53 +223,97 @@ func (t *Task) traceStore(a call.Args, size int, set func(*tracee, []byte) linux
 	return locked(t, func() (uint64, linux.Errno) {
 		x, errno := t.tracing(a.A2)
 		if errno == 0 {
-			errno = set(x, b)
+			errno = set(x.view(), b)
 		}
 		return 0, errno
 	})
 }
 
-// setInfo replaces the siginfo of the signal that is delivered (PTRACE_SETSIGINFO).
-func (x *tracee) setInfo(b []byte) linux.Errno {
-	if x.info == nil {
-		return linux.EINVAL
+// traceRegisterSet implements PTRACE_GETREGSET and PTRACE_SETREGSET. Errors: EINVAL for an unknown set, or a size that is no
+// multiple of a word.
+func (t *Task) traceRegisterSet(a call.Args) (uint64, linux.Errno) {
+	v, errno := read(t, a.A4, linux.SizeofIovec, linux.ParseIovec)
+	if errno != 0 {
+		return 0, errno
 	}
-	*x.info = parseInfo(b)
-	return 0
+	get, set := trace.Stopped.Registers, trace.Stopped.SetRegisters
+	switch a.A3 {
+	case linux.NT_PRSTATUS:
+	case linux.NT_PRFPREG:
+		get, set = trace.Stopped.Float, trace.Stopped.SetFloat
+	case linux.NT_X86_XSTATE:
+		get, set = trace.Stopped.Vectors, trace.Stopped.SetVectors
+	default:
+		return 0, linux.EINVAL
+	}
+	if v.Len%wordSize != 0 {
+		return 0, linux.EINVAL
+	}
+	var b []byte
+	_, errno = locked(t, func() (uint64, linux.Errno) {
+		x, errno := t.tracing(a.A2)
+		if errno == 0 {
+			b = get(x.view())
+		}
+		return 0, errno
+	})
+	if errno != 0 {
+		return 0, errno
+	}
+	b = b[:min(uint64(len(b)), v.Len)]
+	if a.A1 == linux.PTRACE_SETREGSET {
+		if errno := t.caller.Memory.Read(b, v.Base); errno != 0 {
+			return 0, errno
+		}
+		_, errno = locked(t, func() (uint64, linux.Errno) {
+			x, errno := t.tracing(a.A2)
+			if errno == 0 {
+				errno = set(x.view(), b)
+			}
+			return 0, errno
+		})
+	} else {
+		errno = t.caller.Memory.Write(v.Base, b)
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	return 0, t.caller.Memory.Write(a.A4+wordSize, binary.LittleEndian.AppendUint64(nil, uint64(len(b))))
 }
 
-// setMask replaces the blocked signals (PTRACE_SETSIGMASK).
-func (x *tracee) setMask(b []byte) linux.Errno {
-	x.task.signals.SetMask(signal.Set(binary.LittleEndian.Uint64(b)))
-	x.task.alerted.Store(true)
-	return 0
+// loadDebug gives the debug registers of a traced thread to the machine. The next entry to ring 3 loads all registers. The
+// caller holds System.mu, and the thread does not run.
+func (t *Task) loadDebug() {
+	x := t.traced
+	if x == nil {
+		return
+	}
+	t.thread.SetDebug(x.Debug.Addresses(), x.Debug.Control())
+	if x.Debug.Active() {
+		t.thread.Restore()
+	}
 }
 
-// callInfo encodes a struct ptrace_syscall_info.
-func (x *tracee) callInfo() []byte {
-	const header, word, failures = 24, 8, 4095
-	le := binary.LittleEndian
-	f := x.task.thread.Registers()
-	b := make([]byte, header)
-	le.PutUint32(b[4:], linux.AUDIT_ARCH_X86_64)
-	le.PutUint64(b[8:], f.IP)
-	le.PutUint64(b[16:], f.SP)
-	good := x.options&linux.PTRACE_O_TRACESYSGOOD != 0
-	switch {
-	case x.entering && good, x.filtered:
-		b[0] = linux.PTRACE_SYSCALL_INFO_ENTRY
-		for _, v := range [...]uint64{x.number, f.DI, f.SI, f.DX, f.R10, f.R8, f.R9} {
-			b = le.AppendUint64(b, v)
-		}
-		if x.filtered {
-			b[0] = linux.PTRACE_SYSCALL_INFO_SECCOMP
-			b = le.AppendUint32(b, uint32(x.message))
-		}
-	case x.leaving && good:
-		b[0] = linux.PTRACE_SYSCALL_INFO_EXIT
-		v := x.shownAX()
-		b = le.AppendUint64(b, v)
-		b = append(b, byte(flag(-v-1 < failures)))
+// debugTrap returns the signal for a debug exception: a step, or a hit of a debug register. It returns false for a hit that
+// was not meant for the thread.
+func (t *Task) debugTrap(ip uint64) (signal.Info, bool) {
+	status := t.thread.DebugStatus()
+	i := signal.Info{Signal: signal.Trap, Code: trapStep, Addr: ip}
+	if !trace.Hit(status) {
+		return i, true
 	}
-	return b
+	s := t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := t.traced
+	if x == nil || !x.Debug.Active() {
+		return i, trace.Single(status)
+	}
+	if x.Debug.Trapped(status) {
+		t.thread.Registers().Flags |= trace.FlagResume
+	}
+	if !trace.Single(status) {
+		i.Code = trapWatch
+	}
+	return i, true
 }

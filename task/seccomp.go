@@ -6,69 +6,28 @@ import (
 	"loam/abi/linux"
 	"loam/posix/bpf"
 	"loam/posix/call"
+	"loam/task/seccomp"
 	"loam/task/signal"
 )
 
-// Filters of system calls that a program sets for itself (seccomp(2)). A thread has a chain of filters, which its children
-// and new programs inherit. A filter is not changed and never removed.
-//
-// A thread without filters pays nothing: see attention.
-
-// filter is one program of a chain. strict stands for SECCOMP_MODE_STRICT, which has no program.
-type filter struct {
-	older   *filter
-	program bpf.Program
-	strict  bool
-	count   int // number of filters in the chain
-	cost    int // instructions in the chain, and overheadEach for each filter
-}
-
-// Bounds of a chain (Linux's kernel/seccomp.c).
-const (
-	mostFilterCost = 1 << 15
-	overheadEach   = 4
-	callDataSize   = 64 // size of struct seccomp_data in bytes
-)
+// The filters of system calls that threads set for themselves: see package seccomp. A thread without filters pays nothing: see
+// attention.
 
 // filterCalls are the calls that set filters.
-var filterCalls = map[int]serveFunc{linux.SYS_SECCOMP: seccomp}
+var filterCalls = map[int]serveFunc{linux.SYS_SECCOMP: seccompCall}
 
 // inherit gives a new thread the filters of the thread that creates it. The caller holds System.mu.
 func (t *Task) inherit(of *Task) { t.setFilters(of.filters.Load()) }
 
-func (t *Task) setFilters(f *filter) {
+func (t *Task) setFilters(f *seccomp.Filter) {
 	t.filters.Store(f)
 	if f != nil {
 		t.alerted.filter()
 	}
 }
 
-// mode returns the mode as PR_GET_SECCOMP and /proc/PID/status show it, and the number of filters.
-func (f *filter) mode() (mode, count int) {
-	switch {
-	case f == nil:
-		return 0, 0
-	case f.strict:
-		return linux.SECCOMP_MODE_STRICT, 0
-	}
-	return linux.SECCOMP_MODE_FILTER, f.count
-}
-
-// descends reports whether the list of filters that begins with top contains f. It is true for a nil f, which is no filter.
-func (f *filter) descends(top *filter) bool {
-	if f == nil {
-		return true
-	}
-	for ; top != nil; top = top.older {
-		if top == f {
-			return true
-		}
-	}
-	return false
-}
-
-// seccomp implements seccomp(2) without notifications to another process. Errors: EINVAL, EACCES, EFAULT, ENOMEM, EOPNOTSUPP.
-func seccomp(t *Task, a call.Args) (uint64, linux.Errno) {
+// seccompCall implements seccomp(2) without notifications to another process. Errors: EINVAL, EACCES, EFAULT, ENOMEM, EOPNOTSUPP.
+func seccompCall(t *Task, a call.Args) (uint64, linux.Errno) {
 	switch uint32(a.A1) {
 	case linux.SECCOMP_SET_MODE_STRICT:
 		if a.A2 != 0 || a.A3 != 0 {
@@ -98,7 +57,7 @@ func seccomp(t *Task, a call.Args) (uint64, linux.Errno) {
 // prctlSeccomp implements PR_SET_SECCOMP and PR_GET_SECCOMP.
 func (t *Task) prctlSeccomp(a call.Args) (uint64, linux.Errno) {
 	if a.A1 == linux.PR_GET_SECCOMP {
-		mode, _ := t.filters.Load().mode()
+		mode, _ := t.filters.Load().Mode()
 		return uint64(mode), 0
 	}
 	switch a.A2 {
@@ -113,10 +72,10 @@ func (t *Task) prctlSeccomp(a call.Args) (uint64, linux.Errno) {
 // setStrict allows the thread only read, write, exit and sigreturn. Errors: EINVAL with filters.
 func (t *Task) setStrict() (uint64, linux.Errno) {
 	return locked(t, func() (uint64, linux.Errno) {
-		if f := t.filters.Load(); f != nil && !f.strict {
+		if f := t.filters.Load(); f != nil && !f.IsStrict() {
 			return 0, linux.EINVAL
 		}
-		t.setFilters(&filter{strict: true})
+		t.setFilters(seccomp.Strict())
 		return 0, 0
 	})
 }
@@ -134,16 +93,9 @@ func (t *Task) addFilter(flags uint32, at uint64) (uint64, linux.Errno) {
 		return 0, errno
 	}
 	return locked(t, func() (uint64, linux.Errno) {
-		old := t.filters.Load()
-		next := &filter{older: old, program: program, count: 1, cost: len(program) + overheadEach}
-		if old != nil {
-			next.count, next.cost = old.count+1, next.cost+old.cost
-		}
-		switch {
-		case old != nil && old.strict:
-			return 0, linux.EINVAL
-		case next.cost > mostFilterCost:
-			return 0, linux.ENOMEM
+		next, errno := t.filters.Load().Add(program)
+		if errno != 0 {
+			return 0, errno
 		}
 		if flags&linux.SECCOMP_FILTER_FLAG_TSYNC != 0 {
 			if id := t.synchronize(next); id != 0 {
@@ -161,10 +113,10 @@ func (t *Task) addFilter(flags uint32, at uint64) (uint64, linux.Errno) {
 // synchronize sets the filter chain of all other threads of the process, whose chains it must extend. If a thread has
 // a chain that it does not extend, synchronize changes nothing and returns the thread's ID. The caller holds
 // System.mu.
-func (t *Task) synchronize(next *filter) uint64 {
+func (t *Task) synchronize(next *seccomp.Filter) uint64 {
 	for _, o := range t.process.tasks {
 		f := o.filters.Load()
-		if o != t && (f != nil && f.strict || !f.descends(t.filters.Load())) {
+		if o != t && (f.IsStrict() || !f.Descends(t.filters.Load())) {
 			return uint64(o.id)
 		}
 	}
@@ -185,7 +137,7 @@ func (t *Task) synchronize(next *filter) uint64 {
 // filterProgram reads and checks a program. Errors: EFAULT, EINVAL; EACCES for a thread that may get privileges by execve and
 // has no CAP_SYS_ADMIN.
 func (t *Task) filterProgram(at uint64) (bpf.Program, linux.Errno) {
-	const header, each = 16, 8
+	const header = 16
 	le := binary.LittleEndian
 	b := make([]byte, header)
 	if errno := t.caller.Memory.Read(b, at); errno != 0 {
@@ -198,73 +150,11 @@ func (t *Task) filterProgram(at uint64) (bpf.Program, linux.Errno) {
 	case !t.creds().NoNewPrivs && !t.creds().Has(linux.CAP_SYS_ADMIN):
 		return nil, linux.EACCES
 	}
-	text := make([]byte, n*each)
+	text := make([]byte, n*seccomp.Instruction)
 	if errno := t.caller.Memory.Read(text, le.Uint64(b[8:])); errno != 0 {
 		return nil, errno
 	}
-	list := make([]bpf.Instruction, n)
-	for i := range list {
-		c := text[i*each:]
-		list[i] = bpf.Instruction{Code: le.Uint16(c), JT: c[2], JF: c[3], K: le.Uint32(c[4:])}
-		if !filterInstruction(list[i]) {
-			return nil, linux.EINVAL
-		}
-	}
-	program, err := bpf.New(list)
-	if err != nil {
-		return nil, linux.EINVAL
-	}
-	return program, 0
-}
-
-// filterInstruction reports whether a filter of calls may have an instruction: loads of whole words only, and no remainders.
-func filterInstruction(i bpf.Instruction) bool {
-	const (
-		load, loadX, alu      = 0, 1, 4
-		class, mode, size, op = 7, 0xe0, 0x18, 0xf0
-		absolute, indirect    = 0x20, 0x40
-		shift                 = 0xa0 // BPF_MSH
-		modulo                = 0x90
-	)
-	switch i.Code & class {
-	case load:
-		if i.Code&mode == absolute && (i.K >= callDataSize || i.K%4 != 0) {
-			return false
-		}
-		return i.Code&size == 0 && i.Code&mode != indirect
-	case loadX:
-		return i.Code&mode != shift
-	case alu:
-		return i.Code&op != modulo
-	}
-	return true
-}
-
-// callData encodes a struct seccomp_data for package bpf, which loads words in network byte order.
-func (t *Task) callData(number uint64) []byte {
-	f := t.thread.Registers()
-	be := binary.BigEndian
-	b := make([]byte, 0, callDataSize)
-	b = be.AppendUint32(b, uint32(number))
-	b = be.AppendUint32(b, linux.AUDIT_ARCH_X86_64)
-	for _, v := range [...]uint64{f.IP, f.DI, f.SI, f.DX, f.R10, f.R8, f.R9} {
-		b = be.AppendUint32(b, uint32(v))
-		b = be.AppendUint32(b, uint32(v>>32))
-	}
-	return b
-}
-
-// verdict returns what the chain says about a call: the action with the highest precedence, of the newest filter that returns
-// it.
-func (f *filter) verdict(data []byte) uint32 {
-	result := uint32(linux.SECCOMP_RET_ALLOW)
-	for ; f != nil; f = f.older {
-		r := f.program.Run(data)
-		if int32(r&linux.SECCOMP_RET_ACTION_FULL) < int32(result&linux.SECCOMP_RET_ACTION_FULL) {
-			result = r
-		}
-	}
-	return result
+	return seccomp.Parse(text)
 }
 
 // filterCall filters a call. It returns the number of the call to execute, and false for none.
@@ -273,16 +163,15 @@ func (t *Task) filterCall(number uint64) (uint64, bool) {
 	switch {
 	case f == nil:
 		return number, true
-	case f.strict:
-		switch number {
-		case linux.SYS_READ, linux.SYS_WRITE, linux.SYS_EXIT, linux.SYS_RT_SIGRETURN:
+	case f.IsStrict():
+		if seccomp.StrictAllows(number) {
 			return number, true
 		}
 		t.filterKill(linux.SIGKILL, false)
 		return 0, false
 	}
 	for traced := false; ; traced = true {
-		r := f.verdict(t.callData(number))
+		r := f.Verdict(seccomp.Data(number, t.thread.Registers()))
 		data := r & linux.SECCOMP_RET_DATA
 		frame := t.thread.Registers()
 		switch r & linux.SECCOMP_RET_ACTION_FULL {
@@ -341,12 +230,12 @@ func (t *Task) filterTrace(number uint64, data uint32) (uint64, bool) {
 	f, noCall := t.thread.Registers(), linux.ENOSYS
 	f.AX = -uint64(noCall)
 	x := t.traced
-	if x == nil || x.options&linux.PTRACE_O_TRACESECCOMP == 0 {
+	if x == nil || x.Options&linux.PTRACE_O_TRACESECCOMP == 0 {
 		return 0, false
 	}
-	x.inCall, x.number, x.filtered, x.message = true, number, true, uint64(data)
+	x.InCall, x.Number, x.Filtered, x.Message = true, number, true, uint64(data)
 	code := eventCode(linux.PTRACE_EVENT_SECCOMP)
 	t.traceStop(code, t.stopInfo(linux.SIGTRAP, code))
-	x.inCall = x.calls
-	return x.number, int64(x.number) >= 0 && !t.process.ending
+	x.InCall = x.calls
+	return x.Number, int64(x.Number) >= 0 && !t.process.ending
 }

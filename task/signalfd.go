@@ -1,7 +1,6 @@
 package task
 
 import (
-	"encoding/binary"
 	"slices"
 
 	"loam/abi/linux"
@@ -22,15 +21,7 @@ func (m member) TakeSignal(set uint64, info []byte) bool {
 	if !ok {
 		return false
 	}
-	clear(info)
-	le := binary.LittleEndian
-	for at, v := range map[int]uint32{
-		0: uint32(i.Signal), 4: uint32(i.Errno), 8: uint32(i.Code), 12: uint32(i.PID), 16: i.UID, 40: uint32(i.Status), 44: uint32(i.Value),
-	} {
-		le.PutUint32(info[at:], v)
-	}
-	le.PutUint64(info[48:], i.Value)
-	le.PutUint64(info[72:], i.Addr)
+	i.PutFile(info)
 	return true
 }
 

@@ -10,12 +10,16 @@ import (
 
 	"loam/exec"
 	"loam/exec/vdso"
+	"loam/fs"
 	"loam/mem"
 	"loam/mem/cache"
 	"loam/posix"
 	"loam/posix/credential"
+	"loam/task/account"
 	"loam/task/family"
 	"loam/task/futex"
+	"loam/task/ipc"
+	"loam/task/mapped"
 )
 
 // Config describes a System.
@@ -41,7 +45,8 @@ type System struct {
 	clock   func() int64 // Config.Clock, or its replacement
 	memory  mem.Memory
 	account mem.Account
-	files   *files
+	cache   *cache.Cache
+	files   *mapped.Files
 	vdso    exec.VDSO
 
 	mu        sync.Mutex // see the package comment
@@ -50,12 +55,12 @@ type System struct {
 	processes map[family.PID]*Process
 	zombies   map[family.PID]*Process // ended, and not waited for
 	tasks     map[family.PID]*Task
-	forks     uint64 // processes and threads since the start
-	ended     usage  // of processes that have ended
-	load      load
+	forks     uint64        // processes and threads since the start
+	ended     account.Usage // of processes that have ended
+	load      account.Load
 	killed    atomic.Int64 // processes ended since memory ran out
 	futexes   futex.Table[mem.Location]
-	ipc       *ipc
+	ipc       *ipc.Objects
 }
 
 // New returns a system without processes. The program that calls it counts as process 1: orphans
@@ -63,17 +68,19 @@ type System struct {
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
-		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{}, ipc: newIPC(),
+		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{},
 	}
 	if s.clock = c.Clock; s.clock == nil {
 		s.clock = func() int64 { return int64(s.monotonic()) }
 	}
+	s.ipc = ipc.New(s.memory, c.Machine.Pages())
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
 	// As Linux's dirty_background_ratio and dirty_ratio.
-	s.files = newFiles(cache.New(s.memory, cache.Limits{Background: s.account.Total / 10, Dirty: s.account.Total / 5}))
+	s.cache = cache.New(s.memory, cache.Limits{Background: s.account.Total / 10, Dirty: s.account.Total / 5})
+	s.files = mapped.New(s.cache)
 	if c.ClockPage != 0 {
-		code := s.files.cache.NewMemory(vdso.Image(), nil)
+		code := s.cache.NewMemory(vdso.Image(), nil)
 		code.SetLabel(mem.Label{Path: "[vdso]"})
 		s.vdso = exec.VDSO{Data: mem.NewFixed(mem.Label{Path: "[vvar]"}, c.ClockPage), Code: code, DataPages: 1, CodePages: 1}
 	}
@@ -127,7 +134,7 @@ func (s *System) WriteBack(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(time.Until(next)):
-			next = s.files.cache.Step(time.Now())
+			next = s.cache.Step(time.Now())
 		}
 	}
 }
@@ -145,4 +152,9 @@ func (s *System) monotonic() time.Duration {
 		return s.config.Monotonic()
 	}
 	return time.Since(s.config.Started)
+}
+
+// NewContent returns a content for a file in memory (fs.Contents).
+func (s *System) NewContent(base []byte, charge func(pages int64) error) fs.Content {
+	return s.cache.NewMemory(base, charge)
 }

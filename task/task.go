@@ -11,9 +11,13 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/credential"
+	"loam/task/account"
 	"loam/task/family"
 	"loam/task/futex"
+	"loam/task/schedule"
+	"loam/task/seccomp"
 	"loam/task/signal"
+	"loam/task/trace"
 )
 
 // Task is one thread. Its goroutine owns all fields but those with another comment.
@@ -40,33 +44,26 @@ type Task struct {
 	text         [256]byte        // strings of the process are read here
 	scratch      [call.Small]byte // small copies of calls
 	frames       []byte           // frames of handlers are encoded here; nil before the first
-	again        restart
-	usage        usage
+	again        trace.Again
+	usage        account.Usage
 	started      time.Duration // since the start of the machine
 	since        int64         // clockNow when time was last charged
 	faultsBefore int64         // faults before the last execve
 	sleeps       atomic.Bool   // it waits in a call
-	traits       traits
+	traits       schedule.Traits
 	leaving      bool  // the thread has ended itself (exit(2))
 	exited       bool  // it has called exit(2)
 	exitCode     int32 // argument of exit(2), as a wait status
 	suspended    bool  // the mask of signals belongs to a wait
 
-	traced  *tracee                // by another thread; nil: none; guarded by System.mu
-	tracees []*tracee              // that the thread traces; guarded by System.mu
-	filters atomic.Pointer[filter] // filters of seccomp(2), the newest first; System.mu guards stores
-}
-
-// restart is a call that ended with EINTR.
-type restart struct {
-	pending bool
-	number  uint64
-	kind    signal.Interrupted
+	traced  *tracee                        // by another thread; nil: none; guarded by System.mu
+	tracees []*tracee                      // that the thread traces; guarded by System.mu
+	filters atomic.Pointer[seccomp.Filter] // filters of seccomp(2), the newest first; System.mu guards stores
 }
 
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
-	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1)}
+	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1), altStack: noAltStack}
 	t.waiter.Woken = make(chan struct{}, 1)
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
@@ -80,7 +77,7 @@ func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, 
 // loop is the life of a thread.
 func (t *Task) loop() {
 	for {
-		if t.alerted.Load() || t.again.pending {
+		if t.alerted.Load() || t.again.Pending {
 			t.attend()
 		}
 		if t.leaving {
@@ -160,7 +157,7 @@ func (t *Task) execute(number uint64) {
 	}
 	f.AX = -uint64(errno)
 	if errno == linux.EINTR {
-		t.again = restart{true, number, restartOf(number)}
+		t.again = trace.Again{Pending: true, Number: number, Kind: restartOf(number)}
 	}
 }
 
@@ -168,7 +165,7 @@ func (t *Task) execute(number uint64) {
 func (t *Task) repeat() {
 	const instruction = 2 // bytes of SYSCALL
 	f := t.thread.Registers()
-	f.AX, f.IP = t.again.number, f.IP-instruction
+	f.AX, f.IP = t.again.Number, f.IP-instruction
 }
 
 // fault resolves a page fault, or sends the signal for it.
@@ -214,7 +211,7 @@ func (t *Task) faultAt(addr uint64, access mem.Access) {
 // exhausted frees memory, or ends a process.
 func (t *Task) exhausted() {
 	const want = 256
-	if t.process.system.files.cache.Free(want) > 0 {
+	if t.process.system.cache.Free(want) > 0 {
 		return
 	}
 	t.process.system.killLargest()
@@ -263,12 +260,12 @@ func (t *Task) exit() {
 	t.clearTID()
 	t.leaveRobust()
 	t.sample()
-	t.charge(&t.usage.system)
+	t.charge(&t.usage.System)
 	p, s := t.process, t.process.system
 	s.mu.Lock()
 	t.thread.Close()
 	t.closed = true
-	p.past.add(&t.usage)
+	p.past.Add(&t.usage)
 	p.remove(t, t.traceGone(status))
 	last := len(p.tasks) == 0
 	s.mu.Unlock()
@@ -280,7 +277,7 @@ func (t *Task) exit() {
 	t.leaveMemory()
 	space := p.space.Load()
 	space.leave()
-	s.files.flush()
+	s.files.Flush()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.ended()

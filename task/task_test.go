@@ -48,9 +48,7 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 		status = p.Status()
 		w.kill()
 		synctest.Wait()
-		for _, f := range w.system.files.known {
-			f.Drop()
-		}
+		w.system.files.Drop()
 		if m.open != 0 || m.memory.Used() != 0 || len(w.system.tasks) != 0 || !w.system.futexes.Empty() {
 			t.Errorf("left: %d spaces and threads, %d pages, %d tasks", m.open, m.memory.Used(), len(w.system.tasks))
 		}

@@ -3,6 +3,7 @@ package task
 import (
 	"loam/abi/linux"
 	"loam/task/signal"
+	"loam/task/trace"
 )
 
 // The stops of a traced thread (ptrace(2)). A stopped thread is a parked goroutine in traceStop. Its tracer reads and changes
@@ -13,37 +14,35 @@ import (
 // tracee is the state of a thread that another thread, the tracer, traces. It outlives the thread until a wait has
 // reported its end.
 type tracee struct {
-	task    *Task
-	by      *Task // the tracer
-	seized  bool  // by PTRACE_SEIZE
-	options uint64
-	message uint64 // PTRACE_GETEVENTMSG
+	task *Task
+	by   *Task // the tracer
+	trace.State
+	seized bool // by PTRACE_SEIZE
 
 	calls bool // it stops at the beginning and the end of calls
 	step  bool // it stops after one instruction
 
 	stopped   bool
-	listening bool         // PTRACE_LISTEN: the group stop continues
-	news      bool         // no wait has reported the stop yet
-	code      int32        // of the stop: a signal, and an event << 8
-	info      *signal.Info // PTRACE_GETSIGINFO; nil in a group stop
+	listening bool  // PTRACE_LISTEN: the group stop continues
+	news      bool  // no wait has reported the stop yet
+	code      int32 // of the stop: a signal, and an event << 8
 	resume    chan struct{}
 	inject    signal.Number // the signal with which it was resumed; 0: none
 
-	joined   bool // the stop of its process has been reported
-	notify   bool // a stop of the process has ended: report it (PTRACE_SEIZE)
-	trap     bool // PTRACE_INTERRUPT
-	entering bool // the stop is at the beginning of a call
-	leaving  bool // the stop is at the end of a call
-	filtered bool // the stop is by SECCOMP_RET_TRACE
-	exiting  bool // the stop is at the end of the thread
-	inCall   bool
-	number   uint64 // number of the call, with inCall
-	debug    debugRegisters
+	joined  bool // the stop of its process has been reported
+	notify  bool // a stop of the process has ended: report it (PTRACE_SEIZE)
+	trap    bool // PTRACE_INTERRUPT
+	exiting bool // the stop is at the end of the thread
 
 	dead   bool // the thread has ended
 	final  bool // and a wait can report it
 	status int32
+}
+
+// view returns the thread as its tracer reads and changes it. It is stopped, and the caller holds System.mu.
+func (x *tracee) view() trace.Stopped {
+	t := x.task
+	return trace.Stopped{State: &x.State, Thread: t.thread, Again: &t.again, Signals: t.signals, Attend: func() { t.alerted.Store(true) }}
 }
 
 // eventCode returns the code of a stop for an event.
@@ -51,7 +50,7 @@ func eventCode(event int32) int32 { return linux.SIGTRAP | event<<8 }
 
 // trace makes by the tracer of t. The caller holds System.mu.
 func (t *Task) trace(by *Task, seized bool, options uint64) *tracee {
-	x := &tracee{task: t, by: by, seized: seized, options: options}
+	x := &tracee{task: t, by: by, seized: seized, State: trace.State{Options: options}}
 	t.traced, t.signals.Traced = x, true
 	by.tracees = append(by.tracees, x)
 	return x
@@ -71,7 +70,7 @@ func (x *tracee) untrace(n signal.Number) {
 	}
 	t := x.task
 	x.calls, x.step, x.trap, x.notify = false, false, false, false
-	x.debug = debugRegisters{}
+	x.Debug = trace.DebugRegisters{}
 	t.loadDebug()
 	t.traced, t.signals.Traced = nil, false
 	x.hook()
@@ -93,7 +92,7 @@ func (x *tracee) release(n signal.Number) {
 }
 
 // hook sets the flag that makes the thread look for a tracer in calls. The caller holds System.mu.
-func (x *tracee) hook() { x.task.alerted.hook(x.calls || x.step || x.debug.active()) }
+func (x *tracee) hook() { x.task.alerted.hook(x.calls || x.step || x.Debug.Active()) }
 
 // traceStop stops the thread until the tracer resumes it, or the process ends. It returns the signal with which the thread
 // was resumed. The caller holds System.mu, which is released meanwhile.
@@ -103,7 +102,7 @@ func (t *Task) traceStop(code int32, info *signal.Info) signal.Number {
 		return 0
 	}
 	x.endStep()
-	x.stopped, x.news, x.code, x.info, x.inject = true, true, code, info, 0
+	x.stopped, x.news, x.code, x.Info, x.inject = true, true, code, info, 0
 	x.resume = make(chan struct{})
 	resume := x.resume
 	x.by.process.traceNews(t, childTrapped, code)
@@ -123,7 +122,7 @@ func (t *Task) traceStop(code int32, info *signal.Info) signal.Number {
 	}
 	t.rest(false)
 	s.mu.Lock()
-	x.entering, x.leaving, x.filtered = false, false, false
+	x.Entering, x.Leaving, x.Filtered = false, false, false
 	if t.traced != x || p.ending {
 		return x.inject
 	}
@@ -156,10 +155,10 @@ func (t *Task) traceEvent(event int32, message uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := t.traced
-	if x == nil || x.options&(1<<event) == 0 {
+	if x == nil || x.Options&(1<<event) == 0 {
 		return false
 	}
-	x.message = message
+	x.Message = message
 	code := eventCode(event)
 	t.traceStop(code, t.stopInfo(linux.SIGTRAP, code))
 	return true
@@ -264,12 +263,12 @@ func (t *Task) callStop(entry bool) {
 	}
 	const good = 0x80
 	code := int32(linux.SIGTRAP)
-	if x.options&linux.PTRACE_O_TRACESYSGOOD != 0 {
+	if x.Options&linux.PTRACE_O_TRACESYSGOOD != 0 {
 		code |= good
 	}
-	x.entering, x.leaving, x.message = entry, !entry, linux.PTRACE_SYSCALL_INFO_EXIT
+	x.Entering, x.Leaving, x.Message = entry, !entry, linux.PTRACE_SYSCALL_INFO_EXIT
 	if entry {
-		x.message = linux.PTRACE_SYSCALL_INFO_ENTRY
+		x.Message = linux.PTRACE_SYSCALL_INFO_ENTRY
 	}
 	if n := t.traceStop(code, t.stopInfo(linux.SIGTRAP, code)); n != 0 {
 		t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
@@ -297,12 +296,12 @@ func (t *Task) traceCall(number uint64) (uint64, bool) {
 	if x == nil {
 		return number, true
 	}
-	x.inCall, x.number = true, number
+	x.InCall, x.Number = true, number
 	noCall := linux.ENOSYS // what a debugger sees, and the result of a call that it prevents
 	f := t.thread.Registers()
 	f.AX = -uint64(noCall)
 	t.callStop(true)
-	return x.number, !t.process.ending && int32(x.number) != -1
+	return x.Number, !t.process.ending && int32(x.Number) != -1
 }
 
 // leaveCall runs after a call of a thread with a tracer or a filter.
@@ -324,7 +323,7 @@ func (t *Task) leaveCall() {
 		t.callStop(false)
 	}
 	if t.traced == x {
-		x.inCall = false
+		x.InCall = false
 	}
 	t.loadDebug()
 }
@@ -380,13 +379,13 @@ func (t *Task) inheritTrace(child *Task, c clone) (event int32) {
 	default:
 		event = linux.PTRACE_EVENT_FORK
 	}
-	if event != 0 && x.options&(1<<event) == 0 {
+	if event != 0 && x.Options&(1<<event) == 0 {
 		event = 0
 	}
 	if event == 0 && c.flags&linux.CLONE_PTRACE == 0 {
 		return 0
 	}
-	y := child.trace(x.by, x.seized, x.options)
+	y := child.trace(x.by, x.seized, x.Options)
 	if y.trap = x.seized; !y.trap {
 		child.signals.Send(signal.Info{Signal: signal.Stop, Code: signal.CodeUser}, true)
 	}
@@ -400,10 +399,10 @@ func (t *Task) traceExit(status int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := t.traced
-	if x == nil || x.options&linux.PTRACE_O_TRACEEXIT == 0 {
+	if x == nil || x.Options&linux.PTRACE_O_TRACEEXIT == 0 {
 		return
 	}
-	x.exiting, x.message = true, uint64(uint32(status))
+	x.exiting, x.Message = true, uint64(uint32(status))
 	code := eventCode(linux.PTRACE_EVENT_EXIT)
 	t.traceStop(code, t.stopInfo(linux.SIGTRAP, code))
 }
@@ -427,7 +426,7 @@ func (t *Task) traceGone(status int32) (kept bool) {
 			x.forget()
 			continue
 		}
-		kill := x.options&linux.PTRACE_O_EXITKILL != 0
+		kill := x.Options&linux.PTRACE_O_EXITKILL != 0
 		x.untrace(0)
 		if kill {
 			x.task.process.send(x.task, signal.Info{Signal: signal.Kill, Code: signal.CodeKernel})

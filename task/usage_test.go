@@ -138,6 +138,8 @@ func TestScheduling(t *testing.T) {
 		is(t, "policy", u.call(linux.SYS_SCHED_GETSCHEDULER, 0), linux.SCHED_FIFO)
 		is(t, "affinity", u.call(linux.SYS_SCHED_GETAFFINITY, 0, 8, dataAt), 8)
 		is(t, "CPUs", int64(u.load32(dataAt)), 2)
+		is(t, "affinity of none", u.call(linux.SYS_SCHED_GETAFFINITY, 1<<64-1, 8, dataAt), failed(linux.ESRCH))
+		is(t, "affinity of none", u.call(linux.SYS_SCHED_SETAFFINITY, 1<<64-1, 8, dataAt), failed(linux.ESRCH))
 		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
 		is(t, "lower", u.call(linux.SYS_SETPRIORITY, linux.PRIO_PROCESS, 0, 0), failed(linux.EACCES))
 		is(t, "higher", u.call(linux.SYS_SETPRIORITY, linux.PRIO_PROCESS, 0, 7), 0)

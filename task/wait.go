@@ -3,6 +3,7 @@ package task
 import (
 	"loam/abi/linux"
 	"loam/posix/call"
+	"loam/task/account"
 	"loam/task/family"
 	"loam/task/signal"
 )
@@ -33,7 +34,7 @@ func wait4(t *Task, a call.Args) (uint64, linux.Errno) {
 		}
 	}
 	if a.A4 != 0 {
-		if errno := t.put(a.A4, rusageSize, used.put); errno != 0 {
+		if errno := t.put(a.A4, account.Size, used.Put); errno != 0 {
 			return 0, errno
 		}
 	}
@@ -48,7 +49,7 @@ type wanted struct {
 
 // waitFor waits for news of a child, and returns the resources that it and its own children have used. Errors: ECHILD,
 // EINTR.
-func (t *Task) waitFor(of family.Selector, w wanted, poll bool) (family.Report, *usage, linux.Errno) {
+func (t *Task) waitFor(of family.Selector, w wanted, poll bool) (family.Report, *account.Usage, linux.Errno) {
 	p, s := t.process, t.process.system
 	for {
 		s.mu.Lock()
@@ -57,7 +58,7 @@ func (t *Task) waitFor(of family.Selector, w wanted, poll bool) (family.Report, 
 			only = nil
 		}
 		r, some := p.tracedNews(only, of, w.Wanted)
-		used, err := &usage{}, error(nil)
+		used, err := &account.Usage{}, error(nil)
 		if r.Event == family.Nothing {
 			if r, err = s.tree.Wait(p.node, of, w.Wanted); some {
 				err = nil
@@ -77,8 +78,8 @@ func (t *Task) waitFor(of family.Selector, w wanted, poll bool) (family.Report, 
 
 // reap returns the resources that a reported child has used. The resources of an ended child are added to the process's own
 // children. The caller holds System.mu.
-func (p *Process) reap(r family.Report, keep bool) *usage {
-	used, s := &usage{}, p.system
+func (p *Process) reap(r family.Report, keep bool) *account.Usage {
+	used, s := &account.Usage{}, p.system
 	child := s.zombies[r.PID]
 	if child == nil {
 		child = s.processes[r.PID]
@@ -86,10 +87,10 @@ func (p *Process) reap(r family.Report, keep bool) *usage {
 	if child == nil {
 		return used
 	}
-	used.add(child.used())
-	used.add(&child.children)
+	used.Add(child.used())
+	used.Add(&child.children)
 	if r.Event == family.Exited && !keep {
-		p.children.add(used)
+		p.children.Add(used)
 		delete(s.zombies, r.PID)
 	}
 	return used
@@ -147,10 +148,10 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	if errno := t.put(a.A5, rusageSize, used.put); errno != 0 && r.Event != family.Nothing {
+	if errno := t.put(a.A5, account.Size, used.Put); errno != 0 && r.Event != family.Nothing {
 		return 0, errno
 	}
-	return 0, t.put(a.A3, infoSize, func(b []byte) {
+	return 0, t.put(a.A3, signal.InfoSize, func(b []byte) {
 		if r.Event == family.Nothing {
 			return
 		}
@@ -169,6 +170,6 @@ func waitid(t *Task, a call.Args) (uint64, linux.Errno) {
 				i.Status &= 0x7f
 			}
 		}
-		putInfo(b, i)
+		i.Put(b)
 	})
 }

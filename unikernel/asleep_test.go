@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A program whose goroutines all wait for one another ends with Go's deadlock error, as on Linux. That
-// holds with a network, with an open socket, and after the program has used its standard streams:
-// goroutines and timers of Loam do not count. A program that an outside event can wake continues.
+// A program whose goroutines all wait for one another ends with Go's deadlock error, as on Linux. It does so with a
+// network, with an open socket, and after the program has used its standard streams: Loam's own goroutines and timers
+// do not count. A program that an outside event can wake continues.
 func TestAsleep(t *testing.T) {
 	linux := filepath.Join(t.TempDir(), "asleep")
 	build := exec.Command("go", "build", "-o", linux, "./asleep")
@@ -54,7 +54,8 @@ func checkAsleep(t *testing.T, cmd *exec.Cmd, end string) {
 	}
 }
 
-// checkAwake runs a command that prints ok once it has input, which arrives after a second.
+// checkAwake runs a command that prints ok as soon as it reads input. The input is sent after a second, so that the
+// program waits for it first.
 func checkAwake(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	r, w := io.Pipe()

@@ -70,7 +70,7 @@ func imageFiles(volumes []Volume) ([]byte, error) {
 	if len(volumes) == 0 {
 		return nil, nil
 	}
-	archives := [][]byte{nil} // the first is boot.ConfigArchive
+	archives := [][]byte{nil} // entry 0 is boot.ConfigArchive, filled in below
 	config := guest.Config{Machine: true, Links: []guest.Link{{Kind: guest.Card, Name: guestLink, MTU: cardMTU}}}
 	for _, v := range volumes {
 		var archive bytes.Buffer
@@ -88,10 +88,10 @@ func imageFiles(volumes []Volume) ([]byte, error) {
 	return boot.EncodeArchives(archives), err
 }
 
-// what returns the target as the user wrote it, for messages.
+// what returns the command-line words that name the target, for messages.
 func (p *Plan) what() string { return strings.Join(p.target.Args, " ") }
 
-// explain adds to a build error what the user can do about it.
+// explain adds the user's next step to a build error.
 func (p *Plan) explain(ctx context.Context, err error) error {
 	var b *Error
 	if !errors.As(err, &b) || b.Output == "" {
@@ -101,7 +101,8 @@ func (p *Plan) explain(ctx context.Context, err error) error {
 	if lerr == nil && pkg.Name != "main" {
 		return errorf("name a main package", "%s is package %s, not a program", p.what(), pkg.Name)
 	}
-	if alone, ok := withoutFiles(lerr); ok { // the build does not report this itself, because it found mainFile
+	// the go command does not report this error itself, because Loam adds mainFile to the package
+	if alone, ok := withoutFiles(lerr); ok {
 		b = alone
 	}
 	b.What = fmt.Sprintf("%s does not build: %s", p.what(), b.What)

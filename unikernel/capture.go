@@ -37,7 +37,7 @@ func Capture(ctx context.Context, program string, args ...string) ([]byte, error
 			return nil, err
 		}
 	}
-	runtime.LockOSThread() // see sandbox.Start
+	runtime.LockOSThread() // sandbox.Start requires it
 	defer runtime.UnlockOSThread()
 	p, err := sandbox.Start(*command)
 	command.Stdout.Close()
@@ -62,7 +62,7 @@ func Capture(ctx context.Context, program string, args ...string) ([]byte, error
 	return text, nil
 }
 
-// captured collects what is written to a pipe.
+// captured collects the bytes that are written to a pipe, in a goroutine.
 type captured struct {
 	buffer bytes.Buffer
 	done   chan struct{} // closed by the reading goroutine at the end of the pipe

@@ -23,7 +23,7 @@ func TestMachineCards(t *testing.T) {
 	for _, model := range []string{"q35", "pc", "microvm"} {
 		t.Run(model, func(t *testing.T) {
 			host := freePort(t)
-			ended := make(chan error, 1) // the goroutine sends once
+			ended := make(chan error, 1) // closed never; the goroutine that runs the program sends its error once
 			go func() {
 				status, err := Run(t.Context(), Options{
 					Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
@@ -80,7 +80,7 @@ func testButton(t *testing.T, machine MachineConfig) {
 	host := freePort(t)
 	monitor := filepath.Join(t.TempDir(), "monitor")
 	machine.Monitor = monitor
-	ended := make(chan int, 1) // the goroutine sends once
+	ended := make(chan int, 1) // closed never; the goroutine that runs the program sends its exit status once
 	go func() {
 		status, err := Run(t.Context(), Options{
 			Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
@@ -119,7 +119,7 @@ func TestMachineServes(t *testing.T) {
 func testServes(t *testing.T, memory uint64) {
 	host := freePort(t)
 	monitor := filepath.Join(t.TempDir(), "monitor")
-	ended := make(chan error, 1) // the goroutine sends once
+	ended := make(chan error, 1) // closed never; the goroutine that runs the program sends its error once
 	go func() {
 		status, err := Run(t.Context(), Options{
 			Target:  Target{Args: []string{"../examples/web"}, Platform: Machine},
@@ -128,7 +128,8 @@ func testServes(t *testing.T, memory uint64) {
 				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 8080)},
 			}},
 		})
-		// The button is pressed until the program has ended, which may be before it handles SIGTERM.
+		// The test presses the button until the program has ended. The first press may come before the program handles
+		// SIGTERM, so both statuses are correct.
 		if err == nil && status != 0 && status != 128+int(syscall.SIGTERM) {
 			err = fmt.Errorf("status %d", status)
 		}
@@ -167,7 +168,7 @@ func testServes(t *testing.T, memory uint64) {
 	}
 }
 
-// order runs a command of QEMU's machine protocol, and reports whether QEMU answered.
+// order sends a command to QEMU's machine protocol (QMP), and reports whether QEMU answered.
 func order(monitor, command string) bool {
 	c, err := net.Dial("unix", monitor)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Packages that need cgo are built without it: the go command excludes files that import "C". It then
-// reports what is missing, but not why.
+// If cgo is disabled, the go command excludes files that import "C". Its error then names what is missing, but does not
+// say that cgo is the cause. This file finds out whether it is.
 
 // excludesAll is the go command's message, without the folder, for a package whose files are all excluded.
 const excludesAll = "build constraints exclude all Go files in "

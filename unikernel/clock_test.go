@@ -26,15 +26,15 @@ func TestMachineClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if race.Enabled && m.Model != "microvm" {
-				return // no difference under the race detector
+				return // race builds run the same kernel clock: the test would only repeat itself
 			}
 			testClock(t, m)
 		})
 	}
 }
 
-// After a pause, a machine corrects its time of day, which its own clocks cannot know. The loam command
-// reports the time to the millisecond.
+// After QEMU was paused, a machine corrects its time of day. Its own clocks do not show that it was paused, so the loam
+// command sends the time, to the millisecond.
 func TestMachinePaused(t *testing.T) {
 	const pause, wrong = 5 * time.Second, 50 * time.Millisecond
 	for _, model := range []string{"q35", "microvm"} {
@@ -77,7 +77,7 @@ func testClock(t *testing.T, m MachineConfig) {
 	}
 }
 
-// ahead bounds by how much a clock is ahead of the host's: at least least, at most most.
+// ahead bounds the difference between a clock and the host's clock: the clock is between least and most ahead.
 type ahead struct{ least, most time.Duration }
 
 // narrow combines two bounds on the same clock. If the clock has changed in between, least may exceed most.
@@ -113,7 +113,7 @@ func dialProgram(t *testing.T, o Options, program string) net.Conn {
 	o.Network = Network{Kind: UserNetwork, Relay: o.Network.Relay, Forwards: []usernet.Forward{
 		{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 7)},
 	}}
-	ended := make(chan error, 1) // the goroutine sends once
+	ended := make(chan error, 1) // the goroutine that runs the program sends its error once
 	go func() {
 		_, err := Run(t.Context(), o)
 		ended <- err
@@ -126,7 +126,8 @@ func dialProgram(t *testing.T, o Options, program string) net.Conn {
 	return connect(t, host, ended)
 }
 
-// connect connects to such a program as soon as it answers. ended receives the program's end.
+// connect connects to a program as dialProgram describes it, and retries until the program answers. ended receives the
+// program's error if it ends first.
 func connect(t testing.TB, host netip.AddrPort, ended chan error) net.Conn {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A goroutine that is started by a computing goroutine runs on another thread. In most cases it
-// starts before the runtime's monitor would wake a thread for it, which takes 10 ms.
+// A goroutine that a computing goroutine starts runs on another thread at once. In most cases it starts before the
+// runtime's monitor would wake a thread for it, which takes 10 ms.
 func TestOwedWake(t *testing.T) {
 	forBothNetworks(t, func(t *testing.T, n Network) {
 		late := lateness(t, n, "GOMAXPROCS=2", 300, 0)
@@ -27,8 +27,8 @@ func forBothNetworks(t *testing.T, f func(t *testing.T, n Network)) {
 	t.Run("handed", func(t *testing.T) { f(t, Network{}) })
 }
 
-// The goroutine also starts if there is only one thread and the program was idle. The monitor sleeps then,
-// and would look only after seconds.
+// The goroutine also starts at once if the program has been idle and only one thread is awake. The runtime's monitor
+// sleeps then, and would notice the goroutine only after seconds.
 func TestSleepingMonitor(t *testing.T) {
 	forBothNetworks(t, func(t *testing.T, n Network) {
 		late := lateness(t, n, "GOMAXPROCS=1", 10, 200*time.Millisecond)
@@ -38,10 +38,11 @@ func TestSleepingMonitor(t *testing.T) {
 	})
 }
 
-// lateness makes the program late start goroutines, each after a rest, and returns their delays, sorted.
+// lateness makes the program "late" start goroutines, with a pause before each. It returns the delays from start to
+// first instruction, sorted.
 func lateness(t *testing.T, n Network, procs string, times int, rest time.Duration) (late []time.Duration) {
 	c := dialProgram(t, Options{Env: []string{procs}, Network: n}, "late")
-	defer c.Close() // the program ends
+	defer c.Close() // the program ends with this connection
 	for b := make([]byte, 8); len(late) < times; {
 		time.Sleep(rest)
 		if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {

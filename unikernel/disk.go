@@ -74,10 +74,10 @@ func (d *Disk) flag() string {
 type drive struct {
 	Disk
 	file  *os.File
-	fresh bool // it was just created
+	fresh bool // openDisk has just created the image
 }
 
-// mostAHCI is the number of ports of QEMU's AHCI controller.
+// mostAHCI is the number of disks that QEMU's AHCI controller can have.
 const mostAHCI = 6
 
 // openDisks opens the disk images of a guest. Nothing stays open if there is an error.

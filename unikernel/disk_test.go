@@ -59,7 +59,7 @@ func TestMachineDiskKinds(t *testing.T) {
 				}
 				names[i] = kind + ":" + images[i]
 			}
-			names[0] = images[0] // virtio
+			names[0] = images[0] // virtio: the only kind for a process
 			cmd := machineCommand(NoNetwork, "disk", device)
 			cmd.Env = append(cmd.Env, withDisks+"="+strings.Join(names[:], "\n"), onModel+"="+model)
 			want := fmt.Sprintf("%d bytes, \"of the host\"\n", 3<<20)
@@ -158,7 +158,7 @@ func TestDiskRefuses(t *testing.T) {
 	}
 }
 
-// The text of a disk as the user writes it.
+// Descriptions of disks, as a user writes them, and malformed ones.
 func TestParseDisk(t *testing.T) {
 	for text, want := range map[string]Disk{
 		"a.img":                      {Kind: "virtio", File: "a.img"},

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// errnoDifferences are the lines that may differ from Linux, by prefix, with the reason.
+// errnoDifferences lists calls whose errno may differ from Linux: the beginning of the output line, and the reason.
 var errnoDifferences = []struct{ prefix, reason string }{
 	{"epoll_ctl add: argument 1 ", "Linux finds out first that a regular file cannot be polled"},
 	{"epoll_wait: argument 2 ", "addresses are looked at when there is an event to write"},

@@ -25,8 +25,8 @@ const testMainFile = "testing/internal/testdeps/loam_guest.go"
 // TestOptions describes a run of go test.
 type TestOptions struct {
 	Packages []string // as for go test
-	Platform Platform // what they run on
-	Source   string   // as Target.Source
+	Platform Platform // platform on which the tests run
+	Source   string   // as the field Target.Source
 	Dir      string   // the folder that Packages refer to; empty: the current folder
 	Flags    []string // flags of go test
 	Args     []string // arguments of the test binaries
@@ -59,7 +59,7 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 		return 0, err
 	}
 	args := []string{"test", "-overlay=" + list, "-exec=" + quote(o.Exec)}
-	args = append(args, "-vet=off") // vet would look for Loam's packages on disk
+	args = append(args, "-vet=off") // vet reads packages from disk, where Loam's do not exist
 	args = append(append(append(args, s.flags...), o.Platform.flags(o.Flags)...), o.Packages...)
 	if len(o.Args) > 0 {
 		args = append(append(args, "-args"), o.Args...)

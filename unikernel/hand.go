@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// For a program that runs as a process, the gateway hands over connections to its published TCP
-// ports (usernet/hand). It relays them instead if all packets are traced (--pcap), or if
+// If a program runs as a process, the gateway hands over the connections to its published TCP ports: it passes the
+// host's socket to the program (usernet/hand). It relays their data instead if all packets are traced (--pcap), or if
 // connections are to use Loam's own TCP (--relay).
 
 // hands reports whether connections are handed over.
@@ -19,8 +19,8 @@ func (o *Network) hands(platform Platform) bool {
 	return tcp && platform == Process && o.Trace == "" && !o.Relay
 }
 
-// openHanding creates the socket pair for handing over connections, and returns the gateway's end. It
-// returns nil if none are handed over.
+// openHanding creates the socket pair through which connections are handed over, and returns the gateway's end. It
+// returns nil if connections are relayed.
 func (n *network) openHanding(o *Network, platform Platform) (*net.UnixConn, error) {
 	if !o.hands(platform) {
 		return nil, nil

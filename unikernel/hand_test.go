@@ -21,7 +21,7 @@ import (
 	"loam/usernet"
 )
 
-// Names of environment variables for programs with published ports: a list of HOST:GUEST, and whether
+// Environment variables for the tested loam process: the published ports as a list of HOST:GUEST, and whether
 // connections are relayed.
 const (
 	withPorts = "LOAM_TEST_PORTS"
@@ -41,20 +41,21 @@ func testForwards() (list []usernet.Forward) {
 	return list
 }
 
-// handPatience bounds waiting for events that must happen; no result depends on its length.
+// handPatience bounds the wait for events that must happen. It does not affect results.
 const handPatience = 30 * time.Second
 
-// served is the running program "published": on Loam with connections handed over or relayed, or on Linux.
+// served is a run of the program "published": on Loam with connections handed over, on Loam with connections relayed,
+// or on Linux.
 type served struct {
 	t     *testing.T
 	where string
 	cmd   *exec.Cmd
-	lines *bufio.Scanner // its output
-	ports [4]string      // on the host
+	lines *bufio.Scanner // lines of its output
+	ports [4]string      // its ports, as the host sees them
 	guest [4]string      // the same ports as the program sees them
 }
 
-// Where the program runs.
+// Systems and modes that the program is tested in.
 const (
 	handedOver = "handed over"
 	relayed    = "relayed"
@@ -81,7 +82,7 @@ func serve(t *testing.T, where string) *served {
 		for i := range s.ports {
 			ports = append(ports, s.ports[i]+":"+s.guest[i])
 		}
-		// With files from the host there are more descriptors below those of connections.
+		// A shared folder adds open descriptors below the numbers of connections, so the test covers that case too.
 		s.cmd.Env = append(s.cmd.Env, withPorts+"="+strings.Join(ports, " "), withVolume+"="+t.TempDir())
 		if where == relayed {
 			s.cmd.Env = append(s.cmd.Env, withRelay+"=1")
@@ -104,7 +105,7 @@ func serve(t *testing.T, where string) *served {
 	return s
 }
 
-// onThisHost builds a program of testdata for Linux and returns its path.
+// onThisHost builds a program of testdata for Linux and returns the path of the executable.
 func onThisHost(t *testing.T, program string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), program)
@@ -145,7 +146,7 @@ func (s *served) write(c net.Conn, text string) {
 	}
 }
 
-// want reads text from a connection, and fails on anything else.
+// want reads exactly text from a connection, and fails the test on anything else.
 func (s *served) want(c net.Conn, text string) {
 	s.t.Helper()
 	b := make([]byte, len(text))
@@ -155,7 +156,7 @@ func (s *served) want(c net.Conn, text string) {
 	}
 }
 
-// wantAll reads a connection to its end, and compares.
+// wantAll reads a connection until end of file, and compares everything with text.
 func (s *served) wantAll(c net.Conn, text string) {
 	s.t.Helper()
 	b, err := io.ReadAll(c)
@@ -329,11 +330,11 @@ var publishedTests = map[string]func(*served){
 			want = "127.0.0.1 " + s.ports[2] + " 127.0.0.1"
 		}
 		s.wantAll(s.dial(2, ""), want)
-		s.wantAll(asked, "") // it no longer listens
+		s.wantAll(asked, "") // the program no longer listens on this port
 	},
 	"alone": func(s *served) {
 		if s.where == onLinux {
-			return // there are no published ports
+			return // on Linux, ports are not published
 		}
 		asked := s.dial(0, "alone")
 		s.want(asked, "listens\n")
@@ -353,7 +354,8 @@ var publishedTests = map[string]func(*served){
 		s.wantAll(asked, "")
 	},
 	"nobody": func(s *served) {
-		for _, port := range []int{2, 3} { // no socket listens on the first; the second listens only on the loopback
+		// nothing listens on the first port; the second listens only on the program's loopback interface
+		for _, port := range []int{2, 3} {
 			c, err := net.Dial("tcp", "127.0.0.1:"+s.ports[port])
 			if s.where == onLinux {
 				if port == 2 && !errors.Is(err, syscall.ECONNREFUSED) {
@@ -372,7 +374,7 @@ var publishedTests = map[string]func(*served){
 	},
 }
 
-// shout sends urgent data. Urgent data of the peer arrives in line.
+// shout sends urgent data (MSG_OOB) from the peer. The peer itself receives urgent data in line.
 func (s *served) shout(c *net.TCPConn, text string) {
 	s.t.Helper()
 	raw, err := c.SyscallConn()
@@ -388,7 +390,7 @@ func (s *served) shout(c *net.TCPConn, text string) {
 	}
 }
 
-// rounds is the client for the programs that wait with an epoll set.
+// rounds plays the client for programs that wait with an epoll set.
 func (s *served) rounds(c *net.TCPConn) {
 	s.t.Helper()
 	for range 3 {
@@ -407,13 +409,13 @@ func (s *served) second() {
 	s.wantAll(s.dial(1, ""), "accepted")
 	s.want(asked, "accepted\n")
 	waiting := s.dial(1, "")
-	time.Sleep(50 * time.Millisecond) // usually in the accept queue by then
+	time.Sleep(50 * time.Millisecond) // the connection is usually in the accept queue by then
 	s.write(asked, "close\n")
 	s.want(asked, "closed\n")
 	s.wantReset(waiting)
 }
 
-// A connection that has ended cannot be turned into a connection to the host.
+// A program cannot use the socket of an ended handed-over connection to connect to the host.
 func TestPublishedReachesNothing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -433,7 +435,7 @@ func TestPublishedReachesNothing(t *testing.T) {
 	}
 }
 
-// Connections end with their program, however it ends, and nothing is left behind.
+// However the program ends, its connections end too, and no process or file of it is left behind.
 func TestPublishedEnds(t *testing.T) {
 	for _, how := range []string{"exit", "crash", "the command is killed"} {
 		t.Run(how, func(t *testing.T) {
@@ -470,7 +472,7 @@ func TestPublishedEnds(t *testing.T) {
 	}
 }
 
-// Ended connections leave no descriptor open, in the program or in the command.
+// After a connection has ended, neither the program nor the loam command has a descriptor of it.
 func TestPublishedDescriptors(t *testing.T) {
 	s := serve(t, handedOver)
 	guest := childOf(t, childOf(t, s.cmd.Process.Pid))
@@ -478,7 +480,7 @@ func TestPublishedDescriptors(t *testing.T) {
 		for _, deed := range []string{"addresses", "info", "linger", "pass", "closing"} {
 			io.ReadAll(s.dial(0, deed))
 		}
-		c := s.dial(0, "poll") // uses a second descriptor
+		c := s.dial(0, "poll") // the program opens a second descriptor for polling
 		s.want(c, "go\n")
 		s.write(c, "x")
 		s.want(c, "ready")

@@ -23,21 +23,21 @@ import (
 	"loam/unikernel/seal"
 )
 
-// Hostile programs (testdata/hostile), one per technique. There are three groups of tests. On Linux the
-// attacks do harm; otherwise testing them would prove nothing. The sandbox alone stops them, without checks
-// of the executable. And `loam run` rejects or stops them, as a process and in a machine.
+// Hostile programs (testdata/hostile), one for each technique. There are three groups of tests. First, the attacks do
+// harm on Linux: otherwise the other tests would prove nothing. Second, the sandbox alone stops them, without checks of
+// the executable. Third, `loam run` rejects or stops them, as a process and in a machine.
 
 const (
-	hostileFolder = "/tmp/loam-hostile" // as in testdata/hostile/attack
+	hostileFolder = "/tmp/loam-hostile" // the same path as in testdata/hostile/attack
 	hostileSecret = "the secret of the host"
 )
 
-// targets are the objects that the programs attack.
+// targets are the objects that the hostile programs attack: a process, a file and listeners.
 type targets struct {
 	victim *exec.Cmd
 	calls  atomic.Int32 // number of accepted connections
 	port   int
-	places []net.Addr // where connections are accepted
+	places []net.Addr // addresses where connections are accepted
 }
 
 // newTargets creates the targets. The victim and the file belong to the user that programs run as here.
@@ -90,7 +90,7 @@ func (g *targets) reset(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(hostileSecret), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	os.Chmod(hostileFolder, 0o777) // whatever the umask is
+	os.Chmod(hostileFolder, 0o777) // MkdirAll is subject to the umask
 	os.Chmod(secret, 0o666)
 	if g.victim != nil {
 		g.victim.Process.Kill()
@@ -110,18 +110,18 @@ func (g *targets) environ() []string {
 	return []string{"HOSTILE_PID=" + strconv.Itoa(g.victim.Process.Pid), "HOSTILE_PORT=" + strconv.Itoa(g.port)}
 }
 
-// boasts matches the output of programs whose attack has succeeded.
+// boasts matches lines that a hostile program prints when its attack has succeeded.
 var boasts = regexp.MustCompile(hostileSecret + `|is watched|aimed at|is there|of another process|of the host|works|a ring|^ports|can be read`)
 
-// connections returns the number of connections that others have made since reset. A connection of its own comes after
-// theirs, so that they are counted.
+// connections returns the number of connections that the attacks have made since reset. It connects itself and waits
+// for that connection to be counted: earlier connections have been accepted by then.
 func (g *targets) connections() int32 {
 	for _, at := range g.places {
 		c, err := net.Dial(at.Network(), at.String())
 		if err != nil {
 			continue
 		}
-		c.Read(make([]byte, 1)) // returns when it is counted, and closed
+		c.Read(make([]byte, 1)) // returns when the connection has been counted and closed
 		c.Close()
 		g.calls.Add(-1)
 	}
@@ -161,7 +161,7 @@ var hostilePrograms = map[string]bool{
 	"runtime-check": true, "runtime-gate": false, "runtime-rt0": true, "runtime-settls": true, "pretender": true,
 }
 
-// hostileHarm are techniques of the program calls that do harm on Linux, at least to root.
+// hostileHarm lists the techniques of the program "calls" that do harm on Linux, at least as root.
 var hostileHarm = []string{"open", "openat", "creat", "int80", "execve", "execveat", "memfd", "fork", "kill", "pidfd", "ptrace", "socket", "unixsocket", "truncate", "sigreturn", "port"}
 
 // buildHostile builds a program for Linux.
@@ -177,7 +177,7 @@ func buildHostile(t *testing.T, name string) string {
 	return program
 }
 
-// techniques returns the techniques of the program calls.
+// techniques returns the techniques that the program "calls" implements.
 func techniques(t *testing.T, program string) []string {
 	t.Helper()
 	out, err := exec.Command(program).Output()
@@ -204,7 +204,8 @@ func (g *targets) onLinux(program string, args ...string) []byte {
 	return out
 }
 
-// The attacks do harm on Linux. Those that signal all processes are only tested in the sandbox.
+// The attacks do harm on Linux. Attacks that signal all processes are excluded here, because they would reach the whole
+// machine.
 func TestHostileOnLinux(t *testing.T) {
 	if os.Getuid() != 0 || race.Enabled {
 		t.Skip("needs root, and is not about races")
@@ -241,7 +242,7 @@ func (g *targets) sandboxed(t *testing.T, program string, args ...string) []byte
 	}
 	defer r.Close()
 	places, err := placesOf(program)
-	if err != nil { // an executable without the runtime's functions; any other addresses do
+	if err != nil { // this executable lacks the runtime's functions: the filter gets arbitrary addresses instead
 		places = nil
 		for _, name := range seal.Functions() {
 			places = append(places, seal.Place{Name: name, After: 0x402000})
@@ -267,11 +268,11 @@ func (g *targets) sandboxed(t *testing.T, program string, args ...string) []byte
 		}
 		done <- err
 	}()
-	<-done // a program may end in any way
+	<-done // hostile programs may exit with any status
 	return <-ended
 }
 
-// The sandbox alone stops every program.
+// The sandbox alone stops every hostile program, without checks of its executable.
 func TestHostileInSandbox(t *testing.T) {
 	g := newTargets(t)
 	for _, name := range sortedKeys(hostilePrograms) {
@@ -292,8 +293,8 @@ func TestHostileInSandbox(t *testing.T) {
 // buildTime bounds the first run of a program, which builds it, and the standard library with it if need be.
 const buildTime = 5 * time.Minute
 
-// prepared builds the program calls for Loam: otherwise the runs that follow might be ended while they still build, and
-// prove nothing.
+// prepared builds the program "calls" for Loam before it is tested. A run that hits its time limit while it still
+// builds would prove nothing.
 func (g *targets) prepared(t *testing.T, p Platform) {
 	t.Helper()
 	if out := g.loamRunFor(t, buildTime, p, "calls"); !bytes.Contains(out, []byte("ptrace\n")) {
@@ -307,7 +308,7 @@ func (g *targets) loamRun(t *testing.T, p Platform, name string, args ...string)
 	return g.loamRunFor(t, 2*hostileTime, p, name, args...)
 }
 
-// loamRunFor is loamRun with a bound of its own.
+// loamRunFor is loamRun with an explicit time limit.
 func (g *targets) loamRunFor(t *testing.T, bound time.Duration, p Platform, name string, args ...string) []byte {
 	t.Helper()
 	folder, err := filepath.Abs("testdata/hostile/" + name)
@@ -325,7 +326,7 @@ func (g *targets) loamRunFor(t *testing.T, bound time.Duration, p Platform, name
 	return out
 }
 
-// A program with a disk cannot make its image larger, and so fill the file system of the host.
+// A program cannot enlarge the image of its disk, and so cannot fill the host's file system.
 func TestHostileDisk(t *testing.T) {
 	g := newTargets(t)
 	const size = 1 << 20
@@ -362,7 +363,7 @@ func testHostile(t *testing.T, p Platform) {
 	g := newTargets(t)
 	names := sortedKeys(hostilePrograms)
 	all := techniques(t, buildHostile(t, "calls"))
-	if race.Enabled { // the program itself is built without the race detector
+	if race.Enabled { // the go command builds the hostile program itself without the race detector
 		names, all = names[:1], all[:1]
 	}
 	if len(names)+len(all) < 30 && !race.Enabled {
@@ -374,8 +375,8 @@ func testHostile(t *testing.T, p Platform) {
 			t.Errorf("%s: %s", name, harm)
 			g.reset(t)
 		}
-		// Of two functions of one name, the linker keeps the runtime's own in runtime-gate, which is then
-		// an ordinary program.
+		// If two functions have the same name, the linker may keep the runtime's own. This happens in runtime-gate,
+		// which is then an ordinary program and is not rejected.
 		refused := strings.HasPrefix(name, "cgo-") || strings.HasPrefix(name, "runtime-") && name != "runtime-gate" || strings.HasPrefix(name, "dynamic-")
 		if refused && !bytes.HasPrefix(out, []byte("loam: ")) {
 			t.Errorf("%s is not refused: %s", name, out)

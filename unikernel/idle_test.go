@@ -13,10 +13,9 @@ import (
 	"loam/usernet"
 )
 
-// BenchmarkIdle measures how much CPU time of the host a machine takes while its program waits for a
-// connection, as QEMU's share of one CPU. The target is below 2 %. With LOAM_IDLE_SECONDS it measures every
-// kind of machine (make idle). The variable is the time of each measurement, and of the settling time
-// before it.
+// BenchmarkIdle measures the CPU time of the host that a machine uses while its program waits for a connection, as a
+// percentage of one CPU. The target is below 2 %. With LOAM_IDLE_SECONDS (make idle) it measures every kind of machine;
+// the variable is the length of each measurement, and of the pause before it, in seconds.
 func BenchmarkIdle(b *testing.B) {
 	models, counts := []string{"q35", "microvm"}, []int{1, 2, 4}
 	seconds, err := strconv.Atoi(os.Getenv("LOAM_IDLE_SECONDS"))
@@ -35,7 +34,7 @@ func BenchmarkIdle(b *testing.B) {
 				}
 				share := float64(cpuTime(b, qemu)-before) / float64(time.Since(begin))
 				b.ReportMetric(100*share, "%CPU")
-				b.ReportMetric(0, "ns/op") // not meaningful here
+				b.ReportMetric(0, "ns/op") // the time per operation has no meaning here
 			})
 		}
 	}
@@ -79,7 +78,7 @@ func idleMachine(b *testing.B, m MachineConfig) (qemu string) {
 
 // cpuTime returns the CPU time of a process on all CPUs: proc(5), /proc/PID/stat.
 func cpuTime(b *testing.B, pid string) time.Duration {
-	const user, system, tick = 11, 12, 10 * time.Millisecond // fields after the name
+	const user, system, tick = 11, 12, 10 * time.Millisecond // indices of fields, counted after the command's name
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	_, behind, ok := strings.Cut(string(stat), ") ")
 	fields := strings.Fields(behind)

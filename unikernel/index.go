@@ -13,8 +13,8 @@ import (
 
 // An index records which std folder of the cache belongs to a toolchain. With it, a run neither edits the standard
 // library nor reads Loam's embedded packages again, which is most of the time that Loam itself needs before a program
-// starts. The index is valid for one build of this executable, since its rules and packages are inputs of the std
-// folder. It records the size and modification time of every file of the toolchain that the rules read.
+// starts. The index is valid for one build of this executable, because the edit rules and the embedded packages are
+// compiled into it. It records the size and modification time of every file of the toolchain that the rules read.
 
 // stdIndex is the content of an index file.
 type stdIndex struct {
@@ -32,8 +32,8 @@ func stamp(path string) string {
 	return fmt.Sprint(st.Size(), " ", st.ModTime().UnixNano())
 }
 
-// buildID returns the identity of an executable: a text of the go command that depends on the content of all its
-// packages. It is empty if the executable was linked without one.
+// buildID returns the build ID that the go command has stored in an executable, a text that depends on the content of
+// all its packages. It is empty if the executable was linked without one.
 func buildID(executable string) string {
 	f, err := elf.Open(executable)
 	if err != nil {
@@ -44,7 +44,7 @@ func buildID(executable string) string {
 	if note == nil {
 		return ""
 	}
-	const header = 16 // sizes, type and the name "Go"
+	const header = 16 // the note's two sizes, its type, and the name "Go"
 	b, err := note.Data()
 	if err != nil || len(b) <= header {
 		return ""
@@ -86,7 +86,7 @@ func readIndex(c cache, t *toolchain, path string) *std {
 	return newStd(t, dir, x.Hash, x.Names)
 }
 
-// writeIndex records a std folder.
+// writeIndex records that the std folder with this hash belongs to the toolchain.
 func writeIndex(t *toolchain, path, hash string, names []string) error {
 	if path == "" {
 		return nil

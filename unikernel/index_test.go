@@ -9,8 +9,8 @@ import (
 	"loam/unikernel/overlay"
 )
 
-// A second run takes the overlay from the index. The index is not used once a file changes that the rules read, or
-// the std folder is missing.
+// A second run takes the overlay from the index. It does not use the index if the std folder is missing, or if one of
+// the files that the rules read has changed.
 func TestIndex(t *testing.T) {
 	c := cache(t.TempDir())
 	tools, err := findToolchain(t.Context(), c, ".")
@@ -39,7 +39,7 @@ func TestIndex(t *testing.T) {
 		t.Errorf("%s with %d files, not %s with %d", read.hash, len(read.replace), made.hash, len(made.replace))
 	}
 
-	// Another GOROOT has the same files. One of them changes.
+	// A copy of the GOROOT, in which one of the files is then changed.
 	other := *tools
 	other.GOROOT = t.TempDir()
 	for _, name := range append(made.names, overlay.Read()...) {

@@ -12,18 +12,19 @@ import (
 	"loam/internal/race"
 )
 
-// kill -9 of the command at any moment leaves no process and no file: during the build, during QEMU's
-// start, and while the program runs.
+// If the loam command is killed with SIGKILL at any moment, no process and no file is left: during the build, during
+// QEMU's start, and while the program runs.
 func TestKilledAnyTime(t *testing.T) {
 	rounds := 12
 	if race.Enabled {
 		rounds = 2
 	}
-	const longest = 1500 * time.Millisecond // by then the program usually runs
+	const longest = 1500 * time.Millisecond // the program usually runs by then
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	if out, err := machineCommand(UserNetwork, "early").CombinedOutput(); err != nil { // build what needs to be built only once
+	// builds that are needed only once are excluded from the timing
+	if out, err := machineCommand(UserNetwork, "early").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for round := range rounds {

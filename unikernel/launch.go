@@ -19,9 +19,9 @@ import (
 	"loam/unikernel/seal"
 )
 
-// A guest of platform Process is a child of package sandbox's stage, which is a child of the loam
-// command. It shares the command's standard streams and environment. When the command ends for any
-// reason, kill -9 included, the guest is killed too. The command exits with the guest's status.
+// On platform Process, the guest is a child of package sandbox's stage, which is a child of the loam command. It shares
+// the command's standard streams and environment. When the command ends for any reason, kill -9 included, the guest is
+// killed too. The command exits with the guest's status.
 
 // launch starts program and waits for its end.
 func launch(program string, o *Options, n *network) (status int, err error) {
@@ -36,7 +36,7 @@ func launch(program string, o *Options, n *network) (status int, err error) {
 	signal.Notify(signals, forwarded...)
 	defer signal.Stop(signals)
 
-	runtime.LockOSThread() // see sandbox.Start
+	runtime.LockOSThread() // sandbox.Start requires it
 	defer runtime.UnlockOSThread()
 	p, err := sandbox.Start(*command)
 	switch {
@@ -53,7 +53,8 @@ func launch(program string, o *Options, n *network) (status int, err error) {
 	return statusOf(ws), err
 }
 
-// command describes the program's process, and sets what the guest cannot find out by itself in n.config.
+// command describes the program's process. In n.config it sets the fields that the guest cannot determine itself, such
+// as its executable.
 func (n *network) command(program string, o *Options) (*sandbox.Command, error) {
 	places, err := placesOf(program)
 	if err != nil {
@@ -135,7 +136,7 @@ func dieWithParent() error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
 		return errno
 	}
-	if os.Getppid() != parent { // the parent ended before prctl took effect
+	if os.Getppid() != parent { // the parent may have ended before prctl took effect
 		return errors.New("the parent has ended")
 	}
 	return nil

@@ -12,13 +12,9 @@ import (
 	"loam/unikernel/linked"
 )
 
-// The linked program is checked before it is started. A program with C libraries, or with replacements for
-// parts of the runtime, does not work on Loam; the message names the package. This is not a protection:
-// package sandbox and QEMU keep a program from the host.
-//
-// A package can link C libraries into a program without cgo, with the directive cgo_import_dynamic
-// (github.com/ebitengine/purego does). Their code would start threads unknown to Loam and make system calls
-// that are blocked. In a virtual machine there is no dynamic loader for them.
+// The linked program is checked before it is started. A program does not work on Loam if it uses C libraries or
+// replaces parts of the runtime; the message names the package that does. The check is no protection: package sandbox
+// and QEMU keep a program from the host.
 
 // checkLinked returns an error if Loam does not start a linked program. what names the program in the
 // message.
@@ -37,7 +33,7 @@ func checkLinked(program, what string) error {
 	return err
 }
 
-// refuse turns an error of checkLinked into a message for the user that names the package.
+// refuse turns an error of checkLinked into a message for the user, which names the responsible package.
 func (p *Plan) refuse(ctx context.Context, err error) error {
 	var c *linked.Complaint
 	if !errors.As(err, &c) {
@@ -51,8 +47,8 @@ func (p *Plan) refuse(ctx context.Context, err error) error {
 	return errorf(next, "%s is not started: in %s, %v", p.what(), pkg, c)
 }
 
-// definer returns the package that a complaint is about, among those linked into the program. It compares
-// the complaint's file, or searches the source for the symbol. The result is empty if no package matches.
+// definer returns the package, among those linked into the program, that a complaint is about. It compares the
+// complaint's file, or searches the source for the symbol. The result is empty if no package matches.
 func (p *Plan) definer(ctx context.Context, c *linked.Complaint) string {
 	args := append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}\t{{.Dir}}{{end}}"}, p.at.flags...)
 	out, err := p.at.tools.run(ctx, p.at.dir, append(append(args, p.target.choosing()...), withoutMainFile(p.at.args)...)...)
@@ -88,7 +84,7 @@ func withoutMainFile(args []string) (rest []string) {
 // mentions reports whether a source file in a folder contains a word.
 func mentions(dir, word string) bool {
 	for _, pattern := range []string{"*.go", "*.s"} {
-		files, _ := filepath.Glob(filepath.Join(dir, pattern)) // the pattern is right
+		files, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails only for a malformed pattern
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err == nil && strings.Contains(string(text), word) {

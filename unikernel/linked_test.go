@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A program named through a symbolic link is built for Loam. That holds for its folder and for its files,
-// from that folder and from another one.
+// A program that is named through a symbolic link is built for Loam. The link may name its folder or its files, and the
+// current folder may be that folder or another one.
 func TestLinkedFolder(t *testing.T) {
 	at := t.TempDir()
 	real, linked := filepath.Join(at, "real"), filepath.Join(at, "linked")

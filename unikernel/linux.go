@@ -90,7 +90,7 @@ func errNeedsMachine(path string) error {
 // errTooLarge is returned by bounded.
 var errTooLarge = errors.New("it is larger than the machine's memory")
 
-// bounded writes at most left bytes.
+// bounded is a writer that accepts at most left bytes and then returns errTooLarge.
 type bounded struct {
 	to   io.Writer
 	left uint64
@@ -151,7 +151,7 @@ func packRoot(name string, most uint64) (*os.File, error) {
 	return f, nil
 }
 
-// filled returns a file in memory with the output of fill, of at most most bytes.
+// filled returns a memory file with the output of fill. It fails with errTooLarge if that is more than most bytes.
 func filled(fill func(io.Writer) error, most uint64) (*os.File, error) {
 	f, err := memoryFile("root")
 	if err != nil {
@@ -180,7 +180,7 @@ func isELF(path string) bool {
 	return err == nil && string(magic[:]) == "\x7fELF"
 }
 
-// runsLinux makes the target the Go program that runs Linux programs, in the cache.
+// runsLinux changes the target to the Go program that runs Linux programs, whose source it writes to the cache.
 func (t *Target) runsLinux() error {
 	c, err := openCache()
 	if err != nil {

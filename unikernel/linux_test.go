@@ -18,11 +18,11 @@ import (
 func linuxCommand(program string, args ...string) *exec.Cmd {
 	cmd := machineCommand(NoNetwork, program, args...)
 	cmd.Args[1] = program
-	cmd.Env = append(cmd.Env, "LC_ALL=C") // a root folder has no other locale
+	cmd.Env = append(cmd.Env, "LC_ALL=C") // other locales are not in the root folder
 	return cmd
 }
 
-// rootWith makes a root folder with programs of this system, and what they need.
+// rootWith creates a root folder with programs of this system, their loader and their libraries.
 func rootWith(t *testing.T, programs ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -38,7 +38,7 @@ func rootWith(t *testing.T, programs ...string) string {
 			t.Fatal(err)
 		}
 	}
-	dev := filepath.Join(root, "dev") // as debootstrap makes it
+	dev := filepath.Join(root, "dev") // a /dev as debootstrap creates it
 	if err := os.Mkdir(dev, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +59,8 @@ func rootWith(t *testing.T, programs ...string) string {
 	return root
 }
 
-// Unmodified programs of Debian run in ring 3, with the same output and status as on Linux: dynamic libraries, fork,
-// execve, pipes, signals, waiting, files. On one CPU and on two.
+// Unmodified programs of Debian run in ring 3, with the same output and exit status as on Linux. They use dynamic
+// libraries, fork, execve, pipes, signals, wait and files. Each runs on one CPU and on two.
 func TestLinuxPrograms(t *testing.T) {
 	root := rootWith(t, "/bin/dash", "/bin/bash", "/bin/cat", "/bin/ls", "/bin/sleep", "/bin/sort", "/bin/mkdir", "/bin/ln")
 	for _, c := range []struct {
@@ -90,8 +90,8 @@ func TestLinuxPrograms(t *testing.T) {
 	}
 }
 
-// onHost runs a program on this host, in an empty folder, and returns its output. Its status is not returned: a signal
-// ends it as such, and not as a shell reports it.
+// onHost runs a program on this host, in an empty folder, and returns its output. It ignores the exit status, because
+// here a signal ends the program itself, and on Loam a shell reports it as a number.
 func onHost(t *testing.T, args []string) string {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = t.TempDir()
@@ -100,8 +100,8 @@ func onHost(t *testing.T, args []string) string {
 	return string(out)
 }
 
-// A program of the host runs with its loader and libraries, and sees no other file of the host. So do a static program
-// and one in an archive.
+// A program of the host runs with its loader and libraries, and sees no other file of the host. A static program and a
+// program in a root archive run as well.
 func TestLinuxProgramOfHost(t *testing.T) {
 	out, err := linuxCommand("/bin/echo", "hello", "there").CombinedOutput()
 	if err != nil || string(out) != "hello there\n" {
@@ -184,14 +184,14 @@ func TestLinuxProgramRefused(t *testing.T) {
 		}
 	}
 	cmd := linuxCommand("/bin/echo")
-	cmd.Env = append(cmd.Env, onMachine+"=") // as a process
+	cmd.Env = append(cmd.Env, onMachine+"=") // run as a process instead of a machine
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "use --platform vm") {
 		t.Errorf("as a process: %v: %s", err, out)
 	}
 }
 
-// Read, write and mmap of one file see the same bytes, in one process and in two: on Linux, in memory, on a disk, and in
-// folders of the host.
+// read, write and mmap see the same bytes of one file, in one process and in two. The result is the same on Linux, and
+// on Loam for files in memory, on a disk and in shared folders of the host.
 func TestLinuxProgramCoherent(t *testing.T) {
 	program := onThisHost(t, "coherent")
 	image := filepath.Join(t.TempDir(), "new")

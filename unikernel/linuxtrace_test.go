@@ -96,7 +96,7 @@ func TestLinuxDebugger(t *testing.T) {
 	script := "cd /srv; SHELL=/bin/dash LC_ALL=C.UTF-8 exec gdb -q -nx -batch -x commands.gdb ./threads 2>/dev/null"
 	host := exec.Command("/bin/dash", "-c", strings.Replace(script, "/srv", srv, 1))
 	out, _ := host.Output()
-	plain := func(out []byte) string { // columns depend on the number of digits
+	plain := func(out []byte) string { // the columns depend on the number of digits of process IDs
 		return strings.Join(strings.FieldsFunc(varying.ReplaceAllString(string(out), "N"), func(r rune) bool { return r == ' ' }), " ")
 	}
 	want := plain(out)
@@ -134,14 +134,16 @@ func TestLinuxStrace(t *testing.T) {
 	}
 }
 
-// unfinished matches the two halves of a call during which another thread was shown; ids matches IDs of processes.
+// unfinished matches both parts of a call that strace splits because another thread made a call in between; ids matches
+// process IDs.
 var (
 	unfinished = regexp.MustCompile(`(?m) *<unfinished \.\.\.>.*$|^.*<\.\.\. \w+ resumed>.*\n`)
 	loaded     = regexp.MustCompile(`(?m)^.*/(lib|etc)/.*\n|^.*(read|close)\([3-9].*\n`)
 	ids        = regexp.MustCompile(`(?m)^\d+ +|\b\d{1,7}\b`)
 )
 
-// plainTrace removes what differs from run to run, and the work of the loader, whose files depend on the folder.
+// plainTrace removes text that varies between runs, and the calls of the dynamic loader, which depend on the folder of
+// the libraries.
 func plainTrace(s string) string {
 	s = loaded.ReplaceAllString(s, "")
 	s = varying.ReplaceAllString(unfinished.ReplaceAllString(s, ""), "N")
@@ -149,6 +151,6 @@ func plainTrace(s string) string {
 	for i := range lines {
 		lines[i] = strings.Join(strings.Fields(lines[i]), " ")
 	}
-	// Two processes run at the same time.
+	// The order of lines is not compared: two processes run at the same time.
 	return strings.Join(slices.Sorted(slices.Values(lines)), "\n")
 }

@@ -12,12 +12,12 @@ import (
 	"loam/unikernel/image"
 )
 
-// A guest of platform Machine is the kernel of a virtual machine in QEMU. QEMU is a child of the
-// loam command and ends with it, kill -9 included. It leaves no files behind: image and
-// configuration are memory files that it inherits, and its output arrives through pipes.
+// On platform Machine, the guest is the kernel of a virtual machine in QEMU. QEMU is a child of the loam command and
+// ends with it, kill -9 included. It leaves no files behind: image and configuration are memory files that it inherits,
+// and its output arrives through pipes.
 //
-// The program's standard streams use package channel. The output of the Go runtime and the kernel,
-// the exit status, the time and signals use I/O ports and the serial port: see kernel/control.go.
+// The program's standard streams use package channel. The output of the Go runtime and the kernel, the exit status, the
+// time and signals use I/O ports and the serial port: see kernel/control.go.
 //
 // Reading order: machine.go, monitor.go; probe.go for finding a usable QEMU.
 
@@ -47,7 +47,7 @@ const (
 // qemu is the name of the monitor program.
 const qemu = "qemu-system-x86_64"
 
-// check sets defaults, and returns an error for a machine that is not possible.
+// check sets default values, and returns an error if QEMU cannot provide the machine.
 func (m *MachineConfig) check() error {
 	if m.Memory == 0 {
 		m.Memory = DefaultMemory
@@ -95,7 +95,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 		return 0, err
 	}
 	m.addDisks(o.Machine.Model, n.disks)
-	n.disks = nil // the monitor closes them
+	n.disks = nil // m.close closes their files
 	m.addShared(o.Machine.Model, n.shared)
 	n.shared = nil
 	status, err = m.run(context.Background(), streams{
@@ -134,7 +134,7 @@ func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([
 	if err != nil {
 		return nil, err
 	}
-	const spare = 8 << 20 // for firmware, and for the kernel's start
+	const spare = 8 << 20 // bytes for the firmware, and for the kernel until it knows its memory
 	if need := image.End(data) + spare; need > m.Memory {
 		return nil, errorf(fmt.Sprintf("give it more (-m %dM)", (need+minMemory)>>20),
 			"the program and its files do not fit into %d MiB of memory", m.Memory>>20)

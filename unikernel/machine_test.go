@@ -21,8 +21,8 @@ func machineCommand(kind NetworkKind, program string, args ...string) *exec.Cmd 
 	return cmd
 }
 
-// On a small machine, garbage is collected in time, and infinite recursion ends with Go's stack overflow
-// error.
+// On a small machine, the garbage collector keeps memory below the limit, and infinite recursion ends with Go's stack
+// overflow error.
 func TestMachineMemory(t *testing.T) {
 	cmd := machineCommand(NoNetwork, "memory")
 	cmd.Env = append(cmd.Env, onMachine+"=128")
@@ -42,7 +42,7 @@ func TestMachineMemory(t *testing.T) {
 	}
 }
 
-// Programs that test the personality from within also print ok in ring 0.
+// The programs of testdata that test the system calls of Loam also print ok in a virtual machine.
 func TestMachinePrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{"early": NoNetwork, "bubble": NoNetwork, "goroutines": UserNetwork, "calls": NoNetwork} {
 		if out, err := machineCommand(kind, program).CombinedOutput(); err != nil || string(out) != "ok\n" {
@@ -96,11 +96,11 @@ func TestMachineParentDies(t *testing.T) {
 
 // isQEMU reports whether a process is a running QEMU.
 func isQEMU(pid string) bool {
-	name, err := os.ReadFile("/proc/" + pid + "/cmdline") // empty after its end
+	name, err := os.ReadFile("/proc/" + pid + "/cmdline") // empty for a process that has ended and was not waited for
 	return err == nil && strings.HasPrefix(string(name), qemu)
 }
 
-// An impossible machine is rejected before anything is built.
+// A configuration that no machine can have is rejected before anything is built.
 func TestMachineRefuses(t *testing.T) {
 	for _, c := range []struct {
 		machine MachineConfig

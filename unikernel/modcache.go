@@ -64,7 +64,7 @@ func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*l
 			}
 			return nil, errorf(cmp.Or(e.Next, nextFor(e.What, pkg)), "%s", e.What)
 		}
-		if tools, err = findToolchain(ctx, c, dir); err != nil { // the module may require another toolchain
+		if tools, err = findToolchain(ctx, c, dir); err != nil { // the module's go.mod may require another toolchain
 			return nil, err
 		}
 	}
@@ -73,14 +73,14 @@ func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*l
 		return nil, err
 	}
 	l := &located{dir: dir, args: []string{pkg}, pkg: p.Dir, name: programName(pkg), tools: tools}
-	if !tools.inModuleCache(p.Dir) { // already replaced by the copy
+	if !tools.inModuleCache(p.Dir) { // the copy has already replaced the module
 		return l, nil
 	}
 	return l, l.borrow(ctx, c, p)
 }
 
-// nextFor returns advice for an error of the go command about a package, or about a module that its own
-// module requires.
+// nextFor returns the user's next step for an error of the go command about pkg, or about a module that pkg's module
+// requires.
 func nextFor(complaint, pkg string) string {
 	for p := pkg; strings.Contains(p, "/"); p = path.Dir(p) {
 		if strings.Contains(complaint, p) {
@@ -90,7 +90,7 @@ func nextFor(complaint, pkg string) string {
 	return "its module requires that, and cannot be built without: try another version of it"
 }
 
-// isExact reports whether a version always denotes the same commit.
+// isExact reports whether a version is complete, such as v1.2.3, and so always denotes the same commit.
 func isExact(version string) bool {
 	return strings.HasPrefix(version, "v") && strings.Count(version, ".") == 2
 }

@@ -99,8 +99,8 @@ func publish(t *testing.T, path, version string, files map[string]string) string
 	return dir
 }
 
-// A program of the module cache can be started while it is being built for another run: the go.mod in use
-// always replaces its module by the copy.
+// While a program of the module cache is built for one run, it can be started by another run: at any time, the go.mod
+// in use replaces the module by the copy.
 func TestBorrowedTwice(t *testing.T) {
 	proxy := publish(t, "example.org/m", "v1.2.3", map[string]string{
 		"go.mod": "module example.org/m\n\ngo 1.24\n", "main.go": "package main\n\nfunc main() {}\n",
@@ -120,7 +120,7 @@ func TestBorrowedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	modfile := strings.TrimPrefix(l.flags[0], "-modfile=")
-	again := make(chan error, 1) // results of the other builds
+	again := make(chan error, 1) // closed never; carries the error of each concurrent build
 	go func() {
 		for range 5 {
 			if _, err := locate(t.Context(), c, target); err != nil {

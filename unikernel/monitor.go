@@ -28,9 +28,9 @@ type monitor struct {
 	files []*os.File          // inherited by QEMU, from descriptor 3 on
 	ours  []*os.File          // this process's ends; close closes them
 
-	output, errors, control, time *os.File // read ends of the ports of package boot
+	output, errors, control, time *os.File // the read end for each port that package boot defines
 	signals                       *os.File
-	channel                       *os.File // connection of package channel; nil: the program has only ports
+	channel                       *os.File // the program's standard streams (package channel); nil: they use the ports
 
 	said      complaints // the beginning of QEMU's standard error
 	complaint io.Writer  // receives QEMU's output; &said unless set otherwise
@@ -52,7 +52,8 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 	}
 	model := c.Model
 	if model == "q35" {
-		model += ",sata=off" // Loam's disks are virtio by default; firmware would search SATA at each start
+		// Loam's disks are virtio by default, and firmware would search the SATA controller at each start
+		model += ",sata=off"
 	}
 	m.args = []string{
 		"-machine", model, "-accel", c.Emulator.Accelerator.String(), "-cpu", cpu,
@@ -66,14 +67,14 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		m.files, n.files = n.files, nil
 		m.addCard(c.Model, n.cable)
 	}
-	if c.Emulator.Accelerator == KVM { // with TCG, the processor and the device have the same source of random numbers
+	if c.Emulator.Accelerator == KVM { // with TCG, the processor's random numbers have the same source as the device's
 		m.args = append(m.args, "-device", virtio("rng", c.Model))
 	}
 	if c.Model != "microvm" && c.Emulator.Firmware != "" {
 		m.args = append(m.args, "-bios", c.Emulator.Firmware)
 	}
 	if c.Model == "microvm" {
-		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // its devices then implement virtio 1.0
+		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // with it, MMIO devices implement virtio 1.0
 	}
 	return m
 }
@@ -154,7 +155,8 @@ func (m *monitor) addCard(model string, c cable) {
 		tap = "tap,id=cable,vhost=off,fds=" + strings.Join(fds, ":")
 		card += ",mq=on"
 		if model != "microvm" {
-			card += fmt.Sprintf(",vectors=%d", 2*c.queues+2) // two per queue pair, one for configuration changes, one for the control queue
+			// two for each queue pair, one for configuration changes, one for the control queue
+			card += fmt.Sprintf(",vectors=%d", 2*c.queues+2)
 		}
 	}
 	m.args = append(m.args, "-netdev", tap, "-device", card)
@@ -261,7 +263,9 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	cmd.ExtraFiles = m.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, Credential: m.user}
 
-	incoming := make(chan os.Signal, 16) // sent by package signal, received by sendSignals; full: a signal is lost, as signals are
+	// sent by package signal, received by sendSignals; when full, a signal is dropped, as the kernel merges pending
+	// signals
+	incoming := make(chan os.Signal, 16)
 	if s.signals {
 		signal.Notify(incoming, forwarded...)
 		defer signal.Stop(incoming)
@@ -363,7 +367,7 @@ func takeQuestions(questions io.Reader, times chan<- struct{}) {
 // serial is the only writer of the serial port, through which the kernel receives signals and the time.
 type serial struct {
 	to       *os.File
-	kill     func() error  // kills the machine
+	kill     func() error  // ends QEMU
 	patience time.Duration // how long a kernel may leave the port unread
 }
 
@@ -380,7 +384,7 @@ func (s serial) loop(incoming <-chan os.Signal, times <-chan struct{}, done <-ch
 				continue
 			}
 			if sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGHUP {
-				s.kill() // fails only if it has ended
+				s.kill() // fails only if QEMU has ended
 			}
 		case <-times:
 			s.write(boot.AppendTime(nil, time.Now().UnixNano()))

@@ -40,7 +40,7 @@ func TestComplaintsAreBounded(t *testing.T) {
 	}
 }
 
-// SIGTERM ends a machine whose kernel asks for the time endlessly and never reads its serial port.
+// A machine ends on SIGTERM even if its kernel asks for the time endlessly and never reads the serial port.
 func TestFloodAndSIGTERM(t *testing.T) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestFloodAndSIGTERM(t *testing.T) {
 	s := serial{ours, func() error { killed <- struct{}{}; return nil }, 10 * time.Millisecond}
 	go func() { s.loop(incoming, times, done); close(ended) }()
 	go takeQuestions(&endless{until: done}, times)
-	for s.write(make([]byte, 4096)) == nil { // until the port is full
+	for s.write(make([]byte, 4096)) == nil { // until the serial port's buffer is full
 	}
 	incoming <- syscall.SIGTERM
 	<-killed

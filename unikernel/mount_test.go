@@ -14,7 +14,7 @@ import (
 	"loam/fs/imagefile"
 )
 
-// keptCommand runs the program kept with a disk, on a platform.
+// keptCommand returns the command that runs the program "kept" with a disk, on a platform.
 func keptCommand(platform Platform, disk, what string) *exec.Cmd {
 	cmd := guestCommand(NoNetwork, "kept", what)
 	if platform == Machine {
@@ -24,7 +24,7 @@ func keptCommand(platform Platform, disk, what string) *exec.Cmd {
 	return cmd
 }
 
-// runKept runs the program to its end.
+// runKept runs the program "kept", which must succeed and print want.
 func runKept(t *testing.T, platform Platform, disk, what, want string) {
 	t.Helper()
 	out, err := keptCommand(platform, disk, what).CombinedOutput()
@@ -33,7 +33,7 @@ func runKept(t *testing.T, platform Platform, disk, what, want string) {
 	}
 }
 
-// checkImage checks an image with e2fsck after it was unmounted.
+// checkImage fails the test if e2fsck finds an error in an unmounted image.
 func checkImage(t *testing.T, image string) {
 	t.Helper()
 	out, err := exec.Command("/usr/sbin/e2fsck", "-fn", image).CombinedOutput()
@@ -42,7 +42,7 @@ func checkImage(t *testing.T, image string) {
 	}
 }
 
-// imageFile reads a file of an image.
+// imageFile returns the content of a file in an ext4 image.
 func imageFile(t *testing.T, image, name string) string {
 	t.Helper()
 	out, err := exec.Command("/usr/sbin/debugfs", "-R", "cat "+name, image).Output()
@@ -52,12 +52,12 @@ func imageFile(t *testing.T, image, name string) string {
 	return string(out)
 }
 
-// disksOf are the disks of tests, by platform: the text before the image's name.
+// disksOf lists the kinds of disks that are tested on each platform, as the prefix of the image's name.
 var disksOf = map[Platform][]string{Process: {""}, Machine: {"", "nvme:", "ahci:"}}
 
-// A program finds the files that an earlier program left on a disk, on each platform and kind of
-// disk. The image is created, and clean afterwards. If it is read-only, it does not change; as a
-// snapshot, only the program sees its changes.
+// A program reads the files that an earlier program wrote to a disk, on each platform and kind of disk. The first run
+// creates the image, and each run leaves it clean. A read-only image does not change. Changes to a snapshot are visible
+// only to the program that makes them.
 func TestMount(t *testing.T) {
 	if _, err := os.Stat("/usr/sbin/e2fsck"); err != nil {
 		t.Skip("e2fsprogs is not installed")
@@ -136,7 +136,7 @@ func TestMountEnds(t *testing.T) {
 	}
 }
 
-// rootImage makes an image of a root folder with programs of this system.
+// rootImage creates an ext4 image of a root folder with programs of this system.
 func rootImage(t *testing.T, programs ...string) string {
 	t.Helper()
 	if _, err := os.Stat("/usr/sbin/mke2fs"); err != nil {
@@ -150,8 +150,8 @@ func rootImage(t *testing.T, programs ...string) string {
 	return image
 }
 
-// A Linux program has an ext4 image as its root: programs are loaded from it, what they write stays, and files of
-// /etc that Loam writes are not in it. A snapshot leaves it unchanged.
+// A Linux program can have an ext4 image as its root: programs are loaded from it, and files that they write are in it
+// afterwards. Loam's own files of /etc are not written to it. A snapshot leaves the image unchanged.
 func TestRootImage(t *testing.T) {
 	image := rootImage(t, "/bin/bash", "/bin/cat", "/bin/mkdir", "/bin/ls", "/bin/sync")
 	run := func(snapshot bool, script, want string) {

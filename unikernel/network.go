@@ -52,12 +52,12 @@ type network struct {
 	files  []*os.File // files that the guest inherits, numbered from firstGuestFD
 	end    func()     // releases what the network uses
 
-	// For a virtual machine: what files are connected to, and the archives to load.
+	// For a virtual machine: the files that QEMU connects to its card, and the archives to load.
 	cable    cable
 	archives []*os.File
 	results  *os.File   // the write end for the archive of results
 	shared   []*os.File // sockets to the servers of folders, for its consoles
-	disks    []*drive   // disks that the guest has not been given yet
+	disks    []*drive   // disks whose files have not been passed to the guest yet
 }
 
 // cable describes what a virtual machine's network card is connected to.
@@ -116,7 +116,7 @@ func openNetwork(o *Network, hostname string, platform Platform, queues int) (*n
 	return n, nil
 }
 
-// give makes the guest inherit a file, and returns its descriptor in the guest.
+// give adds a file to those that the guest inherits, and returns its descriptor number in the guest.
 func (n *network) give(f *os.File) int {
 	n.files = append(n.files, f)
 	return firstGuestFD + len(n.files) - 1

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// port copies what the kernel writes to one of its own ports (package boot). The output of ports and of
-// package channel must keep its order, so port does not use io.Copy. Before a frame of the channel is
-// written, take copies what arrived at the port before it.
+// port copies the kernel's output from one of its own ports (package boot). The output of ports and of package channel
+// must stay in order. Before a frame of the channel is written, take therefore copies everything that has arrived at
+// the port, which io.Copy could not do.
 type port struct {
 	from *os.File // a pipe
 	to   io.Writer

@@ -85,7 +85,7 @@ func insertUntilCut(t *testing.T, image string, rng *rand.Rand) (last int) {
 		}
 	}
 	cmd.Process.Kill()
-	for lines.Scan() { // what was reported before the end
+	for lines.Scan() { // rows that were reported before the machine ended
 		if n, err := strconv.Atoi(strings.TrimSpace(lines.Text())); err == nil {
 			last = n
 		}
@@ -101,7 +101,7 @@ func insertUntilCut(t *testing.T, image string, rng *rand.Rand) (last int) {
 // checkDatabase checks the image and the database in it, and returns its number of rows.
 func checkDatabase(t *testing.T, image string) int {
 	t.Helper()
-	for { // until the killed machine has released the image
+	for { // waits until the killed machine has released its lock on the image
 		f, err := imagefile.Check(image)
 		if err != nil && strings.Contains(err.Error(), "in use") {
 			time.Sleep(10 * time.Millisecond)

@@ -38,7 +38,7 @@ func BenchmarkPrepare(b *testing.B) {
 		build += built.Sub(planned)
 		places += found.Sub(built)
 	}
-	prepare() // fills the caches
+	prepare() // the first build fills the caches
 	plain, plan, build, places = 0, 0, 0, 0
 	for b.Loop() {
 		prepare()

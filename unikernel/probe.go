@@ -97,12 +97,12 @@ func recordKey(path string) []string {
 		key = append(key, string(text))
 	}
 	own, _ := os.Executable()
-	for _, program := range []string{path, own} { // this command contains the kernel
+	for _, program := range []string{path, own} { // own is this executable, which contains the kernel
 		if st, err := os.Stat(program); err == nil {
 			key = append(key, fmt.Sprint(st.Size(), st.ModTime().UnixNano()))
 		}
 	}
-	if err := openKVM(); err != nil { // the user may be permitted to open it later
+	if err := openKVM(); err != nil { // this error is not cached: the user may get permission later
 		key = append(key, err.Error())
 	}
 	return key
@@ -292,7 +292,7 @@ func bootProbe(ctx context.Context, program string, by Emulator) error {
 	return nil
 }
 
-// alarm calls ring once when a word has been written to it.
+// alarm is a writer that calls ring once, as soon as its input contains a word.
 type alarm struct {
 	word string
 	ring func()

@@ -25,7 +25,7 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-// fakeQEMU puts a shell script in place of QEMU.
+// fakeQEMU puts a shell script into PATH under QEMU's name.
 func fakeQEMU(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,8 +35,8 @@ func fakeQEMU(t *testing.T, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// Without QEMU, or with one that is too old, Choose chooses a process and says why. ChooseMachine fails
-// with advice.
+// Without QEMU, or with a QEMU that is too old, Choose chooses a process and gives the reason. ChooseMachine fails with
+// advice.
 func TestChooseProcess(t *testing.T) {
 	for why, prepare := range map[string]func(t *testing.T){
 		"there is no " + qemu:           func(t *testing.T) { t.Setenv("PATH", t.TempDir()) },

@@ -18,8 +18,8 @@ import (
 	"loam/usernet"
 )
 
-// Profiles that a running program serves with net/http/pprof show what it does, on every platform as on
-// Linux.
+// The profiles that a running program serves with net/http/pprof are as useful on each platform as on Linux: the
+// busiest function is at the top.
 func TestProfiles(t *testing.T) {
 	for name, o := range map[string]Options{
 		"process":         {},
@@ -27,7 +27,7 @@ func TestProfiles(t *testing.T) {
 		"machine, 2 CPUs": {Target: Target{Platform: Machine}, Machine: MachineConfig{CPUs: 2}},
 	} {
 		if race.Enabled && o.Machine.CPUs < 2 {
-			continue // the program would be the same
+			continue // race builds test the same guest program again
 		}
 		t.Run(name, func(t *testing.T) { testProfiles(t, o) })
 	}
@@ -57,7 +57,7 @@ func testProfiles(t *testing.T, o Options) {
 // little CPU time.
 func cpuProfile(t *testing.T, url string) string {
 	t.Helper()
-	const enough, longest = 500 * time.Millisecond, 64 // CPU time; seconds
+	const enough, longest = 500 * time.Millisecond, 64 // CPU time for a stable result; longest profile in seconds
 	for seconds := 2; ; seconds *= 2 {
 		top := pprof(t, fmt.Sprint(url, "profile?seconds=", seconds))
 		if sampled(top) >= enough || seconds >= longest {
@@ -84,7 +84,7 @@ func serving(t *testing.T, o Options, program string) (url string) {
 	o.Network = Network{Kind: UserNetwork, Forwards: []usernet.Forward{
 		{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 80)},
 	}}
-	ended := make(chan error, 1) // the goroutine sends once
+	ended := make(chan error, 1) // the goroutine that runs the program sends its error once
 	go func() {
 		_, err := Run(t.Context(), o)
 		ended <- err
@@ -105,7 +105,7 @@ func serving(t *testing.T, o Options, program string) (url string) {
 		}
 	}
 	t.Cleanup(func() {
-		http.Get(root + "quit") // the program ends, which breaks the connection
+		http.Get(root + "quit") // the connection breaks because the program ends
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}

@@ -34,7 +34,7 @@ func TestMachineRandom(t *testing.T) {
 
 // If the processor has a random source, the entropy device is read only after the program has started.
 func TestMachineRandomLater(t *testing.T) {
-	const asked = "virtio_rng_pushed" // QEMU's trace event
+	const asked = "virtio_rng_pushed" // QEMU's trace event for a read of the entropy device
 	log := filepath.Join(t.TempDir(), "log")
 	cmd := machineCommand(UserNetwork, "random", "wait")
 	cmd.Env = append(cmd.Env, qemuWith(t, "-device "+virtio("rng", "q35")+" -trace "+asked+" -D "+log)...)

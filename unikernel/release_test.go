@@ -13,14 +13,14 @@ import (
 	"loam/unikernel/overlay"
 )
 
-// The other tests build with the installed Go. These use releases that the go command downloads, about 70
-// MB each. By default they are the oldest and the newest supported one. LOAM_TEST_RELEASES lists others
-// (go1.26.3,go1.26.8), or is all for every patch release. Each boots a program; listed releases and the
-// newest one run more.
+// The other tests build with the installed Go. The tests in this file use releases that the go command downloads, about
+// 70 MB each. By default they are the oldest and the newest supported release. LOAM_TEST_RELEASES lists other releases
+// (go1.26.3,go1.26.8); the word all means every patch release. A program is booted with each of them. Listed releases
+// and the newest one also run more programs.
 
 func TestReleases(t *testing.T) {
 	if race.Enabled && os.Getenv("LOAM_TEST_RELEASES") == "" {
-		return // the programs would be the same
+		return // race builds test the same guest programs again
 	}
 	tried := overlay.Tried()
 	for _, release := range releases(t) {

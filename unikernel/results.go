@@ -67,7 +67,7 @@ func receiveResults(from io.Reader, wanted []string) error {
 	archive := tar.NewReader(from)
 	for {
 		h, err := archive.Next()
-		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) { // the program was killed
+		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) { // a killed program leaves the archive incomplete
 			return failed
 		}
 		if err != nil {
@@ -110,7 +110,7 @@ func (n *network) takeResults(r results, platform Platform) (wait func() error, 
 	} else {
 		n.config.ResultsFD = n.give(to)
 	}
-	done := make(chan error, 1) // the goroutine sends once
+	done := make(chan error, 1) // the goroutine that receives the results sends its error once
 	go func() {
 		err := receiveResults(from, r.files)
 		io.Copy(io.Discard, from) // so that the program does not block on the pipe

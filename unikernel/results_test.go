@@ -56,8 +56,8 @@ func TestReceiveHoles(t *testing.T) {
 	copy(block[100:], "0000644\x000000000\x000000000\x0000000000000\x0000000000000\x00")
 	block[156] = 'S'
 	copy(block[257:], "ustar  \x00")
-	copy(block[386:], "00000000000\x0000000000000\x00") // one region without bytes
-	copy(block[483:], "77777777777\x00")                // 8 GiB
+	copy(block[386:], "00000000000\x0000000000000\x00") // one region of 0 bytes at offset 0
+	copy(block[483:], "77777777777\x00")                // the real size: 8 GiB
 	sum := 8 * int(' ')
 	for _, b := range block {
 		sum += int(b)

@@ -35,9 +35,9 @@ type Options struct {
 	Shared  []Shared      // folders of the host that the program can change
 	Machine MachineConfig // for platform Machine
 
-	// Root is a folder, or a tar archive that may be compressed by gzip, whose files are the root folder of a Linux
-	// program, or an image of an ext4 file system that is the root itself; Target.Args then has the program's path in
-	// it. Empty: the program is one of the host.
+	// Root contains the root folder of a Linux program. It is a folder, a tar archive (which may be compressed by
+	// gzip), or an image of an ext4 file system, which becomes the root itself. Target.Args then has the program's path
+	// in it. Empty: the program is a file of the host.
 	Root string
 	// RootReadOnly and RootSnapshot apply to a root that is an image, as in Disk.
 	RootReadOnly, RootSnapshot bool
@@ -60,7 +60,7 @@ type Options struct {
 
 	linux    bool // the program is a Linux program
 	results  results
-	rootDisk bool // Disks[0] is the root
+	rootDisk bool // Disks[0] is the root file system
 }
 
 // slowBuild is the delay before Options.Slow is called. A build with nothing to do takes a tenth of it.

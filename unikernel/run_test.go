@@ -21,21 +21,20 @@ import (
 // The tests run programs of testdata/guest. This binary starts itself again as a command that calls Run,
 // because a guest uses its parent's streams.
 
-// helper is the environment variable that makes this binary that command.
+// helper is an environment variable that makes this test binary act as that command.
 const helper = "LOAM_TEST_RUN"
 
-// onMachine is the variable that makes it run programs in a virtual machine; its value is the memory in
-// MiB.
+// onMachine is a variable that makes the command run programs in a virtual machine. Its value is the memory in MiB.
 const onMachine = "LOAM_TEST_MACHINE"
 
-// withDisks (a line for each disk; those with new in their names are created) and onModel are variables that set
-// Options.Disks and a field of MachineConfig.
+// withDisks is a variable that sets Options.Disks, with one line for each disk; disks with new in their names are
+// created. onModel sets MachineConfig.Model.
 const (
 	withDisks = "LOAM_TEST_DISKS"
 	onModel   = "LOAM_TEST_MODEL"
 )
 
-// machineCPUs is the variable with the machine's number of CPUs; the default is 1.
+// machineCPUs is a variable with the machine's number of CPUs; the default is 1.
 const machineCPUs = "LOAM_TEST_CPUS"
 
 func TestMain(m *testing.M) {
@@ -94,23 +93,23 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// withRoot names the variable that keeps a program, and QEMU, root.
+// withRoot is a variable that sets Options.KeepRoot.
 const withRoot = "LOAM_TEST_ROOT"
 
-// withSnapshot names the variable that keeps a root image unchanged.
+// withSnapshot is a variable that sets Options.RootSnapshot.
 const withSnapshot = "LOAM_TEST_SNAPSHOT"
 
-// asUser names the variable with the user of a Linux program.
+// asUser is a variable with the user of a Linux program.
 const asUser = "LOAM_TEST_USER"
 
-// withFiles names the variable with the root folder of a Linux program.
+// withFiles is a variable with the root folder of a Linux program.
 const withFiles = "LOAM_TEST_FILES"
 
-// withVolume names the variable with a folder that is copied into the guest.
+// withVolume is a variable with a folder that is copied into the guest.
 const withVolume = "LOAM_TEST_VOLUME"
 
-// withShared names the variable with folders that the program may change; they are mounted at
-// /shared0 and so on. inFolder names the variable with the program's working folder.
+// withShared is a variable with folders that the program may change; they are mounted at /shared0 and so on. inFolder
+// is a variable with the program's working folder.
 const (
 	withShared = "LOAM_TEST_SHARED"
 	inFolder   = "LOAM_TEST_FOLDER"
@@ -124,7 +123,7 @@ func testShared() (all []Shared) {
 	return all
 }
 
-// testEnv places temporary files in the folder that inFolder names.
+// testEnv returns the program's variables that place temporary files in the folder of inFolder.
 func testEnv() []string {
 	if folder := os.Getenv(inFolder); folder != "" {
 		return []string{"TMPDIR=" + folder}
@@ -166,7 +165,7 @@ func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Each program tests the personality from within, and prints ok.
+// Each of these programs tests the system calls of Loam from within, and prints ok.
 func TestPrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
@@ -277,7 +276,7 @@ func testSignals(t *testing.T, p Platform) {
 func TestParentDies(t *testing.T) {
 	cmd, lines := running(t, Process)
 	cmd.Process.Kill()
-	if lines.Scan() { // the guest's end of the pipe closes when it has ended
+	if lines.Scan() { // the pipe ends when the guest has ended
 		t.Errorf("the guest still says %q", lines.Text())
 	}
 	cmd.Wait()

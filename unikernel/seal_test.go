@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A program with system calls in its own assembly code cannot reach the host. The program tests that
-// from within; this test holds the objects that it must not reach.
+// A program with system calls in its own assembly code cannot reach the host. The program tests that from within. This
+// test provides a file and a process that it must not reach.
 func TestSealed(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("of the host"), 0o666); err != nil {
@@ -21,7 +21,8 @@ func TestSealed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := guestCommand(kind, "sealed", secret)
 			out, err := cmd.CombinedOutput()
-			if status := cmd.ProcessState.ExitCode(); status != 7 || string(out) != "ok\n" { // the program exits with 7 from assembly
+			// as its last action, the program exits with status 7 from assembly
+			if status := cmd.ProcessState.ExitCode(); status != 7 || string(out) != "ok\n" {
 				t.Errorf("status %d, %v: %s", status, err, out)
 			}
 		})
@@ -42,14 +43,14 @@ func TestSealOfThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	const far = 1500 // above the descriptors that a process usually has
+	const far = 1500 // above the numbers that a process usually uses
 	if err := syscall.Dup2(int(w.Fd()), far); err != nil {
 		t.Fatal(err)
 	}
 	cmd, lines := running(t, Process, w)
 	w.Close()
 	syscall.Close(far)
-	guest := childOf(t, childOf(t, cmd.Process.Pid)) // child of package sandbox's stage
+	guest := childOf(t, childOf(t, cmd.Process.Pid)) // the grandchild: the child is package sandbox's stage
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", guest))
 	if one := regexp.MustCompile(`(?m)^Max core file size +1 +1 `); err != nil || !one.Match(limits) {
 		t.Errorf("a sealed process may dump its core: %v\n%s", err, limits)

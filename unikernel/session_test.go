@@ -13,10 +13,10 @@ import (
 	"loam/abi/linux"
 )
 
-// Interactive sessions of Linux programs, typed by a test into a terminal of the host.
+// Interactive sessions with Linux programs. The test types into a terminal of the host.
 
-// act is a step of a session: it waits until the terminal has shown a text, and then types. A size instead of keys changes
-// the size of the window to rows and columns.
+// act is a step of a session: it waits until the terminal has shown a text, and then types keys. If it has a size
+// instead of keys, it resizes the window to rows and columns.
 type act struct {
 	shows, types string
 	size         *linux.Winsize
@@ -29,7 +29,7 @@ type session struct {
 	typist, terminal *os.File
 	chunks           chan []byte // sent by receive, which closes it at the end; received by await; unbuffered
 	shown            bytes.Buffer
-	seen             int // bytes of shown before which await does not look
+	seen             int // number of bytes of shown that await has already matched
 }
 
 // startSession starts a program on a terminal of its own, as the leader of a session.
@@ -49,7 +49,7 @@ func startSession(t *testing.T, cmd *exec.Cmd) *session {
 	return s
 }
 
-// receive passes on what the terminal shows.
+// receive sends the terminal's output to chunks.
 func (s *session) receive() {
 	defer close(s.chunks)
 	for {
@@ -98,7 +98,7 @@ func (s *session) play(acts []act) {
 	}
 }
 
-// end waits for the end of the program, and returns its status and all that was shown.
+// end waits until the program ends, and returns its status and everything that the terminal has shown.
 func (s *session) end() (status int, shown string) {
 	s.Helper()
 	done := make(chan struct{})
@@ -117,7 +117,7 @@ func (s *session) end() (status int, shown string) {
 		}
 		break
 	}
-	// The rest of the output may still be in the terminal's buffer.
+	// Output may still be in the terminal's buffer after the program has ended.
 	for {
 		s.await("")
 		select {
@@ -137,10 +137,10 @@ func (s *session) settings() string {
 	return string(b)
 }
 
-// onTerminal returns a command that runs a Linux program of a root folder, and one that runs it on this system, with the
-// same environment.
+// onTerminal returns two commands with the same environment: one runs a Linux program of a root folder on Loam, the
+// other runs it on this system.
 func onTerminal(t *testing.T, root string, args ...string) (loam, host *exec.Cmd) {
-	// Without HISTFILE: bash of root changes the mode of the history file, even if that is /dev/null.
+	// HISTFILE is empty because bash, run by root, changes the mode of the history file, even of /dev/null.
 	env := []string{"PS1=$ ", "TERM=dumb", "LC_ALL=C", "HISTFILE=", "HOME=/"}
 	loam = linuxCommand(args[0], args[1:]...)
 	loam.Env = append(append(loam.Env, withFiles+"="+root), env...)

@@ -10,12 +10,13 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Shared is a folder of the host that the program reads and changes. It has a server of its own (fs/ninep/server),
-// which cannot leave the folder. The program reaches it by a socket, in a virtual machine by a virtio console.
+// Shared is a folder of the host that the program reads and changes. A server process (fs/ninep/server), which cannot
+// leave the folder, serves it. The program connects to the server by a socket, or in a virtual machine by a virtio
+// console.
 type Shared struct {
 	Host    string // path on the host
 	Guest   string // absolute path in the guest
-	NoCache bool   // the program sees changes by others at once, and each call asks the server
+	NoCache bool   // the program sees changes by other processes immediately, because each call asks the server
 }
 
 // maxShared bounds the folders of a program: each is a process and, in a machine, a device.

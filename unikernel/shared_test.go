@@ -14,7 +14,7 @@ import (
 func hostFolders(t *testing.T, n int) (all []string) {
 	t.Helper()
 	for range n {
-		dir, err := os.MkdirTemp("", "loam-shared-") // not below a folder that only root may search
+		dir, err := os.MkdirTemp("", "loam-shared-") // not in t.TempDir(), because only the test's user may search it
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func shares(cmd *exec.Cmd, folder string, folders ...string) *exec.Cmd {
 	return cmd
 }
 
-// ownedBy checks that all files below a folder belong to its owner.
+// ownedBy checks that all files below a folder have the folder's owner.
 func ownedBy(t *testing.T, dir string) {
 	t.Helper()
 	want := os.Geteuid()
@@ -70,7 +70,7 @@ func TestHostFolders(t *testing.T) {
 	}
 }
 
-// Git works on a repository of the host in ring 3: what it writes is a repository for the host's git.
+// Git in ring 3 works on a repository of the host, and the host's git accepts the result.
 func TestHostRepository(t *testing.T) {
 	const git = "/usr/bin/git"
 	dir := hostFolders(t, 1)[0]

@@ -119,7 +119,7 @@ func goesFirst(ctx context.Context, t *toolchain, own overlay.Files) ([]string, 
 	for name := range own {
 		all = append(all, path.Dir(name))
 	}
-	out, err := t.run(ctx, "/", "list", "-find", "std") // the root folder is in no module
+	out, err := t.run(ctx, "/", "list", "-find", "std") // the root folder belongs to no module
 	all = append(all, strings.Fields(string(out))...)
 	slices.Sort(all)
 	return slices.Compact(all), err

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// On both platforms, a program's standard streams are the command's.
+// On both platforms, a program uses the standard streams of the loam command.
 
 func onBoth(t *testing.T, test func(t *testing.T, command func(args ...string) *exec.Cmd)) {
 	for _, p := range []Platform{Process, Machine} {
@@ -28,7 +28,7 @@ func onBoth(t *testing.T, test func(t *testing.T, command func(args ...string) *
 	}
 }
 
-// Large amounts of any bytes pass unchanged in both directions.
+// Large amounts of arbitrary bytes pass unchanged in both directions.
 func TestStreamsAreClean(t *testing.T) {
 	data := make([]byte, 10<<20)
 	rand.NewChaCha8([32]byte{7}).Read(data)
@@ -49,7 +49,7 @@ func TestStreamsAreClean(t *testing.T) {
 	})
 }
 
-// Input from a file arrives, and so do its end and an empty input.
+// Input from a file arrives completely, followed by end of file. The same holds for an empty file.
 func TestStreamsInput(t *testing.T) {
 	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {
 		for _, text := range []string{"", "hi\n"} {
@@ -83,7 +83,7 @@ func TestStreamsReadNoFurther(t *testing.T) {
 	})
 }
 
-// A slow reader blocks the program, and no output is lost.
+// A slow reader of the output blocks the program, and no output is lost.
 func TestStreamsBackPressure(t *testing.T) {
 	const size = 4 << 20
 	onBoth(t, func(t *testing.T, command func(args ...string) *exec.Cmd) {

@@ -50,7 +50,7 @@ func hostTap(machine string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("0"), 0); err != nil {
 		return err
 	}
-	ended := make(chan end, 1) // the goroutine sends once
+	ended := make(chan end, 1) // the goroutine that runs the program sends its result once
 	go func() {
 		status, err := Run(context.Background(), Options{
 			Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// openTerminal creates a terminal of 77 by 33 characters. It returns the end of the user who types and the
-// end of the programs (pty(7)).
+// openTerminal creates a terminal of 77 columns and 33 rows. It returns the master, for the user who types, and the
+// slave, for programs (pty(7)).
 func openTerminal(t *testing.T) (typist, terminal *os.File) {
 	t.Helper()
 	typist, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -81,7 +81,7 @@ func testTerminal(t *testing.T, p Platform) {
 	}
 }
 
-// useTerminal runs the program terminal and types what it asks for: a line, a key, Ctrl-C.
+// useTerminal runs the program "terminal" and types the input that it asks for: a line, a key, Ctrl-C.
 func useTerminal(t *testing.T, cmd *exec.Cmd, typist *os.File, line string) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
@@ -92,7 +92,7 @@ func useTerminal(t *testing.T, cmd *exec.Cmd, typist *os.File, line string) {
 	for _, step := range []struct{ shows, types string }{
 		{"77 by 33", line}, {`"a line\n" <nil>`, ""}, {"press a key", "x"}, {`"x"`, "\x03"},
 	} {
-		for strings.TrimRight(shown.Text(), "\r") != step.shows { // the echo is shown too
+		for strings.TrimRight(shown.Text(), "\r") != step.shows { // skips the echo of the input
 			if !shown.Scan() {
 				t.Fatalf("the terminal never shows %s: %v", step.shows, shown.Err())
 			}

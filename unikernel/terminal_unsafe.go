@@ -67,7 +67,7 @@ func (t *terminals) control(fd, request int, arg []byte) syscall.Errno {
 	switch {
 	case request == syscall.TCGETS:
 		size = termiosLen
-	case request >= syscall.TCSETS && request <= syscall.TCSETS+2: // TCSETSW, TCSETSF
+	case request >= syscall.TCSETS && request <= syscall.TCSETS+2: // TCSETS, TCSETSW or TCSETSF
 		size, sets = termiosLen, true
 	case request == tcgets2:
 		size = termios2Len
@@ -107,8 +107,8 @@ func (t *terminals) restore() {
 	}
 }
 
-// suspend stops this process with the terminals as they were at first, and returns when it continues, with the terminals
-// as the program has set them.
+// suspend stops this process as a job. It restores the terminals' original settings before, and the program's settings
+// when the process continues.
 func (t *terminals) suspend() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,7 +126,7 @@ func (t *terminals) suspend() {
 
 // terminalControl makes an ioctl on a terminal. arg must be as large as the request needs.
 func terminalControl(fd, request int, arg []byte) syscall.Errno {
-	// Safety: control has checked that arg is as long as what the request reads or writes.
+	// Safety: control has checked that arg is as long as the request needs.
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), uintptr(request), uintptr(unsafe.Pointer(unsafe.SliceData(arg))))
 	return errno
 }

@@ -30,7 +30,7 @@ func TestSharedFolders(t *testing.T) {
 	if want := []string{filepath.Join(top, "src"), filepath.Join(top, "src/time"), filepath.Join(top, "lib/time"), "/bin/x.test"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	for _, name := range []string{"src", "testdata"} { // the root of a module, and a folder outside any module
+	for _, name := range []string{"src", "testdata"} { // a module's root, and a folder outside any module, share nothing
 		alone := filepath.Join(top, name)
 		if got := testVolumeNames(testVolumes("x.test", alone, Process)); len(got) == 0 || got[0] != alone {
 			t.Errorf("%s: %q", name, got)

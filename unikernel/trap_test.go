@@ -8,12 +8,12 @@ import (
 	"loam/internal/race"
 )
 
-// SYSCALL instructions in a program's own code are served like calls, by the kernel or by Loam above it.
-// That holds on stacks that move, beside a loop that never yields, and during garbage collection.
+// SYSCALL instructions in a program's own code are served like calls, by the kernel or by the layers above it. That
+// also holds on stacks that move, beside a loop that never yields, and during garbage collection.
 func TestMachineTraps(t *testing.T) {
 	for _, cpus := range []string{"1", "2"} {
 		if race.Enabled && cpus == "1" {
-			continue // the program would be the same
+			continue // race builds test the same guest program again
 		}
 		cmd := machineCommand(NoNetwork, "assembly")
 		cmd.Env = append(cmd.Env, machineCPUs+"="+cpus)
@@ -23,8 +23,7 @@ func TestMachineTraps(t *testing.T) {
 	}
 }
 
-// Traps returns the functions of an image with such instructions, and none of the standard library or of
-// Loam.
+// Traps returns the functions with SYSCALL instructions in an image, and none of the standard library or of Loam.
 func TestTraps(t *testing.T) {
 	for program, want := range map[string][]string{
 		"assembly": {"main.call", "main.keeps", "main.send"},

@@ -9,9 +9,9 @@ import (
 	"loam/unikernel/sandbox"
 )
 
-// If the loam command runs as root, QEMU runs as the user sandbox.Nobody. QEMU's files are inherited
-// descriptors, so it needs no file of root's. Its program and libraries must be readable by everybody. It
-// keeps access to /dev/kvm if a group owns that file.
+// If the loam command runs as root, QEMU runs as the user sandbox.Nobody. QEMU inherits all files as descriptors, so it
+// needs no access to files of root. Its program and libraries must be readable by everybody. If a group owns /dev/kvm,
+// QEMU keeps that group.
 
 // unprivileged returns the credentials of the unprivileged user for QEMU. It returns nil if QEMU keeps
 // this process's user: because that user is not root, or because root is to be kept.

@@ -54,8 +54,8 @@ const (
 	DHCPMalformed                 //
 	DHCPIgnored                   // messages that a server does not answer
 	PublishTCP                    // connections from the host to the guest
-	PublishHanded                 // of them, passed to the program as descriptors (Config.Program)
-	PublishFailed                 // of them, refused by the guest
+	PublishHanded                 // published connections that were passed to the program as descriptors (Config.Program)
+	PublishFailed                 // published connections that the guest refused
 	PublishLimit                  // refused: too many connections
 	PublishUDP                    // UDP flows from the host to the guest
 	numCounters

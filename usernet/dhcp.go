@@ -34,7 +34,7 @@ func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	for _, domain := range search {
 		name, err := wire.ParseDNSName(domain)
 		if err != nil {
-			continue // not a valid name, so of no use to the guest either
+			continue // such a name is invalid, and the guest could not use it either
 		}
 		s.Search = append(s.Search, name)
 	}

@@ -54,7 +54,8 @@ func TestDHCPMalformedMessagesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := n.guest.Ping(ctx(t), n.config.Gateway, 0); err != nil { // resolves ARP: the packets that wait for it are bounded
+	// resolves the address first: the queue of packets that wait for ARP is bounded
+	if _, err := n.guest.Ping(ctx(t), n.config.Gateway, 0); err != nil {
 		t.Fatal(err)
 	}
 	server := netip.MustParseAddrPort("10.0.2.2:67")

@@ -15,8 +15,8 @@ import (
 	"loam/wire"
 )
 
-// fakeServer is a DNS server on the loopback network, over UDP and TCP. answer gets a
-// query and returns the messages to send back.
+// fakeServer is a DNS server on the loopback network, over UDP and TCP. For each query, answer returns the messages to
+// send back.
 type fakeServer struct {
 	addr   netip.AddrPort
 	udp    *net.UDPConn
@@ -29,7 +29,7 @@ func newFakeServer(t *testing.T, answer func(network string, query []byte) [][]b
 	t.Helper()
 	s := &fakeServer{answer: answer}
 	var err error
-	for s.tcp == nil { // a port that is free for both
+	for s.tcp == nil { // until a port is free for both protocols
 		s.udp, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 		if err != nil {
 			t.Fatal(err)
@@ -390,7 +390,7 @@ func TestDNSByTCP(t *testing.T) {
 		}
 		wantAddr(t, reply, "192.0.2.80")
 	}
-	writeDNS(c, []byte("rubbish")) // ends this connection only
+	writeDNS(c, []byte("rubbish")) // an invalid message ends this connection only
 	if _, err := readDNS(c); err == nil {
 		t.Error("rubbish was answered")
 	}
@@ -460,7 +460,7 @@ func FuzzDNSQuery(f *testing.F) {
 	f.Add(query(f, "example", dnsTypeAXFR))
 	d, _ := forwarderTo(f)
 	ctx, cancel := context.WithCancel(f.Context())
-	cancel() // no query leaves
+	cancel() // the context is cancelled, so no query is sent
 	f.Fuzz(func(t *testing.T, q []byte) {
 		reply := d.reply(ctx, "udp", q)
 		if reply == nil {

@@ -16,7 +16,7 @@ type flow struct {
 	key   flowKey
 	guest *stack.UDPConn
 	host  hostPeer
-	bell  bell // of guest
+	bell  bell // notified when the socket guest may be readable
 
 	used atomic.Int64  // Gateway.now of the last datagram, read by the table
 	seen time.Duration // owned by the table

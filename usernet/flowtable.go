@@ -23,7 +23,7 @@ type flowTable struct {
 
 	mu     sync.Mutex // guards the fields below
 	flows  map[flowKey]*list.Element
-	order  list.List // of *flow, least recently inspected first
+	order  list.List // of *flow, the flow whose last inspection is longest ago first
 	closed bool
 }
 

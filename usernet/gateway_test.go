@@ -67,11 +67,11 @@ func newBareNetwork(t *testing.T, c Config) *network {
 	return &network{g, t, guest, ifc}
 }
 
-// A guest that continues without its link is logged; a guest that has ended is not.
+// The gateway logs a warning if a guest keeps running without its link. It logs nothing if the guest ends.
 func TestGuestCutOff(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		bound  time.Duration // time by which it must have ended
+		bound  time.Duration // time within which the gateway must be closed
 		logged bool
 	}{{"lives on", time.Millisecond, true}, {"has ended", time.Hour, false}} {
 		t.Run(c.name, func(t *testing.T) {

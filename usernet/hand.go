@@ -137,7 +137,7 @@ func (g *Gateway) handConn(to uint16, fd int) {
 		return
 	}
 	resetHost(fd)
-	if _, taken := g.handing.give(port); taken { // otherwise end has released it
+	if _, taken := g.handing.give(port); taken { // otherwise end has released the client port
 		g.connections.give()
 		g.tally.count(PublishFailed)
 	}

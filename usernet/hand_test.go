@@ -126,7 +126,8 @@ func TestHandedOptions(t *testing.T) {
 	}
 }
 
-// A connection counts against the limit until its end is reported, and is released once.
+// A handed-over connection counts against the connection limit until the program reports its end. A second report has
+// no effect.
 func TestHandedCountAmongTheConnections(t *testing.T) {
 	n, addr, program := handingOver(t, Limits{Connections: 1})
 	host := dialHostPort(t, addr)
@@ -135,7 +136,7 @@ func TestHandedCountAmongTheConnections(t *testing.T) {
 	n.wantCounter(PublishLimit, 1)
 	conn.Close()
 	host.Close()
-	sendEnds(t, program, hand.End{Client: c.Client + 1}) // no such connection
+	sendEnds(t, program, hand.End{Client: c.Client + 1}) // reports the end of a connection that does not exist
 	wantResetAt(t, addr)
 	sendEnds(t, program, hand.End{Client: c.Client, Reset: true}, hand.End{Client: c.Client, Reset: true})
 	n.wantCounter(TCPResets, 1)
@@ -149,7 +150,7 @@ func TestHandedCountAmongTheConnections(t *testing.T) {
 	host.Close()
 }
 
-// If the program refuses or has gone, the client gets a reset.
+// If the program refuses a connection or has ended, the client's connection is reset.
 func TestHandedToNobody(t *testing.T) {
 	n, addr, program := handingOver(t, Limits{})
 	host := dialHostPort(t, addr)
@@ -171,10 +172,10 @@ func TestHandedToNobody(t *testing.T) {
 	n.wantCounter(PublishFailed, 2)
 }
 
-// While a program reads no messages, clients wait; in the end it gets all connections.
+// While the program reads no messages, clients wait. When it reads again, it receives all of their connections.
 func TestHandedLate(t *testing.T) {
 	n, addr, program := handingOver(t, Limits{})
-	const many = 600 // more than the socket holds
+	const many = 600 // more connections than the socket has room for
 	for range many {
 		defer dialHostPort(t, addr).Close()
 	}

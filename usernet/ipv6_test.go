@@ -19,7 +19,7 @@ import (
 	"loam/wire"
 )
 
-// IPv6 through the gateway. The guest reaches ::1 of this machine.
+// Tests of IPv6 through the gateway. The guest reaches ::1 of this machine.
 
 var (
 	gateway6 = netip.MustParseAddr("fd6c:6f61:6d00::2")
@@ -170,7 +170,7 @@ func TestIPv6PingThroughTheGateway(t *testing.T) {
 	}
 }
 
-// On a host without IPv6, a client that tries both versions continues with IPv4 at once.
+// On a host without IPv6, a program of the guest that tries both versions continues with IPv4 at once.
 func TestIPv6LeadsNowhere(t *testing.T) {
 	n := newNetwork6(t, Config{}, false)
 	for _, network := range []string{"tcp", "udp"} {
@@ -183,7 +183,7 @@ func TestIPv6LeadsNowhere(t *testing.T) {
 	}
 }
 
-// On a host that loses IPv6, the guest's connections are refused at once.
+// If the host loses its IPv6 address, connections of the guest over IPv6 are refused at once.
 func TestIPv6IsLost(t *testing.T) {
 	n := newNetwork6(t, Config{dial: func(context.Context, netip.AddrPort) (*net.TCPConn, error) {
 		return nil, syscall.ENETUNREACH

@@ -33,7 +33,7 @@ type memory struct {
 
 	mu     sync.Mutex
 	relays map[*relay]struct{} // under mu
-	spoilt int                 // joins and leaves since the last division; under mu
+	spoilt int                 // number of joins and leaves since the last division; under mu
 }
 
 func newMemory(bound int) *memory { return &memory{bound: bound, relays: map[*relay]struct{}{}} }

@@ -32,7 +32,8 @@ func TestRefusedIsTold(t *testing.T) {
 	wantReported(t, reported)
 }
 
-// Refused is also called if a program refuses a connection passed to it, and only then.
+// Refused is also called if the program refuses a connection that was handed over. It is not called if the program
+// accepts one.
 func TestRefusedByTheProgramIsTold(t *testing.T) {
 	checkLeaks(t)
 	reported := make(chan uint16, 10)

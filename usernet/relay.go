@@ -195,7 +195,7 @@ func (r *relay) abort() {
 	r.once.Do(func() { close(r.over) })
 	r.guest.Abort()
 	if r.handedOver.Load() {
-		r.host.Close() // a reset would discard data that the host's kernel has not sent yet
+		r.host.Close() // without a reset, because that would discard data that the host's kernel has not sent yet
 	} else {
 		reset(r.host)
 	}

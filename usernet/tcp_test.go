@@ -248,7 +248,7 @@ func TestTCPConnectionsAreBounded(t *testing.T) {
 func TestTCPAttemptsAtOnceAreBounded(t *testing.T) {
 	const flood, limit = 300, 5
 	c := Config{dial: func(ctx context.Context, _ netip.AddrPort) (*net.TCPConn, error) {
-		<-ctx.Done() // a host that does not answer
+		<-ctx.Done() // simulates a host that does not answer
 		return nil, ctx.Err()
 	}}
 	c.Limits.Dials = limit
@@ -261,7 +261,7 @@ func TestTCPAttemptsAtOnceAreBounded(t *testing.T) {
 		defer conn.Abort()
 	}
 	eventually(t, "more or fewer attempts than the limit are under way", func() bool {
-		c := n.Counters() // refused attempts may have been repeated
+		c := n.Counters() // the guest's stack may have repeated refused attempts
 		attempts := c.Get(TCPAttempts)
 		return attempts >= flood && attempts-c.Get(TCPDialLimit) == limit
 	})

@@ -130,7 +130,7 @@ func TestUDPFlowThatIsIdleEnds(t *testing.T) {
 	if n.flows.len() != 0 {
 		t.Error("the flow is still there")
 	}
-	send(t, guest, "two") // starts another flow
+	send(t, guest, "two") // the previous flow has ended, so this starts another one
 	if second := wantFrom(t, host, []byte("two")); second == first {
 		t.Logf("the kernel gave the same port twice")
 	}

@@ -9,7 +9,8 @@ var capturedARPReply = unhex(`0001 0800 06 04 0002
 	beda63ee4ba1 0a000202 0e12036ec250 0a00020f`)
 
 func TestARPOfACapturedReply(t *testing.T) {
-	a, err := ParseARP(append(capturedARPReply[:ARPLen:ARPLen], make([]byte, 18)...)) // padded to 46
+	// padded to 46 bytes, the smallest Ethernet payload
+	a, err := ParseARP(append(capturedARPReply[:ARPLen:ARPLen], make([]byte, 18)...))
 	want := ARP{
 		Op:        ARPReply,
 		SenderMAC: mac("be:da:63:ee:4b:a1"), SenderIP: addr("10.0.2.2"),

@@ -40,7 +40,7 @@ func Sum(b []byte, initial uint16) uint16 {
 		acc += c
 		b = b[8:]
 	}
-	var last uint64 // up to seven bytes
+	var last uint64 // the last bytes of b, up to seven
 	if len(b) >= 4 {
 		last = uint64(binary.LittleEndian.Uint32(b))
 		b = b[4:]
@@ -92,7 +92,7 @@ func sumBlocks(b []byte, acc uint64) (uint64, []byte) {
 // fold adds the four 16-bit words of acc, including the carries.
 func fold(acc uint64) uint16 {
 	acc = acc>>32 + acc&0xffffffff
-	acc = acc>>32 + acc&0xffffffff // 32 bits
+	acc = acc>>32 + acc&0xffffffff // acc now has 32 bits and a carry
 	acc = acc>>16 + acc&0xffff
 	return uint16(acc>>16 + acc)
 }

@@ -18,7 +18,7 @@ func slowSum(b []byte, initial uint16) uint16 {
 		}
 		sum += word
 		if sum > 0xffff {
-			sum -= 0xffff // add the carry at the bottom
+			sum -= 0xffff // end-around carry
 		}
 	}
 	return uint16(sum)

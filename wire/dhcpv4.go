@@ -39,11 +39,11 @@ const (
 	DHCPv4MaxSize = 576
 
 	dhcpv4Cookie    = 0x63825363
-	dhcpv4HType     = 1 // Ethernet
+	dhcpv4HType     = 1 // hardware type: Ethernet
 	dhcpv4HLen      = 6
-	dhcpv4Broadcast = 1 << 15 // in the flags
+	dhcpv4Broadcast = 1 << 15 // bit of the field flags
 
-	dhcpv4SName   = 44 // offsets
+	dhcpv4SName   = 44 // offsets in the message
 	dhcpv4File    = 108
 	dhcpv4FileEnd = 236
 )

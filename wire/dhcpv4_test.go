@@ -21,7 +21,7 @@ func dhcpv4Bytes(head, names, options string) []byte {
 }
 
 var (
-	// Captured: udhcpc asks, dnsmasq answers.
+	// A DHCPDISCOVER captured from udhcpc, and the answer of dnsmasq.
 	capturedDiscover = dhcpv4Bytes(
 		"01 01 06 00 a739bb70 0000 0000 00000000 00000000 00000000 00000000 0e12036ec250", "",
 		`35 01 01 39 02 0240 37 0a 0103060c0f1a1c2a7779 0c 05 6775657374
@@ -34,7 +34,7 @@ var (
 		 06 08 0a000203 0a000204 03 04 0a000202 ff`)
 )
 
-// bare returns the shortest possible message with these options.
+// bare returns the shortest possible message that contains the given options.
 func bare(options string) []byte {
 	return dhcpv4Bytes("01 01 06 00 00000000 0000 0000 00000000 00000000 00000000 00000000 020000000001", "", options)
 }

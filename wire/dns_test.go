@@ -111,7 +111,7 @@ func TestDNSReplies(t *testing.T) {
 	if err != nil || m.Flags&DNSTruncated == 0 {
 		t.Errorf("truncated: flags %#x, error %v", m.Flags, err)
 	}
-	// Behind the length that TCP puts in front (RFC 1035 section 4.2.2).
+	// In a buffer that starts with the two length bytes of DNS over TCP (RFC 1035 section 4.2.2).
 	want := []netip.Addr{addr("2001:db8::1"), addr("::ffff:192.0.2.1")}
 	m, err = ParseDNS(query.AppendAnswer([]byte{0, 0}, 0, 60, want...)[2:])
 	if _, got := answers(&m); err != nil || !slices.Equal(got, want) {
@@ -139,7 +139,7 @@ func TestDNSReplyToWhatCouldNotBeParsed(t *testing.T) {
 
 func TestDNSRefuses(t *testing.T) {
 	q, a := capturedDNSQuery, capturedDNSAnswer
-	const record = 12 + 13 + 4 // where the first record of both begins
+	const record = 12 + 13 + 4 // offset of the first record in both messages
 	testRefusals(t, func(b []byte) error { _, err := ParseDNS(b); return err }, []refusal{
 		{"nothing", nil, ErrShort},
 		{"one byte short of a header", q[:11], ErrShort},

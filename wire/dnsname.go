@@ -27,7 +27,7 @@ type DNSName struct {
 
 // parse parses the name at offset at of msg and returns the offset behind it.
 func (d *DNSName) parse(msg []byte, at int) (next int, err error) {
-	*d = DNSName{} // the octets behind n take part in comparisons
+	*d = DNSName{} // bytes after the first n are part of comparisons, so they must be zero
 	start, pointers := at, 0
 	for at < len(msg) {
 		switch c := int(msg[at]); c & 0xc0 {

@@ -19,7 +19,7 @@ func TestDNSNameText(t *testing.T) {
 	label63 := strings.Repeat("a", 63)
 	longest := strings.Join([]string{label63, label63, label63, strings.Repeat("b", 61)}, ".")
 	for _, test := range []struct {
-		text, wire, back string // back: result of String, if it differs from text
+		text, wire, back string // back is the result of String, if it differs from text
 	}{
 		{".", "00", ""},
 		{"a", "01 61 00", ""},
@@ -103,7 +103,7 @@ func TestDNSNameCompression(t *testing.T) {
 
 func TestDNSNameRefused(t *testing.T) {
 	label63 := "3f" + strings.Repeat("61", 63)
-	pointers := func(n int) []byte { // n pointers, each to the previous one
+	pointers := func(n int) []byte { // a message with n pointers, each to the previous one
 		b := []byte{1, 'a', 0}
 		at := 0
 		for range n {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// parseOptions parses a segment with these options.
+// parseOptions parses a segment that contains these options, and returns them.
 func parseOptions(flags TCPFlags, opts []byte) (TCPOptions, error) {
 	b := make([]byte, TCPMinLen+(len(opts)+3)&^3)
-	copy(b[TCPMinLen:], opts) // padded with zeros: end of the list
+	copy(b[TCPMinLen:], opts) // the rest is zero, which is the option end-of-list
 	b[12], b[13] = uint8(len(b)/4)<<4, uint8(flags)
 	h, _, err := ParseTCP(b)
 	return h.TCPOptions, err
@@ -62,12 +62,12 @@ func TestTCPOptionsParse(t *testing.T) {
 func TestTCPOptionsRefused(t *testing.T) {
 	for _, opts := range []string{
 		"02 00", "02 01", "08 00 0000",
-		"01 01 01 02",            // no place for the length
-		"01 01 02 04",            // no place for the data
-		"02 03 05", "02 05 05b4", // a known kind of another length
+		"01 01 01 02",            // the length byte is missing
+		"01 01 02 04",            // the data is missing
+		"02 03 05", "02 05 05b4", // known kinds with a wrong length
 		"03 02", "03 04 0707", "04 03 00", "05 02", "05 09 00000000000000", "05 06 00000000",
 		"08 09 00000000000000", "08 0b 000000000000000000", "1c 03 00", "1c 05 000000",
-		"fe 00", "fe 01", "fe 29", // an unknown kind, but its length must be valid
+		"fe 00", "fe 01", "fe 29", // unknown kinds, whose length is invalid
 	} {
 		for _, flags := range []TCPFlags{SYN, ACK} {
 			if got, err := parseOptions(flags, unhex(opts)); err != ErrOption {

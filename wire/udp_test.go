@@ -36,7 +36,7 @@ func TestUDPChecksumIsNeverZero(t *testing.T) {
 	b := make([]byte, UDPLen+2)
 	h.Put(b)
 	PutUDPChecksum(b, src, dst)
-	copy(b[8:], b[6:8]) // the complement of the sum so far makes the sum 0xffff
+	copy(b[8:], b[6:8]) // the complement of the sum of all other words makes the sum 0xffff
 	b[6], b[7] = 0, 0
 	PutUDPChecksum(b, src, dst)
 	if b[6] != 0xff || b[7] != 0xff {

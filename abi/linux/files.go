@@ -33,6 +33,8 @@ const (
 	FALLOC_FL_KEEP_SIZE = 1
 	FD_CLOEXEC          = 1
 
+	DN_MULTISHOT = 0x80000000
+
 	F_ADD_SEALS         = 0x409
 	F_DUPFD             = 0
 	F_DUPFD_CLOEXEC     = 0x406
@@ -42,6 +44,7 @@ const (
 	F_GETOWN            = 9
 	F_GETPIPE_SZ        = 0x408
 	F_GET_SEALS         = 0x40a
+	F_NOTIFY            = 0x402
 	F_OFD_GETLK         = 36
 	F_OFD_SETLK         = 37
 	F_OFD_SETLKW        = 38

@@ -26,6 +26,9 @@ const (
 	utsnameField  = 65
 )
 
+// NameMax is the greatest length of a host name and of a domain name in bytes (__NEW_UTS_LEN).
+const NameMax = utsnameField - 1
+
 // Put encodes u into the first SizeofUtsname bytes of b.
 func (u *Utsname) Put(b []byte) {
 	clear(b[:SizeofUtsname])

@@ -35,13 +35,14 @@ const (
 	SIGURG          = 23
 	SIGWINCH        = 28
 
-	SIGALRM     = 14
-	SIGABRT     = 6
-	SIG_BLOCK   = 0
-	SIG_SETMASK = 2
-	SIG_UNBLOCK = 1
-	SI_KERNEL   = 0x80
-	SI_USER     = 0
-	SS_DISABLE  = 2
-	SS_ONSTACK  = 1
+	SIGALRM       = 14
+	SIGABRT       = 6
+	SIG_BLOCK     = 0
+	SIG_SETMASK   = 2
+	SIG_UNBLOCK   = 1
+	SI_KERNEL     = 0x80
+	SI_USER       = 0
+	SS_AUTODISARM = -1 << 31 // as an int32
+	SS_DISABLE    = 2
+	SS_ONSTACK    = 1
 )

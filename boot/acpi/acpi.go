@@ -30,7 +30,7 @@ const (
 var le = binary.LittleEndian
 
 const (
-	headerLen = 36      // of every table: section 5.2.6
+	headerLen = 36      // of the header of every table: section 5.2.6
 	maxTable  = 4 << 20 // bytes; the DSDT of a large server is below 1 MiB
 	maxRoot   = 64 << 10
 )
@@ -39,7 +39,7 @@ const (
 type Tables struct {
 	memory Memory
 	list   []byte // addresses of the tables
-	width  int    // of each, in bytes: 4 (RSDT) or 8 (XSDT)
+	width  int    // size of each address in bytes: 4 (RSDT) or 8 (XSDT)
 }
 
 // FindRSDP searches for the root pointer in the memory where PC firmware puts it (section 5.2.5.1). It is for
@@ -71,7 +71,7 @@ func Open(memory Memory, rsdp uint64) (Tables, boot.Problem) {
 		return Tables{}, NoRSDP
 	}
 	t := Tables{memory: memory}
-	if b[15] >= 2 { // the revision
+	if b[15] >= 2 { // the revision; from 2 on, the root pointer has an XSDT
 		if long := memory(rsdp, rsdpLongLen); long != nil && sum(long) == 0 {
 			if root := t.table(le.Uint64(long[24:]), maxRoot); root != nil && string(root[:4]) == "XSDT" {
 				t.list, t.width = root[headerLen:], 8

@@ -2,9 +2,9 @@ package acpi
 
 import "bytes"
 
-// The DSDT is a program in ACPI Machine Language, AML (ACPI 6.5 chapter 20). The kernel needs only a few constants
-// of it. AML compilers emit each of them in a single form, so they are found by a search for that form, without an
-// interpreter. On a machine that computes these values they are reported as missing.
+// The DSDT is a program in ACPI Machine Language, AML (ACPI 6.5 chapter 20). The kernel needs only a few of its
+// constants. AML compilers emit each of them in a single form, so the kernel searches for that form and needs no
+// interpreter. If a machine computes a value instead, the value is reported as missing.
 
 // Opcodes: section 20.2.
 const (
@@ -65,7 +65,7 @@ func NextVirtioMMIO(dsdt []byte, at int) (d VirtioMMIO, next int, ok bool) {
 		at += n + len(id)
 		rest := dsdt[at:]
 		if end := bytes.Index(rest, []byte(id)); end >= 0 {
-			rest = rest[:end] // what follows belongs to the next device
+			rest = rest[:end] // the text after this device's ID, up to the ID of the next device
 		}
 		if d, memory, line := resources(findName(rest, "_CRS", amlBuffer)); memory && line {
 			return d, at, true
@@ -76,7 +76,7 @@ func NextVirtioMMIO(dsdt []byte, at int) (d VirtioMMIO, next int, ok bool) {
 
 // resources reads the first memory range and the first interrupt line of a device (section 6.4).
 func resources(buffer []byte) (d VirtioMMIO, memory, line bool) {
-	_, b, ok := amlInteger(buffer) // the size of the buffer
+	_, b, ok := amlInteger(buffer) // skips the size of the buffer
 	const (
 		large         = 0x80
 		memoryFixed32 = large | 6 // section 6.4.3.4

@@ -89,8 +89,8 @@ type genFlags struct {
 	config gen.Config
 	stream gen.Stream
 	layers templateFlags
-	rx     string // receive here, too
-	keep   bool   // privileges
+	rx     string // interface to receive on, too; "": none
+	keep   bool   // keep the privileges of root
 }
 
 // templateFlags are the flags that describe the frames of a stream.
@@ -164,7 +164,7 @@ func parseSetting(s string) (setting, error) {
 	return setting{field, pattern}, nil
 }
 
-// options returns the configuration of the run. It checks what only the command can know to be wrong.
+// options returns the configuration of the run. It checks only conditions that package gen cannot check.
 func (f *genFlags) options() (gen.Config, error) {
 	c, s := f.config, f.stream
 	if c.Interface == "" {
@@ -301,7 +301,7 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 	var received *sink.Report
 	if s != nil {
 		if err == nil {
-			time.Sleep(lateness) // frames in flight arrive
+			time.Sleep(lateness) // frames in flight may still arrive
 		}
 		r, e := s.Stop()
 		received, err = &r, errors.Join(err, e)

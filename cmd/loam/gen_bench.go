@@ -24,7 +24,7 @@ type genBenchFlags struct {
 	dst     string
 	methods []string
 	size    int
-	queues  int           // the larger number to measure
+	queues  int           // the larger of the two numbers of queues to measure
 	time    time.Duration // time of all turns of a method
 	plot    string
 	json    bool
@@ -65,7 +65,7 @@ The command keeps its privileges, because each method is opened in its turn.`,
 	return cmd
 }
 
-// check returns the destination. It checks what only the command can know to be wrong.
+// check returns the destination. It checks only conditions that package bench cannot check.
 func (f *genBenchFlags) check() (dst netip.Addr, err error) {
 	if f.config.Interface == "" {
 		return dst, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}

@@ -22,13 +22,13 @@ type probeFlags struct {
 	session           session.Options
 	icmp, arp         bool
 	tcp, udp, payload string
-	targets           string // file
+	targets           string // name of a file with targets
 	exclude           []string
-	blocklist         string // file
+	blocklist         string // name of a file with excluded targets
 	rate              string
 	time              time.Duration
 	fields            string
-	metadata          string // file
+	metadata          string // name of the file for the summary
 	quiet             bool
 }
 
@@ -73,7 +73,7 @@ func (f *probeFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&o.KeepPrivileges, "keep-privileges", false, "stay root after set-up")
 }
 
-// options returns the options of the run. It checks what only the command can know to be wrong.
+// options returns the options of the run. It checks only conditions that package session cannot check.
 func (f *probeFlags) options(args []string) (o session.Options, err error) {
 	o = f.session
 	for _, step := range []func(*session.Options) error{
@@ -136,7 +136,7 @@ func parseFormat(s string) (probe.Format, error) {
 	return 0, &usageError{s + " is no output", "use --output json or --output csv"}
 }
 
-// whom reads the targets and the exclusions.
+// whom reads the targets, and the addresses to exclude.
 func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
 	if o.Targets, err = ranges("", args, "--targets", f.targets); err != nil {
 		return err

@@ -59,7 +59,7 @@ func TestProbeRate(t *testing.T) {
 		{"8.0.0.0/8", 1000},
 		{"10.0.0.0/8 8.8.8.8", 1000},
 		{"8.0.0.0/8 --public", 0},
-		{"8.0.0.0/8 --rate max", 0}, // rejected later, with a message that says what to do
+		{"8.0.0.0/8 --rate max", 0}, // this rate is rejected later, by package session
 		{"10.0.0.0/8 -r 500", 500},
 		{"10.0.0.0/8 --rate 2.5Mpps", 2_500_000},
 	} {

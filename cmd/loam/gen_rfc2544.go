@@ -64,7 +64,7 @@ sockets again.`,
 	return cmd
 }
 
-// check returns the options. It checks what only the command can know to be wrong.
+// check returns the options. It checks only conditions that package rfc2544 cannot check.
 func (f *rfcFlags) check() (o rfc2544.Options, err error) {
 	o = f.options
 	switch {

@@ -92,11 +92,11 @@ func readPlan(name string) (*plan.Plan, error) {
 	return p, nil
 }
 
-// fileTerms replaces flags by the corresponding fields of the file.
+// fileTerms replaces names of flags in messages by the names of the file's fields.
 var fileTerms = strings.NewReplacer("--dst-mac", "next-hop", "--src", "ip.src", "--public", "public: true", "--rate", "rate",
 	"--qdisc", "qdisc", "--plain", "plain", "--queues", "queues", "--size", "size", "--patience", "patience")
 
-// inFileTerms rewrites a usageError in the terms of the file.
+// inFileTerms rewrites the message of a usageError, so that it names the file's fields instead of flags.
 func inFileTerms(err error) error {
 	var u *usageError
 	if errors.As(err, &u) {

@@ -94,8 +94,8 @@ func (f *sinkFlags) listen() ([]method.Receiver, error) {
 	return r, err
 }
 
-// receive runs the sink until ctx is done, the time is over, or the interface has been removed. A receiver need not
-// notice a removed interface.
+// receive runs the sink until ctx is done, the time is over, or the interface has been removed. It checks for the
+// interface itself, because not every receiver notices that it was removed.
 func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, error) {
 	rs, err := f.listen()
 	if err != nil {

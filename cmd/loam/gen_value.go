@@ -11,8 +11,8 @@ import (
 	"loam/wire"
 )
 
-// The flags of the packet engine write straight into the options of its packages. A flag whose text has to be parsed
-// is a value, whose parse function belongs to the package of the option.
+// The flags of the packet engine are stored directly in the options of its packages. A flag whose text must be parsed
+// is of type value. The parse function belongs to the package that defines the option.
 
 // value is a flag that parses its text into an option.
 type value[T any] struct {

@@ -11,7 +11,7 @@ import (
 	"loam/gen/show"
 )
 
-// Without a terminal, --tui starts nothing.
+// If --tui is given without a terminal, the command fails before the run starts.
 func TestLiveViewWithoutATerminal(t *testing.T) {
 	in, err := os.Open(os.DevNull)
 	if err != nil {

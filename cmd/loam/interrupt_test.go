@@ -36,7 +36,8 @@ func TestSecondSignal(t *testing.T) {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
-		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); len(state) == 0 { // it is a zombie
+		// the process has ended and was not waited for
+		if state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)); len(state) == 0 {
 			break
 		}
 	}

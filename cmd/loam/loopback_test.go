@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A program can connect to the host's own loopback only if the user allows it. Otherwise the connection is refused
-// and the user is notified.
+// A program can connect to the host's own loopback only if the user allows it. Otherwise the connection is refused, and
+// a message says how to allow it.
 func TestHostLoopback(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -60,7 +60,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
 }
 
-// choice is a flag of yes or no that may be left out.
+// choice is a boolean flag that distinguishes "not given" from false.
 type choice struct {
 	unikernel.TerminalUse
 }
@@ -134,7 +134,7 @@ type runOptions struct {
 	model    string
 
 	disks    []unikernel.Disk
-	readOnly bool // for the root image; a disk has its own
+	readOnly bool // for the root image; disks have their own setting
 	snapshot bool // for the root image
 	publish  []publication
 	relay    bool // published ports
@@ -302,7 +302,8 @@ func parseVolumes(given []string) (all []volume, err error) {
 	return all, nil
 }
 
-// apart returns an error for a volume inside a folder that the program can change: its place would be made on the host.
+// apart returns an error if a volume lies inside a folder that the program can change. Mounting it would create its
+// mount point in that folder, and so on the host.
 func apart(all []volume, given map[string]string) error {
 	for _, outer := range all {
 		for _, v := range all {
@@ -332,7 +333,7 @@ func volumeMode(s string) (v volume, rest string) {
 	return v, s
 }
 
-// givable returns why a volume cannot be given to a program, or nil if it can.
+// givable returns the reason why a volume cannot be given to a program, or nil if it can.
 func givable(v volume) error {
 	if !v.writable {
 		return packable(v.host)
@@ -347,7 +348,7 @@ func givable(v volume) error {
 	return nil
 }
 
-// packable returns why a file or folder of the host cannot be given to a program, or nil if it can.
+// packable returns the reason why a file or folder of the host cannot be copied into the guest, or nil if it can.
 func packable(host string) error {
 	st, err := os.Stat(host)
 	if err != nil {

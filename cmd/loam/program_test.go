@@ -18,8 +18,7 @@ import (
 	"loam/internal/freeport"
 )
 
-// Tests of "loam run" from the user's view: the command is built and started as by a user, with programs that know
-// nothing of it.
+// Tests of "loam run" as a user runs it: the command is built and started, with ordinary programs.
 
 // command builds loam once per test and returns a function that prepares a command line.
 func command(t *testing.T) func(args ...string) *exec.Cmd {
@@ -31,21 +30,22 @@ func command(t *testing.T) func(args ...string) *exec.Cmd {
 	return func(args ...string) *exec.Cmd { return exec.Command(bin, args...) }
 }
 
-// At a terminal, the command sends no queries to the terminal. The answer would be mixed with what the user types
-// for the program.
+// At a terminal, the command sends no queries to the terminal. The terminal's answer would be mixed with the input that
+// the user types for the program.
 func TestTerminalIsNotAsked(t *testing.T) {
 	loam := command(t)("version")
 	plain, err := loam.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := exec.Command("script", "-qec", loam.Path+" version", "/dev/null").Output() // script(1) is in Debian's bsdutils
+	// script(1) provides a terminal; it is in Debian's bsdutils
+	at, err := exec.Command("script", "-qec", loam.Path+" version", "/dev/null").Output()
 	if got := strings.ReplaceAll(string(at), "\r\n", "\n"); err != nil || got != string(plain) {
 		t.Errorf("at a terminal %q, %v; want %q", got, err, plain)
 	}
 }
 
-// A slow build prints a message at a terminal, and nothing elsewhere.
+// A message about a slow build is printed at a terminal, and nowhere else.
 func TestSlowBuildIsTold(t *testing.T) {
 	file := program(t, "package main\n\nfunc main() { println(\"done\") }\n")
 	loam := command(t)("run", "--platform", "process", "--net", "none", file)
@@ -70,7 +70,8 @@ func TestSlowBuildIsTold(t *testing.T) {
 	}
 }
 
-// Ctrl-C during a build also reaches the go command. In either order of ending, loam prints one line.
+// Ctrl-C during a build also interrupts the go command. loam prints one line, whether the go command or loam ends
+// first.
 func TestInterruptedBuildIsTold(t *testing.T) {
 	loam := command(t)("run", "--platform", "process", "--net", "none", program(t, "package main\n\nfunc main() {}\n"))
 	real, err := exec.LookPath("go")
@@ -118,7 +119,8 @@ func TestBuildFlags(t *testing.T) {
 	}
 }
 
-// If a program with a published port listens only on its own loopback, loam says so once, and only at a terminal.
+// If a program listens on a published port only on its own loopback, loam prints a message about the refused
+// connection. It prints it once, and only at a terminal.
 func TestRefusedConnectionIsTold(t *testing.T) {
 	file := program(t, `package main
 
@@ -160,7 +162,7 @@ func main() {
 			}
 			defer in.Close() // ends the program
 			lines := bufio.NewReader(out)
-			for line := ""; strings.TrimSpace(line) != "listening"; { // a message about the build may come first
+			for line := ""; strings.TrimSpace(line) != "listening"; { // the line may follow a message about the build
 				if line, err = lines.ReadString('\n'); err != nil {
 					t.Fatalf("%q, %v", line, err)
 				}
@@ -358,7 +360,7 @@ func TestRunRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
-		want string // part of the last line
+		want string // text that the last line contains
 	}{
 		{"no such folder", []string{"./nowhere"}, "nowhere"},
 		{"no such file", []string{"nowhere.go"}, "nowhere.go"},
@@ -417,8 +419,8 @@ func TestRunOfWhatDoesNotBuild(t *testing.T) {
 	}
 }
 
-// Tests of a module run on Loam, in the folder of their package. go test determines the output and the exit
-// status.
+// loam test runs the tests of a module on Loam, in the folder of their package. The output and the exit status are the
+// same as with go test.
 func TestTestIsGoTest(t *testing.T) {
 	loam := command(t)
 	dir := t.TempDir()
@@ -492,8 +494,10 @@ func testIsGoTest(t *testing.T, test func(args ...string) *exec.Cmd) {
 		{[]string{"-json", "-skip=Fails"}, 0, []string{`"Action":"pass","Package":"example.com/m","Test":"TestNetwork"`}},
 		{[]string{"-skip=Fails", "-coverprofile=cover.out", "-memprofile=mem.prof"}, 0, []string{"coverage: 100.0% of statements"}},
 		{[]string{"net/url", "-run=JoinPath"}, 0, []string{"ok  \tnet/url\t"}},
-		{[]string{"io/ioutil", "-run=^TestReadDir$"}, 0, []string{"ok  \tio/ioutil\t"}}, // needs a file of the parent folder
-		{[]string{"time", "-run=^TestLoadFixed$"}, 0, []string{"ok  \ttime\t"}},         // Loam imports it; its tests read a file in init
+		// its test reads a file of the parent folder
+		{[]string{"io/ioutil", "-run=^TestReadDir$"}, 0, []string{"ok  \tio/ioutil\t"}},
+		// Loam imports package time; an init function of its tests reads a file
+		{[]string{"time", "-run=^TestLoadFixed$"}, 0, []string{"ok  \ttime\t"}},
 	} {
 		cmd := test(c.args...)
 		out, _ := cmd.CombinedOutput()

@@ -68,7 +68,8 @@ and --platform process choose, and print nothing.`,
 	return cmd
 }
 
-// refusal returns a function that reports a reset connection to a published port, once per port.
+// refusal returns a function for unikernel.Network.Refused. It prints a message about a reset connection to a published
+// port, once for each port.
 func refusal(w io.Writer) func(port uint16) {
 	var said sync.Map
 	return func(port uint16) {
@@ -102,7 +103,8 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// unikernel converts the options to unikernel.Options. The chosen platform is printed to say.
+// unikernel converts the options to unikernel.Options. The reason for an automatically chosen platform is written to
+// say.
 func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Options, error) {
 	choice, err := choosePlatform(ctx, o.platform, say)
 	if err != nil {

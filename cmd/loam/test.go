@@ -62,7 +62,7 @@ not run.`,
 
 // execCommand returns the value of -exec: the command that go test must prefix to each test binary.
 func (f *runFlags) execCommand() ([]string, error) {
-	if f.pcap != "" { // a test runs in the folder of its package
+	if f.pcap != "" { // tests run in the folder of their package, so the path must be absolute
 		var err error
 		if f.pcap, err = filepath.Abs(f.pcap); err != nil {
 			return nil, err

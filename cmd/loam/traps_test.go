@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Functions with SYSCALL instructions are listed in one line. This test binary contains Go's own for Linux.
+// noteTraps lists the functions with SYSCALL instructions in one line. The test uses its own binary, which contains
+// those of Go's standard library for Linux.
 func TestNoteTraps(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Volumes of -v override files that Loam itself would provide: files below /etc, the program's own file, and the
-// folder in which it starts.
+// A volume of -v takes the place of files that Loam itself would provide: files below /etc, the program's own file, and
+// the folder in which it starts.
 func TestVolumesStandInFront(t *testing.T) {
 	main := program(t, `package main
 

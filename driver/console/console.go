@@ -136,7 +136,7 @@ func (d *Device) segment(i uint16, n int) []driver.Segment {
 	return []driver.Segment{{Address: d.memory.Address + uint64(i)*bufferSize, Size: n}}
 }
 
-// post gives the device all spare input buffers.
+// post gives all spare input buffers to the device.
 func (d *Device) post() {
 	for _, i := range d.in.spare {
 		d.in.slots[d.in.queue.Add(nil, d.segment(i, bufferSize))] = i
@@ -333,7 +333,7 @@ func (d *Device) Close() error {
 		d.drain()
 		d.stopped.Do(func() { close(d.done) })
 		d.crew.Wait()
-		<-d.in.turn // the last user has left
+		<-d.in.turn // waits until the last user of the queue has returned the turn
 		<-d.out.turn
 		if d.err = d.device.Close(); d.err == nil {
 			d.device.Machine().Free(d.memory)

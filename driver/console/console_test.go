@@ -15,7 +15,7 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// echo returns a console that sends all output back as input.
+// echo returns the model of a console that sends all output back as input.
 func echo() *model.Device {
 	return &model.Device{Kind: 3, Features: 1, Config: []byte{80, 0, 25, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Work: work}
 }
@@ -135,7 +135,7 @@ func TestClose(t *testing.T) {
 				t.Errorf("Write: %d, %v", n, err)
 			}
 		})
-		time.Sleep(time.Hour) // a slow terminal is not an error
+		time.Sleep(time.Hour) // the terminal may be slow: that is not an error
 		c.Close()
 		waiting.Wait()
 

@@ -44,7 +44,7 @@ func (f *Function) findBARs() {
 	for i := 0; i < len(f.bars); i++ {
 		f.bars[i] = f.sizeBAR(i)
 		if f.bars[i].wide {
-			i++ // the next register is the upper half of this one
+			i++ // the next register is the upper half of this BAR
 		}
 	}
 	f.command(enabled, 0)
@@ -57,7 +57,7 @@ func (f *Function) sizeBAR(i int) BAR {
 	case mask == 0:
 		return BAR{}
 	case old&barPorts != 0:
-		mask |= 0xffff_0000 // many devices implement only 16 bits
+		mask |= 0xffff_0000 // for I/O space, many devices implement only 16 address bits
 		return BAR{Address: uint64(old &^ barPortMask), Size: sizeOf(uint64(mask&^barPortMask) | upperHalf), Ports: true}
 	}
 	b := BAR{Address: uint64(old &^ barMemoryMask), wide: old&barTypeMask == barWide && i+1 < len(f.bars)}
@@ -146,7 +146,7 @@ func (b *Bus) assign(bus uint8, s *space) error {
 			}
 		}
 	}
-	// The largest first, so that alignment leaves no gaps.
+	// The largest BARs come first, so that alignment leaves no gaps.
 	slices.SortStableFunc(wants, func(x, y want) int { return cmp.Compare(y.f.bars[y.bar].Size, x.f.bars[x.bar].Size) })
 	for _, w := range wants {
 		at, ok := s.take(w.f.bars[w.bar].Size, max(w.f.bars[w.bar].Size, 4096))

@@ -92,7 +92,7 @@ func TestBARs(t *testing.T) {
 	}
 }
 
-// A list of capabilities that contains a cycle or points into the header terminates.
+// Reading a list of capabilities ends even if the list contains a cycle or points into the header.
 func TestCapabilities(t *testing.T) {
 	for name, test := range map[string]struct {
 		first uint32
@@ -121,7 +121,8 @@ func TestCapabilities(t *testing.T) {
 
 func TestNoLine(t *testing.T) {
 	f := newFake()
-	for _, v := range []uint32{0, 0x1ff, 0x0b} { // no pin; a pin that is not routed; a line number without a pin
+	// a function without a pin; a pin that is not routed; a line number without a pin
+	for _, v := range []uint32{0, 0x1ff, 0x0b} {
 		f.space[regInterrupt/4] = v
 		if _, err := scanFake(t, f).Line(); err == nil {
 			t.Errorf("register %#x: a line is found", v)
@@ -129,7 +130,7 @@ func TestNoLine(t *testing.T) {
 	}
 }
 
-// liar returns the words of an input for reads, cyclically.
+// liar is a machine whose reads return the words of an input, cyclically.
 type liar struct {
 	fake
 	words []byte

@@ -11,8 +11,8 @@ import (
 // section 3.2).
 const (
 	regID         = 0x00
-	regCommand    = 0x04 // and status, whose bits are cleared by writing ones
-	regClass      = 0x08 // and revision
+	regCommand    = 0x04 // the lower half; the upper half is the status, whose bits are cleared by writing ones
+	regClass      = 0x08 // the class, and the revision in the lowest byte
 	regHeader     = 0x0c
 	regBAR        = 0x10
 	regBuses      = 0x18 // bus numbers of a bridge

@@ -103,7 +103,7 @@ func TestQEMUExit(t *testing.T) {
 	}
 }
 
-// idle is a machine whose ports store what is written and do nothing.
+// idle is a machine whose ports store the values written to them and have no effect.
 type idle struct {
 	driver.Machine
 	ports   map[uint16]uint16

@@ -14,7 +14,7 @@ import (
 	"loam/driver/virtio"
 )
 
-// Tests with QEMU's firmware: the package reads the ACPI tables and the device addresses that the firmware sets.
+// Tests with QEMU's firmware. Drivers use the ACPI tables and the device addresses that the firmware sets up.
 
 // boot starts a machine and waits until its ACPI tables are complete.
 func boot(t *testing.T, kind string, args ...string) (*qtest.Machine, acpi.Tables) {

@@ -13,7 +13,7 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// source returns a device that returns the bytes 1, 2, 3 and so on, up to 100 at a time.
+// source returns a model that provides the bytes 1, 2, 3 and so on, up to 100 at a time.
 func source() *model.Device {
 	next := byte(0)
 	return &model.Device{Kind: 4, Work: func(d *model.Device) {

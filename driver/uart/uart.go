@@ -61,7 +61,7 @@ const (
 	queueDepth = 16
 	bufferSize = 4096
 
-	// burst limits the steps of one attend, since the port may report more data without end.
+	// burst limits the bytes that one call of attend moves, since a faulty port may report more data without end.
 	burst = 256
 	// retry is the polling interval while there is data to send, in case an interrupt is lost.
 	retry = 100 * time.Millisecond

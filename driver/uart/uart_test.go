@@ -16,7 +16,7 @@ import (
 // chip is a model of a 16550 and its machine.
 type chip struct {
 	driver.Machine
-	c chan struct{} // its line
+	c chan struct{} // C of its interrupt line
 
 	mu      sync.Mutex // guards all below
 	scratch uint8
@@ -125,7 +125,7 @@ func TestTransfer(t *testing.T) {
 		p := open(t, c)
 		text := bytes.Repeat([]byte("serial text. "), 2000)
 		c.typed(text)
-		synctest.Wait() // the buffer is full, and the rest is in the chip
+		synctest.Wait() // the receive buffer is full, and further input stays in the chip
 		got := make([]byte, len(text))
 		if _, err := io.ReadFull(p, got); err != nil || !bytes.Equal(got, text) {
 			t.Errorf("in: %v, equal: %v", err, bytes.Equal(got, text))
@@ -213,7 +213,7 @@ func TestLostInterrupt(t *testing.T) {
 		p.Write([]byte("late"))
 		synctest.Wait()
 		c.mu.Lock()
-		c.stuck = false // without an interrupt
+		c.stuck = false // the transmitter becomes empty without an interrupt
 		c.mu.Unlock()
 		time.Sleep(time.Second)
 		c.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// echo returns a device that copies the bytes it reads to those it may write.
+// echo returns a device that copies the bytes that it reads to the bytes that it may write.
 func echo() *model.Device {
 	return &model.Device{Kind: 4, Config: make([]byte, 16), Work: func(d *model.Device) {
 		for _, q := range d.Queues {

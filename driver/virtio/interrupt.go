@@ -81,7 +81,7 @@ func (d *Device) connectShared() error {
 			return err
 		}
 	}
-	d.interrupts.all = nil // dispatch adds it
+	d.interrupts.all = nil // dispatch adds the interrupt again
 	d.dispatch(i, func() uint32 { return interruptQueue | interruptConfig })
 	return nil
 }

@@ -19,7 +19,7 @@ type Process struct {
 	Arguments     []string
 	Environment   []string // at the start
 	Mounts        []Mount  // in addition to /, /proc, /sys and /sys/fs/cgroup
-	Hostname      string
+	Hostname      func() string
 	Release       string // release of the kernel: "6.1.0-loam"
 	Started       time.Time
 	// Memory returns the machine's total and free memory in bytes.
@@ -277,7 +277,7 @@ func (p *Process) idle() time.Duration {
 
 // settings adds /proc/sys.
 func (p *Process) settings(f *FileSystem) {
-	f.Fixed("sys/kernel/hostname", p.Hostname+"\n")
+	f.File("sys/kernel/hostname", func() string { return p.Hostname() + "\n" })
 	f.Fixed("sys/kernel/osrelease", p.Release+"\n")
 	f.Fixed("sys/kernel/ostype", "Linux\n")
 	f.Fixed("sys/kernel/pid_max", "32768\n")
@@ -292,7 +292,7 @@ func (p *Process) settings(f *FileSystem) {
 	}
 	f.Fixed("sys/net/ipv4/ping_group_range", "0\t2147483647\n") // all groups may use ping sockets
 	f.Fixed("sys/net/ipv6/conf/all/disable_ipv6", "0\n")
-	f.Fixed("sys/fs/pipe-max-size", "65536\n")
+	f.Fixed("sys/fs/pipe-max-size", "1048576\n")
 	f.Fixed("sys/fs/file-max", "1048576\n")
 	f.File("sys/fs/file-nr", func() string { return fmt.Sprintf("%d\t0\t1048576\n", len(p.Descriptors())) })
 	f.Fixed("sys/kernel/random/entropy_avail", "256\n") // constant, as on Linux once its generator is initialized

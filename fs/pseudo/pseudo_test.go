@@ -19,7 +19,7 @@ func mounted(t *testing.T) *fs.View {
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
 	v.Umask = 0
 	p := Process{
-		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: "loam", Release: "6.1.0-loam",
+		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: func() string { return "loam" }, Release: "6.1.0-loam",
 		Started: time.Now(), Somaxconn: 4096, Congestions: []string{"cubic", "bbr"}, ClockSource: "tsc",
 		Alone:       true,
 		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },

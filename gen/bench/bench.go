@@ -27,7 +27,7 @@ type Contestant struct {
 	Queues int
 	// Start starts sending as fast as possible.
 	Start func(ctx context.Context) (*Running, error)
-	// Counter reads the number of received frames. nil means the peer's counter.
+	// Counter reads the number of received frames. If it is nil, Options.Peer is used.
 	Counter func() (Count, error)
 }
 
@@ -41,7 +41,7 @@ type Running struct {
 	Group int
 }
 
-// Sent is a contestant's own statement about what it sent.
+// Sent is the contestant's own report of the frames that it has sent.
 type Sent struct {
 	Frames uint64 // 0: unknown
 	// Train is true if the datagrams may arrive unsegmented.
@@ -69,8 +69,8 @@ type Row struct {
 	PPS    []float64 `json:"pps"` // frames per second in each round, counted by the peer
 	// PerCPU is the number of frames per second of processor time, in each round.
 	PerCPU []float64 `json:"per_cpu"`
-	// Lost is the fraction of the sent frames that the peer did not count. Negative means that the contestant does
-	// not say how many it sent.
+	// Lost is the fraction of the sent frames that the peer did not count. It is negative if the contestant does not
+	// report how many frames it sent.
 	Lost  float64 `json:"lost"`
 	Error string  `json:"error,omitempty"` // why it was not measured
 	Note  string  `json:"note,omitempty"`
@@ -133,7 +133,7 @@ func Run(ctx context.Context, all []Contestant, o Options) ([]Row, error) {
 // Waiting times of measure.
 const (
 	firstFrame = 30 * time.Second       // until the first frame arrives
-	settle     = 100 * time.Millisecond // until the last frames are counted
+	settle     = 100 * time.Millisecond // after the end, until the last frames are counted
 )
 
 // errSilent reports that no frame of a contestant arrived.

@@ -45,7 +45,8 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 2*len(method.All()) + 1; len(all) != want { // tap has one queue, and mmsg is included twice
+	// tap runs with one queue only; mmsg runs also in its plain form, with one queue and with two
+	if want := 2*len(method.All()) + 1; len(all) != want {
 		t.Fatalf("%d contestants, want %d", len(all), want)
 	}
 	rows, err := Run(t.Context(), all, Options{Slice: 20 * time.Millisecond, Rounds: 1, Peer: peer})
@@ -54,7 +55,7 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	}
 	for _, r := range rows {
 		switch {
-		case r.Error != "" || len(r.PPS) != 1: // on a busy machine, nothing may be sent in such a short time
+		case r.Error != "" || len(r.PPS) != 1: // on a busy machine, a contestant may send nothing in such a short time
 			t.Errorf("%+v", r)
 		case r.Name == "udpgso" || r.Name == "mmsg": // trains arrive unsegmented on this veth
 		case r.Lost > 0:
@@ -70,7 +71,7 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	}
 }
 
-// fake is a contestant whose peer counts arbitrary values.
+// fake is a contestant whose counter at the peer returns values of the test's choice.
 type fake struct {
 	frames uint64
 	sent   Sent
@@ -89,7 +90,8 @@ func (f *fake) start(context.Context) (*Running, error) {
 	return &Running{Stop: func() (Sent, error) { return f.sent, nil }}, nil
 }
 
-// Loss, and trains that count as one frame, are reported.
+// If fewer frames arrive than the contestant reports, the difference is reported as loss. If the peer counts a train of
+// datagrams as one frame, that is reported too.
 func TestClaimsAreCompared(t *testing.T) {
 	for _, test := range []struct {
 		sent Sent
@@ -170,7 +172,7 @@ func TestProcessorTimeOfThisProcess(t *testing.T) {
 	var spinners sync.WaitGroup
 	for range 2 {
 		spinners.Go(func() {
-			runtime.LockOSThread() // the goroutine ends with its thread; its time is read before
+			runtime.LockOSThread() // the thread ends with its goroutine, so its time is read before
 			for begin := threadTime(t); threadTime(t)-begin < spun; {
 			}
 		})
@@ -215,7 +217,7 @@ func TestSoftirqTime(t *testing.T) {
 	}
 }
 
-// An interface that is not a veth uses its own counter.
+// For an interface that is not a veth, Peer returns ErrNoPeer, and Own reads its own counter.
 func TestPeerOfOthers(t *testing.T) {
 	netns.Need(t)
 	if _, err := Peer("lo"); !errors.Is(err, ErrNoPeer) {

@@ -106,7 +106,7 @@ func tap(c gen.Config, m method.Method) Contestant {
 	c.Interface = tapName
 	s := c.Streams[0]
 	s.Template = s.Template.Clone()
-	// Not the address of the interface, so the kernel drops the frame.
+	// The destination is not the interface's address, so the kernel drops the frame after counting it.
 	s.Template.Set("eth.dst", "02:00:00:00:00:99")
 	s.Template.Set("eth.src", "02:00:00:00:00:98")
 	c.Streams = []gen.Stream{s}

@@ -3,11 +3,12 @@
 //	GET /rate                                       the rates in force, as JSON
 //	PUT /rate {"scale": 0.5}                        half of every rate; 0 pauses, 1 restores
 //	PUT /rate {"rate": "20kpps"}                    a rate for all streams
-//	PUT /rate {"rate": "2%", "stream": "voice"}     a rate for one
+//	PUT /rate {"rate": "2%", "stream": "voice"}     a rate for one stream
 //
-// A change is answered with the rates in force. A rate that the run cannot send with is refused with status 400 and a
-// line of text, and a run that does not send with status 409. There is no authentication: the address should be of
-// the loopback interface. A page in a browser cannot make a PUT request to another site without that site's consent.
+// The response to a change contains the rates in force. A rate with which the run cannot send is rejected with status
+// 400 and a line of text. If the run is not sending, the status is 409. There is no authentication, so the server
+// should listen on a loopback address. A page in a browser cannot make a PUT request to another site without that
+// site's consent.
 package control
 
 import (

@@ -12,7 +12,7 @@ import (
 	"loam/gen/show"
 )
 
-// running returns a Control of a run with two streams. It accepts anything below a million frames a second.
+// running returns the Control of a run with two streams, which rejects rates of a million frames per second or more.
 func running() *gen.Control {
 	c := gen.NewControl()
 	c.Begin("lo", []gen.Stream{{Name: "voice", Rate: pace.Rate{PerSecond: 1000}}, {Name: "bulk"}}, func(r *gen.Rates) error {
@@ -61,7 +61,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The server answers over TCP, and Finish ends it.
+// The server answers over TCP until Finish is called.
 func TestListenAndFinish(t *testing.T) {
 	s, err := Listen("127.0.0.1:0", running())
 	if err == nil {

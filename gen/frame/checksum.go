@@ -27,7 +27,7 @@ type sum struct {
 	ip    *placed // the layer that provides the pseudo header
 }
 
-// plan lists the checksums and lengths to compute: all that the template does not give.
+// plan lists the checksums and lengths that the template does not give, and that must therefore be computed.
 func (p *Program) plan(layers []placed) {
 	for i := len(layers) - 1; i >= 0; i-- {
 		l := &layers[i]

@@ -75,7 +75,7 @@ func TestLengthsAndChecksumsAreRight(t *testing.T) {
 			}
 			p := compile(t, text, o)
 			f := p.Filler(0, 1)
-			slot := bytes.Repeat([]byte{0xee}, p.MaxLen()) // stale content, as in a reused ring slot
+			slot := bytes.Repeat([]byte{0xee}, p.MaxLen()) // old content, as in a ring slot that is reused
 			for i := range 300 {
 				n := f.Next(slot)
 				if n < MinSize-FCSLen || n > len(slot) {
@@ -201,7 +201,8 @@ func verifySCTP(b []byte) error {
 	return nil
 }
 
-// A caller's bytes in the payload change the CRC, and the UDP checksum around it.
+// Seal computes the CRC over the bytes that the caller has written into the payload, and adjusts the UDP checksum
+// around it.
 func TestSealCoversTheReservedBytes(t *testing.T) {
 	for _, text := range []string{"eth; ip; sctp; sctpdata", "eth; ip; udp; sctp; sctpdata tsn=1+1"} {
 		p := compile(t, text, Options{Reserve: 18})
@@ -209,7 +210,7 @@ func TestSealCoversTheReservedBytes(t *testing.T) {
 		f := p.Filler(0, 1)
 		for range 3 {
 			n := f.Next(slot)
-			copy(f.Body(slot), "\x12\x34\xed\xcb") // adds nothing to Internet checksums
+			copy(f.Body(slot), "\x12\x34\xed\xcb") // these bytes add nothing to an Internet checksum
 			f.Seal(slot)
 			if err := verifyEthernet(slot[:n]); err != nil {
 				t.Errorf("%s: %v", text, err)
@@ -292,7 +293,7 @@ func TestRandomIsReproducible(t *testing.T) {
 	}
 }
 
-// Several queues together send what one queue would: each value once per cycle.
+// Several queues together send the same values as a single queue: each value once in a cycle.
 func TestShardsShareTheCycle(t *testing.T) {
 	p := compile(t, "eth; ip; udp sport=100-111", Options{})
 	count := map[uint64]int{}

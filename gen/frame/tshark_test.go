@@ -47,7 +47,7 @@ var templates = map[string]string{ // template -> layers as tshark names them
 	"eth; ip6; ip; udp": "eth:ethertype:ipv6:ip:udp:data",
 }
 
-// wrong are frames that tshark must warn about, to check that it warns at all.
+// wrong lists templates of malformed frames. tshark must warn about them, which shows that the test detects warnings.
 var wrong = []string{"eth; ip; udp checksum=1", "eth; ip; sctp checksum=1; sctpdata"}
 
 const framesEach = 20
@@ -87,10 +87,10 @@ func TestTsharkDecodesEveryTemplate(t *testing.T) {
 	}
 }
 
-// headers removes the payload from the layers, since it is empty in some sizes.
+// headers removes the payload from a list of layers, because tshark does not list an empty payload.
 func headers(layers string) string { return strings.ReplaceAll(layers, ":data", "") }
 
-// remark reports whether a message of tshark is only informative, such as that a SYN opens a connection.
+// remark reports whether a message of tshark is only informative. One such message is that a SYN opens a connection.
 func remark(s string) bool { return s == "Connection establish request (SYN): server port 9" }
 
 // write writes frames of each template, in several sizes, to a pcapng file.

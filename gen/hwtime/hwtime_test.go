@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// fakeDevice has a clock with an offset that runs slower by one part in 20,000.
+// fakeDevice has a clock with an arbitrary origin, which runs slower than the system's by one part in 20,000.
 type fakeDevice struct {
 	now     int64 // system time
 	filters uint32
@@ -72,7 +72,8 @@ func TestTimesAreTheSystems(t *testing.T) {
 		f.now += int64(10 * time.Millisecond)
 		got := s.System(f.device(f.now))
 		off := got - f.now
-		// Before the second sample the drift is unknown: an error of 50 µs in the first second.
+		// Before the second sample the drift is not known. At 50 parts per million, that is an error of up to 50 µs in
+		// the first second.
 		bound := int64(50 * time.Microsecond)
 		if f.now-began > int64(1100*time.Millisecond) {
 			bound = 1000
@@ -102,7 +103,8 @@ func TestTimesAreTheSystems(t *testing.T) {
 	}
 }
 
-// A device without the feature is left unchanged, and a device that fails is restored.
+// A device that cannot time stamp frames is left unchanged. If enabling fails halfway, the device's configuration is
+// restored.
 func TestDevicesThatCannot(t *testing.T) {
 	for what, change := range map[string]func(*fakeDevice){
 		"some frames only": func(f *fakeDevice) { f.filters = 1 << 12 },
@@ -124,7 +126,8 @@ func TestDevicesThatCannot(t *testing.T) {
 	}
 }
 
-// The reading that took the shortest time is used, at its midpoint.
+// Of several readings of the two clocks, closest returns the one that took the shortest time, with the midpoint of the
+// system's times.
 func TestClosestReading(t *testing.T) {
 	at := func(ns uint32) unix.PtpClockTime { return unix.PtpClockTime{Sec: 5, Nsec: ns} }
 	got := closest([][3]unix.PtpClockTime{{at(0), at(70), at(900)}, {at(1000), at(77), at(1100)}, {at(2000), at(90), at(2500)}})

@@ -73,7 +73,8 @@ func TestCounting(t *testing.T) {
 		{"one twice", []uint64{0, 1, 1, 2}, 0, 1, 0, 0, 0},
 		{"late by one", []uint64{0, 2, 1, 3}, 0, 0, 1, 1, 0},
 		{"late by three", []uint64{0, 2, 3, 4, 1, 5}, 0, 0, 1, 3, 0},
-		// 4 is late by three arrivals (5, 7, 8), 6 also by three (7, 8, 4).
+		// Frame 4 arrives after three higher numbers (5, 7, 8). Frame 6 arrives after three numbers that follow its gap
+		// (7, 8, 4).
 		{"late behind two gaps", []uint64{1, 2, 3, 5, 7, 8, 4, 6}, 0, 0, 2, 3, 0},
 		{"late and twice", []uint64{0, 2, 1, 1, 2}, 0, 2, 1, 1, 0},
 		{"a duplicate does not count in the extent", []uint64{0, 2, 2, 2, 1}, 0, 2, 1, 1, 0},
@@ -132,7 +133,7 @@ func TestOrderAgreesWithTheSlowOne(t *testing.T) {
 	}
 }
 
-// RFC 3550 section 6.4.1: J += (|D| - J)/16.
+// The jitter follows RFC 3550 section 6.4.1: J += (|D| - J)/16.
 func TestJitterAndLatency(t *testing.T) {
 	tr := NewTracker()
 	for i, transit := range []int64{100, 100, 260, 100} {
@@ -175,7 +176,7 @@ func FuzzTag(f *testing.F) {
 		}
 		again := make([]byte, TagLen)
 		tag.Put(again)
-		// Not compared byte by byte: a checksum of zero has two forms.
+		// The bytes are not compared, because a checksum of zero can be encoded in two ways.
 		if got, ok := ParseTag(again); !ok || got != tag {
 			t.Fatalf("% x became % x", b, again)
 		}
@@ -196,7 +197,7 @@ func TestReceiverStartsLate(t *testing.T) {
 			t.Errorf("from %d: %d lost, %+v", first, lost, s)
 		}
 	}
-	far := arrive(7, 7+1<<32-1<<21) // nearly all numbers are missing
+	far := arrive(7, 7+1<<32-1<<21) // a jump at which nearly all numbers are missing
 	if s := far.Stats(); s.Lost(s.Expected) != 1<<32-1<<21-1 || s.Ancient != 0 {
 		t.Errorf("%+v", s)
 	}

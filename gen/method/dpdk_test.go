@@ -54,7 +54,7 @@ func TestDPDKRing(t *testing.T) {
 	}
 }
 
-// Frames sent over AF_XDP reach the far end, and frames from there arrive here. DPDK's XDP program is removed
+// Frames sent over AF_XDP reach the far end, and frames from the far end are received. DPDK's XDP program is removed
 // afterwards.
 func TestDPDKOverXDP(t *testing.T) {
 	l := newLab(t)

@@ -172,7 +172,7 @@ func TestMethodsDeliver(t *testing.T) {
 	for _, rx := range []string{"packet", "ring", "xdp", "tc"} {
 		for _, m := range All() {
 			if m.Name == "tap" || rx == "tc" && (m.Name == "mmsg" || m.Name == "udpgso") {
-				continue // the tc receiver leaves unsegmented trains of datagrams to the kernel
+				continue // the tc receiver leaves trains of datagrams that are not segmented to the kernel
 			}
 			t.Run(m.Name+" to "+rx, func(t *testing.T) {
 				l := newLab(t)
@@ -251,7 +251,7 @@ func TestTapSends(t *testing.T) {
 func TestTooLongIsRefused(t *testing.T) {
 	for _, m := range All() {
 		if m.Name == "tap" || m.Name == "loam" || m.Name == "ring" {
-			continue // they check the length themselves
+			continue // these methods check the length themselves
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			l := newLab(t)
@@ -327,7 +327,7 @@ func TestSendAllocatesNothing(t *testing.T) {
 	}
 	for _, m := range All() {
 		if m.Name == "loam" {
-			continue // the stack's shard runs independently; the stack's own tests check it
+			continue // the stack's shard allocates on its own goroutine; the stack's own tests check that
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			l := newLab(t)

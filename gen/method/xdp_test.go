@@ -16,7 +16,7 @@ import (
 func TestXDPSharesAQueue(t *testing.T) {
 	l := newLab(t)
 	r := l.listen(t, "xdp")
-	echo := l.config // sends from the far end, on the queue that receives there
+	echo := l.config // the far end sends on the queue on which it receives
 	echo.Interface = l.far
 	for _, receiverFirst := range []bool{true, false} {
 		var s Sender

@@ -33,9 +33,9 @@ type Path struct {
 	own       bool // the destination is an address of this host
 }
 
-// Find resolves dst through the named interface. If the interface has no address, dst is assumed to be a neighbour, and ARP
-// and neighbour discovery requests have source as their sender address. Multicast and broadcast destinations have fixed Ethernet addresses. On the
-// loopback interface every address is zero.
+// Find resolves dst through the named interface. If the interface has no address, dst is assumed to be a neighbour, and
+// ARP and neighbour discovery requests have source as their sender address. Multicast and broadcast destinations have
+// fixed Ethernet addresses. On the loopback interface every address is zero.
 func Find(name string, dst, source netip.Addr) (Path, error) {
 	p, err := Route(name, dst)
 	if err != nil {

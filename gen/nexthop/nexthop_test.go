@@ -51,7 +51,7 @@ func TestFollowsTheRoute(t *testing.T) {
 	}
 }
 
-// A neighbour that the kernel knows is not asked.
+// A neighbour that is in the kernel's table is taken from there. No request is sent.
 func TestTakesWhatTheKernelKnows(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)
@@ -100,7 +100,7 @@ func TestGroupsAndBroadcasts(t *testing.T) {
 	}
 }
 
-// On the loopback interface no neighbour is asked.
+// On the loopback interface no request is sent.
 func TestLoopback(t *testing.T) {
 	netns.NewFar(t)
 	netns.IP(t, "link", "set", "lo", "up")

@@ -47,7 +47,7 @@ const DefaultBound = 20 * time.Millisecond
 // Unlimited is the number of permits that a clock without a rate returns.
 const Unlimited = math.MaxInt32
 
-// Limits of the way to make up for a stall.
+// Parameters of making up for a short stall.
 const (
 	easing       = 0.97
 	mostEased    = 32                   // slots, up to half of the bound; after a longer stall, all due frames are permitted at once

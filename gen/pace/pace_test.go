@@ -223,7 +223,7 @@ func TestSpreadOfBatches(t *testing.T) {
 		s.Sent(i*1000, 10)
 	}
 	o.Sent(0, 1)
-	o.Sent(int64(time.Hour), 1) // longer than longestGap
+	o.Sent(int64(time.Hour), 1) // the gap is longer than longestGap
 	if g := s.Gaps(); g.Count != 99 || g.P50 != 0 || g.Max < 990 || g.Max > 1010 {
 		t.Errorf("gaps %+v", g)
 	}
@@ -292,7 +292,7 @@ func TestShareOfTheLine(t *testing.T) {
 	}
 }
 
-// times returns when the frames of a spacing are sent by a caller without delay.
+// times returns the times at which a caller that is never late sends the frames.
 func times(t *testing.T, spacing string, frames, batch int) (all []int64) {
 	s, err := ParseSpacing(spacing)
 	if err != nil {
@@ -323,8 +323,8 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// Poisson gaps have the mean of the rate and an equal standard deviation, and a fraction 1/e of them is longer than
-// the mean.
+// The gaps of a Poisson process have the mean that the rate requires and a standard deviation equal to the mean. A
+// fraction 1/e of them is longer than the mean.
 func TestPoisson(t *testing.T) {
 	const frames, gap = 200_000, 100_000.0
 	all := times(t, "poisson", frames, 64)
@@ -366,7 +366,7 @@ func TestChangeKeepsTheSlot(t *testing.T) {
 	c.Permits(c.Next())
 	c.Sent(1, 64)
 	now := c.Next() - int64(500*time.Microsecond)
-	c.Change(Rate{PerSecond: 84 * 8, Unit: L1Bits}, now) // one frame a second
+	c.Change(Rate{PerSecond: 84 * 8, Unit: L1Bits}, now) // one frame per second
 	if got := time.Duration(c.Next() - now); got != 500*time.Millisecond {
 		t.Errorf("the next frame is due after %v", got)
 	}

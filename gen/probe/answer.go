@@ -26,9 +26,9 @@ const (
 type reply struct {
 	question
 	answer   Answer
-	code     uint8      // code of an ICMP error
+	code     uint8      // code in an ICMP error
 	from     netip.Addr // the sender of the answer: the target, or for an error possibly a router
-	mac      wire.MAC   // of a neighbour; otherwise zero
+	mac      wire.MAC   // Ethernet address of a neighbour; zero for other answers
 	hopLimit uint8      // remaining hop limit or TTL
 	rtt      int64      // nanoseconds; -1 if unknown
 }

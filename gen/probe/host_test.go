@@ -143,7 +143,7 @@ func packet(src, dst netip.Addr, proto wire.Protocol, body []byte) []byte {
 	return b
 }
 
-// asked returns the destination of an IPv4 probe as a number.
+// asked returns the destination address of an IPv4 probe as a number.
 func asked(frame []byte) uint32 {
 	return binary.BigEndian.Uint32(frame[wire.EthernetLen+ipv4Dst:])
 }

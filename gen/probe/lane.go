@@ -18,7 +18,7 @@ import (
 // If there are more senders than receivers, or the other way round, the surplus ones have lanes with only one half.
 type lane struct {
 	*run
-	number int             // of the receiver
+	number int             // index of the receiver
 	tx     method.Sender   // nil: receives only
 	rx     method.Receiver // nil: sends only
 	work   <-chan *batch   // run.work; nil after the last batch, or without a sender
@@ -30,7 +30,7 @@ type lane struct {
 	failed bool    // the sender has failed: the remaining work is discarded
 	resets []reset // still to be sent
 	out    *[]Result
-	// Created once, because creating them allocates.
+	// Callbacks that are created once, because creating them allocates.
 	fillProbe, fillReset func(slot []byte) int
 	got                  func(frame []byte, at int64)
 }
@@ -178,7 +178,7 @@ func (l *lane) receive(wait time.Duration) int {
 	}
 	l.sendResets()
 	if err != nil {
-		// The run ends. Until it has, the scheduler must not wait for this ring.
+		// The error ends the run. Until then, the scheduler must not wait for this ring to be emptied.
 		l.caught[l.number].Store(math.MaxUint64 / 2)
 		l.rx = nil
 		l.cancel(fmt.Errorf("probe: receiving: %w", err))

@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// Tests of the parts without a clock: plan, throttle, space, form.
+// Tests of plan, throttle, space and form, which have no clock.
 
 // A plan yields every position once, then the unanswered ones again, and ends early if all have been answered.
 func TestPlan(t *testing.T) {
@@ -57,7 +57,7 @@ func TestPlanGoesOn(t *testing.T) {
 	}
 }
 
-// After a loss the rate falls below the achieved rate. Then it grows again until it no longer limits.
+// After a loss the rate falls below the achieved rate. Then it grows until it no longer limits the sending.
 func TestThrottle(t *testing.T) {
 	th := newThrottle(0)
 	if n, _ := th.allow(0, 64); n != 64 {
@@ -191,7 +191,7 @@ func TestEveryBitOfTheTagCounts(t *testing.T) {
 			bits = append(bits, i)
 		}
 		if kind == SYN {
-			for i := (body + 8) * 8; i < (body+12)*8; i++ { // the acknowledgment number
+			for i := (body + 8) * 8; i < (body+12)*8; i++ { // in the acknowledgment number
 				bits = append(bits, i)
 			}
 		}

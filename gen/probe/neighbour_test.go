@@ -13,7 +13,7 @@ func neighbourForm(path Path) *form {
 	return newForm(&Config{Path: path, Kind: Neighbour}, tagger{kind: Neighbour})
 }
 
-// Requests are as RFC 826 and RFC 4861 have them.
+// Requests have the format of RFC 826 and RFC 4861.
 func TestSolicitations(t *testing.T) {
 	f := neighbourForm(path4)
 	b := make([]byte, f.len())
@@ -43,7 +43,7 @@ func TestSolicitations(t *testing.T) {
 	}
 }
 
-// Only replies to us count, and any frame is read without a panic.
+// Only replies that are addressed to us count as answers. No frame causes a panic.
 func TestAnswersOfNeighbours(t *testing.T) {
 	f := neighbourForm(path4)
 	reply := func(change func(*wire.ARP)) []byte {
@@ -76,7 +76,8 @@ func TestAnswersOfNeighbours(t *testing.T) {
 	}
 }
 
-// With several sources each is used, and an answer to another source than the question's is forged.
+// With several source addresses, each of them is used. An answer that is addressed to another source than the
+// question's counts as forged.
 func TestQuestionsHaveTheirSource(t *testing.T) {
 	path := path4
 	path.More = []netip.Addr{netip.MustParseAddr("192.168.7.2"), netip.MustParseAddr("192.168.7.3")}

@@ -65,7 +65,7 @@ func config(t testing.TB, kind Kind, list ...string) *Config {
 type pipeSender struct {
 	queue  link.Queue
 	handed atomic.Uint64
-	fail   error // error returned by Send from the next batch on
+	fail   error // if not nil, Send returns this error from the next batch on
 }
 
 func (s *pipeSender) Layer() method.Layer { return method.Frame }
@@ -100,8 +100,8 @@ func (s *pipeSender) Close() error              { return nil }
 // pipeReceiver receives frames from a goroutine that reads the pipe.
 type pipeReceiver struct {
 	in   chan *link.Frame // the reader sends, waits if it is full, and closes it with the device
-	look time.Duration    // delay before each look
-	most int              // largest number of frames waiting at a look
+	look time.Duration    // delay before each poll of the receiver
+	most int              // largest number of frames waiting at a poll
 }
 
 func (r *pipeReceiver) Receive(timeout time.Duration, got func([]byte, int64)) (n int, err error) {
@@ -147,8 +147,8 @@ type network struct {
 	delay time.Duration
 	// answer returns the answers to a frame; nil means silence.
 	answer func(frame []byte) [][]byte
-	look   time.Duration // the receiver's delay between looks
-	most   int           // largest number of answers waiting at a look
+	look   time.Duration // the receiver's delay between polls
+	most   int           // largest number of answers waiting at a poll
 	apart  bool          // the receiver has a lane without a sender
 }
 
@@ -174,7 +174,7 @@ func (n *network) run(ctx context.Context, c *Config) (found []Result, sum Summa
 	c.Record = func(rs []Result) error { found = append(found, rs...); return nil }
 	receivers := []method.Receiver{rx}
 	if n.apart {
-		receivers = []method.Receiver{&pipeReceiver{}, rx} // the first receives nothing
+		receivers = []method.Receiver{&pipeReceiver{}, rx} // the lane of the sender has a receiver that receives nothing
 	}
 	sum, err = Run(ctx, c, []method.Sender{&pipeSender{queue: near.Queues()[0]}}, receivers)
 	near.Close()

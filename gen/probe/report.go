@@ -17,7 +17,7 @@ func perSecond(n uint64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// Text returns a summary of a few lines for people.
+// Text returns a summary in a few lines of text.
 func (s *Summary) Text() string {
 	var b strings.Builder
 	rest, share, before := s.Asked-s.Known, 0.0, ""

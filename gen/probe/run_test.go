@@ -71,8 +71,8 @@ func TestRetriesAskTheSilent(t *testing.T) {
 		n := network{t: t, answer: func(b []byte) [][]byte {
 			a := asked(b)
 			times[a]++
-			// One quarter answers at once, one quarter the second probe, one quarter the third, and one quarter
-			// never.
+			// One quarter of the targets answers the first probe, one quarter only the second, one quarter only the
+			// third, and one quarter never answers.
 			if class := int(a % 4); class == 3 || times[a] <= class {
 				return nil
 			}
@@ -102,9 +102,9 @@ func TestNoiseIsCounted(t *testing.T) {
 		n := network{t: t, answer: func(b []byte) [][]byte {
 			good := h.reply(b)[0]
 			wrong := append([]byte(nil), good...)
-			wrong[len(wrong)-1] ^= 1 // in the hash over tag and time
+			wrong[len(wrong)-1] ^= 1 // changes the hash over tag and time
 			other := append([]byte(nil), good...)
-			other[wire.EthernetLen+wire.IPv4MinLen+icmpRest] ^= 1 // identifier of another program
+			other[wire.EthernetLen+wire.IPv4MinLen+icmpRest] ^= 1 // the identifier of another program
 			return [][]byte{wrong, other, good, good, good[:20]}
 		}}
 		found, sum, err := n.run(t.Context(), config(t, Echo, "10.0.0.0/24"))
@@ -246,7 +246,7 @@ func TestMost(t *testing.T) {
 		}
 		cfg.Most = 100
 		cfg.Answered = func(yield func(netip.Addr, uint16)) {
-			for _, r := range all[50:] { // an earlier run probed more targets
+			for _, r := range all[50:] { // an earlier run with a larger Most has probed further targets
 				yield(r.Addr, r.Port)
 			}
 		}
@@ -257,8 +257,8 @@ func TestMost(t *testing.T) {
 	})
 }
 
-// The scheduler is never ahead of a receiver by more than the window. A receiver in a lane of its own, which looks
-// into its ring only every 10 ms, finds no more answers than that.
+// The scheduler is never ahead of a receiver by more than the window. Therefore a receiver that polls its ring only
+// every 10 ms, in a lane of its own, never finds more answers than that.
 func TestWindow(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}

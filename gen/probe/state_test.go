@@ -16,7 +16,7 @@ func TestStateIsKept(t *testing.T) {
 		if err != nil || ok != (k > 0) || ok && got != want {
 			t.Fatalf("%+v, %v, %v; want %+v", got, ok, err, want)
 		}
-		for n := range k + 1 { // the last one counts
+		for n := range k + 1 { // the state that was saved last is read back
 			want.Checkpoint, want.Serial = Checkpoint{1, 77 * k, 333 + n}, want.Serial+1
 			if err := f.Save(want); err != nil {
 				t.Fatal(err)
@@ -55,7 +55,7 @@ func TestTornState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, cut := range []int{1, 20, stateLine - 1} { // of the slot written last, which is the first one
+	for _, cut := range []int{1, 20, stateLine - 1} { // cuts the slot that was written last, which is the first one
 		torn := append([]byte(nil), whole...)
 		clear(torn[cut : stateLine-1])
 		if cut < stateLine-1 {

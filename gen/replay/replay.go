@@ -115,8 +115,8 @@ func (r *reading) read(ctx context.Context, c Config) {
 	}
 }
 
-// once reads the file once and rewrites its frames. It returns the start time of the next loop: the last gap between frames, repeated after
-// the last frame, as an estimate.
+// once reads the file once and rewrites its frames. It returns the start time of the next loop. As the gap before the
+// first frame of a loop is unknown, the last gap of the file is used.
 func (r *reading) once(ctx context.Context, s *Source, offset time.Duration, change *Rewrite, loop uint64) (next time.Duration, err error) {
 	var last, gap time.Duration
 	for err == nil {
@@ -151,12 +151,12 @@ type player struct {
 	waiter          *pace.Waiter
 	began, observed int64
 	until, ended    int64         // until is MaxInt64 without a time
-	rates           *gen.Rates    // that the player follows
-	changed         bool          // rates were changed
-	speed           float64       // of the capture's time now; 0: by rate, or paused
-	from            int64         // since when the speed applies
-	reached         time.Duration // capture's time at from
-	missed          time.Duration // by earlier clocks
+	rates           *gen.Rates    // rates in force
+	changed         bool          // the rates were changed during the replay
+	speed           float64       // current factor of the capture's timing; 0: sending at a rate, or paused
+	from            int64         // time from which the speed applies
+	reached         time.Duration // time in the capture at from
+	missed          time.Duration // missed time of earlier clocks
 	rest            time.Duration // rest of the last frame's time slot when sending ended
 	account         *gen.Account
 	total, before   gen.Flow

@@ -95,7 +95,7 @@ func TestSources(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	good := capture(t, "pcap", 3, 1)
 	raw := bytes.Clone(good)
-	raw[20] = 101 // LINKTYPE_RAW
+	raw[20] = 101 // LINKTYPE_RAW, which has no Ethernet header
 	for _, test := range []struct {
 		file []byte
 		want string
@@ -120,7 +120,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// A capture that was interrupted or truncated has all frames before that place.
+// A capture that was interrupted or truncated yields all frames before that place.
 func TestFilesThatWereCutOff(t *testing.T) {
 	for _, format := range []string{"pcap", "pcapng", "gzip"} {
 		good := capture(t, format, 500, 1)
@@ -235,7 +235,7 @@ func TestReplayAtARate(t *testing.T) {
 			t.Fatalf("frame %d is another", i)
 		}
 	}
-	if d := r.at[2999].Sub(start); d < 29*time.Millisecond { // the first frame may have been late
+	if d := r.at[2999].Sub(start); d < 29*time.Millisecond { // allows for a late first frame
 		t.Errorf("3000 frames at 100,000 a second took %v", d)
 	}
 }
@@ -331,7 +331,7 @@ func FuzzSource(f *testing.F) {
 			return
 		}
 		last := time.Duration(0)
-		const most = 1000 // a compressed file of zeros can be very long
+		const most = 1000 // a small compressed file can contain a very long sequence of zeros
 		for range most {
 			b, at, err := s.Next()
 			if err != nil {

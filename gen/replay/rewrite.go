@@ -300,7 +300,7 @@ type delta struct {
 	changed bool
 }
 
-// remove and add are called before and after a field is changed.
+// remove and add subtract and add bytes from the checksum. They are called before and after a field is changed.
 func (d *delta) remove(b []byte) { d.sum, d.changed = wire.AddSums(d.sum, ^wire.Sum(b, 0)), true }
 func (d *delta) add(b []byte)    { d.sum = wire.AddSums(d.sum, wire.Sum(b, 0)) }
 

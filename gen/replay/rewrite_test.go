@@ -40,7 +40,7 @@ func portMaps(t testing.TB, list ...string) (all []PortMap) {
 	return all
 }
 
-// template returns a frame.
+// template returns the frame of a template.
 func template(t testing.TB, text string) []byte {
 	t.Helper()
 	tpl, err := frame.Parse(text)
@@ -55,7 +55,7 @@ func template(t testing.TB, text string) []byte {
 	return b[:p.Filler(0, 1).Next(b)]
 }
 
-// A rewritten frame is the frame that a template with the new addresses and ports makes, checksums included.
+// A rewritten frame equals the frame of a template with the new addresses and ports, including its checksums.
 func TestRewriteIsWhatATemplateMakes(t *testing.T) {
 	r := Rewrite{
 		Src: wire.MAC{2, 0, 0, 0, 0, 7}, Dst: wire.MAC{2, 0, 0, 0, 0, 8},
@@ -90,7 +90,7 @@ func TestRewriteIsWhatATemplateMakes(t *testing.T) {
 	}
 }
 
-// A fragment behind the first has no ports, and its payload is not touched.
+// A fragment other than the first has no ports. Its payload is not changed.
 func TestRewriteOfFragments(t *testing.T) {
 	r := Rewrite{Addresses: addressMaps(t, "192.0.2.1=10.0.0.1"), Ports: portMaps(t, "0-65535=0-65535")}
 	got := template(t, "eth; ip src=192.0.2.1 proto=17 frag=9; payload hex=0400000900080000")
@@ -100,7 +100,7 @@ func TestRewriteOfFragments(t *testing.T) {
 	}
 }
 
-// Blocks are used up in turn.
+// When all blocks of a map are used, the first block is used again.
 func TestMapsStartAgain(t *testing.T) {
 	m := addressMaps(t, "10.0.0.0/30=10.1.0.0/29")[0]
 	p := portMaps(t, "5-6=100-104")[0]
@@ -134,7 +134,7 @@ func TestBadMaps(t *testing.T) {
 	}
 }
 
-// Destinations count as public by the addresses that they are rewritten to.
+// Survey judges whether a destination is public by the address that it is rewritten to.
 func TestSurveyOfRewritten(t *testing.T) {
 	for to, want := range map[string]string{"10.0.0.0/8": "", "8.0.0.0/8": "8.0.0.0/8", "8.8.8.8": "8.8.8.8"} {
 		r := Rewrite{Addresses: addressMaps(t, "192.0.2.2="+to)}
@@ -145,7 +145,7 @@ func TestSurveyOfRewritten(t *testing.T) {
 	}
 }
 
-// A capture is sent again until the time is over, and each loop is rewritten by its number.
+// A capture is sent again until the time is over. Each loop uses its own blocks of the maps.
 func TestReplayByTime(t *testing.T) {
 	file := capture(t, "pcap", 10, 0)
 	r := &recorder{}
@@ -156,7 +156,8 @@ func TestReplayByTime(t *testing.T) {
 	}
 }
 
-// The speed of a capture, and its rate, change while it is sent. A capture that would take an hour ends.
+// The speed of a capture, and then its rate, are changed while it is sent. A capture that would otherwise take an hour
+// ends soon.
 func TestReplayFollowsTheControl(t *testing.T) {
 	r := &recorder{}
 	c := gen.NewControl()
@@ -202,7 +203,7 @@ func FuzzRewrite(f *testing.F) {
 		twice := bytes.Clone(b)
 		there.Apply(twice, 0)
 		there.Apply(twice, 0)
-		for i := range b { // a checksum of 0 and one of 0xffff mean the same
+		for i := range b { // a checksum of 0 and a checksum of 0xffff have the same meaning
 			if b[i] != twice[i] && !(b[i] == 0 && twice[i] == 0xff || b[i] == 0xff && twice[i] == 0) {
 				t.Fatalf("% x\nbecame\n% x", b, twice)
 			}

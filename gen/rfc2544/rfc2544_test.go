@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// The search finds any limit within its resolution, with no more trials than bisection needs, and tries the top
+// The search finds any limit within its resolution, with no more trials than bisection needs. It tries the top rate
 // first.
 func TestSearch(t *testing.T) {
 	for _, limit := range []float64{0, 1, 333, 500, 999, 1000, 5000} {
@@ -93,13 +93,13 @@ func template(t *testing.T) *frame.Template {
 	return tpl
 }
 
-// A device with a known rate and queue is measured correctly. At most its rate passes without loss, a higher load
-// is lost in proportion, and the longest burst is as long as its queue.
+// A device with a known rate and queue is measured correctly. At most the device's rate passes without loss, a higher
+// load is lost in proportion, and the longest burst without loss equals the queue.
 func TestDeviceWithALimit(t *testing.T) {
 	a, in := netns.Veth(t, 1500, 1)
 	out, b := netns.Veth(t, 1500, 1)
 	const size, pps, queue = 512, 2000, 50
-	// The device does not see the frame check sequence.
+	// The simulated device counts frames without the frame check sequence.
 	const bytes = size - frame.FCSLen
 	bridge(t, in, out, shape.Limit{Rate: pps * 8 * bytes, Burst: bytes, Queue: queue * bytes})
 	var trials int
@@ -112,7 +112,7 @@ func TestDeviceWithALimit(t *testing.T) {
 		t.Fatalf("%+v, %d trials, %v", r, trials, err)
 	}
 	row := r.Rows[0]
-	// During a trial the device's queue also accepts frames, which leave later.
+	// During a trial the device also accepts frames into its queue, which leave after the trial.
 	const most = pps * (1 + float64(queue)/(pps*0.3)) * 1.1
 	if row.Throughput > most {
 		t.Errorf("throughput %v of a device with %v", row.Throughput, pps)
@@ -128,7 +128,7 @@ func TestDeviceWithALimit(t *testing.T) {
 	}
 }
 
-// A wire loses nothing, so the top rate passes if this machine keeps the rate.
+// A wire loses nothing, so the top rate passes unless this machine is too slow.
 func TestWire(t *testing.T) {
 	a, b := netns.Veth(t, 1500, 1)
 	o := Options{TX: a, RX: b, Template: template(t)}.withDefaults()
@@ -214,7 +214,7 @@ func TestSlowTrialsAreReported(t *testing.T) {
 	o := Options{TX: a, RX: b, Template: template(t)}.withDefaults()
 	o.Settle = 10 * time.Millisecond
 	row := Row{Size: 64}
-	// No machine reaches this rate.
+	// No machine reaches the rate of 1e12 frames per second.
 	got, err := o.attempt(t.Context(), &row, BackToBack, load{count: 100, least: 1e12})
 	if err != nil || got.Slow == "" || got.Passed() || len(row.Trials) != attempts {
 		t.Errorf("%+v, %+v, %v", got, row.Trials, err)

@@ -99,7 +99,7 @@ const (
 	slowBurst = 0.1
 )
 
-// slow returns what this machine did wrong, or "".
+// slow returns the reason why this machine was too slow for the load, or "".
 func (l *load) slow(t *Trial, sent *gen.Report, got *sink.Report) string {
 	switch {
 	case got.Dropped > 0:

@@ -20,7 +20,7 @@ import (
 	"loam/gen/sink"
 )
 
-// A run, half-way and at its end.
+// The state of a run half-way, and its result.
 var (
 	sample = gen.Sample{
 		Elapsed: 61500 * time.Millisecond, Over: time.Second,
@@ -103,7 +103,7 @@ func TestTableRemarks(t *testing.T) {
 	}
 }
 
-// Each line is one JSON object, and the last is the report.
+// Each line of output is one JSON object. The last one is the report.
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	v := JSON{&b}
@@ -333,7 +333,7 @@ func TestSpan(t *testing.T) {
 func TestKeys(t *testing.T) {
 	c := gen.NewControl()
 	k := keys{control: c}
-	k.press("+", "+") // before the run there is nothing to change
+	k.press("+", "+") // before the run begins, there is no rate to change
 	c.Begin("lo", []gen.Stream{{Name: "voice", Rate: pace.Rate{PerSecond: 1000}}, {Name: "bulk", Rate: pace.Rate{PerSecond: 10}}}, func(*gen.Rates) error { return nil })
 	type line struct{ keys, factor, voice, bulk, shown string }
 	for _, l := range []line{

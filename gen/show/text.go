@@ -12,7 +12,7 @@ type Text struct{ W io.Writer }
 // Update implements View.
 func (t Text) Update(s State) {
 	if s.Sent != nil && s.Sent.Last {
-		return // the table follows
+		return // the last state is part of the table
 	}
 	if line := line(s); line != "" {
 		fmt.Fprintln(t.W, line)

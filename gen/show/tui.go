@@ -97,10 +97,10 @@ func (s screen) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 // View implements tea.Model.
 func (s screen) View() tea.View {
 	if s.Sent == nil && s.Received == nil {
-		return tea.NewView("") // the run may fail before there is anything to show
+		return tea.NewView("") // the run may fail before the first state arrives
 	}
 	width, height := s.width, s.height
-	if width == 0 { // not known yet
+	if width == 0 { // the terminal has not reported its size yet
 		width, height = usualWidth, usualHeight
 	}
 	below := s.below(width, height)

@@ -18,8 +18,9 @@ func feed(o *owner, run uint16, flow int, at int64, numbers ...uint32) {
 	o.take(b)
 }
 
-// Frames of two senders to one sink, concurrent or consecutive, count neither as duplicates nor as lost. Neither do
-// frames that were sent before the sink started.
+// Frames of two senders to one sink are counted separately, whether the senders run at the same time or one after the
+// other. They count neither as duplicates nor as lost. Frames that were sent before the sink started do not count as
+// lost either.
 func TestRunsAreToldApart(t *testing.T) {
 	o, now := newOwner(&Sink{start: time.Now()}), time.Now().UnixNano()
 	feed(o, 1, 0, now, 30615, 30616, 30618)
@@ -35,7 +36,7 @@ func TestRunsAreToldApart(t *testing.T) {
 	}
 }
 
-// A long-running sink has room for new flows: ended flows are replaced, and their counts remain in the totals.
+// A long-running sink has room for new flows. It replaces flows that have ended, and keeps their counts in the totals.
 func TestFlowsThatEndedGiveWay(t *testing.T) {
 	o, now := newOwner(&Sink{start: time.Now()}), time.Now().UnixNano()
 	for f := range MaxTracked {
@@ -55,8 +56,7 @@ func TestFlowsThatEndedGiveWay(t *testing.T) {
 	}
 }
 
-// A report contains what arrived since the previous one, with latencies, and cumulative latency buckets for the
-// total.
+// A report contains the frames and latencies since the previous report, and for the total, cumulative latency buckets.
 func TestReportsOfASecond(t *testing.T) {
 	o, now := newOwner(&Sink{start: time.Now()}), time.Now().UnixNano()
 	feed(o, 1, 0, now, 0, 1, 2)

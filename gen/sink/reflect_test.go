@@ -101,7 +101,7 @@ func TestReflect(t *testing.T) {
 	}
 }
 
-// More frames than a batch are all sent back.
+// If more frames arrive than fit into a batch, all of them are sent back.
 func TestReflectMany(t *testing.T) {
 	f := tagged(t, "eth; ip; udp")
 	in, k := &list{}, &keeper{}

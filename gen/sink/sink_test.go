@@ -83,7 +83,7 @@ func across(t *testing.T, c fault.Config, frames, flows int) (Report, fault.Coun
 		}
 		time.Sleep(10 * time.Microsecond)
 	}
-	time.Sleep(time.Second) // delayed frames arrive
+	time.Sleep(time.Second) // until delayed frames have arrived
 	sent, _ := faulty.Counts()
 	faulty.Close()
 	r, err := s.Stop()

@@ -1,9 +1,8 @@
-// Package chart is the common part of all plots: the font, the margins, and room for text, so that no
-// text is cut off in any viewer.
+// Package chart is the common part of all plots: the font, the margins, and the room for text. No text is cut off in
+// any viewer.
 //
-// gonum includes the Liberation fonts, measures text with them, and names them in its output. Where
-// they are not installed, the viewer substitutes another font. That font has the same widths, or is up
-// to a fifth wider.
+// gonum includes the Liberation fonts, measures text with them, and names them in its output. If they are not
+// installed, the viewer substitutes another font, whose text may be up to a fifth wider.
 package chart
 
 import (
@@ -59,7 +58,7 @@ func Write(out io.Writer, p *plot.Plot, width, height vg.Length) error {
 	const margin = 10 // points
 	svg := vgsvg.NewWith(vgsvg.UseWH(width, height))
 	canvas := draw.New(svg)
-	canvas.SetColor(p.BackgroundColor) // also the margin, because pages may be dark
+	canvas.SetColor(p.BackgroundColor) // the background must include the margin, because pages may be dark
 	canvas.Fill(canvas.Rectangle.Path())
 	p.Draw(draw.Crop(canvas, margin, -margin, margin, -margin))
 	return Save(out, svg)

@@ -38,7 +38,7 @@ func TestFailuresAskedAgain(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, events string
-		again        int // number of packages
+		again        int // number of packages that are run again
 	}{
 		{"a failure", failure, 1},
 		{"a data race", race + failure, 0},

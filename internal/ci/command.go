@@ -74,12 +74,11 @@ func unreachable(out []byte, err error) bool {
 	return bytes.Contains(out, []byte("fetching vulnerabilities:"))
 }
 
-// peersDir is a module of its own, so that the programs that Loam is measured against never become
-// dependencies.
+// peersDir is a separate module. So the programs that Loam is compared with never become dependencies of Loam.
 const peersDir = "test/bench"
 
-// peers tests that module and checks that every measurement in it can run. The results of this short
-// run mean nothing and are discarded.
+// peers tests that module and checks that every measurement in it can run. The results of this short run are discarded,
+// because they are not accurate.
 func peers(ctx context.Context) error {
 	results, err := os.MkdirTemp("", "loam-bench-")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // none can be forgotten. "go test" already runs the seeds of each target; this step searches a little
 // further.
 const (
-	fuzzTotal = 4 * time.Minute // for all targets together, without building them
-	fuzzMost  = 4 * time.Second // most for one target
+	fuzzTotal = 4 * time.Minute // time for all targets together, not counting their compilation
+	fuzzMost  = 4 * time.Second // most time for one target
 	fuzzLeast = 1 * time.Second
 )
 

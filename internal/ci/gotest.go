@@ -77,7 +77,7 @@ func (s *summary) run(ctx context.Context, args []string) error {
 	if os.Getenv("CI") != "" {
 		cmd.Args = append(cmd.Args, "-count=1")
 	}
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // for -race
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // -race requires cgo
 	cmd.Stderr = os.Stdout
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -112,7 +112,7 @@ type summary struct {
 	counts
 	forbidden []string            // skips that skips.txt does not allow
 	broken    []string            // packages that failed
-	certain   bool                // a failure that a second run would only hide
+	certain   bool                // the failure is certain: a second run would only hide it
 	output    map[string][]string // "package test" -> output lines so far
 }
 

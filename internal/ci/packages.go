@@ -69,8 +69,9 @@ var unpacked = []struct {
 	why     string
 	project string // text in the output of -V that identifies it, if other projects have a program of the same name
 }{
-	{"nginx", "nginx", "a web server that is not ours", ""},             // installing the package starts it
-	{"boot/ipxe.lkrn", "ipxe", "a stack that is not ours, in QEMU", ""}, // installing the package adds it to the boot menu
+	{"nginx", "nginx", "a web server that is not ours", ""},             // not installed, because its package would start it
+	// not installed, because its package would add it to the boot menu
+	{"boot/ipxe.lkrn", "ipxe", "a stack that is not ours, in QEMU", ""},
 	// Installing these packages removes packages of other projects.
 	{"ping", "iputils-ping", "asks our stack, as everybody does", "iputils"},
 	{"arping", "iputils-arping", "the same at the link layer", "iputils"},
@@ -121,9 +122,9 @@ func installPackages(ctx context.Context) error {
 		if all := append(install, unpack...); len(all) > 0 {
 			fmt.Println("not installed (not root, or not Debian); to do it yourself: apt-get install", strings.Join(all, " "))
 		}
-		return nil // a test that needs the kernel tries to download it
+		return nil // a test that needs the kernel tries again to download it
 	}
-	os.Setenv("DEBIAN_FRONTEND", "noninteractive") // otherwise installing tshark asks a question
+	os.Setenv("DEBIAN_FRONTEND", "noninteractive") // without this, the installation of tshark asks a question
 	if err := aptGet(ctx, "", "update", "-q"); err != nil {
 		return err
 	}

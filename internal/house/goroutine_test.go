@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The runtime of a program on Loam distinguishes the kernel's goroutines from the program's by the
-// function with which they begin. A goroutine started by sync.WaitGroup.Go begins with a function of
-// package sync, and would count as one of the program's.
+// The function with which a goroutine begins must belong to this module. By it, the runtime of a program on Loam
+// distinguishes the kernel's goroutines from the program's. A goroutine started by sync.WaitGroup.Go begins with a
+// function of package sync, and would count as one of the program's.
 func TestGoroutinesAreOurs(t *testing.T) {
 	linked := linkedIntoGuests(t)
 	if !linked["stack"] || !linked["driver/console"] {

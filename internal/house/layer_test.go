@@ -35,7 +35,8 @@ const layers = `
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
 	NONE < stack/timer;
-	wire, internal/siphash, internal/list, stack/timer
+	NONE < stack/tcp/sequence < stack/tcp/congestion;
+	wire, internal/siphash, internal/list, stack/timer, stack/tcp/congestion
 	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/autoconf, stack/dhcp,
 	  stack/group, stack/port
 	< MACHINES;
@@ -43,6 +44,9 @@ const layers = `
 	# The byte rings between a program and its connection: a leaf with a mutex,
 	# so not a machine.
 	NONE < stack/ring;
+
+	# Errors of sockets, and waiting with a deadline.
+	NONE < stack/socket;
 
 	# Devices.
 	wire < link < link/ring, link/fd, link/offload;
@@ -59,7 +63,7 @@ const layers = `
 	NONE < internal/race, internal/leak < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
-	MACHINES, stack/ring, link/loop, internal/counter < stack;
+	MACHINES, stack/ring, stack/socket, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own, and says to a program of the
 	# same host which connections it hands over.
@@ -102,8 +106,9 @@ const layers = `
 	posix/socket < posix/netdevice < posix/netlink < FAMILIES;
 	posix/socket < posix/unix < FAMILIES;
 	posix/netdevice, posix/bpf < posix/inet < posix/handed, posix/packet, posix/procnet < FAMILIES;
-	posix/file < posix/epoll < FAMILIES;
-	FAMILIES, stack, DEVICES, fs/memfs, fs/devpts, posix/terminal, posix/credential < posix < posix/call < unikernel/rt;
+	posix/file < posix/epoll, posix/pipe, posix/event, posix/timer, posix/lock, posix/mapping < FAMILIES;
+	posix/file, fs/devpts, posix/terminal < posix/tty < FAMILIES;
+	FAMILIES, stack, DEVICES, fs/memfs, posix/credential < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
 	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
@@ -117,8 +122,16 @@ const layers = `
 	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
-	fs, posix/credential < task/procfs; # /proc/PID
-	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/sysv, task/procfs < task; # processes of Linux programs
+	abi/linux, arch/amd64, posix/bpf < task/seccomp;
+	posix, exec, mem/cache < task/mapped;
+	mem < task/account;
+	fs, exec, posix/credential, task/account < task/procfs; # /proc/PID
+	arch/amd64, mem < task/machine;
+	task/machine, task/signal < task/frame;
+	task/machine, task/signal, posix/call < task/trace;
+	posix/call < task/privilege, task/schedule;
+	posix/call, task/sysv, mem < task/ipc;
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/account, task/frame, task/trace, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 
@@ -179,7 +192,7 @@ const layers = `
 	NONE < internal/freeport;
 	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
-	NONE < test/docs, test/interop, test/servers, test/daemons, test/gen, test/genbench, test/probebench;
+	NONE < test/docs, test/interop, test/servers, test/daemons, test/suites, test/gen, test/genbench, test/probebench;
 	NONE < test/std, test/differences;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
 	internal/debian/first < test/kvm/first;
@@ -212,12 +225,12 @@ var modules = map[string][]string{
 	"gen/show":          {"charm.land/bubbletea/v2", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
 	"gen/sink":          {"github.com/HdrHistogram/hdrhistogram-go"},
 
-	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // in the loam command, not in a guest
+	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 	"internal/chart":    {"gonum.org/v1/plot"},
 	"internal/netns":    {"golang.org/x/sys/unix"},
-	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // in the loam command, not in a guest
+	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 
-	// Devices of a host, which are not in guests.
+	// Packages for devices of the host. They are not part of a guest.
 	"internal/debian/first": {"golang.org/x/sys/unix"},
 	"test/kvm/first":        {"golang.org/x/sys/unix"},
 	"test/processes/first":  {"golang.org/x/sys/unix"},
@@ -237,7 +250,7 @@ func TestLayers(t *testing.T) {
 
 // layerMap is the parsed map.
 type layerMap struct {
-	below map[string]map[string]bool // name -> names directly below it
+	below map[string]map[string]bool // name -> names that may be imported directly
 	never [][2]string                // {a, b}: b may never import a
 }
 

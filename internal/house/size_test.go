@@ -19,11 +19,9 @@ type packageSize struct{ Files, Lines int }
 
 // tooLarge are the packages above the limits, with their size. The numbers may only be lowered.
 var tooLarge = map[string]packageSize{
-	"posix":     {47, 7050},
-	"stack":     {74, 12600},
-	"stack/tcp": {59, 6700},
-	"task":      {39, 8700},
-	"fs/ext4":   {24, 5900},
+	"stack":   {73, 12450},
+	"task":    {36, 6300},
+	"fs/ext4": {24, 5900},
 }
 
 func TestPackageSizes(t *testing.T) {

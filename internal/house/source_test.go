@@ -91,7 +91,7 @@ func TestPackageComments(t *testing.T) {
 	name := map[string]string{}
 	for _, f := range goFiles(t) {
 		if strings.Contains(f.Path, "/_") || f.IsTest() && !strings.HasSuffix(f.AST.Name.Name, "_test") {
-			continue // part of a package whose comment is in another place
+			continue // the files are part of a package whose comment is elsewhere
 		}
 		if docs[f.Dir()] += f.AST.Doc.Text(); !f.IsTest() {
 			name[f.Dir()] = f.AST.Name.Name

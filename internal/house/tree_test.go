@@ -28,7 +28,7 @@ const module = "loam"
 type goPackage struct {
 	Path    string // "stack/tcp"; "." is the root
 	Name    string
-	Imports []string // of files that are not tests; relative like Path for this module, otherwise as written
+	Imports []string // imports of the files that are not tests; relative like Path for this module, otherwise as written
 }
 
 // goFile is one parsed Go file.
@@ -86,7 +86,8 @@ var listed = sync.OnceValues(func() ([]goPackage, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Imports", "./...") // -e: build errors are not the concern of these tests
+	// -e ignores build errors, which are found by other steps
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Name,Imports", "./...")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

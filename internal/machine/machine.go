@@ -22,7 +22,7 @@ const (
 type Finding struct {
 	Area    string `json:"area"`             // "toolchain", "platform", "seal", "link", "network"
 	Name    string `json:"name"`             // unique in its area
-	State   State  `json:"state"`            // of the machine, regardless of whether Loam uses the thing
+	State   State  `json:"state"`            // what the machine offers, regardless of whether Loam uses the thing
 	Planned bool   `json:"planned"`          // Loam does not use it yet
 	Detail  string `json:"detail"`           // what the probe found
 	Remedy  string `json:"remedy,omitempty"` // if missing: what to do, one sentence

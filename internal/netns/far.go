@@ -63,7 +63,7 @@ func (f *Far) Do(t testing.TB, fn func()) {
 	}
 	fn()
 	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err) // the thread stays locked, and ends with the goroutine
+		t.Fatal(err) // the goroutine ends without unlocking its thread, which ends the thread too
 	}
 	runtime.UnlockOSThread()
 }

@@ -113,7 +113,7 @@ func Remove(t testing.TB, name string) {
 // -K NAME tx off. On a veth, the kernel otherwise leaves them to hardware that does not exist.
 func FinishChecksums(t testing.TB, name string) {
 	t.Helper()
-	const ethtool, setTxChecksum = 0x8946, 0x17 // SIOCETHTOOL, ETHTOOL_STXCSUM
+	const ethtool, setTxChecksum = 0x8946, 0x17 // SIOCETHTOOL and ETHTOOL_STXCSUM
 	value := &struct{ command, on uint32 }{setTxChecksum, 0}
 	request(t, ethtool, name, func(d *[24]byte) {
 		*(*unsafe.Pointer)(unsafe.Pointer(d)) = unsafe.Pointer(value)

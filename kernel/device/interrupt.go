@@ -13,7 +13,7 @@ import (
 
 // bells holds the interrupts in use, by number.
 type bells struct {
-	kernel func(number, a, b uintptr) (uintptr, bool) // makes a call to the kernel: Machine's call
+	kernel func(number, a, b uintptr) (uintptr, bool) // makes a call to the kernel
 
 	mu  sync.Mutex
 	all [kernel.MaxInterrupts][]*interrupt // drivers can share a line

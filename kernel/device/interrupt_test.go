@@ -11,7 +11,7 @@ import (
 // model is a kernel that records the calls it receives.
 type model struct {
 	bells  bells
-	asked  []uintptr // numbers of calls
+	asked  []uintptr // numbers of the calls, in order
 	refuse bool
 }
 
@@ -24,7 +24,7 @@ func newModel() *model {
 	return m
 }
 
-// took returns the calls since it was last called.
+// took returns the calls that the kernel has received since took was last called.
 func (m *model) took() []uintptr {
 	asked := m.asked
 	m.asked = nil
@@ -73,7 +73,8 @@ func TestSharedLine(t *testing.T) {
 	}
 }
 
-// A driver that has closed a line is no longer waited for, and the last one closes the line.
+// A driver that has closed a line no longer keeps it masked. When the last driver closes the line, the line is closed
+// in the kernel.
 func TestLeave(t *testing.T) {
 	m := newModel()
 	a, b := m.connect(t), m.connect(t)
@@ -99,7 +100,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A line that fires as soon as it is open notifies its driver.
+// A line that fires as soon as it is open, before Line has returned, notifies its driver.
 func TestEarlyRing(t *testing.T) {
 	var b bells
 	b.init(func(number, _, _ uintptr) (uintptr, bool) {

@@ -64,7 +64,7 @@ func (a *Allocator) Add(start, end uint64) {
 		return
 	}
 	a.total += (end - start) / Size
-	// Downwards, since the block added last is the first of its list.
+	// Adds downwards, because a block is added at the head of its list: the lowest block ends up first.
 	for end > start {
 		low := max((end-1)&^(BlockSize-1), start)
 		i, from, to := number(low), uint16(low%BlockSize/Size), uint16((end-1)%BlockSize/Size+1)

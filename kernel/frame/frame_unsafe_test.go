@@ -18,7 +18,8 @@ func newAllocator(t testing.TB, end uint64) *Allocator {
 	return a
 }
 
-// Every page and block is allocated to a single owner, zeroed, and can be freed; a block also page by page.
+// Every allocated page or block is zeroed and belongs to nothing else, and can be freed. A block can also be freed page
+// by page.
 func TestAllocFree(t *testing.T) {
 	const end = 6*BlockSize + 9*Size
 	a := newAllocator(t, end)
@@ -26,7 +27,7 @@ func TestAllocFree(t *testing.T) {
 	a.Add(2*BlockSize+100*Size, 2*BlockSize+200*Size) // two ranges in one block
 	a.Add(2*BlockSize+300*Size, end)
 	const total = 2*blockPages - 1 + 100 + 3*blockPages + 212 + 9
-	owned := map[uint64]bool{} // pages
+	owned := map[uint64]bool{} // addresses of the allocated pages
 	rng := rand.New(rand.NewPCG(1, 2))
 	take := func(pa, size uint64) {
 		for at := pa; at < pa+size; at += Size {
@@ -53,7 +54,7 @@ func TestAllocFree(t *testing.T) {
 				take(pa, BlockSize)
 			}
 		case n < 3:
-			for pa := range owned { // frees a block of which all pages are in use, at once
+			for pa := range owned { // frees a whole block with one call, if all its pages are in use
 				first := pa &^ (BlockSize - 1)
 				whole := true
 				for at := first; at < first+BlockSize; at += Size {
@@ -96,7 +97,7 @@ func TestAllocFree(t *testing.T) {
 	}
 }
 
-// Single pages are allocated from one block as long as possible.
+// Single pages are allocated from the same block until it is used up, so that other blocks stay whole.
 func TestBlocksStayWhole(t *testing.T) {
 	a := newAllocator(t, 4*BlockSize)
 	a.Add(0, 4*BlockSize)

@@ -24,7 +24,7 @@ type Context struct {
 	Flags, Link uint64
 	Stack       Stack
 	Registers   Registers
-	Mask        Set // the mask before the handler was called
+	Mask        Set // mask of blocked signals before the handler was called
 }
 
 // Stack is stack_t: sigaltstack(2).
@@ -62,10 +62,12 @@ type Info struct {
 	Errno  int32
 	Code   int32
 	_      int32
-	Value  uint64 // address of a fault or behind a system call; or the sender: PID, and UID in the upper half
-	Call   uint32 // System: number of the system call
-	Arch   uint32 // for System: AUDIT_ARCH value of the system call
-	_      [12]uint64
+	// address of a fault, or address after a system call; for a sent signal the sender's PID, with its UID in the upper
+	// half
+	Value uint64
+	Call  uint32 // System: number of the system call
+	Arch  uint32 // for System: AUDIT_ARCH value of the system call
+	_     [12]uint64
 }
 
 // Codes: sigaction(2).

@@ -91,7 +91,7 @@ func (a *Action) Effect(n Number) Effect {
 	case Default:
 		switch n {
 		case Child, Continue, Urgent, Window, Stop, StopTTY, ReadTTY, WriteTTY:
-			return None // a stopped program could never be continued
+			return None // nothing could continue a stopped program
 		}
 		return End
 	case Ignore:

@@ -87,7 +87,7 @@ type Table struct {
 	ended  int                               // length of that list
 	unused ID                                // list of the IDs up to used whose threads have ended
 
-	ready    list // queue of the Ready threads
+	ready    list // queue of the threads that are Ready
 	waiting  [buckets]list
 	timed    ID    // list of the Waiting threads with a deadline
 	earliest int64 // no deadline is earlier; 0 means Never

@@ -37,7 +37,7 @@ func (c *Clock) At(counter uint64) uint64 {
 // for each tick since then, with 32 fraction bits. Only the owner may call it.
 func (c *Clock) State() (counter, nanos, scale uint64) { return c.start, c.base, c.scale }
 
-// Scale returns the place of the nanoseconds for each tick, for readers that need one word only.
+// Scale returns the address of the clock's scale, the nanoseconds for each tick, for readers that need only this word.
 func (c *Clock) Scale() *uint64 { return &c.scale }
 
 // Hold makes readers wait until Keeper.GoOn. The caller reads the counter in between: the speed must change at a

@@ -10,8 +10,8 @@ type Keeper struct {
 	speed   uint64 // best estimate of the counter's scale
 	doubt   uint64 // possible error of speed, in nanoseconds a second
 	next    uint64 // scale that GoOn sets: speed, changed to remove the error
-	passed  uint64 // nanoseconds by the reference since the clock was 0
-	last    uint64 // the counter at passed
+	passed  uint64 // time since the clock was 0, in nanoseconds by the reference
+	last    uint64 // reading of the counter at that time
 	old     anchor // the sample from which speed is measured
 	young   anchor // the sample that replaces old after window
 	due     uint64 // when the next sample is due, by the clock
@@ -64,7 +64,7 @@ func (k *Keeper) Correct(s Sample) {
 	k.measure(s)
 	off := int64(k.passed - now)
 	if size := abs(off); size <= mulScale(s.Doubt, k.speed) {
-		off = 0 // the error is within the accuracy of the sample
+		off = 0 // an error within the sample's accuracy is not corrected
 	}
 	k.wait(now, abs(off))
 	k.next = slewed(k.speed, off)

@@ -72,7 +72,7 @@ func follow(t *testing.T, name string, m *machine, wrong float64) {
 			last = now
 			m.now += 1 + float64(k.Due()-now)/2
 		}
-		m.pass(1e6) // corrections are always late
+		m.pass(1e6) // in a real machine, Correct is always called a little later than due
 		k.Correct(m.sample())
 		m.pass(1e6)
 		before := k.At(m.counter())
@@ -114,7 +114,8 @@ func TestKeeperLost(t *testing.T) {
 	}
 }
 
-// A counter that wraps around, once or often, shows how much time has passed if the approximate time is known.
+// advance returns the time that has passed since the last value, even if the counter has wrapped around several times.
+// It only needs an approximate time.
 func TestAdvance(t *testing.T) {
 	for name, r := range references {
 		for _, passed := range []uint64{0, 1, 1000, 54_000_000, 55_000_000, second, 5 * second, 13 * second} {
@@ -133,7 +134,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// Arithmetic near the ends of the range of numbers.
+// MulDiv is exact for operands near the ends of their range, and saturates on overflow.
 func TestMulDiv(t *testing.T) {
 	for _, c := range []struct{ v, num, den, want uint64 }{
 		{0, 1, 1, 0}, {7, 3, 2, 10}, {1 << 63, 2, 1, 1<<64 - 1}, {1 << 63, 2, 4, 1 << 62}, {1<<64 - 1, 1<<64 - 1, 1<<64 - 1, 1<<64 - 1}, {1, 1, 0, 1<<64 - 1},

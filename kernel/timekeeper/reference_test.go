@@ -2,8 +2,8 @@ package timekeeper
 
 import "testing"
 
-// An interval during which the CPU was descheduled is valid if the reference cannot have wrapped around, or was
-// polled for half of the interval.
+// SeenWhole accepts an interval during which the CPU was descheduled if the reference cannot have wrapped around in
+// that time, or if the reference was read at least once in each half of the interval.
 func TestSeenWhole(t *testing.T) {
 	const ms = 3_000_000 // ticks of a counter of 3 GHz
 	pit := Reference{Bits: 16, Num: 1e9, Den: 1_193_182}

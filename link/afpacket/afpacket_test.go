@@ -62,8 +62,8 @@ func TestFanout(t *testing.T) {
 			defer a.Close()
 			b := open(t, afpacket.Config{Interface: to, Queues: 2, Ring: ring})
 			const flows, each = 32, 8
-			// Filled by the receivers, which end with the device. It has room for all frames,
-			// twice.
+			// The receivers send each frame here; they end with the device. Twice as many as the expected frames fit,
+			// so that duplicates do not block.
 			arrived := make(chan arrival, 2*flows*each)
 			var receivers sync.WaitGroup
 			for i, q := range b.Queues() {
@@ -115,7 +115,7 @@ func TestFanoutIgnoresOutgoing(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	if got := <-arrived; got.round != 1 { // all of one flow, so in order
+	if got := <-arrived; got.round != 1 { // all frames of one flow, so they are in order
 		t.Error("a frame that left came in")
 	}
 	if err := b.Close(); err != nil {

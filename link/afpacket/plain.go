@@ -150,7 +150,7 @@ func (w *writer) tryWrite(fd uintptr) {
 	}
 }
 
-// judge handles the error of a frame that was not sent.
+// judge handles the error of a frame that was not sent. The frame may be kept, skipped, or the reason to end the queue.
 func (w *writer) judge(err error) {
 	switch err {
 	case nil:

@@ -35,7 +35,7 @@ func newSocket() (int, error) {
 	return fd, nil
 }
 
-// option is a socket option of level SOL_PACKET. It is set if when is true.
+// option is a socket option of level SOL_PACKET. set sets it only if the field when is true.
 type option struct {
 	name  string // for error messages
 	value int

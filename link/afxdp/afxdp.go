@@ -58,8 +58,8 @@ type Device struct {
 	sockets  []*Socket
 	ends     []*queue
 	queues   []link.Queue  // the same as ends
-	closing  chan struct{} // buffer of one: the Close that can send to it does the work
-	closed   chan struct{} // closed when that Close is done
+	closing  chan struct{} // buffer of one: the first Close sends to it and does the work; later calls wait for closed
+	closed   chan struct{} // closed when the first Close is done
 	listener int           // packet socket that holds promiscuous mode, or -1
 }
 
@@ -174,7 +174,7 @@ func (d *Device) Close() error {
 		keep(d.program.Close()) // first, so that the kernel receives its traffic again at once
 	}
 	for _, q := range d.ends {
-		keep(q.Close(func() {})) // the sockets are closed below, all together
+		keep(q.Close(func() {})) // the sockets are closed below, after all queues have stopped using them
 	}
 	closeSockets(d.sockets)
 	if len(d.sockets) > 0 {

@@ -99,7 +99,7 @@ func (q *queue) HasRoom(d uintptr) bool {
 	for range patience {
 		switch fd.Nudge(d) {
 		case nil, unix.EAGAIN:
-			return q.socket.Tx.room() // if false, the kernel returns memory later and signals it
+			return q.socket.Tx.room() // if false, the poller reports an event when the kernel returns memory
 		case unix.EBUSY, unix.ENOBUFS, unix.ENOMEM: // nothing signals the end of these conditions
 			time.Sleep(20 * time.Microsecond)
 		default:

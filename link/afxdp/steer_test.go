@@ -20,8 +20,8 @@ import (
 	"loam/wire"
 )
 
-// A device takes the frames that its rules match. A packet socket, which sees what the kernel
-// receives, sees all other frames.
+// A device takes the frames that match its rules away from the kernel. A packet socket, which sees all frames that the
+// kernel receives, sees only the others.
 func TestLeavesOtherTrafficAlone(t *testing.T) {
 	for name, mode := range map[string]afxdp.Mode{"native": afxdp.Native, "generic": afxdp.Generic} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func send(t *testing.T, d link.Device, f *link.Frame) {
 	}
 }
 
-// Frames that find no room are counted, and the others arrive.
+// Frames that do not fit into the ring are counted as dropped. The frames that fit arrive.
 func TestDropsAreCounted(t *testing.T) {
 	from, to := netns.Veth(t, 1500, 1)
 	a := open(t, afxdp.Config{Interface: from})
@@ -220,7 +220,7 @@ func TestSocket(t *testing.T) {
 	if a.Tx.Invalid() != 0 || b.Drops() != 0 {
 		t.Errorf("%d refused, %d dropped", a.Tx.Invalid(), b.Drops())
 	}
-	for range 2 { // the kernel receives the remaining frames
+	for range 2 { // the kernel receives the frames that were not steered to the socket
 		if err := p.Forget(0); err != nil {
 			t.Error(err)
 		}
@@ -235,7 +235,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// A full slot stays full until its frame has left; then all slots are free again.
+// A slot is not free until its frame has left. When all frames have left, all slots are free again.
 func TestSlotsComeBack(t *testing.T) {
 	from, _ := netns.Veth(t, 9000, 1)
 	s, err := afxdp.OpenSocket(afxdp.SocketConfig{Interface: from, TxFrames: 4})

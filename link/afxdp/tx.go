@@ -84,7 +84,7 @@ func (t *Tx) places() int { return t.memory.txSlots - int(t.handed-t.left) }
 // share that memory because the kernel does not modify frames.
 func (t *Tx) Repeat(frame []byte, n int) (put int) {
 	if t.memory.multi() {
-		for ; put < n; put++ { // a frame of several pieces
+		for ; put < n; put++ { // a frame of several chunks is written again each time
 			slot := t.Slot()
 			if slot == nil {
 				break

@@ -141,8 +141,8 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// Every frame that arrives after one with a higher number was counted. It is late by at most the
-// distance and the number of frames held with it.
+// Each frame that arrives after a frame with a higher number is counted as reordered. At most ReorderDistance frames,
+// and the frames held at the same time, overtake it.
 func TestReorder(t *testing.T) {
 	const count, distance = 5000, 5
 	got, faults := through(t, fault.Config{Seed: 4, Send: fault.Direction{Reorder: 0.1, ReorderDistance: distance}}, count, 0)

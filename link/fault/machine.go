@@ -9,9 +9,8 @@ import (
 	"loam/link/relay"
 )
 
-// machine is one direction of one queue. Frames wait in a line, in the order in which they are due.
-// When a frame that is to be overtaken is due, it moves from the line to aside. It returns after
-// the last frame that overtakes it.
+// machine is one direction of one queue. Frames wait in line, ordered by the time at which they are due. When a frame
+// that must be reordered is due, it moves from line to aside. It leaves after the last frame that overtakes it.
 type machine struct {
 	Direction
 	medium  link.Medium
@@ -54,7 +53,7 @@ type fate struct {
 	bit                            uint32
 }
 
-// throw draws the random values for one frame.
+// throw draws the fate of one frame.
 func (m *machine) throw() (f fate) {
 	f.lose = m.rng.Float64() < m.Loss
 	f.double = m.rng.Float64() < m.Duplicate

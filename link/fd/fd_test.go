@@ -37,7 +37,7 @@ func readByte(fd uintptr) bool {
 	return err != syscall.EAGAIN
 }
 
-// fill writes until there is no room.
+// fill writes to the file until it has no more room.
 func fill(t *testing.T, f *File) {
 	t.Helper()
 	if err := f.Do(func(fd uintptr) {
@@ -102,7 +102,7 @@ func TestRoom(t *testing.T) {
 	a.Close()
 	r.Close()
 	r.Close()
-	r.Short() // has no effect after Close
+	r.Short() // after Close, Short has no effect
 	for range r.C() {
 	}
 }

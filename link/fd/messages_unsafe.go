@@ -7,12 +7,11 @@ import (
 	"unsafe"
 )
 
-// Several messages by one system call, for sockets that preserve message boundaries: sendmmsg(2)
+// Sending or receiving several messages with one system call, for sockets that preserve message boundaries: sendmmsg(2)
 // and recvmmsg(2).
 //
-// Safety, for every use of unsafe here: the kernel uses the memory behind the pointers only during
-// the call. Messages holds it by Go pointers, so the garbage collector keeps it until then. It is
-// on the heap, so it does not move.
+// Safety, for every use of unsafe here: the kernel uses the memory behind the pointers only during the call. Messages
+// holds it by Go pointers, so the garbage collector keeps it until then. It is on the heap, so it does not move.
 
 // mmsghdr is struct mmsghdr of recvmmsg(2).
 type mmsghdr struct {

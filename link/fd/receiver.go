@@ -111,7 +111,7 @@ func (r *Receiver) land(fd uintptr) (int, error) {
 func (r *Receiver) take(i int) bool {
 	length, whole := r.messages.Length(i)
 	if length == 0 && r.way.EmptyEnds {
-		if r.n == 0 { // otherwise the next Recv reads the end of the link again
+		if r.n == 0 { // if frames were read, the next Recv reads the end of the link again
 			r.err = link.ErrClosed
 		}
 		return false

@@ -15,7 +15,7 @@ type flow struct {
 	from, to link.Queue
 	medium   link.Medium
 	inFlight int
-	in, out  []*link.Frame // scratch
+	in, out  []*link.Frame // buffers that are reused
 }
 
 func newFlow(from, to link.Device, queue int) *flow {

@@ -17,10 +17,10 @@ type KindCase struct {
 // Sender is the sender of the frames of Kinds.
 var Sender = netip.AddrFrom4([4]byte{10, 9, 0, 200})
 
-// Port is the destination port of most UDP datagrams of Kinds. One has another.
+// Port is the destination port of the UDP datagrams of Kinds, except for one of them.
 const Port = 9
 
-// Kinds returns frames of all kinds, and frames that resemble them and are of no kind.
+// Kinds returns frames of every kind. It also returns frames that resemble them but have no kind.
 func Kinds() []KindCase {
 	segment := func(flags wire.TCPFlags) []byte {
 		h := wire.TCP{SrcPort: 1, DstPort: 80, Flags: flags}

@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// A device describes itself, in the same way on every call.
+// Info returns a valid description, and the same one on every call.
 func testDescribes(t *testing.T, p *pair) {
 	for _, d := range []link.Device{p.a, p.b} {
 		info := d.Info()

@@ -86,7 +86,7 @@ func TestRecvLetsFakeTimeMove(t *testing.T) {
 			_, err := b.Queues()[0].Recv(make([]*link.Frame, 1))
 			got <- err
 		}()
-		synctest.Wait() // returns only when the receiver is parked
+		synctest.Wait() // returns when the receiver is parked
 		a.Close()
 		if err := <-got; err != link.ErrClosed {
 			t.Errorf("Recv: %v, want ErrClosed", err)

@@ -20,7 +20,7 @@ type line struct {
 	source  *ring.Ring
 	machine Machine
 	to      sink
-	over    func() // called when no more frames will come
+	over    func() // called when the source has ended and nothing more will be sent
 
 	// Used by the loop only.
 	in, out [link.BatchSize]*link.Frame
@@ -103,7 +103,7 @@ func (l *line) wait(timer *time.Timer, holds bool, delay time.Duration) bool {
 	var room <-chan struct{}
 	var clock <-chan time.Time
 	switch {
-	case len(l.due) > 0: // popping more frames would not help
+	case len(l.due) > 0: // the sink is full, so popping more frames would not help
 		room = l.to.Room()
 	case holds && delay <= 0:
 		return true

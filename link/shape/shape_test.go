@@ -143,8 +143,7 @@ func TestDropTail(t *testing.T) {
 			a, b := pipe.New(pipe.Config{})
 			d := shape.New(a, shape.Config{Send: limit})
 			got := through(t, d, b, same(100, 1000)...)
-			// One frame leaves at once. The number that fits into the queue depends on when it
-			// left.
+			// One frame leaves at once. The queue holds 9 or 10 others, depending on when that frame left.
 			s := d.Stats()
 			if n := len(got); n != 10 && n != 11 || s.TxDropped != uint64(100-n) || s.TxFrames != 100 {
 				t.Errorf("%s: %d frames arrived, Stats %+v", name, n, s)
@@ -164,7 +163,7 @@ func TestGSO(t *testing.T) {
 		d := shape.New(a, shape.Config{Send: shape.Limit{Rate: 8_000_000, Burst: 1, Queue: 1}})
 		gso := linktest.Unfinished(link.Ethernet, linktest.Transport{Protocol: wire.ProtoTCP, Payload: 10_000, GSOSize: 1000})
 		d.Queues()[0].Send([]*link.Frame{gso})
-		synctest.Wait() // the frame has left, and the link is busy
+		synctest.Wait() // the first frame has left, and the link is still busy with it
 		got := through(t, d, b, 60)
 		want := time.Duration(10_000+10*54) * time.Microsecond
 		if len(got) != 2 || got[1].at != want {

@@ -41,7 +41,7 @@ func (d *Device) Thin(t link.Thinning) error {
 	return nil
 }
 
-// Verdicts: the number of bytes that are left of a frame.
+// Results of the program: the number of bytes of a frame to deliver.
 const (
 	pass = 1<<32 - 1
 	drop = 0
@@ -55,11 +55,11 @@ const (
 	ipv4Source  = wire.EthernetLen + 12
 	arpOp       = wire.EthernetLen + 6
 	arpSender   = wire.EthernetLen + 14
-	tcpFlags    = wire.EthernetLen + 13 // behind X, the length of the IPv4 header
-	icmpType    = wire.EthernetLen      // behind X
-	udpPort     = wire.EthernetLen + 2  // behind X
+	tcpFlags    = wire.EthernetLen + 13 // relative to X, the length of the IPv4 header
+	icmpType    = wire.EthernetLen      // relative to X
+	udpPort     = wire.EthernetLen + 2  // relative to X
 	randomValue = 0xfffff000 + 56       // SKF_AD_OFF + SKF_AD_RANDOM
-	fragment    = 0x3fff                // the offset, and "more fragments"
+	fragment    = 0x3fff                // mask of the fragment offset and of the flag "more fragments"
 )
 
 // thinner returns the program. It agrees with link.KindOf, and with the port of the thinning.
@@ -71,7 +71,7 @@ const (
 //	drop
 func thinner(t link.Thinning) []syscall.SockFilter {
 	var p assembler
-	kind := func(k link.Kinds, label string) string { // where frames of a kind continue
+	kind := func(k link.Kinds, label string) string { // label at which the program continues for frames of a kind
 		if t.Kinds&k != 0 {
 			return label
 		}

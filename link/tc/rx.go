@@ -175,7 +175,7 @@ func (r *Rx) take() asm.Instructions {
 		asm.JLE.Imm(size, Longest, name(0)),
 		asm.Mov.Imm(size, Longest))
 	for class, room := range Sizes {
-		larger := dropped // never taken
+		larger := dropped // no jump leads to this label
 		if class+1 < len(Sizes) {
 			larger = name(class + 1)
 		}

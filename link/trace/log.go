@@ -32,7 +32,7 @@ type log struct {
 func newLog(w io.Writer, info link.Info, failed func(error)) *log {
 	l := &log{failed: failed, w: w, buf: make([]byte, 0, 2*flushAt)}
 	l.buf = appendHeader(l.buf, info)
-	l.mu.Lock() // the timer may be quick
+	l.mu.Lock() // the timer may expire before l.timer is set
 	defer l.mu.Unlock()
 	l.timer, l.armed = time.AfterFunc(flushAfter, l.flushLate), true
 	return l

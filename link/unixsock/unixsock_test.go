@@ -196,7 +196,7 @@ func TestStreamSkipsBadFrames(t *testing.T) {
 	}
 }
 
-// If the peer closes, Send and Recv return ErrClosed and Room is closed.
+// If the peer closes its socket, Send and Recv return ErrClosed and Room is closed.
 func TestPeerGoes(t *testing.T) {
 	for _, framing := range []unixsock.Framing{unixsock.Stream, unixsock.Datagram} {
 		a, b, err := unixsock.Pair(unixsock.Config{Framing: framing})

@@ -1,7 +1,7 @@
 package virtionet
 
-// Starve puts the first receive queue into the state of a Recv whose goroutine was woken by an interrupt and does not run:
-// it has requested an interrupt, and does not look.
+// Starve simulates a Recv that an interrupt has woken but whose goroutine does not run: the first receive queue has
+// requested an interrupt, and nothing reads the queue.
 func (d *Device) Starve() {
 	r := &d.pairs[0].receiver
 	r.mu.Lock()

@@ -16,14 +16,14 @@ import (
 	"loam/wire"
 )
 
-// lonely is a card whose other end is the test.
+// lonely is a card without a peer card: the test plays the other end.
 type lonely struct {
 	*virtionet.Device
 	model   *model.Device
 	machine *model.Machine
 }
 
-// single opens a card with one pair of queues, whose model runs work.
+// single opens a card with one pair of queues. work runs on the card's model.
 func single(t testing.TB, features uint64, work func(d *model.Device), way string) lonely {
 	t.Helper()
 	m := model.New()
@@ -151,7 +151,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// A frame in more buffers than the card has filled ends the use of the card.
+// If a frame's header names more buffers than the card has filled, the device stops using the card.
 func TestBuffersMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		card := single(t, everything, receive(header(0, 0, 0, 0, 0, 0, 3, 60)), "MMIO")
@@ -256,7 +256,7 @@ func TestInterruptLost(t *testing.T) {
 			for _, c := range []struct {
 				lie         model.Lie
 				least, most time.Duration
-				lost        uint64 // total
+				lost        uint64 // total number of lost interrupts
 			}{
 				{model.Truth, 0, 0, 0},
 				{model.Quiet, time.Second, 2 * time.Second, 1},
@@ -312,7 +312,7 @@ func TestNotificationLost(t *testing.T) {
 				d.Queues[0].Done(c, c.Scatter(0, header(0, 0, 0, 0, 0, 0, 1, 60)))
 			}
 		}, "MMIO")
-		synctest.Wait() // for notifications that the card ignored
+		synctest.Wait() // waits until the card has ignored the notifications
 		deaf.Store(false)
 		frames := make([]*link.Frame, 1)
 		start := time.Now()
@@ -419,7 +419,7 @@ func FuzzCard(f *testing.F) {
 			link.Track(true)
 			defer link.Track(false)
 			card := single(t, everything, nil, way)
-			incoming := 200 // frames
+			incoming := 200 // number of frames
 			card.model.Become(func(d *model.Device) {
 				for ; incoming > 0; incoming-- {
 					c := d.Queues[0].Take()

@@ -14,7 +14,7 @@ const (
 	fewControls  = "supported control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their IPv6 equivalents, SO_TIMESTAMP, SO_TIMESTAMPNS, PACKET_AUXDATA; MSG_OOB only on TCP; MSG_ERRQUEUE only on datagram sockets"
 	fewSockets   = "supported: AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route), AF_PACKET; others return EAFNOSUPPORT"
 	fewOptions   = "supported: the options in socket.go, tcpoption.go, udpoption.go, rawsocket.go, sourcefilter.go and packetoption.go; others return ENOPROTOOPT"
-	fewFcntls    = "supported: F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ, and F_GETOWN and F_SETOWN (without SIGIO); others return EINVAL"
+	fewFcntls    = "supported: F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ, F_SETPIPE_SZ, F_NOTIFY without events, and F_GETOWN and F_SETOWN (without SIGIO); others return EINVAL"
 	onlyGrows    = "for files in memory, no space is reserved"
 	fromTree     = "the source must be a file of the file system; others return EINVAL, after which programs copy by read and write"
 	mapsOfFile   = "a private mapping of a file is a copy; all shared mappings of a file have the same address and the rights of the file, and MAP_FIXED is not supported for them"

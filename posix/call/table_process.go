@@ -129,10 +129,10 @@ var processRows = []Row{
 	{linux.SYS_TIMER_SETTIME, "timer_settime", "iipp", Host | Personality | Runtime | Core, Unaffected, "", 0, timerSettime},
 	{linux.SYS_TIMER_GETTIME, "timer_gettime", "ip", Host | Personality, Unaffected, "", 0, timerGettime},
 	{linux.SYS_TIMER_GETOVERRUN, "timer_getoverrun", "i", Host | Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
-		return result(c.Process.TimerOverrun(int32(a.A1)))
+		return result(c.Process.Timers().Overrun(int32(a.A1)))
 	}},
 	{linux.SYS_TIMER_DELETE, "timer_delete", "i", Host | Personality | Runtime | Core, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
-		return fail(c.Process.DeleteTimer(int32(a.A1)))
+		return fail(c.Process.Timers().Delete(int32(a.A1)))
 	}},
 	{linux.SYS_CLOCK_GETTIME, "clock_gettime", "ip", Host | Core | AtOnce, Unaffected, "", 0, nil},
 	{linux.SYS_CLOCK_GETRES, "clock_getres", "ip", Host | Core, Unaffected, "", 0, nil},

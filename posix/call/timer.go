@@ -7,7 +7,7 @@ import (
 	"loam/posix"
 )
 
-// Timers that send signals (posix/timer.go).
+// Timers that send signals (posix/timer).
 
 // sizeofItimerval is the size of a struct itimerval in bytes: two struct timeval.
 const sizeofItimerval = 2 * linux.SizeofTimeval
@@ -38,7 +38,7 @@ func setitimer(c Caller, a Args) (uint64, linux.Errno) {
 			return fail(errno)
 		}
 	}
-	old, errno := c.Process.SetInterval(number(a.A1), s)
+	old, errno := c.Process.Timers().SetInterval(number(a.A1), s)
 	if errno != 0 {
 		return fail(errno)
 	}
@@ -46,7 +46,7 @@ func setitimer(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func getitimer(c Caller, a Args) (uint64, linux.Errno) {
-	s, errno := c.Process.GetInterval(number(a.A1))
+	s, errno := c.Process.Timers().GetInterval(number(a.A1))
 	switch {
 	case errno != 0:
 		return fail(errno)
@@ -58,7 +58,7 @@ func getitimer(c Caller, a Args) (uint64, linux.Errno) {
 
 // alarm implements alarm(2). It returns the seconds that were left, rounded, and at least 1 if the timer was armed.
 func alarm(c Caller, a Args) (uint64, linux.Errno) {
-	old, errno := c.Process.SetInterval(linux.ITIMER_REAL, linux.Itimerspec{Value: linux.Timespec{Sec: int64(uint32(a.A1))}})
+	old, errno := c.Process.Timers().SetInterval(linux.ITIMER_REAL, linux.Itimerspec{Value: linux.Timespec{Sec: int64(uint32(a.A1))}})
 	if errno != 0 {
 		return fail(errno)
 	}
@@ -78,12 +78,12 @@ func timerCreate(c Caller, a Args) (uint64, linux.Errno) {
 		e.Signal, e.Notify = int(int32(le.Uint32(b[sigevSignal:]))), int(int32(le.Uint32(b[sigevNotify:])))
 		e.Thread = int32(le.Uint32(b[sigevThread:]))
 	}
-	id, errno := c.Process.CreateTimer(number(a.A1), e)
+	id, errno := c.Process.Timers().Create(number(a.A1), e)
 	if errno != 0 {
 		return fail(errno)
 	}
 	if errno = c.writeUint32(a.A3, uint32(id)); errno != 0 {
-		c.Process.DeleteTimer(id)
+		c.Process.Timers().Delete(id)
 	}
 	return fail(errno)
 }
@@ -96,7 +96,7 @@ func timerSettime(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
-	old, errno := c.Process.SetTimer(int32(a.A1), number(a.A2), s)
+	old, errno := c.Process.Timers().SetTime(int32(a.A1), number(a.A2), s)
 	if errno != 0 || a.A4 == 0 {
 		return fail(errno)
 	}
@@ -104,7 +104,7 @@ func timerSettime(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func timerGettime(c Caller, a Args) (uint64, linux.Errno) {
-	s, errno := c.Process.GetTimer(int32(a.A1))
+	s, errno := c.Process.Timers().GetTime(int32(a.A1))
 	if errno != 0 {
 		return fail(errno)
 	}

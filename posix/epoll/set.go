@@ -80,6 +80,9 @@ func (r *readyList) recycle(items []*item) {
 	r.mu.Unlock()
 }
 
+// Name implements file.Named.
+func (e *Set) Name() string { return "anon_inode:[eventpoll]" }
+
 func (e *Set) Queue() *file.Queue                { return &e.q }
 func (e *Set) Mode() uint32                      { return 0o600 }
 func (e *Set) Read(b []byte) (int, linux.Errno)  { return 0, linux.EINVAL }

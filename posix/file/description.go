@@ -21,6 +21,18 @@ type File interface {
 	Mode() uint32
 }
 
+// Stat is the result of stat(2) and statx(2).
+type Stat struct {
+	fs.Attr
+	On fs.Device // the device of the file system
+}
+
+// Described is a file that has attributes of its own. Other files have a type and permissions: see Mode.
+type Described interface{ Stat() Stat }
+
+// Named is a file outside the tree that has a name in /proc/PID/fd (proc(5)).
+type Named interface{ Name() string }
+
 // Description is an open file description. Descriptors made by dup share it.
 //
 // A call looks a description up without holding a reference, so another goroutine may close the file

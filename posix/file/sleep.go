@@ -29,6 +29,22 @@ type Task struct {
 	Bed *Bed
 }
 
+// Await waits for a channel. done is true if the time is up, or with EINTR for an interrupt. A nil channel is never ready.
+func (t Task) Await(bell <-chan struct{}, expired <-chan time.Time) (done bool, errno linux.Errno) {
+	if t.Asleep != nil {
+		t.Asleep(true)
+		defer t.Asleep(false)
+	}
+	select {
+	case <-bell:
+		return false, 0
+	case <-expired:
+		return true, 0
+	case <-t.Interrupt:
+		return true, linux.EINTR
+	}
+}
+
 // Bed keeps the sleeper of a task between its waits.
 type Bed struct {
 	free atomic.Pointer[Sleeper]

@@ -12,6 +12,7 @@ import (
 	"loam/posix/socket"
 	"loam/stack"
 	"loam/stack/tcp"
+	"loam/stack/tcp/congestion"
 )
 
 // Options of TCP sockets: socket(7), ip(7), tcp(7).
@@ -153,7 +154,7 @@ func (s *TCPSocket) chooseCongestion(value []byte) linux.Errno {
 	switch {
 	case errno != 0:
 		return errno
-	case tcp.CongestionNamed(name) == nil:
+	case congestion.Named(name) == nil:
 		return linux.ENOENT
 	}
 	return s.setOptions(func(o *tcpOpts) { o.Congestion = name })

@@ -1,6 +1,10 @@
 package tcp
 
-import "time"
+import (
+	"time"
+
+	"loam/stack/tcp/congestion"
+)
 
 // Config holds the settings that a set of connections shares. The zero value selects every default. Config is
 // shared by pointer and must not change while a connection uses it.
@@ -100,7 +104,7 @@ var defaultConfig Config
 // 2.3). Both are in bytes.
 const (
 	maxUnscaled = 1<<16 - 1
-	maxWindow   = 1 << 30
+	maxWindow   = congestion.MaxWindow
 	minWindow   = 2048 // a smaller window would slow every sender down
 )
 
@@ -142,7 +146,7 @@ func (c *Config) congestion() Congestion {
 	if c.Congestion != nil {
 		return c.Congestion()
 	}
-	return NewCubic()
+	return congestion.NewCubic()
 }
 
 // duration returns d, or otherwise if d is not set.

@@ -17,8 +17,7 @@ package tcp
 // undo.go and frto.go detect that nothing was lost after all. blackhole.go finds a segment size for paths
 // that silently drop large packets.
 //
-// Congestion control: congestion.go defines the interfaces. newreno.go and cubic.go adjust the window, both
-// with the slow start of hystart.go. The bbr files implement a Model, fed by the samples of rate.go. pacing.go
+// Congestion control: package congestion has the interfaces and the algorithms. rate.go feeds a Model with samples, pacing.go
 // spreads the data over time, and ecn.go handles marks.
 //
 // Idle and closing connections: persist.go probes closed windows, keepalive.go idle peers. timewait.go

@@ -2,12 +2,14 @@ package tcp
 
 import (
 	"testing"
+
+	"loam/stack/tcp/congestion"
 )
 
-// NewReno (RFC 6582), for peers without SACK.
+// congestion.NewReno (RFC 6582), for peers without SACK.
 
 func TestNewReno(t *testing.T) {
-	c := sending(t, &Config{Congestion: NewReno}, "", 10)
+	c := sending(t, &Config{Congestion: congestion.NewReno}, "", 10)
 	c.send("A 1 ack 1")
 	c.want("A 10001:11001 ack 1") // limited transmit
 	c.send("A 1 ack 1")

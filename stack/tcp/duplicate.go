@@ -9,7 +9,10 @@ package tcp
 // One acknowledgment answers all segments received in a turn. If it has too few blocks for all ranges,
 // further acknowledgments carry the rest, since the peer takes unreported data for lost.
 
-import "loam/wire"
+import (
+	"loam/stack/tcp/sequence"
+	"loam/wire"
+)
 
 // noteDuplicate makes the next acknowledgment report s as a duplicate. If another report is pending, the two
 // are merged if they touch; otherwise s replaces the older report.
@@ -18,7 +21,7 @@ func (r *receiver) noteDuplicate(s span) {
 		return
 	}
 	if !r.dup.empty() && s.from.LessEq(r.dup.to) && r.dup.from.LessEq(s.to) {
-		s = span{minSeq(s.from, r.dup.from), maxSeq(s.to, r.dup.to)}
+		s = span{sequence.Min(s.from, r.dup.from), sequence.Max(s.to, r.dup.to)}
 	}
 	r.dup = s
 }

@@ -3,6 +3,8 @@ package tcp
 import (
 	"testing"
 	"time"
+
+	"loam/stack/tcp/congestion"
 )
 
 // Two connections that share a bottleneck, whose queue holds two round trips of data.
@@ -54,11 +56,11 @@ func TestFairness(t *testing.T) {
 		a, b  func() Congestion
 		least float64 // share of the smaller one
 	}{
-		{"cubic, cubic", NewCubic, NewCubic, 0.3},
-		{"bbr, bbr", NewBBR, NewBBR, 0.3},
-		{"bbr by the draft, the same", BBR(DraftLossThresh), BBR(DraftLossThresh), 0.3},
-		{"bbr, cubic", NewBBR, NewCubic, 0.1},
-		{"bbr by the draft, cubic", BBR(DraftLossThresh), NewCubic, 0.15},
+		{"cubic, cubic", congestion.NewCubic, congestion.NewCubic, 0.3},
+		{"bbr, bbr", congestion.NewBBR, congestion.NewBBR, 0.3},
+		{"bbr by the draft, the same", congestion.BBR(congestion.DraftLossThresh), congestion.BBR(congestion.DraftLossThresh), 0.3},
+		{"bbr, cubic", congestion.NewBBR, congestion.NewCubic, 0.1},
+		{"bbr by the draft, cubic", congestion.BBR(congestion.DraftLossThresh), congestion.NewCubic, 0.15},
 	} {
 		r := share(t, 40*time.Second, c.a, c.b)
 		sum := r[0] + r[1]

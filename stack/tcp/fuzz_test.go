@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"loam/stack/tcp/congestion"
+	"loam/stack/tcp/sequence"
 	"loam/wire"
 )
 
@@ -65,7 +67,7 @@ func newFuzzer(t *testing.T, b []byte) *fuzzer {
 		Retries: 1 + x.byte()&7, KeepAlive: Time(x.byte()&1) * time.Second, UserTimeout: Time(x.byte()&1) * 3 * time.Second,
 	}
 	if k&64 != 0 {
-		cfg.Congestion = NewReno
+		cfg.Congestion = congestion.NewReno
 	}
 	iss := uint32(x.byte())<<24 - 3000
 	if k&128 != 0 {
@@ -254,7 +256,7 @@ func (x *fuzzer) promised(out *Out, burst int) {
 	if out.TCP.Len()+min(out.Len, out.MSS) > 1460+wire.TCPMinLen {
 		x.t.Fatalf("a segment of %d bytes", out.TCP.Len()+out.Len)
 	}
-	x.sent = maxSeq(x.sent, end)
+	x.sent = sequence.Max(x.sent, end)
 	if out.Flags&(wire.ACK|wire.RST) != wire.ACK {
 		return
 	}
@@ -272,7 +274,7 @@ func (x *fuzzer) promised(out *Out, burst int) {
 	if !x.told {
 		x.edge, x.told = told, true
 	}
-	x.edge = maxSeq(x.edge, told)
+	x.edge = sequence.Max(x.edge, told)
 }
 
 func (x *fuzzer) check() {

@@ -15,6 +15,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"loam/stack/tcp/congestion"
 )
 
 var update = flag.Bool("update", false, "write the golden tables")
@@ -24,7 +26,7 @@ func TestSimTable(t *testing.T) {
 	for _, cc := range []struct {
 		name string
 		make func() Congestion
-	}{{"cubic", NewCubic}, {"reno", NewReno}} {
+	}{{"cubic", congestion.NewCubic}, {"reno", congestion.NewReno}} {
 		var b bytes.Buffer
 		fmt.Fprintf(&b, "Mb/s of %d transfers of 4 MiB by %s over 50 Mb/s\n\n", runs, cc.name)
 		fmt.Fprintf(&b, "%-9s %-9s %8s %8s %8s %8s\n", "RTT", "queue", "loss 0", "0.1 %", "1 %", "5 %")

@@ -1,5 +1,7 @@
 package tcp
 
+import "loam/stack/tcp/congestion"
+
 // Info is a snapshot of a connection, with the fields of Linux's TCP_INFO that apply here. Counts are in
 // segments unless the name or comment says bytes.
 type Info struct {
@@ -65,14 +67,6 @@ type Info struct {
 	DeliveredCE     uint32 // delivered segments acknowledged with ECE
 	DSACKDups       uint32 // duplicates reported by the peer
 	OutOfOrder      uint32 // received behind a gap
-}
-
-// BBRInfo holds the fields of Linux's struct tcp_bbr_info. It is zero for other congestion controls.
-type BBRInfo struct {
-	Bandwidth  uint64 // bytes per second
-	MinRTT     Time
-	PacingGain int // percent
-	WindowGain int // percent
 }
 
 // CAState is the state of congestion control, with Linux's values.
@@ -142,7 +136,7 @@ func (c *Conn) Info(now Time) Info {
 	c.infoRates(&i)
 	c.infoBytes(&i)
 	c.infoSegments(&i)
-	if c.window.Threshold != noThreshold {
+	if c.window.Threshold != congestion.NoThreshold {
 		i.SndSsthresh = int(c.window.Threshold) / mss
 	}
 	if c.cc != nil {
@@ -168,8 +162,8 @@ func (c *Conn) infoRates(i *Info) {
 	if c.rate != nil {
 		i.DeliveryRate, i.RateLimited = c.rate.rate, c.rate.rateLimited
 	}
-	if b, ok := c.cc.(*bbr); ok {
-		i.BBR = b.info()
+	if b, ok := c.cc.(interface{ Info() BBRInfo }); ok {
+		i.BBR = b.Info()
 	}
 }
 

@@ -6,7 +6,10 @@ package tcp
 // RFC 9293 returns a passively opened connection from SYN-RECEIVED to LISTEN when a SYN arrives. Here
 // listeners belong to the owner, so no connection returns to LISTEN; receiveControl challenges such a SYN.
 
-import "loam/wire"
+import (
+	"loam/stack/tcp/congestion"
+	"loam/wire"
+)
 
 // Dial opens a connection (active OPEN); Poll returns its SYN. iss and tsOffset come from a Key. mss is the
 // payload that the path allows without options: the MTU less 40 for IPv4 and 60 for IPv6. The owner of the
@@ -55,7 +58,7 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 	c.rtt.init(c.cfg)
 	c.propose(mss)
 	c.updateMSS()
-	c.window.Threshold = noThreshold
+	c.window.Threshold = congestion.NoThreshold
 	c.ack.quick = quickAcks
 	c.keep.received, c.ack.last, c.snd.lastSent = now, at(now), now
 	if cfg.KeepAlive > 0 {

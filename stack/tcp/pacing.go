@@ -16,8 +16,9 @@ package tcp
 // Rejected: credit for any time without sending, which would cause a burst after each pause of the program.
 
 import (
-	"math/bits"
 	"time"
+
+	"loam/stack/tcp/congestion"
 )
 
 // pacer is the state of a connection that paces or has paced.
@@ -29,26 +30,9 @@ type pacer struct {
 }
 
 const (
-	leastSlack  = 2 * time.Millisecond
-	mostSlack   = 40 * time.Millisecond
-	quantumTime = time.Millisecond
-	mostQuantum = 64 << 10
+	leastSlack = 2 * time.Millisecond
+	mostSlack  = 40 * time.Millisecond
 )
-
-// sendQuantum returns the bytes that may leave at once at a pacing rate (section 5.6.3).
-func sendQuantum(rate uint64, mss uint32) uint32 {
-	return max(uint32(min(bytesIn(rate, quantumTime), mostQuantum)), 2*mss)
-}
-
-// bytesIn returns the bytes sent during d at a rate in bytes per second.
-func bytesIn(rate uint64, d Time) uint64 {
-	hi, lo := bits.Mul64(rate, uint64(max(d, 0)))
-	if hi >= uint64(time.Second) {
-		return 1<<64 - 1
-	}
-	n, _ := bits.Div64(hi, lo, uint64(time.Second))
-	return n
-}
 
 // timeFor returns how long n bytes take at a rate, which must not be 0, at most maxPause.
 func timeFor(n int, rate uint64) Time {
@@ -71,7 +55,7 @@ func (c *Conn) pacingRate() uint64 {
 // largestFrame returns the maximum payload of one frame: the owner's limit, or a quantum.
 func (c *Conn) largestFrame() uint32 {
 	if rate := c.pacingRate(); rate > 0 {
-		return min(c.snd.burst, sendQuantum(rate, c.window.MSS))
+		return min(c.snd.burst, congestion.Quantum(rate, c.window.MSS))
 	}
 	return c.snd.burst
 }
@@ -133,7 +117,7 @@ func (c *Conn) repace() {
 	if c.window.Rate == 0 || c.rate != nil {
 		return
 	}
-	if c.window.Rate = slowStartRate(&c.window, c.rtt.srtt); c.pace != nil {
+	if c.window.Rate = congestion.SlowStartRate(&c.window, c.rtt.srtt); c.pace != nil {
 		c.pace.held = c.pace.held && c.pacingRate() > 0
 	}
 }

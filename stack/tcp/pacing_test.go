@@ -3,19 +3,9 @@ package tcp
 import (
 	"testing"
 	"time"
-)
 
-func TestSendQuantum(t *testing.T) {
-	// draft-ietf-ccwg-bbr section 5.6.3: the data of a millisecond, at most 64 KBytes, at least two segments.
-	for _, c := range []struct {
-		rate uint64
-		want uint32
-	}{{1, 2000}, {10_000_000, 10_000}, {1 << 40, 64 << 10}} {
-		if got := sendQuantum(c.rate, 1000); got != c.want {
-			t.Errorf("%d bytes at once at %d a second, want %d", got, c.rate, c.want)
-		}
-	}
-}
+	"loam/stack/tcp/congestion"
+)
 
 func TestMaxPacingRate(t *testing.T) {
 	c := established(t, nil, "")
@@ -72,7 +62,7 @@ func TestAcknowledgmentsAreNotPaced(t *testing.T) {
 }
 
 func TestSimMaxPacingRate(t *testing.T) {
-	for _, cc := range []func() Congestion{NewCubic, NewBBR} {
+	for _, cc := range []func() Congestion{congestion.NewCubic, congestion.NewBBR} {
 		s := duplex(path{rate: 1e9, delay: 5 * ms})
 		s.bytesA, s.burst, s.cfgA.Congestion = 4<<20, 64_000, cc
 		w := newSim(t, s)
@@ -124,7 +114,7 @@ func TestSlowStartRateFollowsRoundTrip(t *testing.T) {
 	c.write(1000)
 	c.want("PA 1:1001 ack 1")
 	c.send("A 1 ack 1001")
-	if got, want := c.window.Rate, slowStartRate(&c.window, c.rtt.srtt); got != want {
+	if got, want := c.window.Rate, congestion.SlowStartRate(&c.window, c.rtt.srtt); got != want {
 		t.Errorf("slow start paces at %d bytes a second, want %d", got, want)
 	}
 }

@@ -1,5 +1,7 @@
 package tcp
 
+import "loam/stack/tcp/congestion"
+
 // The choice of the next segment to send. Input only changes state; this file turns state into segments, one
 // at a time, in this order:
 //
@@ -254,7 +256,7 @@ func (c *Conn) restart(now Time) {
 	}
 	w := &c.window
 	floor := min(c.initialWindow(), w.Size)
-	if w.Threshold != noThreshold {
+	if w.Threshold != congestion.NoThreshold {
 		w.Threshold = max(w.Threshold, w.Size/4*3)
 	}
 	for d := idle; d > c.rtt.rto && w.Size > floor; d -= c.rtt.rto {

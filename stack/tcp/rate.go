@@ -1,5 +1,7 @@
 package tcp
 
+import "loam/stack/tcp/congestion"
+
 // Samples of the delivery rate for a Model (draft-ietf-ccwg-bbr section 4.1, which includes
 // draft-cheng-iccrg-delivery-rate-estimation).
 //
@@ -39,37 +41,6 @@ type sampler struct {
 	rate                    uint64 // rate of the last sample, for Info
 	rateLimited             bool
 	loss                    Loss
-}
-
-// Sample is the delivery rate sample of one acknowledgment (RS, section 4.1.2.1.3).
-type Sample struct {
-	Any       bool   // some data was delivered; otherwise the fields down to Limited are undefined
-	Rate      uint64 // bytes per second; 0: no reliable sample (RS.delivery_rate)
-	Interval  Time   // RS.interval
-	RTT       Time   // of the newest range; 0: it was retransmitted (RS.rtt)
-	Delivered uint64 // during the interval (RS.delivered)
-	Prior     uint64 // C.delivered when the newest range was sent (RS.prior_delivered)
-	Lost      uint64 // taken for lost since then (RS.lost)
-	InFlight  uint32 // in flight at that time, including the range (RS.tx_in_flight)
-	Limited   bool   // the program had nothing to send (RS.is_app_limited)
-
-	Acked    uint32 // newly acknowledged bytes, cumulatively or selectively (RS.newly_acked)
-	Total    uint64 // C.delivered
-	Flight   uint32 // C.inflight after this acknowledgment
-	Full     bool   // the window was fully used in the last round trip (C.is_cwnd_limited)
-	SACK     bool   // C.has_selective_acks
-	Withhold bool   // set by the Model: the data in flight says nothing about the path's rate
-}
-
-// Loss describes a range that is taken for lost (section 5.5.10.2).
-type Loss struct {
-	Now      Time
-	Seq, End Seq    // the range (P.size is End - Seq)
-	Total    uint64 // C.delivered
-	Lost     uint64 // taken for lost since the range was sent, including it (RS.lost)
-	InFlight uint32 // in flight when it was sent (RS.tx_in_flight)
-	Limited  bool   // P.is_app_limited
-	SACK     bool
 }
 
 // startModel starts the rate measurement if the congestion control is a Model, and stops it otherwise.
@@ -150,14 +121,11 @@ func (s *sampler) finish() {
 	if rs.Interval < s.minRTT || rs.Interval <= 0 {
 		return // a retransmitted range whose first transmission has arrived
 	}
-	rs.Rate = ratio(rs.Delivered, rs.Interval)
+	rs.Rate = congestion.Rate(rs.Delivered, rs.Interval)
 	if !rs.Limited || rs.Rate >= s.rate {
 		s.rate, s.rateLimited = rs.Rate, rs.Limited
 	}
 }
-
-// ratio returns n bytes over d in bytes per second.
-func ratio(n uint64, d Time) uint64 { return n * uint64(Time(1e9)) / uint64(d) }
 
 // sampled passes the sample of an acknowledgment to the Model.
 func (c *Conn) sampled(ev *arrival) {

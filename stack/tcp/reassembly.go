@@ -1,5 +1,7 @@
 package tcp
 
+import "loam/stack/tcp/sequence"
+
 // The data that has arrived behind a gap: a short sorted list of ranges. The bytes are already in Incoming.
 //
 // The list is bounded. Otherwise a peer that sends every other byte of the window could make it as long as
@@ -45,7 +47,7 @@ func (r *reassembly) insert(s span, most int) (overlap span, ok bool) {
 	overlap = r.overlap(i, s)
 	j := i
 	for j < len(r.ranges) && r.ranges[j].from.LessEq(s.to) {
-		s.from, s.to = minSeq(s.from, r.ranges[j].from), maxSeq(s.to, r.ranges[j].to)
+		s.from, s.to = sequence.Min(s.from, r.ranges[j].from), sequence.Max(s.to, r.ranges[j].to)
 		j++
 	}
 	r.ranges[i] = s
@@ -57,7 +59,7 @@ func (r *reassembly) insert(s span, most int) (overlap span, ok bool) {
 // overlap returns the first part of s that lies inside range i or a later one.
 func (r *reassembly) overlap(i int, s span) span {
 	for ; i < len(r.ranges) && r.ranges[i].from.Less(s.to); i++ {
-		both := span{maxSeq(s.from, r.ranges[i].from), minSeq(s.to, r.ranges[i].to)}
+		both := span{sequence.Max(s.from, r.ranges[i].from), sequence.Min(s.to, r.ranges[i].to)}
 		if both.from.Less(both.to) {
 			return both
 		}
@@ -87,7 +89,7 @@ func (r *reassembly) search(seq Seq) int {
 func (r *reassembly) take(nxt Seq) Seq {
 	n := 0
 	for n < len(r.ranges) && r.ranges[n].from.LessEq(nxt) {
-		nxt = maxSeq(nxt, r.ranges[n].to)
+		nxt = sequence.Max(nxt, r.ranges[n].to)
 		n++
 	}
 	if n > 0 {

@@ -3,7 +3,10 @@ package tcp
 // SEGMENT ARRIVES (RFC 9293 section 3.10.7), in the order of the RFC. Steps 5 to 8 are in ack.go, urgent.go
 // and text.go. Step 3, security compartments, is omitted, which section 3.10.7.4 permits.
 
-import "loam/wire"
+import (
+	"loam/stack/tcp/sequence"
+	"loam/wire"
+)
 
 // Receive processes one received segment. It does not keep the payload.
 func (c *Conn) Receive(now Time, seg *Segment) {
@@ -108,7 +111,7 @@ func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 		return
 	case Seq(seg.Seq).Less(c.rcv.nxt):
 		c.count(DuplicatesIn)
-		c.rcv.noteDuplicate(span{Seq(seg.Seq), minSeq(Seq(seg.Seq).Add(n), c.rcv.nxt)})
+		c.rcv.noteDuplicate(span{Seq(seg.Seq), sequence.Min(Seq(seg.Seq).Add(n), c.rcv.nxt)})
 	}
 	c.todo |= todoAck
 	if c.state == TimeWait && seg.Flags.Has(wire.FIN) {

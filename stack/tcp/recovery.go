@@ -33,9 +33,6 @@ type recovery struct {
 	size0, threshold uint32 // window before the reduction
 }
 
-// noThreshold is a slow start threshold that no window reaches.
-const noThreshold = 1<<31 - 1
-
 // react evaluates an acknowledgment.
 func (c *Conn) react(ev *arrival) {
 	before := c.rec.state

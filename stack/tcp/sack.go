@@ -10,7 +10,10 @@ package tcp
 // cumulatively. Nothing is released here (RFC 2018 section 8). If the two contradict each other, a
 // retransmission timeout trusts only the cumulative acknowledgment (see enterLoss).
 
-import "loam/wire"
+import (
+	"loam/stack/tcp/sequence"
+	"loam/wire"
+)
 
 // receiveSACK processes the SACK blocks of a segment.
 func (c *Conn) receiveSACK(ev *arrival) {
@@ -29,7 +32,7 @@ func (c *Conn) receiveSACK(ev *arrival) {
 		if !left.Less(right) || c.snd.nxt.Less(right) || right.LessEq(c.snd.una) {
 			continue
 		}
-		c.sackRange(ev, maxSeq(left, c.snd.una), right)
+		c.sackRange(ev, sequence.Max(left, c.snd.una), right)
 	}
 }
 
@@ -86,7 +89,7 @@ func (c *Conn) sackRange(ev *arrival, left, right Seq) {
 // segments acknowledges such a part, and a peer could use it to fragment the record.
 func (c *Conn) isolate(i int, left, right Seq) (int, bool) {
 	r := c.sent.at(i)
-	from, to := maxSeq(left, r.seq), minSeq(right, r.end)
+	from, to := sequence.Max(left, r.seq), sequence.Min(right, r.end)
 	if from != r.seq && to != r.end && to.Sub(from) < int(r.mss) {
 		return 0, false
 	}

@@ -2,7 +2,10 @@ package tcp
 
 // Building segments.
 
-import "loam/wire"
+import (
+	"loam/stack/tcp/sequence"
+	"loam/wire"
+)
 
 // fill sets the fields that every segment of a synchronized connection carries.
 func (c *Conn) fill(now Time, out *Out) {
@@ -25,7 +28,7 @@ func (c *Conn) numberForAck() Seq {
 		return c.snd.nxt // a SYN needs no window
 	}
 	end := c.snd.una.Add(int(c.snd.wnd))
-	return minSeq(c.snd.nxt, end)
+	return sequence.Min(c.snd.nxt, end)
 }
 
 // sendSYN sends or retransmits the SYN or SYN-ACK.

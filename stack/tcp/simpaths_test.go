@@ -10,6 +10,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"loam/stack/tcp/congestion"
 )
 
 var seeds = flag.Uint64("seeds", 60, "how many random paths to try")
@@ -181,10 +183,10 @@ func randomSetup(seed uint64) simSetup {
 			ECN: ECNMode(r.IntN(3)), TimeWait: time.Hour, MaxRTO: 5 * time.Second, Retries: 100, SynRetries: 50,
 		}
 		if r.IntN(3) == 0 {
-			c.Congestion = NewReno
+			c.Congestion = congestion.NewReno
 		}
 		if r.IntN(3) == 0 {
-			c.Congestion = NewBBR
+			c.Congestion = congestion.NewBBR
 		}
 		if r.IntN(3) == 0 {
 			c.KeepAlive, c.KeepAliveCount = time.Second, 100

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"loam/stack/tcp/congestion"
+	"loam/stack/tcp/sequence"
 	"loam/wire"
 )
 
@@ -12,7 +14,7 @@ import (
 
 func TestConnIsSmall(t *testing.T) {
 	size := reflect.TypeFor[Conn]().Size()
-	cc := reflect.TypeFor[cubic]().Size()
+	cc := reflect.TypeOf(congestion.NewCubic()).Elem().Size()
 	t.Logf("Conn has %d bytes, its congestion control %d, a sent range %d", size, cc, reflect.TypeFor[sent]().Size())
 	if size > 768 { // the allocator's size class
 		t.Errorf("Conn has %d bytes", size)
@@ -113,7 +115,7 @@ func TestNoAllocations(t *testing.T) {
 		"receive, many": benchReceive(t, Config{Counters: new(Counters)}),
 		"send":          benchSend(t, Config{}, 1),
 		"send frames":   benchSend(t, Config{Counters: new(Counters)}, 65000),
-		"send reno":     benchSend(t, Config{Congestion: NewReno}, 1),
+		"send reno":     benchSend(t, Config{Congestion: congestion.NewReno}, 1),
 		"lossy":         benchLossy(t),
 	} {
 		for range 10_000 { // until windows and rings have grown
@@ -152,7 +154,7 @@ func benchLossy(tb testing.TB) func() {
 			case from == hole.from:
 				hole = span{}
 			}
-			next = maxSeq(next, to)
+			next = sequence.Max(next, to)
 		}
 		ack.TSEcr = c.ts.clock(c.now)
 		ack.NumSACK = 0

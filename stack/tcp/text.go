@@ -5,7 +5,10 @@ package tcp
 // Data is written to Incoming on arrival, including data behind a gap. Data becomes readable (is committed)
 // when the gap is filled. Accepted data is never dropped again.
 
-import "loam/wire"
+import (
+	"loam/stack/tcp/sequence"
+	"loam/wire"
+)
 
 // receiver holds the receive sequence space (RFC 9293 section 3.3.1).
 type receiver struct {
@@ -44,7 +47,7 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 		c.receivedCE(seg)
 	}
 	if d := c.rcv.nxt.Sub(seq); d > 0 { // the front has already arrived
-		c.rcv.noteDuplicate(span{seq, minSeq(c.rcv.nxt, seq.Add(len(p)))})
+		c.rcv.noteDuplicate(span{seq, sequence.Min(c.rcv.nxt, seq.Add(len(p)))})
 		c.todo |= todoAck
 		p = p[min(d, len(p)):]
 		seq = c.rcv.nxt

@@ -14,7 +14,10 @@ package tcp
 // 16 times the bytes that the program has read in a round trip. A peer that only sends data that cannot be
 // read therefore gets no memory.
 
-import "loam/wire"
+import (
+	"loam/stack/tcp/sequence"
+	"loam/wire"
+)
 
 // tuning holds the measurement of one round trip.
 type tuning struct {
@@ -33,7 +36,7 @@ func (c *Conn) freeEdge() Seq {
 	if !c.gone {
 		unread = int(c.rcv.off - c.in.Consumed())
 	}
-	return maxSeq(c.rcv.edge, c.rcv.nxt.Add(max(0, int(c.rcv.size)-unread)))
+	return sequence.Max(c.rcv.edge, c.rcv.nxt.Add(max(0, int(c.rcv.size)-unread)))
 }
 
 // firstWindow returns the window of a SYN in bytes.
@@ -53,7 +56,7 @@ func (c *Conn) putWindow(out *wire.TCP) {
 		field++
 	}
 	out.Window = uint16(field)
-	r.edge = maxSeq(r.edge, r.nxt.Add(int(field<<r.scale)))
+	r.edge = sequence.Max(r.edge, r.nxt.Add(int(field<<r.scale)))
 }
 
 // Consumed reports that Incoming.Consumed has moved. A window update is sent at once if the peer may be

@@ -155,6 +155,12 @@ func (n node) process() (Process, *Stat, error) {
 	return p, &s, nil
 }
 
+// ProcessOf returns the ID of the process whose directory in /proc a file is.
+func ProcessOf(f fs.Node) (pid int, ok bool) {
+	d, ok := f.(dirNode)
+	return d.pid, ok && d.what == own && !d.thread
+}
+
 // Attr implements fs.Node. As on Linux, files of a process that is not dumpable belong to root.
 func (n node) Attr() fs.Attr {
 	a := fs.Attr{Inode: n.inode(), Mode: n.mode(), Links: 1, BlockSize: 1024, Access: n.in.since, Modify: n.in.since, Status: n.in.since}

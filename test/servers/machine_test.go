@@ -191,13 +191,13 @@ func writeMachineReport(found []finding) error {
 	version, _ := exec.Command("go", "env", "GOVERSION").Output()
 	fmt.Fprintf(&b, `# Servers of others, in virtual machines
 
-Made by %s, %s on %d CPUs, which machines and clients share: QEMU emulates
-every instruction (-accel tcg), and up to fifteen of these machines run at the same time. So
-the rates say only that something was done; what counts is that no client saw an error, and that
-the memory of QEMU is not more at the end than after the first minute. Ctrl-C ended every server
-with status 0. The modules are those of [servers.md](servers.md).
+This table is made by %s with %s, on %d CPUs that the machines and the clients share. QEMU
+emulates every instruction (-accel tcg), and up to fifteen of these machines run at the same time. So the rates
+show only that the servers worked. The results are the errors that the clients report, and the growth of QEMU's
+memory between the end of the first minute and the end of the load. Ctrl-C ended every server with status 0. The
+modules are those of [servers.md](servers.md).
 
-| machine, CPUs | server | load | for, s | rate | errors | QEMU's memory, MiB | grew after a minute, MiB |
+| machine type, CPUs | server | load | duration, s | rate | errors | QEMU's memory, MiB | growth after the first minute, MiB |
 |---|---|---|--:|--:|--:|--:|--:|
 `, "`make vmservers`", strings.TrimSpace(string(version)), runtime.NumCPU())
 	servers := append([]server{{name: ownServer}}, servers...)

@@ -18,13 +18,12 @@ func writeReport(rows []row, seconds int) error {
 	version, _ := exec.Command("go", "env", "GOVERSION").Output()
 	fmt.Fprintf(&b, `# Well-known servers on Loam
 
-Made by %s, %s on %d CPUs, which server and client share.
-Each server is built from its module as it is, with %s on the network
-that needs no privilege (examples/web is ours), and loaded for %d s by a client that knows nothing of
-Loam; then on Linux, for %d s at most. An error is whatever the client counts as one.
-Ctrl-C ended every server with status 0.
+This table is made by %s with %s, on %d CPUs that the server and its client share.
+%s builds each server from its unmodified module, and runs it as a process on the network that needs no
+privilege. An ordinary client loads it for %d s. The same server then runs on Linux, where it is loaded for at most %d s.
+*Errors* are the errors that the client reports on Loam. Ctrl-C ended every server with status 0.
 
-| server | load | on Loam | errors | on Linux | ratio | grew on Loam, KiB | grew on Linux, KiB |
+| server | load | rate on Loam | errors | rate on Linux | Loam / Linux | memory growth on Loam, KiB | on Linux, KiB |
 |---|---|--:|--:|--:|--:|--:|--:|
 `, "`make servers`", strings.TrimSpace(string(version)), runtime.NumCPU(), "`loam run`", seconds, int(linuxTime.Seconds()))
 	for _, r := range rows {
@@ -32,12 +31,12 @@ Ctrl-C ended every server with status 0.
 			r.loam.rate, r.loam.unit, r.loam.errors, r.linux.rate, r.loam.rate/r.linux.rate, r.loam.grown, r.linux.grown)
 	}
 	b.WriteString(`
-*Grew* is the difference between the server's memory at the end of the load and after a third of it.
-pebble-challtestsrv keeps every question on purpose. The gateway uses a part of the CPUs: a connection to the program
+*Memory growth* is the difference between the server's memory at the end of the load and after a third of it.
+pebble-challtestsrv stores every query on purpose. The gateway needs a part of the CPU time: a connection to the program
 consists of a connection of the host and one of Loam, and each byte passes through both.
 
-The two systems were measured one after the other, once. The ratios are rough if the machine did other work at the
-time; test/bench measures more accurately.
+Each system was measured once, Loam first. If the machine did other work at the time, the ratios are rough;
+test/bench measures more accurately.
 
 | server | module |
 |---|---|

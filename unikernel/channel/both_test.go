@@ -14,12 +14,13 @@ import (
 	"loam/abi/linux"
 )
 
-// plug is a console that is directly connected to the other end.
+// plug is a program's console that is connected directly to the command's end.
 type plug struct{ net.Conn }
 
 func (plug) Flush() error { return nil }
 
-// joined returns both ends of a channel; the last result receives Serve's error.
+// joined returns the program's streams and the command's end of one channel. The error channel receives the result of
+// Serve.
 func joined(c *Command, ordered bool) ([3]*Stream, net.Conn, <-chan error) {
 	ours, theirs := net.Pipe()
 	p := NewProgram(func() (Console, error) { return plug{theirs}, nil })
@@ -63,7 +64,8 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// A stream whose output is not consumed blocks its own writer after a window, and no other stream.
+// A stream whose output is not consumed blocks its own writer after Window bytes. It does not block writers of other
+// streams.
 func TestBackPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, to := io.Pipe()
@@ -184,7 +186,7 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// A malformed frame ends either side, and blocks neither.
+// A malformed frame makes the end that receives it return an error. Neither end blocks.
 func TestNonsense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
@@ -206,7 +208,8 @@ func TestNonsense(t *testing.T) {
 	})
 }
 
-// A program that sends empty output without end is cut off, like one that sends too many bytes.
+// The command disconnects a program that sends empty output frames without waiting for answers, as it does one that
+// exceeds its window.
 func TestEmptyOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blocked, to := io.Pipe()

@@ -137,7 +137,7 @@ func (c *Command) Serve(conn io.ReadWriter) error {
 	}
 }
 
-// askedFor passes a read request to the reading goroutine. It fails if a request is already waiting.
+// askedFor passes the size in a read request to the reading goroutine. It fails if an earlier request is still waiting.
 func askedFor(reads chan<- int, payload []byte) error {
 	r, _, err := ParseResult(payload)
 	if err != nil {
@@ -200,7 +200,7 @@ func (c *Command) terminal(payload []byte) error {
 	return nil
 }
 
-// answer sends a frame. Errors are ignored: the program has ended then, which Serve detects.
+// answer sends a frame. It ignores errors: they mean that the program has ended, and Serve detects that itself.
 func (c *Command) answer(k Kind, payload []byte) {
 	c.sending.Lock()
 	defer c.sending.Unlock()

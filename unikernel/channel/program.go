@@ -26,9 +26,9 @@ type Program struct {
 
 	sending sync.Mutex // serialises frames
 	answers [kinds]chan answer
-	inlet   sync.Mutex // held during a read and its answer
-	keys    sync.Mutex // held during a read of the terminal and its answer
-	control sync.Mutex // held during a terminal request and its answer
+	inlet   sync.Mutex // held from a Read request until its answer
+	keys    sync.Mutex // held from a Keys request until its answer
+	control sync.Mutex // held from a Terminal request until its answer
 	outlets [kinds]outlet
 	ended   chan struct{} // closed by receive when the channel can no longer be used
 }
@@ -41,7 +41,7 @@ type answer struct {
 
 // outlet is the state of an output stream.
 type outlet struct {
-	turn sync.Mutex // held by the current writer
+	turn sync.Mutex // held by a writer for a whole Write
 	// mu guards the fields below.
 	mu     sync.Mutex
 	moved  sync.Cond // sent, errno or closed have changed; guarded by mu
@@ -173,7 +173,7 @@ func (p *Program) end() {
 	}
 }
 
-// taken records that the command has written n bytes, or the error that it got.
+// taken records that the command has written n bytes, or the error of that write.
 func (o *outlet) taken(n int, errno linux.Errno) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -231,7 +231,8 @@ func (s *Stream) Read(b []byte) (int, linux.Errno) {
 	return 0, linux.EBADF
 }
 
-// read sends a read request of kind k. one ensures that there is a single request at a time.
+// read sends a read request of kind k and waits for the answer. The caller passes the mutex for that kind, which allows
+// one request at a time.
 func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, linux.Errno) {
 	if errno := p.ready(); errno != 0 {
 		return 0, errno
@@ -243,7 +244,7 @@ func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, linux.Errno) {
 	return copy(b, a.bytes), a.errno
 }
 
-// isTerminal reports whether the stream's mode says terminal.
+// isTerminal reports whether the stream is a character device by its mode. Here every such device is a terminal.
 func (s *Stream) isTerminal() bool { return fs.Mode(s.mode).Type() == fs.CharDevice }
 
 // Write writes all of b unless it fails.
@@ -261,7 +262,7 @@ func (p *Program) Results() io.Writer { return results{p} }
 // results is the io.Writer of Program.Results.
 type results struct{ program *Program }
 
-// Write implements io.Writer. The command has taken the bytes when it returns.
+// Write implements io.Writer. When it returns without an error, the command has written the bytes.
 func (r results) Write(b []byte) (int, error) {
 	n, errno := r.program.write(Results, b, true)
 	if errno != 0 {

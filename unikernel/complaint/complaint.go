@@ -1,6 +1,6 @@
-// Package complaint formats warnings of a guest and of the loam command's gateway for operators: a link has
-// failed, an address is lost, another host uses it. Each warning is one line on standard error, like all of
-// Loam's messages.
+// Package complaint formats warnings about the network, of a guest and of the loam command's gateway, for operators: a
+// link has failed, an address is lost, or another host uses the same address. Each warning is one line on standard
+// error, like all of Loam's messages.
 package complaint
 
 import (
@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Handler is a slog.Handler that writes each warning and error with a single Write call. It is used by
-// value, and is safe for concurrent use if To is.
+// Handler is a slog.Handler that writes each warning and each error with a single Write call. Copies of a Handler are
+// independent. It is safe for concurrent use if To is.
 type Handler struct {
 	To     io.Writer
-	common string // formatted attributes of all its lines
+	common string // attributes that WithAttrs added, formatted; every line ends with them
 }
 
 // Enabled implements slog.Handler.

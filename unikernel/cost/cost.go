@@ -47,7 +47,7 @@ type Result struct {
 	Rounds int     `json:"rounds"`
 }
 
-// Names of two calls as the program prints them.
+// Names of the two calls from which the hook's cost is computed, as the program prints them.
 const (
 	nothing = "nothing"
 	refused = "epoll_create1"
@@ -116,7 +116,7 @@ func build(ctx context.Context, dir string) (onLinux, onLoam string, err error) 
 	return onLinux, plan.Program, nil
 }
 
-// costs holds nanoseconds by call.
+// costs holds the time of each call in nanoseconds, by name.
 type costs map[string]float64
 
 // measure parses the program's output, and keeps the smaller value for each call.
@@ -140,7 +140,7 @@ func (c costs) measure(out []byte, err error) error {
 	return nil
 }
 
-// compare returns the rows.
+// compare computes the rows and the hook's cost from the costs on both systems.
 func compare(linux, loam costs, rounds int) *Result {
 	r := &Result{Hook: loam[refused] - loam[nothing], Rounds: rounds}
 	for _, d := range descriptions {

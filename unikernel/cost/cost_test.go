@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// One short real run has a plausible value for every call on both systems. The values themselves depend on
-// the machine.
+// A short run measures every call on both systems, and each time is above zero. The times themselves depend on the
+// machine.
 func TestMeasure(t *testing.T) {
 	r, err := Measure(t.Context(), Options{Rounds: 1, Each: time.Millisecond})
 	if err != nil {
@@ -19,7 +19,7 @@ func TestMeasure(t *testing.T) {
 	}
 	for _, row := range r.Rows {
 		for _, v := range []float64{row.Linux, row.Loam, row.Ratio} {
-			if !(v > 0 && v < 1e9) { // no call takes a second
+			if !(v > 0 && v < 1e9) { // one second is far above any call's time
 				t.Errorf("%+v", row)
 			}
 		}
@@ -29,8 +29,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// The minimum of all rounds counts. The hook is the cost of a rejected call minus the cost of calling a
-// function.
+// Measurements of several rounds are reduced to their minimum. The hook's cost is the time of a rejected call minus the
+// time of an empty function.
 func TestCompare(t *testing.T) {
 	linux, loam := costs{}, costs{}
 	for _, once := range []string{`{"nothing":2,"epoll_create1":200}`, `{"nothing":3,"epoll_create1":100}`} {
@@ -47,7 +47,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A program that fails or prints something else is an error.
+// Measuring fails if the program exits with an error, or if its output is not the expected JSON.
 func TestMeasureFails(t *testing.T) {
 	if err := (costs{}).measure([]byte("hello"), nil); err == nil {
 		t.Error("hello: no error")

@@ -13,7 +13,8 @@ const (
 	DiskAHCI   = "ahci"
 )
 
-// Disk is a disk image of the host. In a virtual machine it is hardware; a process has a descriptor of it.
+// Disk describes a disk image of the host for the guest. A virtual machine sees it as hardware; a process gets a
+// descriptor of the image.
 type Disk struct {
 	Kind     string // DiskVirtio and so on
 	FD       int    // descriptor of the image in a process
@@ -44,7 +45,7 @@ func (d *Disk) encode(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// flag is a field that is true or false, and its key.
+// flag is a boolean field of a Disk with its key in the encoding.
 type flag struct {
 	key   string
 	value *bool
@@ -54,7 +55,7 @@ func (d *Disk) flags() []flag {
 	return []flag{{"readonly", &d.ReadOnly}, {"snapshot", &d.Snapshot}, {"fresh", &d.Fresh}}
 }
 
-// set stores one word of the line of a disk.
+// set stores one word of a disk's line, key=value, in the field that it describes.
 func (d *Disk) set(key, value string) (err error) {
 	for _, f := range d.flags() {
 		if f.key == key {

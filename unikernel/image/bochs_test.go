@@ -15,8 +15,8 @@ import (
 	"loam/internal/race"
 )
 
-// Bochs is an emulator that follows the processor's rules more strictly than QEMU, with firmware and
-// devices of its own. It boots only from disks, so the program is on a CD with GRUB.
+// Bochs is an emulator that follows the processor's rules more strictly than QEMU, and has firmware and devices of its
+// own. It boots only from disks, so the program is on a CD image with GRUB.
 
 // bochsNeeds are the files that the test needs, with the Debian packages that contain them.
 var bochsNeeds = map[string]string{
@@ -62,7 +62,7 @@ func TestBochs(t *testing.T) {
 	dir := t.TempDir()
 	writeCD(t, filepath.Join(dir, "boot.iso"))
 	write(t, filepath.Join(dir, "config"), fmt.Sprintf(bochsConfig, dir, 2))
-	write(t, filepath.Join(dir, "commands"), "c\n") // command for its debugger: continue
+	write(t, filepath.Join(dir, "commands"), "c\n") // the debugger waits for a command before it starts: c continues
 
 	cmd := exec.Command("bochs-bin", "-q", "-f", filepath.Join(dir, "config"), "-rc", filepath.Join(dir, "commands"))
 	cmd.Env = append(os.Environ(), "TERM=vt100")

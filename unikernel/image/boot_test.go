@@ -20,7 +20,7 @@ import (
 	"loam/unikernel/overlay"
 )
 
-// built returns the guest of testdata as the linker writes it.
+// built returns the program of testdata/guest as the linker writes it.
 func built(t testing.TB) []byte {
 	t.Helper()
 	return buildOf(t, guest)
@@ -36,7 +36,7 @@ func buildOf(t testing.TB, build func() ([]byte, error)) []byte {
 	return append([]byte(nil), data...)
 }
 
-// The programs of testdata. Each is built once.
+// The programs of testdata. Each is built when it is first needed, and only once.
 var (
 	guest = sync.OnceValues(func() ([]byte, error) { return build("./testdata/guest") })
 	ring3 = sync.OnceValues(func() ([]byte, error) { return build("./testdata/ring3") })
@@ -85,7 +85,7 @@ func build(pkg string) ([]byte, error) {
 	return os.ReadFile(program)
 }
 
-// bootable returns the path of the prepared guest.
+// bootable returns the path of the program of testdata/guest after Prepare.
 func bootable(t testing.TB) string {
 	t.Helper()
 	return bootableOf(t, guest)
@@ -144,7 +144,7 @@ func TestBoot(t *testing.T) {
 	for _, options := range [][]string{
 		{"-machine", "q35", "-m", "32M"},
 		{"-machine", "pc", "-m", "256M"},
-		{"-machine", "q35,hpet=off", "-m", "64M"}, // the clock is the ACPI timer
+		{"-machine", "q35,hpet=off", "-m", "64M"}, // without HPET, the clock is the ACPI timer
 		{"-machine", "microvm", "-m", "128M", "-smp", "2"},
 		{"-machine", "q35", "-m", "8G", "-smp", "4"},
 	} {
@@ -179,7 +179,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// The kernel uses the processor's protection features as far as the processor has them.
+// The kernel enables each protection feature that the processor has.
 func TestProtection(t *testing.T) {
 	image := bootable(t)
 	c := boot.Config{Args: []string{"guest", "protection"}}
@@ -194,8 +194,8 @@ func TestProtection(t *testing.T) {
 	}
 }
 
-// The kernel provides what the runtime needs from Linux: one guest command per line. Outputs are regular
-// expressions.
+// The kernel provides the services of Linux that the Go runtime needs: each row is a case of testdata/guest. Expected
+// outputs are regular expressions.
 func TestGuest(t *testing.T) {
 	const trace = `\n\ngoroutine 1 \[(?s:.*)main\.main\(\)\n`
 	image := bootable(t)
@@ -249,8 +249,8 @@ func TestGuest(t *testing.T) {
 	}
 }
 
-// A goroutine runs next to a goroutine that never blocks and cannot be preempted. The thread that the runtime wakes
-// for it is scheduled on the other CPU, without any other event in between.
+// A goroutine can run beside another one that neither blocks nor can be preempted. The runtime wakes a thread for it,
+// and the kernel schedules that thread on the other CPU without waiting for any further event.
 func TestBeside(t *testing.T) {
 	config := boot.Config{Args: []string{"guest", "beside"}, Env: []string{"GODEBUG=asyncpreemptoff=1"}}
 	for _, cpus := range []string{"2", "4"} {
@@ -260,7 +260,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// A file that is not such a program is rejected and not changed.
+// A file that is not a program for a virtual machine is rejected and not changed.
 func TestPrepareRefuses(t *testing.T) {
 	data := built(t)
 	for name, spoil := range map[string]func(b []byte) []byte{
@@ -292,16 +292,17 @@ func prepared(t testing.TB, b []byte) []byte {
 	return b
 }
 
-// Variables that the kernel does not need are not loaded, unless the symbol table is missing.
+// Variables that the kernel does not need at boot are excluded from the loaded segment, unless the symbol table is
+// missing.
 func TestZeroed(t *testing.T) {
-	const least = 60 << 20 // the guest's variables are larger
+	const least = 60 << 20 // the program has a larger array
 	b := prepared(t, built(t))
 	if z := boot.Zeroed(b[:pageSize]); z.Size() < least {
 		t.Errorf("zeroed: %#x", z)
 	}
 	b = built(t)
-	copy(b[40:48], make([]byte, 8)) // offset of the section headers
-	copy(b[58:64], make([]byte, 6)) // and their number
+	copy(b[40:48], make([]byte, 8)) // no section headers: offset 0
+	copy(b[58:64], make([]byte, 6)) // number of section headers: 0
 	if z := boot.Zeroed(prepared(t, b)[:pageSize]); z.Size() != 0 {
 		t.Errorf("zeroed without a symbol table: %#x", z)
 	}

@@ -14,8 +14,8 @@ import (
 // bootsVariable is the environment variable with the number of boots in TestBoots. make boots sets it.
 const bootsVariable = "LOAM_BOOTS"
 
-// A program that uses all CPUs runs in many boots, on each machine model, with 1, 2 and 4 CPUs in turn. The
-// output of the first machine that fails is saved to a file.
+// A program that uses all CPUs runs correctly in many boots, on each machine model, with 1, 2 and 4 CPUs in turn. The
+// output of the first failing machine is saved to a file.
 func TestBoots(t *testing.T) {
 	count := 9
 	if race.Enabled {

@@ -10,8 +10,8 @@ import (
 	"loam/internal/race"
 )
 
-// While the host does not run the CPU that holds the kernel's lock, the other CPUs sleep and take no time
-// of the host. QEMU's debugger stub stops the CPU.
+// While the host does not run the CPU that holds the kernel's lock, the other CPUs sleep and use no CPU time of the
+// host. The test stops the CPU through QEMU's debugger stub.
 func TestDoze(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")

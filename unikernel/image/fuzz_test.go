@@ -8,7 +8,7 @@ import (
 	"loam/boot"
 )
 
-// smallest returns the smallest file that Prepare accepts: a note, text and data.
+// smallest returns the smallest file that Prepare accepts: an ELF file with a note, a text and a data segment.
 func smallest() []byte {
 	b := make([]byte, 2*pageSize)
 	le := binary.LittleEndian
@@ -44,7 +44,7 @@ func TestSmallest(t *testing.T) {
 	}
 }
 
-// Any file is either prepared or rejected.
+// Prepare either converts a file or returns an error; it never panics.
 func FuzzPrepare(f *testing.F) {
 	f.Add(smallest())
 	f.Fuzz(func(t *testing.T, b []byte) {

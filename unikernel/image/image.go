@@ -62,14 +62,14 @@ type file struct {
 	data     []byte
 	entry    uint64
 	segments []segment
-	free     uint64 // start of the free part of the first page
-	note     uint64 // end of the free part, where the linker's notes begin
+	free     uint64 // file offset where the free part of the first page starts
+	note     uint64 // file offset where the free part ends and the linker's notes begin
 }
 
 // segment is a program header.
 type segment struct {
 	elf.ProgHeader
-	raw []byte // its bytes in the file
+	raw []byte // the header's bytes in the file
 }
 
 // Prepare changes data, a program, in place as the package comment describes. The error wraps ErrNotProgram
@@ -160,8 +160,8 @@ func (f *file) find(t elf.ProgType) *segment {
 // most is the size of the region that the entry code's page tables map at boot.Image, in bytes.
 const most = 1 << 30
 
-// cutZeros ends the last segment where the variables end that must exist from the start, and makes room for
-// the page tables after it. It returns the virtual address of the page tables.
+// cutZeros shortens the last segment, so that it ends after the variables that must exist at boot. It makes room for
+// the page tables behind them, and returns the virtual address of the page tables.
 func (f *file) cutZeros() (uint64, error) {
 	var last *segment
 	for i := range f.segments {
@@ -192,9 +192,9 @@ func (f *file) cutZeros() (uint64, error) {
 	return tables, nil
 }
 
-// needed returns the end of the variables in the last segment that the kernel itself uses. These are the kernel's
-// own, the entry code's, and package runtime's, which the kernel uses to print function names. Without a
-// symbol table (-ldflags=-s) they are unknown, and needed returns the end of the segment.
+// needed returns the virtual address where the variables end that the kernel itself uses. These are its own, the entry
+// code's, and package runtime's, which it uses to print function names. Without a symbol table (-ldflags=-s) their
+// addresses are unknown, and needed returns the end of the segment.
 func (f *file) needed(last *segment) uint64 {
 	end := last.Vaddr + last.Memsz
 	program, err := elf.NewFile(bytes.NewReader(f.data))

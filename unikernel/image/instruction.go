@@ -100,15 +100,15 @@ func (d *decoder) opcode() {
 	}
 }
 
-// vector reads the rest of an instruction whose prefix selects the opcode map.
+// vector reads the rest of a VEX or EVEX instruction. Its prefix selects the opcode map, where.
 func (d *decoder) vector(where int) {
 	d.bad = d.bad || where < map0F || where > map0F3A
 	d.operands(where, d.next())
 }
 
-// operands reads the ModR/M byte with its SIB byte and displacement, and skips immediate operands.
+// operands skips the operands of an opcode: ModR/M and SIB bytes, displacement and immediate.
 func (d *decoder) operands(where int, op byte) {
-	field := byte(0) // reg field of ModR/M, which may be part of the opcode
+	field := byte(0) // reg field of ModR/M, which is part of the opcode in some instructions
 	if hasModRM(where, op) {
 		field = d.modRM()
 	}
@@ -170,7 +170,7 @@ func (d *decoder) immediate(where int, op, field byte) int {
 		case ranges(op, [2]byte{0x70, 0x73}, [2]byte{0xa4, 0xa4}, [2]byte{0xac, 0xac}, [2]byte{0xba, 0xba},
 			[2]byte{0xc2, 0xc2}, [2]byte{0xc4, 0xc6}):
 			return 1
-		case ranges(op, [2]byte{0x80, 0x8f}): // jumps
+		case ranges(op, [2]byte{0x80, 0x8f}): // jumps with a 32-bit displacement
 			return 4
 		}
 	case mapOne:
@@ -194,14 +194,14 @@ func (d *decoder) immediateOne(op, field byte) int {
 	case op < 0x40 && op&7 == 5, op == 0xf7 && field < 2,
 		ranges(op, [2]byte{0x68, 0x69}, [2]byte{0x81, 0x81}, [2]byte{0xa9, 0xa9}, [2]byte{0xc7, 0xc7}):
 		return operand
-	case ranges(op, [2]byte{0xe8, 0xe9}): // a call, a jump
+	case ranges(op, [2]byte{0xe8, 0xe9}): // a call or a jump
 		return 4
 	case ranges(op, [2]byte{0xb8, 0xbf}):
 		if d.long {
 			return 8
 		}
 		return operand
-	case ranges(op, [2]byte{0xa0, 0xa3}): // an address
+	case ranges(op, [2]byte{0xa0, 0xa3}): // a 64-bit address
 		if d.address {
 			return 4
 		}

@@ -23,9 +23,9 @@ import (
 	"loam/internal/race"
 )
 
-// A CPU that starts after the kernel has stopped waiting for it finds its place taken, and halts. Through
-// the debugger stub, QEMU holds back the second of three CPUs until the program runs on the other two. The
-// kernel waits 10 seconds for it.
+// A CPU that starts only after the kernel has stopped waiting for it halts, because its place is taken. The test holds
+// back the second of three CPUs through QEMU's debugger stub until the program runs on the other two. The kernel waits
+// 10 seconds for a CPU.
 func TestLateCPU(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")
@@ -73,8 +73,8 @@ func functionNamed(t *testing.T, program []byte, name string) (start, end uint64
 	return 0, 0
 }
 
-// held is a machine whose CPUs run only when resumed, through QEMU's debugger stub and GDB's remote serial
-// protocol. CPUs are numbered from 1.
+// held is a machine whose CPUs run only when the test resumes them, through QEMU's debugger stub and GDB's remote
+// serial protocol. CPUs are numbered from 1.
 type held struct {
 	t      *testing.T
 	in     *os.File      // the machine's input
@@ -123,7 +123,7 @@ func startHeld(t *testing.T, c boot.Config, cpus int) *held {
 	return vm
 }
 
-// expect reads a line of the machine's output, which must be want.
+// expect reads a line of the machine's output and fails the test unless it is want.
 func (vm *held) expect(want string) {
 	vm.t.Helper()
 	if line, err := vm.out.ReadString('\n'); line != want {
@@ -131,7 +131,7 @@ func (vm *held) expect(want string) {
 	}
 }
 
-// send sends a packet: its data and a checksum.
+// send sends a packet of the remote serial protocol: its data and a checksum.
 func (vm *held) send(data string) {
 	vm.t.Helper()
 	var sum uint8
@@ -156,7 +156,7 @@ func (vm *held) receive() string {
 	return strings.TrimSuffix(data, "#")
 }
 
-// resume runs these CPUs only.
+// resume lets the given CPUs run, and no others.
 func (vm *held) resume(cpus ...int) {
 	command := "vCont"
 	for _, n := range cpus {
@@ -174,7 +174,7 @@ func (vm *held) stop() {
 	}
 }
 
-// runTo runs all CPUs until one reaches an address, and returns its number.
+// runTo lets the given CPUs run until one of them reaches an address, and returns the number of that CPU.
 func (vm *held) runTo(at uint64, cpus ...int) int {
 	vm.t.Helper()
 	command := fmt.Sprintf("0,%x,1", at)
@@ -201,7 +201,7 @@ func (vm *held) runTo(at uint64, cpus ...int) int {
 // instructionOf returns the instruction pointer of a stopped CPU.
 func (vm *held) instructionOf(cpu int) uint64 {
 	vm.t.Helper()
-	const register = 16 // RIP is the seventeenth
+	const register = 16 // index of RIP in the answer to "p"
 	vm.send(fmt.Sprintf("Hg%d", cpu))
 	if got := vm.receive(); got != "OK" {
 		vm.t.Fatalf("there is no CPU %d: %q", cpu, got)

@@ -10,16 +10,15 @@ import (
 	"testing"
 )
 
-// kernelCode matches the functions that run in the kernel's core: those of these packages and ChaCha8. They
-// may call functions of package runtime only as mayCall permits.
+// kernelCode matches the functions of the kernel's core: the functions of these packages and of ChaCha8. They may call
+// functions of package runtime only as mayCall permits.
 var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(frame|space|thread|signal|timekeeper)|boot|boot/acpi|arch/amd64|exec/vdso)\.|^math/rand/v2\.\(\*ChaCha8\)\.|^internal/chacha8rand\.`)
 
-// mayCall matches the permitted functions of package runtime. They neither allocate nor depend on the
-// current goroutine. The functions named panic are called for a wrong index, and end in a crash with a
-// trace.
+// mayCall matches the functions of package runtime that the core may call. They neither allocate nor depend on the
+// current goroutine. The functions named panic report a wrong index, and end in a crash with a trace.
 var mayCall = regexp.MustCompile(`^runtime\.(mem(move|equal|clrNoHeapPointers)|duff(zero|copy)|panic\w+|morestack\w*\.abi0|loamSymbol)$`)
 
-// The kernel's core makes no forbidden calls: see package kernel.
+// The kernel's core calls only permitted functions of package runtime: see the comment of package kernel.
 func TestKernelCalls(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "guest")
 	if err := os.WriteFile(program, built(t), 0o755); err != nil {
@@ -45,7 +44,7 @@ func TestKernelCalls(t *testing.T) {
 			continue
 		}
 		calls++
-		old := strings.HasSuffix(m[1], ".abi0") // of the old calling convention
+		old := strings.HasSuffix(m[1], ".abi0") // ABI0, the stack-based calling convention
 		if !mayCall.MatchString(m[1]) && (old || !kernelCode.MatchString(m[1])) {
 			t.Errorf("%s calls %s", in, m[1])
 		}

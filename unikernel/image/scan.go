@@ -9,9 +9,9 @@ import (
 	"loam/unikernel/linked"
 )
 
-// In ring 0 the only code that a SYSCALL instruction can call is the kernel itself, which serves it with a
-// trap (kernel/trapped.go). SYSCALL instructions of the standard library are replaced when it is compiled.
-// This file finds the remaining ones, in assembly of other packages.
+// In ring 0 a SYSCALL instruction can only reach the kernel itself, which serves it as a trap (kernel/trapped.go). That
+// is slow, so SYSCALL instructions of the standard library are replaced when it is compiled. This file finds the
+// remaining ones, in assembly of other packages.
 
 // syscallCode is the encoding of SYSCALL.
 var syscallCode = []byte{0x0f, 0x05}

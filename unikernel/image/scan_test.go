@@ -72,7 +72,7 @@ c8100001         enter 16, 1
 	}
 }
 
-// Every function of a program is disassembled exactly to its end.
+// Disassembling any function of a program, instruction by instruction, ends exactly at the function's end.
 func TestInstructionsFit(t *testing.T) {
 	f, err := elf.NewFile(bytes.NewReader(built(t)))
 	if err != nil {
@@ -99,8 +99,8 @@ func TestInstructionsFit(t *testing.T) {
 	}
 }
 
-// The standard library and Loam contain no SYSCALL instruction any more, and the guest contains one of its
-// own. An instruction is found wherever it is, with and without the linker's symbols, which identify
+// The standard library and Loam contain no SYSCALL instruction, and the guest contains one of its own. Syscalls finds
+// an instruction in each place where the test plants one, with and without the linker's symbols, which identify
 // assembly functions.
 func TestSyscalls(t *testing.T) {
 	program := built(t)
@@ -124,7 +124,7 @@ func TestSyscalls(t *testing.T) {
 	}
 }
 
-// plantSyscall writes the instruction to the start of a function.
+// plantSyscall writes a SYSCALL instruction to the start of a function.
 func plantSyscall(t *testing.T, program []byte, name string) {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Complaint says that a program has code or data that is not Go's own where only Go's own may be.
-// Package sandbox confines such a program like any other; the check is there because a program that
-// replaces parts of the runtime does not work on Loam, and was written to do harm.
+// Complaint is the error for a program in which code or data of another origin replaces a part of the Go runtime.
+// Package sandbox confines such a program like any other. It is rejected because it does not work on Loam, and because
+// it was probably written to do harm.
 type Complaint struct {
-	Symbol string // the name that was defined
+	Symbol string // the name whose definition is not Go's own
 	File   string // the source file that defines it; empty: not known
 	Why    string
 }
@@ -25,14 +25,13 @@ func (c *Complaint) Error() string {
 	return fmt.Sprintf("%s %s, in %s", c.Symbol, c.Why, c.File)
 }
 
-// Libraries is returned for a program that wants libraries of C loaded with it.
+// Libraries is the error for a program that the dynamic loader must load C libraries for.
 type Libraries struct{ Names []string }
 
 // Error implements error.
 func (l *Libraries) Error() string { return "it is linked with " + strings.Join(l.Names, ", ") }
 
-// Check returns an error about a file that is not a static program that consists of Go's runtime
-// and packages that leave it as it is.
+// Check returns an error unless the file is a static Go program with an unmodified Go runtime.
 func Check(f *elf.File) error {
 	for _, check := range []func(*elf.File) error{checkKind, checkLibraries, checkSegments, checkConstructors, checkCgo, checkRuntime} {
 		if err := check(f); err != nil {
@@ -51,14 +50,16 @@ func checkKind(f *elf.File) error {
 
 func checkLibraries(f *elf.File) error {
 	names, err := f.ImportedLibraries()
-	names = slices.DeleteFunc(names, func(name string) bool { return name == "" }) // checkSegments is about these
+	// empty names come from a damaged section, which checkSegments rejects
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "" })
 	if err != nil || len(names) == 0 {
 		return err
 	}
 	return &Libraries{names}
 }
 
-// checkSegments rejects an interpreter, which would run first, and segments with instructions for one.
+// checkSegments rejects a program with an interpreter, which would run first, and segments that only an interpreter
+// reads.
 func checkSegments(f *elf.File) error {
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
@@ -68,7 +69,7 @@ func checkSegments(f *elf.File) error {
 	return nil
 }
 
-// checkConstructors refuses code that a loader of C would run.
+// checkConstructors rejects sections with functions that a C loader would call at the start.
 func checkConstructors(f *elf.File) error {
 	for _, s := range f.Sections {
 		switch s.Name {
@@ -81,12 +82,12 @@ func checkConstructors(f *elf.File) error {
 	return nil
 }
 
-// checkCgo refuses values of the variables by which cgo has the runtime's entry call C. Package
-// runtime declares them, and they are zero without cgo.
+// checkCgo rejects a program in which a variable is set through which cgo makes the runtime call C functions. Package
+// runtime declares these variables, and without cgo they are zero.
 func checkCgo(f *elf.File) error {
 	symbols, err := f.Symbols()
 	if errors.Is(err, elf.ErrNoSymbols) {
-		return nil // a program that is linked without symbols is checked by its functions alone
+		return nil // without a symbol table, only checkRuntime applies
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrProgram, err)
@@ -102,8 +103,7 @@ func checkCgo(f *elf.File) error {
 	return nil
 }
 
-// checkRuntime refuses functions of the runtime whose source is not below the folder that
-// runtime.main comes from.
+// checkRuntime rejects functions of the runtime whose source file is outside the source folder of runtime.main.
 func checkRuntime(f *elf.File) error {
 	text := f.Section(".text")
 	if text == nil {
@@ -136,11 +136,12 @@ func checkRuntime(f *elf.File) error {
 	return nil
 }
 
-// ownPackages are the packages whose functions the seam and the filter rely on, and those below them.
+// ownPackages are the packages, with all packages below them, on whose functions the system call hook and the seal
+// rely.
 var ownPackages = []string{"runtime", "internal/runtime", "internal/abi", "internal/bytealg", "internal/cpu", "syscall", "loamguest"}
 
-// ownPackage returns the package of a function if that is one of ownPackages. The entry of a
-// program, _rt0_amd64_linux, is the runtime's too.
+// ownPackage returns the package of a function if it is one of ownPackages. The program's entry point,
+// _rt0_amd64_linux, counts as a function of package runtime.
 func ownPackage(function string) (string, bool) {
 	if strings.HasPrefix(function, "_rt0_") {
 		return "runtime", true
@@ -156,10 +157,10 @@ func ownPackage(function string) (string, bool) {
 	})
 }
 
-// isOwn reports whether a source file belongs to the standard library, whose folders are below src. With
-// -trimpath src is empty, and a path of the standard library has no dot in its first element. Which of its
-// packages it is does not matter: they define functions for one another in assembly, and the compiler
-// inlines. A function without a file is made by the compiler or the linker.
+// isOwn reports whether a source file belongs to the standard library, whose folders are below src. With -trimpath src
+// is empty, and a file belongs to it if the first element of its path has no dot. Any package of the standard library
+// is accepted: they define functions for one another in assembly, and the compiler inlines functions across packages. A
+// function without a file is generated by the compiler or the linker.
 func isOwn(file, src string) bool {
 	if file == "" || strings.HasPrefix(file, "<") {
 		return true
@@ -172,12 +173,12 @@ func isOwn(file, src string) bool {
 	return copied != "" && strings.Contains(file, copied)
 }
 
-// digestLen is the length of the name of a toolchain's copy in the cache.
+// digestLen is the length of the folder's name of a toolchain's copy in Loam's cache, in characters.
 const digestLen = 32
 
-// copyOf returns the end of the path of a toolchain's copy in the cache, "/goroot/DIGEST/src/", or "" for another
-// toolchain. The go command's own cache may have packages that were compiled from the same copy in
-// another place.
+// copyOf returns "/goroot/DIGEST/src/", the end of the source path of a toolchain that was copied to Loam's cache, or
+// "" for any other toolchain. The path before it may vary within one program: the go command's own cache can contain
+// packages that were compiled from the same copy in another place.
 func copyOf(src string) string {
 	const folder = "/goroot/"
 	i := strings.LastIndex(src, folder)

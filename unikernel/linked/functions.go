@@ -1,8 +1,8 @@
-// Package linked reads programs that the Go linker made: their functions, and signs of code that is
-// not Go's. It only reads; the file may be anything.
+// Package linked examines programs that the Go linker has produced: their functions, and signs of code that is not
+// Go's. It never modifies a file, and it accepts any content without panicking.
 //
-// functions.go lists functions, places.go finds SYSCALL instructions in named ones, and check.go
-// refuses files that Loam does not start.
+// File functions.go lists functions, places.go finds the SYSCALL instructions of given functions, and check.go rejects
+// programs that Loam does not start.
 package linked
 
 import (
@@ -12,17 +12,17 @@ import (
 	"fmt"
 )
 
-// ErrProgram is returned for a file that is not a program of the Go linker for Linux on x86-64.
+// ErrProgram is returned for a file that is not a Go program for Linux on x86-64.
 var ErrProgram = errors.New("not a program of Go for linux/amd64")
 
-// Function is a function's place in the section .text.
+// Function is the name of a function and its range in the section .text.
 type Function struct {
 	Name       string
-	Start, End uint64 // offsets
+	Start, End uint64 // offsets in .text, in bytes
 }
 
-// Functions lists the functions of a program by the linker's table of symbols or, if the program was
-// linked without it (-ldflags=-s), by the runtime's table. text is the address of .text.
+// Functions lists the functions of a program. It uses the symbol table or, if the program was linked without one
+// (-ldflags=-s), the runtime's function table. text is the virtual address of .text.
 func Functions(f *elf.File, text uint64) ([]Function, error) {
 	var functions []Function
 	if symbols, err := f.Symbols(); err == nil {
@@ -43,7 +43,7 @@ func Functions(f *elf.File, text uint64) ([]Function, error) {
 	return functions, nil
 }
 
-// lineTable reads the runtime's table of functions and lines.
+// lineTable returns the runtime's table of functions and lines (.gopclntab).
 func lineTable(f *elf.File, text uint64) (*gosym.Table, error) {
 	section := f.Section(".gopclntab")
 	if section == nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// link builds a program of one file and returns its content.
+// link builds a program from one source file and returns the executable.
 func link(t testing.TB, source string, flags ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func check(content []byte) error {
 	return Check(f)
 }
 
-// Programs of the stock toolchain are taken, however they are linked.
+// Check accepts programs of the unmodified toolchain, with any linker flags.
 func TestOrdinary(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-trimpath"}, {"-ldflags=-s -w"}, {"-gcflags=all=-N -l"}} {
 		content := link(t, empty, flags...)
@@ -61,7 +61,7 @@ func TestOrdinary(t *testing.T) {
 	}
 }
 
-// A program that lies anywhere in memory, or has an interpreter, is none.
+// Check rejects position-independent programs, and programs with an interpreter.
 func TestRefused(t *testing.T) {
 	if err := check(link(t, empty, "-buildmode=pie")); !errors.Is(err, ErrProgram) {
 		t.Errorf("a program that lies anywhere: %v", err)
@@ -81,14 +81,14 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A file may have any content: reading it never panics.
+// Check and Functions do not panic, whatever a file contains.
 func FuzzCheck(f *testing.F) {
 	content := link(f, empty, "-ldflags=-w")
 	f.Add(uint32(0), uint64(0))
 	f.Add(uint32(32), ^uint64(0))
 	f.Fuzz(func(t *testing.T, at uint32, word uint64) {
 		changed := bytes.Clone(content)
-		// Most parsed data is in the headers, at the beginning.
+		// Only the first 8 KiB are changed, which contain the headers.
 		binary.LittleEndian.PutUint64(changed[int(at)%(1<<13):], word)
 		file, err := elf.NewFile(bytes.NewReader(changed))
 		if err != nil {

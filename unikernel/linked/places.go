@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// A Place is the address behind a SYSCALL instruction of a function.
+// Place is a SYSCALL instruction in a function, given by the address of the instruction after it. The kernel reports
+// that address for a system call.
 type Place struct {
 	Name  string // name of the function, without the suffix of its calling convention
 	After uint64
@@ -16,9 +17,9 @@ type Place struct {
 // syscallCode is the instruction SYSCALL.
 var syscallCode = []byte{0x0f, 0x05}
 
-// Places returns the places of the bytes of SYSCALL in the functions with the given names. A name
-// without any is an error. Bytes inside another instruction count as well: no call can come from
-// there, so they do no harm.
+// Places returns the occurrences of SYSCALL's two bytes in the functions with the given names. It is an error if a name
+// has none. Occurrences inside another instruction are included. That is harmless, since no system call can come from
+// there.
 func Places(f *elf.File, names []string) ([]Place, error) {
 	section := f.Section(".text")
 	if section == nil {

@@ -17,7 +17,7 @@ TEXT ·other<ABIInternal>(SB),NOSPLIT,$0
 	RET
 `
 
-// Each SYSCALL becomes a call, or a jump where the stack may be gone.
+// Each SYSCALL becomes a call. It becomes a jump in functions whose stack may no longer exist at that point.
 func TestReplaceSyscalls(t *testing.T) {
 	got, err := replaceSyscalls("x.s", []byte(sampleAssembly))
 	if err != nil {

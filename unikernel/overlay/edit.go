@@ -89,7 +89,7 @@ func apply(name string, rules []rename, fields []field, src []byte) ([]byte, err
 			continue
 		}
 		edits = append(edits, dropLinkname(fn, r.name(), offset)...)
-		selected := map[*ast.Ident]bool{} // identifiers x.F, which are not the function F of this package
+		selected := map[*ast.Ident]bool{} // identifiers after a dot (x.F), which do not name the function F of this package
 		ast.Inspect(fn, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
@@ -170,7 +170,8 @@ func findStruct(file *ast.File, name string) *ast.StructType {
 // signature joins the text of a declaration before its body into one line.
 func signature(decl []byte) string { return strings.Join(strings.Fields(string(decl)), " ") }
 
-// dropLinkname returns the edits that remove the go:linkname directives of fn; its replacement has them.
+// dropLinkname returns the edits that remove the go:linkname directives of fn. The replacement of fn declares them
+// instead.
 func dropLinkname(fn *ast.FuncDecl, name string, offset func(token.Pos) int) []replacement {
 	if fn.Doc == nil {
 		return nil

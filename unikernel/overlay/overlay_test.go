@@ -182,8 +182,8 @@ func TestUnknownRelease(t *testing.T) {
 	}
 }
 
-// The number from which the host's descriptors start is declared in two packages that cannot import each
-// other.
+// The constant loamHostFD, from which the host's descriptors are numbered, has the same value in the two packages that
+// declare it. They cannot import each other.
 func TestDescriptorsAgree(t *testing.T) {
 	files := Files{}
 	if err := files.addOurs("_std"); err != nil {

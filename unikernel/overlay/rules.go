@@ -22,7 +22,7 @@ var releases = []release{
 
 // renames are the rules for all programs.
 var renames = []rename{
-	// The hook in front of every system call.
+	// Each system call passes through the hook.
 	{"syscall/syscall_linux.go", "func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall"},
 	{"syscall/syscall_linux.go", "func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall6"},
 	{"syscall/syscall_linux.go", "func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall"},
@@ -31,25 +31,25 @@ var renames = []rename{
 	{"syscall/zsyscall_linux_amd64.go", "func write(fd int, p []byte) (n int, err error)", "linuxWrite"},
 	{"internal/syscall/unix/fcntl_unix.go", "func Fcntl(fd int, cmd int, arg int) (int, error)", "linuxFcntl"},
 
-	// Files whose calls never block.
+	// Reads and writes of files whose calls never block take a fast path.
 	{"internal/poll/fd_unix.go", "func (fd *FD) Init(net string, pollable bool) error", "linuxInit"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Read(p []byte) (int, error)", "linuxRead"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Write(p []byte) (int, error)", "linuxWrite"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Pread(p []byte, off int64) (int, error)", "linuxPread"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Pwrite(p []byte, off int64) (int, error)", "linuxPwrite"},
 
-	// Functions that do not pass through the hook.
+	// Functions that call the kernel without the hook get a version of Loam.
 	{"syscall/exec_unix.go", "func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error)", "linuxForkExec"},
 	{"syscall/zsyscall_linux_amd64.go", "func Umask(mask int) (oldmask int)", "linuxUmask"},
 	{"syscall/syscall_linux.go", "func AllThreadsSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall"},
 	{"syscall/syscall_linux.go", "func AllThreadsSyscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxAllThreadsSyscall6"},
 	{"runtime/runtime.go", "func setCrashFD(fd uintptr) uintptr", "linuxSetCrashFD"},
 
-	// Readiness.
+	// Readiness of Loam's descriptors is reported without epoll.
 	{"runtime/netpoll_epoll.go", "func netpollopen(fd uintptr, pd *pollDesc) uintptr", "linuxNetpollopen"},
 	{"runtime/netpoll_epoll.go", "func netpollclose(fd uintptr) uintptr", "linuxNetpollclose"},
 
-	// Whether another thread is woken for a runnable goroutine.
+	// The wake of another thread for a runnable goroutine may be deferred.
 	{"runtime/proc.go", "func wakep()", "linuxWakep"},
 	{"runtime/os_linux.go", "func unminit()", "linuxUnminit"},
 
@@ -58,7 +58,7 @@ var renames = []rename{
 	{"runtime/traceback.go", "func tracebacksomeothers(me *g, showf func(*g) bool)", "linuxTracebacksomeothers"},
 	{"runtime/proc.go", "func pidleput(pp *p, now int64) int64", "linuxPidleput"},
 
-	// System calls that have trapped.
+	// System calls that trap are served by Loam.
 	{"runtime/signal_unix.go", "func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g)", "linuxSighandler"},
 	{"runtime/preempt.go", "func asyncPreempt2()", "linuxAsyncPreempt2"},
 
@@ -74,7 +74,7 @@ var processRenames = []rename{
 	// The poller records what it returned, for deferred wakes.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
 
-	// The program cannot open files of the host.
+	// The program cannot open files of the host, so the size of a huge page is a constant.
 	{"runtime/os_linux.go", "func getHugePageSize() uintptr", "linuxGetHugePageSize"},
 
 	// Events of handed-over connections are recorded.
@@ -83,13 +83,13 @@ var processRenames = []rename{
 
 // machineRenames are the rules for programs in a virtual machine. The replacements are in _vm.
 var machineRenames = []rename{
-	// Interrupts wake goroutines.
+	// Interrupts wake the goroutine that waits for them.
 	{"runtime/netpoll_epoll.go", "func netpoll(delay int64) (gList, int32)", "linuxNetpoll"},
 
-	// A stack overflow says that the machine's memory limits stacks.
+	// The message for a stack overflow adds that the machine's memory limits stacks.
 	{"runtime/panic.go", "func startpanic_m() bool", "linuxStartpanic_m"},
 
-	// Loops that wait for another CPU.
+	// Spin loops that wait for another CPU are shorter under emulation.
 	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},
 }
 

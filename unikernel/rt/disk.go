@@ -39,7 +39,7 @@ type disk struct {
 	guest.Disk
 	device string // name in /dev
 	number fs.Device
-	open   func() (block.Device, error) // opens it once
+	open   func() (block.Device, error) // opens the device; called at most once
 	system *ext4.FileSystem             // nil: it is not mounted
 }
 
@@ -141,7 +141,7 @@ func rootDisk(all []*disk) *disk {
 	return nil
 }
 
-// unmounting ensures that file systems are closed once.
+// unmounting ensures that unmount closes the file systems only once.
 var unmounting sync.Once
 
 // unmount makes all file systems on disks clean. The program's open files fail from then on.

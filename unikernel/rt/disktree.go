@@ -83,7 +83,7 @@ func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileS
 			return nil, err
 		}
 	}
-	// Packages of Debian expect /run/lock, to which /var/lock leads; the image's own /run is hidden.
+	// Debian's packages expect /run/lock, the target of the link /var/lock. The image's own /run is hidden.
 	if err := errors.Join(mountShm(v), makeFolders(v, "/dev/pts", 0o755), makeFolders(v, "/run/lock", 0o777|fs.Sticky)); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func coverEtc(v *fs.View) error {
 		at, err := v.Lookup(v.Root, path.Join("/etc", name), true)
 		if errors.Is(err, iofs.ErrNotExist) {
 			if at, err = createFile(v, path.Join("/etc", name)); err != nil {
-				continue // a symbolic link that leads nowhere, or a read-only root
+				continue // a dangling symbolic link, or a read-only root
 			}
 		}
 		if err != nil {

@@ -8,9 +8,9 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// A program with disks that ends without exit(2): by a signal that it does not handle, or by a panic. On Linux the
-// kernel still writes the dirty pages of files after the program. Here the kernel ends with the program, so it writes
-// them first.
+// This file handles programs with disks that end without exit(2), by a panic or by a signal that they do not handle. On
+// Linux the kernel writes the dirty pages of files after the program has ended. Here the kernel ends with the program,
+// so it must write them first.
 
 // fatalSignals are the signals that end a program in an orderly way.
 var fatalSignals = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}
@@ -51,7 +51,7 @@ func awaitSignal(c chan os.Signal) {
 //go:linkname handled os/signal.loamHandled
 func handled(c chan<- os.Signal, number int) bool
 
-// crash is called by the runtime before a panic ends the program; nil: nothing is.
+// crash is called by the runtime before a panic ends the program; nil: nothing is called.
 //
 //go:linkname crash runtime.loamCrash
 var crash func()
@@ -59,7 +59,7 @@ var crash func()
 // unmountTime is the longest that the end of a program waits for its disks: a panicking goroutine may hold their locks.
 const unmountTime = 10 * time.Second
 
-// unmountInTime unmounts the file systems, but does not wait for ever.
+// unmountInTime unmounts the file systems, and waits for that at most unmountTime.
 func unmountInTime() {
 	done := make(chan struct{})
 	go func() {

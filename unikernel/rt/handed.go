@@ -21,7 +21,7 @@ type handedLink struct {
 	fd   int // descriptor of the host
 	file *os.File
 	raw  syscall.RawConn
-	ways []posix.Way // address pairs by which connections may reach the program; ports are 0
+	ways []posix.Way // address pairs of connections that may reach the program; ports are 0
 
 	mu     sync.Mutex
 	ends   []byte // encoded hand.End records to send; guarded by mu
@@ -47,7 +47,7 @@ func openHanded(c guest.Config) error {
 	return err
 }
 
-// way adds the pair of the program's address and the gateway's, if both are valid.
+// way adds a pair of the program's own address and the gateway's address to ways, if both are valid.
 func (h *handedLink) way(own netip.Prefix, from netip.Addr) {
 	if own.IsValid() && from.IsValid() {
 		h.ways = append(h.ways, posix.Way{At: netip.AddrPortFrom(own.Addr(), 0), From: netip.AddrPortFrom(from, 0)})

@@ -17,8 +17,8 @@ import (
 type hostConn struct {
 	link    *handedLink
 	client  uint16
-	fd      int           // of the host; -1: none was received
-	in, out atomic.Uint64 // bytes
+	fd      int           // descriptor of the host; -1: none was received
+	in, out atomic.Uint64 // bytes received and sent
 	reset   atomic.Bool   // a call has failed with ECONNRESET or EPIPE
 
 	mu      sync.Mutex // guards the fields below

@@ -52,6 +52,6 @@ func (h hostImage) Sync() error {
 	return nil
 }
 
-// Close implements file.Calls. The descriptor stays open to the end of the process: a connection that is handed over
-// must not get its number.
+// Close implements file.Calls. The descriptor stays open until the process ends, because a handed-over connection must
+// not get its number.
 func (hostImage) Close() error { return nil }

@@ -54,7 +54,7 @@ var coreLimit coreDumps
 
 // coreDumps holds the soft and hard limit on core dumps, in bytes and with inverted bits.
 type coreDumps struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the limits below
 	soft, hard uint64
 }
 

@@ -34,7 +34,8 @@ func at(addr uint64, n int) unsafe.Pointer {
 	return ptr(uintptr(addr))
 }
 
-// guarded makes faults of this goroutine panic. The caller defers faulted with the result.
+// guarded makes memory faults of this goroutine panic, and returns the previous setting. The caller passes that setting
+// to faulted with defer.
 func guarded() (before bool) { return debug.SetPanicOnFault(true) }
 
 // faulted restores the setting that guarded changed, and converts a fault to EFAULT.
@@ -118,7 +119,7 @@ func (goMemory) Scratch() []byte { return nil }
 // memory on a stack: the code below the call may keep the slice where other goroutines see it. It is also
 // so if the first or last byte cannot be read: the copy then returns EFAULT.
 func (goMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
-	const half = 1 << 47 // addresses have 47 bits and a sign
+	const half = 1 << 47 // addresses have 47 bits, sign-extended
 	end := addr + uint64(n)
 	if end < addr || n > half || addr+half >= 2*half && addr-(stackTop-half) > half {
 		return nil, linux.EFAULT
@@ -133,7 +134,7 @@ func (goMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 	return bytesAt(p, n), 0
 }
 
-// isThere reports whether the first and the last of n bytes can be read.
+// isThere reports whether the first and the last of n bytes can be read. It does not check the pages between.
 func isThere(p unsafe.Pointer, n int) bool {
 	var errno linux.Errno
 	probe(p, n, &errno)

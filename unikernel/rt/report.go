@@ -6,8 +6,9 @@ import (
 	"loam/posix"
 )
 
-// reports writes messages of file systems to standard error. It bypasses the program's descriptors: a file system
-// reports while it holds its locks, and the program may have redirected descriptor 2 to a file of that very system.
+// reports writes messages of file systems to standard error. It bypasses the program's descriptors for two reasons. A
+// file system reports while it holds its locks, and the program may have redirected descriptor 2 to a file of that same
+// file system.
 type reports struct {
 	// texts carries messages. File systems send without waiting, and drop the message if it is full; loop
 	// receives; close closes it.
@@ -18,10 +19,10 @@ type reports struct {
 	closed bool
 }
 
-// mostReports is the number of messages that wait.
+// mostReports is the number of messages that can be queued.
 const mostReports = 16
 
-// diskReports is the destination of the program's disks. It is set before they are opened.
+// diskReports receives the messages of the program's disks. It is set before they are opened.
 var diskReports *reports
 
 func newReports(to posix.Stream) *reports {

@@ -10,10 +10,10 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Folders of the host that the program can change. Each has a server, which the loam command has started.
+// Shared folders of the host that the program can change. The loam command has started a server for each.
 
-// mountShared mounts the folders. It needs the hook in package syscall: in a process, the connections are files of
-// the host.
+// mountShared mounts the folders. The hook in package syscall must already be installed: in a process, the connections
+// to the servers are files of the host.
 func mountShared(tree *fs.Tree, p Platform, c guest.Config) error {
 	v := fs.NewView(tree)
 	v.Umask = 0
@@ -25,7 +25,7 @@ func mountShared(tree *fs.Tree, p Platform, c guest.Config) error {
 	return nil
 }
 
-// Limits of a machine's console: QEMU drops what the socket of a console cannot take.
+// Limits of a connection through a machine's console. QEMU drops bytes that the console's socket cannot take.
 const (
 	consoleMessage = 64 << 10
 	consoleWindow  = 96 << 10

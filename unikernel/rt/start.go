@@ -138,7 +138,7 @@ func start(p Platform, c guest.Config) error {
 	if err := mountShared(tree, p, c); err != nil {
 		return err
 	}
-	if c.Folder != "" { // a mounted root may lack this folder; the program then starts in /
+	if c.Folder != "" { // a mounted root may lack this folder, and the program then starts in /
 		if errno := process.Chdir(c.Folder); errno != 0 && errno != linux.ENOENT {
 			return fmt.Errorf("%s: %w", c.Folder, errno)
 		}

@@ -7,8 +7,8 @@ import (
 	"loam/abi/linux"
 )
 
-// Serving system calls that trap: those in a program's own assembly code. They are served as if they had come
-// through package syscall. unikernel/overlay/_std/runtime/loam_trap.go is the runtime's half.
+// Serving system calls that trap, which are those in a program's own assembly code. They are served as if they had come
+// through package syscall. The runtime's part is unikernel/overlay/_std/runtime/loam_trap.go.
 
 // startTraps starts the goroutine that serves trapped calls.
 func startTraps() {

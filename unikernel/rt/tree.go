@@ -18,7 +18,7 @@ import (
 	"loam/fs/pseudo"
 	"loam/fs/tarfs"
 	"loam/posix"
-	"loam/stack/tcp"
+	"loam/stack/tcp/congestion"
 	"loam/unikernel/guest"
 )
 
@@ -42,8 +42,8 @@ var contents memfs.Source
 // UsePageCache moves the contents of files in memory to a page cache, which processes in ring 3 map.
 func UsePageCache(c fs.Contents) { contents.Set(c) }
 
-// newTree builds the tree, with the file system of pseudo-terminals in it. Its /proc reads the global process, which is
-// set later.
+// newTree builds the tree, including the file system of pseudo-terminals. Files in /proc use the global process, which
+// is set later.
 func newTree(p Platform, c guest.Config) (*fs.Tree, *devpts.FileSystem, error) {
 	var err error
 	if disks, err = newDisks(p, c); err != nil {
@@ -65,7 +65,7 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, *devpts.FileSystem, error) {
 	return tree, terminals, err
 }
 
-// fillTree adds to the root file system what every program has.
+// fillTree adds the files that every program has to the root file system.
 func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *devpts.FileSystem) (*fs.Tree, error) {
 	v := fs.NewView(fs.NewTree(root))
 	v.Umask = 0
@@ -95,7 +95,8 @@ func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *dev
 // about is the content of /proc. It does not change after start.
 var about pseudo.Process
 
-// MountProc mounts a changed /proc over the one of the program, for a program that runs processes.
+// MountProc changes the content of /proc and mounts it again. Package ring3 uses it to show its processes instead of
+// the program in ring 0.
 func MountProc(change func(*pseudo.Process)) error {
 	changed := about
 	change(&changed)
@@ -190,8 +191,8 @@ func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 // shmFolder is where shm_open(3) creates its files.
 const shmFolder = "/dev/shm"
 
-// mountShm mounts a file system in memory at shmFolder, in which every user may create files, whatever the mode of the
-// folder in the root of the user. Half of the memory is its limit, as for the root.
+// mountShm mounts a file system in memory at shmFolder, limited to half of the memory, like the root. Every user may
+// create files there, even if the folder in the user's root has another mode.
 func mountShm(v *fs.View) error {
 	total, _ := memory()
 	system := memfs.New(memfs.Config{Bytes: int64(total / 2), Mode: 0o777 | fs.Sticky, Source: &contents})
@@ -324,8 +325,8 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 	return pseudo.Process{
 		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
-		Mounts: append(diskMounts(), mountsOf(c)...), Hostname: hostname(c), Release: hostNames.Release + "-loam",
-		Started: time.Now(), Somaxconn: somaxconn, Congestions: tcp.CongestionNames(),
+		Mounts: append(diskMounts(), mountsOf(c)...), Hostname: func() string { return process.Uname().Nodename }, Release: hostNames.Release + "-loam",
+		Started: time.Now(), Somaxconn: somaxconn, Congestions: congestion.Names(),
 		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(c),
 		Net: procNet(c), Interfaces: interfaces(c),
 		Folder: func() string {

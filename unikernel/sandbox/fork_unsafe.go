@@ -11,29 +11,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The child is a copy of the stage with one thread, which is in the middle of a Go program whose
-// other threads are not there. So it makes nothing but system calls, in functions that need no
-// more stack and allocate nothing, until it becomes the program. Everything that it reads was
-// made before the fork. See forkAndExecInChild in package syscall.
+// The child is a copy of the stage with a single thread. That thread is in the middle of a Go program whose other
+// threads do not exist in the copy, so the Go runtime does not work in it. Until it executes the program, the child
+// therefore only makes system calls, in functions that neither grow the stack nor allocate. All data that it reads was
+// prepared before the fork. See forkAndExecInChild in package syscall.
 
-// child holds the data that the child needs.
+// child holds the data that the child process uses.
 type child struct {
-	program     uintptr // descriptor
+	program     uintptr // descriptor of the program's file
 	rules       int     // descriptor of a Landlock ruleset; -1: none
-	user        int     // to become; -1: stay
+	user        int     // user ID to change to; -1: keep the stage's
 	dropCaps    bool
-	namespace   bool // the stage is process 1
+	namespace   bool // the stage is process 1 of a PID namespace
 	stage       uintptr
 	args, env   []*byte
 	empty       *byte
 	filter      filterProgram
 	code        []byte
-	pid         []int // instructions of code whose constant is the process ID
+	pid         []int // indices of filter instructions that contain the process ID
 	core        syscall.Rlimit
-	caps        [3]uint64 // struct __user_cap_data_struct, twice: nothing
+	caps        [3]uint64 // two struct __user_cap_data_struct without any capability
 	capHeader   [2]uint32 // struct __user_cap_header_struct
-	blocked     uint64    // the signal mask while forking: all
-	mask        uint64    // the signal mask before
+	blocked     uint64    // signal mask during the fork: all signals
+	mask        uint64    // signal mask before the fork
 	action      sigAction
 	shared      *shared
 	sharedBytes []byte
@@ -46,14 +46,14 @@ type filterProgram struct {
 	code   *byte
 }
 
-// shared is memory that the stage and the child both see. The child writes, the stage reads.
+// shared is memory that the stage and the child share. The child writes it, and the stage reads it.
 type shared struct {
-	listener atomic.Int32 // the descriptor of the listener, which both have; 0: not there yet
-	step     atomic.Int32 // the step that failed
+	listener atomic.Int32 // descriptor of the filter's listener, which both processes have; 0: not created yet
+	step     atomic.Int32 // the step that failed; 0: none
 	errno    atomic.Int32
 }
 
-// Steps of the child, by their system calls.
+// Steps of the child, named after their system calls.
 const (
 	stepUser = 1 + iota
 	stepCaps
@@ -67,7 +67,8 @@ const (
 
 var stepNames = [...]string{"", "setresuid", "capset", "prctl(PR_SET_NO_NEW_PRIVS)", "prlimit", "landlock_restrict_self", "prctl(PR_SET_PDEATHSIG)", "seccomp", "execveat"}
 
-// newChild lays out what the child needs. The program's file and arguments are the stage's.
+// newChild prepares the data of the child. The program's file, arguments and environment come from the stage's
+// settings.
 func newChild(s *stage, rules int) (*child, error) {
 	page, err := syscall.Mmap(-1, 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED|syscall.MAP_ANONYMOUS)
 	if err != nil {
@@ -76,7 +77,8 @@ func newChild(s *stage, rules int) (*child, error) {
 	c := &child{
 		program: uintptr(s.program()), rules: rules, user: s.User, dropCaps: s.DropCaps,
 		namespace: s.layers.PID, stage: uintptr(os.Getpid()), code: s.Filter, pid: s.PID,
-		core:      syscall.Rlimit{Cur: 1, Max: 1}, // with a limit of one byte there is neither a file nor a helper (core(5))
+		// with a limit of one byte, Linux writes no core file and starts no helper (core(5))
+		core:      syscall.Rlimit{Cur: 1, Max: 1},
 		capHeader: [2]uint32{unix.LINUX_CAPABILITY_VERSION_3, 0},
 		blocked:   ^uint64(0), shared: (*shared)(unsafe.Pointer(&page[0])), sharedBytes: page, empty: new(byte),
 	}
@@ -88,8 +90,8 @@ func newChild(s *stage, rules int) (*child, error) {
 	return c, err
 }
 
-// fork makes the child and returns its process ID. The two share their descriptors until
-// execveat, so that the stage has the listener that the child makes.
+// fork creates the child and returns its process ID. Stage and child share their descriptors until execveat, so the
+// stage can use the listener that the child creates.
 func (c *child) fork() (pid int, err error) {
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()
@@ -103,7 +105,8 @@ func (c *child) fork() (pid int, err error) {
 	return int(r), nil
 }
 
-// clone returns in the stage only. It is nosplit since the child must not grow its stack.
+// clone creates the child. It returns only in the stage; the child executes the program or exits. It is nosplit because
+// the child must not grow its stack.
 //
 //go:nosplit
 //go:norace
@@ -120,7 +123,8 @@ func (c *child) clone() (uintptr, syscall.Errno) {
 	return r, errno
 }
 
-// become takes the child's last steps, and returns which of them failed. It is nosplit as clone is.
+// become performs the child's steps up to execveat. It returns the step that failed and its errno. It is nosplit as
+// clone is.
 //
 //go:nosplit
 //go:norace
@@ -154,11 +158,11 @@ func (c *child) become() (int32, syscall.Errno) {
 	return stepExec, errno
 }
 
-// lastCap is above all capabilities; a kernel returns EINVAL for those that it lacks.
+// lastCap is above the number of every capability. For capabilities that a kernel lacks, it returns EINVAL.
 const lastCap = 64
 
-// dropUser takes the user and the capabilities. The bounding set comes first, which needs one. It is nosplit
-// since the child must not grow its stack.
+// dropUser gives up the user and the capabilities. It clears the bounding set first, because that needs a capability.
+// It is nosplit because the child must not grow its stack.
 //
 //go:nosplit
 //go:norace
@@ -188,8 +192,8 @@ func (c *child) dropUser() syscall.Errno {
 	return errno
 }
 
-// dieWithStage has the kernel kill the program when the stage ends. It comes after the change
-// of the user, which would undo it. It is nosplit since the child must not grow its stack.
+// dieWithStage makes the kernel kill the program when the stage ends. It runs after the change of user, which resets
+// this setting. It is nosplit because the child must not grow its stack.
 //
 //go:nosplit
 //go:norace
@@ -206,9 +210,8 @@ func (c *child) dieWithStage() syscall.Errno {
 // lastSignal is the highest signal number (signal(7)).
 const lastSignal = 64
 
-// resetSignals gives every signal that is not ignored its default action, since the handlers of the
-// stage's runtime cannot run here, and then has signals arrive again. It is nosplit since the child must
-// not grow its stack.
+// resetSignals gives every signal that is not ignored its default action, because the handlers of the stage's runtime
+// do not work in the child. It then unblocks signals. It is nosplit because the child must not grow its stack.
 //
 //go:nosplit
 //go:norace
@@ -226,11 +229,11 @@ func (c *child) resetSignals() {
 // sigAction is struct kernel_sigaction: handler, flags, restorer, mask.
 type sigAction [4]uintptr
 
-// sigIgnore is the handler SIG_IGN; SIG_DFL is less.
+// sigIgnore is the handler SIG_IGN. SIG_DFL is 0.
 const sigIgnore = 1
 
-// writePID puts the process ID, which is not known before, into the filter. It is nosplit since the child
-// must not grow its stack.
+// writePID writes the child's process ID into the filter. The stage did not know it before the fork. It is nosplit
+// because the child must not grow its stack.
 //
 //go:nosplit
 //go:norace
@@ -242,7 +245,7 @@ func (c *child) writePID() {
 	}
 }
 
-// awaitListener waits for the child to have the filter, and returns the listener.
+// awaitListener waits until the child has installed the filter, and returns its listener.
 func (c *child) awaitListener(pid int) (int, error) {
 	const pause = 20 * time.Microsecond
 	for {
@@ -259,7 +262,8 @@ func (c *child) awaitListener(pid int) (int, error) {
 	}
 }
 
-// stepError says which step failed. A kernel without notifications does not know the flag.
+// stepError returns the error for a failed step. Kernels without filter notifications reject the flag that requests the
+// listener; the error is then ErrKernel.
 func (c *child) stepError(step int32) error {
 	errno := syscall.Errno(c.shared.errno.Load())
 	if step == stepFilter && (errno == unix.ENOSYS || errno == unix.EINVAL) {
@@ -268,7 +272,7 @@ func (c *child) stepError(step int32) error {
 	return os.NewSyscallError(stepNames[step], errno)
 }
 
-// failure is the error of the last step, or 0: the program ran.
+// failure returns the errno of execveat, or 0 if the program runs.
 func (c *child) failure() syscall.Errno {
 	if c.shared.step.Load() == stepExec {
 		return syscall.Errno(c.shared.errno.Load())

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bits of struct landlock_ruleset_attr by the version of the ABI that brought them
-// (linux/landlock.h; landlock(7)).
+// Bits of struct landlock_ruleset_attr, by the ABI version that introduced them (linux/landlock.h; landlock(7)).
 const (
 	filesV1 = 1<<13 - 1 // from EXECUTE to MAKE_SYM
 	filesV2 = filesV1 | unix.LANDLOCK_ACCESS_FS_REFER
@@ -17,8 +16,8 @@ const (
 	scopeV6 = 1<<2 - 1        // ABSTRACT_UNIX_SOCKET, SIGNAL
 )
 
-// rulesetAttr is struct landlock_ruleset_attr. A kernel refuses a size beyond its own, so Size
-// depends on the version.
+// rulesetAttr is struct landlock_ruleset_attr. A kernel rejects a structure that is larger than its own, so the size
+// passed to it depends on the ABI version.
 type rulesetAttr struct {
 	files, net, scoped uint64
 }
@@ -29,9 +28,8 @@ type pathBeneath struct {
 	parent  int32
 }
 
-// newRules makes a ruleset that denies all that Landlock handles but to read and execute the
-// program's file, and returns its descriptor and the version of the ABI. -1 and 0: the kernel
-// has no Landlock.
+// newRules creates a ruleset that denies everything Landlock can deny, except to read and execute the program's file.
+// It returns the ruleset's descriptor and the ABI version. If the kernel has no Landlock, it returns -1 and 0.
 func newRules(program int) (fd, version int) {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 || int(v) < 1 {
@@ -42,7 +40,7 @@ func newRules(program int) (fd, version int) {
 	if errno != 0 {
 		return -1, 0
 	}
-	// execveat opens the file to read as well.
+	// execveat also opens the file for reading.
 	const run = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	rule := pathBeneath{allowed: run, parent: int32(program)}
 	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {
@@ -52,7 +50,7 @@ func newRules(program int) (fd, version int) {
 	return int(rules), int(v)
 }
 
-// rulesetFor returns what a version can handle, and the size of the structure in bytes there.
+// rulesetFor returns the attributes that an ABI version supports, and the structure's size in bytes in that version.
 func rulesetFor(version int) (attr rulesetAttr, size uintptr) {
 	attr.files, size = filesV1, 8
 	if version >= 2 {

@@ -73,15 +73,15 @@ func receive(listener int) (n notification, err error) {
 	return n, err
 }
 
-// answer ends a notification's call with a value or an error.
+// answer completes a notified system call, which returns value or errno.
 func answer(listener int, n notification, value int64, errno syscall.Errno) error {
 	r := response{id: n.id, value: value, errno: -int32(errno)}
 	_, err := notifyCall(listener, notifySend, unsafe.Pointer(&r))
 	return err
 }
 
-// allowExec waits for the execveat of the child's last step, which is the first notification since
-// the child is our own code until then, and lets it continue.
+// allowExec waits for the child's execveat and lets it continue. It is the first notification, because until then the
+// child executes only Loam's code.
 func allowExec(listener int) error {
 	n, err := receive(listener)
 	if err != nil {
@@ -92,19 +92,19 @@ func allowExec(listener int) error {
 	}
 	r := response{id: n.id, flags: notifyContinue}
 	if _, err := notifyCall(listener, notifySend, unsafe.Pointer(&r)); err != nil {
-		return ErrKernel // without the flag (before Linux 5.5) it is EINVAL
+		return ErrKernel // kernels before Linux 5.5 do not have the flag, and return EINVAL
 	}
 	return nil
 }
 
-// serveMaps answers the first openat2 with the program's maps, and every call before it with an
-// error. Then, or when the program has ended, it closes the listener: calls return ENOSYS from
-// then on.
+// serveMaps answers the first openat2 with a descriptor of the program's maps. Notifications that precede it are
+// answered with an error. After that, or when the program has ended, serveMaps closes the listener: notified calls then
+// return ENOSYS.
 func serveMaps(listener, proc, pid int) {
 	defer unix.Close(listener)
 	for {
 		n, err := receive(listener)
-		if err != nil { // ENOENT: no process has the filter any more
+		if err != nil { // ENOENT: no process has the filter any longer
 			return
 		}
 		if n.number != unix.SYS_OPENAT2 {
@@ -114,7 +114,7 @@ func serveMaps(listener, proc, pid int) {
 		switch err := handMaps(listener, n, proc, pid); err {
 		case nil:
 			return
-		case unix.ENOENT: // a signal has interrupted the call; it is made again
+		case unix.ENOENT: // a signal interrupted the call, and the program repeats it
 		default:
 			answer(listener, n, 0, unix.ENOENT)
 			return

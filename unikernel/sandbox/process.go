@@ -13,25 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is a program that was started.
+// Process is a program that Start has started.
 type Process struct {
 	layers  Layers
 	stage   *exec.Cmd
 	control *os.File
-	pidfd   *os.File // pidfd of the program; nil: not known
+	pidfd   *os.File // pidfd of the program; nil: the stage sent none
 
 	mu sync.Mutex // held while pidfd is used or closed
 }
 
-// report is the first message of the stage: the program runs, or Error says why it does not.
+// report is the first message from the stage: either the program runs, or Error says why it does not.
 type report struct {
 	Layers Layers
 	Error  string
-	Errno  syscall.Errno // error number of the step that Error names; 0: none
+	Errno  syscall.Errno // errno of the failed step; 0: none
 	Kernel bool          // the kernel lacks what the filter needs
 }
 
-// error returns the error that a report is about, or nil.
+// error returns the error in a report, or nil if the program runs.
 func (r report) error() error {
 	switch {
 	case r.Kernel:
@@ -44,13 +44,13 @@ func (r report) error() error {
 	return nil
 }
 
-// Sizes of messages in bytes: the most of a report, and a wait status, which is shorter than any report.
+// Sizes of messages in bytes: the maximum for a report, and a wait status. A wait status is shorter than any report.
 const (
 	maxReport  = 4096
 	statusSize = 4
 )
 
-// newProcess waits for the stage's report. A stage that ends without one is an error.
+// newProcess waits for the stage's report. It returns an error if the stage ends without sending one.
 func newProcess(stage *exec.Cmd, control *os.File, why string) (*Process, error) {
 	p := &Process{stage: stage, control: control}
 	r, err := p.receiveReport()
@@ -67,7 +67,7 @@ func newProcess(stage *exec.Cmd, control *os.File, why string) (*Process, error)
 	return nil, err
 }
 
-// receiveReport reads the report and takes the descriptor of the program's process.
+// receiveReport reads the report, and the descriptor of the program's process that comes with it.
 func (p *Process) receiveReport() (r report, err error) {
 	message, control := make([]byte, maxReport), make([]byte, syscall.CmsgSpace(4))
 	n, controls, _, _, err := ignoringEINTR(func() (int, int, int, syscall.Sockaddr, error) {
@@ -98,14 +98,16 @@ func ignoringEINTR(f func() (int, int, int, syscall.Sockaddr, error)) (n, m, fla
 // Layers returns the layers in force.
 func (p *Process) Layers() Layers { return p.layers }
 
-// Signal sends a signal to the program. An error means that it has ended. Another goroutine may call Wait meanwhile.
+// Signal sends a signal to the program. An error means that the program has ended. It is safe to call while another
+// goroutine is in Wait.
 func (p *Process) Signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return unix.PidfdSendSignal(int(p.pidfd.Fd()), s, nil, 0)
 }
 
-// Wait waits for the program's end. A program whose stage was killed was killed too.
+// Wait waits until the program ends, and returns its status. If the stage was killed, the kernel has killed the program
+// too, and the status is SIGKILL.
 func (p *Process) Wait() (syscall.WaitStatus, error) {
 	defer p.close()
 	message := make([]byte, maxReport)
@@ -116,7 +118,7 @@ func (p *Process) Wait() (syscall.WaitStatus, error) {
 	if err == nil && n == statusSize {
 		return syscall.WaitStatus(binary.LittleEndian.Uint32(message)), nil
 	}
-	if err == nil && n > 0 { // the last step failed
+	if err == nil && n > 0 { // a report instead of a status: the program could not be executed
 		var r report
 		if err = json.Unmarshal(message[:n], &r); err == nil {
 			err = r.error()

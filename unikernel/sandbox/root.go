@@ -4,11 +4,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// emptyRoot gives the stage, which has a mount namespace of its own, a root without files that
-// cannot be written. Descriptors that are open keep their files.
+// emptyRoot gives the stage, which is in a mount namespace of its own, an empty read-only root folder. Descriptors that
+// are open keep their files.
 //
-// The file system is mounted over /proc, a folder that is everywhere, and becomes the root by
-// pivot_root(2) with the old root on the same place ("." twice), which needs no folder to be made.
+// The new file system is mounted over /proc, because that folder exists everywhere. pivot_root(2) then makes it the
+// root and puts the old root in the same place ("." twice). This way no folder has to be created.
 func emptyRoot() error {
 	const place = "/proc"
 	for _, step := range []func() error{
@@ -31,8 +31,8 @@ func emptyRoot() error {
 	return nil
 }
 
-// openProc opens a proc file system that shows the program's process, from which the stage reads
-// the program's maps; -1: there is none. In a PID namespace it is a new one, mounted nowhere.
+// openProc opens a proc file system that shows the program's process; the stage reads the program's maps from it. In a
+// PID namespace it is a new file system that is not mounted anywhere. It returns -1 if there is none.
 func openProc(namespace bool) int {
 	if !namespace {
 		fd, err := unix.Open("/proc", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -1,40 +1,39 @@
-// Package sandbox starts a program of Linux that cannot be trusted, so that no instruction
-// of its file runs unconfined, whatever the file contains.
+// Package sandbox starts an untrusted Linux program. No instruction of the program's file runs unconfined, whatever the
+// file contains.
 //
-// Between the caller and the program stands a stage: this executable, started again by
-// Start under the name stageName. The stage is trusted code. It takes what the program must
-// not have (files, a view of the host, privileges), and then forks the program's process.
-// The last steps of that process before execveat(2) install the filter of system calls:
+// Between the caller and the program is a stage: this executable, started again by Start under the name stageName. The
+// stage is trusted code. It gives up everything that the program must not have (files, a view of the host, privileges),
+// and then forks the program's process. The last steps of that process before execveat(2) install the filter of system
+// calls:
 //
 //	caller (Start)  ──clone, new namespaces──▶  stage  ──fork──▶  child  ──execveat──▶  program
 //	     ▲  pidfd, layers, wait status             │  allows one execveat, hands over maps
 //	     └────────── control socket ───────────────┘
 //
-// The layers, from the outermost:
+// The layers of confinement, from the outermost:
 //
-//   - descriptors: the standard streams, the files of Command, the program's own file;
-//   - a user: a caller that is root gives the program the user Nobody (Command.KeepRoot
-//     keeps root), and no capabilities;
-//   - namespaces (user, mount, PID, network, IPC) where the kernel grants them. The mount
+//   - descriptors: the program has only the standard streams, the files of Command, and its own file;
+//   - a user: if the caller is root, the program runs as the user Nobody without capabilities
+//     (Command.KeepRoot keeps root);
+//   - namespaces (user, mount, PID, network, IPC), if the kernel grants them. The mount
 //     namespace has an empty read-only root;
-//   - Landlock (landlock(7)) where the kernel has it: no files, no TCP, no signals out;
-//   - no_new_privs, no core dumps, and the filter (seccomp(2)), without which nothing starts.
+//   - Landlock (landlock(7)), if the kernel has it: no files, no TCP, no signals to other processes;
+//   - no_new_privs, no core dumps, and the filter (seccomp(2)). Without the filter nothing starts.
 //
 // Process.Layers returns the layers in force.
 //
-// The filter cannot count, and execveat must be possible once. So execveat and openat2 are
-// notifications (SECCOMP_RET_USER_NOTIF): the stage lets the first execveat continue,
-// answers the first openat2 with /proc/self/maps of the program, and closes the listener.
-// From then on both return ENOSYS.
+// The filter cannot count, but must allow execveat exactly once. Therefore execveat and openat2 are notifications
+// (SECCOMP_RET_USER_NOTIF): the stage lets the first execveat continue, answers the first openat2 with the program's
+// /proc/self/maps, and closes the listener. From then on both calls return ENOSYS.
 //
-// Rejected: a filter that the program installs itself. Code that is linked into the program
-// runs before it: a symbol that the runtime's entry calls, or replaces. Rejected: a filter that
-// allows execveat of one descriptor, since a path that is absolute makes the kernel ignore it.
-// Rejected: ptrace(2) to install the filter at the stop after exec. It needs no notification, but
-// one tracer excludes others, and strace and debuggers of the command would no longer work.
+// Rejected: a filter that the program installs itself. Code that is linked into the program may run before it, through
+// a symbol that the runtime's entry calls or that replaces one of the runtime. Rejected: a filter that allows execveat
+// of one descriptor. With an absolute path the kernel ignores the descriptor. Rejected: ptrace(2), to install the
+// filter at the stop after exec. It needs no notification, but a process has only one tracer, so strace and debuggers
+// of the loam command would no longer work.
 //
-// Reading order: sandbox.go and process.go, the caller's side; stage.go, root.go, landlock_unsafe.go,
-// then fork_unsafe.go and notify_unsafe.go, the stage's.
+// Reading order: sandbox.go and process.go for the caller's side; then stage.go, root.go, landlock_unsafe.go,
+// fork_unsafe.go and notify_unsafe.go for the stage's side.
 package sandbox
 
 import (
@@ -52,26 +51,27 @@ import (
 	"loam/unikernel/seal"
 )
 
-// Nobody is the user and the group that a program of root's has.
+// Nobody is the user ID and group ID of a program that root starts.
 const Nobody = 65534
 
-// FirstFile is the descriptor of Command.Files[0] in the program.
+// FirstFile is the number of Command.Files[0] in the program.
 const FirstFile = 3
 
-// Command is a program to start.
+// Command describes a program to start.
 type Command struct {
-	Program string     // path of a linked file
-	Args    []string   // with the program's name
-	Env     []string   // KEY=VALUE
-	Files   []*os.File // descriptors FirstFile and up. The descriptor after them is the program's own file, to read.
+	Program string     // path of an executable
+	Args    []string   // including the program's name
+	Env     []string   // each KEY=VALUE
+	Files   []*os.File // numbered from FirstFile in the program; the next number is the program's own file, open for reading
 
 	// Stdin, Stdout and Stderr are the program's standard streams; nil: the caller's.
 	Stdin, Stdout, Stderr *os.File
 
-	// Nonblock lists descriptors of the program that are set non-blocking: it cannot do so itself.
+	// Nonblock lists descriptors of the program to set non-blocking, which the filter does not allow the program
+	// itself.
 	Nonblock []int
-	// Calls are the system calls that are left, and Handed is the descriptor of the program
-	// that connections are handed over by; -1: there is none.
+	// Calls are the allowed system calls, and Places the addresses from which some of them may be made. Handed is the
+	// program's descriptor of the socket for handed-over connections; -1: none.
 	Calls  []seal.Call
 	Places []seal.Place
 	Handed int
@@ -79,19 +79,19 @@ type Command struct {
 	Disk      int
 	DiskSizes []int64
 
-	Group    bool // the program has a process group of its own
-	KeepRoot bool // a program of root's stays root
+	Group    bool // the program runs in a process group of its own
+	KeepRoot bool // if root starts the program, it stays root
 
-	probe bool // set up the layers, report them, and start nothing
+	probe bool // set up the layers and report them, but start no program
 }
 
-// Layers are the layers that a program is confined by, beside closed descriptors, no_new_privs
-// and the filter, which every program has.
+// Layers describes the layers that confine a program. Closed descriptors, no_new_privs and the filter are not listed,
+// because every program has them.
 type Layers struct {
 	User, Mount, PID, Network, IPC bool   // namespaces; Mount includes the empty root
-	Landlock                       int    // version of its ABI; 0: not in force
+	Landlock                       int    // version of Landlock's ABI; 0: not in force
 	Unprivileged                   bool   // the program's user is not root of the host
-	Why                            string // why a namespace is missing; empty: none is
+	Why                            string // why namespaces are missing; empty: none is missing
 }
 
 // ErrKernel is returned by Start on a kernel that cannot confine a program.
@@ -144,7 +144,7 @@ func Probe() (Layers, error) {
 	return p.Layers(), err
 }
 
-// attempt is a set of namespaces to try, and the reason why a larger one was refused.
+// attempt is a set of namespaces to try, and the reason why a larger set failed.
 type attempt struct {
 	flags uintptr
 	why   string
@@ -160,10 +160,10 @@ func refused(err error) bool {
 	return false
 }
 
-// unprivileged reports whether the program's user is to be Nobody.
+// unprivileged reports whether the program must run as Nobody.
 func (c *Command) unprivileged() bool { return os.Geteuid() == 0 && !c.KeepRoot }
 
-// openProgram opens the program's file, or a copy in memory if Nobody may not read and run it.
+// openProgram opens the program's file. If Nobody may not read and execute that file, it returns a copy in memory.
 func openProgram(name string, nobody bool) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil || !nobody {
@@ -186,11 +186,11 @@ func openProgram(name string, nobody bool) (*os.File, error) {
 		copied.Close()
 		return nil, err
 	}
-	defer copied.Close() // a file that is open to be written cannot be run
+	defer copied.Close() // a file that is open for writing cannot be executed
 	return os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
-// start makes one attempt.
+// start tries to start the program in one set of namespaces.
 func (c *Command) start(program *os.File, a attempt) (*Process, error) {
 	filter, err := seal.Filter(c.Calls, c.Places, seal.Process{
 		Socket: c.Handed, First: c.firstHanded(), Disk: c.Disk, DiskSizes: c.DiskSizes,
@@ -224,7 +224,7 @@ func (c *Command) start(program *os.File, a attempt) (*Process, error) {
 	return newProcess(stage, ours, a.why)
 }
 
-// firstHanded is the least descriptor that a connection that is handed over can have.
+// firstHanded returns the lowest descriptor number that a handed-over connection can have.
 func (c *Command) firstHanded() int {
 	if c.Handed < 0 {
 		return -1
@@ -232,14 +232,14 @@ func (c *Command) firstHanded() int {
 	return c.descriptors()
 }
 
-// ProgramFile is the descriptor of the program's own file in the program.
+// ProgramFile returns the number of the program's own file in the program.
 func (c *Command) ProgramFile() int { return FirstFile + len(c.Files) }
 
-// descriptors is the number of descriptors that the program begins with.
+// descriptors returns the number of descriptors that are open when the program starts.
 func (c *Command) descriptors() int { return c.ProgramFile() + 1 }
 
-// executable is the file of the stage: this one. Where /proc cannot be reached it is looked for under
-// the name by which the caller was started.
+// executable returns the path of the stage's executable, which is this one. If /proc is not accessible, it returns the
+// name under which the caller was started.
 func executable() string {
 	const self = "/proc/self/exe"
 	if _, err := os.Stat(self); err != nil {
@@ -248,8 +248,8 @@ func executable() string {
 	return self
 }
 
-// attributes are the attributes of the stage's process. In a user namespace it has the capabilities that
-// it needs to set the others up, which exec would take from a user that is not root there.
+// attributes returns the attributes of the stage's process. In a user namespace, the stage gets the capabilities to set
+// up the other layers as ambient capabilities: execve would otherwise remove them from a user who is not root there.
 func (c *Command) attributes(flags uintptr) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: c.Group, Cloneflags: flags}
 	if flags&syscall.CLONE_NEWUSER == 0 {

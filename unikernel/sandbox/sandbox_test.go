@@ -18,7 +18,7 @@ import (
 	"loam/unikernel/seal"
 )
 
-// asUser is set in the environment of this test when it runs again as another user.
+// asUser is an environment variable that is set when this test runs again as another user.
 const asUser = "LOAM_TEST_SANDBOX_USER"
 
 // build builds the program of testdata.
@@ -33,7 +33,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// command describes a run of a program with its output in w.
+// command returns a run of a program whose output goes to w.
 func command(t testing.TB, program string, w *os.File, args ...string) Command {
 	t.Helper()
 	f, err := elf.Open(program)
@@ -55,7 +55,7 @@ func command(t testing.TB, program string, w *os.File, args ...string) Command {
 	return c
 }
 
-// file is a file with a text, at its beginning.
+// file returns a file that contains a text, positioned at its start.
 func file(t *testing.T, text string) *os.File {
 	t.Helper()
 	f, err := os.CreateTemp(t.TempDir(), "")
@@ -72,8 +72,8 @@ func file(t *testing.T, text string) *os.File {
 	return f
 }
 
-// A program has its arguments, environment, streams and files, no file of the host, and its exit status is
-// the process's.
+// A program receives its arguments, environment, streams and files. It can open no file of the host. Wait returns its
+// exit status.
 func TestRun(t *testing.T) {
 	out := file(t, "")
 	c := command(t, build(t), out, "one", "two", "exit")
@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// start starts the program, which waits, and returns when it runs.
+// start starts a program that waits, and returns when it runs.
 func start(t *testing.T) (p *Process, program *bufio.Scanner) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -114,7 +114,7 @@ func start(t *testing.T) (p *Process, program *bufio.Scanner) {
 	return p, program
 }
 
-// A signal that ends a program is its status.
+// If a signal ends the program, Wait's status says so.
 func TestSignal(t *testing.T) {
 	p, _ := start(t)
 	if err := p.Signal(syscall.SIGKILL); err != nil {
@@ -125,7 +125,7 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// A program ends with its stage, without a signal from the stage.
+// If the stage is killed, the program ends too, although the stage cannot signal it.
 func TestStageIsKilled(t *testing.T) {
 	p, program := start(t)
 	p.stage.Process.Kill()
@@ -137,7 +137,7 @@ func TestStageIsKilled(t *testing.T) {
 	}
 }
 
-// A file that cannot be run is an error, and not a program that ends.
+// Start returns an error for a file that cannot be executed.
 func TestNoProgram(t *testing.T) {
 	program := build(t)
 	c := command(t, program, os.Stderr)
@@ -158,7 +158,7 @@ func TestNoProgram(t *testing.T) {
 	}
 }
 
-// A user without privilege has the same, as far as the kernel grants it, and is the same user inside.
+// Without root, a program is confined in the same way, as far as the kernel allows it. It runs as the caller's user.
 func TestUnprivileged(t *testing.T) {
 	if program := os.Getenv(asUser); program != "" {
 		p, err := Start(command(t, program, os.Stdout, "exit"))
@@ -187,7 +187,7 @@ func TestUnprivileged(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// The user may have no way here from a root folder that is root's alone, so names are relative.
+	// The user may lack permission to search the folders above this one, so names are relative.
 	cmd := exec.Command("./test", "-test.run=^TestUnprivileged$")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), asUser+"=./view", "TMPDIR=.")
@@ -202,15 +202,15 @@ func TestUnprivileged(t *testing.T) {
 	}
 }
 
-// A program gets the layers that Probe reports.
+// The layers of a started program are those that Probe reports.
 func TestProbe(t *testing.T) {
 	if l, err := Probe(); err != nil || os.Getuid() == 0 && !l.Mount {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
 
-// BenchmarkStart is the time from Start to the end of a program that does nothing, and, for comparison, of the same
-// program without a sandbox.
+// BenchmarkStart measures the time from Start to the end of a program that does nothing. For comparison it also
+// measures the same program without a sandbox.
 func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "view")
 	cmd := exec.Command("go", "build", "-o", program, "./testdata/view")

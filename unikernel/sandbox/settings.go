@@ -14,18 +14,18 @@ import (
 	"loam/unikernel/seal"
 )
 
-// settings are the instructions of the caller to the stage. They travel in a file in memory:
-// one line of JSON, then the program's environment, each entry ended by a zero byte.
-// (An environment need not be UTF-8, which JSON would demand.)
+// settings are the caller's instructions to the stage. They are passed in a memory file: one line of JSON, then the
+// program's environment with a zero byte after each entry. The environment is not part of the JSON because it may not
+// be valid UTF-8.
 type settings struct {
-	Descriptors int    // of the program; the stage's own follow: settings, control
-	Nonblock    []int  // descriptors of the program
-	Filter      []byte // struct sock_filter, one after another
-	PID         []int  // instructions whose constant is the program's process ID
+	Descriptors int    // number of the program's descriptors; the stage's own follow: settings, control socket
+	Nonblock    []int  // the program's descriptors to set non-blocking
+	Filter      []byte // array of struct sock_filter
+	PID         []int  // indices of instructions that contain the program's process ID
 	Flags       uintptr
-	User        int  // to become; -1: stay
-	DropCaps    bool // keep no capabilities
-	Probe       bool // start nothing
+	User        int  // user ID to change to; -1: keep the user
+	DropCaps    bool // drop all capabilities
+	Probe       bool // report the layers and start no program
 	env         []string
 }
 
@@ -39,7 +39,7 @@ func (c *Command) settings(f seal.Program, flags uintptr) *settings {
 	if c.unprivileged() {
 		s.User = Nobody
 		if flags&syscall.CLONE_NEWUSER != 0 {
-			s.User = 0 // which is Nobody outside
+			s.User = 0 // user 0 of the namespace is Nobody outside
 		}
 	}
 	for _, i := range f.Code {
@@ -50,7 +50,7 @@ func (c *Command) settings(f seal.Program, flags uintptr) *settings {
 	return s
 }
 
-// file writes the settings to a file in memory.
+// file writes the settings to a memory file.
 func (s *settings) file() (*os.File, error) {
 	line, err := json.Marshal(s)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stageName is the name (argv[0]) under which this executable is the stage, and settingsVariable
-// holds the descriptor of its settings.
+// stageName is the name (argv[0]) under which this executable acts as the stage. settingsVariable is the environment
+// variable with the descriptor of its settings.
 const (
 	stageName        = "loam: sandbox"
 	settingsVariable = "SETTINGS"
@@ -23,13 +23,13 @@ const (
 
 func init() {
 	if len(os.Args) > 0 && os.Args[0] == stageName {
-		runtime.LockOSThread() // the namespace calls and fork are about this thread
+		runtime.LockOSThread() // the calls for namespaces and fork apply to the calling thread
 		runStage()
 	}
 }
 
-// stage is the process between the caller and the program. With a PID namespace it is
-// process 1 there: the program ends with it.
+// stage is the process between the caller and the program. In a PID namespace it is process 1, so the kernel kills the
+// program when the stage ends.
 type stage struct {
 	*settings
 	control int
@@ -37,7 +37,7 @@ type stage struct {
 	proc    int // descriptor of a proc file system that shows the program; -1: none
 }
 
-// runStage does not return.
+// runStage acts as the stage, and never returns.
 func runStage() {
 	disregardSignals()
 	s, err := openStage()
@@ -58,11 +58,11 @@ func runStage() {
 	os.Exit(0)
 }
 
-// disregardSignals has the stage live through signals that are meant for the program: a terminal sends them
-// to both. It takes them and does nothing, since a program inherits what is ignored; what the caller ignores
-// stays so.
+// disregardSignals makes the stage survive signals that are meant for the program, since a terminal sends them to both.
+// It receives and discards them. It does not ignore them, because the program would inherit that. Signals that the
+// caller ignores stay ignored.
 func disregardSignals() {
-	unread := make(chan os.Signal, 1) // sent by package signal, never received; full: a signal is lost
+	unread := make(chan os.Signal, 1) // sent by package signal, never received; full: the signal is discarded
 	for _, s := range []os.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGWINCH,
 	} {
@@ -72,8 +72,7 @@ func disregardSignals() {
 	}
 }
 
-// openStage reads the settings. Their descriptor is in the environment, and the control socket's
-// is the next one.
+// openStage reads the settings. The environment contains their descriptor; the control socket has the next number.
 func openStage() (*stage, error) {
 	first, err := strconv.Atoi(os.Getenv(settingsVariable))
 	if err != nil {
@@ -90,7 +89,7 @@ func openStage() (*stage, error) {
 	return &stage{settings: set, control: first + 1, proc: -1}, nil
 }
 
-// prepare sets up everything that the program's process inherits from the stage.
+// prepare sets up everything that the program's process inherits from the stage, and returns the data of that process.
 func (s *stage) prepare() (*child, error) {
 	if err := closeOnExec(s.Descriptors); err != nil {
 		return nil, err
@@ -114,11 +113,11 @@ func (s *stage) prepare() (*child, error) {
 	return newChild(s, rules)
 }
 
-// program is the descriptor of the program's file.
+// program returns the number of the program's file.
 func (s *stage) program() int { return s.Descriptors - 1 }
 
-// closeOnExec has all descriptors from first on closed when the program starts: the stage's own,
-// and those that the caller let it inherit by mistake.
+// closeOnExec marks all descriptors from first on as close-on-exec. These are the stage's own, and those that the
+// caller did not mean to pass on.
 func closeOnExec(first int) error {
 	err := unix.CloseRange(uint(first), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil || err != unix.ENOSYS && err != unix.EINVAL {
@@ -152,7 +151,7 @@ func (s *stage) run(c *child) error {
 	if err != nil {
 		return os.NewSyscallError("pidfd_open", err)
 	}
-	go serveMaps(listener, s.proc, pid) // it ends with this process at the latest
+	go serveMaps(listener, s.proc, pid) // ends with this process at the latest
 	if err := s.report(report{Layers: s.layers}, pidfd); err != nil {
 		return err
 	}
@@ -160,13 +159,13 @@ func (s *stage) run(c *child) error {
 	if err != nil {
 		return err
 	}
-	if errno := c.failure(); errno != 0 { // the last step, after the listener was there
+	if errno := c.failure(); errno != 0 { // execveat failed: the status is not a program's
 		return os.NewSyscallError("execveat", errno)
 	}
 	return syscall.Sendmsg(s.control, binary.LittleEndian.AppendUint32(nil, uint32(status)), nil, nil, 0)
 }
 
-// probe reports the layers, and a status of 0 in place of a program's.
+// probe reports the layers, and then a status of 0 as if a program had ended.
 func (s *stage) probe() error {
 	if !canNotify() {
 		return ErrKernel
@@ -177,8 +176,8 @@ func (s *stage) probe() error {
 	return syscall.Sendmsg(s.control, make([]byte, statusSize), nil, nil, 0)
 }
 
-// waitFor waits for the program's end. Orphaned processes become children of the stage where
-// it is process 1; the program cannot make any.
+// waitFor waits until the program ends. If the stage is process 1, orphaned processes become its children; the program
+// itself cannot create processes.
 func waitFor(pid int) (status syscall.WaitStatus, err error) {
 	for {
 		if _, err = syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
@@ -187,7 +186,7 @@ func waitFor(pid int) (status syscall.WaitStatus, err error) {
 	}
 }
 
-// fail reports why the program does not run.
+// fail reports to the caller why the program does not run.
 func (s *stage) fail(err error) {
 	r := report{Error: err.Error(), Kernel: errors.Is(err, ErrKernel)}
 	var call *os.SyscallError
@@ -198,7 +197,7 @@ func (s *stage) fail(err error) {
 	s.report(r, -1) // an error means that the caller has ended
 }
 
-// report sends a report, and the descriptor of the program's process with it.
+// report sends a report, together with the descriptor of the program's process (-1: none).
 func (s *stage) report(r report, pidfd int) error {
 	text, err := json.Marshal(r)
 	if err != nil {

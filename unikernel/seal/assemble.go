@@ -2,36 +2,36 @@ package seal
 
 import "errors"
 
-// An assembler of classic BPF, as far as filters of system calls need it (see
-// Documentation/networking/filter.rst of Linux, and seccomp(2)). Code is emitted in
-// order; a label is where a jump goes, and always follows the jump.
+// An assembler for classic BPF, limited to the instructions that filters of system calls need
+// (Documentation/networking/filter.rst of Linux; seccomp(2)). Code is emitted in order. A label is the target of jumps,
+// and must be placed after them.
 
 // Instruction is struct sock_filter.
 type Instruction struct {
 	Code   uint16
-	Jt, Jf uint8 // how many instructions to skip, when true and when false
+	Jt, Jf uint8 // number of instructions to skip if the comparison is true, and if it is false
 	K      uint32
 }
 
-// The instructions that are used.
+// Opcodes of the instructions that are used.
 const (
 	opLoad    = 0x20 // BPF_LD | BPF_W | BPF_ABS: the word at K of struct seccomp_data
 	opEqual   = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
-	opAtLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K, of numbers without a sign
+	opAtLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K, unsigned
 	opAnd     = 0x54 // BPF_ALU | BPF_AND | BPF_K
 	opReturn  = 0x06 // BPF_RET | BPF_K
 
-	opKeep     = 0x07 // BPF_MISC | BPF_TAX: X becomes what was loaded
+	opKeep     = 0x07 // BPF_MISC | BPF_TAX: X = A
 	opAddX     = 0x0c // BPF_ALU | BPF_ADD | BPF_X, modulo 2^32
 	opAtLeastX = 0x3d // BPF_JMP | BPF_JGE | BPF_X
 )
 
-// label is a place in the program; next is the instruction that follows.
+// label is a jump target. next is the label of the following instruction.
 type label int
 
 const next label = -1
 
-// maxLength is BPF_MAXINSNS.
+// maxLength is the longest program that Linux accepts, in instructions (BPF_MAXINSNS).
 const maxLength = 4096
 
 var (
@@ -39,15 +39,15 @@ var (
 	errJump   = errors.New("seal: a jump of the filter is too far")
 )
 
-// assembler makes a program.
+// assembler builds a program.
 type assembler struct {
 	code   []Instruction
 	jumps  []distances
-	labels []int // where each label is; -1: not placed yet
-	pid    []int // instructions that compare with the process ID
+	labels []int // index of the instruction for each label; -1: not placed yet
+	pid    []int // indices of instructions that compare with the process ID
 }
 
-// distances is a jump whose distances are not known yet.
+// distances is a jump whose targets have not been placed yet.
 type distances struct {
 	at      int
 	yes, no label
@@ -58,7 +58,7 @@ func (a *assembler) newLabel() label {
 	return label(len(a.labels) - 1)
 }
 
-// place says that l is here.
+// place sets label l to the next instruction.
 func (a *assembler) place(l label) { a.labels[l] = len(a.code) }
 
 func (a *assembler) load(offset uint32)   { a.emit(Instruction{Code: opLoad, K: offset}) }
@@ -68,7 +68,7 @@ func (a *assembler) keep()                { a.emit(Instruction{Code: opKeep}) }
 func (a *assembler) addKept()             { a.emit(Instruction{Code: opAddX}) }
 func (a *assembler) emit(i Instruction)   { a.code = append(a.code, i) }
 
-// branch compares what was loaded last with k and goes to yes or to no.
+// branch compares the word loaded last with k, and jumps to yes or to no.
 func (a *assembler) branch(op uint16, k uint32, yes, no label) {
 	a.jumps = append(a.jumps, distances{len(a.code), yes, no})
 	a.emit(Instruction{Code: op, K: k})
@@ -77,7 +77,7 @@ func (a *assembler) branch(op uint16, k uint32, yes, no label) {
 // jump goes to l.
 func (a *assembler) jump(l label) { a.branch(opEqual, 0, l, l) }
 
-// assemble fills the distances in.
+// assemble fills in the distances of all jumps, and returns the program.
 func (a *assembler) assemble() ([]Instruction, error) {
 	if len(a.code) > maxLength {
 		return nil, errLength

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// The filter: for each call of the table in turn, is this its number, do its tests
-// hold, and is it made from one of its places? What fits none of them traps.
+// The filter checks the rows of the table one after another. A row matches if its number, the tests of its arguments,
+// and one of its places match. A call that matches no row traps.
 
 // Offsets in struct seccomp_data.
 const (
 	offNumber = 0
 	offArch   = 4
-	offPlace  = 8  // the instruction after the one that makes the call
-	offArgs   = 16 // eight bytes each, the lower half first
+	offPlace  = 8  // address of the instruction after the one that makes the call
+	offArgs   = 16 // arguments of eight bytes each, lower half first
 )
 
-// Values of the kernel's.
+// Values that the kernel defines.
 const (
 	archAMD64 = 0xc000003e // AUDIT_ARCH_X86_64
 	retTrap   = 0x00030000 // SECCOMP_RET_TRAP
@@ -25,27 +25,27 @@ const (
 	retAllow  = 0x7fff0000 // SECCOMP_RET_ALLOW
 )
 
-// endHanded is above all descriptors of the host (unikernel/rt.HostFD).
+// endHanded is above all descriptors of the host: the guest adds this number to them (unikernel/rt.HostFD).
 const endHanded = 1 << 24
 
-// Place is where a function makes a call: the address after the instruction.
+// Place is a system call instruction of a function, given by the address of the next instruction.
 type Place struct {
 	Name  string
 	After uint64
 }
 
-// Process describes the process that a filter is made for. The process ID is not known when
-// the filter is made: see Program.PID.
+// Process describes the process that a filter is generated for. Its process ID is not known at that time: see
+// Program.PID.
 type Process struct {
-	Socket int // by which connections are handed over; -1: there is none
-	First  int // the least descriptor that they have; -1: there are none
+	Socket int // descriptor of the socket for handed-over connections; -1: none
+	First  int // lowest descriptor of a handed-over connection; -1: none
 	// Disk is the first descriptor of a disk image, and DiskSizes are the sizes of the images in bytes, by descriptor.
 	Disk      int
 	DiskSizes []int64
 }
 
-// disks are the processes that a call of the table is allowed for in turn: a call that is limited by the size of a disk
-// image is allowed for each image by itself.
+// disks returns one Process for each check that a row of the table needs. A row that depends on the size of a disk
+// image is checked once for each image; any other row is checked once.
 func (p Process) disks(c Call) []Process {
 	if !slices.ContainsFunc(c.If, func(t Test) bool { return t.Kind == Within }) {
 		return []Process{p}
@@ -61,16 +61,15 @@ func (p Process) disks(c Call) []Process {
 // Program is a filter of system calls.
 type Program struct {
 	Code []Instruction
-	PID  []int // instructions whose K is to be the process ID
+	PID  []int // indices of instructions whose K must be set to the process ID
 }
 
-// Filter makes the filter for a process whose code lies at places, among which
-// all functions of the table must be.
+// Filter generates the filter for a process. It returns an error if places lacks a function that the table names.
 func Filter(calls []Call, places []Place, p Process) (Program, error) {
 	var a assembler
 	a.load(offArch)
-	// 32-bit calls (int 0x80) have another architecture. The numbers of x32 have
-	// bit 30 set, and so are in no table.
+	// 32-bit calls (int 0x80) have another architecture. Numbers of the x32 ABI have bit 30 set, so no row of the table
+	// matches them.
 	other, start := a.newLabel(), a.newLabel()
 	a.branch(opEqual, archAMD64, start, other)
 	a.place(other)
@@ -91,7 +90,7 @@ func Filter(calls []Call, places []Place, p Process) (Program, error) {
 	return Program{code, a.pid}, err
 }
 
-// has reports whether the process has what a call is for.
+// has reports whether the process has the descriptors that a row of the table is about.
 func (p Process) has(c Call) bool {
 	for _, t := range c.If {
 		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && len(p.DiskSizes) == 0 {
@@ -101,7 +100,7 @@ func (p Process) has(c Call) bool {
 	return true
 }
 
-// call allows one call, or continues with the next check.
+// call emits the check of one row: the filter returns the row's action, or continues with the next row.
 func (a *assembler) call(c Call, places []Place, own Process) error {
 	no, yes := a.newLabel(), a.newLabel()
 	a.load(offNumber)
@@ -130,7 +129,7 @@ func (a *assembler) call(c Call, places []Place, own Process) error {
 	return nil
 }
 
-// test goes to no if an argument is not as it must be.
+// test emits a jump to no unless an argument passes a test.
 func (a *assembler) test(t Test, own Process, no label) {
 	a.load(offArgs + 8*uint32(t.Arg))
 	values := t.Values
@@ -182,10 +181,11 @@ func (a *assembler) test(t Test, own Process, no label) {
 	a.place(holds)
 }
 
-// within goes to no if the argument count, of bytes, and the one after it, their position, end beyond size. The sum has
-// 64 bits, and the machine of the filter 32: a carry of the lower halves is as good as a greater upper half.
+// within emits a jump to no if a range of bytes ends beyond size. Argument count is the number of bytes, and the next
+// argument is its position. The sum has 64 bits, but BPF computes with 32. A carry from the lower halves therefore
+// counts as an upper half that is greater by one.
 func (a *assembler) within(count int, size int64, no label) {
-	const most = 1 << 31 // Linux writes less than that at once (MAX_RW_COUNT)
+	const most = 1 << 31 // Linux transfers less than this in one call (MAX_RW_COUNT)
 	low, high := uint32(size), size>>32
 	position := uint32(offArgs + 8*(count+1))
 	noCarry, done := a.newLabel(), a.newLabel()
@@ -203,7 +203,8 @@ func (a *assembler) within(count int, size int64, no label) {
 	a.place(done)
 }
 
-// notAbove goes to yes if the word at upper, and what was loaded, are together at most high and low; and to no otherwise.
+// notAbove emits a comparison of a 64-bit number with high and low. Its upper half is the word at offset upper, and its
+// lower half was loaded last. It jumps to yes if the number is at most that limit, and to no otherwise.
 func (a *assembler) notAbove(low uint32, high int64, upper uint32, yes, no label) {
 	const all = 1<<32 - 1
 	above := a.newLabel()
@@ -215,7 +216,7 @@ func (a *assembler) notAbove(low uint32, high int64, upper uint32, yes, no label
 	a.atMost(high-1, upper, yes, no)
 }
 
-// atMost goes to yes if the word at an offset is at most high, and to no otherwise.
+// atMost emits a jump to yes if the word at an offset is at most high, and to no otherwise.
 func (a *assembler) atMost(high int64, offset uint32, yes, no label) {
 	if high < 0 {
 		a.jump(no)
@@ -225,7 +226,7 @@ func (a *assembler) atMost(high int64, offset uint32, yes, no label) {
 	a.branch(opAtLeast, uint32(high)+1, no, yes)
 }
 
-// from goes to yes if the call is made there.
+// from emits a jump to yes if the call was made by the instruction before address after.
 func (a *assembler) from(after uint64, yes label) {
 	no := a.newLabel()
 	a.load(offPlace + 4)

@@ -12,8 +12,8 @@ import (
 	"loam/posix/call"
 )
 
-// Where the tests have code: each function one instruction, in the order of their
-// first mention.
+// testPlaces returns places for all functions of the table. Each function has one instruction; addresses ascend in the
+// order of first mention.
 func testPlaces() []Place {
 	places := []Place{{"program", 0x49_0000}}
 	at := uint64(0x45_0000)
@@ -33,7 +33,7 @@ func placeOf(name string) uint64 {
 	return places[slices.IndexFunc(places, func(p Place) bool { return p.Name == name })].After
 }
 
-// testProcess and testPID have numbers that stand nowhere else.
+// testProcess and testPID contain numbers that occur nowhere else in the tests.
 var testProcess = Process{Socket: 9, First: 12, Disk: 6, DiskSizes: []int64{1 << 20, 5<<32 | 4096}}
 
 const testPID = 4711
@@ -53,7 +53,7 @@ func (r request) word(offset uint32) uint32 {
 	return words[offset/4]
 }
 
-// run interprets a filter, as the kernel does.
+// run interprets a filter as the kernel does, and returns its result.
 func run(t *testing.T, filter []Instruction, r request) uint32 {
 	t.Helper()
 	accumulator, kept := uint32(0), uint32(0)
@@ -99,7 +99,7 @@ func testFilter(t *testing.T) []Instruction {
 	return filterFor(t, testProcess)
 }
 
-// filterFor makes a filter with the process ID in it.
+// filterFor generates a filter and sets its process ID.
 func filterFor(t *testing.T, p Process) []Instruction {
 	t.Helper()
 	filter, err := Filter(Calls, testPlaces(), p)
@@ -112,12 +112,12 @@ func filterFor(t *testing.T, p Process) []Instruction {
 	return filter.Code
 }
 
-// fitting are arguments that the tests of a call let pass.
+// fitting returns arguments that pass the tests of a row.
 func fitting(c Call) (args [6]uint64) {
 	for _, test := range c.If {
 		switch test.Kind {
 		case Self:
-			args[test.Arg] = uint64(testPID) | 1<<32 // the kernel looks at the lower half
+			args[test.Arg] = uint64(testPID) | 1<<32 // the kernel uses only the lower half
 		case Equal, Set, AtLeast:
 			args[test.Arg] = uint64(test.Values[0])
 		case Socket:
@@ -131,14 +131,14 @@ func fitting(c Call) (args [6]uint64) {
 	return args
 }
 
-// Every call of the table passes from each of its places, and from no other; and
-// as none of another architecture or kind of number.
+// Every row of the table allows its call from each of its places and from no other place. The same numbers are rejected
+// for other architectures.
 func TestTable(t *testing.T) {
 	filter := testFilter(t)
 	for _, c := range Calls {
 		for _, p := range testPlaces() {
 			want := uint32(retTrap)
-			if c.Do == Invalid { // what a row above leaves over
+			if c.Do == Invalid { // such a row only matches calls that rows above it do not match
 				continue
 			}
 			if c.From == nil || slices.Contains(c.From, p.Name) {
@@ -161,15 +161,15 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A function of the table that is nowhere is an error, and not a call less.
+// Filter returns an error if a function of the table is in no place. It does not silently omit the row.
 func TestUnknownPlace(t *testing.T) {
 	if _, err := Filter(Calls, testPlaces()[:2], testProcess); err == nil {
 		t.Error("a filter without most of its places")
 	}
 }
 
-// The filter and the table of calls agree: what a program may ask of the host passes from
-// package syscall at least, and no call passes that the table assigns to no one.
+// The filter agrees with the table of calls of package call: each call that a program may make of the host passes the
+// filter from package syscall, and no call passes that neither Loam nor the host serves.
 func TestCallsOfTheHost(t *testing.T) {
 	for _, r := range call.Table {
 		passes := slices.ContainsFunc(Calls, func(c Call) bool {
@@ -180,7 +180,7 @@ func TestCallsOfTheHost(t *testing.T) {
 		}
 	}
 	for _, c := range Calls {
-		if c.Do != Allow { // the host does not serve it
+		if c.Do != Allow { // the host does not serve this call
 			continue
 		}
 		r := call.ByNumber(int(c.Number))
@@ -190,7 +190,7 @@ func TestCallsOfTheHost(t *testing.T) {
 	}
 }
 
-// Arguments that must not pass, from where the call itself may be made.
+// Calls with arguments that the filter must reject, made from places where the call itself is allowed.
 //
 // long: it is a table.
 func TestArguments(t *testing.T) {
@@ -301,7 +301,7 @@ func TestArguments(t *testing.T) {
 // clockOf returns the number of a clock of a process or a descriptor (clock_getres(2)).
 func clockOf(id uint64, kind uint64) uint64 { return uint64(uint32(^id<<3 | kind)) }
 
-// Without a socket to hand connections over by, and without disks, no call about them is left.
+// Without a socket for handed-over connections, and without disks, the filter rejects all calls that concern them.
 func TestNothingHanded(t *testing.T) {
 	filter := filterFor(t, Process{Socket: -1, First: -1})
 	for _, number := range []uint32{linux.SYS_PWRITE64, linux.SYS_FDATASYNC} {
@@ -322,7 +322,7 @@ func TestNothingHanded(t *testing.T) {
 	}
 }
 
-// No table has a call that opens, creates or changes anything on the host.
+// The table contains no call that opens, creates or changes a file of the host.
 func TestShut(t *testing.T) {
 	filter := testFilter(t)
 	for name, number := range map[string]uint32{
@@ -341,7 +341,7 @@ func TestShut(t *testing.T) {
 	}
 }
 
-// A program that is too long, or has a jump that is too far, is refused.
+// A program that is too long, or that has a jump over too many instructions, is rejected.
 func TestAssembler(t *testing.T) {
 	var far assembler
 	l := far.newLabel()
@@ -364,7 +364,7 @@ func TestAssembler(t *testing.T) {
 
 var update = flag.Bool("update", false, "write docs/seal.md")
 
-// TestDocument keeps docs/seal.md; it is regenerated by
+// TestDocument checks that docs/seal.md is up to date. To regenerate the file:
 //
 //	go test ./unikernel/seal -update
 func TestDocument(t *testing.T) {

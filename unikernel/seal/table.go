@@ -99,7 +99,7 @@ const (
 	cloneThread = linux.CLONE_VM | linux.CLONE_FS | linux.CLONE_FILES | linux.CLONE_SIGHAND |
 		linux.CLONE_SYSVSEM | linux.CLONE_THREAD
 
-	firstOwn = 3 // the least descriptor that is no standard stream
+	firstOwn = 3 // the lowest descriptor after the standard streams
 )
 
 var (
@@ -147,7 +147,7 @@ var (
 
 var gate = []string{Gate}
 
-// runtimes are functions of package runtime.
+// runtimes returns the names of functions of package runtime, with the package's name.
 func runtimes(names ...string) []string {
 	for i := range names {
 		names[i] = "runtime." + names[i]
@@ -155,8 +155,7 @@ func runtimes(names ...string) []string {
 	return names
 }
 
-// Calls lists all allowed calls. The most frequent ones come first: the filter
-// goes from one to the next.
+// Calls lists all allowed calls, with the most frequent ones first, because the filter checks them in this order.
 var Calls = slices.Concat(
 	[]Call{
 		fromAnywhere(linux.SYS_FUTEX, "futex", "threads wait for each other"),
@@ -261,7 +260,7 @@ func fromAnywhere(number uint32, name, why string) Call {
 	return Call{Number: number, Name: name, Why: why}
 }
 
-// harmless are calls about nothing but the calling process, without descriptor or path.
+// harmless lists calls that affect only the calling process and take no descriptor or path.
 var harmless = []Call{
 	fromAnywhere(linux.SYS_RT_SIGRETURN, "rt_sigreturn", signals),
 	fromAnywhere(linux.SYS_RT_SIGPROCMASK, "rt_sigprocmask", signals),

@@ -123,7 +123,7 @@ func (e *netEnd) receive(d *Device, q *Queue, l *netLine) (received bool) {
 func (e *netEnd) deliver(d *Device, q *Queue, frame []byte) bool {
 	u := &e.used
 	u.heads, u.written = u.heads[:0], u.written[:0]
-	var first []byte // of the first buffer
+	var first []byte // the first buffer of the frame
 	for at := 0; at < len(frame); {
 		c := q.Take()
 		if c == nil || len(u.heads) > 0 && !d.has(featureMerge) {

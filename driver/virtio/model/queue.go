@@ -36,7 +36,7 @@ type Chain struct {
 	Out  [][]byte // the device reads
 	In   [][]byte // the device writes
 
-	hostile bool // the driver may have taken the memory back already, since the device has lied
+	hostile bool // the driver may be using the memory already, because the device has completed another chain wrongly
 }
 
 var le = binary.LittleEndian

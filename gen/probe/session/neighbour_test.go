@@ -15,7 +15,8 @@ import (
 	"loam/internal/netns"
 )
 
-// link gives the far host 64 more addresses on the link, of both families, and returns what to ask: they and others.
+// link gives the far host 64 more addresses on the link, of both families. It returns target ranges that contain these
+// addresses and unused ones.
 func link(t *testing.T, l *lab) (targets4, targets6 string, mac string) {
 	t.Helper()
 	net4 := strings.TrimSuffix(l.gateway, "0.2")
@@ -41,7 +42,7 @@ func link(t *testing.T, l *lab) (targets4, targets6 string, mac string) {
 	return net4 + "0.0/24", "fd77::/120", mac
 }
 
-// All neighbours are found by their Ethernet addresses, over both families, and the results have these.
+// All neighbours are found over both families, and the results contain their Ethernet addresses.
 func TestNeighbours(t *testing.T) {
 	l := newLab(t)
 	targets4, targets6, mac := link(t, l)
@@ -63,7 +64,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// Targets on the same link are asked by their own Ethernet addresses, and those without one are not asked.
+// Targets on the same link are probed at their own Ethernet addresses. Targets whose Ethernet address is unknown are
+// not probed.
 func TestScanOfTheLink(t *testing.T) {
 	for _, c := range []struct {
 		kind probe.Kind
@@ -91,7 +93,7 @@ func TestScanOfTheLink(t *testing.T) {
 	}
 }
 
-// Probes have all source addresses, and the answers to each of them count.
+// Probes use all source addresses, and an answer to any of them counts.
 func TestSources(t *testing.T) {
 	for _, method := range []string{"ring", "tc"} {
 		t.Run(method, func(t *testing.T) {
@@ -114,7 +116,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// The filter decides what is a result; everything is counted.
+// The filter selects the results that are written. Answers that it rejects are still counted.
 func TestFilteredResults(t *testing.T) {
 	l := newLab(t)
 	o := l.options

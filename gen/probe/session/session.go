@@ -38,7 +38,7 @@ type Options struct {
 	Interface string // default: the kernel's route to the first target
 	Method    string // tc, xdp, ring or packet; default: see choose
 
-	Filter probe.Filter // results that do not match are not written; zero: all are
+	Filter probe.Filter // results that do not match are not written; the zero Filter matches all
 	Format probe.Format
 	Fields []probe.Field
 	// Output receives the results, unless OutputFile is set.

@@ -45,7 +45,7 @@ func newLab(t testing.TB) *lab {
 	t.Cleanup(func() { netns.IP(t, "route", "del", "10.200.0.0/21") })
 	l.IP(t, "link", "set", "lo", "up")
 	l.IP(t, "route", "add", "local", "10.200.0.0/21", "dev", "lo")
-	l.Do(t, func() { // by default a host limits the rate of ICMP errors
+	l.Do(t, func() { // by default, a host limits the rate of its ICMP errors, which would hide answers
 		for _, limit := range []string{"icmp_ratelimit", "icmp_ratemask"} {
 			if err := os.WriteFile("/proc/sys/net/ipv4/"+limit, []byte("0"), 0); err != nil {
 				t.Fatal(err)
@@ -116,7 +116,8 @@ func TestFindsEverybody(t *testing.T) {
 	}
 }
 
-// While a run takes its answers away from the kernel, the kernel still receives the answers to its own requests.
+// A run takes the answers to its probes away from the kernel. The kernel still receives the answers to its own requests
+// during the run.
 func TestPingGoesOn(t *testing.T) {
 	for _, method := range []string{"tc", "xdp"} {
 		t.Run(method, func(t *testing.T) {
@@ -152,7 +153,7 @@ func TestOpenPortsAreReset(t *testing.T) {
 			}
 			defer ln.Close()
 			o := l.options
-			o.Targets = ranges(t, "10.200.0.0/25") // as many as the backlog of half-open connections allows
+			o.Targets = ranges(t, "10.200.0.0/25") // the backlog of half-open connections allows as many
 			o.Method, o.Probe.Kind, o.Probe.Ports = method, probe.SYN, []uint16{80}
 			sum, err := Run(t.Context(), o)
 			if err != nil || sum.Answers[probe.SYNACK] != 128 {
@@ -293,7 +294,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Reserved addresses are removed from a wider range, and the user is notified.
+// Reserved addresses inside a wider range are excluded, and the user is notified.
 func TestLeavesOutTheReserved(t *testing.T) {
 	var notes []string
 	o := Options{Targets: ranges(t, "9.255.255.0-10.0.0.9"), Note: func(s string) { notes = append(notes, s) }}

@@ -49,7 +49,8 @@ func (o *Options) openStation(c *probe.Config) (*station, error) {
 	if err != nil {
 		return nil, &Refusal{err.Error(), "choose another with --method"}
 	}
-	// The kernel resets connections that it does not know, provided it sees their SYN-ACKs and owns the address.
+	// The kernel resets connections that it does not know, unless the method takes the SYN-ACKs away from it or the
+	// address is not the kernel's. In those cases the run sends the resets.
 	c.Reset = c.Kind == probe.SYN && (own || name == "xdp" || name == "tc")
 	return s, nil
 }

@@ -45,10 +45,10 @@ func (o *Options) addresses() (*target.Set, error) {
 	return s, nil
 }
 
-// MaxSources is the largest number of source addresses: each adds rules to the program that receives.
+// MaxSources is the largest number of source addresses. Each address adds rules to the receiving eBPF program.
 const MaxSources = 16
 
-// mostNeighbours is the largest number of targets on one link: their Ethernet addresses are kept.
+// mostNeighbours is the largest number of targets on one link, because their Ethernet addresses are kept in memory.
 const mostNeighbours = 1 << 20
 
 // routesLooked is the number of target ranges whose routes are compared.

@@ -16,7 +16,7 @@ import (
 // Passage is a piece of prose: a comment group, or a paragraph, list item or table row of a document.
 type Passage struct {
 	File string
-	Line int    // of the first line of Text
+	Line int    // number of the first line of Text
 	Text string // without comment markers; lines end with "\n"
 	// Code is the code that a comment is about: before it on its line, or on the next line. Of a table row, it is the first row
 	// of the table. Otherwise it is empty.

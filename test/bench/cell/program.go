@@ -32,6 +32,8 @@ const (
 	Beyond       = "beyond"       // MiB of the booted files, without the program
 	FirstCPU     = "first cpu"    // ms of the monitor's CPU time until the first answer
 	FirstWait    = "first wait"   // ms that the machine's busiest CPU waited for a CPU of the host until then
+	Upload       = "upload"       // MB of payload per second of one HTTPS upload
+	UploadCPU    = "cpu upload"   // ms of the monitor's CPU time per MB of it
 )
 
 const mebi = 1 << 20
@@ -85,7 +87,27 @@ func machine(spec Spec) (samples load.Samples, err error) {
 		return nil, err
 	}
 	samples[Beyond] = float64(beyond) / mebi
+	if err := upload(samples, spec.Span, m.CPU); err != nil {
+		return nil, fmt.Errorf("upload: %w", err)
+	}
 	return samples, work(machineServer, samples, spec.Span, m.CPU)
+}
+
+// upload measures an HTTPS upload into a machine.
+func upload(samples load.Samples, span time.Duration, cpu func() (time.Duration, error)) error {
+	before, err := cpu()
+	if err != nil {
+		return err
+	}
+	h := load.HTTP{Server: netip.AddrPortFrom(machineServer.Server.Addr(), guest.TLSPort)}
+	bytes, took, err := h.Upload(span)
+	if err != nil {
+		return err
+	}
+	after, err := cpu()
+	megabytes := float64(bytes) / 1e6
+	samples[Upload], samples[UploadCPU] = megabytes/took.Seconds(), milliseconds(after-before)/max(megabytes, 1)
+	return err
 }
 
 // boot starts a machine and waits for its first answer.

@@ -36,8 +36,11 @@ type Files struct {
 	ForProgram int64  // the size of Plain in bytes
 }
 
-// Port is the TCP port of the program.
-const Port = 8080
+// TCP ports of the program.
+const (
+	Port    = 8080 // HTTP
+	TLSPort = 8443 // HTTPS
+)
 
 // source is the source of the program. Build writes it to a folder outside any module, because a
 // program built inside this module would share Loam's go.mod.

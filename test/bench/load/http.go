@@ -3,6 +3,7 @@ package load
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,4 +155,50 @@ func (h HTTP) Get(path string, into any) error {
 		return fmt.Errorf("%s: %s: %s", path, answer.Status, strings.TrimSpace(string(text)))
 	}
 	return json.NewDecoder(answer.Body).Decode(into)
+}
+
+// Upload sends the body of one HTTPS request for span. It returns the bytes that the server has read and
+// the time until its response. The TLS handshake precedes the measurement.
+func (h HTTP) Upload(span time.Duration) (bytes int64, took time.Duration, err error) {
+	client := http.Client{Timeout: span + time.Minute, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	url := "https://" + h.Server.String() + "/upload"
+	if _, err := post(&client, url, strings.NewReader("shake hands")); err != nil {
+		return 0, 0, err
+	}
+	start := time.Now()
+	body := &zeros{end: start.Add(span)}
+	bytes, err = post(&client, url, body)
+	if err == nil && bytes != body.sent {
+		err = fmt.Errorf("the server read %d bytes of %d", bytes, body.sent)
+	}
+	return bytes, time.Since(start), err
+}
+
+// post sends a body, and returns the number of bytes that the server has read.
+func post(client *http.Client, url string, body io.Reader) (n int64, err error) {
+	answer, err := client.Post(url, "application/octet-stream", body)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, errors.New(answer.Status)
+	}
+	return n, json.NewDecoder(answer.Body).Decode(&n)
+}
+
+// zeros is a body that ends at a time.
+type zeros struct {
+	end  time.Time
+	sent int64
+}
+
+func (z *zeros) Read(p []byte) (int, error) {
+	if time.Now().After(z.end) {
+		return 0, io.EOF
+	}
+	clear(p)
+	z.sent += int64(len(p))
+	return len(p), nil
 }

@@ -2,7 +2,11 @@ package load
 
 import (
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -112,5 +116,32 @@ func TestCheckSeesDamage(t *testing.T) {
 	}
 	if err := check(pattern[8:8+chunk], 3*chunk+7); err == nil {
 		t.Error("a lost byte was not seen")
+	}
+}
+
+// An upload counts the bytes that the server has read, and refuses a server that reads others.
+func TestUpload(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(n int64) int64
+		fails  bool
+	}{
+		"all bytes":     {func(n int64) int64 { return n }, false},
+		"another count": {func(n int64) int64 { return n - 1 }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var read int64
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				read, _ = io.Copy(io.Discard, r.Body)
+				fmt.Fprint(w, c.answer(read))
+			}))
+			defer server.Close()
+			n, took, err := HTTP{Server: netip.MustParseAddrPort(server.Listener.Addr().String())}.Upload(20 * time.Millisecond)
+			if (err != nil) != c.fails {
+				t.Fatalf("Upload: %v", err)
+			}
+			if !c.fails && (n == 0 || n != read || took < 20*time.Millisecond) {
+				t.Errorf("%d bytes of %d in %v", n, read, took)
+			}
+		})
 	}
 }

@@ -110,11 +110,12 @@ func (r *Row) String() string {
 // Write writes the rows as a table.
 func Write(w io.Writer, rows []Row, machine string) {
 	fmt.Fprintf(w, "# Long and lossy paths\n\n%s\n\n", strings.TrimSpace(`
-Megabits of payload a second of one connection over an emulated path, in one run (`+machine+`). The bound is the
-rate less headers, less what is lost. "Share" is the lesser of the two figures with Loam as the sender over Linux's: the
-sender decides the rate. With Linux as the sender and Loam as the receiver, the column "Linux to Loam" is to be compared
-with "Linux to Linux". Made by "go run . -paths" in test/bench; see test/bench/path for what the paths are made of.`))
-	fmt.Fprintln(w, "| | Mbit/s | round trip | loss | | bound | Linux to Linux | Loam to Loam | Loam to Linux | share | Linux to Loam |")
+The table shows the payload rate of one connection over an emulated path, in Mbit/s, from one run (`+machine+`).
+"go run . -paths" in test/bench makes it, and test/bench/path builds the paths. The column "path" is the rate of the
+path. The bound is that rate without headers and without lost packets. The other rates are named by sender and
+receiver, because the sender determines the rate. "Share" is the smaller of the two rates with Loam as the sender,
+divided by the rate of Linux to Linux. Compare "Linux to Loam" with "Linux to Linux".`))
+	fmt.Fprintln(w, "| IP version | path | round trip | loss | congestion control | bound | Linux to Linux | Loam to Loam | Loam to Linux | share | Linux to Loam |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|")
 	for _, r := range rows {
 		fmt.Fprintf(w, "| %s | %d | %v | %.1f %% | %s | %.1f | %.1f | %.1f | %.1f | %.2f | %.1f |\n",

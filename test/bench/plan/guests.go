@@ -64,6 +64,8 @@ func machineRows() []Row {
 	}, programRows(2, 10)...),
 		Row{Title: "the monitor's CPU time for a request, 1 connection", Sample: cell.OneCPU, Unit: "µs", Better: Lower, Peer: subject.Linux},
 		Row{Title: "the monitor's CPU time for a request, 16 connections", Sample: cell.ManyCPU, Unit: "µs", Better: Lower, Peer: subject.Linux},
+		Row{Title: "an HTTPS upload", Sample: cell.Upload, Unit: "MB/s", Better: Higher, Aim: equal, Peer: subject.Linux},
+		Row{Title: "the monitor's CPU time for a megabyte of it", Sample: cell.UploadCPU, Unit: "ms", Better: Lower, Peer: subject.Linux},
 		Row{Title: "memory in use, by the guest's account", Sample: cell.UsedMemory, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
 		Row{Title: "memory of the monitor", Sample: cell.Resident, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
 		Row{Title: "what is booted, beyond the program", Sample: cell.Beyond, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux})

@@ -43,8 +43,8 @@ func measure(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(costs)
 }
 
-// calls returns the measured calls by name. A call returns an error if it does not do what is to be
-// measured.
+// calls returns the measured calls by name. A call returns an error if it fails, since the time of a failing call is
+// not comparable.
 func calls(f *os.File, fd int) map[string]func() error {
 	b := make([]byte, 1)
 	return map[string]func() error{
@@ -65,8 +65,8 @@ func calls(f *os.File, fd int) map[string]func() error {
 // batch is the number of calls timed together, which makes the cost of reading the clock negligible.
 const batch = 1000
 
-// least returns the cost of one call, in nanoseconds, in the fastest batch within d. The minimum is the
-// cost of the call itself; other batches also measure other activity of the machine.
+// least measures one call for d, in batches. It returns the time per call of the fastest batch, in nanoseconds: slower
+// batches include other activity of the machine.
 func least(d time.Duration, call func() error) float64 {
 	best := time.Duration(1 << 62)
 	for end := time.Now().Add(d); ; {

@@ -59,7 +59,7 @@ type devices struct {
 	firmware *acpi.Tables // nil: the machine has none
 	bus      *pci.Bus     // nil: the machine has no PCI bus
 	found    []*virtio.Device
-	why      error // errors that kept devices from being found
+	why      error // errors of the search for devices
 }
 
 // hardware finds the machine's devices, once.

@@ -9,8 +9,8 @@ import (
 	"loam/kernel"
 )
 
-// nanotime returns the time of the kernel's clock, which the vDSO of processes shows as CLOCK_MONOTONIC. Package time
-// returns differences only.
+// nanotime returns the time of the kernel's clock in nanoseconds, which processes read through the vDSO as
+// CLOCK_MONOTONIC. Package time cannot be used, because it only returns differences.
 //
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
@@ -18,8 +18,8 @@ func nanotime() int64
 // monotonic returns the time of CLOCK_MONOTONIC.
 func monotonic() time.Duration { return time.Duration(nanotime()) }
 
-// cpuClock returns a clock for CPU time, which is read twice in each system call: the time stamp counter at the rate of the
-// start, without the corrections of the kernel's clock.
+// cpuClock returns a clock for CPU time, in nanoseconds. It is read twice in each system call, so it is simple: the
+// time stamp counter at the rate measured at boot, without the corrections of the kernel's clock.
 func cpuClock() func() int64 {
 	scale := kernel.ClockScale()
 	return func() int64 {

@@ -38,10 +38,10 @@ func (m machine) NewSpace() (task.Space, error) {
 // tables implements task.Space.
 type tables struct {
 	*user.Space
-	changes []user.Change // of Apply; the lock of the map guards it
+	changes []user.Change // reused buffer of Apply; guarded by the lock of the mem.Map
 }
 
-// actions are those of package user for those of package mem.
+// actions converts actions of package mem to those of package user.
 var actions = [...]user.Action{mem.Unmap: user.Unmap, mem.Restrict: user.Restrict, mem.Install: user.Install, mem.Offer: user.Offer}
 
 // Apply implements mem.Tables. If a page table cannot be allocated, translations are missing: the next access faults
@@ -60,7 +60,8 @@ func (t *tables) Apply(effects []mem.Effect) {
 	t.Space.Apply(t.changes)
 }
 
-// rights translates permissions. A page without any is not readable either: package mem installs none.
+// rights converts permissions of a mapping to page table rights. Prot 0 would make a page unreadable; package mem never
+// installs such a page.
 func rights(p mem.Prot) (r space.Rights) {
 	if p != 0 {
 		r = space.Read
@@ -86,7 +87,7 @@ func (t *tables) NewThread() (task.Thread, error) {
 // thread implements task.Thread.
 type thread struct{ *user.Context }
 
-// reasons are those of package task for those of package user.
+// reasons converts reasons of package user to those of package task.
 var reasons = [...]task.Reason{
 	user.Call: task.Call, user.Fault: task.Fault, user.Exception: task.Exception, user.Interrupted: task.Interrupted,
 }

@@ -77,8 +77,8 @@ func run(args []string) int {
 	return statusOf(attend(p, c))
 }
 
-// attend passes on signals and changes of the terminal until the first process ends, and returns its status. c is nil for
-// a process without a terminal.
+// attend forwards signals and changes of the terminal's size until the first process ends, and returns the status of
+// that process. c is nil if the process has no terminal.
 func attend(p *task.Process, c *console) int32 {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH)
@@ -100,7 +100,7 @@ func attend(p *task.Process, c *console) int32 {
 	}
 }
 
-// defaultPath is where programs are looked for without the variable PATH.
+// defaultPath lists the folders that are searched for programs if the variable PATH is not set.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // find returns the path of a program. A name without a slash is looked for in the folders of PATH, and then in those

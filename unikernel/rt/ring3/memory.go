@@ -9,8 +9,8 @@ import (
 	"loam/mem"
 )
 
-// memory implements mem.Memory with the machine's physical pages. The counts of references cover all of physical
-// memory: four bytes for a page.
+// memory implements mem.Memory with the machine's physical pages. It has a reference count of four bytes for each page
+// of physical memory.
 //
 // AllocateBlock always reports that there is no block: the kernel's allocator gives single pages to ring 3.
 type memory struct {
@@ -19,7 +19,7 @@ type memory struct {
 	zero  mem.Page
 }
 
-// newMemory returns the memory of the machine. It returns false if not one page is free.
+// newMemory returns the memory of the machine. It returns false if no page is free.
 func newMemory() (*memory, bool) {
 	end := uint64(0)
 	for _, r := range kernel.UsableMemory() {

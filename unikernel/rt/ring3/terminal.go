@@ -11,14 +11,15 @@ import (
 	"loam/unikernel/channel"
 )
 
-// The terminal of the first program. It is a pseudo-terminal: programs have its slave, with job control, and this program
-// has its master. Two goroutines copy between the master and the user's terminal, which is raw: it passes on each key.
+// The terminal of the first program is a pseudo-terminal. Programs use its slave, with job control, and this program
+// has its master. Two goroutines copy between the master and the user's terminal. The user's terminal is in raw mode,
+// so each key arrives immediately and unchanged.
 
-// console is the pseudo-terminal, and the streams that are the user's terminal.
+// console is the pseudo-terminal, together with the streams of the user's terminal.
 type console struct {
 	process       *posix.Process
 	master, slave int  // descriptors of process
-	errors        bool // standard error of the loam command is a terminal, too
+	errors        bool // standard error of the loam command is the terminal too
 
 	writing sync.Mutex // held while output is moved
 }
@@ -73,7 +74,8 @@ func (c *console) streams() []int {
 	return []int{c.slave, c.slave}
 }
 
-// resize passes on the size of the user's window. Programs in the foreground receive SIGWINCH if it has changed.
+// resize gives the pseudo-terminal the size of the user's window. If the size has changed, programs in the foreground
+// receive SIGWINCH.
 func (c *console) resize() {
 	size := make([]byte, linux.SizeofWinsize)
 	if c.process.Terminal(stdin, linux.TIOCGWINSZ, size) == 0 {
@@ -81,14 +83,15 @@ func (c *console) resize() {
 	}
 }
 
-// start begins to copy. The first program has the slave now.
+// start starts the copying goroutines. It closes the slave, which the first program has opened by then.
 func (c *console) start() {
 	c.process.Close(c.slave)
 	go c.typeAll()
 	go c.showAll()
 }
 
-// typeAll copies the keys of the user. The end of the input means that the user's terminal is gone.
+// typeAll copies the user's input to the master. At the end of the input, the user's terminal has gone, and typeAll
+// hangs up.
 func (c *console) typeAll() {
 	room := make([]byte, channel.MaxPayload)
 	for {
@@ -115,7 +118,7 @@ func (c *console) typeAll() {
 // hangUp closes the master: the session receives SIGHUP (termios(3), Modem disconnect).
 func (c *console) hangUp() { c.process.Close(c.master) }
 
-// showAll copies the output of programs.
+// showAll copies the programs' output to the user's terminal until the slave is closed.
 func (c *console) showAll() {
 	for {
 		fds := []posix.PollFD{{FD: c.master, Events: posix.PollIn}}
@@ -125,7 +128,7 @@ func (c *console) showAll() {
 	}
 }
 
-// show moves all output that there is. It returns false when there will be none.
+// show copies all output that is available now. It returns false at the end of the output.
 func (c *console) show() bool {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -150,9 +153,9 @@ func (c *console) suspend() {
 	c.resize()
 }
 
-// signal does what a signal to the loam command means for a program with a terminal, unless the program simply receives
-// it. SIGHUP is a hangup of the terminal, and so is SIGTERM for a program that ignores it, as an interactive shell does:
-// nothing else would end it.
+// signal handles a signal that was sent to the loam command, for a program with a terminal. It returns false if the
+// program should simply receive the signal. SIGHUP is a hangup of the terminal. SIGTERM is a hangup too if the program
+// ignores it, as an interactive shell does: nothing else would end it.
 func (c *console) signal(p *task.Process, n syscall.Signal) bool {
 	switch {
 	case n == syscall.SIGWINCH:

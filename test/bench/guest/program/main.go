@@ -5,32 +5,67 @@
 //	/        a short text: for counting requests
 //	/memory  MemAvailable of /proc/meminfo, in bytes
 //	/write   the cost of writing one byte to /dev/null, as JSON
+//	/upload  reads the body of the request, and returns its length
+//
+// It listens by HTTP and, on another port, by HTTPS with a certificate of its own.
 package main
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
+	"math/big"
 	"net/http"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
 
 func main() {
-	addr := flag.String("addr", ":8080", "where to listen")
+	addr := flag.String("addr", ":8080", "where to listen by HTTP")
+	tlsAddr := flag.String("tls", ":8443", "where to listen by HTTPS")
 	flag.Parse()
 	http.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Write([]byte("It works, and that is all that it says.\n"))
 	})
 	http.HandleFunc("/memory", answer(available))
 	http.HandleFunc("/write", answer(costs))
+	http.HandleFunc("/upload", upload)
+	secure := http.Server{Addr: *tlsAddr, TLSConfig: &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate() },
+		NextProtos:     []string{"http/1.1"},
+	}}
+	go func() { log.Fatal(secure.ListenAndServeTLS("", "")) }()
 	log.Fatal(http.ListenAndServe(*addr, nil))
+}
+
+// certificate returns a self-signed certificate. It is made at its first use, so that it does not delay
+// the first answer.
+var certificate = sync.OnceValues(func() (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	form := x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, &form, &form, &key.PublicKey, key)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+})
+
+// upload reads the body and returns the number of its bytes.
+func upload(w http.ResponseWriter, r *http.Request) {
+	answer(func() (int64, error) { return io.Copy(io.Discard, r.Body) })(w, r)
 }
 
 // answer returns a handler that sends the result of f as JSON.

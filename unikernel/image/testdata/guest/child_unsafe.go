@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-// controlOfChild starts a thread by a SYSCALL instruction of its own, with a stack that
-// ends at an address. The thread stores the control register of its vector unit, and 1
-// behind it, and ends.
+// controlOfChild starts a thread by a SYSCALL instruction of its own. result is the upper end of that thread's
+// arguments, and stack the upper end of its stack. The thread stores the control register of its vector unit (MXCSR) at
+// result, then stores 1 behind it, and ends.
 //
 //go:noescape
 func controlOfChild(result *uint64, stack uintptr)
 
-// children have the vector registers of the thread that has started them, as on Linux:
-// they are not interrupted by what is not exact, unless that thread is.
+// children checks that a new thread has the vector control register of the thread that started it, as on Linux. Inexact
+// results therefore do not interrupt it unless they interrupt its parent.
 func children() {
 	const count, masks = 20, 0x1f80
 	var stack [4096]byte

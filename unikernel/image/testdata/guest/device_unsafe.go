@@ -12,26 +12,26 @@ import (
 	"loam/kernel/device"
 )
 
-// Memory and interrupts of devices, on QEMU's device for such purposes (docs/specs/edu.txt
-// in its sources), of which the machine has two, on one line.
+// Memory and interrupts of devices, tested on QEMU's educational device (docs/specs/edu.txt in its sources). The
+// machine has two of them, which share an interrupt line.
 
-// Registers of that device.
+// Registers of the educational device.
 const (
 	eduVendor, eduDevice = 0x1234, 0x11e8
 
-	eduStatus = 0x24 // of the interrupt
+	eduStatus = 0x24 // interrupt status
 	eduRaise  = 0x60
 	eduAck    = 0x64
 	eduSource = 0x80
 	eduTarget = 0x88
 	eduCount  = 0x90
-	eduDo     = 0x98 // bit 0: go, and it goes; bit 1: to memory
+	eduDo     = 0x98 // bit 0: start, and still running; bit 1: from the device to memory
 
-	eduBuffer = 0x40000 // as the device sees it
-	eduSize   = 4000    // a little less than all, which it does not take
+	eduBuffer = 0x40000 // address of the buffer as the device sees it
+	eduSize   = 4000    // bytes per transfer; the device rejects its full 4096
 )
 
-// edus are the devices, with the line that they share.
+// edus finds the devices, and returns their registers and the interrupt line that they share.
 func edus(m driver.Machine) (registers []driver.Registers, line uint32) {
 	bus, err := pci.Scan(m, nil)
 	if err != nil {
@@ -54,8 +54,8 @@ func edus(m driver.Machine) (registers []driver.Registers, line uint32) {
 	return registers, line
 }
 
-// sharedLine has both devices interrupt by turns and at once; the driver of each sees to
-// its own.
+// sharedLine makes the two devices interrupt in turn and at the same time. The driver of each must handle its own
+// interrupts only.
 func sharedLine() {
 	const rounds = 30
 	m := device.Open()
@@ -89,7 +89,7 @@ func sharedLine() {
 	fmt.Println("shared by", len(registers), "each rang", count)
 }
 
-// deviceMemory has a device read the heap and write to memory of its own.
+// deviceMemory makes a device read from the heap and write to DMA memory.
 func deviceMemory() {
 	m := device.Open()
 	registers, _ := edus(m)

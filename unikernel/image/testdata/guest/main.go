@@ -1,5 +1,4 @@
-// Command guest does one thing that asks something of the ground it stands on, and
-// says what came of it.
+// Command guest runs one test of the kernel, named by its first argument, and prints the result.
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 	"loam/kernel/device"
 )
 
-// cases are what it can do, by its first argument.
+// cases are the tests, by the first argument.
 var cases = map[string]func(){
 	"hello":        func() { fmt.Println("hello") },
 	"words":        words,
@@ -74,14 +73,14 @@ func main() {
 	cases[name]()
 }
 
-// words shows what the program was given.
+// words prints the program's arguments and an environment variable.
 func words() { fmt.Printf("%q %q\n", os.Args[2:], os.Getenv("WORD")) }
 
-// recovered calls f and says how it failed.
+// recovered calls f, and prints its panic and the function that panicked.
 func recovered(f func()) {
 	defer func() {
 		err := recover().(runtime.Error)
-		pc, _, _, _ := runtime.Caller(2) // runtime.gopanic and what calls it are between
+		pc, _, _, _ := runtime.Caller(2) // skips runtime.gopanic and its caller
 		fmt.Println(err, pc != 0, strings.Contains(string(debug.Stack()), "main.recovered"))
 	}()
 	f()
@@ -98,7 +97,7 @@ func divide() {
 	recovered(func() { fmt.Println(1 / zero) })
 }
 
-// wild reads where nothing is.
+// wild reads from an unmapped address.
 func wild() {
 	debug.SetPanicOnFault(true)
 	recovered(func() { fmt.Println(peek(0xffff_d000_0000_0000)) })
@@ -106,8 +105,8 @@ func wild() {
 	recovered(func() { fmt.Println(peek(0x1234_5678_9abc_def0)) })
 }
 
-// readOnly writes to a constant and to code, and runs data; and the same to code where
-// all of memory is seen.
+// readOnly writes to a constant and to code, and executes data. It also tries to write to the code through the window
+// onto physical memory.
 func readOnly() {
 	debug.SetPanicOnFault(true)
 	code := codeOf(returns)
@@ -123,7 +122,7 @@ func readOnly() {
 	recovered(func() { jumpTo(other) })
 }
 
-// protection shows what the processor has been told to watch over.
+// protection prints which protection features of the processor the kernel has enabled.
 func protection() {
 	control, extended := amd64.ReadCR4(), amd64.ReadMSR(amd64.MSREFER)
 	fmt.Println("write-protect", amd64.ReadCR0()&amd64.CR0WriteProtect != 0,
@@ -131,14 +130,14 @@ func protection() {
 		"SMAP", control&amd64.CR4SMAP != 0, "UMIP", control&amd64.CR4UMIP != 0)
 }
 
-// returns is a function that can be called wherever it is.
+// returns does nothing. Its code is copied and called at other addresses.
 //
 //go:noinline
 func returns() {}
 
 func overflow(n int) int { return overflow(n+1) + 1 }
 
-// collect makes garbage on several goroutines, and keeps some.
+// collect allocates on several goroutines, keeps some of the objects, and checks them after collections.
 func collect() {
 	var wg sync.WaitGroup
 	for g := range 4 {
@@ -162,7 +161,7 @@ func collect() {
 	fmt.Println("collected", m.NumGC > 3)
 }
 
-// beside waits for another goroutine without giving way to it.
+// beside waits for another goroutine in a loop that never yields.
 func beside() {
 	const turns = 20
 	for range turns {
@@ -174,7 +173,7 @@ func beside() {
 	fmt.Println("ran beside", turns)
 }
 
-// loop has a goroutine that never gives way; a collection happens all the same.
+// loop runs a goroutine that never yields, and checks that a garbage collection completes anyway.
 func loop() {
 	var stop atomic.Bool
 	var turns int
@@ -216,7 +215,7 @@ func pingPong() {
 	fmt.Println("sum", sum)
 }
 
-// sleep has goroutines sleep at the same time; none wakes early.
+// sleep lets many goroutines sleep at the same time, and checks that none wakes early.
 func sleep() {
 	out := make(chan bool)
 	for _, n := range []time.Duration{30, 10, 20, 0} {
@@ -229,7 +228,7 @@ func sleep() {
 	fmt.Println("slept", <-out, <-out, <-out, <-out)
 }
 
-// threads locks goroutines to threads, which end with them.
+// threads locks goroutines to threads, and checks that the threads end with them.
 func threads() {
 	var wg sync.WaitGroup
 	var n atomic.Int32
@@ -247,7 +246,7 @@ func threads() {
 	fmt.Println("threads", n.Load())
 }
 
-// release uses more memory than there is, but not at a time.
+// release allocates more memory in total than the machine has, but frees it in between.
 func release() {
 	for range 10 {
 		b := make([]byte, 16<<20)
@@ -263,11 +262,11 @@ func release() {
 	fmt.Println("released")
 }
 
-// plenty is more than some of the machines have.
+// plenty is larger than the memory of some of the tested machines.
 var plenty [64 << 20]byte
 
-// zeros uses some of plenty, which becomes memory when the program touches it, and when
-// the kernel does in its place.
+// zeros uses some pages of plenty. A page is allocated when the program first touches it, or when a system call writes
+// to it.
 func zeros() {
 	for i := 0; i < len(plenty); i += len(plenty) / 7 {
 		if plenty[i] != 0 {
@@ -286,7 +285,7 @@ func zeros() {
 	os.Stdout.Write(plenty[written:][:6])
 }
 
-// exhaust uses all memory there is.
+// exhaust allocates until the machine's memory is used up.
 func exhaust() {
 	var all [][]byte
 	for {
@@ -298,7 +297,7 @@ func exhaust() {
 	}
 }
 
-// awaitSignal says that it is ready, and which signal has come.
+// awaitSignal prints that it is ready, waits for a signal, and prints its number.
 func awaitSignal() {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, os.Interrupt)
@@ -306,7 +305,7 @@ func awaitSignal() {
 	fmt.Println(<-c)
 }
 
-// crash fails where the runtime cannot be told of it.
+// crash causes a fault at a point where the runtime cannot handle it.
 func crash() {
 	runtime.LockOSThread()
 	all := ^uint64(0)
@@ -314,9 +313,9 @@ func crash() {
 	fmt.Println(peek(0))
 }
 
-// clockInterrupts has the clock of the day interrupt some times, and waits for each.
+// clockInterrupts programs the real-time clock to interrupt periodically, and waits for some of the interrupts.
 func clockInterrupts() {
-	const index, data = 0x70, 0x71 // ports
+	const index, data = 0x70, 0x71 // I/O ports
 	const statusB, statusC, periodic = 0x0b, 0x0c, 1 << 6
 	machine := device.Open()
 	read := func(register uint8) uint8 {
@@ -330,7 +329,7 @@ func clockInterrupts() {
 	b := read(statusB)
 	machine.Out8(data, b|periodic)
 	for range 10 {
-		read(statusC) // it interrupts once for each look at this
+		read(statusC) // reading this register allows the next interrupt
 		<-i.C()
 		i.Done()
 	}
@@ -340,7 +339,7 @@ func clockInterrupts() {
 	fmt.Println("interrupted")
 }
 
-// enterAll has all processors enter the kernel, again and again.
+// enterAll makes all processors enter the kernel repeatedly, without end.
 func enterAll() {
 	for range runtime.NumCPU() {
 		go func() {
@@ -352,7 +351,7 @@ func enterAll() {
 	time.Sleep(time.Hour)
 }
 
-// crowd has threads that never rest: they wake one another by calls of the kernel.
+// crowd runs more threads than CPUs. They never stop: each wakes another by a system call.
 func crowd() {
 	for range runtime.NumCPU() {
 		c := make(chan bool)
@@ -371,8 +370,8 @@ func crowd() {
 	}
 }
 
-// spread has goroutines on all CPUs that wait for one another, beside a collection; as
-// often as its argument says.
+// spread runs goroutines on all CPUs that wait for one another, during garbage collections. The argument is the number
+// of rounds.
 func spread() {
 	rounds := 200
 	if len(os.Args) > 2 {
@@ -403,7 +402,7 @@ func spread() {
 	fmt.Println(how, runtime.NumCPU())
 }
 
-// clock shows that time goes on, and the date.
+// clock prints whether time advances, and the date.
 func clock() {
 	a, m := time.Now(), time.Now()
 	for time.Since(m) < 5*time.Millisecond {
@@ -412,7 +411,7 @@ func clock() {
 	fmt.Println(b.After(a), b.Sub(a) < time.Minute, b.Unix())
 }
 
-// floats computes in vector registers while threads are interrupted.
+// floats computes in vector registers on threads that are preempted, and checks the results.
 func floats() {
 	var wg sync.WaitGroup
 	var results [4]float64

@@ -11,7 +11,7 @@ import (
 	"loam/kernel"
 )
 
-// Mappings, by system calls.
+// Memory mappings, made by system calls.
 
 const (
 	pageSize = 4 << 10
@@ -21,7 +21,7 @@ const (
 	anonymous = syscall.MAP_ANON | syscall.MAP_PRIVATE
 )
 
-// mapping is memory that the collector does not know of.
+// mapping is memory that was mapped by mmap and is unknown to the garbage collector.
 type mapping []byte
 
 func newMapping(size int) mapping {
@@ -38,7 +38,7 @@ func (m mapping) call(number, argument uintptr) {
 	}
 }
 
-// mark writes a number into each page, and look panics if it is not there.
+// mark writes n into each page; look panics if a page has lost that number.
 func (m mapping) mark(n byte) {
 	for i := 0; i < len(m); i += pageSize {
 		m[i] = n
@@ -53,8 +53,7 @@ func (m mapping) look(n byte) {
 	}
 }
 
-// big is how many of its 2 MiB are in one piece of memory that begins at a multiple of
-// as much.
+// big returns how many of the mapping's 2 MiB blocks are mapped to 2 MiB of contiguous, aligned physical memory.
 func (m mapping) big() int {
 	n := 0
 	for i := 0; i+bigPage <= len(m); i += bigPage {
@@ -76,10 +75,9 @@ func free() int {
 	return int(s.Freeram * uint64(s.Unit) / pageSize)
 }
 
-// bigPages maps, splits, protects and gives back, and ends with as much free memory as
-// there was in the beginning.
+// bigPages maps, splits, protects and unmaps memory in big pages, and checks that no free page is lost.
 func bigPages() {
-	const size, rounds, slack = 16 << 20, 20, 100 // the runtime may take some pages meanwhile
+	const size, rounds, slack = 16 << 20, 20, 100 // the runtime may take some pages in the meantime
 	var before, most int
 	for round := range rounds {
 		if round == 1 {
@@ -108,8 +106,8 @@ func bigPages() {
 	fmt.Println("big pages", most, "all given back", before-free() < slack)
 }
 
-// touch writes to so many MiB, a page at a time, and says how long that took: the second
-// time, when the host has found memory for the machine.
+// touch writes to each page of the given number of MiB, and prints the time of the second pass. By then the host has
+// given the machine its memory.
 func touch() {
 	n, err := strconv.Atoi(os.Args[2])
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pipe sends more through a pipe of the kernel's than it holds: both ends wait for one
-// another. Then it has used up all that there are.
+// pipe sends more bytes through a pipe of the kernel than the pipe holds, so reader and writer wait for each other.
+// Afterwards it creates pipes until the kernel has no more.
 func pipe() {
 	sent := bytes.Repeat([]byte("through a pipe "), 1000)
 	var p [2]int
@@ -35,7 +35,7 @@ func pipe() {
 	fmt.Println(bytes.Equal(got, sent), syscall.Close(p[0]), nonblocking(), exhaustPipes())
 }
 
-// again makes a call until nothing interrupts it.
+// again repeats a call until it is not interrupted by a signal (EINTR).
 func again(call func(int, []byte) (int, error), fd int, b []byte) (n int, err error) {
 	for err = syscall.EINTR; err == syscall.EINTR; {
 		n, err = call(fd, b)
@@ -43,7 +43,7 @@ func again(call func(int, []byte) (int, error), fd int, b []byte) (n int, err er
 	return n, err
 }
 
-// nonblocking is what the ends of a pipe say that are not to wait.
+// nonblocking returns the errors of reading from an empty and writing to a full non-blocking pipe.
 func nonblocking() []error {
 	var p [2]int
 	must(syscall.Pipe2(p[:], 0))
@@ -61,7 +61,7 @@ func nonblocking() []error {
 	return []error{empty, wrong, full, broken}
 }
 
-// exhaustPipes is how many pipes there are.
+// exhaustPipes returns the number of pipes that can be created.
 func exhaustPipes() (count int) {
 	for ; ; count++ {
 		var p [2]int

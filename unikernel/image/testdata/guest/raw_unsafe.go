@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// What no program should do.
+// Actions that no program should take, to test how the kernel fails.
 
 func peek(addr uintptr) byte { return **(**byte)(unsafe.Pointer(&addr)) }
 
@@ -13,10 +13,10 @@ func poke(s string) { *unsafe.StringData(s) = 'C' }
 
 func pokeAt(addr uintptr) { **(**byte)(unsafe.Pointer(&addr)) = 0xcc }
 
-// codeOf is where the code of a function begins.
+// codeOf returns the address of a function's code.
 func codeOf(f func()) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 
-// jump calls bytes as if they were a function.
+// jump executes bytes as if they were a function.
 func jump(code []byte) {
 	jumpTo(uintptr(unsafe.Pointer(unsafe.SliceData(code))))
 }
@@ -26,47 +26,46 @@ func jumpTo(at uintptr) {
 	(*(*func())(unsafe.Pointer(&f)))()
 }
 
-// illegal runs an instruction that is none.
+// illegal executes an invalid instruction.
 func illegal()
 
-// kernelAPIC is where the kernel finds the registers of its interrupt controller.
+// kernelAPIC is the kernel's variable with the address of its interrupt controller's registers.
 //
 //go:linkname kernelAPIC loam/kernel.apic
 var kernelAPIC uintptr
 
-// breakKernel has the kernel fail when it uses them next, behind a call that nobody
-// serves.
+// breakKernel makes the kernel fail at its next access to these registers, after a system call that does not exist.
 func breakKernel() {
 	syscall.RawSyscall(499, 0, 0, 0)
 	kernelAPIC = 0x1000
 }
 
-// kernelCPU is the beginning of what the kernel knows of its first processor.
+// kernelCPU is the beginning of the kernel's data about its first processor.
 //
 //go:linkname kernelCPU loam/kernel.cpus
 var kernelCPU [4]uintptr
 
-// narrowKernel leaves the first processor little of its stack in the kernel.
+// narrowKernel leaves the first processor only 512 bytes of its kernel stack.
 func narrowKernel() {
-	const stack, size, left = 3, 32 << 10, 512 // a field, and bytes
+	const stack, size, left = 3, 32 << 10, 512 // index of the field; sizes in bytes
 	kernelCPU[stack] -= size - left
 }
 
-// kernelTables is where the kernel finds the root of its page tables, and where it sees
-// all memory.
+// kernelTables are the kernel's variables with the root of its page tables and with the address of the window onto
+// physical memory.
 //
 //go:linkname kernelTables loam/kernel.tables
 var kernelTables [2]uintptr
 
-// blindKernel has the kernel fail when it looks at its page tables next.
+// blindKernel makes the kernel fail when it next accesses its page tables.
 func blindKernel() { kernelTables[1] = 0x1000 }
 
-// block holds signals back from this thread.
+// block blocks signals on this thread.
 func block(set *uint64) {
 	syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, 0, uintptr(unsafe.Pointer(set)), 0, 8, 0, 0)
 }
 
-// fill asks the kernel for random bytes.
+// fill fills b with random bytes from the kernel.
 func fill(b []byte) (int, syscall.Errno) {
 	const getrandom = 318
 	n, _, errno := syscall.RawSyscall(getrandom, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), 0)

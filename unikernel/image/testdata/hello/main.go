@@ -1,5 +1,5 @@
-// Command hello is an ordinary program for Linux, built without Loam. It uses threads, memory and the
-// garbage collector, and says what it was given.
+// Command hello is an ordinary Linux program, built without Loam. It uses threads, memory and the garbage collector,
+// and prints its arguments and environment.
 package main
 
 import (

@@ -2,10 +2,10 @@ package main
 
 import "unsafe"
 
-// fragment is the address of a fragment of code_amd64.s.
+// fragment returns the address of a code fragment in code_amd64.s, by number.
 func fragment(number int) uintptr
 
-// Fragments, by number.
+// Numbers of the fragments.
 const (
 	calls = iota
 	spin
@@ -16,13 +16,13 @@ const (
 	count
 )
 
-// userVectors is how the kernel saves vector registers; 0: all of them by XSAVE.
+// userVectors is the kernel's variable for the method of saving vector registers; 0: all of them by XSAVE.
 //
 //go:linkname userVectors loam/kernel.userVectors
 var userVectors uint8
 
-// code is the bytes of a fragment, and some of what follows it. The compiler of Go 1.26 fails
-// where a copy between two such slices of a constant length is compiled in line.
+// code returns the bytes of a fragment and some bytes after it. The length is a variable, because Go 1.26's compiler
+// fails on an inlined copy between two such slices of constant length.
 //
 //go:noinline
 func code(number int) []byte {

@@ -11,10 +11,10 @@ import (
 	"loam/kernel/user"
 )
 
-// refused are instructions that the processor must not do in ring 3, with the vector of the
-// exception: code, vector, name. Intel's manual, volume 2, lists the exceptions of each. Of two
-// vectors the second is QEMU's: it reads the stack of a far return as ring 0 does, which SMAP
-// forbids, and has no stack faults for addresses.
+// refused lists instructions that the processor must reject in ring 3: code, vector of the exception, name. Intel's
+// manual, volume 2, lists the exceptions of each instruction. If there are two vectors, the second one is QEMU's, which
+// differs from a processor: it reads the stack of a far return with the rights of ring 0, which SMAP forbids, and it
+// has no stack faults for addresses.
 const refused = `
 0f0b 6 ud2
 f4 13 hlt
@@ -93,8 +93,8 @@ ebfd4883 14 jump to before the code
 31c031d2f7f0 0 divide by zero
 `
 
-// hostile runs all that ring 3 must not do. Everything ends in an exception of the thread's, and
-// other threads go on.
+// hostile executes everything that ring 3 must not do. Each attempt must end in an exception of that thread, and other
+// threads must continue.
 func hostile() {
 	p := newProcess(spin)
 	page := user.Shared().Bytes(p.owned[codeAt])
@@ -119,13 +119,13 @@ func hostile() {
 	fmt.Println("hostile", failed)
 }
 
-// load puts code at the beginning of a page.
+// load copies code to the start of a page.
 func load(page, code []byte) {
 	clear(page)
 	copy(page, code)
 }
 
-// runOn runs a thread until it does something.
+// runOn runs a thread until it stops for another reason than an interrupt, and returns that reason.
 func runOn(c *user.Context) user.Reason {
 	for {
 		if r := c.Run(); r != user.Interrupted {
@@ -134,12 +134,12 @@ func runOn(c *user.Context) user.Reason {
 	}
 }
 
-// forged has flags, bases, stack pointers and whole frames that no honest program has. The thread
-// goes on, and the kernel with it.
+// forged gives a thread flags, segment bases, stack pointers and whole trap frames that no honest program has. The
+// thread and the kernel must continue. It returns the number of failures.
 func forged(p *process) (failed int) {
 	const (
-		call2  = "0f050f050f0b" // syscall; syscall; ud2
-		flags  = 0x247ed7       // all but interrupt and trap, with an I/O privilege level of 3
+		call2  = "0f050f050f0b" // two system calls and an invalid instruction
+		flags  = 0x247ed7       // all flags except interrupt and trap, with an I/O privilege level of 3
 		kernel = 0xffffffff80201000
 	)
 	page := user.Shared().Bytes(p.owned[codeAt])
@@ -149,7 +149,7 @@ func forged(p *process) (failed int) {
 			failed++
 		}
 	}
-	// twice runs code that makes two calls and fails, and shows the registers at both.
+	// twice runs code, then two system calls and an invalid instruction. It checks the registers at both calls.
 	twice := func(name, code string, prepare, look func(c *user.Context) bool) {
 		b, err := hex.DecodeString(code + call2)
 		must(err)
@@ -207,7 +207,7 @@ func forged(p *process) (failed int) {
 		check("step", runOn(c) == user.Exception && c.Registers().Vector == amd64.VectorDebug && c.Registers().IP == at, c)
 	}
 	check("bases", c.SetBases(kernel, 0) != nil && c.SetBases(0, 1<<47) != nil, c)
-	// A state that XRSTOR refuses is put right.
+	// The kernel corrects a vector state that XRSTOR rejects.
 	state := make([]byte, c.VectorSize())
 	for i := range state {
 		state[i] = 0xff
@@ -215,7 +215,7 @@ func forged(p *process) (failed int) {
 	c.SetVectors(state)
 	c.Registers().Flags = 0
 	check("vectors", runOn(c) == user.Exception && c.Registers().Vector == amd64.VectorInvalid, c)
-	// The last page of the lower half: the address behind it is not canonical.
+	// Code at the end of the lower half of the address space: the address after the last page is not canonical.
 	check("last page", p.Apply([]user.Change{{Action: user.Install, Start: user.Limit, End: user.Limit + amd64.PageSize, Physical: p.owned[codeAt]}}) != nil, c)
 	return failed
 }

@@ -19,9 +19,9 @@ import (
 	"loam/kernel/user"
 )
 
-// program runs a statically linked program for Linux, which is what the image was given as its
-// files, with the calls that the start of a C or a Go program needs. It shows that Run and
-// Space suffice; what a product needs is elsewhere.
+// program runs a statically linked Linux program, which the image contains as its files. It implements only the calls
+// that a C or Go program needs to start. It shows that user.Run and user.Space suffice; package task has the complete
+// implementation.
 func program() {
 	data := kernel.Files()
 	f, err := elf.NewFile(bytes.NewReader(data))
@@ -45,21 +45,21 @@ func program() {
 	l.run(c)
 }
 
-// linux is one process.
+// linux is the only process.
 type linux struct {
 	*process
-	mu      sync.Mutex // everything below
+	mu      sync.Mutex // guards all fields below
 	regions []region
 	brk     uint64
-	next    uint64 // where the next mapping goes
+	next    uint64 // address of the next mapping
 	waiting map[uint64][]chan struct{}
 	threads atomic.Int32
 
-	event [12]byte      // what the program's poller is told when eventFD is written to
-	woken chan struct{} // capacity 1: there is something to read from eventFD
+	event [12]byte      // epoll event that the program's poller receives when eventFD is written
+	woken chan struct{} // capacity 1; sent by the writer of eventFD, received by poll; full: a wake-up is pending
 }
 
-// The descriptors of the poller of Go's runtime, which has nothing to wait for but its own wake-ups.
+// Descriptors of the poller of Go's runtime. Here the poller waits only for its own wake-ups.
 const (
 	pollFD  = 10
 	eventFD = 11
@@ -68,13 +68,13 @@ const (
 func (l *linux) wakePoller() {
 	select {
 	case l.woken <- struct{}{}:
-	default: // it is woken already
+	default: // a wake-up is pending already
 	}
 }
 
 // poll is epoll_pwait(2).
 func (l *linux) poll(f *amd64.Frame) int64 {
-	var late <-chan time.Time // never
+	var late <-chan time.Time // nil: waits without a limit
 	if ms := int32(f.R10); ms >= 0 {
 		late = time.After(time.Duration(ms) * time.Millisecond)
 	}
@@ -87,12 +87,12 @@ func (l *linux) poll(f *amd64.Frame) int64 {
 	}
 }
 
-// region is memory whose pages appear when they are touched.
+// region is a range of memory whose pages are allocated on first access.
 type region struct{ start, end uint64 }
 
 func roundUp(v uint64) uint64 { return (v + amd64.PageSize - 1) &^ (amd64.PageSize - 1) }
 
-// has makes a page present, if the process has it.
+// has makes the page at va present. It returns false if no region contains the address.
 func (l *linux) has(va uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *linux) has(va uint64) bool {
 	return false
 }
 
-// remove takes pages out, and frees them.
+// remove unmaps the pages of a range and frees them.
 func (l *linux) remove(start, end uint64) {
 	must(l.Apply([]user.Change{{Action: user.Unmap, Start: start, End: end}}))
 	l.process.mu.Lock()
@@ -118,7 +118,7 @@ func (l *linux) remove(start, end uint64) {
 	}
 }
 
-// read and write copy memory of the process, whose pages appear as it is touched.
+// read and write copy memory of the process. They allocate its pages as needed.
 func (l *linux) read(va uint64, n int) []byte {
 	b := make([]byte, n)
 	for done := l.Read(va, b); done < n && l.has(va+uint64(done)); {
@@ -163,7 +163,7 @@ func (l *linux) arguments(f *elf.File, args []string) uint64 {
 	return sp
 }
 
-// run is the life of a thread.
+// run runs a thread until it ends.
 func (l *linux) run(c *user.Context) {
 	for {
 		switch r := c.Run(); r {
@@ -189,7 +189,7 @@ func (l *linux) run(c *user.Context) {
 	}
 }
 
-// call serves a call; those that are not there are ENOSYS.
+// call serves a system call. It returns ENOSYS for calls that are not implemented.
 //
 // long: it is a table.
 func (l *linux) call(c *user.Context, f *amd64.Frame) int64 {
@@ -202,7 +202,7 @@ func (l *linux) call(c *user.Context, f *amd64.Frame) int64 {
 			os.Stdout.Write(l.read(f.SI, int(f.DX)))
 		}
 		return int64(f.DX)
-	case syscall.SYS_READ: // of eventFD
+	case syscall.SYS_READ: // the eventfd
 		return int64(f.DX)
 	case syscall.SYS_EPOLL_CREATE1:
 		return pollFD
@@ -286,7 +286,7 @@ func (l *linux) setBreak(to uint64) int64 {
 	return int64(l.brk)
 }
 
-// clone makes a thread.
+// clone starts a thread of the process.
 func (l *linux) clone(c *user.Context, f *amd64.Frame) int64 {
 	const sameThreads, setTLS = 0x10000, 0x80000
 	if f.DI&sameThreads == 0 {
@@ -304,7 +304,7 @@ func (l *linux) clone(c *user.Context, f *amd64.Frame) int64 {
 	return int64(l.threads.Add(1))
 }
 
-// futex is futex(2): wait and wake, with a time.
+// futex is futex(2), limited to wait and wake, with a timeout.
 func (l *linux) futex(f *amd64.Frame) int64 {
 	const wait, wake, operation = 0, 1, 0x7f
 	addr := f.DI
@@ -334,7 +334,7 @@ func (l *linux) futex(f *amd64.Frame) int64 {
 	return -int64(syscall.ENOSYS)
 }
 
-// await waits to be woken, for as long as a struct timespec says.
+// await waits for a wake-up, at most for the struct timespec at address timeout.
 func (l *linux) await(w chan struct{}, addr, timeout uint64) int64 {
 	if timeout == 0 {
 		<-w
@@ -354,5 +354,5 @@ func (l *linux) await(w chan struct{}, addr, timeout uint64) int64 {
 			return -int64(syscall.ETIMEDOUT)
 		}
 	}
-	return 0 // woken in between
+	return 0 // a wake-up arrived at the same time
 }

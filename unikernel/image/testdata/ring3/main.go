@@ -1,4 +1,4 @@
-// Command ring3 runs threads in ring 3, and says what came of it.
+// Command ring3 runs threads in ring 3 and prints whether they behaved correctly.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"loam/kernel/user"
 )
 
-// cases are what it can do, by its first argument.
+// cases are the tests, by the first argument.
 var cases = map[string]func(){
 	"proof":   proof,
 	"bench":   bench,
@@ -30,18 +30,18 @@ var cases = map[string]func(){
 
 func main() { cases[os.Args[1]]() }
 
-// Where a process has its code, its stack and its data.
+// Addresses of a process's code, stack and data.
 const (
 	codeAt  = 0x40_0000
 	stackAt = 0x7fff_0000_0000
 	dataAt  = 0x1000_0000
 )
 
-// process is a space with pages of its own.
+// process is an address space with the pages that it owns.
 type process struct {
 	*user.Space
 	mu    sync.Mutex
-	owned map[uint64]uint64 // physical page by address
+	owned map[uint64]uint64 // virtual address to physical page
 }
 
 func must(err error) {
@@ -50,7 +50,7 @@ func must(err error) {
 	}
 }
 
-// newProcess makes a process with a fragment at codeAt and a stack of one page.
+// newProcess creates a process with a code fragment at codeAt and a stack of one page.
 func newProcess(fragment int) *process {
 	s, err := user.NewSpace()
 	must(err)
@@ -60,7 +60,7 @@ func newProcess(fragment int) *process {
 	return p
 }
 
-// add maps a fresh page, and returns its physical address.
+// add maps a new page, and returns its physical address.
 func (p *process) add(va uint64, rights space.Rights) uint64 {
 	pa, ok := user.Shared().TakeZeroed()
 	if !ok {
@@ -77,7 +77,7 @@ func (p *process) add(va uint64, rights space.Rights) uint64 {
 	return pa
 }
 
-// close takes the process apart.
+// close frees the process and its pages.
 func (p *process) close() {
 	p.Close()
 	for _, pa := range p.owned {
@@ -85,7 +85,7 @@ func (p *process) close() {
 	}
 }
 
-// newThread makes a thread that begins at codeAt.
+// newThread creates a thread that starts at codeAt.
 func (p *process) newThread() *user.Context {
 	c, err := user.NewContext(p.Space)
 	must(err)
@@ -93,7 +93,7 @@ func (p *process) newThread() *user.Context {
 	return c
 }
 
-// proof runs threads of all kinds side by side, while garbage is collected.
+// proof runs one thread of each kind at the same time, during garbage collections.
 func proof() {
 	const rounds = 20000
 	var done atomic.Int32
@@ -145,7 +145,7 @@ func proof() {
 	run(divide, func(p *process, c *user.Context, r user.Reason) bool {
 		return r == user.Exception && c.Registers().Vector == amd64.VectorDivide
 	})
-	const least = 20 // interruptions and collections
+	const least = 20 // least number of interrupts and of collections
 	finished := func() bool {
 		return done.Load() == 3 && interrupted.Load() >= least && collections.Load() >= least
 	}
@@ -171,9 +171,9 @@ func proof() {
 	fmt.Println("proved")
 }
 
-// bench measures, in nanoseconds and in ticks of the CPU's counter, the best of some rounds: a system
-// call of ring 3, served by nobody; a call of the Go runtime to the kernel's core; and a page fault that is served
-// with a fresh page.
+// bench prints the shortest of several rounds, in nanoseconds and in ticks of the CPU's counter, for three operations:
+// a system call from ring 3 that does nothing; a call of the Go runtime to the kernel's core; and a page fault that is
+// served with a new page.
 func bench() {
 	const n, rounds = 1 << 16, 8
 	p := newProcess(calls)
@@ -205,7 +205,7 @@ func bench() {
 	})
 }
 
-// measure prints what one of n things takes that f does.
+// measure prints the time of one of the n operations that f performs.
 func measure(name string, rounds, n int, f func()) {
 	nanos, ticks := 1e18, 1e18
 	for range rounds {

@@ -14,8 +14,7 @@ import (
 	"loam/kernel/user"
 )
 
-// state runs threads of two processes that look after their registers, on whatever CPU there is, while
-// garbage is collected.
+// state runs threads of two processes that check their registers, on any CPU, during garbage collections.
 func state() {
 	const threads, calls = 6, 3000
 	var wg sync.WaitGroup
@@ -60,15 +59,14 @@ func state() {
 	fmt.Println("state", bad.Load(), interrupted.Load() > 0)
 }
 
-// Values of words: what a page of the process has, and what the kernel puts into it when
-// it is not the process's any more.
+// Words with which pages are filled: good while a page belongs to the process, bad after the kernel has taken it away.
 const (
 	good   = 0x600d_600d_600d_600d
 	poison = 0xbad0_bad0_bad0_bad0
 )
 
-// spaces takes pages away from threads that read them, and from a copy in progress. Nobody sees
-// what becomes of the page.
+// spaces unmaps pages while threads read them and while they are being copied. No reader may see the content that the
+// page gets afterwards.
 func spaces() {
 	const rounds = 900
 	p := newProcess(watch)
@@ -116,7 +114,7 @@ func spaces() {
 		case 1:
 			must(p.Apply([]user.Change{{Action: user.Unmap, Start: dataAt, End: dataAt + amd64.PageSize}}))
 			fill(old, poison)
-		case 2: // both in one batch, and the tables with them
+		case 2: // both in one batch, together with their page tables
 			changes = append([]user.Change{{Action: user.Unmap, Start: dataAt, End: dataAt + 1<<30}}, changes...)
 		}
 		must(p.Apply(changes))
@@ -133,11 +131,11 @@ func spaces() {
 	stop.Store(true)
 	wg.Wait()
 	p.close()
-	seen := faults.Load() > 0 || runtime.NumCPU() == 1 // where all of it happens between two interrupts
+	seen := faults.Load() > 0 || runtime.NumCPU() == 1 // on one CPU, all of it may happen between two interrupts
 	fmt.Println("spaces", bad.Load(), seen, copies.Load() > 0, most == runtime.NumCPU())
 }
 
-// fill fills a page with a word.
+// fill fills a physical page with a word.
 func fill(pa, word uint64) {
 	b := user.Shared().Bytes(pa)
 	for i := 0; i < len(b); i += 8 {
@@ -145,12 +143,12 @@ func fill(pa, word uint64) {
 	}
 }
 
-// kick calls a thread back that never does anything by itself, from another goroutine, each time that
-// it is seen to run.
+// kick interrupts a thread that never enters the kernel by itself. Another goroutine does so each time it sees the
+// thread run.
 func kick() {
 	rounds := int64(500)
 	if runtime.NumCPU() == 1 {
-		rounds = 20 // the other goroutine runs when the runtime has preempted this one, after 10 ms
+		rounds = 20 // the other goroutine runs only after the runtime has preempted this one, after 10 ms
 	}
 	p := newProcess(count)
 	p.add(dataAt, space.Read|space.Write)
@@ -163,7 +161,7 @@ func kick() {
 			if r := c.Run(); r != user.Interrupted {
 				fmt.Println("kick", r, *c.Registers())
 			}
-			if want.Load() > n { // else it was something else's interrupt
+			if want.Load() > n { // otherwise the thread was interrupted for another reason
 				n++
 				back <- struct{}{}
 			}
@@ -187,7 +185,8 @@ func kick() {
 	fmt.Println("kicked")
 }
 
-// churn makes and closes processes that have pages all over their space. None of it is lost.
+// churn creates and closes processes that have pages in distant parts of their address space, and checks that no page
+// is lost.
 func churn() {
 	const rounds, places, slack = 1500, 4, 4 << 20
 	free := func() uint64 {
@@ -212,7 +211,7 @@ func churn() {
 		c.Close()
 		p.close()
 	}
-	for range 100 { // until caches are full
+	for range 100 { // fills caches of the kernel and the runtime first
 		once()
 	}
 	before := free()

@@ -4,7 +4,7 @@ package runtime
 // on a thread's CPU time only at its clock ticks, which is too coarse.
 const loamAlarmClock = 1
 
-// loamWoken is called after Go's rules for waking a thread have been followed. Linux needs nothing more.
+// loamWoken is called after Go's rules for waking a thread have been applied. On Linux there is nothing more to do.
 func loamWoken() {}
 
 // loamDefers enables deferred wakes (loam_deferred.go) on this platform.

@@ -83,9 +83,9 @@ func isSystemGoroutine(gp *g, fixed bool) bool {
 	return linuxIsSystemGoroutine(gp, fixed) || !fixed && loamStarted(gp)
 }
 
-// tracebacksomeothers prints other goroutines' stacks. After a failure of the runtime itself, such as a stack overflow, Go's
-// version also prints system goroutines. Loam's are left out then, unless GOTRACEBACK is system or crash: a program that
-// failed is about its own.
+// tracebacksomeothers prints the stacks of other goroutines. After a failure of the runtime itself, such as a stack
+// overflow, Go's version also prints system goroutines. Loam's goroutines are left out unless GOTRACEBACK is system or
+// crash, because the failure is almost always the program's own.
 func tracebacksomeothers(me *g, showf func(*g) bool) {
 	const single = 1
 	if atomic.Load(&traceback_cache)>>tracebackShift > single {
@@ -98,7 +98,7 @@ func tracebacksomeothers(me *g, showf func(*g) bool) {
 // loamStarted reports whether one of Loam's functions started gp.
 func loamStarted(gp *g) bool { return loamNamed(findfunc(gp.startpc)) }
 
-// loamNamed reports whether f is a function of one of Loam's packages.
+// loamNamed reports whether f belongs to one of Loam's packages.
 func loamNamed(f funcInfo) bool {
 	return f.valid() && stringslite.HasPrefix(funcname(f), "loam/")
 }

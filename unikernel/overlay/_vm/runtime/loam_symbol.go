@@ -14,7 +14,7 @@ var loamCrashM m
 //go:linkname loamSymbol
 func loamSymbol(pc uintptr) (name, file string, line int, frameless bool) {
 	if gp := getg(); gp.m == nil {
-		setMNoWB(&gp.m, &loamCrashM) // the kernel's g has no M, and each M has a cache for the tables
+		setMNoWB(&gp.m, &loamCrashM) // the kernel's g has no M, but symbol lookups use a cache in the M
 	}
 	f := findfunc(pc)
 	if !f.valid() {

@@ -1,0 +1,91 @@
+package event
+
+import (
+	"encoding/binary"
+	"math"
+	"sync"
+
+	"loam/abi/linux"
+	"loam/posix/file"
+)
+
+// Counter is a counter that programs can wait for (eventfd(2)).
+type Counter struct {
+	semaphore bool // a read takes 1, not all
+	q         file.Queue
+
+	mu    sync.Mutex // guards count
+	count uint64     // below math.MaxUint64
+}
+
+const (
+	eventSize = 8 // reads and writes transfer a uint64
+)
+
+// NewCounter returns a counter. A read takes 1 with semaphore, and else all.
+func NewCounter(count uint32, semaphore bool) *Counter {
+	return &Counter{semaphore: semaphore, count: uint64(count)}
+}
+
+// Name implements file.Named.
+func (e *Counter) Name() string { return "anon_inode:[eventfd]" }
+
+func (e *Counter) Queue() *file.Queue { return &e.q }
+func (e *Counter) Mode() uint32       { return 0o600 }
+func (e *Counter) Close()             {}
+
+func (e *Counter) Events() file.Events {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var ev file.Events
+	if e.count > 0 {
+		ev |= file.PollIn
+	}
+	if e.count < math.MaxUint64-1 {
+		ev |= file.PollOut
+	}
+	return ev
+}
+
+// Read takes the counter, or 1 in semaphore mode. Errors: EAGAIN if the counter is 0, EINVAL for a
+// short buffer.
+func (e *Counter) Read(b []byte) (int, linux.Errno) {
+	if len(b) < eventSize {
+		return 0, linux.EINVAL
+	}
+	e.mu.Lock()
+	n := e.count
+	if n == 0 {
+		e.mu.Unlock()
+		return 0, linux.EAGAIN
+	}
+	if e.semaphore {
+		n = 1
+	}
+	e.count -= n
+	e.mu.Unlock()
+	binary.NativeEndian.PutUint64(b, n)
+	e.q.Notify(file.PollOut)
+	return eventSize, 0
+}
+
+// Write adds to the counter. Errors: EAGAIN if the sum would exceed the maximum, EINVAL.
+func (e *Counter) Write(b []byte) (int, linux.Errno) {
+	if len(b) < eventSize {
+		return 0, linux.EINVAL
+	}
+	n := binary.NativeEndian.Uint64(b)
+	e.mu.Lock()
+	switch {
+	case n == math.MaxUint64:
+		e.mu.Unlock()
+		return 0, linux.EINVAL
+	case n > math.MaxUint64-1-e.count:
+		e.mu.Unlock()
+		return 0, linux.EAGAIN
+	}
+	e.count += n
+	e.mu.Unlock()
+	e.q.Notify(file.PollIn)
+	return eventSize, 0
+}

@@ -1,0 +1,242 @@
+package event
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/file"
+)
+
+// Inotify is an inotify instance (inotify(7)): its watches on files and directories, and the events
+// that have not been read yet.
+type Inotify struct {
+	all  *Watchers
+	tree *fs.Tree
+	q    file.Queue
+
+	mu      sync.Mutex // a leaf; guards the fields below
+	watches map[fs.Node]*watch
+	last    int32    // watch descriptor of the newest watch
+	waiting [][]byte // encoded events, oldest first
+	bytes   int      // total size of waiting
+}
+
+type watch struct {
+	number int32
+	mask   uint32 // requested events, and flags such as IN_ONESHOT
+}
+
+const (
+	// maxQueued limits the number of queued events (max_queued_events of proc(5)).
+	maxQueued = 16384
+
+	inotifyHeader = 16 // size of struct inotify_event without the name; names are padded to multiples of it
+
+	ofFile = uint32(fs.Accessed | fs.Modified | fs.AttrChanged | fs.ClosedWritten | fs.ClosedRead | fs.Opened)
+	ofName = uint32(fs.MovedFrom | fs.MovedTo | fs.Created | fs.Removed)
+	ofSelf = uint32(fs.RemovedSelf | fs.MovedSelf)
+)
+
+// Watchers is the list of inotify instances. It is registered with the file tree while it is not empty.
+type Watchers struct {
+	mu   sync.RWMutex
+	list []*Inotify
+}
+
+// New returns an instance that watches files of a tree.
+func (w *Watchers) New(t *fs.Tree) *Inotify {
+	i := &Inotify{all: w, tree: t, watches: map[fs.Node]*watch{}}
+	w.change(t, func(l []*Inotify) []*Inotify { return append(l, i) })
+	return i
+}
+
+// Len returns the number of instances.
+func (w *Watchers) Len() int {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return len(w.list)
+}
+
+// Happened implements fs.Watcher.
+func (w *Watchers) Happened(n fs.Notice) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	for _, i := range w.list {
+		i.happened(n)
+	}
+}
+
+// change replaces the list, and registers it with the tree or removes it.
+func (w *Watchers) change(t *fs.Tree, f func([]*Inotify) []*Inotify) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = f(w.list)
+	if len(w.list) > 0 {
+		t.Watch(w)
+	} else {
+		t.Watch(nil)
+	}
+}
+
+// Name implements file.Named.
+func (i *Inotify) Name() string { return "anon_inode:inotify" }
+
+func (i *Inotify) Queue() *file.Queue { return &i.q }
+
+func (i *Inotify) Mode() uint32 { return 0o600 }
+
+func (i *Inotify) Write([]byte) (int, linux.Errno) { return 0, linux.EBADF }
+
+func (i *Inotify) Events() file.Events {
+	if i.Buffered() > 0 {
+		return file.PollIn
+	}
+	return 0
+}
+
+// Buffered returns the size of the events that have not been read, for FIONREAD.
+func (i *Inotify) Buffered() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.bytes
+}
+
+func (i *Inotify) Close() {
+	i.all.change(i.tree, func(l []*Inotify) []*Inotify {
+		return slices.DeleteFunc(l, func(o *Inotify) bool { return o == i })
+	})
+}
+
+// Read returns as many whole events as fit. Errors: EAGAIN; EINVAL if the first event does not fit.
+func (i *Inotify) Read(b []byte) (int, linux.Errno) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.waiting) == 0 {
+		return 0, linux.EAGAIN
+	}
+	n := 0
+	for len(i.waiting) > 0 && n+len(i.waiting[0]) <= len(b) {
+		n += copy(b[n:], i.waiting[0])
+		i.waiting = i.waiting[1:]
+	}
+	if n == 0 {
+		return 0, linux.EINVAL
+	}
+	i.bytes -= n
+	return n, 0
+}
+
+// happened queues an event for the watches on its file and on its directory.
+func (i *Inotify) happened(n fs.Notice) {
+	i.mu.Lock()
+	queued := false
+	e := uint32(n.Event)
+	flags := uint32(0)
+	if _, ok := n.Node.(fs.Directory); ok {
+		flags = linux.IN_ISDIR
+	}
+	if n.Dir != nil && e&(ofFile|ofName) != 0 {
+		queued = i.enqueue(n.Dir, e, flags, n.Cookie, n.Name)
+	}
+	if e&(ofFile|ofSelf) != 0 {
+		queued = i.enqueue(n.Node, e, flags, 0, "") || queued
+	}
+	if w := i.watches[n.Node]; w != nil && n.Event == fs.RemovedSelf {
+		i.forget(n.Node, w)
+		queued = true
+	}
+	i.mu.Unlock()
+	if queued {
+		i.q.Notify(file.PollIn)
+	}
+}
+
+// enqueue queues an event if a watch on the file requests it, and reports whether it did.
+func (i *Inotify) enqueue(of fs.Node, e, flags, cookie uint32, name string) bool {
+	w := i.watches[of]
+	if w == nil || w.mask&e == 0 {
+		return false
+	}
+	i.put(w.number, e|flags, cookie, name)
+	if w.mask&linux.IN_ONESHOT != 0 {
+		i.forget(of, w)
+	}
+	return true
+}
+
+// forget removes a watch and queues IN_IGNORED.
+func (i *Inotify) forget(n fs.Node, w *watch) {
+	delete(i.watches, n)
+	i.put(w.number, linux.IN_IGNORED, 0, "")
+}
+
+// put queues an event unless it equals the previous one. When the queue is full, one IN_Q_OVERFLOW
+// takes the place of all further events.
+func (i *Inotify) put(watch int32, mask, cookie uint32, name string) {
+	switch {
+	case len(i.waiting) > maxQueued:
+		return
+	case len(i.waiting) == maxQueued:
+		watch, mask, cookie, name = -1, linux.IN_Q_OVERFLOW, 0, ""
+	}
+	padded := 0
+	if name != "" {
+		padded = (len(name) + inotifyHeader) &^ (inotifyHeader - 1) // with the terminating NUL
+	}
+	b := make([]byte, inotifyHeader+padded)
+	binary.NativeEndian.PutUint32(b, uint32(watch))
+	binary.NativeEndian.PutUint32(b[4:], mask)
+	binary.NativeEndian.PutUint32(b[8:], cookie)
+	binary.NativeEndian.PutUint32(b[12:], uint32(padded))
+	copy(b[inotifyHeader:], name)
+	if k := len(i.waiting); k > 0 && slices.Equal(i.waiting[k-1], b) {
+		return
+	}
+	i.waiting = append(i.waiting, b)
+	i.bytes += len(b)
+}
+
+// ValidMask reports whether a mask requests an event, and has no flags that contradict each other.
+func ValidMask(mask uint32) bool {
+	return mask&(ofFile|ofName|ofSelf) != 0 && (mask&linux.IN_MASK_ADD == 0 || mask&linux.IN_MASK_CREATE == 0)
+}
+
+// Add adds a watch on a file, or changes the existing one. It returns the watch descriptor. Errors: EEXIST.
+func (i *Inotify) Add(n fs.Node, mask uint32) (int, linux.Errno) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w := i.watches[n]
+	switch {
+	case w == nil:
+		i.last++
+		w = &watch{number: i.last}
+		i.watches[n] = w
+	case mask&linux.IN_MASK_CREATE != 0:
+		return -1, linux.EEXIST
+	case mask&linux.IN_MASK_ADD != 0:
+		mask |= w.mask
+	}
+	w.mask = mask
+	return int(w.number), 0
+}
+
+// Remove removes a watch. Errors: EINVAL for a watch that there is not.
+func (i *Inotify) Remove(number int32) linux.Errno {
+	i.mu.Lock()
+	found := false
+	for n, w := range i.watches {
+		if w.number == number {
+			i.forget(n, w)
+			found = true
+		}
+	}
+	i.mu.Unlock()
+	if !found {
+		return linux.EINVAL
+	}
+	i.q.Notify(file.PollIn)
+	return 0
+}

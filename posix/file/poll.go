@@ -1,0 +1,95 @@
+package file
+
+import (
+	"time"
+
+	"loam/abi/linux"
+)
+
+// PollFD is struct pollfd.
+type PollFD struct {
+	FD      int
+	Events  Events
+	Revents Events
+}
+
+// Poll implements poll(2) and ppoll(2), and select(2) once its sets have been decoded. It sets Revents
+// and returns the number of entries with events. A negative timeout waits forever, and 0 does not
+// wait. Errors: EINTR.
+func (d *Table) Poll(fds []PollFD, timeout time.Duration, task Task) (int, linux.Errno) {
+	c := polling{table: d, fds: fds, opens: make([]*Description, len(fds)), bell: make(chan struct{}, 1)}
+	defer c.leave()
+	c.watch.Notify = func(Events) { c.ring() }
+	c.enter()
+	var expired <-chan time.Time
+	if timeout > 0 {
+		t := time.NewTimer(timeout)
+		defer t.Stop()
+		expired = t.C
+	}
+	for {
+		if n := c.look(); n > 0 || timeout == 0 {
+			return n, 0
+		}
+		if done, errno := task.Await(c.bell, expired); done {
+			return 0, errno
+		}
+	}
+}
+
+// polling is one call of Poll.
+type polling struct {
+	table *Table
+	fds   []PollFD
+	opens []*Description // nil for a descriptor that is not open
+	watch Watch
+	bell  chan struct{} // capacity 1; watches send, Poll receives; never closed; full: Poll will look anyway
+	fixed int           // entries for descriptors that are not open
+}
+
+func (c *polling) ring() {
+	select {
+	case c.bell <- struct{}{}:
+	default:
+	}
+}
+
+// enter registers the watch with every
+func (c *polling) enter() {
+	for i := range c.fds {
+		f := &c.fds[i]
+		f.Revents = 0
+		if f.FD < 0 {
+			continue
+		}
+		if c.opens[i] = c.table.Get(f.FD); c.opens[i] == nil {
+			f.Revents = PollNval
+			c.fixed++
+			continue
+		}
+		c.opens[i].Queue().Add(&c.watch)
+	}
+}
+
+// look sets Revents and returns the number of entries with events.
+func (c *polling) look() int {
+	n := c.fixed
+	for i, o := range c.opens {
+		if o == nil {
+			continue
+		}
+		f := &c.fds[i]
+		if f.Revents = o.Events() & (f.Events | PollAlways); f.Revents != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *polling) leave() {
+	for _, o := range c.opens {
+		if o != nil {
+			o.Queue().Remove(&c.watch)
+		}
+	}
+}

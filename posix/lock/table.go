@@ -1,0 +1,170 @@
+// Package lock implements file locks: flock(2), and byte-range locks of fcntl(2). Two locks conflict if they overlap, belong to
+// different owners, and at least one is a write lock.
+package lock
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/file"
+)
+
+// Lock is a lock on the bytes from First to Last, inclusive.
+type Lock struct {
+	// Owner identifies the owner: a process (F_SETLK) or an open file description (F_OFD_SETLK, flock).
+	Owner       any
+	First, Last int64
+	Write       bool
+}
+
+// Whole returns an owner's lock on a whole file.
+func Whole(owner any, write bool) Lock { return Lock{Owner: owner, Last: math.MaxInt64, Write: write} }
+
+func (l Lock) blocks(o Lock) bool {
+	return l.Owner != o.Owner && (l.Write || o.Write) && l.First <= o.Last && o.First <= l.Last
+}
+
+// Table holds the locks of one kind.
+type Table struct {
+	count atomic.Int32 // all locks; lets Release return at once if there are none
+	mu    sync.Mutex
+	locks map[fs.Node][]Lock
+	gone  chan struct{} // closed when a lock is released; created by the first waiter
+}
+
+// Blocker returns a lock that conflicts with want.
+func (t *Table) Blocker(n fs.Node, want Lock) (Lock, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.locks[n] {
+		if h.blocks(want) {
+			return h, true
+		}
+	}
+	return Lock{}, false
+}
+
+// try acquires a lock and returns nil, or returns a channel that is closed when a lock is released.
+func (t *Table) try(n fs.Node, want Lock) (wait <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.locks[n] {
+		if h.blocks(want) {
+			if t.gone == nil {
+				t.gone = make(chan struct{})
+			}
+			return t.gone
+		}
+	}
+	t.cut(n, want)
+	t.locks[n] = append(t.locks[n], want)
+	t.count.Add(1)
+	t.wakeWaiters() // a write lock may have become a read lock
+	return nil
+}
+
+// Len returns the number of locks.
+func (t *Table) Len() int { return int(t.count.Load()) }
+
+// Release unlocks a range for its owner.
+func (t *Table) Release(n fs.Node, what Lock) {
+	if t.Len() == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cut(n, what)
+	t.wakeWaiters()
+}
+
+// cut removes a range from the locks of its owner, and splits them where necessary. The caller holds
+// mu.
+func (t *Table) cut(n fs.Node, what Lock) {
+	if t.locks == nil {
+		t.locks = make(map[fs.Node][]Lock)
+	}
+	old := t.locks[n]
+	var list []Lock
+	for _, h := range old {
+		if h.Owner != what.Owner || h.First > what.Last || what.First > h.Last {
+			list = append(list, h)
+			continue
+		}
+		if h.First < what.First {
+			list = append(list, Lock{h.Owner, h.First, what.First - 1, h.Write})
+		}
+		if h.Last > what.Last {
+			list = append(list, Lock{h.Owner, what.Last + 1, h.Last, h.Write})
+		}
+	}
+	t.count.Add(int32(len(list) - len(old)))
+	if t.locks[n] = list; list == nil {
+		delete(t.locks, n)
+	}
+}
+
+// wakeWaiters wakes the waiters. The caller holds mu.
+func (t *Table) wakeWaiters() {
+	if t.gone != nil {
+		close(t.gone)
+		t.gone = nil
+	}
+}
+
+// Take acquires a lock. If the lock is not available, it waits or returns EAGAIN. Errors: EAGAIN, EINTR.
+func (t *Table) Take(n fs.Node, want Lock, wait bool, task file.Task) linux.Errno {
+	for {
+		gone := t.try(n, want)
+		switch {
+		case gone == nil:
+			return 0
+		case !wait:
+			return linux.EAGAIN
+		}
+		if done, errno := task.Await(gone, nil); done {
+			return errno
+		}
+	}
+}
+
+// Describe stores the first lock that conflicts with want in l (F_GETLK). pid is the ID of the process that self is.
+func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock, self any, pid int32) {
+	h, blocked := t.Blocker(n, want)
+	if !blocked {
+		l.Type = linux.F_UNLCK
+		return
+	}
+	*l = linux.Flock{Type: linux.F_RDLCK, Start: h.First, Len: h.Last - h.First + 1, PID: -1}
+	if h.Write {
+		l.Type = linux.F_WRLCK
+	}
+	if h.Last == math.MaxInt64 {
+		l.Len = 0
+	}
+	if h.Owner == self {
+		l.PID = pid
+	}
+}
+
+// Range returns the first and the last byte of l, whose start is relative to an offset. Errors: EINVAL, EOVERFLOW.
+func Range(l *linux.Flock, from int64) (first, last int64, errno linux.Errno) {
+	first = from + l.Start
+	switch {
+	case l.Len == 0:
+		last = math.MaxInt64
+	case l.Len > 0:
+		last = first + l.Len - 1
+	default:
+		first, last = first+l.Len, first-1
+	}
+	switch {
+	case first < 0:
+		return 0, 0, linux.EINVAL
+	case last < first:
+		return 0, 0, linux.EOVERFLOW
+	}
+	return first, last, 0
+}

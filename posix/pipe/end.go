@@ -1,0 +1,225 @@
+// Package pipe implements pipes, FIFOs (pipe(7), fifo(7)) and the calls that move bytes between files through pipes (splice(2)).
+// It knows no processes: a call that waits gets its task as a file.Task.
+//
+// A write of at most Atomic bytes is atomic. A write to a pipe without readers fails with EPIPE and raises no SIGPIPE.
+//
+// end.go has the two ends of a pipe, fifo.go the FIFOs, and splice.go the calls on two files.
+package pipe
+
+import (
+	"fmt"
+	"sync"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/file"
+)
+
+// Sizes in bytes.
+const (
+	Size   = 65536 // capacity of a new pipe
+	Atomic = 4096  // PIPE_BUF
+)
+
+// pipe is the buffer that the two ends share. A FIFO may have several ends of each kind, or only one
+// end while it waits for the other.
+type pipe struct {
+	inode uint64
+	mu    sync.Mutex // guards the fields below
+	size  int        // capacity, a multiple of the page size
+	ring  []byte     // size bytes, allocated by the first write
+	start int        // offset of the oldest unread byte
+	held  int        // unread bytes
+	ends  [2]int     // open readers and writers
+	since [2]uint64  // readers and writers ever opened
+	// watched holds the wait queues of the ends. Slices are replaced, never modified.
+	watched [2][]*file.Queue
+}
+
+// End is one end of a pipe. A FIFO opened with O_RDWR is both ends.
+type End struct {
+	pipe   *pipe
+	does   [2]bool // reads, writes
+	q      file.Queue
+	node   fs.Node // node of the FIFO; nil for a pipe
+	closed func()  // called after close; nil for a pipe
+}
+
+const (
+	reads = iota
+	writes
+)
+
+// New returns the read end and the write end of a new pipe with an inode number.
+func New(inode uint64) (reader, writer *End) {
+	shared := &pipe{inode: inode, size: Size}
+	return shared.newEnd([2]bool{reads: true}), shared.newEnd([2]bool{writes: true})
+}
+
+// newEnd opens an end.
+func (p *pipe) newEnd(does [2]bool) *End {
+	e := &End{pipe: p, does: does}
+	p.mu.Lock()
+	for i := range does {
+		if does[i] {
+			p.ends[i]++
+			p.since[i]++
+			p.watched[i] = append(p.watched[i][:len(p.watched[i]):len(p.watched[i])], &e.q)
+		}
+	}
+	p.mu.Unlock()
+	p.notify(reads, file.PollOut)
+	p.notify(writes, file.PollIn)
+	return e
+}
+
+// notify reports events to all ends of one kind.
+func (p *pipe) notify(kind int, e file.Events) {
+	p.mu.Lock()
+	list := p.watched[kind]
+	p.mu.Unlock()
+	for _, q := range list {
+		q.Notify(e)
+	}
+}
+
+func (e *End) Queue() *file.Queue { return &e.q }
+func (e *End) Mode() uint32       { return linux.S_IFIFO | 0o600 }
+
+// Stat implements file.Described.
+func (e *End) Stat() file.Stat {
+	if e.node != nil {
+		return file.Stat{Attr: e.node.Attr()}
+	}
+	return file.Stat{Attr: fs.Attr{Inode: e.pipe.inode, Mode: fs.Fifo | 0o600, Links: 1, BlockSize: Atomic}}
+}
+
+// Events implements file. A FIFO without a writer reports a hangup only if it has had one before.
+func (e *End) Events() file.Events {
+	p := e.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var ev file.Events
+	if e.does[reads] {
+		if p.held > 0 {
+			ev |= file.PollIn
+		}
+		if p.ends[writes] == 0 && p.since[writes] > 0 {
+			ev |= file.PollHup
+		}
+	}
+	if e.does[writes] {
+		if p.size-p.held >= Atomic {
+			ev |= file.PollOut
+		}
+		if p.ends[reads] == 0 {
+			ev |= file.PollErr
+		}
+	}
+	return ev
+}
+
+// Read implements file. It returns 0 at the end: no data and no writer.
+func (e *End) Read(b []byte) (int, linux.Errno) {
+	if !e.does[reads] {
+		return 0, linux.EBADF
+	}
+	if len(b) == 0 {
+		return 0, 0
+	}
+	p := e.pipe
+	p.mu.Lock()
+	n := min(len(b), p.held)
+	if n == 0 {
+		defer p.mu.Unlock()
+		if p.ends[writes] == 0 {
+			return 0, 0
+		}
+		return 0, linux.EAGAIN
+	}
+	first := copy(b[:n], p.ring[p.start:])
+	copy(b[first:n], p.ring)
+	p.start = (p.start + n) % p.size
+	p.held -= n
+	p.mu.Unlock()
+	p.notify(writes, file.PollOut)
+	return n, 0
+}
+
+// Write implements file. It writes at most Atomic bytes whole or not at all, and more bytes as far as
+// there is room.
+func (e *End) Write(b []byte) (int, linux.Errno) {
+	p := e.pipe
+	if !e.does[writes] {
+		return 0, linux.EBADF
+	}
+	p.mu.Lock()
+	room := p.size - p.held
+	switch {
+	case p.ends[reads] == 0:
+		p.mu.Unlock()
+		return 0, linux.EPIPE
+	case len(b) == 0:
+		p.mu.Unlock()
+		return 0, 0
+	case room == 0 || len(b) <= Atomic && room < len(b):
+		p.mu.Unlock()
+		return 0, linux.EAGAIN
+	}
+	if p.ring == nil {
+		p.ring = make([]byte, p.size)
+	}
+	n := min(len(b), room)
+	end := (p.start + p.held) % p.size
+	first := copy(p.ring[end:], b[:n])
+	copy(p.ring, b[first:n])
+	p.held += n
+	p.mu.Unlock()
+	p.notify(reads, file.PollIn)
+	return n, 0
+}
+
+func (e *End) Buffered() int {
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	return e.pipe.held
+}
+
+// Close removes the end from the pipe and notifies the ends of the other kind.
+func (e *End) Close() {
+	p := e.pipe
+	p.mu.Lock()
+	for i := range e.does {
+		if !e.does[i] {
+			continue
+		}
+		p.ends[i]--
+		var rest []*file.Queue
+		for _, q := range p.watched[i] {
+			if q != &e.q {
+				rest = append(rest, q)
+			}
+		}
+		p.watched[i] = rest
+	}
+	p.mu.Unlock()
+	if e.does[writes] {
+		p.notify(reads, file.PollIn|file.PollHup)
+	}
+	if e.does[reads] {
+		p.notify(writes, file.PollOut|file.PollErr)
+	}
+	if e.closed != nil {
+		e.closed()
+	}
+}
+
+// Name implements file.Named.
+func (e *End) Name() string { return fmt.Sprintf("pipe:[%d]", e.pipe.inode) }
+
+// Reads and Writes report the kind of the end.
+func (e *End) Reads() bool  { return e.does[reads] }
+func (e *End) Writes() bool { return e.does[writes] }
+
+// Asynchronous implements file.Asynchronous.
+func (e *End) Asynchronous() {}

@@ -1,0 +1,98 @@
+package pipe
+
+import (
+	"sync"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/file"
+)
+
+// System is the pipes of a system: those of open FIFOs, and the lock of calls that use two pipes.
+type System struct {
+	pairs sync.Mutex // held while two pipes are locked
+
+	mu    sync.Mutex // guards the fields below
+	open  map[fs.Node]*pipe
+	users map[fs.Node]int
+}
+
+// enter returns the pipe of a FIFO and creates it if necessary. leave releases it.
+func (s *System) enter(n fs.Node, inode uint64) *pipe {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open, s.users = make(map[fs.Node]*pipe), make(map[fs.Node]int)
+	}
+	if s.open[n] == nil {
+		s.open[n] = &pipe{inode: inode, size: Size}
+	}
+	s.users[n]++
+	return s.open[n]
+}
+
+func (s *System) leave(n fs.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users[n]--; s.users[n] == 0 {
+		delete(s.open, n)
+		delete(s.users, n)
+	}
+}
+
+// OpenFIFO opens a FIFO. In blocking mode it waits for an end of the other kind (fifo(7)). With
+// O_NONBLOCK, opening for writing without a reader fails with ENXIO. Errors: ENXIO, EINTR.
+func (s *System) OpenFIFO(node fs.Node, flags int, task file.Task) (*End, linux.Errno) {
+	mode := flags & linux.O_ACCMODE
+	does := [2]bool{reads: mode != linux.O_WRONLY, writes: mode != linux.O_RDONLY}
+	shared := s.enter(node, node.Attr().Inode)
+	e := shared.newEnd(does)
+	e.node, e.closed = node, func() { s.leave(node) }
+	other := writes
+	if does[writes] {
+		other = reads
+	}
+	switch {
+	case flags&linux.O_NONBLOCK == 0:
+		if errno := e.await(other, task); errno != 0 {
+			e.Close()
+			return nil, errno
+		}
+	case does[writes] && shared.without(other):
+		e.Close()
+		return nil, linux.ENXIO
+	}
+	return e, 0
+}
+
+// without reports whether no end of a kind is open.
+func (p *pipe) without(kind int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ends[kind] == 0
+}
+
+// await waits until an end of a kind is open, or has been opened and closed in the meantime. Errors: EINTR.
+func (e *End) await(kind int, task file.Task) linux.Errno {
+	shared := e.pipe
+	shared.mu.Lock()
+	seen := shared.since[kind]
+	there := shared.ends[kind] > 0
+	shared.mu.Unlock()
+	if there {
+		return 0
+	}
+	s := file.NewSleeper(&e.q, 0, task)
+	defer s.Leave()
+	for {
+		shared.mu.Lock()
+		came := shared.since[kind] > seen
+		shared.mu.Unlock()
+		if came {
+			return 0
+		}
+		if errno := s.Sleep(); errno != 0 {
+			return errno
+		}
+	}
+}

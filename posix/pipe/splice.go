@@ -1,0 +1,249 @@
+package pipe
+
+import (
+	"loam/abi/linux"
+	"loam/posix/file"
+)
+
+// splice(2) and tee(2). Bytes are copied between the ring of a pipe and the other file, without a buffer
+// in between. The lock of the pipe is held meanwhile, so that no byte is lost and none is read twice if the other file
+// takes only a part. No other file takes the lock of a pipe. A call that locks two pipes holds System.pairs.
+
+// Flags of these calls. SPLICE_F_MOVE, SPLICE_F_MORE and SPLICE_F_GIFT have no effect.
+const (
+	Nonblock = 2  // SPLICE_F_NONBLOCK
+	Flags    = 15 // all known flags
+)
+
+// Spliced is a file of a call, with the offset of the call, or nil.
+type Spliced struct {
+	*file.Description
+	Offset *int64
+}
+
+// end returns the end of a pipe that the file is; nil for another file.
+func (s Spliced) end() *End {
+	e, _ := s.File.(*End)
+	return e
+}
+
+// Splice implements splice(2) for files whose descriptors are open, and flags that are known. It blocks until a byte has been
+// moved, or returns 0 at the end of the input. Errors: EBADF, EINVAL, ESPIPE, EAGAIN, EPIPE, EINTR, and those of reading and
+// writing the files.
+func (s *System) Splice(from, to Spliced, n, flags int, task file.Task) (int, linux.Errno) {
+	reader, writer := from.end(), to.end()
+	switch {
+	case reader != nil && from.Offset != nil, writer != nil && to.Offset != nil:
+		return -1, linux.ESPIPE
+	case reader == nil && writer == nil, reader != nil && writer != nil && reader.pipe == writer.pipe:
+		return -1, linux.EINVAL
+	case !mayRead(from.Description) || !mayWrite(to.Description):
+		return -1, linux.EBADF
+	case n == 0:
+		return 0, 0
+	}
+	move := func() (int, linux.Errno) { return reader.drainInto(to, n) }
+	switch {
+	case reader != nil && writer != nil:
+		move = func() (int, linux.Errno) { return s.between(reader.pipe, writer.pipe, n, true) }
+	case writer != nil:
+		move = func() (int, linux.Errno) { return writer.fillFrom(from, n) }
+	}
+	return moveLater(from.Description, to.Description, flags, task, move)
+}
+
+// Tee implements tee(2) for files whose descriptors are open, and flags that are known. Errors: EBADF, EINVAL, EAGAIN, EINTR.
+func (s *System) Tee(from, to *file.Description, n, flags int, task file.Task) (int, linux.Errno) {
+	reader, writer := Spliced{Description: from}.end(), Spliced{Description: to}.end()
+	switch {
+	case reader == nil || writer == nil || reader.pipe == writer.pipe:
+		return -1, linux.EINVAL
+	case !reader.does[reads] || !writer.does[writes]:
+		return -1, linux.EBADF
+	case n == 0:
+		return 0, 0
+	}
+	return moveLater(from, to, flags, task, func() (int, linux.Errno) { return s.between(reader.pipe, writer.pipe, n, false) })
+}
+
+func mayRead(o *file.Description) bool  { return o.Flags.Load()&linux.O_ACCMODE != linux.O_WRONLY }
+func mayWrite(o *file.Description) bool { return o.Flags.Load()&linux.O_ACCMODE != linux.O_RDONLY }
+
+// moveLater calls move until its error is not EAGAIN. In between it waits for both files, unless one of
+// them is a pipe or socket in non-blocking mode or flags has SPLICE_F_NONBLOCK.
+func moveLater(from, to *file.Description, flags int, task file.Task, move func() (int, linux.Errno)) (int, linux.Errno) {
+	n, errno := move()
+	if errno == linux.EAGAIN && flags&Nonblock == 0 && !from.Nonblocking() && !to.Nonblocking() {
+		n, errno = moveWhenReady(from, to, task, move)
+	}
+	if errno != 0 {
+		return -1, errno
+	}
+	return n, 0
+}
+
+func moveWhenReady(from, to *file.Description, task file.Task, move func() (int, linux.Errno)) (int, linux.Errno) {
+	s := file.NewSleeper(from.Queue(), 0, task)
+	defer s.Leave()
+	s.Also(to.Queue())
+	defer s.NotAlso(to.Queue())
+	for {
+		from.Events() // it has the file report what happens from now on
+		to.Events()
+		if n, errno := move(); errno != linux.EAGAIN {
+			return n, errno
+		}
+		if errno := s.Sleep(); errno != 0 {
+			return 0, errno
+		}
+	}
+}
+
+// take reads from the file. Errors: EINVAL for an offset of a file that has none.
+func (s Spliced) take(b []byte) (int, linux.Errno) {
+	if s.Offset == nil {
+		return s.Read(b)
+	}
+	n, errno := s.ReadAt(b, *s.Offset)
+	if errno == linux.ESPIPE || *s.Offset < 0 {
+		return 0, linux.EINVAL
+	}
+	if errno == 0 {
+		*s.Offset += int64(n)
+	}
+	return n, errno
+}
+
+// give writes to the file. Errors: EINVAL for a file that only appends, or for an offset of a file that has none.
+func (s Spliced) give(b []byte) (int, linux.Errno) {
+	if s.Flags.Load()&linux.O_APPEND != 0 {
+		return 0, linux.EINVAL
+	}
+	if s.Offset == nil {
+		return s.Write(b)
+	}
+	n, errno := s.WriteAt(b, *s.Offset)
+	if errno == linux.ESPIPE || *s.Offset < 0 {
+		return 0, linux.EINVAL
+	}
+	if errno == 0 {
+		*s.Offset += int64(n)
+	}
+	return n, errno
+}
+
+// drainInto moves up to n bytes from the pipe to a file, as far as both allow it now.
+func (e *End) drainInto(to Spliced, n int) (int, linux.Errno) {
+	p := e.pipe
+	p.mu.Lock()
+	done, errno := 0, linux.Errno(0)
+	for done < n && p.held > 0 {
+		var got int
+		if got, errno = to.give(p.front(n - done)); errno != 0 || got == 0 {
+			break
+		}
+		p.consume(got)
+		done += got
+	}
+	ended := p.held == 0 && p.ends[writes] == 0
+	p.mu.Unlock()
+	switch {
+	case done > 0:
+		p.notify(writes, file.PollOut)
+		return done, 0
+	case errno != 0:
+		return 0, errno
+	case ended:
+		return 0, 0
+	}
+	return 0, linux.EAGAIN
+}
+
+// fillFrom moves up to n bytes from a file to the pipe, as far as both allow it now.
+func (e *End) fillFrom(from Spliced, n int) (int, linux.Errno) {
+	p := e.pipe
+	p.mu.Lock()
+	done, errno, ended := 0, linux.Errno(0), false
+	for done < n && errno == 0 && !ended && p.ends[reads] > 0 && p.held < p.size {
+		var got int
+		got, errno = from.take(p.back(n - done))
+		ended = errno == 0 && got == 0
+		p.held += got
+		done += got
+	}
+	widowed := p.ends[reads] == 0
+	p.mu.Unlock()
+	switch {
+	case done > 0:
+		p.notify(reads, file.PollIn)
+		return done, 0
+	case widowed:
+		return 0, linux.EPIPE
+	case errno != 0:
+		return 0, errno
+	case ended:
+		return 0, 0
+	}
+	return 0, linux.EAGAIN
+}
+
+// between copies up to n bytes from a pipe to another. With consume, they leave the first.
+func (s *System) between(from, to *pipe, n int, consume bool) (int, linux.Errno) {
+	n, errno := s.copyBetween(from, to, n, consume)
+	if n > 0 {
+		from.notify(writes, file.PollOut)
+		to.notify(reads, file.PollIn)
+	}
+	return n, errno
+}
+
+// copyBetween is between without notifying the ends.
+func (s *System) copyBetween(from, to *pipe, n int, consume bool) (int, linux.Errno) {
+	s.pairs.Lock()
+	defer s.pairs.Unlock()
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	switch {
+	case to.ends[reads] == 0:
+		return 0, linux.EPIPE
+	case from.held == 0 && from.ends[writes] == 0:
+		return 0, 0
+	}
+	n = min(n, from.held, to.size-to.held)
+	if n == 0 {
+		return 0, linux.EAGAIN
+	}
+	for done := 0; done < n; {
+		at := (from.start + done) % from.size
+		got := copy(to.back(n-done), from.ring[at:])
+		to.held += got
+		done += got
+	}
+	if consume {
+		from.consume(n)
+	}
+	return n, 0
+}
+
+// front returns up to n bytes of the content, as far as they are contiguous. The caller holds mu.
+func (p *pipe) front(n int) []byte {
+	return p.ring[p.start:min(p.size, p.start+min(n, p.held))]
+}
+
+// back returns up to n bytes of room behind the content, as far as they are contiguous. The caller holds mu, and adds what
+// it has stored to held.
+func (p *pipe) back(n int) []byte {
+	if p.ring == nil {
+		p.ring = make([]byte, p.size)
+	}
+	at := (p.start + p.held) % p.size
+	return p.ring[at:min(p.size, at+min(n, p.size-p.held))]
+}
+
+// consume removes bytes from the front. The caller holds mu.
+func (p *pipe) consume(n int) {
+	p.start = (p.start + n) % p.size
+	p.held -= n
+}

@@ -1,0 +1,92 @@
+package posix
+
+import (
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/file"
+	"loam/posix/lock"
+)
+
+// The calls on file locks: see package lock. The owner of a lock is either the process (F_SETLK) or an open file description
+// (F_OFD_SETLK, flock). A process loses all its locks on a file when it closes any descriptor of that file.
+
+// FileLock is struct flock.
+type FileLock = linux.Flock
+
+// Flock implements flock(2). Without LOCK_NB it blocks until the lock is free. Errors: EBADF, EAGAIN,
+// EINVAL.
+func (p *Process) Flock(fd, how int) Errno {
+	f, errno := p.real(fd, linux.EBADF)
+	if errno != 0 {
+		return errno
+	}
+	node := f.Place().Node
+	want := lock.Whole(f, how&^linux.LOCK_NB == linux.LOCK_EX)
+	switch how &^ linux.LOCK_NB {
+	case linux.LOCK_UN:
+		p.flocks.Release(node, want)
+		return 0
+	case linux.LOCK_SH, linux.LOCK_EX:
+		return p.flocks.Take(node, want, how&linux.LOCK_NB == 0, p.waiting())
+	}
+	return linux.EINVAL
+}
+
+// Lock implements the lock commands of fcntl(2). It does not detect deadlocks. Errors: EBADF, EAGAIN
+// if a conflicting lock is held and cmd does not wait, EINVAL, EOVERFLOW.
+func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
+	f, errno := p.real(fd, linux.EBADF)
+	if errno != 0 {
+		return errno
+	}
+	want := lock.Lock{Owner: p.own, Write: l.Type == linux.F_WRLCK}
+	if cmd >= linux.F_OFD_GETLK {
+		if want.Owner = f; l.PID != 0 {
+			return linux.EINVAL
+		}
+	}
+	if want.First, want.Last, errno = f.lockRange(l); errno != 0 {
+		return errno
+	}
+	node := f.Place().Node
+	switch cmd {
+	case linux.F_GETLK, linux.F_OFD_GETLK:
+		p.ranges.Describe(node, want, l, p.own, p.credentials.PID)
+		return 0
+	}
+	switch l.Type {
+	case linux.F_UNLCK:
+		p.ranges.Release(node, want)
+		return 0
+	case linux.F_RDLCK:
+		if !f.Flags().MayRead() {
+			return linux.EBADF
+		}
+	case linux.F_WRLCK:
+		if !f.Flags().MayWrite() {
+			return linux.EBADF
+		}
+	default:
+		return linux.EINVAL
+	}
+	return p.ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, p.waiting())
+}
+
+// lockRange returns the first and the last byte of l. Errors: EINVAL, EOVERFLOW.
+func (f *treeFile) lockRange(l *FileLock) (first, last int64, errno Errno) {
+	from := int64(0)
+	switch l.Whence {
+	case fs.SeekSet:
+	case fs.SeekCur:
+		at, err := f.Seek(0, fs.SeekCur)
+		if err != nil {
+			return 0, 0, file.ToErrno(err)
+		}
+		from = at
+	case fs.SeekEnd:
+		from = f.Attr().Size
+	default:
+		return 0, 0, linux.EINVAL
+	}
+	return lock.Range(l, from)
+}

@@ -1,0 +1,68 @@
+package posix
+
+import (
+	"loam/abi/linux"
+	"loam/posix/event"
+)
+
+// InstallProcess allocates a descriptor for a process, with FD_CLOEXEC. flags may contain O_NONBLOCK. Errors: EMFILE.
+func (p *Process) InstallProcess(of Watched, flags int) (int, Errno) {
+	f := event.NewProcess(of)
+	fd, errno := p.install(f, flags&linux.O_NONBLOCK|linux.O_CLOEXEC)
+	if errno == 0 {
+		f.Watch()
+	}
+	return fd, errno
+}
+
+// WatchedProcess returns the process of a descriptor of InstallProcess, and whether the descriptor is non-blocking. Errors:
+// EBADF, also for other descriptors.
+func (p *Process) WatchedProcess(fd int) (of Watched, nonblocking bool, errno Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return nil, false, errno
+	}
+	f, ok := o.File.(*event.Process)
+	if !ok {
+		return nil, false, linux.EBADF
+	}
+	return f.Of(), o.Nonblocking(), 0
+}
+
+// Receive allocates a descriptor for the file behind a descriptor of another process (pidfd_getfd(2)). Errors: EBADF, EMFILE.
+func (p *Process) Receive(from *Process, fd int) (int, Errno) {
+	o, errno := from.get(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	return p.fds.Insert(o, 0, p.mostFiles(), true)
+}
+
+// FileOrder returns a number that is the same for descriptors of the same open file description, in all processes. Errors:
+// EBADF.
+func (p *Process) FileOrder(fd int) (uint64, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return 0, errno
+	}
+	return o.Number(&p.serial), 0
+}
+
+// SharesTable and SharesPlace report whether two processes share the descriptor table, and the place in the file tree.
+func (p *Process) SharesTable(with *Process) bool { return p.fds == with.fds }
+func (p *Process) SharesPlace(with *Process) bool { return p.place == with.place }
+
+// Unshare gives the process its own copies of the descriptor table and the place in the file tree, except those in keep
+// (unshare(2)).
+func (p *Process) Unshare(keep Share) *Process {
+	q := *p
+	if keep&SharePlace == 0 {
+		q.place = &place{}
+		q.view.Store(p.view.Load())
+	}
+	if keep&ShareDescriptors == 0 && p.fds.Shared() {
+		q.fds = p.fds.Copy()
+		p.CloseAll()
+	}
+	return &q
+}

@@ -1,0 +1,109 @@
+package posix
+
+import (
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/posix/file"
+	"loam/posix/pipe"
+)
+
+// The calls on pipes: see package pipe.
+
+// Pipe2 implements pipe2(2). It returns the read end and the write end, in this order. Errors: EINVAL,
+// EMFILE.
+func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
+	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK) != 0 {
+		return fds, linux.EINVAL
+	}
+	reader, writer := pipe.New(uint64(p.serial.Next()))
+	cloexec := flags&linux.O_CLOEXEC != 0
+	flags &= linux.O_NONBLOCK
+	if fds[0], errno = p.installWith(reader, flags|linux.O_RDONLY, cloexec); errno != 0 {
+		writer.Close()
+		return fds, errno
+	}
+	if fds[1], errno = p.installWith(writer, flags|linux.O_WRONLY, cloexec); errno != 0 {
+		p.Close(fds[0])
+	}
+	return fds, errno
+}
+
+// openFIFO opens a FIFO. Errors: ENXIO, EINTR, EMFILE.
+func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
+	e, errno := p.pipes.OpenFIFO(node, flags, p.waiting())
+	if errno != 0 {
+		return -1, errno
+	}
+	return p.installWith(e, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
+}
+
+// two returns the descriptions of the two descriptors of splice(2) and tee(2). Errors: EINVAL, EBADF.
+func (p *Process) two(in, out, n, flags int) (from, to *file.Description, errno Errno) {
+	if flags&^pipe.Flags != 0 || n < 0 {
+		return nil, nil, linux.EINVAL
+	}
+	if from, errno = p.get(in); errno != 0 {
+		return nil, nil, errno
+	}
+	to, errno = p.get(out)
+	return from, to, errno
+}
+
+// Splice implements splice(2). An offset may be nil. Errors: EBADF, EINVAL, and those of pipe.System.Splice.
+func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, flags int) (int, Errno) {
+	from, to, errno := p.two(in, out, n, flags)
+	if errno != 0 {
+		return -1, errno
+	}
+	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.waiting())
+}
+
+// Tee implements tee(2). Errors: EBADF, EINVAL, EAGAIN, EINTR.
+func (p *Process) Tee(in, out, n, flags int) (int, Errno) {
+	from, to, errno := p.two(in, out, n, flags)
+	if errno != 0 {
+		return -1, errno
+	}
+	return p.pipes.Tee(from, to, n, flags, p.waiting())
+}
+
+// PipeWrites reports for vmsplice(2) whether fd is the end of a pipe that is written to. Errors: EBADF for another
+// file, EINVAL.
+func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
+	o, errno := p.get(fd)
+	if flags&^pipe.Flags != 0 {
+		return false, linux.EINVAL
+	}
+	if errno != 0 {
+		return false, errno
+	}
+	e, ok := o.File.(*pipe.End)
+	if !ok {
+		return false, linux.EBADF
+	}
+	return e.Writes(), 0
+}
+
+// WriteNow is Write that does not wait if flags has SPLICE_F_NONBLOCK.
+func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	if flags&pipe.Nonblock == 0 {
+		return p.WriteOpened(o, b)
+	}
+	return o.Write(b)
+}
+
+// ReadNow is Read that does not wait if flags has SPLICE_F_NONBLOCK.
+func (p *Process) ReadNow(fd int, b []byte, flags int) (int, Errno) {
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	if flags&pipe.Nonblock == 0 {
+		return p.ReadOpened(o, b)
+	}
+	return o.Read(b)
+}

@@ -1,0 +1,230 @@
+package timer
+
+import (
+	"sync"
+	"time"
+
+	"loam/abi/linux"
+)
+
+// Timers that send a signal: setitimer(2), alarm(2) and timer_create(2). They are for a program whose kernel is Loam's;
+// as a process, Linux has them.
+//
+// A timer of a clock runs as a timer file does. A timer of CPU time looks at the clock when it can expire at the
+// earliest: when all CPUs have worked for the program until then.
+
+// Sender sends a signal to the process, or to the thread with an ID if thread is not 0. Errors: ESRCH.
+type Sender func(thread int32, signal int) linux.Errno
+
+// Clock reads the clock with an ID of clock_gettime(2).
+type Clock func(id int) time.Duration
+
+// Set is the timers of a process. Its methods implement the calls.
+type Set struct {
+	clock Clock
+	send  Sender // nil: calls that send signals later fail with ENOSYS
+
+	mu       sync.Mutex // guards the fields below
+	interval [linux.ITIMER_PROF + 1]*signalTimer
+	created  map[int32]*signalTimer // by ID
+	last     int32                  // the ID that was given last
+}
+
+// Init sets the clocks and the sender, which may be nil, before the set is used.
+func (all *Set) Init(c Clock, send Sender) { all.clock, all.send = c, send }
+
+// SetSender sets the sender, before the set is used.
+func (all *Set) SetSender(send Sender) { all.send = send }
+
+// Send sends a signal to the process, or to one of its threads. Errors: ENOSYS without a Sender, ESRCH.
+func (all *Set) Send(thread int32, signal int) linux.Errno {
+	if all.send == nil {
+		return linux.ENOSYS
+	}
+	return all.send(thread, signal)
+}
+
+// lastSignal is the highest signal number (signal(7)).
+const lastSignal = 64
+
+// maxTimers is the maximum number of timers of timer_create(2), as RLIMIT_SIGPENDING limits them on Linux.
+const maxTimers = 4096
+
+// Event says what happens when a timer of timer_create(2) expires (struct sigevent).
+type Event struct {
+	Notify int // SIGEV_SIGNAL, SIGEV_NONE or SIGEV_THREAD_ID
+	Signal int
+	Thread int32
+}
+
+// signalTimer is a timer with a signal.
+type signalTimer struct {
+	clock interface {
+		Set(s Setting, absolute bool) Setting
+		Get() Setting
+		Close()
+	}
+	mu      sync.Mutex // guards overrun
+	overrun uint64     // expirations beyond the first at the last signal
+}
+
+// newTimer makes a timer that is not armed. Errors: EINVAL for a clock that there is not, EOPNOTSUPP for one that no timer
+// can have.
+func (all *Set) newTimer(clock int, e Event) (*signalTimer, linux.Errno) {
+	t := &signalTimer{}
+	notify := func(n uint64) {
+		t.mu.Lock()
+		t.overrun = n - 1
+		t.mu.Unlock()
+		switch e.Notify {
+		case linux.SIGEV_SIGNAL:
+			all.Send(0, e.Signal)
+		case linux.SIGEV_THREAD_ID:
+			all.Send(e.Thread, e.Signal)
+		}
+	}
+	switch clock {
+	case linux.CLOCK_REALTIME, linux.CLOCK_MONOTONIC, linux.CLOCK_BOOTTIME, linux.CLOCK_TAI:
+		t.clock = &File{id: clock, clock: all.clock, notify: notify}
+	case linux.CLOCK_PROCESS_CPUTIME_ID:
+		t.clock = &cpuTimer{now: func() time.Duration { return all.clock(clock) }, notify: notify}
+	case linux.CLOCK_THREAD_CPUTIME_ID, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_REALTIME_COARSE, linux.CLOCK_MONOTONIC_COARSE:
+		return nil, linux.EOPNOTSUPP
+	default:
+		return nil, linux.EINVAL
+	}
+	return t, 0
+}
+
+// SetInterval implements setitimer(2). It returns the previous setting. Errors: EINVAL.
+func (all *Set) SetInterval(which int, s Setting) (Setting, linux.Errno) {
+	if which < linux.ITIMER_REAL || which > linux.ITIMER_PROF || !Valid(s) {
+		return Setting{}, linux.EINVAL
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	t := all.interval[which]
+	if t == nil {
+		e := Event{Notify: linux.SIGEV_SIGNAL, Signal: [...]int{linux.SIGALRM, linux.SIGVTALRM, linux.SIGPROF}[which]}
+		clock := linux.CLOCK_MONOTONIC
+		if which != linux.ITIMER_REAL {
+			clock = linux.CLOCK_PROCESS_CPUTIME_ID
+		}
+		var errno linux.Errno
+		if t, errno = all.newTimer(clock, e); errno != 0 {
+			return Setting{}, errno
+		}
+		all.interval[which] = t
+	}
+	return t.clock.Set(s, false), 0
+}
+
+// GetInterval implements getitimer(2). Errors: EINVAL.
+func (all *Set) GetInterval(which int) (Setting, linux.Errno) {
+	if which < linux.ITIMER_REAL || which > linux.ITIMER_PROF {
+		return Setting{}, linux.EINVAL
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if t := all.interval[which]; t != nil {
+		return t.clock.Get(), 0
+	}
+	return Setting{}, 0
+}
+
+// Create implements timer_create(2). It returns the timer's ID. Errors: EINVAL, EAGAIN, EOPNOTSUPP.
+func (all *Set) Create(clock int, e Event) (int32, linux.Errno) {
+	switch e.Notify {
+	case linux.SIGEV_NONE:
+	case linux.SIGEV_SIGNAL, linux.SIGEV_THREAD_ID:
+		if e.Signal < 1 || e.Signal > lastSignal || e.Notify == linux.SIGEV_THREAD_ID && all.Send(e.Thread, 0) != 0 {
+			return -1, linux.EINVAL
+		}
+	default:
+		return -1, linux.EINVAL
+	}
+	t, errno := all.newTimer(clock, e)
+	if errno != 0 {
+		return -1, errno
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if len(all.created) >= maxTimers {
+		return -1, linux.EAGAIN
+	}
+	if all.created == nil {
+		all.created = make(map[int32]*signalTimer)
+	}
+	id := all.last
+	for all.created[id] != nil {
+		id = (id + 1) & (1<<31 - 1)
+	}
+	all.created[id], all.last = t, (id+1)&(1<<31-1)
+	return id, 0
+}
+
+// timer returns a timer of timer_create(2). Errors: EINVAL.
+func (all *Set) timer(id int32) (*signalTimer, linux.Errno) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if t := all.created[id]; t != nil {
+		return t, 0
+	}
+	return nil, linux.EINVAL
+}
+
+// SetTime implements timer_settime(2). It returns the previous setting. Errors: EINVAL.
+func (all *Set) SetTime(id int32, flags int, s Setting) (Setting, linux.Errno) {
+	t, errno := all.timer(id)
+	switch {
+	case errno != 0:
+		return Setting{}, errno
+	case !Valid(s):
+		return Setting{}, linux.EINVAL
+	}
+	return t.clock.Set(s, flags&linux.TFD_TIMER_ABSTIME != 0), 0 // TIMER_ABSTIME has the same value
+}
+
+// GetTime implements timer_gettime(2). Errors: EINVAL.
+func (all *Set) GetTime(id int32) (Setting, linux.Errno) {
+	t, errno := all.timer(id)
+	if errno != 0 {
+		return Setting{}, errno
+	}
+	return t.clock.Get(), 0
+}
+
+// Overrun implements timer_getoverrun(2). Errors: EINVAL.
+func (all *Set) Overrun(id int32) (int, linux.Errno) {
+	const most = 1<<31 - 1
+	t, errno := all.timer(id)
+	if errno != 0 {
+		return -1, errno
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int(min(t.overrun, most)), 0
+}
+
+// Delete implements timer_delete(2). Errors: EINVAL.
+func (all *Set) Delete(id int32) linux.Errno {
+	t, errno := all.timer(id)
+	if errno != 0 {
+		return errno
+	}
+	t.clock.Close()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.created, id)
+	return 0
+}
+
+// Drop ends the timers of a process that ends or executes another program.
+func (all *Set) Drop() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, t := range all.created {
+		t.clock.Close()
+	}
+	all.created = nil
+}

@@ -1,0 +1,41 @@
+package account
+
+import "time"
+
+// Timer is one of the timers of CPU time of a process: ITIMER_VIRTUAL and ITIMER_PROF.
+type Timer struct {
+	at, interval time.Duration // CPU time of the next expiration; 0: none
+}
+
+// Set starts the timer at a CPU time, and returns the time that was left and the interval.
+func (c *Timer) Set(now, first, interval time.Duration) (left, old time.Duration) {
+	left, old = c.Left(now)
+	c.at, c.interval = 0, interval
+	if first > 0 {
+		c.at = now + first
+	}
+	return left, old
+}
+
+// Left returns the time that is left, at least a microsecond, and the interval.
+func (c *Timer) Left(now time.Duration) (left, interval time.Duration) {
+	if c.at == 0 {
+		return 0, c.interval
+	}
+	return max(c.at-now, time.Microsecond), c.interval
+}
+
+// Armed reports whether the timer runs.
+func (c *Timer) Armed() bool { return c.at != 0 }
+
+// Due reports whether the timer has expired, and starts it again.
+func (c *Timer) Due(now time.Duration) bool {
+	if c.at == 0 || now < c.at {
+		return false
+	}
+	c.at = 0
+	if c.interval > 0 {
+		c.at = now + c.interval
+	}
+	return true
+}

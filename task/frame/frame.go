@@ -1,0 +1,159 @@
+// Package frame has the frame of a signal handler on the stack of x86-64: struct rt_sigframe of Linux
+// (arch/x86/include/asm/sigframe.h, uapi/asm/sigcontext.h, uapi/asm/ucontext.h). From the stack pointer upwards: the return address, a
+// ucontext, a siginfo, and at a multiple of 64 the vector registers.
+package frame
+
+import (
+	"encoding/binary"
+
+	"loam/abi/linux"
+	"loam/arch/amd64"
+	"loam/task/machine"
+	"loam/task/signal"
+)
+
+// Offsets and sizes in bytes.
+const (
+	frameContext = 8
+	contextFlags = 0
+	contextStack = 16
+	contextRegs  = 40
+	contextCS    = contextRegs + 18*8
+	contextCode  = contextCS + 8
+	contextVec   = contextCS + 40 // address of the vector registers
+	contextMask  = contextRegs + 256
+	contextSize  = contextMask + setSize
+	setSize      = 8
+	frameInfo    = frameContext + contextSize
+	frameSize    = frameInfo + signal.InfoSize
+
+	redZone     = 128 // below the stack pointer, belongs to the interrupted function (System V ABI, 3.2.2)
+	vectorAlign = 64
+)
+
+// Marks in the vector registers, for programs that search the frame for the extended state (struct
+// _fpx_sw_bytes).
+const (
+	reservedAt     = 464 // offset in the legacy area of XSAVE
+	magic1, magic2 = 0x46505853, 0x46505845
+	sizeofMagic2   = 4
+
+	hasExtended, hasSegments = 1, 6 // flags of uc_flags
+)
+
+// registers returns the general registers in the order of struct sigcontext.
+func registers(f *amd64.Frame) [18]*uint64 {
+	return [18]*uint64{
+		&f.R8, &f.R9, &f.R10, &f.R11, &f.R12, &f.R13, &f.R14, &f.R15,
+		&f.DI, &f.SI, &f.BP, &f.BX, &f.DX, &f.AX, &f.CX, &f.SP, &f.IP, &f.Flags,
+	}
+}
+
+// Signal is a signal with the state of the interrupted thread, as a frame records it.
+type Signal struct {
+	signal.Delivery
+	Stack  linux.SigStack // the alternate stack, with SS_ONSTACK if the thread is on it
+	OnNext bool           // the handler runs on the alternate stack
+	Fault  uint64         // address of the last page fault
+}
+
+// BufferSize returns the size of the buffer that Build and Context need, for vector registers of a size.
+func BufferSize(vectors int) int {
+	const padding = vectorAlign + 8
+	return frameSize + padding + vectors + sizeofMagic2
+}
+
+// Build encodes a frame in a buffer. It returns the encoding and its address. The vector registers of the thread are in it.
+func Build(buffer []byte, t machine.Thread, d Signal) (b []byte, at uint64) {
+	f := t.Registers()
+	sp := f.SP - redZone
+	if d.OnNext {
+		sp = d.Stack.Addr + d.Stack.Size
+	}
+	size := uint64(t.VectorSize())
+	vectorsAt := (sp - size - sizeofMagic2) &^ (vectorAlign - 1)
+	at = (vectorsAt-frameSize)&^15 - 8
+	b = buffer[:vectorsAt-at+size+sizeofMagic2]
+	clear(b[:vectorsAt-at])
+	put(b, &d, f, vectorsAt)
+	vectors := b[vectorsAt-at:]
+	t.Vectors(vectors[:size])
+	mark(vectors)
+	return b, at
+}
+
+// Enter makes a thread begin the handler whose frame is at an address.
+func Enter(t machine.Thread, d signal.Delivery, at uint64) {
+	f := t.Registers()
+	f.IP, f.SP = d.Action.Handler, at
+	f.DI, f.SI, f.DX, f.AX = uint64(d.Info.Signal), at+frameInfo, at+frameContext, 0
+	f.Flags &^= amd64.FlagTrap | amd64.FlagDirection
+	t.Restore()
+}
+
+// put encodes the frame without the vector registers in zeroed memory.
+func put(b []byte, d *Signal, f *amd64.Frame, vectorsAt uint64) {
+	le := binary.LittleEndian
+	le.PutUint64(b, d.Action.Restorer)
+	c := b[frameContext:]
+	le.PutUint64(c[contextFlags:], hasExtended|hasSegments)
+	d.Stack.Put(c[contextStack:])
+	for i, r := range registers(f) {
+		le.PutUint64(c[contextRegs+8*i:], *r)
+	}
+	le.PutUint16(c[contextCS:], amd64.UserCodeSelector)
+	le.PutUint16(c[contextCS+6:], amd64.UserDataSelector)
+	le.PutUint64(c[contextCode:], f.Code)
+	if f.Vector < amd64.VectorException {
+		le.PutUint64(c[contextCode+8:], f.Vector)
+	}
+	le.PutUint64(c[contextCode+16:], uint64(d.Mask))
+	le.PutUint64(c[contextCode+24:], d.Fault)
+	le.PutUint64(c[contextVec:], vectorsAt)
+	le.PutUint64(c[contextMask:], uint64(d.Mask))
+	d.Info.Put(b[frameInfo:])
+}
+
+// mark adds the marks of the extended state to vector registers. The last bytes of b are the room for the second mark.
+func mark(b []byte) {
+	const header = 512
+	le := binary.LittleEndian
+	size := len(b) - sizeofMagic2
+	le.PutUint32(b[reservedAt:], magic1)
+	le.PutUint32(b[reservedAt+4:], uint32(len(b)))
+	copy(b[reservedAt+8:reservedAt+16], b[header:header+8])
+	le.PutUint32(b[reservedAt+16:], uint32(size))
+	le.PutUint32(b[size:], magic2)
+}
+
+// Context is the part of a frame that sigreturn(2) reads.
+type Context []byte
+
+// ReadContext reads the context of the handler that a thread leaves, in a buffer. read copies memory of the process.
+func ReadContext(buffer []byte, t machine.Thread, read func(b []byte, addr uint64) linux.Errno) (Context, linux.Errno) {
+	c := buffer[:contextSize]
+	return c, read(c, t.Registers().SP-8+frameContext)
+}
+
+// Registers sets the general registers of a thread.
+func (c Context) Registers(f *amd64.Frame) {
+	for i, r := range registers(f) {
+		*r = binary.LittleEndian.Uint64(c[contextRegs+8*i:])
+	}
+}
+
+// Vectors returns the address of the vector registers; 0: none.
+func (c Context) Vectors() uint64 { return binary.LittleEndian.Uint64(c[contextVec:]) }
+
+// Rest returns the part of a buffer that the context does not use.
+func Rest(buffer []byte) []byte { return buffer[contextSize:] }
+
+// Stack returns the alternate stack.
+func (c Context) Stack() linux.SigStack {
+	s := linux.ParseSigStack(c[contextStack:])
+	s.Flags &^= linux.SS_ONSTACK
+	return s
+}
+
+// Mask returns the blocked signals.
+func (c Context) Mask() signal.Set { return signal.Set(binary.LittleEndian.Uint64(c[contextMask:])) }

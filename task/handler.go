@@ -1,0 +1,80 @@
+package task
+
+import (
+	"loam/abi/linux"
+	"loam/task/frame"
+	"loam/task/signal"
+)
+
+// Handlers of signals: how a thread enters and leaves them. Package frame has the layout of the stack.
+
+// noAltStack is the alternate stack of a thread that has none.
+var noAltStack = linux.SigStack{Flags: linux.SS_DISABLE}
+
+// handle makes the thread run a handler. If its stack cannot be written, the process gets SIGSEGV.
+func (t *Task) handle(d signal.Delivery) {
+	x := frame.Signal{Delivery: d, Stack: t.altStack, Fault: t.thread.FaultAddress()}
+	if t.onAltStack(t.thread.Registers().SP) {
+		x.Stack.Flags |= linux.SS_ONSTACK
+	} else {
+		x.OnNext = d.Action.Flags&signal.OnStack != 0 && t.altStack.Flags&linux.SS_DISABLE == 0
+	}
+	b, at := frame.Build(t.frameBuffer(), t.thread, x)
+	if (memory{t}).Write(at, b) != 0 || d.Action.Flags&linux.SA_RESTORER == 0 {
+		t.lost(d.Info.Signal)
+		return
+	}
+	frame.Enter(t.thread, d, at)
+	if t.altStack.Flags&linux.SS_AUTODISARM != 0 {
+		t.altStack = noAltStack // the frame has it
+	}
+}
+
+// lost ends the process because a handler cannot run. If the signal is SIGSEGV itself, or its handler has no stack
+// either, the process dies.
+func (t *Task) lost(n signal.Number) {
+	if n == signal.Segmentation {
+		t.process.system.mu.Lock()
+		t.process.end(int32(signal.Segmentation))
+		t.process.system.mu.Unlock()
+		return
+	}
+	t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
+}
+
+// frameBuffer returns a buffer for the largest frame.
+func (t *Task) frameBuffer() []byte {
+	if t.frames == nil {
+		t.frames = make([]byte, frame.BufferSize(t.thread.VectorSize()))
+	}
+	return t.frames
+}
+
+// sigreturn restores the registers and the mask from the frame of a handler (sigreturn(2)). A frame that cannot be read
+// causes SIGSEGV. The machine refuses values that ring 3 must not have.
+func (t *Task) sigreturn() {
+	m := memory{t}
+	c, errno := frame.ReadContext(t.frameBuffer(), t.thread, m.Read)
+	if errno != 0 {
+		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
+		return
+	}
+	c.Registers(t.thread.Registers())
+	if at := c.Vectors(); at != 0 {
+		b := frame.Rest(t.frameBuffer())[:t.thread.VectorSize()]
+		if m.Read(b, at) != 0 {
+			t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
+			return
+		}
+		t.thread.SetVectors(b)
+	}
+	t.altStack = c.Stack()
+	t.thread.Restore()
+	s := t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.signals.SetMask(c.Mask())
+	if t.signals.Deliverable() {
+		t.alerted.Store(true)
+	}
+}

@@ -1,0 +1,209 @@
+// Package ipc implements the calls of System V's IPC: shared memory segments, semaphores and message queues (sysvipc(7)).
+// Package sysv has the objects. A thread that waits is a parked goroutine, as in every wait.
+//
+// ipc.go has the table of calls and what they have in common; the other files have a kind of object each.
+package ipc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"loam/abi/linux"
+	"loam/mem"
+	"loam/posix/call"
+	"loam/posix/credential"
+	"loam/task/sysv"
+)
+
+// Objects is the objects of a system. The lock of a mem.Map is taken before its lock.
+type Objects struct {
+	memory mem.Memory
+	pages  int64 // size of the machine's memory
+
+	mu    sync.Mutex
+	state *sysv.State
+	undo  map[int32]sysv.Undo // by ID of the process: of those that have used SEM_UNDO
+
+	segments atomic.Bool // there have been segments: munmap looks for them
+}
+
+// New returns the objects of a system with a memory of a size in pages.
+func New(memory mem.Memory, pages int64) *Objects {
+	return &Objects{memory: memory, pages: pages, state: sysv.New(), undo: map[int32]sysv.Undo{}}
+}
+
+// Caller is the thread that makes a call.
+type Caller interface {
+	// PID returns the ID of the thread's process, Identity its credentials, and Map and Memory its memory.
+	PID() int32
+	Identity() *credential.Set
+	Map() *mem.Map
+	Memory() call.Memory
+	// Await waits until ready is closed, or until the time most has passed unless that is negative. Errors: ETIMEDOUT, EINTR.
+	Await(ready <-chan struct{}, most time.Duration) linux.Errno
+	// Duration reads a struct timespec. Errors: EFAULT, EINVAL.
+	Duration(addr uint64) (time.Duration, linux.Errno)
+}
+
+// task is a call in progress.
+type task struct {
+	Caller
+	objects *Objects
+}
+
+// forever is the time of a wait without a limit.
+const forever time.Duration = -1
+
+// number returns an int from a register.
+func number(a uint64) int { return int(int32(a)) }
+
+// Serves reports whether a call is one of System V's IPC.
+func Serves(number int) bool { return calls[number] != nil }
+
+// Call executes a call.
+func (o *Objects) Call(c Caller, number int, a call.Args) (uint64, linux.Errno) {
+	return calls[number](task{c, o}, a)
+}
+
+// calls are the calls of System V's IPC, by number.
+var calls = map[int]func(task, call.Args) (uint64, linux.Errno){
+	linux.SYS_SHMGET: shmget, linux.SYS_SHMAT: shmat, linux.SYS_SHMDT: shmdt, linux.SYS_SHMCTL: shmctl,
+	linux.SYS_SEMGET: func(t task, a call.Args) (uint64, linux.Errno) {
+		return t.with(func(s *sysv.State, c sysv.Caller) (uint64, linux.Errno) {
+			id, errno := s.GetSet(c, int32(a.A1), number(a.A2), number(a.A3))
+			return uint64(id), errno
+		})
+	},
+	linux.SYS_SEMOP: func(t task, a call.Args) (uint64, linux.Errno) { return t.semop(a, forever) },
+	linux.SYS_SEMTIMEDOP: func(t task, a call.Args) (uint64, linux.Errno) {
+		most := forever
+		if a.A4 != 0 {
+			var errno linux.Errno
+			if most, errno = t.Duration(a.A4); errno != 0 {
+				return 0, errno
+			}
+		}
+		return t.semop(a, most)
+	},
+	linux.SYS_SEMCTL: semctl,
+	linux.SYS_MSGGET: func(t task, a call.Args) (uint64, linux.Errno) {
+		return t.with(func(s *sysv.State, c sysv.Caller) (uint64, linux.Errno) {
+			id, errno := s.GetQueue(c, int32(a.A1), number(a.A2))
+			return uint64(id), errno
+		})
+	},
+	linux.SYS_MSGSND: msgsnd, linux.SYS_MSGRCV: msgrcv, linux.SYS_MSGCTL: msgctl,
+}
+
+// caller returns the thread as a caller of package sysv.
+func (t task) caller() sysv.Caller {
+	c := t.Identity()
+	return sysv.Caller{PID: t.PID(), UID: c.EUID, GID: c.EGID, InGroup: func(gid uint32) bool {
+		if gid == c.EGID {
+			return true
+		}
+		for _, g := range c.Groups {
+			if g == gid {
+				return true
+			}
+		}
+		return false
+	}, Has: c.Has, Now: time.Now().Unix()}
+}
+
+// with calls f with the lock.
+func (t task) with(f func(s *sysv.State, c sysv.Caller) (uint64, linux.Errno)) (uint64, linux.Errno) {
+	c := t.caller()
+	i := t.objects
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return f(i.state, c)
+}
+
+// Leave applies the adjustments of a process that ends (SEM_UNDO).
+func (i *Objects) Leave(pid int32) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if u := i.undo[pid]; u != nil {
+		i.state.Leave(sysv.Caller{PID: pid, Now: time.Now().Unix()}, u)
+		delete(i.undo, pid)
+	}
+}
+
+// Files returns the files of /proc about the objects and their limits.
+func (i *Objects) Files() map[string]func() string {
+	text := func(f func() string) func() string {
+		return func() string {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			return f()
+		}
+	}
+	fixed := func(values ...any) func() string { return func() string { return fmt.Sprintln(values...) } }
+	return map[string]func() string{
+		"sysvipc/shm": text(i.state.SegmentText), "sysvipc/sem": text(i.state.SetText), "sysvipc/msg": text(i.state.QueueText),
+
+		"sys/kernel/shmmax": fixed(uint64(sysv.MaxSegmentSize)), "sys/kernel/shmall": fixed(uint64(sysv.MaxSegmentPages)),
+		"sys/kernel/shmmni": fixed(sysv.MaxSegments), "sys/kernel/msgmax": fixed(sysv.MaxMessage),
+		"sys/kernel/msgmnb": fixed(sysv.MaxQueueBytes), "sys/kernel/msgmni": fixed(sysv.MaxQueues),
+		"sys/kernel/sem": func() string {
+			return fmt.Sprintf("%d\t%d\t%d\t%d\n", sysv.MaxInSet, sysv.MaxSemaphores, sysv.MaxOperations, sysv.MaxSets)
+		},
+	}
+}
+
+// Sizes of structures in bytes.
+const (
+	permissionsSize = 48
+	semOpSize       = 6
+	setSize64       = 104 // struct semid64_ds
+	queueSize       = 120 // struct msqid64_ds
+	segmentSize     = 112 // struct shmid64_ds
+)
+
+// putPermissions encodes a struct ipc64_perm.
+func putPermissions(b []byte, p *sysv.Permissions) {
+	le := binary.LittleEndian
+	le.PutUint32(b, uint32(p.Key))
+	for i, v := range [...]uint32{p.UID, p.GID, p.CUID, p.CGID, p.Mode} {
+		le.PutUint32(b[4+4*i:], v)
+	}
+	le.PutUint16(b[24:], uint16(p.ID>>15))
+}
+
+// setPermissions reads what IPC_SET changes from the beginning of a structure.
+func (t task) setPermissions(at uint64, size int) (b []byte, uid, gid, mode uint32, errno linux.Errno) {
+	b = make([]byte, size)
+	errno = t.Memory().Read(b, at)
+	le := binary.LittleEndian
+	return b, le.Uint32(b[4:]), le.Uint32(b[8:]), le.Uint32(b[20:]), errno
+}
+
+// putWords encodes words of 64 bits.
+func putWords(b []byte, words ...uint64) {
+	for i, w := range words {
+		binary.LittleEndian.PutUint64(b[8*i:], w)
+	}
+}
+
+// putInts encodes words of 32 bits.
+func putInts(b []byte, ints ...int) {
+	for i, v := range ints {
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(v))
+	}
+}
+
+// statted returns the object of IPC_STAT and its variants, by ID or by place.
+func statted[T any](c sysv.Caller, a call.Args, byID, any bool, find, at func(sysv.Caller, int32, uint32) (T, linux.Errno)) (T, linux.Errno) {
+	access := uint32(0o444)
+	switch {
+	case byID:
+		return find(c, int32(a.A1), access)
+	case any:
+		access = 0
+	}
+	return at(c, int32(a.A1), access)
+}

@@ -1,0 +1,67 @@
+package mapped
+
+import (
+	"io"
+
+	"loam/exec"
+	"loam/fs"
+	"loam/mem/cache"
+	"loam/posix"
+	"loam/posix/credential"
+)
+
+// Opener opens files for package exec, as a process sees them.
+type Opener struct {
+	process *posix.Process
+	files   *Files
+	last    posix.Mapped
+	held    []*File
+}
+
+// NewOpener returns an Opener. Release ends its use.
+func NewOpener(files *Files, p *posix.Process) *Opener { return &Opener{process: p, files: files} }
+
+// Release lets files that have been opened be closed when they have no mapping.
+func (o *Opener) Release() { o.files.Unhold(o.held...) }
+
+// Last returns the newest file. Its handle is not used.
+func (o *Opener) Last() posix.Mapped { return o.last }
+
+// Open returns an executable file, relative to a directory descriptor.
+func (o *Opener) Open(dirfd int, path string) (exec.File, error) {
+	m, errno := o.process.OpenExecutable(dirfd, path)
+	if errno != 0 {
+		return exec.File{}, errno
+	}
+	o.last = m
+	f := o.files.Object(m)
+	o.held = append(o.held, f)
+	return exec.File{Reader: cachedReader{f.File}, Object: f.File}, nil
+}
+
+// cachedReader reads a file through its pages.
+type cachedReader struct{ *cache.File }
+
+// ReadAt implements io.ReaderAt.
+func (r cachedReader) ReadAt(b []byte, offset int64) (int, error) {
+	n, err := r.File.ReadAt(b, offset)
+	if err == nil && n < len(b) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Privileges returns what an executable file gives its program: set-user-ID and set-group-ID bits, and capabilities.
+func Privileges(m posix.Mapped) credential.File {
+	const groupExecute = 0o010
+	a := m.Attr
+	f := credential.File{
+		SetUID: a.Mode&fs.SetUID != 0, SetGID: a.Mode&fs.SetGID != 0 && a.Mode&groupExecute != 0, UID: a.UID, GID: a.GID,
+	}
+	if n, ok := m.Node.(fs.Attributed); ok {
+		if b, err := n.Xattr("security.capability"); err == nil {
+			f.ParseFile(b)
+		}
+	}
+	return f
+}

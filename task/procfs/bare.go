@@ -1,0 +1,42 @@
+package procfs
+
+import "loam/fs"
+
+// Bare implements the methods of Process for a process without memory, descriptors or arguments, like a thread of Linux's kernel.
+type Bare struct{}
+
+// Arguments implements Process.
+func (Bare) Arguments() []byte { return nil }
+
+// Environment implements Process.
+func (Bare) Environment() []byte { return nil }
+
+// Auxv implements Process.
+func (Bare) Auxv() []byte { return nil }
+
+// Maps implements Process.
+func (Bare) Maps() []byte { return nil }
+
+// Smaps implements Process.
+func (Bare) Smaps() []byte { return nil }
+
+// ReadMemory implements Process.
+func (Bare) ReadMemory([]byte, uint64) int { return 0 }
+
+// WriteMemory implements Process.
+func (Bare) WriteMemory([]byte, uint64) int { return 0 }
+
+// Present implements Process.
+func (Bare) Present(uint64) bool { return false }
+
+// Descriptors implements Process.
+func (Bare) Descriptors() []int { return nil }
+
+// Descriptor implements Process.
+func (Bare) Descriptor(int) (Descriptor, bool) { return Descriptor{}, false }
+
+// Link implements Process.
+func (Bare) Link(Link) (place fs.Place, path string, ok bool) { return place, "", false }
+
+// Counts implements Process.
+func (Bare) Counts() Counts { return Counts{} }

@@ -1,0 +1,108 @@
+package procfs
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"loam/mem"
+	"loam/task/account"
+)
+
+// Figures is the figures of a machine, for files of /proc such as stat and meminfo.
+type Figures struct {
+	CPUs    int
+	Up      time.Duration // since the start
+	Busy    time.Duration // CPU time used on all CPUs
+	Used    account.Usage // by all processes since the start
+	Forks   uint64        // processes and threads since the start
+	LastPID int
+	Load    account.Load
+
+	Running, Tasks int    // tasks that run or could, and all
+	Total, Free    uint64 // memory in bytes
+	// Pages of private memory, of files, of changed files, and of memory that is promised.
+	Private, Files, Dirty, Committed uint64
+	Killed                           int64 // processes ended since memory ran out
+}
+
+// times returns the times of all CPUs: in ring 3, in the kernel, and idle.
+func (f *Figures) times() (user, system, idle time.Duration) {
+	whole := f.Up * time.Duration(f.CPUs)
+	user = time.Duration(f.Used.User.Load())
+	system = max(f.Busy-user, time.Duration(f.Used.System.Load()))
+	return user, system, max(whole-user-system, 0)
+}
+
+// Stat returns the content of /proc/stat.
+func (f *Figures) Stat() string {
+	user, system, idle := f.times()
+	var b strings.Builder
+	fmt.Fprintf(&b, "cpu  %d 0 %d %d 0 0 0 0 0 0\n", user/tick, system/tick, idle/tick)
+	n := time.Duration(f.CPUs)
+	for i := range n {
+		fmt.Fprintf(&b, "cpu%d %d 0 %d %d 0 0 0 0 0 0\n", i, user/n/tick, system/n/tick, idle/n/tick)
+	}
+	fmt.Fprintf(&b, "intr 0\nctxt %d\nbtime %d\nprocesses %d\nprocs_running %d\nprocs_blocked 0\nsoftirq%s\n",
+		f.Used.Voluntary.Load()+f.Used.Involuntary.Load(), time.Now().Add(-f.Up).Unix(), f.Forks+1, f.Running, strings.Repeat(" 0", 11))
+	return b.String()
+}
+
+// Uptime returns the content of /proc/uptime.
+func (f *Figures) Uptime() string {
+	_, _, idle := f.times()
+	return fmt.Sprintf("%.2f %.2f\n", f.Up.Seconds(), idle.Seconds())
+}
+
+// Loadavg returns the content of /proc/loadavg.
+func (f *Figures) Loadavg() string {
+	return fmt.Sprintf("%.2f %.2f %.2f %d/%d %d\n", f.Load[0], f.Load[1], f.Load[2], f.Running, f.Tasks, f.LastPID)
+}
+
+// Meminfo returns the content of /proc/meminfo.
+func (f *Figures) Meminfo() string {
+	const kB = mem.PageSize >> 10
+	total, free := f.Total, f.Free
+	private, files, dirty := f.Private, f.Files, f.Dirty
+	var b strings.Builder
+	row := func(name string, kilobytes uint64) { fmt.Fprintf(&b, "%-16s%8d kB\n", name+":", kilobytes) }
+	row("MemTotal", total>>10)
+	row("MemFree", free>>10)
+	row("MemAvailable", min(free>>10+(files-dirty)*kB, total>>10))
+	row("Buffers", 0)
+	row("Cached", files*kB)
+	row("SwapCached", 0)
+	row("Active", private*kB)
+	row("Inactive", files*kB)
+	row("Active(anon)", private*kB)
+	row("Inactive(anon)", 0)
+	row("Active(file)", 0)
+	row("Inactive(file)", files*kB)
+	row("Unevictable", 0)
+	row("Mlocked", 0)
+	row("SwapTotal", 0)
+	row("SwapFree", 0)
+	row("Dirty", dirty*kB)
+	row("Writeback", 0)
+	row("AnonPages", private*kB)
+	row("Mapped", 0)
+	row("Shmem", 0)
+	row("KReclaimable", 0)
+	row("Slab", 0)
+	row("SReclaimable", 0)
+	row("SUnreclaim", 0)
+	row("PageTables", 0)
+	row("CommitLimit", total>>10)
+	row("Committed_AS", f.Committed*kB)
+	row("VmallocTotal", 0)
+	row("HugePages_Total", 0)
+	return strings.ReplaceAll(b.String(), "HugePages_Total:       0 kB", "HugePages_Total:       0") +
+		"HugePages_Free:        0\nHugePages_Rsvd:        0\nHugePages_Surp:        0\nHugepagesize:       2048 kB\n"
+}
+
+// VMStat returns the content of /proc/vmstat.
+func (f *Figures) VMStat() string {
+	return fmt.Sprintf("nr_free_pages %d\nnr_anon_pages %d\nnr_file_pages %d\nnr_dirty %d\nnr_writeback 0\npgpgin 0\npgpgout 0\n"+
+		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\n",
+		f.Free>>mem.PageShift, f.Private, f.Files, f.Dirty, f.Used.Minor.Load(), f.Used.Major.Load(), f.Killed)
+}

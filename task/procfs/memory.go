@@ -1,0 +1,121 @@
+package procfs
+
+import (
+	"slices"
+
+	"loam/exec"
+	"loam/mem"
+)
+
+// MemoryView implements the methods of Process about memory.
+type MemoryView struct {
+	// Borrow returns the memory of the process, and a function that ends its use; nil after the end of the process.
+	Borrow func() (m *mem.Map, leave func())
+	// Places returns where the program of the process has its parts.
+	Places func() exec.Places
+}
+
+// Sizes fills in the sizes of the memory.
+func (w MemoryView) Sizes(r *Stat) {
+	a, leave := w.Borrow()
+	if a == nil {
+		return
+	}
+	defer leave()
+	u := a.Usage()
+	r.Memory = true
+	r.Size, r.Data, r.Stack, r.Locked = u.Total, u.Data, u.Stack, u.Locked
+	r.Resident, r.Anonymous = a.Resident()
+	places := w.Places()
+	r.CodeStart, r.CodeEnd, r.DataStart, r.DataEnd = places.CodeStart, places.CodeEnd, places.DataStart, places.DataEnd
+	r.StackStart, r.BreakStart = places.StackStart, places.BreakStart
+	r.ArgStart, r.ArgEnd, r.EnvStart, r.EnvEnd = places.ArgStart, places.ArgEnd, places.EnvStart, places.EnvEnd
+	r.Code = (places.CodeEnd+mem.PageSize-1)&^(mem.PageSize-1) - places.CodeStart&^(mem.PageSize-1)
+}
+
+// mostText bounds what a read of arguments or environment copies, in bytes.
+const mostText = 2 << 20
+
+// between returns the memory of the process between two addresses.
+func (w MemoryView) between(from, to uint64) []byte {
+	if to <= from || to-from > mostText {
+		return nil
+	}
+	b := make([]byte, to-from)
+	return b[:w.ReadMemory(b, from)]
+}
+
+// Arguments implements Process. A program that has overwritten the end of its arguments shows a single string, which
+// may continue in its environment (setproctitle(3)).
+func (w MemoryView) Arguments() []byte {
+	e := w.Places()
+	b := w.between(e.ArgStart, e.ArgEnd)
+	if len(b) == 0 || b[len(b)-1] == 0 {
+		return b
+	}
+	b = append(b, w.between(e.EnvStart, e.EnvEnd)...)
+	if i := slices.Index(b, 0); i >= 0 {
+		b = b[:i+1]
+	}
+	return b
+}
+
+// Environment implements Process.
+func (w MemoryView) Environment() []byte {
+	e := w.Places()
+	return w.between(e.EnvStart, e.EnvEnd)
+}
+
+// Auxv implements Process.
+func (w MemoryView) Auxv() []byte {
+	if a, leave := w.Borrow(); a != nil {
+		leave()
+		return w.Places().Auxv
+	}
+	return nil
+}
+
+// text returns a text about the memory of the process.
+func (w MemoryView) text(f func(*mem.Map, []byte) []byte) []byte {
+	a, leave := w.Borrow()
+	if a == nil {
+		return nil
+	}
+	defer leave()
+	return f(a, nil)
+}
+
+// Maps implements Process.
+func (w MemoryView) Maps() []byte { return w.text((*mem.Map).AppendMaps) }
+
+// Smaps implements Process.
+func (w MemoryView) Smaps() []byte { return w.text((*mem.Map).AppendSmaps) }
+
+// ReadMemory implements Process.
+func (w MemoryView) ReadMemory(b []byte, addr uint64) (n int) {
+	if a, leave := w.Borrow(); a != nil {
+		defer leave()
+		n, _ = a.ReadForced(b, addr)
+	}
+	return n
+}
+
+// WriteMemory implements Process.
+func (w MemoryView) WriteMemory(b []byte, addr uint64) (n int) {
+	if a, leave := w.Borrow(); a != nil {
+		defer leave()
+		n, _ = a.WriteForced(b, addr)
+	}
+	return n
+}
+
+// Present implements Process.
+func (w MemoryView) Present(addr uint64) bool {
+	a, leave := w.Borrow()
+	if a == nil {
+		return false
+	}
+	defer leave()
+	var present [1]byte
+	return a.Mincore(addr, mem.PageSize, present[:]) == nil && present[0] != 0
+}

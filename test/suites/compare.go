@@ -1,0 +1,176 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed reasons.txt
+var reasonsText string
+
+// outcome is the result of a test: pass, fail, skip, hang (no progress), crash (the process died), or "" (did not run).
+type outcome string
+
+func (o outcome) String() string {
+	if o == "" {
+		return "did not run"
+	}
+	return string(o)
+}
+
+// outcomes are the tests of a unit.
+type outcomes map[string]outcome
+
+// readOutcomes returns the outcomes that the output of a unit reports, in lines of "@result OUTCOME NAME".
+func readOutcomes(text string) outcomes {
+	list := outcomes{}
+	for line := range strings.Lines(text) {
+		f := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		if len(f) == 3 && f[0] == "@result" {
+			list[f[2]] = outcome(f[1])
+		}
+	}
+	return list
+}
+
+// difference is a test with different outcomes.
+type difference struct {
+	name        string
+	loam, linux outcome
+	reason      *reason // nil: none is known
+}
+
+func (d difference) String() string {
+	s := fmt.Sprintf("%s: %v on Loam, %v on Linux", d.name, d.loam, d.linux)
+	if d.reason != nil {
+		s += ": " + d.reason.why
+	}
+	return s
+}
+
+// comparison is the result of a unit.
+type comparison struct {
+	unit
+	tests     int // tests of either side
+	passed    int // passed on both sides
+	equal     int // have another outcome, which is the same on both sides
+	differing []difference
+}
+
+func (c comparison) String() string {
+	var b strings.Builder
+	for _, d := range c.differing {
+		fmt.Fprintf(&b, "%s %s %v\n", c.suite, c.name(), d)
+	}
+	return b.String()
+}
+
+// compareUnit compares the outputs of a unit that were kept.
+func compareUnit(dir string, u unit) (comparison, error) {
+	var sides [2]outcomes
+	for i, side := range []string{"loam", "linux"} {
+		text, err := os.ReadFile(u.file(dir, side))
+		if err != nil {
+			return comparison{}, err
+		}
+		sides[i] = readOutcomes(string(text))
+	}
+	if len(sides[1]) == 0 {
+		return comparison{}, fmt.Errorf("%s reports no test", u.file(dir, "linux"))
+	}
+	return compare(u, sides[0], sides[1]), nil
+}
+
+func compare(u unit, onLoam, onLinux outcomes) comparison {
+	c := comparison{unit: u}
+	names := maps.Clone(onLoam)
+	maps.Copy(names, onLinux)
+	c.tests = len(names)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		a, b := onLoam[name], onLinux[name]
+		switch {
+		case a != b:
+			c.differing = append(c.differing, difference{name: name, loam: a, linux: b})
+		case a == "pass":
+			c.passed++
+		default:
+			c.equal++
+		}
+	}
+	return c
+}
+
+// reason explains why tests differ.
+type reason struct {
+	class       string // ours: Loam is at fault, or lacks something; other: the host, the emulator or the test
+	suite, unit string // unit "*" is any
+	pattern     string // of path.Match, for the test's name, where "/" is like any other character
+	why         string
+}
+
+// readReasons reads lines of "class suite unit pattern why".
+func readReasons(text string) ([]*reason, error) {
+	var list []*reason
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0][0] == '#' {
+			continue
+		}
+		if len(f) < 5 || f[0] != "ours" && f[0] != "other" {
+			return nil, fmt.Errorf("reasons.txt: %q is no line of: ours|other suite unit pattern why", line)
+		}
+		list = append(list, &reason{f[0], f[1], f[2], f[3], strings.Join(f[4:], " ")})
+	}
+	return list, nil
+}
+
+// explain finds the reasons of the differences.
+func (c *comparison) explain(reasons []*reason) {
+	flat := strings.NewReplacer("/", ":", " ", "_")
+	for i, d := range c.differing {
+		for _, r := range reasons {
+			ok, _ := path.Match(flat.Replace(r.pattern), flat.Replace(d.name))
+			if ok && r.suite == c.suite && (r.unit == "*" || r.unit == c.name()) {
+				c.differing[i].reason = r
+				break
+			}
+		}
+	}
+}
+
+// ours returns the number of differences with a reason of ours. A difference without a reason counts.
+func (c comparison) ours() int {
+	n := 0
+	for _, d := range c.differing {
+		if d.reason == nil || d.reason.class == "ours" {
+			n++
+		}
+	}
+	return n
+}
+
+// judge returns an error if a difference has no reason, or if too many tests fail for a reason of ours.
+func judge(list []comparison) error {
+	tests, ours, without := 0, 0, 0
+	for _, c := range list {
+		tests += c.tests
+		ours += c.ours()
+		for _, d := range c.differing {
+			if d.reason == nil {
+				without++
+			}
+		}
+	}
+	switch {
+	case without > 0:
+		return fmt.Errorf("%d tests differ without a reason: add one to test/suites/reasons.txt", without)
+	case ours*100 > tests:
+		return fmt.Errorf("%d of %d tests differ for a reason of ours, more than 1 %%", ours, tests)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+)
+
+// table returns the table of units.
+func table(list []comparison) string {
+	var b strings.Builder
+	b.WriteString("| suite | unit | tests | passed on both | other, on both | differing | for a reason of ours |\n|---|---|--:|--:|--:|--:|--:|\n")
+	row := func(suite, name string, n ...any) {
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d |\n", append([]any{suite, strings.ReplaceAll(name, "*", `\*`)}, n...)...)
+	}
+	var tests, passed, equal, differing, ours int
+	for _, c := range list {
+		row(c.suite, c.name(), c.tests, c.passed, c.equal, len(c.differing), c.ours())
+		tests, passed, equal = tests+c.tests, passed+c.passed, equal+c.equal
+		differing, ours = differing+len(c.differing), ours+c.ours()
+	}
+	row("all", "", tests, passed, equal, differing, ours)
+	return b.String()
+}
+
+// document returns docs/suites.md.
+func document(list []comparison) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, head, runtime.Version())
+	b.WriteString(table(list))
+	b.WriteString("\n## What differs, and why\n")
+	for _, c := range list {
+		if len(c.differing) > 0 {
+			fmt.Fprintf(&b, "\n### %s: %s\n\n| test | Loam | Linux | reason |\n|---|---|---|---|\n", c.suite, c.name())
+			for _, g := range grouped(c.differing) {
+				b.WriteString(g)
+			}
+		}
+	}
+	return b.String()
+}
+
+// grouped returns a row for each difference. Differences with the same reason and outcomes, next to each other, share a row.
+func grouped(list []difference) []string {
+	var rows []string
+	for i := 0; i < len(list); {
+		j := i + 1
+		for j < len(list) && list[i].reason != nil && list[j].reason == list[i].reason && list[j].loam == list[i].loam && list[j].linux == list[i].linux {
+			j++
+		}
+		name := "`" + list[i].name + "`"
+		if j > i+1 {
+			name += fmt.Sprintf(" and %d more", j-i-1)
+		}
+		why := "unknown"
+		if r := list[i].reason; r != nil {
+			why = r.class + ": " + r.why
+		}
+		rows = append(rows, fmt.Sprintf("| %s | %v | %v | %s |\n", strings.ReplaceAll(name, "|", `\|`), list[i].loam, list[i].linux, why))
+		i = j
+	}
+	return rows
+}
+
+const head = `# Test suites of other projects, in ring 3
+
+Made by ` + "`go run ./test/suites`" + ` with %s: CPython 3.11's tests, Go's own tests, stress-ng, busybox's and perl's tests,
+as processes in ring 3 of a virtual machine with two CPUs under TCG, and with the same binaries in the same root folder (Debian 12)
+on the Linux of the host. A test that this root folder does not allow fails or is skipped on both sides.
+
+"Other, on both" are tests that are skipped or fail on both sides. A test that hangs made no progress for as long as
+` + "`test/suites/testdata/suites.txt`" + ` allows. Tests of Go and stressors of stress-ng run in their short form.
+"Ours" means that Loam is at fault or lacks something; "other" that the host, the emulator or the test is the cause.
+
+`
