@@ -11,7 +11,10 @@ import (
 // Contents of files: reading and writing through the cache.
 
 // handle is an open file.
-type handle struct{ n node }
+type handle struct {
+	n    node
+	sync bool // a write is durable when it returns (O_SYNC, O_DSYNC)
+}
 
 // maxSize returns the maximum size of a file in bytes.
 func (s *FileSystem) maxSize() int64 { return maxLogical << s.geometry.BlockBits }
@@ -220,6 +223,11 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 		}
 		n += got
 		at += int64(got)
+	}
+	if h.sync {
+		if err := h.SyncStorage(); err != nil {
+			return 0, 0, err
+		}
 	}
 	return n, at, nil
 }

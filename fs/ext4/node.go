@@ -86,7 +86,7 @@ func (r regular) Attr() fs.Attr   { return r.attr(fs.Regular) }
 func (l link) Attr() fs.Attr      { return l.attr(fs.Symlink) }
 
 // Open implements fs.Node.
-func (r regular) Open(fs.Flags) (fs.Handle, error) {
+func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (r regular) Open(fs.Flags) (fs.Handle, error) {
 		return nil, err
 	}
 	s.handles[r.ino]++
-	return handle{r.node}, nil
+	return handle{n: r.node, sync: flags&linux.O_DSYNC != 0}, nil
 }
 func (d directory) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EISDIR }
 func (l link) Open(fs.Flags) (fs.Handle, error)      { return nil, linux.ELOOP }
