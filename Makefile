@@ -68,6 +68,11 @@ servers: ## run well-known servers on Loam for a minute each, under load, and on
 crashes: ## 100,000 states that a power failure may leave of an ext4 file system, for half an hour (LOAM_CRASH_STATES=N for another number)
 	@LOAM_CRASH_STATES=$${LOAM_CRASH_STATES:-100000} go test ./fs/ext4 -count=1 -timeout=180m -v -run=TestOrders
 
+.PHONY: kills
+kills: ## machines killed KILLS times (20) under SQLite, redis and PostgreSQL, as root; the first run installs 1.2 GB
+	@LOAM_POWER_CUTS=$${KILLS:-20} go test ./unikernel -count=1 -timeout=180m -v -run=SQLitePowerCut
+	@go test ./test/daemons -count=1 -timeout=600m -v -run=TestKills -kills=$${KILLS:-20}
+
 .PHONY: boots
 boots: ## 1000 boots of a small program in a row, for a quarter of an hour (LOAM_BOOTS=N for another number)
 	@LOAM_BOOTS=$${LOAM_BOOTS:-1000} go test ./unikernel/image -count=1 -timeout=120m -v -run=TestBoots

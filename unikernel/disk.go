@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"loam/fs/ext4"
+	"loam/fs/ext4/disk"
 	"loam/fs/ext4/format"
 	"loam/fs/imagefile"
 	"loam/unikernel/guest"
@@ -216,9 +216,9 @@ func (i *drive) check() error {
 	if i.Path == "" {
 		return nil
 	}
-	s, err := ext4.Examine(i.file, st.Size())
+	s, err := disk.Examine(i.file, st.Size())
 	switch {
-	case errors.Is(err, ext4.ErrNone):
+	case errors.Is(err, disk.ErrNone):
 		return errorf("make one (loam disk create --size 1G FILE), or leave out "+i.Path+" for a disk without a file system", "%s: %s has no ext4 file system", i.flag(), i.File)
 	case err != nil:
 		return errorf("look at it with loam disk check", "%s: %s: %v", i.flag(), i.File, err)
@@ -303,6 +303,6 @@ func isImage(name string) bool {
 	if err != nil || !st.Mode().IsRegular() {
 		return false
 	}
-	_, err = ext4.Examine(f, st.Size())
-	return !errors.Is(err, ext4.ErrNone)
+	_, err = disk.Examine(f, st.Size())
+	return !errors.Is(err, disk.ErrNone)
 }

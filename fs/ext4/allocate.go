@@ -84,8 +84,12 @@ func (o *op) allocate(goal, want uint64) (block, n uint64, err error) {
 		goal = g.FirstData
 	}
 	want = min(want, uint64(g.BlocksPerGroup))
-	if want > o.s.freeBlocks {
-		want = max(1, o.s.freeBlocks)
+	spare := o.s.spare()
+	if o.placing {
+		spare = o.s.freeBlocks - min(o.s.freeBlocks, o.s.pending())
+	}
+	if want = min(want, spare); want == 0 {
+		return 0, 0, linux.ENOSPC
 	}
 	first, bit := g.GroupOf(goal)
 	var best, length uint64
@@ -199,7 +203,12 @@ func (o *op) freeInGroup(group, bit, n uint32) error {
 		freed[group] = make([]byte, o.s.geometry.BlockSize)
 	}
 	disk.SetBits(freed[group], bit, n)
-	o.undo = append(o.undo, func() { disk.ClearBits(freed[group], bit, n) })
+	r := o.s.running
+	r.freedBlocks += uint64(n)
+	o.undo = append(o.undo, func() {
+		disk.ClearBits(freed[group], bit, n)
+		r.freedBlocks -= uint64(n)
+	})
 	return nil
 }
 

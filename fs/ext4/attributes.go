@@ -6,6 +6,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/ext4/acl"
 	"loam/fs/ext4/disk"
 )
 
@@ -139,7 +140,7 @@ func (n node) Xattr(name string) ([]byte, error) {
 		return nil, err
 	}
 	if at := slices.IndexFunc(all, func(a disk.Attribute) bool { return a.Name == name }); at >= 0 && name != "system.data" {
-		return decodeACL(name, all[at].Value)
+		return acl.Decode(name, all[at].Value)
 	}
 	return nil, linux.ENODATA
 }
@@ -168,7 +169,7 @@ func (n node) Xattrs() []string {
 
 // SetXattr implements fs.Attributed.
 func (n node) SetXattr(name string, value []byte, flags fs.XattrFlags) error {
-	value, err := encodeACL(name, value)
+	value, err := acl.Encode(name, value)
 	if err != nil {
 		return err
 	}
@@ -220,4 +221,39 @@ func (n node) changeXattrs(f func([]disk.Attribute, int) ([]disk.Attribute, erro
 		o.touch(i, false)
 		return o.setAttributes(n.ino, i, all)
 	})
+}
+
+// inherit copies the default ACL of a directory to a new file in it. A new directory also gets it
+// as its own default ACL.
+func (o *op) inherit(parent, i disk.Inode) error {
+	all, err := o.s.attributes(parent)
+	kind := fs.Mode(i.Mode()).Type()
+	at := slices.IndexFunc(all, func(a disk.Attribute) bool { return a.Name == acl.Default })
+	if err != nil || at < 0 || kind == fs.Symlink {
+		return err
+	}
+	list, err := acl.Parse(all[at].Value)
+	if err != nil {
+		return errDamaged
+	}
+	i.SetMode(list.Restrict(i.Mode()))
+	given := []disk.Attribute{{Name: acl.Access, Value: list.Bytes()}}
+	if kind == fs.Dir {
+		given = append(given, all[at])
+	}
+	return o.setAttributes(0, i, given)
+}
+
+// changeMode updates the ACL after chmod(2).
+func (o *op) changeMode(i disk.Inode) {
+	all, err := o.s.attributes(i)
+	at := slices.IndexFunc(all, func(a disk.Attribute) bool { return a.Name == acl.Access })
+	if err != nil || at < 0 {
+		return
+	}
+	if list, err := acl.Parse(all[at].Value); err == nil {
+		list.SetMode(i.Mode())
+		all[at].Value = list.Bytes()
+		o.setAttributes(0, i, all) // cannot fail: the length is the same
+	}
 }

@@ -15,7 +15,7 @@ import (
 
 // Findings are the result of Check.
 type Findings struct {
-	Summary     Summary
+	Summary     disk.Summary
 	Recovered   bool // the journal was not empty, because the file system was not unmounted
 	Files       uint64
 	Directories uint64
@@ -50,7 +50,7 @@ func Check(d block.Device) (*Findings, error) {
 	io := block.NewIO(d)
 	f := &Findings{}
 	var err error
-	if f.Summary, err = Examine(sectorReader{io}, d.Size()); err != nil {
+	if f.Summary, err = disk.Examine(sectorReader{io}, d.Size()); err != nil {
 		return f, err
 	}
 	f.Recovered = f.Summary.Dirty

@@ -17,6 +17,8 @@ type transaction struct {
 	blocks  map[uint64]*buffer
 	revoked map[uint64]struct{}
 	freed   map[uint32][]byte // for each group, a bitmap of the blocks that become free when the transaction is committed
+
+	freedBlocks uint64 // bits in freed
 }
 
 func newTransaction(number uint64) *transaction {
@@ -34,7 +36,8 @@ func (s *FileSystem) transactionLimit() int {
 // full reports whether ops must wait for a commit: the transaction is so large that the next op
 // might not fit, or there is much unwritten content.
 func (t *transaction) full(s *FileSystem) bool {
-	return len(t.blocks)+len(t.revoked) > s.transactionLimit()/2 || len(s.dirty) > s.cache.limit/2
+	place := s.spans/32 + len(s.delayed)/8 // estimate of the blocks that placing delayed content changes
+	return len(t.blocks)+len(t.revoked)+place > s.transactionLimit()/2 || len(s.dirty) > s.cache.limit/2
 }
 
 // loop commits once per Config.Interval, until Close.
@@ -67,23 +70,39 @@ func (s *FileSystem) commitFor(ino uint32) error {
 	if s.committed >= want && !s.waits(ino) {
 		return nil // an earlier commit included it
 	}
-	t, images, contents := s.freeze(ino)
-	if t == nil {
-		return s.idle()
+	for more := true; more; {
+		var err error
+		if more, err = s.commitOnce(ino); err != nil {
+			return err
+		}
 	}
-	err := s.writeContents(contents)
+	return nil
+}
+
+// commitOnce commits one transaction. more is true if it had no room for all delayed content. The caller
+// holds commitMu.
+func (s *FileSystem) commitOnce(ino uint32) (more bool, err error) {
+	t, images, contents, more, err := s.freeze(ino)
+	if err != nil {
+		s.fail(err)
+		return false, linux.EIO
+	}
+	if t == nil {
+		return false, s.idle()
+	}
+	err = s.writeContents(contents)
 	if err == nil {
 		err = s.writeTransaction(t, images)
 	}
 	if err != nil {
 		s.fail(err)
-		return linux.EIO
+		return false, linux.EIO
 	}
 	if s.config.Discard {
 		s.discard(t)
 	}
 	s.thaw(t, contents)
-	return nil
+	return more, nil
 }
 
 // discard discards the blocks that a transaction freed. They are not reused before thaw. Errors are
@@ -122,14 +141,18 @@ func (s *FileSystem) waits(ino uint32) bool {
 	return false
 }
 
-// freeze ends the running transaction and starts the next one. It returns the images of its blocks,
-// and the content that commitFor must write. t is nil if there is nothing to commit.
-func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []journal.Image) {
+// freeze places delayed content, ends the running transaction and starts the next one. It returns the
+// images of its blocks, and the content that commitFor must write. t is nil if there is nothing to
+// commit; more is true if the transaction has no room for all delayed content.
+func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []journal.Image, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t = s.running
 	if s.readOnly != "" || len(t.blocks) == 0 && len(s.dirty) == 0 && len(t.revoked) == 0 {
-		return nil, nil, nil
+		return nil, nil, nil, false, nil
+	}
+	if more, err = s.placeAll(); err != nil {
+		return nil, nil, nil, false, err
 	}
 	if len(t.blocks) > 0 {
 		s.countSuper()
@@ -138,7 +161,7 @@ func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []jour
 		images = append(images, journal.Image{Block: number, Data: b.data})
 	}
 	for b := range s.dirty {
-		if ino == 0 || b.inode == ino || !b.late {
+		if b.number&standIn == 0 && (ino == 0 || b.inode == ino || !b.late) {
 			contents = append(contents, journal.Image{Block: b.number, Data: b.data})
 			delete(s.dirty, b)
 		}
@@ -146,7 +169,7 @@ func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []jour
 	s.committing, s.running = t, newTransaction(t.number+1)
 	sortImages(images)
 	sortImages(contents)
-	return t, images, contents
+	return t, images, contents, more, nil
 }
 
 func sortImages(images []journal.Image) {

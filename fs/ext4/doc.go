@@ -7,6 +7,7 @@
 //	    extents: blocks of files     tree.go, read.go
 //	    inodes, blocks: allocation   inode.go, allocate.go, orphan.go
 //	      op: one atomic change      op.go
+//	        content without blocks yet               delay.go
 //	        cache: images of blocks                    cache.go
 //	          transactions, commits, checkpoints       commit.go
 //	            fs/ext4/journal, a pure machine

@@ -29,6 +29,9 @@ func (h handle) Allocate(mode fs.AllocateMode, offset, length int64) error {
 
 func (h handle) allocate(mode fs.AllocateMode, offset, length int64) error {
 	end := offset + length
+	if err := h.n.s.settle(h.n.ino); err != nil {
+		return err
+	}
 	switch mode &^ fs.UnshareRange {
 	case 0:
 		return h.preallocate(offset, end, true)
@@ -79,7 +82,7 @@ func (h handle) enough(first, last uint64) error {
 		}
 		r.length = min(r.length, last-first)
 		if r.physical == 0 {
-			if need += r.length; need > s.freeBlocks {
+			if need += r.length; need > s.freeBlocks-min(s.freeBlocks, s.reserved) {
 				return linux.ENOSPC
 			}
 		}
@@ -110,10 +113,7 @@ func (h handle) steps(first, last uint64, f func(*tree, run) (uint64, error)) er
 		at := first
 		err := h.n.s.update(func(o *op) error {
 			at = first
-			if _, err := h.n.edit(o); err != nil {
-				return err
-			}
-			t, err := o.tree(h.n.ino)
+			t, err := h.placed(o)
 			if err != nil {
 				return err
 			}
@@ -140,6 +140,17 @@ func (h handle) steps(first, last uint64, f func(*tree, run) (uint64, error)) er
 		first = at
 	}
 	return nil
+}
+
+// placed returns the extents of the file for writing, without delayed content.
+func (h handle) placed(o *op) (*tree, error) {
+	if _, err := h.n.edit(o); err != nil {
+		return nil, err
+	}
+	if err := o.place(h.n.ino, maxLogical); err != nil {
+		return nil, err
+	}
+	return o.tree(h.n.ino)
 }
 
 // fillRun allocates unwritten blocks if a run is a hole. It returns the number of blocks of the run
@@ -178,10 +189,7 @@ func (h handle) inRange(offset, end int64, f func(*tree, run) (uint64, error), g
 	size, bits := int64(s.geometry.BlockSize), s.geometry.BlockBits
 	first, last := (offset+size-1)>>bits, end>>bits
 	err := s.update(func(o *op) error {
-		if _, err := h.n.edit(o); err != nil {
-			return err
-		}
-		t, err := o.tree(h.n.ino)
+		t, err := h.placed(o)
 		if err != nil {
 			return err
 		}
@@ -216,10 +224,7 @@ func (h handle) shift(offset, length int64, f func(*tree, uint64, uint64) error)
 		return linux.EINVAL
 	}
 	return s.update(func(o *op) error {
-		if _, err := h.n.edit(o); err != nil {
-			return err
-		}
-		t, err := o.tree(h.n.ino)
+		t, err := h.placed(o)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,10 @@ import (
 // Contents of files: reading and writing through the cache.
 
 // handle is an open file.
-type handle struct{ n node }
+type handle struct {
+	n    node
+	sync bool // a write is durable when it returns (O_SYNC, O_DSYNC)
+}
 
 // maxSize returns the maximum size of a file in bytes.
 func (s *FileSystem) maxSize() int64 { return maxLogical << s.geometry.BlockBits }
@@ -61,7 +64,7 @@ func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
 // readRun reads from a single run of a file.
 func (s *FileSystem) readRun(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	bits := s.geometry.BlockBits
-	r, err := s.find(ino, i, offset>>bits)
+	r, err := s.locate(ino, i, offset>>bits)
 	if err != nil {
 		return 0, err
 	}
@@ -221,6 +224,11 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 		n += got
 		at += int64(got)
 	}
+	if h.sync {
+		if err := h.SyncStorage(); err != nil {
+			return 0, 0, err
+		}
+	}
 	return n, at, nil
 }
 
@@ -258,13 +266,15 @@ func (t *tree) writeRun(p []byte, offset uint64) (int, error) {
 	bits := s.geometry.BlockBits
 	logical, within := offset>>bits, offset&(1<<bits-1)
 	blocks := (uint64(len(p)) + within + 1<<bits - 1) >> bits
-	r, err := s.find(t.ino, t.i, logical)
+	r, err := s.locate(t.ino, t.i, logical)
 	if err != nil {
 		return 0, err
 	}
 	r.length = min(r.length, blocks)
 	fresh := r.zeros()
 	switch {
+	case r.physical == 0 && t.delay(logical, r.length):
+		r.physical = standInFor(t.ino, logical)
 	case r.physical == 0:
 		if r.physical, r.length, err = t.fill(logical, r.length, false); err != nil {
 			return 0, err
@@ -395,7 +405,7 @@ func (h handle) next(offset int64, hole bool) (int64, bool) {
 	}
 	bits := s.geometry.BlockBits
 	for at := uint64(offset); at < i.Size(); {
-		r, err := s.find(h.n.ino, i, at>>bits)
+		r, err := s.locate(h.n.ino, i, at>>bits)
 		if err != nil {
 			return offset, false
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/abi/linux"
 	"loam/block/memory"
 	"loam/fs"
 	"loam/fs/ext4"
@@ -75,4 +76,26 @@ func TestFsyncOfOneFile(t *testing.T) {
 func crashed(t *testing.T, d *memory.Device) *ext4.FileSystem {
 	t.Helper()
 	return mount(t, d.Snapshot(), ext4.Config{Interval: time.Hour})
+}
+
+// A write to a file that was opened with O_SYNC or O_DSYNC is durable when it returns.
+func TestSynchronousWrites(t *testing.T) {
+	for _, flag := range []fs.Flags{linux.O_SYNC, linux.O_DSYNC} {
+		d := loadImage(t, makeImage(t, "64M"))
+		s := mount(t, d, ext4.Config{Interval: time.Hour})
+		v := newView(s)
+		f, err := v.Open(v.Dir, "file", fs.WriteOnly|fs.Create|flag, 0o644)
+		must(t, err)
+		for i := range 3 {
+			_, err := f.Write([]byte("text."))
+			must(t, err)
+			after := crashed(t, d)
+			if got := content(t, newView(after), "/file"); len(got) != 5*(i+1) {
+				t.Errorf("%d bytes after write %d", len(got), i)
+			}
+			must(t, after.Close())
+		}
+		must(t, f.Close())
+		must(t, s.Close())
+	}
 }

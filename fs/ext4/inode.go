@@ -75,7 +75,7 @@ func timeOf(i disk.Inode, f disk.TimeField) fs.Time {
 func (s *FileSystem) attr(ino uint32, i disk.Inode) fs.Attr {
 	a := fs.Attr{
 		Inode: uint64(ino), Mode: fs.Mode(i.Mode()), Links: uint32(i.Links()), UID: i.UID(), GID: i.GID(),
-		Size: int64(i.Size() & (1<<63 - 1)), Blocks: int64(i.Sectors(s.geometry)), BlockSize: int64(s.geometry.BlockSize),
+		Size: int64(i.Size() & (1<<63 - 1)), Blocks: int64(i.Sectors(s.geometry)) + s.delayedSectors(ino), BlockSize: int64(s.geometry.BlockSize),
 		Access: timeOf(i, disk.AccessTime), Modify: timeOf(i, disk.ModifyTime), Status: timeOf(i, disk.StatusTime),
 	}
 	if kind := a.Mode.Type(); kind == fs.CharDevice || kind == fs.BlockDevice {

@@ -86,7 +86,7 @@ func (r regular) Attr() fs.Attr   { return r.attr(fs.Regular) }
 func (l link) Attr() fs.Attr      { return l.attr(fs.Symlink) }
 
 // Open implements fs.Node.
-func (r regular) Open(fs.Flags) (fs.Handle, error) {
+func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	s := r.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (r regular) Open(fs.Flags) (fs.Handle, error) {
 		return nil, err
 	}
 	s.handles[r.ino]++
-	return handle{r.node}, nil
+	return handle{n: r.node, sync: flags&linux.O_DSYNC != 0}, nil
 }
 func (d directory) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EISDIR }
 func (l link) Open(fs.Flags) (fs.Handle, error)      { return nil, linux.ELOOP }
@@ -181,13 +181,14 @@ func (o *op) resize(ino uint32, i disk.Inode, size uint64) (steps bool, err erro
 	if err := t.clearRest(size); err != nil {
 		return false, err
 	}
+	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
+	o.dropDelayed(ino, end)
 	if t.root().Depth() > 0 {
 		if s.isOrphan(ino) {
 			return true, nil // the file has no name and is open
 		}
 		return true, o.addOrphan(ino, i)
 	}
-	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
 	return false, t.remove(end, maxLogical, t.freeData)
 }
 
@@ -204,7 +205,7 @@ func (t *tree) clearRest(offset uint64) error {
 
 // clear writes zeros to part of a block.
 func (t *tree) clear(logical uint64, from, to int) error {
-	r, err := t.o.s.find(t.ino, t.i, logical)
+	r, err := t.o.s.locate(t.ino, t.i, logical)
 	if err != nil || r.zeros() {
 		return err
 	}

@@ -21,6 +21,7 @@ type op struct {
 	bitmaps map[uint32][2]bool // groups whose block bitmap or inode bitmap changed
 	dropped []uint64           // blocks that were freed
 	content []change           // content to write to the cache when the op has succeeded
+	placing bool               // allocates reserved blocks
 }
 
 // touch is the state of a block before the op changed it.
@@ -64,12 +65,12 @@ func (s *FileSystem) update(f func(*op) error) error {
 			return nil
 		}
 		o.rollback()
-		// Freed blocks become available with the next commit.
+		// Freed blocks, and room that delayed content does not need, become available with the next commit.
 		switch {
 		case err == errCrowded && tries > 0:
 			return linux.ENOSPC
 		case err == errCrowded:
-		case err != linux.ENOSPC || tries > 0 || len(s.running.freed) == 0 && s.committing == nil:
+		case err != linux.ENOSPC || tries > 0 || len(s.running.freed) == 0 && s.committing == nil && len(s.delayed) == 0:
 			return err
 		}
 		if err := s.commitUnlocked(); err != nil {

@@ -81,6 +81,7 @@ func (o *op) erase(ino uint32) error {
 	if err != nil {
 		return err
 	}
+	o.dropDelayed(ino, 0)
 	if i.Flags()&disk.FlagExtents != 0 || mapped(i) {
 		t, err := o.tree(ino)
 		if err == nil {
@@ -130,6 +131,7 @@ func (s *FileSystem) truncateSteps(ino uint32, size uint64) error {
 			if from, more, err = t.lastLeaf(end); err != nil {
 				return err
 			}
+			o.dropDelayed(ino, end)
 			return t.remove(from, maxLogical, t.freeData)
 		})
 		if err != nil {

@@ -18,11 +18,14 @@ func (s *FileSystem) image(number uint64, k kind, check func([]byte) bool) ([]by
 }
 
 func (s *FileSystem) buffer(number uint64, k kind, check func([]byte) bool) (*buffer, error) {
-	if number >= s.geometry.Blocks {
+	if number >= s.geometry.Blocks && number&standIn == 0 {
 		return nil, errDamaged
 	}
 	b := s.cache.find(number)
 	if b == nil {
+		if number&standIn != 0 {
+			return nil, errDamaged
+		}
 		b = &buffer{number: number, data: make([]byte, s.geometry.BlockSize)}
 		if err := s.device.read(number, b.data); err != nil {
 			return nil, linux.EIO

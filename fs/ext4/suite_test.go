@@ -6,13 +6,18 @@ import (
 	"loam/fs"
 	"loam/fs/ext4"
 	"loam/fs/fstest"
+	"loam/internal/race"
 )
 
 // TestFileSystem runs the common test suite of file systems, and checks every image with e2fsck
 // afterwards.
 func TestFileSystem(t *testing.T) {
 	path := makeImage(t, "256M", "-N", "110000")
-	fstest.Test(t, func(t *testing.T) fs.FileSystem {
+	names := 100_000
+	if race.Enabled { // one goroutine makes them
+		names = 10_000
+	}
+	fstest.TestNames(t, names, func(t *testing.T) fs.FileSystem {
 		d := loadImage(t, path)
 		s := mount(t, d, ext4.Config{})
 		root := s.Root()

@@ -11,6 +11,7 @@ import (
 	"loam/fs"
 	"loam/fs/ext4/disk"
 	"loam/fs/ext4/journal"
+	"loam/fs/ext4/span"
 )
 
 // Config has the options of Open. The zero Config selects the defaults.
@@ -42,6 +43,9 @@ type FileSystem struct {
 	running    *transaction
 	committing *transaction // the transaction that is being committed; nil: none
 	freeBlocks uint64
+	delayed    map[uint32]span.Set // by inode, in order: see delay.go
+	reserved   uint64              // blocks in delayed
+	spans      int                 // ranges in delayed
 	freeInodes uint32
 	handles    map[uint32]int  // number of open handles by inode
 	nameable   map[uint32]bool // inodes without a name that may still get one (linkat)
@@ -106,12 +110,12 @@ func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
 		return nil, nil, err
 	}
 	dev.bits = g.BlockBits
-	if int64(g.Blocks) > dev.io.Size()>>g.BlockBits {
-		return nil, nil, tooSmall(g)
+	if err := g.Fits(dev.io.Size()); err != nil {
+		return nil, nil, err
 	}
 	s := &FileSystem{
 		config: c, device: dev, geometry: g, cache: newCache(max(64, c.CacheBytes>>g.BlockBits)),
-		handles: map[uint32]int{}, nameable: map[uint32]bool{}, dirty: map[*buffer]struct{}{}, running: newTransaction(1),
+		handles: map[uint32]int{}, nameable: map[uint32]bool{}, delayed: map[uint32]span.Set{}, dirty: map[*buffer]struct{}{}, running: newTransaction(1),
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.readOnly = super.ReadOnlyReason()
@@ -186,7 +190,7 @@ func (s *FileSystem) Usage() fs.Usage {
 	g := s.geometry
 	overhead := uint64(g.Groups) * (2 + g.TableBlocks())
 	return fs.Usage{
-		Type: disk.Magic, BlockSize: int64(g.BlockSize), Blocks: g.Blocks - g.FirstData - min(overhead, g.Blocks-g.FirstData), BlocksFree: s.freeBlocks,
+		Type: disk.Magic, BlockSize: int64(g.BlockSize), Blocks: g.Blocks - g.FirstData - min(overhead, g.Blocks-g.FirstData), BlocksFree: s.freeBlocks - min(s.freeBlocks, s.reserved),
 		Files: uint64(g.Inodes), FilesFree: uint64(s.freeInodes), ReadOnly: s.readOnly != "", MaxNameLength: fs.MaxName,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"loam/block/file"
 	"loam/fs"
 	"loam/fs/ext4"
+	"loam/fs/ext4/disk"
 )
 
 // Error is an error that the user can act on: what is wrong, and what to do. Next may be empty.
@@ -35,7 +36,7 @@ type Image struct {
 	// View sees the files, as the superuser.
 	View *fs.View
 	// Summary describes the file system.
-	Summary ext4.Summary
+	Summary disk.Summary
 
 	name   string
 	device *file.Device
@@ -43,7 +44,7 @@ type Image struct {
 }
 
 // open opens and locks the file of an image, and examines it.
-func open(name string, writable bool) (*file.Device, ext4.Summary, error) {
+func open(name string, writable bool) (*file.Device, disk.Summary, error) {
 	mode := os.O_RDONLY
 	if writable {
 		mode = os.O_RDWR
@@ -51,9 +52,9 @@ func open(name string, writable bool) (*file.Device, ext4.Summary, error) {
 	f, err := os.OpenFile(name, mode, 0)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, ext4.Summary{}, errorf("create it with loam disk create --size 1G "+name, "there is no %s", name)
+		return nil, disk.Summary{}, errorf("create it with loam disk create --size 1G "+name, "there is no %s", name)
 	case err != nil:
-		return nil, ext4.Summary{}, errorf("", "%s cannot be opened: %v", name, errors.Unwrap(err))
+		return nil, disk.Summary{}, errorf("", "%s cannot be opened: %v", name, errors.Unwrap(err))
 	}
 	summary, err := examine(f, writable)
 	if err != nil {
@@ -68,7 +69,7 @@ func open(name string, writable bool) (*file.Device, ext4.Summary, error) {
 }
 
 // examine locks an image and reads its superblock.
-func examine(f *os.File, writable bool) (s ext4.Summary, err error) {
+func examine(f *os.File, writable bool) (s disk.Summary, err error) {
 	st, err := f.Stat()
 	if err != nil {
 		return s, err
@@ -80,9 +81,9 @@ func examine(f *os.File, writable bool) (s ext4.Summary, err error) {
 	if err := Lock(f, !writable); err != nil {
 		return s, errorf("end the program that uses it, or copy it", "%s is in use: %v", f.Name(), err)
 	}
-	s, err = ext4.Examine(f, size)
+	s, err = disk.Examine(f, size)
 	switch {
-	case errors.Is(err, ext4.ErrNone):
+	case errors.Is(err, disk.ErrNone):
 		return s, errorf("name an image that loam disk create or mke2fs has made", "%s has no ext4 file system", f.Name())
 	case err != nil:
 		return s, errorf("", "%s: %v", f.Name(), err)

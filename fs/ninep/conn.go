@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/abi/linux"
@@ -22,6 +23,18 @@ type conn struct {
 	ended  func(error)
 
 	tags chan uint16 // free tags; sent and received by callers, never closed; empty: the caller waits
+
+	// See lead.go.
+	trier   Trier         // rw, if it is one
+	parked  chan struct{} // sent by callers, received by receive, never closed; full: receive will read anyway
+	waiting atomic.Int64  // calls in progress with a waiting caller
+	led     atomic.Bool   // a caller has led
+
+	reading sync.Mutex // guards the fields below; held by the goroutine that reads
+	source  source
+	in      *bufio.Reader
+	body    []byte // room for short bodies
+	busy    int    // number of calls that will not look for their replies
 
 	mu      sync.Mutex // guards the fields below
 	calls   [maxCalls]*call
@@ -60,8 +73,12 @@ type call struct {
 }
 
 func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
-	c := &conn{rw: rw, size: MinSize, window: window, ended: ended, tags: make(chan uint16, maxCalls)}
+	c := &conn{rw: rw, size: MinSize, window: window, ended: ended, tags: make(chan uint16, maxCalls), parked: make(chan struct{}, 1)}
 	c.landed.L = &c.mu
+	c.trier, _ = rw.(Trier)
+	c.source.Reader = rw
+	const room = 64 << 10
+	c.in = bufio.NewReaderSize(&c.source, room)
 	for t := range uint16(maxCalls) {
 		c.tags <- t
 	}
@@ -69,7 +86,7 @@ func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
 	return c
 }
 
-// begin sends a request. lazy allows it to be sent later, with others. The caller waits for k.done if it is not nil.
+// begin sends a request. lazy allows it to be sent later, with others. The caller then calls wait, if k.done is not nil.
 func (c *conn) begin(t Type, m Message, k *call, lazy bool) {
 	k.kind = t
 	tag := <-c.tags
@@ -120,6 +137,7 @@ func (c *conn) admit(tag uint16, k *call, lazy bool) bool {
 		return false
 	}
 	c.calls[tag] = k
+	c.waiting.Add(k.waiters())
 	c.flight += k.size
 	if k.kind != TypeClunk && !lazy {
 		c.rounds++
@@ -152,7 +170,7 @@ func (c *conn) flush() {
 func (c *conn) call(t Type, m, reply Message) error {
 	k := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
 	c.begin(t, m, k, false)
-	<-k.done
+	c.wait(k)
 	return k.err
 }
 
@@ -167,8 +185,8 @@ func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, e
 	second := &call{reply: a, clunk: NoFID, done: make(chan struct{})}
 	c.begin(t, m, first, true)
 	c.begin(TypeLookup, &Lookup{FID: dir}, second, false)
-	<-first.done
-	<-second.done
+	c.wait(first)
+	c.wait(second)
 	return second.err == nil, first.err
 }
 
@@ -216,34 +234,54 @@ func (c *conn) dropFID(fid uint32) {
 	c.fids = append(c.fids, fid)
 }
 
-// receive receives replies until the connection ends.
+// receive receives replies until the connection ends. While callers read (lead.go), it waits.
 func (c *conn) receive() {
-	const room = 64 << 10
-	in := bufio.NewReaderSize(c.rw, room)
-	var body []byte
 	for {
-		var header [HeaderSize]byte
-		if _, err := io.ReadFull(in, header[:]); err != nil {
-			c.end(err)
+		c.reading.Lock()
+		more := c.step()
+		for more && (c.trier == nil || c.waiting.Load() > 0) {
+			more = c.step()
+		}
+		c.reading.Unlock()
+		if !more {
 			return
 		}
-		h := ParseHeader(header[:])
-		var k *call
-		if h.Size >= HeaderSize && h.Size <= MaxSize {
-			k = c.take(h)
-		}
-		if k == nil {
-			c.end(ErrMessage)
-			return
-		}
-		err := k.receive(in, h, &body)
-		if err != nil {
-			k.fail(linux.EIO)
-			c.end(err)
-			return
-		}
-		c.land(h.Tag, k)
+		c.idle()
 	}
+}
+
+// step receives a reply. It returns false if the connection has ended. The caller holds reading.
+func (c *conn) step() bool {
+	var header [HeaderSize]byte
+	if _, err := io.ReadFull(c.in, header[:]); err != nil {
+		c.end(err)
+		return false
+	}
+	h := ParseHeader(header[:])
+	var k *call
+	if h.Size >= HeaderSize && h.Size <= MaxSize {
+		k = c.take(h)
+	}
+	if k == nil {
+		c.end(ErrMessage)
+		return false
+	}
+	if err := k.receive(c.in, h, &c.body); err != nil {
+		c.waiting.Add(-k.waiters())
+		k.fail(linux.EIO)
+		c.end(err)
+		return false
+	}
+	c.land(h.Tag, k)
+	return true
+}
+
+// waiters returns the number of callers that wait for a call: 0 or 1.
+func (k *call) waiters() int64 {
+	if k.done == nil {
+		return 0
+	}
+	return 1
 }
 
 // take returns the call that a reply is for, or nil.
@@ -279,6 +317,7 @@ func (c *conn) land(tag uint16, k *call) {
 	if k.kind != TypeVersion {
 		c.tags <- tag
 	}
+	c.waiting.Add(-k.waiters())
 	if k.done != nil {
 		close(k.done)
 	}
@@ -363,8 +402,10 @@ func (c *conn) end(err error) {
 	c.landed.Broadcast()
 	c.mu.Unlock()
 	c.rw.Close()
+	c.park()
 	for tag, k := range calls {
 		if k != nil {
+			c.waiting.Add(-k.waiters())
 			k.fail(linux.EIO)
 			c.tags <- uint16(tag)
 		}

@@ -287,7 +287,7 @@ func (s *FileSystem) readAt(fid uint32, p []byte, offset int64) (int, error) {
 	n, ended := 0, false
 	var first error
 	for _, k := range calls {
-		<-k.done
+		s.conn.wait(k)
 		switch {
 		case ended:
 		case k.err != nil:
@@ -347,7 +347,7 @@ func (s *FileSystem) writeAt(fid uint32, p []byte, offset int64) (n int, err err
 		}
 		ended := false
 		for i, k := range calls {
-			<-k.done
+			s.conn.wait(k)
 			switch {
 			case ended:
 			case k.err != nil:

@@ -14,13 +14,14 @@ import (
 
 // names are the names of a directory that the client knows.
 type names struct {
-	known    map[string]*known
-	complete bool      // known has all names
-	until    time.Time // complete is valid until then
-	listing  []*known  // in the order of the server; nil: not known. Names that are absent were removed since
-	misses   int       // number of lookups of unknown names since the last listing
-	large    bool      // the directory has too many names to be listed
-	lru      *list.Element
+	known     map[string]*known
+	complete  bool      // known has all names
+	until     time.Time // complete is valid until then
+	listing   []*known  // in the order of the server; nil: not known. Names that are absent were removed since
+	ascending bool      // the offsets of listing ascend (on tmpfs, they descend)
+	misses    int       // number of lookups of unknown names since the last listing
+	large     bool      // the directory has too many names to be listed
+	lru       *list.Element
 
 	// See prefetch.go.
 	readAt  int           // index in listing after the last file that was opened for reading
@@ -232,11 +233,9 @@ func (s *FileSystem) fill(d *node) error {
 	for _, k := range all {
 		c.known[k.name] = k
 	}
-	if ascending {
-		c.listing = all
-		if all == nil {
-			c.listing = []*known{}
-		}
+	c.ascending = ascending
+	if c.listing = all; all == nil {
+		c.listing = []*known{}
 	}
 	s.names += len(c.known)
 	s.trimNames(d)
@@ -272,13 +271,13 @@ func (s *FileSystem) readNames(d *node, began uint64, until time.Time) (all []*k
 		if m.Name != "" && keyOf(of) != d.key {
 			return nil, false, linux.ENOENT
 		}
-		batch := make([]known, len(entries))
+		all = slices.Grow(all, len(entries))
 		for i := range entries {
-			e := &entries[i]
-			ascending = ascending && e.Offset > m.Offset
-			m.Offset = e.Offset
-			batch[i] = known{name: e.Name, attr: e.Attr, next: e.Offset, began: began, until: until}
-			all = append(all, &batch[i])
+			k := &entries[i]
+			k.began, k.until = began, until
+			ascending = ascending && k.next > m.Offset
+			m.Offset = k.next
+			all = append(all, k)
 		}
 		switch {
 		case end:
@@ -293,9 +292,9 @@ func (s *FileSystem) readNames(d *node, began uint64, until time.Time) (all []*k
 func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	s := d.s
 	for filled := false; ; filled = true {
-		listing := s.listingOf(d.node)
-		if listing != nil {
-			return readFrom(s, listing, cursor, yield)
+		listing, ascending := s.listingOf(d.node)
+		if at, ok := position(listing, ascending, cursor); ok {
+			return readFrom(s, listing[at:], yield)
 		}
 		if filled || s.valid == 0 || !s.conn.loam || s.tooLarge(d.node) {
 			break
@@ -314,13 +313,13 @@ func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 }
 
 // listingOf returns the cached listing of a directory, or nil if it is not valid.
-func (s *FileSystem) listingOf(d *node) []*known {
+func (s *FileSystem) listingOf(d *node) (listing []*known, ascending bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := d.names; c != nil && c.complete && s.now().Before(c.until) {
-		return c.listing
+		return c.listing, c.ascending
 	}
-	return nil
+	return nil, false
 }
 
 func (s *FileSystem) tooLarge(d *node) bool {
@@ -329,16 +328,31 @@ func (s *FileSystem) tooLarge(d *node) bool {
 	return d.names != nil && d.names.large
 }
 
-// readFrom calls yield for the entries after a cursor. Cursors are the server's offsets in the directory, so they remain
-// valid when the directory is listed again.
-func readFrom(s *FileSystem, listing []*known, cursor uint64, yield func(fs.Entry) bool) error {
-	i, _ := slices.BinarySearchFunc(listing, cursor, func(k *known, c uint64) int {
+// position returns the index of the first entry behind a cursor. Cursors are offsets of the server, so that a
+// listing can be continued when it was read again. ok is false without a listing, and if the cursor is not
+// in it: the server must be asked.
+func position(listing []*known, ascending bool, cursor uint64) (at int, ok bool) {
+	switch {
+	case listing == nil:
+		return 0, false
+	case cursor == 0:
+		return 0, true
+	case !ascending:
+		at = slices.IndexFunc(listing, func(k *known) bool { return k.next == cursor })
+		return at + 1, at >= 0
+	}
+	at, _ = slices.BinarySearchFunc(listing, cursor, func(k *known, c uint64) int {
 		if k.next <= c {
 			return -1
 		}
 		return 1
 	})
-	for _, k := range listing[i:] {
+	return at, true
+}
+
+// readFrom yields entries of a listing.
+func readFrom(s *FileSystem, listing []*known, yield func(fs.Entry) bool) error {
+	for _, k := range listing {
 		s.mu.Lock()
 		absent, e := k.absent, k.entry()
 		s.mu.Unlock()

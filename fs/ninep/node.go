@@ -27,6 +27,7 @@ type node struct {
 	attr    fs.Attr
 	fresh   time.Time // attr is valid until then
 	changed uint64    // tick of the last change by the client
+	sole    time.Time // the file has only one name until then: changes by the client other than Link do not matter
 
 	// fid is 0 or the node's own FID. With pins it is in use; otherwise it is in FileSystem.fids, unless
 	// kept is set: then it is the only way to the file, and is clunked with the node.
@@ -196,6 +197,9 @@ func (d *node) kid(name string) *node {
 func (n *node) learn(a *Attr, began uint64, until time.Time) {
 	if n.changed <= began {
 		n.attr, n.fresh = attrOf(a), until
+		if n.sole = until; a.Links != 1 {
+			n.sole = time.Time{}
+		}
 	}
 }
 

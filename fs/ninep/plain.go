@@ -26,18 +26,20 @@ func (s *FileSystem) lookup(fid uint32, name string, a *Attr) error {
 }
 
 // list returns entries of a directory with their attributes, from an offset on. Only for servers of Loam.
-func (s *FileSystem) list(m List) (entries []Entry, of QID, end bool, err error) {
+func (s *FileSystem) list(m List) (entries []known, of QID, end bool, err error) {
 	var l Listed
 	if err := s.conn.call(TypeList, &m, &l); err != nil {
 		return nil, QID{}, false, err
 	}
+	const usual = 170 // bytes of an entry with a short name
+	entries = make([]known, 0, len(l.Entries)/usual+1)
+	var e Entry
 	for rest := l.Entries; len(rest) > 0; {
-		var e Entry
 		if rest, err = e.Next(rest); err != nil {
 			return nil, QID{}, false, linux.EIO
 		}
 		if validName(e.Name) {
-			entries = append(entries, e)
+			entries = append(entries, known{name: e.Name, attr: e.Attr, next: e.Offset})
 		}
 	}
 	return entries, l.QID, l.End != 0, nil
@@ -61,8 +63,7 @@ func (s *FileSystem) entries(fid uint32, offset uint64) (all []fs.Entry, end boo
 	if s.conn.loam {
 		entries, _, end, err := s.list(List{FID: fid, Offset: offset, Count: streamBytes})
 		for i := range entries {
-			k := known{name: entries[i].Name, attr: entries[i].Attr, next: entries[i].Offset}
-			all = append(all, k.entry())
+			all = append(all, entries[i].entry())
 		}
 		return all, end, err
 	}

@@ -2,6 +2,7 @@ package ninep_test
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -36,6 +37,12 @@ func dial(t testing.TB) (client, served net.Conn) {
 // export serves a folder and returns it as a file system. Both ends are closed after the test.
 func export(t testing.TB, folder string, c ninep.Config, sc server.Config) *ninep.FileSystem {
 	t.Helper()
+	return exportTo(t, folder, c, sc, func(c net.Conn) io.ReadWriteCloser { return c })
+}
+
+// exportTo is export with a wrapper for the client's end.
+func exportTo(t testing.TB, folder string, c ninep.Config, sc server.Config, wrap func(net.Conn) io.ReadWriteCloser) *ninep.FileSystem {
+	t.Helper()
 	near, far := dial(t)
 	f, err := os.Open(folder)
 	if err != nil {
@@ -46,7 +53,7 @@ func export(t testing.TB, folder string, c ninep.Config, sc server.Config) *nine
 		done <- server.Serve(far, f, sc)
 		far.Close()
 	}()
-	s, err := ninep.New(near, c)
+	s, err := ninep.New(wrap(near), c)
 	if err != nil {
 		t.Fatal(err)
 	}

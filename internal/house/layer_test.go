@@ -90,7 +90,9 @@ const layers = `
 	NONE < block < block/memory;
 	block < block/relay < block/trace, block/snapshot;
 	block < block/fault, block/file;
-	fs, block, fs/ext4/disk, fs/ext4/journal < fs/ext4;
+	abi/linux < fs/ext4/acl;
+	NONE < fs/ext4/span;
+	fs, block, fs/ext4/disk, fs/ext4/journal, fs/ext4/acl, fs/ext4/span < fs/ext4;
 	block, fs/ext4/disk, fs/ext4/journal < fs/ext4/format;
 	fs/ext4, fs/ext4/format, block/file < fs/imagefile; # images in files of the host
 

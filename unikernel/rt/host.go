@@ -59,7 +59,7 @@ func (hostLinux) Archive(fd int) ([]byte, error) { return mapHost(fd) }
 
 // Shared implements Platform.
 func (hostLinux) Shared(s guest.Shared) (io.ReadWriteCloser, error) {
-	return hostFile(s.Server, s.Path), nil
+	return &hostSocket{fd: uintptr(s.Server)}, nil
 }
 
 // mapHost maps a host file for reading. The mapping is never removed. fd stays open: a connection that

@@ -171,7 +171,7 @@ var Calls = slices.Concat(
 	starting,
 	[]Call{
 		{Number: linux.SYS_MMAP, Name: "mmap", From: append(runtimes("sysMmap"), Gate), If: []Test{anonymous}, Why: "memory"},
-		{Number: linux.SYS_POLL, Name: "poll", From: gate, Why: "the program waits for a standard stream, or checks whether a connection is ready"},
+		{Number: linux.SYS_POLL, Name: "poll", From: gate, Why: "the program waits for a standard stream or the server of a folder, or checks whether a connection is ready"},
 		{Number: linux.SYS_PPOLL, Name: "ppoll", From: gate, Why: "waits until a link has room"},
 		{Number: linux.SYS_EPOLL_CTL, Name: "epoll_ctl", From: gate, Why: "a link or a connection is added to the poller, or removed"},
 		{Number: linux.SYS_CLOSE, Name: "close", From: append(runtimes("closefd"), Gate), Why: "a link or a connection is closed"},

@@ -94,10 +94,11 @@ func (s *session) make(d *fid, n string, flags int, mode, uid, gid uint32) (*fid
 		return nil, ninep.Attr{}, err
 	}
 	var st unix.Statx_t
-	err := statAt(d.fd, n, &st)
+	err := error(unix.ENOENT) // open(2) with O_EXCL finds out by itself
+	if flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL {
+		err = statAt(d.fd, n, &st)
+	}
 	switch {
-	case err == nil && flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
-		return nil, ninep.Attr{}, unix.EEXIST
 	case err == nil:
 		return s.openNamed(d.fd, n, &st, flags)
 	case err != unix.ENOENT || flags&unix.O_CREAT == 0:

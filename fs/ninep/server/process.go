@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -35,12 +34,7 @@ func init() {
 // runProcess does not return.
 func runProcess() {
 	syscall.Umask(0) // the client applies its own umask
-	socket := os.NewFile(processSocket, "client")
-	conn, err := net.FileConn(socket)
-	socket.Close()
-	if err == nil {
-		err = Serve(conn, os.NewFile(processFolder, "folder"), Config{FIDs: mostFIDs()})
-	}
+	err := Serve(&socket{fd: processSocket}, os.NewFile(processFolder, "folder"), Config{FIDs: mostFIDs()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "loam: the server of a folder has ended:", err)
 		os.Exit(1)

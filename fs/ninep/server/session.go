@@ -147,14 +147,11 @@ func (s *session) start(h ninep.Header, w work) {
 	s.mu.Unlock()
 	s.room <- struct{}{}
 	s.running.Go(func() {
-		s.finish(h, w)
-		s.mu.Lock()
-		after := s.beside[h.Tag]
-		delete(s.beside, h.Tag)
-		s.mu.Unlock()
-		for _, f := range after {
+		m, err := w.do()
+		for _, f := range s.replyBeside(h, m, err) {
 			f()
 		}
+		w.end()
 		s.flush()
 		<-s.room
 	})
@@ -163,6 +160,11 @@ func (s *session) start(h ninep.Header, w work) {
 func (s *session) finish(h ninep.Header, w work) {
 	m, err := w.do()
 	s.reply(h, m, err)
+	w.end()
+}
+
+// end releases what a request holds, after the reply.
+func (w *work) end() {
 	if w.fid != nil {
 		w.fid.release()
 	}
@@ -179,14 +181,29 @@ func (s *session) busy(tag uint16) bool {
 	return running
 }
 
+// replyBeside is reply for a request that runs in its own goroutine. It returns the functions to call after the
+// reply. The tag is free before the reply can be sent: the client may use it again at once.
+func (s *session) replyBeside(h ninep.Header, m ninep.Message, err error) (after []func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	after = s.beside[h.Tag]
+	delete(s.beside, h.Tag)
+	s.replyLocked(h, m, err)
+	return after
+}
+
 // reply sends a reply, or an error.
 func (s *session) reply(h ninep.Header, m ninep.Message, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.replyLocked(h, m, err)
+}
+
+func (s *session) replyLocked(h ninep.Header, m ninep.Message, err error) {
 	t := h.Type.Reply()
 	if err != nil {
 		t, m = ninep.TypeError, &ninep.Error{Errno: uint32(errno(err))}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.failed != nil {
 		return
 	}

@@ -1,14 +1,9 @@
-package ext4
+package disk
 
 import (
 	"fmt"
 	"io"
-
-	"loam/fs/ext4/disk"
 )
-
-// ErrNone is the error of Examine if there is no ext4 file system.
-var ErrNone = disk.ErrNone
 
 // Summary describes a file system that is not open, from its superblock.
 type Summary struct {
@@ -25,30 +20,34 @@ type Summary struct {
 // Examine reads the superblock of a device or image of size bytes. Its error names the problem:
 // no file system of ext4 (ErrNone), unsupported features, damage, or a device that is too small.
 func Examine(r io.ReaderAt, size int64) (Summary, error) {
-	b := make([]byte, disk.SuperSize)
-	if size < disk.SuperOffset+disk.SuperSize {
+	b := make([]byte, SuperSize)
+	if size < SuperOffset+SuperSize {
 		return Summary{}, ErrNone
 	}
-	if _, err := r.ReadAt(b, disk.SuperOffset); err != nil {
+	if _, err := r.ReadAt(b, SuperOffset); err != nil {
 		return Summary{}, fmt.Errorf("the superblock cannot be read: %w", err)
 	}
-	super := disk.Super(b)
-	g, err := disk.ParseSuper(super)
+	super := Super(b)
+	g, err := ParseSuper(super)
 	if err != nil {
 		return Summary{}, err
 	}
-	if int64(g.Blocks) > size>>g.BlockBits {
-		return Summary{}, tooSmall(g)
+	if err := g.Fits(size); err != nil {
+		return Summary{}, err
 	}
 	s := Summary{
 		Label: cString(super.Label()), BlockSize: g.BlockSize, Blocks: g.Blocks, Features: super.FeatureNames(),
-		ReadOnly: super.ReadOnlyReason(), Dirty: super.Incompat()&disk.IncompatRecover != 0,
+		ReadOnly: super.ReadOnlyReason(), Dirty: super.Incompat()&IncompatRecover != 0,
 	}
 	copy(s.UUID[:], super.UUID())
 	return s, nil
 }
 
-func tooSmall(g *disk.Geometry) error {
+// Fits returns an error if a device of size bytes is too small for the file system.
+func (g *Geometry) Fits(size int64) error {
+	if int64(g.Blocks) <= size>>g.BlockBits {
+		return nil
+	}
 	return fmt.Errorf("the device is too small: %d blocks of %d bytes are needed", g.Blocks, g.BlockSize)
 }
 

@@ -1,0 +1,26 @@
+# PostgreSQL: rows that are reported, beside transactions that keep balances equal.
+. /scripts/common.sh
+export PATH=/usr/lib/postgresql/15/bin:$PATH
+mkdir -p /srv/pg && chown postgres /srv/pg && cd /srv/pg
+as() { setpriv --reuid postgres --regid postgres --init-groups "$@"; }
+sql() { as psql -h /tmp -Atc "$1" postgres; }
+start() { as pg_ctl -D data -l log -w -t 300 start > /dev/null || fail "start: $(tail -5 log)"; }
+if [ ! -e made ]; then
+	rm -rf data
+	must initdb as initdb -D data -A trust --no-locale -E UTF8 > initdb.log
+	echo "unix_socket_directories = '/tmp'" >> data/postgresql.conf
+	start
+	must tables as pgbench -h /tmp -q -i -s 1 postgres 2> /dev/null
+	sql 'create table reported(id serial primary key)'
+	touch made
+	sync
+else
+	rm -f /tmp/.s.PGSQL* data/postmaster.pid
+	start
+fi
+sums=$(sql 'select (select sum(abalance) from pgbench_accounts), (select sum(bbalance) from pgbench_branches), (select coalesce(sum(delta), 0) from pgbench_history)')
+[ "$(tr '|' '\n' <<< "$sums" | sort -u | wc -l)" = 1 ] || fail "balances: $sums"
+grep -E 'PANIC|corrupt|invalid page' log && fail "the log has errors"
+echo "state $(sql 'select coalesce(max(id), 0) from reported')"
+as pgbench -n -h /tmp -c 2 -j 1 -T 600 postgres > /dev/null 2>&1 &
+yes 'insert into reported default values returning id;' | as stdbuf -oL psql -h /tmp -Atq postgres

@@ -1,0 +1,10 @@
+# redis with an append-only file that is synced at each change: a counter.
+. /scripts/common.sh
+mkdir -p /srv/redis
+redis-server --dir /srv/redis --appendonly yes --appendfsync always --save '' --auto-aof-rewrite-min-size 64kb --daemonize yes \
+	--logfile /srv/redis/log --pidfile /srv/redis/pid > /dev/null || fail start
+until_true eval 'redis-cli ping | grep -q PONG'
+grep -E 'Bad file format|Unexpected end' /srv/redis/log && fail "append-only file"
+n=$(redis-cli get n)
+echo "state ${n:-0}"
+yes 'incr n' | redis-cli
