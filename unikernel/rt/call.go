@@ -68,6 +68,27 @@ func relative(set uint8, a, lo, hi uintptr) uintptr {
 	return a
 }
 
+// coreCall makes a system call of the core with arguments that call has encoded; set has their addresses. It is nosplit:
+// the stack must not move between the decoding and the call.
+//
+//go:nosplit
+func coreCall(number int, set uint8, a *syscalls.Args) (uint64, linux.Errno) {
+	_, hi := stackBounds()
+	r, _, errno := hostCall(uintptr(number), absolute(set, a.A1, hi), absolute(set>>1, a.A2, hi), absolute(set>>2, a.A3, hi),
+		absolute(set>>3, a.A4, hi), absolute(set>>4, a.A5, hi), absolute(set>>5, a.A6, hi))
+	return uint64(r), errno
+}
+
+// absolute decodes an address that relative has encoded, for a stack that ends at hi. It is nosplit because coreCall is.
+//
+//go:nosplit
+func absolute(set uint8, a uint64, hi uintptr) uintptr {
+	if depth := stackTop - a; set&1 != 0 && depth-1 < stackTop>>1 {
+		return hi - uintptr(depth)
+	}
+	return uintptr(a)
+}
+
 // stackBounds returns the bounds of the calling goroutine's stack. It is nosplit because call is.
 //
 //go:linkname stackBounds runtime.loamStackBounds

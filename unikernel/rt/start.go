@@ -198,9 +198,8 @@ func Serve(number int, serve func(before syscalls.Serve) syscalls.Serve) {
 		before = func(syscalls.Caller, syscalls.Args) (uint64, linux.Errno) { return 0, errno }
 	}
 	if r.Who&syscalls.Personality == 0 {
-		before = func(_ syscalls.Caller, a syscalls.Args) (uint64, linux.Errno) {
-			return hostKernel{}.Call(number, a.A1, a.A2, a.A3, a.A4, a.A5, a.A6)
-		}
+		set := r.Args.Addresses()
+		before = func(_ syscalls.Caller, a syscalls.Args) (uint64, linux.Errno) { return coreCall(number, set, &a) }
 	}
 	*e = entry{serve: serve(before), addresses: r.Args.Addresses(), ofFile: r.Args.DescriptorFirst()}
 	if takes[number] = ofLoam; entries[number].ofFile {
