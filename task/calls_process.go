@@ -224,6 +224,9 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	if c.flags&linux.CLONE_CLEAR_SIGHAND != 0 {
 		signals.Exec()
 	}
+	if p.ending { // what ended the parent has not reached the child: without this, kill(-1) would not end a fork bomb
+		child.end(linux.SIGKILL)
+	}
 	s.mu.Unlock()
 	if c.flags&linux.CLONE_PIDFD != 0 {
 		memory{t}.setWord(c.pidfd, uint32(fd))

@@ -21,7 +21,8 @@ type simulated struct {
 	// programs are the functions that a thread can run, by the value of IP at its start; after clone(2), by R15.
 	programs []func(u *user)
 	mu       sync.Mutex
-	open     int // spaces and threads that are not closed
+	open     int    // spaces and threads that are not closed
+	forking  func() // called by NewSpace, if not nil
 
 	started time.Time
 	spent   atomic.Int64 // CPU time that programs have used, in nanoseconds
@@ -50,6 +51,9 @@ func (m *simulated) count(n int) {
 
 func (m *simulated) NewSpace() (Space, error) {
 	m.count(1)
+	if m.forking != nil {
+		m.forking()
+	}
 	return &simulatedSpace{memtest.NewTables(m.memory), m}, nil
 }
 

@@ -127,6 +127,31 @@ func TestWait(t *testing.T) {
 	is(t, "the first process", int64(status), 3<<8)
 }
 
+// A process that is killed while it forks leaves no child: kill(-1) ends a fork bomb.
+func TestKilledWhileForking(t *testing.T) {
+	var inFork, killed chan struct{} // of the bubble
+	run(t, func(u *user) {
+		inFork, killed = make(chan struct{}), make(chan struct{})
+		u.fork(1)
+		<-inFork
+		is(t, "kill", u.call(linux.SYS_KILL, 1<<64-1, linux.SIGKILL), 0)
+		close(killed)
+		is(t, "sleep", u.call(linux.SYS_NANOSLEEP, second(u, dataAt+64), 0), 0)
+		is(t, "all are gone", u.call(linux.SYS_KILL, 1<<64-1, 0), failed(linux.ESRCH))
+		exit(u, 0)
+	}, func(u *user) {
+		u.space.machine.forking = func() {
+			close(inFork)
+			<-killed
+		}
+		u.fork(2)
+		t.Error("the killed process is alive")
+	}, func(u *user) {
+		u.call(linux.SYS_PAUSE)
+		t.Error("the child is alive")
+	})
+}
+
 // second stores a struct timespec of one second.
 func second(u *user, at uint64) uint64 {
 	u.store(at, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, 1), 0))
