@@ -187,12 +187,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	child.posix = p.posix.Fork(int32(node.PID), share)
 	child.posix.SetSender(child.sendTimer)
 	child.space.Store(space)
-	child.exe, child.limits = p.exe, p.limits
-	child.dumpable.Store(p.dumpable.Load())
-	child.smallPages.Store(p.smallPages.Load())
-	child.loginUser.Store(p.loginUser.Load())
-	child.persona.Store(p.persona.Load())
-	child.killPreference.Store(p.killPreference.Load())
+	child.inherit(p)
 	var gone chan struct{}
 	if c.flags&linux.CLONE_VFORK != 0 {
 		gone = make(chan struct{})
@@ -257,6 +252,16 @@ func (t *Task) awaitVfork(gone <-chan struct{}) {
 			return
 		}
 	}
+}
+
+// inherit copies the properties of a process to its child that fork(2) preserves and that have no other owner.
+func (p *Process) inherit(parent *Process) {
+	p.exe, p.limits = parent.exe, parent.limits
+	p.dumpable.Store(parent.dumpable.Load())
+	p.smallPages.Store(parent.smallPages.Load())
+	p.loginUser.Store(parent.loginUser.Load())
+	p.persona.Store(parent.persona.Load())
+	p.killPreference.Store(parent.killPreference.Load())
 }
 
 // forkMemory returns the memory of a child: the same, or a copy.
