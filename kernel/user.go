@@ -66,13 +66,20 @@ func userCall(c *cpu, f *amd64.Frame) int64 {
 	return -int64(linux.ENOSYS)
 }
 
+// reserved is the share of memory that ring 3 does not get, as a divisor. The kernel's heap grows into it while the memory of
+// a killed process is freed; without it, programs that use all memory would end the machine.
+const reserved = 16
+
 // takePages fills an array with the addresses of free pages, which are not zeroed. It returns the number of pages,
-// fewer than count if memory runs out.
+// fewer than count if only the reserve is left.
 func takePages(addr, count uint64) int64 {
 	if count > 1<<16 || !touch(addr, count*8, space.Write) {
 		return -int64(linux.EFAULT)
 	}
 	for i := range count {
+		if free, total := frames.Pages(); free <= total/reserved {
+			return int64(i)
+		}
 		pa, ok := frames.Take()
 		if !ok {
 			return int64(i)

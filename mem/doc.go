@@ -59,7 +59,8 @@
 //
 // By default a single mapping larger than memory is refused, and the sum is not
 // limited; see Account. Running out of pages at a fault is not an error of the map:
-// Fault returns NoMemory and the caller asks mem/pressure for a decision.
+// Fault returns NoMemory. The caller frees pages of the page cache, or ends the process that
+// mem/pressure chooses.
 //
 // # Rejected
 //

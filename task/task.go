@@ -8,6 +8,7 @@ import (
 	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/mem"
+	"loam/mem/pressure"
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/credential"
@@ -216,7 +217,7 @@ func (t *Task) exhausted() {
 	if t.process.system.cache.Free(want) > 0 {
 		return
 	}
-	t.process.system.killLargest()
+	t.process.system.killLargest(t.process)
 	runtime.Gosched()
 }
 
@@ -316,26 +317,26 @@ func (p *Process) remove(t *Task, keep bool) {
 	}
 }
 
-// killLargest ends the process that uses most private memory.
-func (s *System) killLargest() {
+// killLargest ends the process that package pressure chooses. It does nothing if a process is about to free its memory. If
+// all processes are protected, it ends the one that needs the page.
+func (s *System) killLargest(needs *Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var largest *Process
-	most := uint64(0)
+	var all []pressure.Process
 	for _, p := range s.processes {
-		if p.ending {
-			return // it frees memory soon
-		}
 		a := p.space.Load()
 		if a == nil { // the program in ring 0
 			continue
 		}
-		if n := a.Usage().Private; largest == nil || n > most {
-			largest, most = p, n
+		if p.ending {
+			return
 		}
+		all = append(all, pressure.Process{ID: int(p.node.PID), Pages: int64(a.Usage().Private / mem.PageSize), Adjust: int(p.killPreference.Load())})
 	}
-	if largest != nil {
-		s.killed.Add(1)
-		largest.end(int32(linux.SIGKILL))
+	victim := needs
+	if id, ok := pressure.Choose(s.account.Total, all); ok {
+		victim = s.processes[family.PID(id)]
 	}
+	s.killed.Add(1)
+	victim.end(linux.SIGKILL)
 }

@@ -84,7 +84,7 @@ const layers = `
 	abi/linux < task/sysv; # System V's IPC: pure
 	mem < exec; # programs: ELF, scripts, the initial stack
 	NONE < exec/library; # of the host: which libraries a program needs
-	NONE < mem/pressure; # what gives when memory runs out
+	NONE < mem/pressure; # which process is killed
 
 	# Block devices, and the file system on them.
 	NONE < block < block/memory;
@@ -132,7 +132,7 @@ const layers = `
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;
 	posix/call < task/privilege, task/schedule, task/vector, task/spawn;
 	posix/call, task/sysv, mem < task/ipc;
-	posix/call, posix/bpf, exec, exec/vdso, mem/cache, arch/amd64, task/signal, task/futex, task/family, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs < task; # processes of Linux programs
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/futex, task/family, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;
