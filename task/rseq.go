@@ -37,6 +37,7 @@ const (
 type rseq struct {
 	address         uint64
 	size, signature uint32
+	stored          uint32 // number of the CPU in memory, plus one; 0: not stored yet
 }
 
 // rseqCall implements rseq(2). Errors: EINVAL, EFAULT, EBUSY, EPERM.
@@ -68,7 +69,7 @@ func rseqCall(t *Task, a call.Args) (uint64, linux.Errno) {
 	case a.A1 >= mem.End || a.A1 == 0:
 		return 0, linux.EFAULT
 	}
-	*old = rseq{a.A1, size, signature}
+	*old = rseq{address: a.A1, size: size, signature: signature}
 	t.thread.Watch(true) // the next Run returns Moved
 	return 0, 0
 }
@@ -86,10 +87,12 @@ func (t *Task) moved() {
 	if t.rseq.address == 0 {
 		return
 	}
-	n := uint32(t.thread.CPU())
-	if errno := t.putCPU(t.rseq.address, n, n); errno != 0 {
-		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
-		return
+	if n := uint32(t.thread.CPU()); t.rseq.stored != n+1 {
+		if errno := t.putCPU(t.rseq.address, n, n); errno != 0 {
+			t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
+			return
+		}
+		t.rseq.stored = n + 1
 	}
 	t.abortSection()
 }
