@@ -117,7 +117,7 @@ func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
 			return 0, linux.EINVAL
 		}
 		for _, message := range s.serve(h, rest[linux.NLMSG_HDRLEN:h.Len]) {
-			l := socket.Letter{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
+			l := socket.Message{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
 			if _, errno := s.inbox.Put(l, maxNetlinkBuffer, false, &s.Waiters); errno != 0 {
 				return 0, linux.ENOBUFS
 			}
@@ -129,7 +129,7 @@ func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
 
 // Deliver queues a message of the kernel's. It is dropped if the socket has no room.
 func (s *Socket) Deliver(message []byte) {
-	l := socket.Letter{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
+	l := socket.Message{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
 	s.inbox.Put(l, maxNetlinkBuffer, false, &s.Waiters)
 }
 

@@ -12,34 +12,34 @@ import (
 //
 // Its lock is a leaf: no function is called with it held.
 type Mailbox struct {
-	mu      sync.Mutex
-	letters []Letter    // oldest first
-	size    int         // bytes of the letters, overhead included
-	ended   bool        // the sender has closed: no more letters will arrive
-	refused bool        // the reader has closed
-	failure linux.Errno // returned to the reader after the last letter
+	mu       sync.Mutex
+	messages []Message   // oldest first
+	size     int         // bytes of the messages, overhead included
+	ended    bool        // the sender has closed: no more messages will arrive
+	refused  bool        // the reader has closed
+	failure  linux.Errno // returned to the reader after the last message
 
-	Reader  *file.Queue              // notified when a letter arrives
+	Reader  *file.Queue              // notified when a message arrives
 	writers map[*file.Queue]struct{} // senders that found no room; notified when there is
 }
 
-// Letter is one write or message. A stream read joins the data of successive letters, but does not
-// continue past a letter with control messages.
-type Letter struct {
+// Message is what one call has sent. A stream read joins the data of successive messages, but does not
+// continue past a message with control messages.
+type Message struct {
 	Data    []byte
 	From    Address   // the sender, if it is a bound datagram socket
-	Control []Control // only messages with descriptors
+	Control []Control // control messages: only those with descriptors
 }
 
-// letterOverhead is the size accounted for each letter in addition to its data, in bytes.
-const letterOverhead = 256
+// messageOverhead is the size accounted for each message in addition to its data, in bytes.
+const messageOverhead = 256
 
-func (l *Letter) size() int { return len(l.Data) + letterOverhead }
+func (l *Message) size() int { return len(l.Data) + messageOverhead }
 
-// Put queues a letter, with a copy of its data, and takes over its descriptors. With stream, the data
+// Put queues a message, with a copy of its data, and takes over its descriptors. With stream, the data
 // may be truncated to the available room. It returns the number of bytes accepted. Errors: EAGAIN;
 // EPIPE if the reader has closed; EMSGSIZE.
-func (m *Mailbox) Put(l Letter, limit int, stream bool, writer *file.Queue) (int, linux.Errno) {
+func (m *Mailbox) Put(l Message, limit int, stream bool, writer *file.Queue) (int, linux.Errno) {
 	m.mu.Lock()
 	switch room := limit - m.size; {
 	case m.refused || m.ended:
@@ -48,15 +48,15 @@ func (m *Mailbox) Put(l Letter, limit int, stream bool, writer *file.Queue) (int
 	case !stream && len(l.Data) > limit:
 		m.mu.Unlock()
 		return 0, linux.EMSGSIZE
-	case room <= letterOverhead: // same condition as in hasRoom; one message may exceed the limit
+	case room <= messageOverhead: // same condition as in hasRoom; one message may exceed the limit
 		m.wantRoom(writer)
 		m.mu.Unlock()
 		return 0, linux.EAGAIN
 	case stream && l.size() > room:
-		l.Data = l.Data[:room-letterOverhead]
+		l.Data = l.Data[:room-messageOverhead]
 	}
 	l.Data = append([]byte(nil), l.Data...)
-	m.letters = append(m.letters, l)
+	m.messages = append(m.messages, l)
 	m.size += l.size()
 	m.mu.Unlock()
 	m.Reader.Notify(file.PollIn)
@@ -70,26 +70,26 @@ func (m *Mailbox) wantRoom(writer *file.Queue) {
 	m.writers[writer] = struct{}{}
 }
 
-// HasRoom reports whether put would accept a letter. Otherwise it registers the writer to be notified.
+// HasRoom reports whether put would accept a message. Otherwise it registers the writer to be notified.
 func (m *Mailbox) HasRoom(limit int, writer *file.Queue) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.refused || m.ended || limit-m.size > letterOverhead {
+	if m.refused || m.ended || limit-m.size > messageOverhead {
 		return true
 	}
 	m.wantRoom(writer)
 	return false
 }
 
-// TakeMessage receives one letter. At the end of the data it returns the zero Received. Errors: EAGAIN;
-// failure, once.
+// TakeMessage receives one message; with peek it leaves it in the mailbox. At the end of the data it returns the zero
+// Received. Errors: EAGAIN if the mailbox is empty; the error of End, once.
 func (m *Mailbox) TakeMessage(b []byte, peek bool) (Received, linux.Errno) {
 	m.mu.Lock()
-	if len(m.letters) == 0 {
+	if len(m.messages) == 0 {
 		defer m.mu.Unlock()
 		return Received{}, m.empty()
 	}
-	l := &m.letters[0]
+	l := &m.messages[0]
 	r := Received{N: copy(b, l.Data), Len: len(l.Data), From: l.From}
 	if peek {
 		m.mu.Unlock()
@@ -103,16 +103,16 @@ func (m *Mailbox) TakeMessage(b []byte, peek bool) (Received, linux.Errno) {
 	return r, 0
 }
 
-// TakeStream receives bytes. Errors: those of takeMessage.
+// TakeStream receives bytes of one or more messages. Errors: those of TakeMessage.
 func (m *Mailbox) TakeStream(b []byte, peek bool) (Received, linux.Errno) {
 	m.mu.Lock()
-	if len(m.letters) == 0 {
+	if len(m.messages) == 0 {
 		defer m.mu.Unlock()
 		return Received{}, m.empty()
 	}
 	var r Received
-	for i := 0; r.N < len(b) && i < len(m.letters); {
-		l := &m.letters[i]
+	for i := 0; r.N < len(b) && i < len(m.messages); {
+		l := &m.messages[i]
 		if l.Control != nil && r.N > 0 {
 			break
 		}
@@ -143,12 +143,12 @@ func (m *Mailbox) TakeStream(b []byte, peek bool) (Received, linux.Errno) {
 	return r, 0
 }
 
-// shift removes the first letter. The caller holds mu.
+// shift removes the first message. The caller holds mu.
 func (m *Mailbox) shift() {
-	m.size -= m.letters[0].size()
-	m.letters[0] = Letter{}
-	if m.letters = m.letters[1:]; len(m.letters) == 0 {
-		m.letters = nil
+	m.size -= m.messages[0].size()
+	m.messages[0] = Message{}
+	if m.messages = m.messages[1:]; len(m.messages) == 0 {
+		m.messages = nil
 	}
 }
 
@@ -159,7 +159,7 @@ func (m *Mailbox) waitingWriters() map[*file.Queue]struct{} {
 	return writers
 }
 
-// empty returns the result of a read without letters: failure (once), 0 at the end of the data, or
+// empty returns the result of a read without messages: failure (once), 0 at the end of the data, or
 // EAGAIN. The caller holds mu.
 func (m *Mailbox) empty() linux.Errno {
 	switch {
@@ -173,7 +173,7 @@ func (m *Mailbox) empty() linux.Errno {
 	return linux.EAGAIN
 }
 
-// End marks the end of the data. failure, if not 0, is returned to the reader after the last letter. more are events that are
+// End marks the end of the data. failure, if not 0, is returned to the reader after the last message. more are events that are
 // reported besides.
 func (m *Mailbox) End(failure linux.Errno, more file.Events) {
 	m.mu.Lock()
@@ -187,27 +187,27 @@ func (m *Mailbox) End(failure linux.Errno, more file.Events) {
 	m.Reader.Notify(e)
 }
 
-// Refuse marks that the reader has closed, and discards the letters. It reports whether there were any.
+// Refuse marks that the reader has closed, and discards the messages. It reports whether there were any.
 func (m *Mailbox) Refuse() (unread bool) {
 	m.mu.Lock()
 	m.refused = true
-	letters, writers := m.letters, m.writers
-	m.letters, m.writers, m.size = nil, nil, 0
+	messages, writers := m.messages, m.writers
+	m.messages, m.writers, m.size = nil, nil, 0
 	m.mu.Unlock()
-	for i := range letters {
-		for _, c := range letters[i].Control {
+	for i := range messages {
+		for _, c := range messages[i].Control {
 			DropPassed(c.Passed)
 		}
 	}
 	notifyAll(writers, file.PollOut|file.PollHup)
-	return len(letters) > 0
+	return len(messages) > 0
 }
 
 // State returns what poll needs.
 func (m *Mailbox) State() (readable, ended, refused bool, failure linux.Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.letters) > 0, m.ended, m.refused, m.failure
+	return len(m.messages) > 0, m.ended, m.refused, m.failure
 }
 
 // Waiting returns the number of readable bytes: all bytes of a stream, otherwise the bytes of the first
@@ -216,8 +216,8 @@ func (m *Mailbox) Waiting(stream bool) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
-	for i := range m.letters {
-		n += len(m.letters[i].Data)
+	for i := range m.messages {
+		n += len(m.messages[i].Data)
 		if !stream {
 			break
 		}
@@ -225,7 +225,7 @@ func (m *Mailbox) Waiting(stream bool) int {
 	return n
 }
 
-// Queued returns the size of all letters in bytes, overhead included.
+// Queued returns the size of all messages in bytes, overhead included.
 func (m *Mailbox) Queued() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -389,7 +389,7 @@ func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	if s.stream() && len(b) == 0 {
 		return 0, 0
 	}
-	l := socket.Letter{Data: b}
+	l := socket.Message{Data: b}
 	if s.Type == linux.SOCK_DGRAM && from != "" { // an unnamed sender has no address
 		l.From = s.unixAddress(from)
 	}
