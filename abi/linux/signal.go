@@ -43,7 +43,7 @@ const (
 	SIG_UNBLOCK   = 1
 	SI_KERNEL     = 0x80
 	SI_USER       = 0
-	SS_AUTODISARM = -1 << 31 // as an int32
+	SS_AUTODISARM = -0x80000000 // bit 31 of an int32
 	SS_DISABLE    = 2
 	SS_ONSTACK    = 1
 )
