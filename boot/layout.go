@@ -31,7 +31,7 @@ const (
 	TableRoot    = iota // level 4
 	TableLow            // level 3, for 0 and Window
 	TableHigh           // level 3, for Image
-	TableBig            // level 2, four tables
+	TableBig            // page directories (level 2): four, which map 4 GiB with pages of 2 MiB
 	TablePages   = TableBig + 4
 	WindowAtBoot = 4 << 30 // bytes of physical memory that Window maps at the start
 )

@@ -47,7 +47,7 @@ func (p Place) writable() error {
 type mount struct {
 	fs       FileSystem
 	file     Node   // mounted instead of the root, if only one file of fs is mounted
-	at       Place  // the place that it hides; zero for the root of the tree
+	at       Place  // the mount point, which the mount covers; zero for the root of the tree
 	device   Device // st_dev of the files in fs
 	readOnly bool
 

@@ -105,5 +105,5 @@ func awaitTime(begin int64) (nanos int64, ok bool) {
 	return 0, false
 }
 
-// earlySignals is the set of signals that arrived while the kernel waited for the time.
+// earlySignals is the set of signals that arrived at boot, while the kernel waited for the time of day.
 var earlySignals uint64

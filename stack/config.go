@@ -40,9 +40,9 @@ type Config struct {
 	// stack, and that goroutine waits for it. Nil: no call.
 	DNSChanged func()
 	// Resumed is called by a goroutine of the stack when it continues after a wait, or
-	// after a call that might have waited. A runtime may run a woken goroutine on the
-	// current thread only when that thread next waits; Resumed informs such a runtime
-	// that the thread is busy again. Nil: no call.
+	// after a call that might have waited. Loam's runtime does not start a woken goroutine
+	// before the current thread waits. Resumed informs it that the thread is busy, so that
+	// it starts woken goroutines on another thread. Nil: no call.
 	Resumed func()
 }
 

@@ -227,7 +227,7 @@ func (i *Interface) Groups() Groups {
 	}
 }
 
-// listGroups implements Groups. It runs on the loop.
+// listGroups does the work of Interface.Groups. It runs on the loop.
 func (l *ifaceLoop) listGroups() Groups {
 	g := Groups{IGMP: int(wire.IGMP.Newest()), MLD: int(wire.MLD.Newest())}
 	for p, version := range [...]*int{wire.IGMP: &g.IGMP, wire.MLD: &g.MLD} {

@@ -6,7 +6,7 @@ import "sync/atomic"
 // request is pending, and whether calls have hooks (a tracer or a filter).
 type attention struct{ bits atomic.Uint32 }
 
-// Bits of attention.
+// Reasons for which a thread must stop before it returns to ring 3, one bit each.
 const (
 	requested = 1 << iota
 	hookedCall

@@ -321,7 +321,7 @@ func (w shownProcess) Set(c fs.Caller, tid int, a procfs.Attribute, text string)
 // noLogin is the login user of a process outside of any login.
 const noLogin = ^uint32(0)
 
-// files returns the descriptors and the place of the process.
+// files returns the descriptors, the working folder and the root folder of the process.
 func (p *Process) files() *posix.Process {
 	p.system.mu.Lock()
 	defer p.system.mu.Unlock()

@@ -102,7 +102,8 @@ func (o *DHCPv4Options) T1() (d time.Duration, ok bool) { return o.duration(DHCP
 // T2 returns the rebinding time: when the client asks every server (RFC 2132 section 9.12).
 func (o *DHCPv4Options) T2() (d time.Duration, ok bool) { return o.duration(DHCPv4OptT2) }
 
-// size returns a number of bytes. ok is false if it is less than lowest.
+// size returns the value of an option that is a number of bytes, such as the maximum message size. ok is false if the option
+// is absent, or its value is less than lowest.
 func (o *DHCPv4Options) size(code DHCPv4Option, lowest int) (n int, ok bool) {
 	data, _ := o.Get(code)
 	if len(data) != 2 || int(binary.BigEndian.Uint16(data)) < lowest {

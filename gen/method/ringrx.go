@@ -21,7 +21,7 @@ type ringReceiver struct {
 // rxBlocks is the number of blocks in the ring. They hold half a second of sparse traffic.
 const rxBlocks = 512
 
-// listenRing opens the method ring for receiving.
+// listenRing opens a receiver for the method "ring" (PACKET_RX_RING of packet(7)).
 func listenRing(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	stamps, err := deviceTime(c)

@@ -23,8 +23,8 @@ type form struct {
 	transport int    // offset of the transport header
 	sources   []netip.Addr
 	macs      map[netip.Addr]wire.MAC // nil: NextHopMAC for all
-	probe     []template              // by source
-	reset     []template              // by source; sent in answer to a SYN-ACK
+	probe     []template              // by index in sources: frames to send
+	reset     []template              // by index in sources: frames that answer a SYN-ACK
 }
 
 // template is a frame with blanks.

@@ -11,7 +11,7 @@ import (
 // model is a kernel that records the calls it receives.
 type model struct {
 	bells  bells
-	asked  []uintptr // numbers of the calls, in order
+	asked  []uintptr // numbers of the system calls that the code under test made, in order
 	refuse bool
 }
 

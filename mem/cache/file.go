@@ -187,8 +187,8 @@ func (f *File) Load(index uint64) error {
 	return err
 }
 
-// hold returns a present page with a reference, which keeps it from being evicted; unhold drops it. A
-// page that is absent is read, or if fill is not set has undefined content, which the caller writes.
+// hold returns a present page with a reference, which keeps it from being evicted; unhold drops it. If the page is absent
+// and fill is set, hold reads it. If fill is not set, the content is undefined, and the caller must write all of it.
 // Errors: ENOMEM, errors of the Pager.
 func (f *File) hold(index uint64, fill bool) (*entry, error) {
 	for {

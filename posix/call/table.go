@@ -20,7 +20,7 @@ const (
 	mapsOfFile    = "a private mapping of a file is a copy; all shared mappings of a file have the same address and the rights of the file, and MAP_FIXED is not supported for them"
 	notOfShared   = "no effect on shared mappings of files"
 	oneOfShared   = "a shared mapping of a file can be moved only if it is the only one of that file"
-	noCores       = "the kernel enforces the limits; the limit of core dumps is only stored, because there are no core dumps"
+	noCores       = "the limit of core dumps is only stored, because there are no core dumps"
 	onlyItself    = "only for the program itself, its threads, and in a virtual machine the processes that it starts; others return ESRCH"
 	ofChildren    = "in a virtual machine, of the processes that the program starts by os/exec; there are no others"
 	bySpawn       = "in a virtual machine, os/exec, os.StartProcess and syscall.ForkExec start programs without this call"

@@ -144,7 +144,7 @@ func (tc *testClient) reply(t wire.DHCPv4Type, change ...func(*wire.DHCPv4)) {
 	for _, f := range change {
 		f(&m)
 	}
-	add := func(code wire.DHCPv4Option, f func()) { // unless a change has already added it
+	add := func(code wire.DHCPv4Option, f func()) { // add calls f, which adds an option, unless the test has changed the message and added that option itself
 		if _, ok := m.Get(code); !ok {
 			f()
 		}

@@ -255,7 +255,8 @@ func (s *Files) releaseUnused() {
 	})
 }
 
-// Request completes a request of mmap(2) for a descriptor, and returns the file for Unhold. Errors: EBADF, EACCES, ENODEV.
+// Request sets the fields of q, a request of mmap(2), that depend on the file open at fd. It returns the file with a
+// reference, which Unhold drops. Errors: EBADF, EACCES, ENODEV.
 func (s *Files) Request(q *mem.Request, p *posix.Process, fd int) (*File, linux.Errno) {
 	f, errno := p.ForMapping(fd)
 	if errno != 0 {

@@ -35,7 +35,7 @@ type Process interface {
 	// Stopped reports whether the process is stopped, and StopSignal by which signal it was last.
 	Stopped() bool
 	StopSignal() signal.Number
-	// Send sends a signal to the process, or to one of its threads unless that is nil.
+	// Send sends a signal to one thread, or if to is nil, to the process.
 	Send(to Thread, i signal.Info)
 	// ChildNews notifies the process that a child has ended, stopped or continued, and WakeWaiters its waits.
 	ChildNews(child Process, code, status int32)

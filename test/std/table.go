@@ -83,7 +83,7 @@ func document(loam, linux results, differing []difference, reasons []*reason) st
 			name = "(the package)"
 		}
 		if d.loam == d.linux {
-			why += " (for some of its subtests)"
+			why += "; only some subtests differ"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", d.Package, name, d.loam.or("did not run"), d.linux.or("did not run"), why)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A short run measures every call on both systems, and each time is above zero. The times themselves depend on the
+// A short run measures every system call on Loam and on Linux, and each time is above zero. The times themselves depend on the
 // machine.
 func TestMeasure(t *testing.T) {
 	r, err := Measure(t.Context(), Options{Rounds: 1, Each: time.Millisecond})

@@ -68,8 +68,9 @@ func relative(set uint8, a, lo, hi uintptr) uintptr {
 	return a
 }
 
-// coreCall makes a system call of the core with arguments that call has encoded; set has their addresses. It is nosplit:
-// the stack must not move between the decoding and the call.
+// coreCall makes a system call of Loam's kernel. Its arguments may be addresses on the stack, which call has encoded as
+// offsets: bit i of set is set if argument i is an address. coreCall decodes them. It is nosplit: the stack must not move
+// between the decoding and the system call.
 //
 //go:nosplit
 func coreCall(number int, set uint8, a *syscalls.Args) (uint64, linux.Errno) {

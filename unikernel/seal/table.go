@@ -37,7 +37,7 @@ import (
 type Call struct {
 	Number uint32
 	Name   string
-	From   []string // the functions that may make it; nil: any
+	From   []string // functions that may make the system call; nil: any
 	If     []Test   // tests of the arguments; all must hold
 	Why    string
 	Do     Action // applied to a matching call

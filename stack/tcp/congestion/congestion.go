@@ -152,7 +152,7 @@ type Sample struct {
 	Interval  Time   // RS.interval
 	RTT       Time   // of the newest range; 0: it was retransmitted (RS.rtt)
 	Delivered uint64 // during the interval (RS.delivered)
-	Prior     uint64 // C.delivered when the newest range was sent (RS.prior_delivered)
+	Prior     uint64 // bytes delivered since the start, acknowledged or selectively acknowledged: C.delivered of the BBR draft when the newest range was sent (RS.prior_delivered)
 	Lost      uint64 // taken for lost since then (RS.lost)
 	InFlight  uint32 // in flight at that time, including the range (RS.tx_in_flight)
 	Limited   bool   // the program had nothing to send (RS.is_app_limited)
