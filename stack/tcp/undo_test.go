@@ -46,7 +46,7 @@ func TestRealTimeoutIsNotUndone(t *testing.T) {
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:989 ack 1")
 	c.advance(10 * ms)
-	c.send("A 1 ack 989") // the time stamp that this acknowledgment echoes is that of the retransmission
+	c.send("A 1 ack 989") // the ACK echoes the time stamp of the retransmission
 	c.wantCount(Undos, 0)
 	if i := c.Info(c.now); i.CAState != CALoss {
 		t.Errorf("%+v", i)
