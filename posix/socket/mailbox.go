@@ -23,7 +23,7 @@ type Mailbox struct {
 	writers map[*file.Queue]struct{} // senders that found no room; notified when there is
 }
 
-// Message is what one call has sent. A stream read joins the data of successive messages, but does not
+// Message is the data of one call that sends, with its descriptors. A stream read joins the data of successive messages, but does not
 // continue past a message with control messages.
 type Message struct {
 	Data    []byte
