@@ -260,17 +260,13 @@ func (t *Task) futexWait(key mem.Location, a call.Args, absolute bool, bits uint
 	s := t.process.system
 	w := &t.waiter
 	s.mu.Lock()
-	v, errno := m.word(a.A1)
-	if errno == 0 && v != uint32(a.A3) {
-		errno = linux.EAGAIN
-	}
-	if errno != 0 {
+	if errno := m.expect(a.A1, uint32(a.A3)); errno != 0 {
 		s.mu.Unlock()
 		return 0, errno
 	}
 	s.futexes.Wait(key, w, bits)
 	s.mu.Unlock()
-	errno = t.await(w.Woken, most)
+	errno := t.await(w.Woken, most)
 	if errno == 0 {
 		return 0, 0
 	}

@@ -186,11 +186,7 @@ func (t *Task) futexWaitRequeue(key mem.Location, a call.Args, private bool) (ui
 		return 0, errno
 	}
 	s.mu.Lock()
-	v, errno := m.word(a.A1)
-	if errno == 0 && v != uint32(a.A3) {
-		errno = linux.EAGAIN
-	}
-	if errno != 0 {
+	if errno := m.expect(a.A1, uint32(a.A3)); errno != 0 {
 		s.mu.Unlock()
 		return 0, errno
 	}

@@ -194,7 +194,8 @@ const layers = `
 	NONE < internal/freeport;
 	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
-	NONE < test/docs, test/interop, test/servers, test/daemons, test/suites, test/gen, test/genbench, test/probebench;
+	NONE < test/docs, test/interop, test/servers, test/daemons, test/gen, test/genbench, test/probebench;
+	internal/debian < test/suites;
 	NONE < test/std, test/differences;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
 	internal/debian/first < test/kvm/first;

@@ -3,16 +3,15 @@
 package daemons
 
 import (
-	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"loam/internal/debian"
 )
 
 // packages are the packages of Debian that the root folder has in addition to those of debootstrap's minbase.
@@ -43,28 +42,8 @@ func image(t *testing.T) string {
 	if _, err := os.Stat(name); err == nil {
 		return name
 	}
-	if err := makeImage(t.Context(), name, list); err != nil {
+	if err := debian.MakeRoot(t.Context(), name, makeRoot, list); err != nil {
 		t.Fatal(err)
 	}
 	return name
-}
-
-// makeImage creates an image. The image gets its name only when it is complete.
-func makeImage(ctx context.Context, name, list string) error {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp(dir, "root-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
-	root, made := filepath.Join(work, "root"), filepath.Join(work, "image")
-	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child",
-		"sh", "-c", makeRoot, "root.sh", root, made, list)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the root folder: %w\n%s", err, out)
-	}
-	return os.Rename(made, name)
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"loam/internal/debian"
 )
 
 // packages are the packages of Debian that the root folder has in addition to those of debootstrap's minbase, and sources
@@ -44,31 +46,11 @@ func image(ctx context.Context) (string, error) {
 		return name, nil
 	}
 	fmt.Println("making the root folder, which takes some minutes")
-	return name, makeImage(ctx, name, args)
+	return name, debian.MakeRoot(ctx, name, makeRoot, args...)
 }
 
 // goroot returns the root of the Go installation whose tests are built.
 func goroot(ctx context.Context) string {
 	out, _ := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	return strings.TrimSpace(string(out))
-}
-
-// makeImage makes an image that appears under its name when it is complete. Processes of the installation end with it.
-func makeImage(ctx context.Context, name string, args []string) error {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp(dir, "root-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
-	root, made := filepath.Join(work, "root"), filepath.Join(work, "image")
-	cmd := exec.CommandContext(ctx, "unshare", append([]string{"--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child",
-		"sh", "-c", makeRoot, "root.sh", root, made}, args...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("the root folder: %w\n%s", err, out)
-	}
-	return os.Rename(made, name)
 }
