@@ -35,7 +35,7 @@ type lane struct {
 	mean    float64       // mean frame size
 	max     bool          // no rate limit
 	silent  bool          // nothing is sent now
-	missed  time.Duration // missed time of the clocks of earlier steps
+	missed  time.Duration // time by which sending fell behind its schedule in earlier steps
 
 	ends  uint64 // frames to send; MaxUint64: unlimited
 	done  uint64

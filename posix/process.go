@@ -97,7 +97,7 @@ type Options struct {
 	// Hostname is the host name that Uname returns.
 	Hostname string
 	// Clock reads the clock with an ID of clock_gettime(2), CLOCK_MONOTONIC or CLOCK_BOOTTIME. Timers
-	// of timerfd_create(2) are set by it.
+	// of timerfd_create(2) expire by this clock.
 	Clock func(id int) time.Duration
 	// Sender sends signals of timers; nil: there are no such timers.
 	Sender Sender

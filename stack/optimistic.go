@@ -26,8 +26,8 @@ func (i *Interface) trial() neigh.Trial {
 	return neigh.Optimistic
 }
 
-// settled reports whether the interface has an address whose duplicate detection has
-// finished.
+// settled reports whether addr is an address of the interface and its duplicate address
+// detection has finished.
 func (t *tables) settled(ifc *Interface, addr netip.Addr) bool {
 	return t.local[addr].ifc == ifc && !t.onTrial(ifc, addr)
 }

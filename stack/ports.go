@@ -30,7 +30,7 @@ func (p *ports) bind(proto wire.Protocol, local netip.AddrPort, o port.Options) 
 	return b, portError(err)
 }
 
-// setDevice restricts a binding to an interface, or to none if on is nil. b may be nil.
+// setDevice restricts a binding to an interface. If on is nil, it removes the restriction. If b is nil, it does nothing.
 func (p *ports) setDevice(b *port.Binding, on *Interface) {
 	if b == nil {
 		return

@@ -34,7 +34,7 @@ type port struct {
 	active  uint32 // issued commands that were sent to the port
 	queued  uint32 // issued commands that use native queuing
 	fresh   uint32 // issued commands that were not yet sent to the port
-	waiting uint32 // to be sent one at a time, because a command failed
+	waiting uint32 // bit mask of slots: their commands are sent again one at a time, because a command failed
 	done    uint32 // completed, and not yet returned by Take
 	failed  uint32 // done commands that failed
 	broken  bool   // a command has failed, and the port needs recovery

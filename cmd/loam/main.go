@@ -133,7 +133,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = 2 // number of wrong letters
+	cmd.SuggestionsMinimumDistance = 2 // letters by which the name of a suggested command may differ
 	do := "see " + cmd.CommandPath() + " --help"
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		do = "did you mean " + cmd.CommandPath() + " " + near[0] + "?"

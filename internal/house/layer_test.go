@@ -251,7 +251,7 @@ func TestLayers(t *testing.T) {
 	report(t, m.check(packages(t), modules))
 }
 
-// layerMap is the parsed map.
+// layerMap is the parsed table of packages and the packages that each may import.
 type layerMap struct {
 	below map[string]map[string]bool // name -> names that may be imported directly
 	never [][2]string                // {a, b}: b may never import a

@@ -126,8 +126,8 @@ func (s *TCPSocket) Listen(backlog int) linux.Errno {
 	return 0
 }
 
-// Accept implements socket.Socket. Connections that the gateway has handed over are accepted before connections of the
-// stack.
+// Accept implements socket.Socket. Connections of the host that were handed over (package handed) are accepted before
+// connections of the stack.
 func (s *TCPSocket) Accept() (socket.Socket, linux.Errno) {
 	l := s.listener.Load()
 	if l == nil {

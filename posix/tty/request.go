@@ -35,7 +35,7 @@ func Argument(request int) (size int, out bool) {
 	return 0, false
 }
 
-// TakesValue reports whether the argument of a request of terminals is a number: see Value.
+// TakesValue reports whether the argument of an ioctl(2) of terminals is a number and not an address: see Value.
 func TakesValue(request int) bool {
 	switch request {
 	case linux.TCSBRK, linux.TCSBRKP, linux.TCXONC, linux.TCFLSH, linux.TIOCSCTTY, linux.TIOCNOTTY, linux.TIOCEXCL, linux.TIOCNXCL,

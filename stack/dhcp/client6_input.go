@@ -103,7 +103,7 @@ func (c *Client6) bind(now time.Duration, m *wire.DHCPv6) {
 	c.expire(now)
 }
 
-// learn stores an address. New lifetimes alone do not count as a change for the owner.
+// learn stores an address. If only its lifetimes are new, the user of the client is not notified.
 func (c *Client6) learn(a Address6, said wire.DHCPv6Address) {
 	if said.Preferred == 0 {
 		a.Preferred = 0

@@ -54,8 +54,8 @@ func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
 	return true
 }
 
-// borrowed returns the lent bytes at the front of [from, to). If there are none, it returns the offset of the
-// next loan, at most to.
+// borrowed returns the bytes of the loan at offset from, up to offset to. If no loan contains from, next is the start of the
+// next loan, or to if none starts before it.
 func (q *Receive) borrowed(from, to uint64) (p []byte, next uint64) {
 	if q.lent == nil {
 		return nil, to

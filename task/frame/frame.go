@@ -20,7 +20,7 @@ const (
 	contextRegs  = 40
 	contextCS    = contextRegs + 18*8
 	contextCode  = contextCS + 8
-	contextVec   = contextCS + 40 // address of the vector registers
+	contextVec   = contextCS + 40 // offset of the address of the saved vector registers
 	contextMask  = contextRegs + 256
 	contextSize  = contextMask + setSize
 	setSize      = 8

@@ -20,7 +20,7 @@ type State struct {
 	Leaving  bool // the stop is at the end of a call
 	Filtered bool // the stop is by SECCOMP_RET_TRACE
 	InCall   bool
-	Number   uint64 // number of the call, with InCall
+	Number   uint64 // number of the system call; valid only if InCall is set
 	Debug    DebugRegisters
 }
 

@@ -30,7 +30,7 @@ import (
 // method of go-pktgen is compared with the method of Loam that makes the same system calls, and
 // wireblast with xdp.
 
-// peersVariable is the environment variable that names the folder of the sources.
+// peersVariable is the environment variable that has the path of a folder with the source code of the other generators.
 const peersVariable = "LOAM_GEN_PEERS"
 
 const (

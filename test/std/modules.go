@@ -209,8 +209,8 @@ func (o *options) runModules(ctx context.Context) error {
 	return o.report(dir, on, packages, reasons, paper{modulesReport, modulesHead(on, suites, piecesOf(dir))})
 }
 
-// runSuites runs suites on both sides, except for what is in the folder already. It returns their
-// packages.
+// runSuites runs each suite on Loam and on Linux, except for those whose results are in dir already. It returns the
+// packages of the suites.
 func (o *options) runSuites(ctx context.Context, dir string, on platform, suites []suite, reasons []*reason) ([]string, error) {
 	var command string
 	if o.from == "" {

@@ -209,7 +209,7 @@ type host interface {
 	listen() (net.Listener, error)
 	// dial connects to the other end. The kernel ignores sendBuffer and tunes its own.
 	dial(ctx context.Context, algorithm string, sendBuffer int) (net.Conn, error)
-	device() link.Device // the other end of its link
+	device() link.Device // the device at the benchmark's end of the link
 	io.Closer
 }
 
