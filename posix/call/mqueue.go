@@ -11,7 +11,7 @@ import (
 
 // POSIX message queues (posix/mq.go).
 
-// sizeofMqAttr is the size of a struct mq_attr in bytes: eight words of 64 bits, four of which are reserved.
+// sizeofMqAttr is the size of a struct mq_attr in bytes: eight words of 64 bits. The last four are reserved.
 const sizeofMqAttr = 64
 
 // mqAttr reads a struct mq_attr; nil for the address 0.

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// helpers are what this program does when it starts itself.
+// helpers are the functions that this program runs when it has started itself.
 var helpers = map[string]func(args []string){
 	"echo": func(args []string) { fmt.Println(strings.Join(args, " ")) },
 	"read3": func([]string) {

@@ -243,7 +243,7 @@ func pingWaits() {
 	check.That(n == 1 && err == nil && events[0].Events == syscall.EPOLLIN, "epoll: %d, %v, %+v", n, err, events)
 }
 
-// pingControl: options and control messages set the hop limit of a request, and report that of the reply.
+// pingControl: options and control messages set the hop limit of a request, and report the hop limit of the reply.
 func pingControl() {
 	for _, c := range []struct{ family, level, hops, want, typ int }{
 		{syscall.AF_INET, syscall.IPPROTO_IP, syscall.IP_TTL, syscall.IP_RECVTTL, syscall.IP_TTL},

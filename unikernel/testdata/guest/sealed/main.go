@@ -155,7 +155,7 @@ func waits() {
 	}
 }
 
-// deep calls readByte on a large stack, most of which is unused, so that the collector would shrink it.
+// deep calls readByte on a large stack. Most of the stack is unused, so the collector would shrink it.
 func deep(n, fd int) byte {
 	if n > 0 {
 		var room [200]byte
