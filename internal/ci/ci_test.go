@@ -112,6 +112,25 @@ func TestNoTestIsNoSuccess(t *testing.T) {
 	}
 }
 
+func TestBenchmarkFails(t *testing.T) {
+	const good = `{"Action":"output","Package":"p","Test":"BenchmarkA","Output":"BenchmarkA 1 5 ns/op\n"}
+{"Action":"skip","Package":"p","Test":"BenchmarkB"}
+{"Action":"pass","Package":"p","Elapsed":0.2}
+`
+	for _, test := range []struct {
+		events string
+		fails  bool
+	}{{good, false}, {strings.ReplaceAll(failure, "TestBad", "BenchmarkBad"), true}} {
+		s := summary{w: io.Discard, noTests: true}
+		if err := s.read(strings.NewReader(strings.TrimSpace(test.events))); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.verdict(); (err != nil) != test.fails {
+			t.Errorf("%s: verdict %v", test.events, err)
+		}
+	}
+}
+
 func TestSkipsFile(t *testing.T) {
 	if _, err := readSkips(strings.NewReader(string(skipsText))); err != nil {
 		t.Error(err)

@@ -44,7 +44,7 @@ var steps = []step{
 	{"dpdk", "the method over DPDK, which other builds leave out", dpdk},
 	{"std", "Go's own tests of the network, on Loam and on Linux", command("go", "run", "./test/std", "-short", "net", "net/http", "net/netip", "net/url", "syscall")},
 	{"fuzz", "every fuzz target for a few seconds", fuzzAll},
-	{"benchmarks", "every benchmark once", command("go", "test", "-run=^$", "-bench=.", "-benchtime=1x", everything)},
+	{"benchmarks", "every benchmark once", goTest(noTests, "-bench=.", "-benchtime=1x", everything)},
 	{"peers", "test/bench, a module of its own, passes and can measure everything", peers},
 }
 

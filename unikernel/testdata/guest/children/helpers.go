@@ -80,6 +80,7 @@ var helpers = map[string]func(args []string){
 
 func overTCP() {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
 	cmd := me("dial", "tcp", l.Addr().String())
 	out := must(cmd.StdoutPipe())
 	none(cmd.Start())
@@ -98,19 +99,24 @@ func overTCP() {
 	fmt.Fscanln(out, &addr)
 	c = must(net.Dial("tcp", addr))
 	fmt.Printf("%q\n", must(io.ReadAll(c)))
+	c.Close()
 	fmt.Println(cmd.Wait())
 
 	cmd = me("accept3")
-	cmd.ExtraFiles = []*os.File{must(l.(*net.TCPListener).File())}
+	theirs := must(l.(*net.TCPListener).File())
+	cmd.ExtraFiles = []*os.File{theirs}
 	none(cmd.Start())
+	theirs.Close()
 	c = must(net.Dial("tcp", l.Addr().String()))
 	fmt.Printf("%q\n", must(io.ReadAll(c)))
+	c.Close()
 	fmt.Println(cmd.Wait())
 }
 
 func overUnix() {
 	path := temporary("x", "", 0o600) + ".sock"
 	l := must(net.Listen("unix", path))
+	defer l.Close()
 	cmd := me("dial", "unix", path)
 	out := must(cmd.StdoutPipe())
 	none(cmd.Start())
@@ -123,11 +129,13 @@ func overUnix() {
 
 	pair := must(syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0))
 	cmd = me("socket3")
-	cmd.ExtraFiles = []*os.File{os.NewFile(uintptr(pair[1]), "theirs")}
+	theirs := os.NewFile(uintptr(pair[1]), "theirs")
+	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Stdout = os.Stdout
 	none(cmd.Start())
-	syscall.Close(pair[1])
+	theirs.Close()
 	ours := os.NewFile(uintptr(pair[0]), "ours")
+	defer ours.Close()
 	fmt.Printf("%q\n", b[:must(ours.Read(b))])
 	must(ours.WriteString("answer"))
 	fmt.Println(cmd.Wait())
@@ -136,6 +144,7 @@ func overUnix() {
 // terminal gives a child a terminal as its controlling terminal.
 func terminal() {
 	master := must(os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0))
+	defer master.Close()
 	var n, unlock int32
 	const getNumber, setLock = 0x80045430, 0x40045431
 	control := func(request uintptr, p *int32) {
@@ -147,6 +156,7 @@ func terminal() {
 	control(getNumber, &n)
 	control(setLock, &unlock)
 	slave := must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0))
+	defer slave.Close()
 	cmd := me("tty")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
