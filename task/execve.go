@@ -11,6 +11,7 @@ import (
 	"loam/posix/credential"
 	"loam/posix/file"
 	"loam/task/mapped"
+	"loam/task/rseq"
 	"loam/task/schedule"
 	"loam/task/signal"
 	"loam/task/trace"
@@ -263,8 +264,7 @@ func (t *Task) alone() bool {
 func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()
-	t.leaveRobust()
-	t.leaveLocks()
+	p.system.futexes.Leave(callTask{t})
 	files := p.posix.Exec()
 	if i.secure {
 		p.persona.Store(0)
@@ -300,7 +300,7 @@ func (t *Task) become(i *image) {
 	p.released()
 	s.mu.Unlock()
 	old.leave()
-	t.clearID, t.robust, t.rseq = 0, 0, rseq{}
+	t.clearID, t.rseq = 0, rseq.Registration{}
 	t.altStack = noAltStack
 	t.again = trace.Again{}
 }

@@ -102,15 +102,6 @@ func (m memory) word(addr uint64) (uint32, linux.Errno) {
 	return binary.LittleEndian.Uint32(b[:]), errno
 }
 
-// expect returns EAGAIN if a word does not have a value. Errors: EAGAIN, EFAULT.
-func (m memory) expect(addr uint64, value uint32) linux.Errno {
-	v, errno := m.word(addr)
-	if errno == 0 && v != value {
-		errno = linux.EAGAIN
-	}
-	return errno
-}
-
 func (m memory) setWord(addr uint64, v uint32) linux.Errno {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], v)

@@ -8,6 +8,7 @@ import (
 	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/machine"
+	"loam/task/seccomp"
 	"loam/task/signal"
 	"loam/task/trace"
 )
@@ -215,5 +216,5 @@ func (t *Task) enterCall(number uint64) (uint64, bool) {
 			return 0, false
 		}
 	}
-	return t.filterCall(number)
+	return seccomp.Check(callTask{t}, number)
 }
