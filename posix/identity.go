@@ -82,8 +82,8 @@ func rightsOf(c credential.Capabilities) fs.Rights {
 	return r
 }
 
-// waiting returns the task of a call that waits.
-func (p *Process) waiting() file.Task {
+// Waiting returns the task of a call that waits.
+func (p *Process) Waiting() file.Task {
 	t := file.Task{Interrupt: p.interrupt, Bed: p.bed}
 	if p.who != nil {
 		t.Asleep = p.who.rest
@@ -93,7 +93,7 @@ func (p *Process) waiting() file.Task {
 
 // newSleeper registers the task with q. A timeout of 0 means forever.
 func (p *Process) newSleeper(q *file.Queue, timeout time.Duration) *file.Sleeper {
-	return file.NewSleeper(q, timeout, p.waiting())
+	return file.NewSleeper(q, timeout, p.Waiting())
 }
 
 // may reports whether the task has a capability. A Go program has all if its user is 0.

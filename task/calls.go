@@ -8,6 +8,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/posix/file"
 	"loam/task/futexcall"
 	"loam/task/ipc"
 	"loam/task/privilege"
@@ -211,22 +212,13 @@ func restartOf(number, second uint64) signal.Interrupted {
 // await waits until ready is closed or receives a value, until the duration most has passed, or until an interrupt.
 // Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
-	t.rest(true)
-	defer t.rest(false)
-	var late <-chan time.Time
-	if most >= 0 {
-		timer := time.NewTimer(most)
-		defer timer.Stop()
-		late = timer.C
-	}
-	select {
-	case <-ready:
-		return 0
-	case <-late:
+	switch t.caller.Process.Waiting().WaitFor(ready, most) {
+	case file.Late:
 		return linux.ETIMEDOUT
-	case <-t.interrupt:
+	case file.Interrupted:
 		return linux.EINTR
 	}
+	return 0
 }
 
 // forever is the time of a wait without a limit.

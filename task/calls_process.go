@@ -99,7 +99,7 @@ func (t *Task) newThread(c clone.Request) (uint64, linux.Errno) {
 		return 0, errno
 	}
 	id, err := s.tree.Thread()
-	if err != nil || p.ending {
+	if err != nil || p.ending || t.dismissed.Load() { // a new thread would not be dismissed
 		if err == nil {
 			s.tree.Forget(id)
 		}

@@ -315,6 +315,10 @@ func (p *Process) remove(t *Task, keep bool) {
 			break
 		}
 	}
+	if len(p.tasks) == 1 && p.alone != nil {
+		close(p.alone)
+		p.alone = nil
+	}
 	delete(p.system.tasks, t.id)
 	if t.id != p.node.PID && !keep {
 		p.system.tree.Forget(t.id)

@@ -69,9 +69,8 @@ type Thread interface {
 	// Hook sets whether calls of the thread have hooks, and Hooked reports it.
 	Hook(on bool)
 	Hooked() bool
-	// Rest accounts the beginning and the end of a wait. A value received from Interrupt ends a wait.
-	Rest(asleep bool)
-	Interrupt() <-chan struct{}
+	// Await waits until ready is closed. Errors: EINTR.
+	Await(ready <-chan struct{}) linux.Errno
 	// Dismissed reports whether the thread has to end, since another calls execve, and Leaving whether it ends.
 	Dismissed() bool
 	Leaving() bool
