@@ -58,7 +58,7 @@ func (t callTask) Force(i signal.Info) { t.force(i) }
 
 // Report implements seccomp.Caller.
 func (t callTask) Report(number uint64, data uint32) (uint64, bool) {
-	return trace.Filtered(traceTask{t.Task}, number, data)
+	return trace.Filtered(traceTask(t), number, data)
 }
 
 // Kill implements seccomp.Caller.

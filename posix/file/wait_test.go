@@ -8,9 +8,9 @@ import (
 
 // A wait ends by its event, by its time, or by an interrupt, whichever comes first. It is accounted from its beginning to its end.
 func TestWait(t *testing.T) {
-	never := time.Hour
+	const never = 1000
 	for name, c := range map[string]struct {
-		event, most, interrupt time.Duration // since the beginning; negative: none
+		event, most, interrupt time.Duration // seconds since the beginning; negative: none
 		want                   End
 		after                  time.Duration
 	}{
@@ -33,19 +33,19 @@ func TestWait(t *testing.T) {
 				task := Task{Asleep: func(on bool) { accounts = append(accounts, on) }}
 				if c.interrupt >= 0 {
 					task.Interrupt = interrupt
-					go func() { time.Sleep(c.interrupt); interrupt <- struct{}{} }()
+					go func() { time.Sleep(c.interrupt * time.Second); interrupt <- struct{}{} }()
 				}
 				if c.event >= 0 {
-					go func() { time.Sleep(c.event); close(event) }()
+					go func() { time.Sleep(c.event * time.Second); close(event) }()
 				}
 				began := time.Now()
-				if got := task.WaitFor(event, c.most); got != c.want || time.Since(began) != c.after {
-					t.Errorf("it ended by %d after %d, want %d after %d", got, time.Since(began), c.want, c.after)
+				if got := task.WaitFor(event, c.most*time.Second); got != c.want || time.Since(began) != c.after*time.Second {
+					t.Errorf("it ended by %d after %v, want %d after %v", got, time.Since(began), c.want, c.after*time.Second)
 				}
 				if len(accounts) != 2 || !accounts[0] || accounts[1] {
 					t.Errorf("accounted: %v", accounts)
 				}
-				time.Sleep(never) // until the other goroutines have ended
+				time.Sleep(never * time.Second) // until the other goroutines have ended
 			})
 		})
 	}
@@ -56,12 +56,12 @@ func TestInterruptIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		interrupt, event := make(chan struct{}, 1), make(chan struct{})
 		task := Task{Interrupt: interrupt}
-		go func() { time.Sleep(2); interrupt <- struct{}{} }()
-		go func() { time.Sleep(1); close(event) }()
+		go func() { time.Sleep(2 * time.Second); interrupt <- struct{}{} }()
+		go func() { time.Sleep(time.Second); close(event) }()
 		if got := task.Wait(event, nil); got != Occurred {
 			t.Errorf("the first wait ended by %d", got)
 		}
-		time.Sleep(2)
+		time.Sleep(2 * time.Second)
 		if got := task.Wait(nil, nil); got != Interrupted {
 			t.Errorf("the second wait ended by %d", got)
 		}
