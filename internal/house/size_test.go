@@ -19,7 +19,7 @@ type packageSize struct{ Files, Lines int }
 
 // tooLarge are the packages above the limits, with their size. The numbers may only be lowered.
 var tooLarge = map[string]packageSize{
-	"stack":   {73, 12450},
+	"stack":   {70, 11600},
 	"fs/ext4": {24, 5900},
 }
 
