@@ -45,9 +45,9 @@ type Buffer interface {
 // ReassemblyConfig configures a Reassembler. Zero values select the defaults.
 type ReassemblyConfig struct {
 	// Alloc returns a Buffer of n bytes, at most wire.MaxIPv4, or nil without memory. It has no default.
-	Alloc   func(n int) Buffer
-	Memory  int           // limit of all costs in bytes; default 4 MiB, like Linux's ipfrag_high_thresh
-	Source  int           // limit of the costs of one source in bytes; default a quarter of Memory
+	Alloc  func(n int) Buffer
+	Memory int // limit of all costs in bytes; default 4 MiB, like Linux's ipfrag_high_thresh
+	Source int // limit of the costs of one source in bytes; default a quarter of Memory
 	// time after the first fragment; default 30 s, as on Linux (RFC 791 requires at least 15 s, RFC 8200 60 s)
 	Timeout time.Duration
 }

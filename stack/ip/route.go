@@ -98,7 +98,7 @@ type spans struct {
 }
 
 const (
-	noRoute   = -1
+	noRoute = -1
 	// number of spans from which on a table has an index; a search of fewer spans takes ten steps, within the CPU's cache
 	indexFrom = 1024
 )

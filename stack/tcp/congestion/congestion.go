@@ -154,16 +154,16 @@ type Sample struct {
 	Delivered uint64 // bytes delivered during the interval (RS.delivered)
 	// C.delivered of the BBR draft at the time when the newest delivered range was sent: all bytes delivered since the
 	// start, cumulatively or selectively acknowledged (RS.prior_delivered)
-	Prior     uint64
-	Lost      uint64 // bytes considered lost since that time (RS.lost)
-	InFlight  uint32 // bytes in flight at that time, including the range (RS.tx_in_flight)
-	Limited   bool   // the program had nothing to send at that time (RS.is_app_limited)
+	Prior    uint64
+	Lost     uint64 // bytes considered lost since that time (RS.lost)
+	InFlight uint32 // bytes in flight at that time, including the range (RS.tx_in_flight)
+	Limited  bool   // the program had nothing to send at that time (RS.is_app_limited)
 
-	Acked    uint32 // newly acknowledged bytes, cumulatively or selectively (RS.newly_acked)
-	Total    uint64 // bytes delivered since the start (C.delivered)
-	Flight   uint32 // bytes in flight after this acknowledgment (C.inflight)
-	Full     bool   // the window was fully used in the last round trip (C.is_cwnd_limited)
-	SACK     bool   // the peer supports selective acknowledgments (C.has_selective_acks)
+	Acked  uint32 // newly acknowledged bytes, cumulatively or selectively (RS.newly_acked)
+	Total  uint64 // bytes delivered since the start (C.delivered)
+	Flight uint32 // bytes in flight after this acknowledgment (C.inflight)
+	Full   bool   // the window was fully used in the last round trip (C.is_cwnd_limited)
+	SACK   bool   // the peer supports selective acknowledgments (C.has_selective_acks)
 	// set by the Model: the caller limits the data in flight for a purpose, so later samples do not show the path's rate
 	Withhold bool
 }
