@@ -32,7 +32,7 @@ func (p *Process) MqOpen(name string, flags int, mode uint32, attributes *mqueue
 	return p.installWith(f, flags&(linux.O_ACCMODE|linux.O_NONBLOCK), true) // message queue descriptors always have FD_CLOEXEC
 }
 
-// MqUnlink implements mq_unlink(2). The permissions are those of a file in a directory with the sticky bit. Errors: ENOENT,
+// MqUnlink implements mq_unlink(2). The permissions are checked as for a file in a directory with the sticky bit. Errors: ENOENT,
 // EACCES, ENAMETOOLONG; EPERM for a queue of another user.
 func (p *Process) MqUnlink(name string) Errno {
 	who, denied := p.Identity(), false

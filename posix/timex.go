@@ -40,7 +40,7 @@ func (p *Process) Adjtimex(t *linux.Timex) (int, Errno) {
 // the errors of Adjtimex.
 func (p *Process) ClockAdjtime(clock int, t *linux.Timex) (int, Errno) {
 	const realtime, retired = 0, 10
-	// the low three bits of a negative clock ID tell the kind: 3 is the clock of a descriptor, others are CPU-time clocks
+	// the low three bits of a negative clock ID give the kind: 3 is the clock of a descriptor, others are CPU-time clocks
 	const kinds, ofDescriptor = 7, 3
 	switch {
 	case clock == realtime:

@@ -24,7 +24,7 @@ import (
 type monitor struct {
 	// args are QEMU's arguments.
 	args  []string
-	user  *syscall.Credential // user ID that QEMU runs with; nil: that of this process
+	user  *syscall.Credential // user ID that QEMU runs with; nil: this process's
 	files []*os.File          // files that QEMU inherits, numbered from 3
 	ours  []*os.File          // this process's ends of connections to QEMU; close closes them
 

@@ -27,7 +27,7 @@ type Link struct {
 	Other      bool          // other configuration is available by DHCPv6
 }
 
-// Address is one of our addresses. Its prefix length is that of the prefix if the prefix is on-link, and 128 otherwise.
+// Address is one of our addresses. It has the length of the prefix if the prefix is on-link, and otherwise the length 128.
 type Address struct {
 	Prefix     netip.Prefix
 	Deprecated bool         // not used for new connections if another address is available

@@ -110,9 +110,8 @@ func (c *Conn) holdBack() bool {
 	return p.waited
 }
 
-// repace adapts the rate of slow start to the round trip time, with each acknowledgment of new data. Otherwise a rate
-// computed from a long round trip time would limit the sender so much that the window is never used fully and therefore
-// never grows.
+// repace adapts the rate of slow start to the round trip time, with each acknowledgment of new data. Otherwise, with a rate
+// computed from a long round trip time, the sender would never use the window fully, and the window would never grow.
 func (c *Conn) repace() {
 	if c.window.Rate == 0 || c.rate != nil {
 		return

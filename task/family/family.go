@@ -70,7 +70,7 @@ const (
 // Tree holds all processes.
 type Tree struct {
 	processes map[PID]*Process
-	names     map[PID]int // for each number, how many processes have it as their own, as their group's or as their session's
+	names     map[PID]int // for each number, how many times it is used as a process, as a process's group or as its session
 	last      PID
 	init      *Process
 }

@@ -54,7 +54,7 @@ func (p *Process) Clone(mask Set) *Thread {
 	return t
 }
 
-// Exit ends a thread. Signals that are pending for the thread are lost; those of the process stay pending.
+// Exit ends a thread. Signals that are pending for the thread are lost; signals of the process stay pending.
 func (t *Thread) Exit() {
 	p := t.process
 	p.threads = slices.DeleteFunc(p.threads, func(o *Thread) bool { return o == t })

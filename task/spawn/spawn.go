@@ -17,7 +17,7 @@ import (
 type Attributes struct {
 	Path      string // path of the program, relative to the child's working directory
 	Args, Env []string
-	Dir       string // working directory; empty: that of the parent
+	Dir       string // working directory; empty: the parent's
 	Root      string // argument of chroot(2); empty: the root of the parent
 	Files     []int  // descriptors of the parent that become 0, 1 and so on in the child; -1: not open
 

@@ -192,8 +192,8 @@ func (f *file) cutZeros() (uint64, error) {
 	return tables, nil
 }
 
-// needed returns the virtual address after the variables that the kernel itself uses: its own, those of the entry code, and
-// those of package runtime, which the kernel uses to print function names. Without a symbol table (-ldflags=-s) their
+// needed returns the virtual address after the variables that the kernel itself uses: its own variables, variables of the
+// entry code, and variables of package runtime, which the kernel uses to print function names. Without a symbol table (-ldflags=-s) their
 // addresses are unknown, and needed returns the end of the segment.
 func (f *file) needed(last *segment) uint64 {
 	end := last.Vaddr + last.Memsz

@@ -43,7 +43,7 @@ func (d *decoder) peek() byte {
 	return 0
 }
 
-// prefixes skips the prefixes of an instruction, of which REX must be the last.
+// prefixes skips the prefixes of an instruction. REX must be the last prefix.
 func (d *decoder) prefixes() {
 	for d.at < len(d.code) {
 		switch d.peek() {

@@ -20,7 +20,7 @@ type Passage struct {
 	Text string // without comment markers; lines end with "\n"
 	// Code is the code that a comment is about: before it on its line, or on the next line. It is empty in a document.
 	Code string
-	// Above is what a reader sees above the passage. For a comment inside a declaration, it is the doc comment and the head of the
+	// Above is the text that a reader of the file sees above the passage. For a comment inside a declaration, it is the doc comment and the head of the
 	// declaration: a function's signature, or the first line of a type or of a group. For assembly, it is the TEXT line with its
 	// comment. For a document, it is the path of headings, and for a table row also the first row of the table.
 	Above string

@@ -118,8 +118,8 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	JMP	leave<>(SB)
 
 // loamStartCPU is the entry point of each CPU except the first, in 64-bit mode. RBX is the address of the
-// CPU's loam/kernel.cpu. The page tables are at first those of the entry code of unikernel/image, which
-// do not map the CPU's stack.
+// CPU's loam/kernel.cpu. At first the CPU uses the page tables of the entry code (unikernel/image), which
+// do not map its stack.
 TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVL	$1, AX
 	XCHGL	AX, cpu_claimed(BX)
