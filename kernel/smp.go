@@ -114,7 +114,8 @@ func usable(pa, size uint64) bool {
 	return false
 }
 
-// physicalAt returns physical memory; nil if the range is not mapped in the window.
+// physicalAt returns a range of physical memory. It returns nil if the range is not mapped in the window, the kernel's
+// mapping of physical memory.
 func physicalAt(pa, size uint64) []byte {
 	if pa > windowEnd || size > windowEnd-pa {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// Floods from forged addresses, thinned out by the device.
+// Limiting floods from forged addresses: the device delivers only a part of the frames of a flood.
 //
 // A receiver counts the frames that hosts can send without a connection (link.Kinds). When
 // many of them arrive from many senders, the loop of the interface makes the device

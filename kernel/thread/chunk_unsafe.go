@@ -2,7 +2,7 @@ package thread
 
 import "unsafe"
 
-// The owner adds memory for the records of threads, one chunk at a time. Only the first records are part of the Table.
+// The owner of the Table, package kernel, adds memory for the records of threads, one chunk at a time. Only the first records are part of the Table.
 
 // ChunkThreads is the number of records in a chunk.
 const ChunkThreads = 16

@@ -19,7 +19,7 @@ type Clock struct {
 	sequence uint32 // odd while the fields below change; atomic
 	_        uint32
 	start    uint64 // reading of the counter at which the clock showed base
-	base     uint64 // time of the clock at start, in nanoseconds
+	base     uint64 // time of the clock when the counter had the value start, in nanoseconds
 	scale    uint64 // nanoseconds for each tick of the counter, with 32 fraction bits
 	Wall     int64  // wall clock time at which the clock was 0, in nanoseconds since 1970
 }
@@ -28,7 +28,7 @@ type Clock struct {
 // sequence is even, and unchanged after the computation.
 func (c *Clock) At(counter uint64) uint64 {
 	if int64(counter-c.start) < 0 {
-		return c.base // the counter of another CPU may be some ticks behind: use the time at start
+		return c.base // the counter of this CPU may be some ticks behind that of the CPU that set start: return base
 	}
 	return c.base + mulScale(counter-c.start, c.scale)
 }

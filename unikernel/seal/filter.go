@@ -64,7 +64,7 @@ type Program struct {
 	PID  []int // indices of instructions whose field K must be set to the process ID
 }
 
-// Filter generates the filter for a process. It returns an error if places lacks a function that the table names.
+// Filter generates the filter for a process. It returns an error if places lacks a function that a row of calls names.
 func Filter(calls []Call, places []Place, p Process) (Program, error) {
 	var a assembler
 	a.load(offArch)

@@ -159,8 +159,8 @@ func loamReady(gp *g) {
 }
 
 // loamResumed is called by Loam's loops when they continue after a point at which they may have blocked. If
-// they have not blocked, goroutines that they have readied still wait for this thread; loamResumed then
-// wakes another thread.
+// the loop has not blocked, the goroutines that it has readied still wait for this thread. loamResumed then
+// wakes another thread to run them.
 //
 //go:linkname loamResumed
 func loamResumed() {
