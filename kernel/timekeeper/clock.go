@@ -28,7 +28,7 @@ type Clock struct {
 // sequence is even, and unchanged after the computation.
 func (c *Clock) At(counter uint64) uint64 {
 	if int64(counter-c.start) < 0 {
-		return c.base // the counter of this CPU may be some ticks behind that of the CPU that set start: return base
+		return c.base // the counter of this CPU may be some ticks behind the counter of the CPU that set start: return base
 	}
 	return c.base + mulScale(counter-c.start, c.scale)
 }
