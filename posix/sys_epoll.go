@@ -39,7 +39,7 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	}
 	switch inner := o.File.(type) {
 	case *treeFile:
-		return linux.EPERM // it is always ready
+		return linux.EPERM // files that are always ready cannot be added
 	case *epoll.Set:
 		switch {
 		case inner == e:

@@ -7,7 +7,7 @@ import (
 	"loam/posix/lock"
 )
 
-// The calls on file locks: see package lock. The owner of a lock is either the process (F_SETLK) or an open file description
+// Calls on file locks: see posix/lock. The owner of a lock is either the process (F_SETLK) or an open file description
 // (F_OFD_SETLK, flock). A process loses all its locks on a file when it closes any descriptor of that file.
 
 // FileLock is struct flock.

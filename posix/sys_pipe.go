@@ -7,7 +7,7 @@ import (
 	"loam/posix/pipe"
 )
 
-// The calls on pipes: see package pipe.
+// Calls on pipes: see posix/pipe.
 
 // Pipe2 implements pipe2(2). It returns the read end and the write end, in this order. Errors: EINVAL,
 // EMFILE.
@@ -37,7 +37,7 @@ func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
 	return p.installWith(e, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
 }
 
-// two returns the descriptions of the two descriptors of splice(2) and tee(2). Errors: EINVAL, EBADF.
+// two returns the open file descriptions of the two descriptors of splice(2) or tee(2). Errors: EINVAL, EBADF.
 func (p *Process) two(in, out, n, flags int) (from, to *file.Description, errno Errno) {
 	if flags&^pipe.Flags != 0 || n < 0 {
 		return nil, nil, linux.EINVAL
@@ -67,8 +67,8 @@ func (p *Process) Tee(in, out, n, flags int) (int, Errno) {
 	return p.pipes.Tee(from, to, n, flags, p.Waiting())
 }
 
-// PipeWrites reports for vmsplice(2) whether fd is the end of a pipe that is written to. Errors: EBADF for another
-// file, EINVAL.
+// PipeWrites returns true if fd is the write end of a pipe, and false if it is the read end, for vmsplice(2). Errors: EBADF
+// for another file, EINVAL.
 func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	o, errno := p.get(fd)
 	if flags&^pipe.Flags != 0 {
@@ -84,7 +84,7 @@ func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	return e.Writes(), 0
 }
 
-// WriteNow is Write that does not wait if flags has SPLICE_F_NONBLOCK.
+// WriteNow implements write(2), but does not wait if flags has SPLICE_F_NONBLOCK.
 func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -96,7 +96,7 @@ func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	return o.Write(b)
 }
 
-// ReadNow is Read that does not wait if flags has SPLICE_F_NONBLOCK.
+// ReadNow implements read(2), but does not wait if flags has SPLICE_F_NONBLOCK.
 func (p *Process) ReadNow(fd int, b []byte, flags int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {

@@ -10,9 +10,9 @@ import (
 	"loam/stack/flood"
 )
 
-// The stack counts as overloaded after more full batches in a row than hosts that wait
-// for replies would send. For a second, strangers are then limited, and known peers are
-// not.
+// If a receiver gets full batches many times in a row, the stack counts as overloaded: hosts that wait
+// for replies do not send that much. For a second, packets of strangers are then limited, and packets of
+// known peers are not.
 func TestStrangersGetLittleUnderPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Shards: 1})

@@ -30,7 +30,7 @@ func NewSystem() (*task.System, error) {
 	return s, nil
 }
 
-// ShowProcesses makes /proc show the processes of a system. hosted says that the program in ring 0 is one of them.
+// ShowProcesses makes /proc show the processes of a system. hosted means that the program in ring 0 is one of them.
 func ShowProcesses(s *task.System, hosted bool) error {
 	err := rt.MountProc(func(p *pseudo.Process) {
 		p.Writable, p.Listed = true, hosted
