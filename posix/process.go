@@ -56,6 +56,7 @@ type System struct {
 	ranges    lock.Table // fcntl(2)
 	watchers  event.Watchers
 	queues    mqueue.State
+	direct    atomic.Bool // a file was opened with O_DIRECT
 }
 
 // place is where a process is in the file tree: its root, working directory and umask.

@@ -82,7 +82,11 @@ func (s *FileSystem) commitFor(ino uint32) error {
 // commitOnce commits one transaction. more is true if it had no room for all delayed content. The caller
 // holds commitMu.
 func (s *FileSystem) commitOnce(ino uint32) (more bool, err error) {
+	flush := s.unflushed.Swap(false)
 	t, images, contents, more, err := s.freeze(ino)
+	if err == nil && t == nil && flush {
+		err = s.device.io.Flush()
+	}
 	if err != nil {
 		s.fail(err)
 		return false, linux.EIO

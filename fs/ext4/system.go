@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/block"
@@ -58,6 +59,8 @@ type FileSystem struct {
 	journal   *journal.Log
 	journalAt []run // location of the journal on the device
 	committed uint64
+
+	unflushed atomic.Bool // a direct write has changed the device since the last flush
 
 	stop   chan struct{} // closed by Close
 	ended  chan struct{} // closed by loop when it ends

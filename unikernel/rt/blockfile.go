@@ -7,12 +7,38 @@ import (
 
 	"loam/abi/linux"
 	"loam/block"
+	"loam/fs"
 )
 
 // blockFile is an open block device as a file. Reads and writes may start and end at any byte.
 type blockFile struct {
 	*block.IO
 	sector int64 // logical sector size in bytes
+}
+
+// Direct implements fs.Bypass. A block device has no cache here.
+func (d blockFile) Direct() fs.Handle { return directBlockFile{d} }
+
+// MemoryAlignment implements fs.Bypass.
+func (d blockFile) MemoryAlignment() int { return 512 }
+
+// directBlockFile is a blockFile with O_DIRECT: reads and writes are whole sectors.
+type directBlockFile struct{ blockFile }
+
+// ReadAt implements fs.Handle. Errors: EINVAL, EIO.
+func (d directBlockFile) ReadAt(p []byte, offset int64) (int, error) {
+	if (offset|int64(len(p)))&(d.sector-1) != 0 && offset < d.Size() {
+		return 0, linux.EINVAL
+	}
+	return d.blockFile.ReadAt(p, offset)
+}
+
+// WriteAt implements fs.Handle. Errors: EINVAL, EIO, ENOSPC.
+func (d directBlockFile) WriteAt(p []byte, offset int64) (int, error) {
+	if (offset|int64(len(p)))&(d.sector-1) != 0 {
+		return 0, linux.EINVAL
+	}
+	return d.blockFile.WriteAt(p, offset)
 }
 
 // partly serialises writes of partial sectors, which read the sector, change it and write it back.
