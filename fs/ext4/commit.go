@@ -114,7 +114,9 @@ func (s *FileSystem) commitOnce(ino uint32) (more bool, err error) {
 func (s *FileSystem) discard(t *transaction) {
 	bits := s.geometry.BlockBits
 	for group, freed := range t.freed {
+		s.mu.RLock()
 		start, end := s.geometry.GroupStart(group), s.geometry.GroupBlocks(group)
+		s.mu.RUnlock()
 		for i := disk.NextSet(freed, 0, end); i < end; {
 			n := disk.NextClear(freed, i, end) - i
 			s.device.io.Discard(int64(start+uint64(i))<<bits, int64(n)<<bits)

@@ -60,6 +60,7 @@ type FileSystem struct {
 	journalAt []run // location of the journal on the device
 	committed uint64
 
+	growing   sync.Mutex  // held by Grow, and taken before all others
 	unflushed atomic.Bool // a direct write has changed the device since the last flush
 
 	stop   chan struct{} // closed by Close
