@@ -185,7 +185,7 @@ func TestGrowErrors(t *testing.T) {
 }
 
 // The power fails while the file system grows. Every prefix of the log of writes, and losses after the last flush, is
-// recovered by this package and by e2fsck. Both find all files.
+// recovered by this package and, for some, by e2fsck. Both find all files.
 func TestGrowPowerLoss(t *testing.T) {
 	for name, args := range map[string][]string{
 		"groups of 1 MiB": {"-b", "1024", "-g", "1024", "-N", "512", "-J", "size=1"},
@@ -195,11 +195,26 @@ func TestGrowPowerLoss(t *testing.T) {
 		if race.Enabled && name != "groups of 1 MiB" {
 			continue
 		}
-		t.Run(name, func(t *testing.T) { growPowerLoss(t, args) })
+		t.Run(name, func(t *testing.T) { growPowerLoss(t, args, name == "groups of 1 MiB" && !race.Enabled) })
 	}
 }
 
-func growPowerLoss(t *testing.T, args []string) {
+// sameSize fails the test unless a file system has the same size when it is opened the first time after a crash, with a
+// journal that may hold a larger superblock, and the second time.
+func sameSize(t *testing.T, d *memory.Device) {
+	t.Helper()
+	var usage [2]fs.Usage
+	for i := range usage {
+		s := mount(t, d, ext4.Config{Interval: time.Hour})
+		usage[i] = s.Usage()
+		must(t, s.Close())
+	}
+	if usage[0] != usage[1] {
+		t.Fatalf("after the recovery %+v, and then %+v", usage[0], usage[1])
+	}
+}
+
+func growPowerLoss(t *testing.T, args []string, every bool) {
 	base := larger(t, loadImage(t, makeImage(t, "13M", args...)), 24<<20)
 	dirt(t, base, 13<<20)
 	r := &recorder{Device: base.Snapshot()}
@@ -230,7 +245,10 @@ func growPowerLoss(t *testing.T, args []string) {
 			if kind > 0 {
 				events = lossy(events, rnd)
 			}
-			trial(t, apply(base, events), want, fmt.Sprintf("%d of %d events, kind %d", cut, len(r.events), kind), kind == 0 || (cut+kind)%5 == 0)
+			if kind == 0 {
+				sameSize(t, apply(base, events))
+			}
+			trial(t, apply(base, events), want, fmt.Sprintf("%d of %d events, kind %d", cut, len(r.events), kind), (cut+kind)%5 == 0 || kind == 0 && every)
 			images++
 		}
 	}

@@ -23,6 +23,7 @@ type Config struct {
 	Now        func() time.Time // the clock; nil: time.Now
 	// Discard enables discards of freed blocks, after the commit that freed them.
 	Discard bool
+	Number  fs.Device // number of the block device, for stat(2); zero: none
 	// Report is called with events for the operator, for example that the file system became
 	// read-only; nil: they are not reported.
 	Report func(string)
@@ -199,6 +200,9 @@ func (s *FileSystem) Usage() fs.Usage {
 	}
 }
 
+// Device implements fs.OnDevice.
+func (s *FileSystem) Device() fs.Device { return s.config.Number }
+
 // Sync implements fs.FileSystem.
 func (s *FileSystem) Sync() error {
 	flushed := s.pages.Flush()
@@ -216,3 +220,8 @@ func (s *FileSystem) report(format string, args ...any) {
 		s.config.Report("ext4: " + fmt.Sprintf(format, args...))
 	}
 }
+
+var (
+	_ fs.Growable = (*FileSystem)(nil)
+	_ fs.OnDevice = (*FileSystem)(nil)
+)

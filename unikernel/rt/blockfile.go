@@ -13,8 +13,18 @@ import (
 // blockFile is an open block device as a file. Reads and writes may start and end at any byte.
 type blockFile struct {
 	*block.IO
-	sector int64 // logical sector size in bytes
+	sector  int64 // logical sector size in bytes
+	mounted bool  // writes fail with EBUSY
 }
+
+// Sectors implements fs.Disk.
+func (d blockFile) Sectors() (logical, physical int) {
+	i := d.Device().Info()
+	return i.LogicalSector, i.PhysicalSector
+}
+
+// ReadOnly implements fs.Disk.
+func (d blockFile) ReadOnly() bool { return d.Device().Info().ReadOnly }
 
 // Direct implements fs.Bypass. A block device has no cache here.
 func (d blockFile) Direct() fs.Handle { return directBlockFile{d} }
@@ -69,10 +79,13 @@ func (d blockFile) ReadAt(p []byte, offset int64) (int, error) {
 	return copy(p, b[offset-from:n]), nil
 }
 
-// WriteAt implements fs.Handle. Errors: EIO, ENOSPC at the end of the disk.
+// WriteAt implements fs.Handle. Errors: EIO, EBUSY, ENOSPC at the end of the disk.
 func (d blockFile) WriteAt(p []byte, offset int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if d.mounted {
+		return 0, linux.EBUSY
 	}
 	if offset >= d.Size() {
 		return 0, linux.ENOSPC
@@ -120,3 +133,8 @@ func errnoOf(err error) error {
 	}
 	return linux.EIO
 }
+
+var (
+	_ fs.Bypass = blockFile{}
+	_ fs.Disk   = blockFile{}
+)
