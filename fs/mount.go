@@ -88,9 +88,23 @@ type Tree struct {
 // NewTree returns a tree with one file system, mounted at "/".
 func NewTree(root FileSystem) *Tree {
 	t := &Tree{serial: 1}
-	t.root = &mount{fs: root, device: Device{Minor: 1}}
+	t.root = &mount{fs: root, device: deviceOf(root, 1)}
 	t.mounts.Store(&map[Place]*mount{})
 	return t
+}
+
+// OnDevice is a FileSystem on a block device with a number, which is st_dev of its files. The zero Device is no number.
+type OnDevice interface {
+	FileSystem
+	Device() Device
+}
+
+// deviceOf returns the device number of a mount: that of its block device, or serial.
+func deviceOf(f FileSystem, serial uint32) Device {
+	if on, ok := f.(OnDevice); ok && on.Device() != (Device{}) {
+		return on.Device()
+	}
+	return Device{Minor: serial}
 }
 
 // Root returns the place of "/".
@@ -121,7 +135,7 @@ func (t *Tree) mount(m *mount, at Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.serial++
-	m.device = Device{Minor: t.serial}
+	m.device = deviceOf(m.fs, t.serial)
 	old := *t.mounts.Load()
 	table := make(map[Place]*mount, len(old)+1)
 	for place, over := range old {

@@ -61,6 +61,7 @@ func Check(d block.Device) (*Findings, error) {
 	defer s.Close()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	f.Summary.Blocks = s.geometry.Blocks // the journal may have a larger file system
 	c := &checker{
 		s: s, findings: f, used: make([]byte, (s.geometry.Blocks+7)/8), inodes: make([]byte, s.geometry.Inodes/8+1),
 		links: map[uint32]uint32{}, parents: map[uint32]uint32{}, shared: map[uint64]uint32{}, orphans: map[uint32]bool{},

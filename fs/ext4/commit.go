@@ -82,7 +82,11 @@ func (s *FileSystem) commitFor(ino uint32) error {
 // commitOnce commits one transaction. more is true if it had no room for all delayed content. The caller
 // holds commitMu.
 func (s *FileSystem) commitOnce(ino uint32) (more bool, err error) {
+	flush := s.unflushed.Swap(false)
 	t, images, contents, more, err := s.freeze(ino)
+	if err == nil && t == nil && flush {
+		err = s.device.io.Flush()
+	}
 	if err != nil {
 		s.fail(err)
 		return false, linux.EIO
@@ -110,7 +114,9 @@ func (s *FileSystem) commitOnce(ino uint32) (more bool, err error) {
 func (s *FileSystem) discard(t *transaction) {
 	bits := s.geometry.BlockBits
 	for group, freed := range t.freed {
+		s.mu.RLock()
 		start, end := s.geometry.GroupStart(group), s.geometry.GroupBlocks(group)
+		s.mu.RUnlock()
 		for i := disk.NextSet(freed, 0, end); i < end; {
 			n := disk.NextClear(freed, i, end) - i
 			s.device.io.Discard(int64(start+uint64(i))<<bits, int64(n)<<bits)

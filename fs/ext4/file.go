@@ -29,6 +29,11 @@ func (h handle) ReadAt(p []byte, offset int64) (int, error) {
 
 // ReadStorage implements fs.Stored.
 func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
+	return h.readRuns(p, offset, h.n.s.readRun)
+}
+
+// readRuns reads from runs of the file by read, which reads from one run.
+func (h handle) readRuns(p []byte, offset int64, read func(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error)) (int, error) {
 	s := h.n.s
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -49,7 +54,7 @@ func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
 	}
 	n := 0
 	for n < len(p) {
-		got, err := s.readRun(h.n.ino, i, p[n:], uint64(offset)+uint64(n))
+		got, err := read(h.n.ino, i, p[n:], uint64(offset)+uint64(n))
 		if err != nil {
 			if n > 0 {
 				break
@@ -105,14 +110,22 @@ func (s *FileSystem) contentRun(ino uint32, number, length, bytes uint64) (*buff
 		n++
 	}
 	data := make([]byte, n<<bits)
+	mark := s.cache.mark()
 	if err := s.device.read(number, data); err != nil {
 		return nil, linux.EIO
 	}
+	var first *buffer
 	for i := range n {
 		piece := data[i<<bits : (i+1)<<bits : (i+1)<<bits]
-		s.cache.add(&buffer{number: number + i, data: piece, kind: content, inode: ino})
+		b := s.cache.addRead(&buffer{number: number + i, data: piece, kind: content, inode: ino}, mark)
+		if i == 0 {
+			first = b
+		}
 	}
-	return s.content(number)
+	if first.kind != content {
+		return s.content(number)
+	}
+	return first, nil
 }
 
 // content returns a block of a file, and reads only that block.

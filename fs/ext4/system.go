@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/block"
@@ -22,6 +23,7 @@ type Config struct {
 	Now        func() time.Time // the clock; nil: time.Now
 	// Discard enables discards of freed blocks, after the commit that freed them.
 	Discard bool
+	Number  fs.Device // number of the block device, for stat(2); zero: none
 	// Report is called with events for the operator, for example that the file system became
 	// read-only; nil: they are not reported.
 	Report func(string)
@@ -58,6 +60,9 @@ type FileSystem struct {
 	journal   *journal.Log
 	journalAt []run // location of the journal on the device
 	committed uint64
+
+	growing   sync.Mutex  // held by Grow, and taken before all others
+	unflushed atomic.Bool // a direct write has changed the device since the last flush
 
 	stop   chan struct{} // closed by Close
 	ended  chan struct{} // closed by loop when it ends
@@ -195,6 +200,9 @@ func (s *FileSystem) Usage() fs.Usage {
 	}
 }
 
+// Device implements fs.OnDevice.
+func (s *FileSystem) Device() fs.Device { return s.config.Number }
+
 // Sync implements fs.FileSystem.
 func (s *FileSystem) Sync() error {
 	flushed := s.pages.Flush()
@@ -212,3 +220,8 @@ func (s *FileSystem) report(format string, args ...any) {
 		s.config.Report("ext4: " + fmt.Sprintf(format, args...))
 	}
 }
+
+var (
+	_ fs.Growable = (*FileSystem)(nil)
+	_ fs.OnDevice = (*FileSystem)(nil)
+)
