@@ -25,7 +25,7 @@ type Interface struct {
 	name        string
 	index       int
 	device      link.Device
-	thinner     link.Thinner // the device, if it can thin out floods, or nil
+	thinner     link.Thinner // device as a link.Thinner if it can thin out floods, otherwise nil
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
@@ -34,7 +34,7 @@ type Interface struct {
 	acceptAny   bool
 	ipv6        bool
 	noDetection bool
-	groupless   bool // groups are not reported on this link
+	groupless   bool // membership in multicast groups is not reported on this link
 
 	receivers []*receiver
 	ports     []*txPort
@@ -50,7 +50,7 @@ type Interface struct {
 	routersIn   chan routerMessage                        // from receivers; never closed; if full, dropped and counted
 	groupsIn    chan wire.GroupMessage                    // from shards; never closed; if full, dropped and counted
 	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; if full, dropped and counted
-	routing     atomic.Int32                              // role in router discovery: routerless and the other constants
+	routing     atomic.Int32                              // the interface's role in router discovery: routerless and the other constants
 
 	thinned   atomic.Bool  // the device is thinning out frames; written by loop
 	delivered atomic.Int64 // frames of any link.Kinds that have arrived since loop last reset it
@@ -67,9 +67,9 @@ type Interface struct {
 // InterfaceConfig configures an attachment. The zero value attaches the device under its
 // own name.
 type InterfaceConfig struct {
-	Name string   // empty: the device's name
+	Name string   // name of the interface; empty: the device's name
 	MAC  wire.MAC // zero: the device's, or a random locally administered address
-	MTU  int      // in bytes; zero: the device's MTU, which is also the maximum
+	MTU  int      // largest packet in bytes; zero: the device's MTU, which is also the maximum
 	// AcceptAny makes the interface accept packets to any destination address. Packets
 	// that match no socket go to the stack's forwarder.
 	AcceptAny bool
