@@ -83,8 +83,8 @@ func rightsOf(c credential.Capabilities) fs.Rights {
 	return r
 }
 
-// waiting returns the file.Task for a call that waits.
-func (p *Process) waiting() file.Task {
+// Waiting returns the file.Task for a call that waits.
+func (p *Process) Waiting() file.Task {
 	t := file.Task{Interrupt: p.interrupt, Bed: p.bed}
 	if p.who != nil {
 		t.Asleep = p.who.rest
@@ -94,7 +94,7 @@ func (p *Process) waiting() file.Task {
 
 // newSleeper registers the thread with q, to wait for a file. A timeout of 0 means no timeout.
 func (p *Process) newSleeper(q *file.Queue, timeout time.Duration) *file.Sleeper {
-	return file.NewSleeper(q, timeout, p.waiting())
+	return file.NewSleeper(q, timeout, p.Waiting())
 }
 
 // may reports whether the thread has a capability. A Go program has all capabilities if its user ID is 0.

@@ -92,4 +92,4 @@ func (c caller) Detached() bool { return c.p.detached.Load() }
 func (c caller) Detach(on bool) { c.p.detached.Store(on) }
 
 // Waiting implements tty.Caller.
-func (c caller) Waiting() file.Task { return c.p.waiting() }
+func (c caller) Waiting() file.Task { return c.p.Waiting() }

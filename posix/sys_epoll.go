@@ -15,7 +15,7 @@ type PollFD = file.PollFD
 // and returns the number of entries with events. A negative timeout waits forever, and 0 does not
 // wait. Errors: EINTR.
 func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
-	return p.fds.Poll(fds, timeout, p.waiting())
+	return p.fds.Poll(fds, timeout, p.Waiting())
 }
 
 // EpollCreate implements epoll_create1(2). Errors: EINVAL, EMFILE.

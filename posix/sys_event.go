@@ -51,7 +51,7 @@ func (p *Process) readSignals(o *file.Description, f *event.Signals, b []byte) (
 	if !ok {
 		return -1, linux.EINVAL
 	}
-	return f.ReadFor(of, b, o.Nonblocking(), p.waiting())
+	return f.ReadFor(of, b, o.Nonblocking(), p.Waiting())
 }
 
 // InotifyInit implements inotify_init1(2). Errors: EINVAL, EMFILE.

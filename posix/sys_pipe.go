@@ -30,7 +30,7 @@ func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
 
 // openFIFO opens a FIFO. Errors: ENXIO, EINTR, EMFILE.
 func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
-	e, errno := p.pipes.OpenFIFO(node, flags, p.waiting())
+	e, errno := p.pipes.OpenFIFO(node, flags, p.Waiting())
 	if errno != 0 {
 		return -1, errno
 	}
@@ -55,7 +55,7 @@ func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, 
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.waiting())
+	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.Waiting())
 }
 
 // Tee implements tee(2). Errors: EBADF, EINVAL, EAGAIN, EINTR.
@@ -64,7 +64,7 @@ func (p *Process) Tee(in, out, n, flags int) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.pipes.Tee(from, to, n, flags, p.waiting())
+	return p.pipes.Tee(from, to, n, flags, p.Waiting())
 }
 
 // PipeWrites returns true if fd is the write end of a pipe, and false if it is the read end, for vmsplice(2). Errors: EBADF

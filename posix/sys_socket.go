@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/posix/inet"
 	"loam/posix/netlink"
 	"loam/posix/packet"
@@ -179,8 +180,8 @@ func (p *Process) connectWaiting(s socket.Socket, a Address) Errno {
 		if errno := s.Connect(a); errno != linux.EAGAIN {
 			return errno
 		}
-		if done, errno := p.waiting().Await(nil, time.After(connectRetry)); done && errno != 0 {
-			return errno
+		if p.Waiting().WaitFor(nil, connectRetry) == file.Interrupted {
+			return linux.EINTR
 		}
 	}
 	return linux.EAGAIN

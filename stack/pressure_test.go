@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/flood"
 )
 
 // If a receiver gets full batches many times in a row, the stack counts as overloaded: hosts that wait
@@ -41,8 +42,8 @@ func TestStrangersGetLittleUnderPressure(t *testing.T) {
 			t.Errorf("before there is pressure, %d of 1000 are allowed", n)
 		}
 		batches(1, link.BatchSize)
-		if n := allowed(stranger); n != pressedBurst {
-			t.Errorf("under pressure, %d of 1000 are allowed, want %d", n, pressedBurst)
+		if n := allowed(stranger); n != flood.PressedBurst {
+			t.Errorf("under pressure, %d of 1000 are allowed, want %d", n, flood.PressedBurst)
 		}
 		if n := allowed(friend); n != 1000 {
 			t.Errorf("under pressure, %d of 1000 of a known peer are allowed", n)

@@ -31,8 +31,11 @@ func (d *Table) Poll(fds []PollFD, timeout time.Duration, task Task) (int, linux
 		if n := c.look(); n > 0 || timeout == 0 {
 			return n, 0
 		}
-		if done, errno := task.Await(c.bell, expired); done {
-			return 0, errno
+		switch task.Wait(c.bell, expired) {
+		case Late:
+			return 0, 0
+		case Interrupted:
+			return 0, linux.EINTR
 		}
 	}
 }

@@ -20,34 +20,6 @@ type Sleeper struct {
 	task Task
 }
 
-// Task is the thread whose call waits.
-type Task struct {
-	// Interrupt ends a wait with EINTR. A nil channel never interrupts.
-	Interrupt <-chan struct{}
-	// Asleep, if not nil, is called on the goroutine of the thread: with true before it waits, and with false afterwards.
-	Asleep func(on bool)
-	// Bed holds the Sleeper of the thread between its waits, so that it is allocated once; nil: each wait allocates a
-	// Sleeper.
-	Bed *Bed
-}
-
-// Await waits until bell is ready. done is true if expired is ready first (the time is up), or with EINTR after an
-// interrupt. A nil channel is never ready.
-func (t Task) Await(bell <-chan struct{}, expired <-chan time.Time) (done bool, errno linux.Errno) {
-	if t.Asleep != nil {
-		t.Asleep(true)
-		defer t.Asleep(false)
-	}
-	select {
-	case <-bell:
-		return false, 0
-	case <-expired:
-		return true, 0
-	case <-t.Interrupt:
-		return true, linux.EINTR
-	}
-}
-
 // Bed holds the Sleeper of a thread between its waits.
 type Bed struct {
 	free atomic.Pointer[Sleeper]
@@ -84,30 +56,17 @@ func (s *Sleeper) NotAlso(q *Queue) { q.Remove(&s.w) }
 // Sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
 // interrupted.
 func (s *Sleeper) Sleep() linux.Errno {
-	if s.task.Asleep != nil {
-		s.task.Asleep(true)
-		defer s.task.Asleep(false)
+	var late <-chan time.Time
+	if s.timed {
+		late = s.timer.C
 	}
-	if !s.timed && s.task.Interrupt == nil {
-		<-s.bell
-		return 0
-	}
-	if !s.timed { // a select of two channels is faster than one of three
-		select {
-		case <-s.bell:
-			return 0
-		case <-s.task.Interrupt:
-			return linux.EINTR
-		}
-	}
-	select {
-	case <-s.bell:
-		return 0
-	case <-s.timer.C:
+	switch s.task.Wait(s.bell, late) {
+	case Late:
 		return linux.EAGAIN
-	case <-s.task.Interrupt:
+	case Interrupted:
 		return linux.EINTR
 	}
+	return 0
 }
 
 // Restart restarts the timeout with a duration.

@@ -160,9 +160,9 @@ func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) li
 		case errno != 0:
 			return errno
 		}
-		if done, errno := task.Await(gone, nil); done {
+		if task.Wait(gone, nil) == file.Interrupted {
 			t.stopWaiting(want.Owner)
-			return errno
+			return linux.EINTR
 		}
 	}
 }

@@ -105,20 +105,13 @@ func stop(t Thread, code int32, info *signal.Info) signal.Number {
 	resume := x.resume
 	notifyTracer(x.by.Process(), t, signal.ChildTrapped, code)
 	s.Unlock()
-	t.Rest(true)
-	for waiting := true; waiting; {
-		select {
-		case <-resume:
-			waiting = false
-		case <-t.Interrupt():
-			s.Lock()
-			if !x.exiting && (p.Ending() || t.Dismissed()) {
-				x.release(0)
-			}
-			s.Unlock()
+	for t.Await(resume) != 0 {
+		s.Lock()
+		if !x.exiting && (p.Ending() || t.Dismissed()) {
+			x.release(0)
 		}
+		s.Unlock()
 	}
-	t.Rest(false)
 	s.Lock()
 	x.Entering, x.Leaving, x.Filtered = false, false, false
 	if t.Links().Traced != x || p.Ending() {

@@ -73,11 +73,9 @@ type Thread interface {
 	// Hook sets whether system calls of the thread check for a tracer, and Hooked returns the setting.
 	Hook(on bool)
 	Hooked() bool
-	// Rest records the beginning or the end of a wait, for CPU accounting. A value received from Interrupt ends a wait.
-	Rest(asleep bool)
-	Interrupt() <-chan struct{}
-	// Dismissed reports whether the thread must end because another thread of its process calls execve. Leaving reports
-	// whether it is ending.
+	// Await waits until ready is closed. Errors: EINTR.
+	Await(ready <-chan struct{}) linux.Errno
+	// Dismissed reports whether the thread has to end, since another calls execve, and Leaving whether it ends.
 	Dismissed() bool
 	Leaving() bool
 }

@@ -11,6 +11,7 @@ import (
 	"loam/fs/pseudo"
 	"loam/kernel/user"
 	"loam/task"
+	"loam/task/rseq"
 	"loam/unikernel/rt"
 )
 
@@ -23,7 +24,7 @@ func NewSystem() (*task.System, error) {
 	}
 	s := task.New(task.Config{
 		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: cpuClock(), ClockPage: m.clock(), CPUs: runtime.NumCPU(),
-		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: task.RseqFeatures, RseqAlign: task.RseqAlign},
+		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: rseq.Features, RseqAlign: rseq.Align},
 	})
 	rt.UsePageCache(s.NewContent)
 	return s, nil
