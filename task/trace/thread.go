@@ -75,7 +75,8 @@ type Thread interface {
 	Hooked() bool
 	// Await waits until ready is closed. Errors: EINTR.
 	Await(ready <-chan struct{}) linux.Errno
-	// Dismissed reports whether the thread has to end, since another calls execve, and Leaving whether it ends.
+	// Dismissed reports whether the thread must end because another thread of its process calls execve. Leaving reports
+	// whether it is ending.
 	Dismissed() bool
 	Leaving() bool
 }
