@@ -13,8 +13,8 @@ type File struct {
 	tree   *Tree
 	place  Place
 	dir    Place  // where the file was found; zero: unknown
-	name   string // in dir
-	handle Handle // nil for a directory, and with PathOnly
+	name   string // name of the file in dir
+	handle Handle // the open file; nil for a directory, and with PathOnly
 	flags  atomic.Int32
 
 	// Properties of the handle, determined once.

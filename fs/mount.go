@@ -48,10 +48,10 @@ type mount struct {
 	fs       FileSystem
 	file     Node   // mounted instead of the root, if only one file of fs is mounted
 	at       Place  // the mount point, which the mount covers; zero for the root of the tree
-	device   Device // st_dev of the files in fs
+	device   Device // device number of the files in fs (st_dev)
 	readOnly bool
 
-	covered atomic.Bool // something is mounted on one of its files
+	covered atomic.Bool // another file system is mounted on one of the files of this one
 }
 
 // root returns the place of the mounted root. It calls FileSystem.Root each time, so that a file system
@@ -76,10 +76,10 @@ type deviceKey struct {
 // Lookups take no lock.
 type Tree struct {
 	root    *mount
-	mounts  atomic.Pointer[map[Place]*mount] // by the hidden place; replaced, never modified
-	drivers sync.Map                         // deviceKey -> OpenDevice
-	watcher atomic.Pointer[Watcher]          // nil: no watcher
-	cookies atomic.Uint32                    // last Notice.Cookie
+	mounts  atomic.Pointer[map[Place]*mount] // mounts by the place that each hides; the map is replaced, never modified
+	drivers sync.Map                         // drivers of devices, from deviceKey to OpenDevice
+	watcher atomic.Pointer[Watcher]          // the watcher; nil: none
+	cookies atomic.Uint32                    // the newest value of Notice.Cookie
 
 	mu     sync.Mutex // held while mounts is replaced
 	serial uint32     // minor device number of the newest mount

@@ -36,10 +36,10 @@ type buffer struct {
 	kind   kind
 
 	tx     *transaction // the uncommitted transaction that contains this image; nil: none
-	logged bool         // committed to the journal, and not yet written to its own block
-	dirty  bool         // file content that is not yet written
-	late   bool         // dirty, in a block that already belonged to the file: the next commit may skip it
-	inode  uint32       // the file whose content it is
+	logged bool         // the buffer was committed to the journal, and is not yet written to its own block
+	dirty  bool         // the buffer has content of a file that is not yet written
+	late   bool         // the buffer is dirty, and its block already belonged to the file: the next commit may skip the buffer
+	inode  uint32       // the inode number of the file whose content the buffer has
 
 	listed     bool // in the list of buffers that may be dropped
 	next, prev *buffer
@@ -50,8 +50,8 @@ type buffer struct {
 type cache struct {
 	mu     sync.Mutex
 	blocks map[uint64]*buffer
-	head   buffer // head of the list, which is a ring
-	count  int    // buffers in the list
+	head   buffer // head of the list of buffers, which is a ring
+	count  int    // number of buffers in the list
 	limit  int
 
 	begun  uint64 // direct writes that have begun

@@ -18,7 +18,7 @@ type transaction struct {
 	revoked map[uint64]struct{}
 	freed   map[uint32][]byte // for each group, a bitmap of the blocks that become free when the transaction is committed
 
-	freedBlocks uint64 // bits in freed
+	freedBlocks uint64 // number of blocks in the field freed
 }
 
 func newTransaction(number uint64) *transaction {
@@ -68,7 +68,7 @@ func (s *FileSystem) commitFor(ino uint32) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	if s.committed >= want && !s.waits(ino) {
-		return nil // an earlier commit included it
+		return nil // an earlier commit has included the change
 	}
 	for more := true; more; {
 		var err error
@@ -228,7 +228,7 @@ func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) er
 		return s.device.io.Flush()
 	}
 	if len(images) == 0 && len(t.revoked) == 0 {
-		return s.device.io.Flush() // only content: no transaction
+		return s.device.io.Flush() // only content of files has changed, which needs no transaction
 	}
 	now := s.config.Now()
 	jt := &journal.Transaction{Images: images, Seconds: uint64(now.Unix()), Nanoseconds: uint32(now.Nanosecond())}
@@ -338,8 +338,7 @@ func (s *FileSystem) fail(err error) {
 	}
 }
 
-// begin marks the file system as in use on disk: unless it is closed, it must be recovered or
-// checked.
+// begin marks the file system on the device as in use: until Close it needs recovery or a check.
 func (s *FileSystem) begin() error {
 	super, err := s.super()
 	if err != nil {

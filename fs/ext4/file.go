@@ -139,7 +139,7 @@ type change struct {
 	inode  uint32
 	at     int
 	data   []byte // the caller's memory, which is read before the op ends
-	fresh  bool   // the rest of the block is zeros
+	fresh  bool   // the block is new: the rest of it is zeros
 	owned  bool   // the block already held content of this file
 	b      *buffer
 }

@@ -41,13 +41,13 @@ type FileSystem struct {
 
 	readOnly string // why the file system is read-only; "" if it is writable. Set by Open, and by fail under mu
 
-	mu         sync.RWMutex // see the package comment; guards all below
+	mu         sync.RWMutex // guards the fields below: see the package comment
 	running    *transaction
 	committing *transaction // the transaction that is being committed; nil: none
 	freeBlocks uint64
-	delayed    map[uint32]span.Set // by inode, in order: see delay.go
-	reserved   uint64              // blocks in delayed
-	spans      int                 // ranges in delayed
+	delayed    map[uint32]span.Set // delayed blocks by inode, in order: see delay.go
+	reserved   uint64              // number of blocks in the field delayed
+	spans      int                 // number of ranges in the field delayed
 	freeInodes uint32
 	handles    map[uint32]int  // number of open handles by inode
 	nameable   map[uint32]bool // inodes without a name that may still get one (linkat)

@@ -17,9 +17,9 @@ const (
 	Magic       = 0xef53
 )
 
-// Bits of State.
+// Bits of the superblock's State.
 const (
-	StateValid  = 1 // unmounted cleanly
+	StateValid  = 1 // the file system was unmounted cleanly
 	StateErrors = 2
 )
 
@@ -36,7 +36,7 @@ const (
 	UnsignedHash = 2
 )
 
-// Fields. High halves that exist only with the feature 64bit read as zero without it.
+// Fields of the superblock. High halves that exist only with the feature 64bit read as zero without the feature.
 func (s Super) Inodes() uint32          { return le.Uint32(s[0x0:]) }
 func (s Super) Blocks() uint64          { return s.wide(0x4, 0x150) }
 func (s Super) Reserved() uint64        { return s.wide(0x8, 0x154) }
@@ -127,7 +127,7 @@ func (s Super) Seal() {
 // Geometry holds fields of a checked superblock. They never change while a file system is mounted, except by SetBlocks. All
 // derived sizes are nonzero and do not overflow.
 type Geometry struct {
-	BlockSize      int    // bytes: 1 to 64 KiB
+	BlockSize      int    // size of a block in bytes: 1 to 64 KiB
 	BlockBits      uint   // binary logarithm of BlockSize
 	Blocks         uint64 // number of blocks, at most 2^48
 	FirstData      uint64 // the first block of group 0
@@ -135,10 +135,10 @@ type Geometry struct {
 	Groups         uint32
 	Inodes         uint32
 	InodesPerGroup uint32
-	InodeSize      int // bytes
+	InodeSize      int // size of an inode in bytes
 	ExtraIsize     int // bytes of fields after the first 128 in new inodes
 	FirstInode     uint32
-	DescSize       int // bytes of a group descriptor
+	DescSize       int // size of a group descriptor in bytes
 	FlexGroups     uint32
 	FileType       bool // directory entries have types
 	LargeDir       bool
