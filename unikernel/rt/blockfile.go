@@ -51,7 +51,7 @@ func (d directBlockFile) WriteAt(p []byte, offset int64) (int, error) {
 	return d.blockFile.WriteAt(p, offset)
 }
 
-// partly serialises writes of partial sectors, which read the sector, change it and write it back.
+// partly serialises writes of partial sectors, each of which reads the sector, changes it and writes it back.
 var partly sync.Mutex
 
 // blocks returns the range of whole sectors that covers n bytes at an offset.
