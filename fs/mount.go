@@ -99,7 +99,7 @@ type OnDevice interface {
 	Device() Device
 }
 
-// deviceOf returns the device number of a mount: that of its block device, or serial.
+// deviceOf returns the device number of a mount: the number of the block device, or serial if there is none.
 func deviceOf(f FileSystem, serial uint32) Device {
 	if on, ok := f.(OnDevice); ok && on.Device() != (Device{}) {
 		return on.Device()

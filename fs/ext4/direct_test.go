@@ -200,7 +200,7 @@ type gated struct {
 	*memory.Device
 	armed         atomic.Bool
 	write, read   chan struct{} // closed when the write, or the read, is held
-	written, seen chan struct{} // closed to let it go on
+	written, seen chan struct{} // closed to release the write, or the read
 }
 
 func (g *gated) Submit(queue int, rs []*block.Request) {

@@ -29,7 +29,7 @@ func (g *Geometry) HasTables(blocks uint64) bool {
 	return g.tablesOf(groups) <= g.tablesOf(uint64(g.Groups))+uint64(g.reservedGDT) && groups*uint64(g.InodesPerGroup) < 1<<32
 }
 
-// WholeGroups returns a number of blocks without those of a last group that is too short for its metadata and some files.
+// WholeGroups returns the largest number of blocks, at most blocks, whose last group has room for its metadata and some files.
 func (g *Geometry) WholeGroups(blocks uint64) uint64 {
 	const some = 50
 	last := uint32(g.groupsOf(blocks) - 1)
