@@ -22,6 +22,7 @@ const (
 	ActAsOwner         // CAP_FOWNER
 	KeepSetIDs         // CAP_FSETID: set-user-ID and set-group-ID bits stay
 	MakeDevices        // CAP_MKNOD
+	Administer         // CAP_SYS_ADMIN: extended attributes of class "trusted"
 )
 
 // has reports whether c has a right.

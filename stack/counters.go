@@ -93,7 +93,7 @@ const (
 	UDPMalformed        //
 	UDPChecksum         //
 	UDPNoPort           // no socket: answered with "port unreachable" unless it was broadcast or multicast
-	UDPFiltered         // rejected by the socket's filter
+	UDPFiltered         // rejected by the socket's filter, or by its least checksum coverage (UDP-Lite)
 	UDPOverflow         // the socket's receive buffer was full
 	TCPReceived         //
 	TCPSent             //

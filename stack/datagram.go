@@ -15,6 +15,7 @@ type Datagram struct {
 	Len       int            // payload length, possibly more than was copied to the buffer
 	Interface int            // index of the interface it arrived on
 	TTL, TOS  uint8
+	partial   uint16   // UDP-Lite: bytes that the checksum covers, unless it covers all
 	at        tcp.Time // see Stack.Arrived
 }
 

@@ -133,7 +133,7 @@ const layers = `
 	posix/call < task/privilege, task/schedule, task/vector, task/spawn;
 	posix/call, task/sysv, mem < task/ipc;
 	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/futex, task/family, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs < task; # processes of Linux programs
-	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
+	task, task/procfs, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 

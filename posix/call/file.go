@@ -154,6 +154,8 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		return c.withArgument(a.A3, linux.SizeofIfreq, func(arg []byte) linux.Errno {
 			return c.Process.InterfaceRequest(descriptor, request, arg)
 		})
+	case request == linux.SIOCGIFCONF:
+		return fail(c.interfaceList(descriptor, a.A3))
 	case !posix.TakesInt(request): // the argument may be any value, but not an address
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
@@ -163,6 +165,27 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		le.PutUint32(arg, uint32(out))
 		return errno
 	})
+}
+
+// interfaceList implements SIOCGIFCONF. addr is the address of a struct ifconf: the size of a buffer as an int, and its
+// address, which may be 0. The call fills the buffer with as many entries as fit, and stores their size.
+func (c Caller) interfaceList(fd int, addr uint64) linux.Errno {
+	list, errno := c.Process.InterfaceList(fd)
+	if errno != 0 {
+		return errno
+	}
+	arg, errno := c.copyIn(addr, linux.SizeofIfconf)
+	if errno != 0 {
+		return errno
+	}
+	if buffer := le.Uint64(arg[8:]); buffer != 0 {
+		room := max(int(int32(le.Uint32(arg))), 0)
+		list = list[:min(room/linux.SizeofIfreq*linux.SizeofIfreq, len(list))]
+		if errno := c.Memory.Write(buffer, list); errno != 0 {
+			return errno
+		}
+	}
+	return c.Memory.Write(addr, le.AppendUint32(nil, uint32(len(list))))
 }
 
 // terminal makes a request of a terminal whose argument is memory. Only a request that changes the argument writes it.

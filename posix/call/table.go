@@ -35,7 +35,7 @@ const (
 	noCancel      = "TFD_TIMER_CANCEL_ON_SET has no effect; after the wall clock is set forward, timers may expire late"
 	noMqueueFiles = "the queues are no files: /dev/mqueue cannot be mounted"
 	boundedWalk   = noDirect + "; with RESOLVE flags, links of /proc to descriptors are followed by their text, and FIFOs return ENXIO"
-	userXattrs    = "only user attributes (user.*), and not of pipes and sockets; others return EPERM or ENODATA, as for an unprivileged user, or EOPNOTSUPP"
+	userXattrs    = "only classes user and trusted, and not of pipes and sockets; security.* returns EPERM or ENODATA, as for an unprivileged user, and others EOPNOTSUPP"
 	readOnlyTime  = "reports an undisciplined clock; changes return EPERM"
 	noFlags       = "RWF_HIPRI, RWF_DSYNC, RWF_SYNC and RWF_NOWAIT have no effect; others return EOPNOTSUPP"
 )

@@ -136,7 +136,8 @@ func (c *Conn) receiveControl(now Time, seg *Segment) {
 }
 
 // receiveReset is step 2 with RFC 5961 section 3: a reset is accepted only if its number equals RCV.NXT, and
-// challenged elsewhere in the window. In TIME-WAIT it is ignored (RFC 1337, fix 1).
+// challenged elsewhere in the window. In TIME-WAIT it is ignored (RFC 1337, fix 1). In CLOSE-WAIT, where the program
+// can only write, the error is ErrPipe, as on Linux.
 func (c *Conn) receiveReset(now Time, seg *Segment) {
 	switch {
 	case c.state == TimeWait:
@@ -148,6 +149,8 @@ func (c *Conn) receiveReset(now Time, seg *Segment) {
 		c.close(wasRefused)
 	case (c.state == Closing || c.state == LastAck) && c.snd.finSent && c.flight() <= 1:
 		c.close(finished) // all our data has arrived
+	case c.state == CloseWait:
+		c.close(brokenPipe)
 	default:
 		c.close(wasReset)
 	}

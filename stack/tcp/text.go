@@ -26,10 +26,10 @@ type receiver struct {
 
 	finSeen bool // the peer's FIN has arrived, at finSeq
 	closed  bool // the FIN and everything in front of it have arrived
-	urgent  bool // up is set
 	finSeq  Seq
 
-	up     Seq         // RCV.UP: end of the urgent data, as announced by the peer
+	urgentEnd uint64 // RCV.UP: offset at which the announced urgent data ends; 0: none was announced
+
 	dup    span        // duplicate to report to the peer (D-SACK); empty if none
 	behind *reassembly // ranges behind a gap; nil if there were none lately
 
