@@ -147,9 +147,9 @@ func (c *TCPConn) stall(sh *shard, l *txLink) {
 	}
 	c.stalled = true
 	if c.status.Load()&statusConnected == 0 {
-		l.opening.push(c)
+		l.opening.Push(c)
 	} else {
-		l.stalled.push(c)
+		l.stalled.Push(c)
 	}
 }
 

@@ -52,8 +52,8 @@ func (h *UDPLite) Put(b []byte) {
 	b[6], b[7] = 0, 0
 }
 
-// udpLiteSum returns the sum of the covered part of the datagram b and of its pseudo header, whose length is that of the
-// whole datagram.
+// udpLiteSum returns the sum of the covered part of the datagram b and of its pseudo header, which has the length of
+// the whole datagram.
 func udpLiteSum(b []byte, src, dst netip.Addr) uint16 {
 	h := UDPLite{Coverage: binary.BigEndian.Uint16(b[4:])}
 	return Sum(b[:h.Covered(len(b))], PseudoSum(ProtoUDPLite, src, dst, len(b)))

@@ -34,28 +34,29 @@ func TestUDPLiteCoverage(t *testing.T) {
 	}
 }
 
-// The pseudo header has the number of UDP-Lite and the length of the whole datagram. Linux 6.18 sent this datagram
-// with UDPLITE_SEND_CSCOV 8 over the loopback interface.
+// Linux 6.18 sent this datagram, "some", with UDPLITE_SEND_CSCOV 8 from 127.0.0.1 to itself.
+var capturedUDPLite = unhex(`9cc8 9cc9 0008 c7ce 736f6d65`)
+
+// The pseudo header has the number of UDP-Lite and the length of the whole datagram.
 func TestUDPLiteOfACapturedDatagram(t *testing.T) {
-	b := unhex(`04d2 162e 0008 0000 6869 0a`)
+	b := patch(capturedUDPLite, 6, 0, 0)
 	PutUDPLiteChecksum(b, addr("127.0.0.1"), addr("127.0.0.1"))
-	if want := unhex(`e69f`); !bytes.Equal(b[6:8], want) {
+	if want := capturedUDPLite[6:8]; !bytes.Equal(b[6:8], want) {
 		t.Errorf("checksum % x, want % x", b[6:8], want)
 	}
 }
 
 func TestUDPLiteRefuses(t *testing.T) {
-	captured := unhex(`04d2 162e 0008 e69f 6869 0a`)
 	testRefusals(t, func(b []byte) error { _, _, err := ParseUDPLite(b); return err }, []refusal{
 		{"nothing", nil, ErrShort},
-		{"one byte short of a header", captured[:7], ErrShort},
-		{"a coverage inside the header", patch(captured, 4, 0, 7), ErrLength},
-		{"a coverage beyond the datagram", patch(captured, 4, 0, 12), ErrLength},
+		{"one byte short of a header", capturedUDPLite[:7], ErrShort},
+		{"a coverage inside the header", patch(capturedUDPLite, 4, 0, 7), ErrLength},
+		{"a coverage beyond the datagram", patch(capturedUDPLite, 4, 0, 13), ErrLength},
 	})
 }
 
 func FuzzUDPLite(f *testing.F) {
-	f.Add(unhex(`04d2 162e 0008 e69f 6869 0a`))
+	f.Add(capturedUDPLite)
 	f.Add(unhex(`04d2 162e 0000 0000`))
 	src, dst := addr("10.0.2.15"), addr("10.0.2.2")
 	f.Fuzz(func(t *testing.T, b []byte) {

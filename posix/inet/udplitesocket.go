@@ -51,19 +51,10 @@ func coverage(n int) int {
 	return min(max(n, header), math.MaxUint16)
 }
 
-// coverageOption returns one of coverageOptions.
+// coverageOption returns one of coverageOptions. A UDP socket can read them, too, as on Linux.
 func coverageOption(level, name int) (socket.IntOption[udpOpts], bool) {
 	o, ok := coverageOptions[name]
 	return o, ok && (level == linux.IPPROTO_UDPLITE || level == linux.IPPROTO_UDP)
-}
-
-// Option implements socket.Socket.
-func (s *UDPLiteSocket) Option(level, name int) ([]byte, linux.Errno) {
-	if o, ok := coverageOption(level, name); ok {
-		opts := s.options()
-		return socket.IntValue(o.Get(&opts)), 0
-	}
-	return s.UDPSocket.Option(level, name)
 }
 
 // SetOption implements socket.Socket.
