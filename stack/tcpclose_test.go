@@ -162,6 +162,7 @@ func TestOver(t *testing.T) {
 			p.send(wire.RST, "")
 			w.advance(0)
 			want(t, c, true, "after a reset")
+			c.Close()
 		},
 		"closed first": func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 			c.CloseWrite()
@@ -171,6 +172,7 @@ func TestOver(t *testing.T) {
 			p.send(wire.FIN|wire.ACK, "")
 			p.want("the peer's end is acknowledged", "A", "")
 			want(t, c, true, "in TIME-WAIT")
+			c.Close()
 		},
 		"closed second": func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 			p.send(wire.FIN|wire.ACK, "")
@@ -181,6 +183,7 @@ func TestOver(t *testing.T) {
 			p.send(wire.ACK, "")
 			w.advance(0)
 			want(t, c, true, "after the last acknowledgment")
+			c.Close()
 		},
 	} {
 		t.Run(name, func(t *testing.T) { openByHand(t, script) })
