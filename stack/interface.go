@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/flood"
 	"loam/stack/ip"
 	"loam/stack/neigh"
 	"loam/wire"
@@ -25,7 +26,7 @@ type Interface struct {
 	name        string
 	index       int
 	device      link.Device
-	thinner     link.Thinner // the device, if it can thin out floods, or nil
+	thinning    *flood.Thinning // nil: the device cannot thin out floods; owned by loop
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
@@ -51,9 +52,6 @@ type Interface struct {
 	groupsIn    chan wire.GroupMessage                    // from shards; never closed; if full, dropped and counted
 	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; if full, dropped and counted
 	routing     atomic.Int32                              // role in router discovery: routerless and the other constants
-
-	thinned   atomic.Bool  // the device is thinning out frames; written by loop
-	delivered atomic.Int64 // frames of any link.Kinds that have arrived since loop last reset it
 
 	receptions receptions // multicast groups that sockets and addresses need
 
@@ -131,7 +129,10 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		ended:       make(chan struct{}),
 	}
 	if info.Medium == link.Ethernet && !c.AcceptAny {
-		ifc.thinner, _ = dev.(link.Thinner)
+		if thinner, ok := dev.(link.Thinner); ok {
+			used := func(port uint16) bool { return port == dhcpClientPort || s.ports.Used(wire.ProtoUDP, port) }
+			ifc.thinning = flood.NewThinning(thinner, used, s.peers.List)
+		}
 	}
 	ifc.neighbours.Store(&map[netip.Addr]*neighbour{})
 	for _, q := range dev.Queues() {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"loam/internal/crew"
+	"loam/stack/flood"
+	"loam/stack/shared"
 	"loam/stack/tcp"
 )
 
@@ -24,11 +26,11 @@ type Stack struct {
 	shards []*shard
 	tables atomic.Pointer[tables] // read without a lock, replaced under mu
 
-	ports     ports    // local addresses and ports in use
-	key       *tcp.Key // for initial sequence numbers and SYN cookies
-	ids       identifications
-	paths     pathMTUs
-	errors    errorLimit
+	ports     *shared.Ports // local addresses and ports in use
+	key       *tcp.Key      // for initial sequence numbers and SYN cookies
+	ids       shared.Identifications
+	paths     shared.PathMTUs
+	errors    shared.ErrorLimit
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	raws      atomic.Pointer[[]*RawConn]   // raw sockets, replaced under mu; nil: none
@@ -36,7 +38,7 @@ type Stack struct {
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
 	tally     tally                        // counted by programs' goroutines; shards and receivers have their own
 
-	peers        recentPeers
+	peers        flood.Peers
 	pressedUntil atomic.Int64 // tcp.Time, set by receivers: see notePressure
 
 	mu        sync.Mutex // guards configuration changes and the fields below
@@ -53,13 +55,13 @@ func New(config Config) *Stack {
 		config: config.withDefaults(),
 		epoch:  time.Now(),
 		seed:   rand.Uint64(),
-		ports:  newPorts(),
+		ports:  shared.NewPorts(),
 		key:    newKey(),
 	}
 	s.tables.Store(&tables{})
-	s.paths.init()
-	s.errors.init()
-	s.ids.init()
+	s.paths.Init()
+	s.errors.Init()
+	s.ids.Init()
 	for i := range s.config.Shards {
 		s.shards = append(s.shards, newShard(s, i))
 	}

@@ -134,7 +134,7 @@ func (sh *shard) remove(c *TCPConn) {
 	sh.wheel.Cancel(&c.timer)
 	sh.leaveOrphans(c)
 	delete(sh.conns, flowOf(c.local, c.remote))
-	sh.stack.ports.close(c.flow)
+	sh.stack.ports.Close(c.flow)
 	c.toSend.Reset()
 	c.leaveListener()
 	c.forget()

@@ -59,7 +59,7 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	if err := b.use(); err != nil {
 		return nil, err
 	}
-	if err := b.stack.ports.listen(b.port); err != nil {
+	if err := b.stack.ports.Listen(b.port); err != nil {
 		return nil, err
 	}
 	known := b.stack.enter(func(sh *shard) {
@@ -247,7 +247,7 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 // nil if a connection with the same ID exists, which can only be one that is about to
 // end.
 func (l *TCPListener) newConn(sh *shard, id tcp.ID) *TCPConn {
-	flow, err := sh.stack.ports.connect(id.Local, id.Remote, l.binding.port, port.Options{})
+	flow, err := sh.stack.ports.Connect(id.Local, id.Remote, l.binding.port, port.Options{})
 	if err != nil {
 		return nil
 	}
@@ -308,7 +308,7 @@ func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	}
 	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, c.options.o.mss(sh.mss(c.options.o.Device, id)), ack, &c.toSend, (*arriving)(c))
 	if c.machine == nil {
-		sh.stack.ports.close(c.flow)
+		sh.stack.ports.Close(c.flow)
 		sh.tally.count(TCPCookiesBad)
 		return false
 	}

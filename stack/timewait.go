@@ -80,5 +80,5 @@ func (sh *shard) endTimeWait(w *timeWait) {
 	delete(sh.timeWaits, flowOf(id.Local, id.Remote))
 	w.turn.Remove()
 	sh.wheel.Cancel(&w.timer)
-	sh.stack.ports.close(w.flow)
+	sh.stack.ports.Close(w.flow)
 }

@@ -122,7 +122,7 @@ func (s *Stack) listenUDP(proto wire.Protocol, local netip.AddrPort, o UDPOption
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.ports.bind(proto, local, o.sharing())
+	b, err := s.ports.Bind(proto, local, o.sharing())
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *Stack) newUDPConn(proto wire.Protocol, local netip.AddrPort, o UDPOptio
 // then use the same port on another interface.
 func (c *UDPConn) SetDevice(on *Interface) {
 	c.datagramSocket.SetDevice(on)
-	c.stack.ports.setDevice(c.port, on)
+	c.stack.ports.SetInterface(c.port, on.number())
 }
 
 // enter adds the socket to a shard's table, and leave removes it.
@@ -285,7 +285,7 @@ func (c *UDPConn) Close() error {
 			return
 		}
 		c.stack.onEach(c.leave)
-		c.stack.ports.release(c.port)
+		c.stack.ports.Release(c.port)
 	})
 }
 

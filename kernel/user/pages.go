@@ -11,7 +11,7 @@ import (
 type Pages struct {
 	window uintptr // address at which physical address 0 is mapped
 	mu     sync.Mutex
-	free   []uint64 // physical addresses
+	free   []uint64 // physical addresses of free pages
 	used   Use
 }
 
@@ -29,7 +29,7 @@ var shared = Pages{window: kernel.WindowTo(0)}
 func Shared() *Pages { return &shared }
 
 const (
-	batch    = 64  // pages taken from the core at a time
+	batch    = 64  // number of pages that are taken from the core at a time
 	mostFree = 512 // maximum number of free pages kept; above it, half of them are returned
 )
 

@@ -9,7 +9,7 @@ package tcp
 
 import "loam/wire"
 
-// SetUrgent marks the outgoing stream in front of off as urgent. That data may not have been written yet.
+// SetUrgent marks the outgoing stream before off as urgent. The program may write that data later.
 func (c *Conn) SetUrgent(off uint64) {
 	up := c.snd.una.Add(int(off - c.snd.off))
 	if c.state == Closed || !c.snd.una.Less(up) || c.snd.urgent && up.LessEq(c.snd.up) {
@@ -35,11 +35,11 @@ func (c *Conn) markUrgent(out *Out) {
 		return
 	}
 	out.Flags |= wire.URG
-	out.Urgent = uint16(min(d, 1<<16-1)) // limited to the range of the field
+	out.Urgent = uint16(min(d, 1<<16-1)) // limited to the largest value of the 16-bit field
 }
 
-// receiveUrgent is step 6 of SEGMENT ARRIVES. RCV.UP is kept as an offset in the stream, because a sequence number
-// says nothing after another 2 GiB, and RCV.NXT also counts the FIN.
+// receiveUrgent implements step 6 of SEGMENT ARRIVES. RCV.UP is kept as an offset in the stream: a sequence number lies
+// ahead again after another 2 GiB, and RCV.NXT also counts the FIN.
 func (c *Conn) receiveUrgent(seg *Segment) {
 	ahead := Seq(seg.Seq).Add(int(seg.Urgent)).Sub(c.rcv.nxt)
 	if c.state.receives() && ahead > 0 {

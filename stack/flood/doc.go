@@ -1,0 +1,9 @@
+// Package flood protects a host against floods of packets with forged source addresses.
+//
+//	Census     recognises a flood among the frames that a receiver gets
+//	Thinning   makes the device deliver only a share of a flood, except from known peers
+//	Peers      the hosts that Thinning spares
+//	Strangers  limits the replies of a shard to hosts that have not completed a handshake
+//
+// A Census and Strangers are pure, and each belongs to one goroutine. Peers has a lock: shards add to it, and interface loops read it.
+package flood
