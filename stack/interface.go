@@ -25,7 +25,8 @@ type Interface struct {
 	name        string
 	index       int
 	device      link.Device
-	thinner     link.Thinner // the device, if it can thin out floods, or nil
+	thinner     link.Thinner     // the device, if it can thin out floods, or nil
+	flowThinner link.FlowThinner // the same, if it can also find stray segments, or nil
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
@@ -52,8 +53,9 @@ type Interface struct {
 	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; if full, dropped and counted
 	routing     atomic.Int32                              // role in router discovery: routerless and the other constants
 
-	thinned   atomic.Bool  // the device is thinning out frames; written by loop
-	delivered atomic.Int64 // frames of any link.Kinds that have arrived since loop last reset it
+	thinned   atomic.Bool                // the device is thinning out frames; written by loop
+	flows     atomic.Pointer[link.Flows] // set by loop at the first flood of stray segments
+	delivered atomic.Int64               // frames of any link.Kinds that have arrived since loop last reset it
 
 	receptions receptions // multicast groups that sockets and addresses need
 
@@ -132,6 +134,7 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 	}
 	if info.Medium == link.Ethernet && !c.AcceptAny {
 		ifc.thinner, _ = dev.(link.Thinner)
+		ifc.flowThinner, _ = dev.(link.FlowThinner)
 	}
 	ifc.neighbours.Store(&map[netip.Addr]*neighbour{})
 	for _, q := range dev.Queues() {

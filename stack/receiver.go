@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/flood"
 	"loam/stack/icmp"
 	"loam/wire"
 )
@@ -21,7 +22,7 @@ type receiver struct {
 	out    []*batch      // batches being filled, by shard; nil when empty
 	asked  icmp.Bucket   // rate limit of ARP requests
 	full   int           // full batches in a row
-	census census        // frames that may belong to a flood
+	census flood.Census  // frames that may belong to a flood
 	ended  chan struct{} // closed by loop
 }
 

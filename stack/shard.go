@@ -47,6 +47,7 @@ type shard struct {
 	pings     map[uint16][]*Pinger // several per identifier with SO_REUSEADDR; newest first
 	forward   forwarding
 	strangers strangers
+	strays    strays
 
 	waitingByAge list.List[timeWait] // all of timeWaits, oldest first
 	orphans      list.List[TCPConn]  // connections without a program, oldest first

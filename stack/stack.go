@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loam/internal/crew"
+	"loam/stack/flood"
 	"loam/stack/tcp"
 )
 
@@ -36,7 +37,7 @@ type Stack struct {
 	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
 	tally     tally                        // counted by programs' goroutines; shards and receivers have their own
 
-	peers        recentPeers
+	peers        flood.Peers
 	pressedUntil atomic.Int64 // tcp.Time, set by receivers: see notePressure
 
 	mu        sync.Mutex // guards configuration changes and the fields below

@@ -58,8 +58,8 @@ func (sh *shard) know(addr netip.Addr) {
 		*p = knownPeer{addr: addr}
 	}
 	p.at = sh.now
-	if addr.Is4() && !sh.stack.peers.holds(p.place) {
-		p.place = sh.stack.peers.add(addr)
+	if addr.Is4() && !sh.stack.peers.Holds(p.place) {
+		p.place = sh.stack.peers.Add(addr)
 	}
 }
 

@@ -284,6 +284,7 @@ func (l *TCPListener) sendCookie(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	o := l.Options()
 	sh.stack.key.CookieSYNACK(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, o.mss(sh.mss(o.Device, id)), syn, &h)
 	l.lastCookie.Store(int64(sh.now))
+	sh.strays.AddCookie(id.Local, id.Remote)
 	sh.tally.count(TCPCookiesSent)
 	sh.sendStateless(o.Device, id, &h)
 }

@@ -1,13 +1,11 @@
 package stack
 
 import (
-	"math/bits"
-	"net/netip"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"loam/link"
+	"loam/stack/flood"
 	"loam/stack/tcp"
 	"loam/wire"
 )
@@ -21,70 +19,21 @@ import (
 //
 // The stack would answer few of these frames, but it would spend a system call or more on
 // each of them. A single sender is not limited: it may be a host that waits for replies.
+//
+// TCP segments that belong to no connection (link.KindStray) are counted by the shards. When
+// there are many, the loop of the interface asks the device for a set of flows (link.Flows).
+// Each shard adds its connections to the set, and from then on each connection when it
+// begins and ends. When all shards have done so, the loop makes the device drop most segments
+// of other flows. It keeps the set after the flood, so that the next flood needs no
+// preparation. The senders do not matter: such segments are at most answered with a reset,
+// and the rate of resets is limited to less than what is still delivered (allowReset).
 
-// Limits of floods and of thinning.
+// Limits of thinning.
 const (
-	censusFrames = 4096                   // frames of any kind after which a receiver judges
-	censusSpan   = 200 * time.Millisecond // that arrive within this time: 20,000 a second
-	thinShift    = 4                      // one in 16 is delivered
-	thinFor      = time.Second
-	thinLeast    = 512 // if fewer frames were delivered in thinFor, the flood is over
+	thinShift = 4 // one in 16 is delivered
+	thinFor   = time.Second
+	thinLeast = 512 // if fewer frames were delivered in thinFor, the flood is over
 )
-
-// census counts the frames of a receiver that may belong to a flood. It belongs to the
-// receiver.
-type census struct {
-	began  tcp.Time
-	frames int
-	kinds  [link.NumKinds]int
-	sender vote[netip.Addr]
-	port   vote[uint16] // destination port of UDP datagrams
-}
-
-// vote finds the value that occurs in more than half of all cases, by the algorithm of Boyer
-// and Moore.
-type vote[T comparable] struct {
-	value T   // the candidate
-	lead  int // at most how often it has occurred more than all other values together
-}
-
-func (v *vote[T]) add(value T) {
-	switch {
-	case value == v.value:
-		v.lead++
-	case v.lead == 0:
-		v.value, v.lead = value, 1
-	default:
-		v.lead--
-	}
-}
-
-// add counts a frame.
-func (c *census) add(kind link.Kinds, sender netip.Addr, frame []byte) {
-	c.frames++
-	c.kinds[bits.TrailingZeros8(uint8(kind))]++
-	c.sender.add(sender)
-	if kind == link.KindUDP {
-		c.port.add(link.UDPPort(frame))
-	}
-}
-
-// flood returns the kinds that make up a flood, at the end of a census that took span. UDP
-// datagrams do if most of them have the same destination port.
-func (c *census) flood(span tcp.Time) (kinds link.Kinds) {
-	if span > censusSpan || c.sender.lead > censusFrames/4 {
-		return 0
-	}
-	for i, n := range c.kinds {
-		if n > censusFrames/8 {
-			kinds |= 1 << i
-		}
-	}
-	if c.port.lead < censusFrames/16 {
-		kinds &^= link.KindUDP
-	}
-	return kinds
-}
 
 // countKinds counts arriving frames in the census. The device must be able to thin them out.
 func (r *receiver) countKinds(frames []*link.Frame) {
@@ -99,15 +48,13 @@ func (r *receiver) countKinds(frames []*link.Frame) {
 			continue
 		}
 		delivered++
-		if r.census.frames == 0 {
-			r.census.began = r.ifc.stack.now()
+		if r.census.Empty() {
+			r.census.Begin(r.ifc.stack.now())
 		}
-		if r.census.add(kind, sender, f.Bytes()); r.census.frames == censusFrames {
-			if kinds := r.census.flood(r.ifc.stack.now() - r.census.began); kinds != 0 {
-				port := r.census.port.value
+		if r.census.Add(kind, sender, f.Bytes()) {
+			if kinds, port := r.census.End(r.ifc.stack.now()); kinds != 0 {
 				r.ifc.post(func(l *ifaceLoop) { l.thin(kinds, port) })
 			}
-			r.census = census{}
 		}
 	}
 	if thinned && delivered > 0 {
@@ -138,6 +85,10 @@ type floodState struct {
 	port   uint16     // of link.KindUDP
 	review tcp.Time   // when to check whether the flood continues
 	unable bool       // the device has refused
+
+	// Of link.KindStray.
+	unlisted *atomic.Int32 // shards that have not added their connections to the flows; nil: not begun
+	flowless bool          // the device has no set of flows
 }
 
 // deadline returns when advanceThinning must run.
@@ -165,45 +116,81 @@ func (l *ifaceLoop) advanceThinning() {
 
 // applyThinning passes the state to the device.
 func (l *ifaceLoop) applyThinning() {
-	t := link.Thinning{Kinds: l.flood.kinds, Port: l.flood.port, Shift: thinShift, Known: l.stack.peers.list()}
+	t := link.Thinning{Kinds: l.flood.kinds, Port: l.flood.port, Shift: thinShift, Known: l.stack.peers.List()}
 	if err := l.thinner.Thin(t); err != nil {
-		l.flood = floodState{unable: true}
+		l.flood = floodState{unable: true, flowless: true}
 	}
 	l.flood.review = l.now + thinFor
 	l.delivered.Store(0)
 	l.thinned.Store(l.flood.kinds != 0)
 }
 
-// recentPeers are the IPv4 hosts that have completed a handshake most recently. Shards add
-// to it, and the loops of interfaces read it.
-type recentPeers struct {
-	mu    sync.Mutex // guards addrs
-	addrs [link.MaxKnown]netip.Addr
-	added atomic.Uint64 // number of addresses ever added, changed under mu
+// strays is the part of a shard that deals with stray segments.
+type strays struct {
+	flood.Sets
+	counted flood.Strays
 }
 
-// holds reports whether the list still holds the address that add returned place for.
-func (p *recentPeers) holds(place uint64) bool {
-	return place != 0 && p.added.Load()-place < uint64(len(p.addrs))
-}
-
-// add adds an address in place of the oldest one, unless the list holds it, and returns its place.
-func (p *recentPeers) add(addr netip.Addr) (place uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	added, length := p.added.Load(), uint64(len(p.addrs))
-	for place := added; place > 0 && added-place < length; place-- {
-		if p.addrs[(place-1)%length] == addr {
-			return place
-		}
+// countStray counts a segment that matches no connection, and is not a SYN alone.
+func (sh *shard) countStray(ifc *Interface) {
+	if ifc.flowThinner == nil {
+		return
 	}
-	p.addrs[added%length] = addr
-	return p.added.Add(1)
+	if ifc.thinned.Load() {
+		ifc.delivered.Add(1)
+	}
+	if sh.strays.counted.Add(sh.now, len(sh.stack.shards)) {
+		ifc.post((*ifaceLoop).thinStrays)
+	}
 }
 
-// list returns the addresses.
-func (p *recentPeers) list() []netip.Addr {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]netip.Addr(nil), p.addrs[:min(p.added.Load(), uint64(len(p.addrs)))]...)
+// thinStrays makes the device drop most stray segments. The first time, it only begins to
+// set up the set of flows. The last shard to do its part calls thinStrays again.
+func (l *ifaceLoop) thinStrays() {
+	f := &l.flood
+	switch {
+	case f.flowless:
+	case f.unlisted == nil:
+		flows, err := l.flowThinner.Flows()
+		if err != nil {
+			l.stack.config.Log.Warn("floods of TCP segments cannot be filtered", "interface", l.name, "error", err)
+			f.flowless = true
+			return
+		}
+		l.flows.Store(flows)
+		f.unlisted = l.stack.listFlows(l.Interface, flows)
+	case f.unlisted.Load() == 0:
+		l.thin(link.KindStray, 0)
+	}
+}
+
+// listFlows makes all shards add their connections to the flows of an interface. It returns the
+// number of shards that have not done so yet. When it becomes 0, thinStrays runs again.
+func (s *Stack) listFlows(ifc *Interface, flows *link.Flows) (left *atomic.Int32) {
+	left = new(atomic.Int32)
+	left.Store(int32(len(s.shards)))
+	for _, sh := range s.shards {
+		sh.post(func(sh *shard) {
+			sh.watch(flows)
+			if left.Add(-1) == 0 {
+				ifc.post((*ifaceLoop).thinStrays)
+			}
+		})
+	}
+	return left
+}
+
+// watch adds the connections of the shard to the flows of an interface. It runs before unlink,
+// because the loop of the interface, which posted it, has ended by then.
+func (sh *shard) watch(flows *link.Flows) {
+	var one flood.Sets
+	one.Join(flows)
+	for _, c := range sh.conns {
+		one.Add(c.local, c.remote)
+	}
+	for _, w := range sh.timeWaits {
+		id := w.machine.ID()
+		one.Add(id.Local, id.Remote)
+	}
+	sh.strays.Join(flows)
 }

@@ -11,6 +11,7 @@ import (
 	"loam/link"
 	"loam/link/linktest"
 	"loam/link/pipe"
+	"loam/stack/flood"
 	"loam/wire"
 )
 
@@ -103,23 +104,23 @@ func (w *flooded) want(sentence string, kinds ...link.Kinds) {
 }
 
 // lone is more than the number of frames that arrive alone in these tests, which are not counted.
-const lone = censusFrames / 16
+const lone = flood.Frames / 16
 
 func TestFloodIsThinnedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFlooded(t)
 		defer w.close()
-		w.send(link.KindSYN, censusFrames/2, 100)
+		w.send(link.KindSYN, flood.Frames/2, 100)
 		time.Sleep(time.Second)
-		w.send(link.KindSYN, censusFrames/2+lone, 100)
+		w.send(link.KindSYN, flood.Frames/2+lone, 100)
 		w.want("many frames in a long time are no flood")
-		w.send(link.KindEcho, censusFrames, 1)
+		w.send(link.KindEcho, flood.Frames, 1)
 		w.want("nor are those of one sender")
-		w.send(link.KindARP, censusFrames+lone, 100)
+		w.send(link.KindARP, flood.Frames+lone, 100)
 		w.want("many frames of many senders are", link.KindARP)
-		w.send(link.KindSYN, censusFrames+lone, 100)
+		w.send(link.KindSYN, flood.Frames+lone, 100)
 		w.want("and so is a second kind", link.KindARP, link.KindARP|link.KindSYN)
-		w.send(link.KindSYN, censusFrames, 100)
+		w.send(link.KindSYN, flood.Frames, 100)
 		time.Sleep(thinFor)
 		w.want("the flood goes on", link.KindARP, link.KindARP|link.KindSYN, link.KindARP|link.KindSYN)
 		time.Sleep(thinFor)
@@ -147,12 +148,12 @@ func TestKnownPeersAreNotThinnedOut(t *testing.T) {
 				}
 			}
 		})
-		w.send(link.KindFragment, censusFrames+lone, 100)
+		w.send(link.KindFragment, flood.Frames+lone, 100)
 		w.stack.onEach(func(sh *shard) {
 			sh.know(known[link.MaxKnown])
 			sh.know(netip.MustParseAddr("2001:db8::1"))
 		})
-		w.send(link.KindFragment, censusFrames, 100)
+		w.send(link.KindFragment, flood.Frames, 100)
 		time.Sleep(thinFor)
 		w.want("a flood", link.KindFragment, link.KindFragment)
 		first, second := w.device.asked[0].Known, w.device.asked[1].Known
@@ -177,10 +178,10 @@ func TestDatagramsAreThinnedOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.send(link.KindUDP, censusFrames+lone, 100)
+		w.send(link.KindUDP, flood.Frames+lone, 100)
 		w.want("a program uses the port")
 		c.Close()
-		w.send(link.KindUDP, censusFrames+lone, 100)
+		w.send(link.KindUDP, flood.Frames+lone, 100)
 		w.want("nobody uses the port", link.KindUDP)
 		if port := w.device.asked[0].Port; port != linktest.Port {
 			t.Errorf("the port is %d, want %d", port, linktest.Port)
@@ -189,7 +190,7 @@ func TestDatagramsAreThinnedOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		w.send(link.KindUDP, censusFrames+lone, 100)
+		w.send(link.KindUDP, flood.Frames+lone, 100)
 		time.Sleep(thinFor)
 		w.want("a program uses it again", link.KindUDP, 0)
 	})
@@ -200,7 +201,7 @@ func TestDeviceRefusesToThin(t *testing.T) {
 		w := newFlooded(t)
 		defer w.close()
 		w.device.err = link.ErrClosed
-		w.send(link.KindSYN, 3*censusFrames, 100)
+		w.send(link.KindSYN, 3*flood.Frames, 100)
 		time.Sleep(time.Minute)
 		w.want("a device that refuses is not asked again", link.KindSYN)
 	})

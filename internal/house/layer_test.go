@@ -63,7 +63,8 @@ const layers = `
 	NONE < internal/race, internal/leak < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
-	MACHINES, stack/ring, stack/socket, link/loop, internal/counter < stack;
+	link < stack/flood;
+	MACHINES, stack/ring, stack/socket, stack/flood, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own, and says to a program of the
 	# same host which connections it hands over.

@@ -1,0 +1,109 @@
+package flood
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"loam/link"
+)
+
+// Sets are the sets of flows of the interfaces that have had a flood of stray segments. They
+// contain the connections of a shard, its connections in TIME-WAIT, and the flows of its latest SYN
+// cookies. Sets belongs to the shard. The zero value has no set, and its methods then do nothing.
+type Sets struct {
+	flows   []*link.Flows
+	cookies cookies
+}
+
+// cookies is a ring of the flows to which the shard has sent its latest SYN cookies. A listener
+// keeps no state for them, but the segment that completes the handshake is not stray.
+type cookies struct {
+	ring []link.Flow // nil until the first cookie
+	next int         // the position of the oldest one, which the next one replaces
+}
+
+// maxCookies is the capacity of the ring. The stack lets a shard send that many cookies in 0.8 s,
+// and a reply takes a round trip to arrive.
+const maxCookies = 8192
+
+// Join adds a set. The caller adds the connections to it.
+func (s *Sets) Join(flows *link.Flows) {
+	for _, f := range s.cookies.ring {
+		flows.Add(f)
+	}
+	s.flows = append(s.flows, flows)
+}
+
+// Leave removes a set.
+func (s *Sets) Leave(flows *link.Flows) {
+	s.flows = slices.DeleteFunc(s.flows, func(f *link.Flows) bool { return f == flows })
+	if len(s.flows) == 0 {
+		*s = Sets{}
+	}
+}
+
+// Add adds a connection. A segment of a connection that is missing may be dropped.
+func (s *Sets) Add(local, remote netip.AddrPort) {
+	if len(s.flows) > 0 {
+		s.each(local, remote, (*link.Flows).Add)
+	}
+}
+
+// Remove removes a connection that was added, or existed when its sets were joined.
+func (s *Sets) Remove(local, remote netip.AddrPort) {
+	if len(s.flows) > 0 {
+		s.each(local, remote, (*link.Flows).Remove)
+	}
+}
+
+func (s *Sets) each(local, remote netip.AddrPort, do func(*link.Flows, link.Flow)) {
+	if f, ok := link.FlowOf(remote, local); ok {
+		for _, flows := range s.flows {
+			do(flows, f)
+		}
+	}
+}
+
+// AddCookie adds the flow of a SYN that is answered with a cookie, in place of the oldest one.
+func (s *Sets) AddCookie(local, remote netip.AddrPort) {
+	f, ok := link.FlowOf(remote, local)
+	if len(s.flows) == 0 || !ok {
+		return
+	}
+	c := &s.cookies
+	if c.ring == nil {
+		c.ring = make([]link.Flow, 0, maxCookies)
+	}
+	for _, flows := range s.flows {
+		flows.Add(f)
+		if len(c.ring) == maxCookies {
+			flows.Remove(c.ring[c.next])
+		}
+	}
+	if len(c.ring) < maxCookies {
+		c.ring = append(c.ring, f)
+		return
+	}
+	c.ring[c.next] = f
+	c.next = (c.next + 1) % maxCookies
+}
+
+// Strays counts the stray segments that a shard receives. The zero value is empty.
+type Strays struct {
+	began time.Duration // time of the first
+	count int           // since then
+}
+
+// Add counts a segment. It reports whether Frames/n of them have arrived within Span: the part of a
+// flood that one of n shards receives.
+func (s *Strays) Add(now time.Duration, n int) bool {
+	if s.count == 0 {
+		s.began = now
+	}
+	if s.count++; s.count < Frames/n {
+		return false
+	}
+	s.count = 0
+	return now-s.began <= Span
+}
