@@ -10,7 +10,7 @@ type Completions struct {
 	// serves both requests); the user receives. It is never closed. A wake-up may be stale.
 	c chan struct{}
 
-	mu   sync.Mutex // guards done
+	mu   sync.Mutex // guards the field done
 	done List
 }
 

@@ -2,18 +2,18 @@ package block
 
 import "sync/atomic"
 
-// Stats are counters since a device was opened.
+// Stats are counters of a device since it was opened.
 type Stats struct {
 	Done       [Ops]uint64 // requests that completed without an error, by operation
 	Failed     uint64      // requests that completed with an error of the device
 	Rejected   uint64      // requests that Check rejected, or that were submitted after the end of the device
 	ReadBytes  uint64
 	WriteBytes uint64 // bytes of Write; WriteZeroes and Discard are not counted
-	Copied     uint64 // requests whose data was copied because of its alignment
+	Copied     uint64 // number of requests whose data was copied because its alignment does not suit the hardware
 	Resizes    uint64
 }
 
-// Counters are Stats that several goroutines add to.
+// Counters are the counters of Stats in a form that several goroutines may add to.
 type Counters struct {
 	done                          [Ops]atomic.Uint64
 	failed, readBytes, writeBytes atomic.Uint64

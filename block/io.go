@@ -12,7 +12,7 @@ import (
 type IO struct {
 	device Device
 	info   Info
-	next   atomic.Uint32 // distributes calls over the queues
+	next   atomic.Uint32 // number of the queue for the next call: calls are distributed over the queues
 	// free holds unused calls. A caller takes one and puts it back, or drops it if the channel is
 	// full. The channel is never closed.
 	free chan *call
@@ -21,7 +21,7 @@ type IO struct {
 // window is the maximum number of requests in flight of one call.
 const window = 16
 
-// call is the state of one blocking call.
+// call is the state of one blocking call, such as ReadAt.
 type call struct {
 	to       *Completions
 	requests [window]Request
@@ -63,7 +63,7 @@ func (o *IO) WriteAt(p []byte, off int64) (int, error) { return o.transfer(Write
 // WriteFUA is WriteAt, but the data is durable when it returns.
 func (o *IO) WriteFUA(p []byte, off int64) (int, error) { return o.transfer(Write, FUA, p, off) }
 
-// Flush makes all completed writes durable.
+// Flush makes all writes that have completed durable.
 func (o *IO) Flush() error { return o.one(Request{Op: Flush}) }
 
 // Discard declares that the contents of n bytes at an offset are no longer needed.
@@ -96,7 +96,7 @@ func (o *IO) acquire() *call {
 
 func (o *IO) release(c *call) {
 	for i := range c.requests {
-		c.data[i][0] = nil // drop the reference, for the garbage collector
+		c.data[i][0] = nil // the reference is dropped, so that the garbage collector can free the memory
 	}
 	select {
 	case o.free <- c:
@@ -150,7 +150,7 @@ func (o *IO) run(c *call, queue, k int) (ok int, err error) {
 	return ok, err
 }
 
-// one carries out one request without data.
+// one carries out one request that has no data.
 func (o *IO) one(r Request) error {
 	c := o.acquire()
 	defer o.release(c)

@@ -3,13 +3,13 @@ package block
 // Op is the operation of a request.
 type Op uint8
 
-// Operations.
+// Operations of requests.
 const (
-	Read        Op = iota // fills Data
-	Write                 // stores Data
+	Read        Op = iota // Read fills Data from the device
+	Write                 // Write stores Data on the device
 	Flush                 // makes earlier writes durable: see the package comment
 	Discard               // the contents of Length bytes are no longer needed
-	WriteZeroes           // makes Length bytes read as zeros
+	WriteZeroes           // WriteZeroes makes Length bytes read as zeros
 	Ops                   // the number of operations
 )
 
@@ -25,10 +25,10 @@ func (o Op) String() string {
 // Writes reports whether the operation changes sectors.
 func (o Op) Writes() bool { return o == Write || o == Discard || o == WriteZeroes }
 
-// Flags modify a request.
+// Flags modify the operation of a request.
 type Flags uint8
 
-// Flags.
+// Flags of requests.
 const (
 	// FUA (force unit access) makes a Write or WriteZeroes durable before it
 	// completes. Every device accepts it.
@@ -98,7 +98,7 @@ type List struct {
 // Len returns the number of requests in the list.
 func (l *List) Len() int { return l.n }
 
-// Push appends a request.
+// Push appends a request to the list.
 func (l *List) Push(r *Request) {
 	r.next = nil
 	if l.tail == nil {
@@ -127,7 +127,7 @@ func (l *List) Pop() *Request {
 	return r
 }
 
-// CompleteAll empties the list and returns every request to its user with the same error.
+// CompleteAll empties the list, and returns each of its requests to its user with the same error.
 func (l *List) CompleteAll(err error) {
 	for r := l.Pop(); r != nil; r = l.Pop() {
 		r.Complete(err)

@@ -1,17 +1,17 @@
 #!/bin/sh
-# What "make demo" runs: examples/web, an ordinary net/http server, on Loam, in a
-# virtual machine where there is QEMU; then curl, which knows nothing of Loam
-# either, fetches its page through a port of this machine. PORT chooses another
-# port than 8080; STAY=1 leaves the server running until Ctrl-C, to look at it in a
-# browser.
+# The script of "make demo". It starts examples/web, an ordinary net/http server,
+# on Loam: in a virtual machine if QEMU is installed, and as a process otherwise.
+# Then curl fetches pages of the server through a port of this host. PORT selects
+# a port other than 8080. With STAY=1 the server runs until Ctrl-C, so that you can
+# open it in a browser.
 set -eu
 cd "$(dirname "$0")/.."
 port=${PORT:-8080}
 PATH=$PATH:/usr/local/go/bin
-command -v go >/dev/null || { echo "demo: there is no go command; install Go 1.26 or later from https://go.dev/dl" >&2; exit 2; }
+command -v go >/dev/null || { echo "demo: the go command is missing: install Go 1.26 or later from https://go.dev/dl" >&2; exit 2; }
 if ! command -v curl >/dev/null; then
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
-		echo "demo: there is no curl; install it, and run make demo again" >&2
+		echo "demo: curl is missing: install it, and run make demo again" >&2
 		exit 2
 	fi
 	apt-get update -q && apt-get install -q -y --no-install-recommends curl
@@ -21,7 +21,7 @@ if ! command -v qemu-system-x86_64 >/dev/null; then
 	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 		apt-get update -q && apt-get install -q -y --no-install-recommends qemu-system-x86 || true
 	fi
-	command -v qemu-system-x86_64 >/dev/null || echo "demo: there is no QEMU (Debian: apt-get install qemu-system-x86), so the server runs as a process and not in a virtual machine" >&2
+	command -v qemu-system-x86_64 >/dev/null || echo "demo: QEMU is missing, so the server runs as a process and not in a virtual machine: on Debian, apt-get install qemu-system-x86" >&2
 fi
 
 work=$(mktemp -d)
@@ -41,13 +41,13 @@ echo "== loam run -p $port:8080 ./examples/web    (the first build of a program 
 "$work/loam" run -p "$port:8080" ./examples/web &
 server=$!
 until curl -s -o /dev/null "http://127.0.0.1:$port/"; do
-	kill -0 "$server" 2>/dev/null || { server=; echo "demo: the server did not start; what it said stands above" >&2; exit 1; }
+	kill -0 "$server" 2>/dev/null || { server=; echo "demo: the server did not start: see its messages above" >&2; exit 1; }
 	sleep 0.2
 done
 
 echo "== curl http://127.0.0.1:$port/"
 curl -s "http://127.0.0.1:$port/" | sed -n 's/.*<title>\(.*\)<\/title>.*/the page: "\1"/p'
-echo "== curl http://127.0.0.1:$port/stats    (what the server sees of the ground that it stands on)"
+echo "== curl http://127.0.0.1:$port/stats    (what the server reports about the system that it runs on)"
 curl -s "http://127.0.0.1:$port/stats"
 echo "== the round trip, ten requests on one connection, in seconds"
 set --

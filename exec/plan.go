@@ -43,10 +43,10 @@ type VDSO struct {
 	DataPages, CodePages uint64
 }
 
-// Mapping is one call of mmap at a fixed address, and what has to be cleared in it.
+// Mapping is one call of mmap at a fixed address, and a range of it that must be cleared.
 type Mapping struct {
 	Request        mem.Request
-	ZeroAt, ZeroTo uint64 // the rest of the last page of a file behind its data; equal: none
+	ZeroAt, ZeroTo uint64 // range to clear: the rest of the last page after the file's data; if equal, there is none
 }
 
 // Plan is the address space of a new program.

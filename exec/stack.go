@@ -127,7 +127,7 @@ func (p *Plan) stack(q Request, main *Image, vdso uint64) error {
 	words = append(append(words, envp...), 0)
 	auxv := p.auxv(q, main, vdso, path, name, random)
 	words = append(words, auxv...)
-	// The pointers begin at a multiple of 16; what is between them and the random bytes is zeros.
+	// The list of pointers must begin at a multiple of 16. Zero bytes fill the gap between the list and the random bytes.
 	s.push(make([]byte, (s.address()-uint64(len(words))*pointerSize)%stackAlignment))
 	b := make([]byte, 0, len(words)*pointerSize)
 	for _, w := range words {

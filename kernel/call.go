@@ -12,7 +12,7 @@ import (
 // dispatches to them; it is generated from the table of calls in posix/call. The bool result is false if the thread
 // does not resume with a result: it now waits or has ended. Arguments have the types and order that Linux defines.
 
-// Calls about memory.
+// System calls about memory.
 
 func callMmap(_ *cpu, f *amd64.Frame) (int64, bool) {
 	return mmap(f.DI, f.SI, int(int32(f.DX)), int(int32(f.R10))), true
@@ -52,7 +52,7 @@ func callMlockall(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
 func callMunlockall(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
-// Calls about threads.
+// System calls about threads.
 
 func callClone(c *cpu, f *amd64.Frame) (int64, bool) {
 	return clone(threads.At(c.current), f, f.DI, f.SI, f.R8), true
@@ -102,7 +102,7 @@ func callMembarrier(_ *cpu, f *amd64.Frame) (int64, bool) { return memoryBarrier
 
 func callNanosleep(c *cpu, f *amd64.Frame) (int64, bool) { return sleep(c, f.DI) }
 
-// Calls about signals.
+// System calls about signals.
 
 func callRtSigaction(_ *cpu, f *amd64.Frame) (int64, bool) {
 	return setAction(int32(f.DI), f.SI, f.DX, f.R10), true
@@ -136,7 +136,7 @@ func callTkill(c *cpu, f *amd64.Frame) (int64, bool) {
 	return signalThread(c, thread.ID(int32(f.DI)), int32(f.SI)), true
 }
 
-// The siginfo of rt_sigqueueinfo(2) is not delivered.
+// rt_sigqueueinfo(2) sends the signal, but not the siginfo that the caller passes.
 func callRtSigqueueinfo(c *cpu, f *amd64.Frame) (int64, bool) {
 	if int32(f.DI) != programID {
 		return -int64(linux.ESRCH), true
@@ -146,7 +146,7 @@ func callRtSigqueueinfo(c *cpu, f *amd64.Frame) (int64, bool) {
 
 func callKill(c *cpu, f *amd64.Frame) (int64, bool) { return signalProgram(c, int32(f.SI)), true }
 
-// Calls about time.
+// System calls about time.
 
 func callClockGettime(c *cpu, f *amd64.Frame) (int64, bool) {
 	return clockGettime(c, int(int32(f.DI)), f.SI), true
@@ -176,7 +176,7 @@ func callSetitimer(_ *cpu, f *amd64.Frame) (int64, bool) {
 	return setIntervalTimer(int(int32(f.DI)), f.SI, f.DX), true
 }
 
-// Calls about files.
+// System calls about files.
 
 func callWrite(c *cpu, f *amd64.Frame) (int64, bool) { return writeFile(c, f.DI, f.SI, f.DX) }
 
@@ -200,7 +200,7 @@ func callEpollCtl(_ *cpu, f *amd64.Frame) (int64, bool) {
 
 func callClose(_ *cpu, f *amd64.Frame) (int64, bool) { return closeFile(f.DI), true }
 
-// Calls about the machine.
+// System calls about the machine.
 
 func callUname(_ *cpu, f *amd64.Frame) (int64, bool) { return uname(f.DI), true }
 
@@ -216,7 +216,7 @@ func callGetegid(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
 func callGetgroups(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
-// The program has no parent process.
+// getppid(2) returns 0: the program has no parent process.
 
 func callGetppid(*cpu, *amd64.Frame) (int64, bool) { return 0, true }
 
@@ -242,7 +242,7 @@ func callGetrusage(c *cpu, f *amd64.Frame) (int64, bool) {
 }
 
 func callGetrandom(_ *cpu, f *amd64.Frame) (int64, bool) {
-	const known = 7 // GRND_NONBLOCK, GRND_RANDOM, GRND_INSECURE
+	const known = 7 // GRND_NONBLOCK, GRND_RANDOM and GRND_INSECURE together
 	if f.DX&^known != 0 {
 		return -int64(linux.EINVAL), true
 	}
@@ -257,7 +257,7 @@ func callPrctl(c *cpu, f *amd64.Frame) (int64, bool) {
 	return nameThread(threads.At(c.current), f.DI, f.SI), true
 }
 
-// ownCall serves a call whose number Linux does not define: see device.go.
+// ownCall serves the calls that only Loam's kernel has: see device.go.
 func ownCall(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	switch f.AX {
 	case CallPoll:
@@ -286,7 +286,7 @@ func ofProgram(id uint64) int64 {
 	return programID
 }
 
-// affinity is sched_getaffinity(2): it stores the set of all CPUs and returns the bytes written.
+// affinity implements sched_getaffinity(2): it stores the set of all CPUs, and returns the number of bytes written.
 func affinity(size, addr uint64) int64 {
 	const word64 = 8
 	switch {
@@ -299,8 +299,8 @@ func affinity(size, addr uint64) int64 {
 	return word64
 }
 
-// setAffinity is sched_setaffinity(2). It checks the set of CPUs and otherwise ignores it: every thread may run on
-// every CPU.
+// setAffinity implements sched_setaffinity(2). It checks the set of CPUs and then ignores it: every thread may run on every
+// CPU.
 func setAffinity(size, addr uint64) int64 {
 	const word64 = 8
 	switch {
@@ -314,7 +314,7 @@ func setAffinity(size, addr uint64) int64 {
 	return 0
 }
 
-// setBase is arch_prctl(2) with ARCH_SET_FS and ARCH_GET_FS: the base address of a thread's thread-local storage.
+// setBase implements arch_prctl(2) with ARCH_SET_FS and ARCH_GET_FS, the base address of a thread's thread-local storage.
 func setBase(th *thread.Thread, code, addr uint64) int64 {
 	const setFS, getFS, size = 0x1002, 0x1003, 8
 	switch code {
@@ -331,7 +331,8 @@ func setBase(th *thread.Thread, code, addr uint64) int64 {
 	return -int64(linux.EINVAL)
 }
 
-// nameThread is prctl(2) with PR_SET_NAME and PR_GET_NAME. Package posix/call passes a buffer of the whole size.
+// nameThread implements prctl(2) with PR_SET_NAME and PR_GET_NAME. The caller, package posix/call, passes a buffer for a
+// whole name.
 func nameThread(th *thread.Thread, option, addr uint64) int64 {
 	const setName, getName = 15, 16
 	switch option {
@@ -351,7 +352,7 @@ func nameThread(th *thread.Thread, option, addr uint64) int64 {
 	return -int64(linux.EINVAL)
 }
 
-// ownIDs is getresuid(2) and getresgid(2): all IDs are 0.
+// ownIDs implements getresuid(2) and getresgid(2): all IDs are 0.
 func ownIDs(addrs ...uint64) int64 {
 	for _, addr := range addrs {
 		if !touch(addr, 4, space.Write) {
@@ -362,11 +363,11 @@ func ownIDs(addrs ...uint64) int64 {
 	return 0
 }
 
-// barrierRegistered is set when the program has registered for private barriers.
+// barrierRegistered is set when the program has registered for private expedited barriers (membarrier(2)).
 var barrierRegistered bool
 
-// memoryBarrier is membarrier(2). A CPU that runs the program enters the kernel for a flush of translations, which is a
-// barrier on that CPU; all CPUs of a machine run the one program.
+// memoryBarrier implements membarrier(2). It flushes translations on all CPUs. A CPU that runs the program enters the kernel
+// for the flush, which is a barrier on that CPU. All CPUs of a machine run the one program.
 func memoryBarrier(command, flags uint64) int64 {
 	const query, global, globalExpedited, registerGlobal, private, registerPrivate = 0, 1, 2, 4, 8, 16
 	switch {
@@ -388,8 +389,8 @@ func memoryBarrier(command, flags uint64) int64 {
 	return -int64(linux.EINVAL)
 }
 
-// clone is clone(2) for threads: the new thread resumes at the same instruction with another stack. Creating a
-// process returns ENOSYS.
+// clone implements clone(2) for threads: the new thread resumes at the same instruction with another stack. A call that
+// would create a process returns ENOSYS.
 func clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base uint64) int64 {
 	const vm, sameThreads, setTLS = 0x100, 0x10000, 0x80000
 	if flags&(vm|sameThreads) != vm|sameThreads || stack == 0 {
@@ -414,8 +415,8 @@ func clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base uint64) int
 	return int64(id)
 }
 
-// noThread reports that no further thread can be created, and returns the result of clone. The result is not EAGAIN,
-// for which the Go runtime would blame the user's limit (ulimit -u).
+// noThread prints that no further thread can be created, and returns the result of clone. The result is not EAGAIN, because
+// the Go runtime would then blame the user's limit (ulimit -u).
 func noThread() int64 {
 	free, total := frames.Pages()
 	say("loam: the program has ")

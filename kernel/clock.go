@@ -30,7 +30,7 @@ var apicScale uint64
 // clock.
 func calibrate() {
 	openReference()
-	const good = 250_000 // nanoseconds in a second: an error of at most 1/4000
+	const good = 250_000 // an error of at most 1/4000, in nanoseconds per second
 	best := measurement{doubt: 1<<64 - 1}
 	for range 10 {
 		if m := measure(); m.doubt < best.doubt {
@@ -48,18 +48,19 @@ func calibrate() {
 	setWall()
 }
 
-// measurement holds measured clock rates: nanoseconds for each tick of the counter (scale) and ticks of the APIC's
-// timer for each nanosecond (apic). Both are fixed-point numbers with 32 fraction bits.
+// measurement holds measured clock rates as fixed-point numbers with 32 fraction bits: scale in nanoseconds for each tick of
+// the counter, and apic in ticks of the APIC's timer for each nanosecond.
 type measurement struct {
 	scale, apic uint64
-	doubt       uint64 // possible error of scale, in nanoseconds a second
+	doubt       uint64 // possible error of scale, in nanoseconds per second
 	end         timekeeper.Sample
 }
 
 // measure compares the clocks for 10 ms. The result is marked as unreliable (doubt 1e9) if the CPU was descheduled
 // between the readings of two clocks, or so long that a clock may have wrapped around.
 func measure() measurement {
-	const nanos, tries = 10e6, 1e7 // reading a clock takes at least a nanosecond
+	// duration of a measurement in nanoseconds, and the maximum number of readings, which take at least a nanosecond each
+	const nanos, tries = 10e6, 1e7
 	apic.StartTimer(1<<32 - 1)
 	begin, first, lag := sampleTimer()
 	last, pause := begin.Counter, uint64(0)
@@ -77,8 +78,8 @@ func measure() measurement {
 		m := measurement{timekeeper.Scale(passed, ticks), timekeeper.Scale(uint64(first-timer), passed),
 			timekeeper.MulDiv(begin.Doubt+end.Doubt, 1e9, ticks), end}
 		pause = max(pause, end.Counter-last)
-		const timerRound = 2e9 // nanoseconds in which the timer cannot count down to 0
-		const exact = 100      // lag may be at most 1/exact of the interval
+		const timerRound = 2e9 // time in nanoseconds in which the APIC's timer cannot count down to 0
+		const exact = 100      // the lag between two readings may be at most this fraction of the interval
 		if !clock.Reference.SeenWhole(ticks, pause) || passed > timerRound || max(lag, more) > ticks/exact {
 			m.doubt = 1e9
 		}
@@ -88,8 +89,8 @@ func measure() measurement {
 	return measurement{}
 }
 
-// sampleTimer returns a sample, the value of the APIC's timer, and the counter ticks that may lie between the two
-// readings.
+// sampleTimer returns a sample of the reference, the value of the APIC's timer, and the maximum number of counter ticks
+// between the two readings.
 func sampleTimer() (s timekeeper.Sample, timer uint32, lag uint64) {
 	s = sample()
 	timer = apic.Timer()
@@ -122,7 +123,7 @@ func (c *cpu) armTimer(now int64) {
 		at = earliest
 	}
 	if at == thread.Never || c.timer != 0 && c.timer <= at {
-		return // an early interrupt does no harm
+		return // the armed timer expires a little earlier, which does no harm
 	}
 	c.timer = at
 	const most = 1 << 31
@@ -143,7 +144,7 @@ func timerBefore(at int64) bool {
 	return false
 }
 
-// clockGettime is clock_gettime(2), for callers that do not use the fast path in the runtime (loamClockGettime).
+// clockGettime implements clock_gettime(2) for callers that do not use the fast path of the runtime (loamClockGettime).
 func clockGettime(c *cpu, id int, addr uint64) int64 {
 	id = systemClock(id)
 	switch {
@@ -154,7 +155,8 @@ func clockGettime(c *cpu, id int, addr uint64) int64 {
 	}
 	t := clock.now()
 	switch id {
-	case realtime, realtimeCoarse, realtimeAlarm, tai: // leap seconds are not known, as on Linux without an NTP daemon
+	// CLOCK_TAI equals CLOCK_REALTIME: leap seconds are not known, as on Linux without an NTP daemon
+	case realtime, realtimeCoarse, realtimeAlarm, tai:
 		t += clock.Wall
 	case processTime:
 		t += processUsed - c.chargedAt
@@ -165,7 +167,7 @@ func clockGettime(c *cpu, id int, addr uint64) int64 {
 	return 0
 }
 
-// Clocks of clock_gettime(2).
+// Numbers of clocks (clock_gettime(2)).
 const (
 	realtime        = 0
 	monotonic       = 1
@@ -180,9 +182,9 @@ const (
 	tai             = 11
 )
 
-// systemClock returns the number of a clock. Negative IDs name CPU clocks of a process or a thread (clock_getres(2)).
-// systemClock returns processTime or threadTime if such an ID contains process or thread 0, which means the caller. It
-// returns a negative number if the clock does not exist or belongs to another thread.
+// systemClock returns the number of a clock. A negative ID refers to the CPU clock of a process or a thread
+// (clock_getres(2)). If it contains process or thread 0, which means the caller, systemClock returns processTime or
+// threadTime. The result is negative if the clock does not exist or belongs to another thread.
 func systemClock(id int) int {
 	switch {
 	case id >= -8 && id <= -6:
@@ -195,7 +197,7 @@ func systemClock(id int) int {
 	return id
 }
 
-// clockGetres is clock_getres(2): every clock has a resolution of one nanosecond.
+// clockGetres implements clock_getres(2): every clock has a resolution of one nanosecond.
 func clockGetres(id int, addr uint64) int64 {
 	switch {
 	case systemClock(id) < 0:
@@ -209,7 +211,7 @@ func clockGetres(id int, addr uint64) int64 {
 	return 0
 }
 
-// gettimeofday is gettimeofday(2). The time zone is always UTC.
+// gettimeofday implements gettimeofday(2). The time zone is always UTC.
 func gettimeofday(addr, zone uint64) int64 {
 	if addr != 0 && !touch(addr, 16, space.Write) || zone != 0 && !touch(zone, 8, space.Write) {
 		return -int64(linux.EFAULT)
@@ -224,7 +226,7 @@ func gettimeofday(addr, zone uint64) int64 {
 	return 0
 }
 
-// seconds is time(2).
+// seconds implements time(2).
 func seconds(addr uint64) int64 {
 	t := (clock.now() + clock.Wall) / 1e9
 	if addr != 0 {
@@ -236,7 +238,7 @@ func seconds(addr uint64) int64 {
 	return t
 }
 
-// times is times(2). It stores the CPU time of the program, all of it as user time, and returns the time since the
+// times implements times(2). It stores the CPU time of the program, all of it as user time, and returns the time since the
 // clock started. Both are in hundredths of a second.
 func times(c *cpu, addr uint64) int64 {
 	const size, tick = 32, 1e7

@@ -5,23 +5,23 @@ import (
 	"loam/boot"
 )
 
-// The console: the program's writes to file descriptors 1 and 2, and the kernel's own messages. It goes to the
-// ports of control.go if they exist. Otherwise it goes to the first serial port, a 16550 (National Semiconductor
+// The console: the program's writes to file descriptors 1 and 2, and the kernel's own messages. They are written to the
+// ports of control.go if these exist. Otherwise they are written to the first serial port, a 16550 (National Semiconductor
 // PC16550D data sheet), which is polled while it transmits.
 
 const (
 	serialPort    = 0x3f8
 	serialData    = serialPort
-	serialEnable  = serialPort + 1 // interrupt enable; the rate divisor while bit 7 of serialLine is set
+	serialEnable  = serialPort + 1 // Interrupt Enable Register; the high byte of the rate divisor while bit 7 of serialLine is set
 	serialQueue   = serialPort + 2
 	serialLine    = serialPort + 3
 	serialModem   = serialPort + 4
 	serialStatus  = serialPort + 5
 	serialScratch = serialPort + 7
 
-	serialReady = 1 << 0 // in serialStatus: a byte was received
-	serialRoom  = 1 << 5 // in serialStatus: the transmit FIFO is empty
-	serialDeep  = 16     // bytes in the FIFO
+	serialReady = 1 << 0 // bit 0 of the Line Status Register, Data Ready: a byte was received
+	serialRoom  = 1 << 5 // bit 5 of the Line Status Register, THRE: the transmit FIFO is empty
+	serialDeep  = 16     // size of the transmit FIFO in bytes
 )
 
 // startConsole configures the port: 115200 bits a second, 8 data bits, no parity, 1 stop bit.
@@ -35,10 +35,10 @@ func startConsole() {
 	amd64.Out8(serialModem, 3)
 }
 
-// consoleTries limits the polls for room in the FIFO: the port may not exist.
+// consoleTries is the maximum number of polls for room in the FIFO, because the port may not exist.
 const consoleTries = 1e6
 
-// write sends the bytes that the program writes to file descriptor 1 or 2.
+// write writes bytes that the program has written to file descriptor 1 or 2 to the console.
 func write(fd uint64, b []byte) {
 	if controlled {
 		port := uint16(boot.PortOutput)
@@ -100,12 +100,12 @@ func sayInt(v uint64) {
 // 2*value + 1.
 const exitPort = 0x501
 
-// exitMost masks the bits of an exit status that fit into QEMU's.
+// exitMost is a mask for the bits of an exit status that fit into QEMU's exit status.
 const exitMost = 0x7f
 
-// Exit statuses of a machine that the kernel, not the program, ends.
+// Exit statuses of QEMU if the kernel, and not the program, ends the machine.
 const (
-	statusCrash       = 125 // the kernel itself failed
+	statusCrash       = 125 // the kernel has failed
 	statusFailed      = 124 // the kernel cannot start on this machine
 	statusOutOfMemory = 123
 )

@@ -22,7 +22,7 @@ func findControl() {
 	controlled = amd64.In8(boot.PortControl) == portAnswer
 }
 
-// portAnswer is the value that an isa-debugcon port returns when it is read.
+// portAnswer is the value that a read of an isa-debugcon port returns.
 const portAnswer = 0xe9
 
 // serialInterrupt is the number of the serial port's interrupt; negative if it has none.
@@ -31,7 +31,8 @@ var serialInterrupt = -1
 // serialIRQ is the ISA interrupt of the first serial port.
 const serialIRQ = 4
 
-// listen enables the serial port's receive interrupt. If the port does not exist, listen does nothing.
+// listen enables the receive interrupt of the serial port, which is connected to the line with a global number (GSI). If the
+// port does not exist, listen does nothing.
 func listen(gsi uint32, level, low bool) {
 	const present, wanted, enable = 0x5a, 1 << 0, 1 << 3
 	amd64.Out8(serialScratch, present)
@@ -55,7 +56,7 @@ func listen(gsi uint32, level, low bool) {
 // receive reads the bytes that the serial port has received, and sends the program the signal that each byte stands
 // for.
 func receive(c *cpu) {
-	const most = 64 // more than the port's FIFO holds: with more input than this, it is not a serial port
+	const most = 64 // more than the FIFO of the port holds: a port that returns more bytes is not a serial port
 	const controlC, interrupt = 3, 2
 	for range most {
 		if amd64.In8(serialStatus)&serialReady == 0 {

@@ -14,61 +14,64 @@ const maxCPUs = 64
 // cpu is the state of one CPU. GS points to it while the CPU is in ring 0. The entry code knows the offsets of the
 // first fields.
 type cpu struct {
-	self     uintptr // address of this structure
+	self     uintptr // address of this structure, which the entry code reads through GS
 	frameEnd uintptr // upper end of the trap frame of the running thread
-	scratch  uintptr // used by the entry code to save a register
+	scratch  uintptr // the entry code saves a register here
 	stack    uintptr // upper end of the kernel's stack
 	vector   uintptr // where the vector registers of the running thread are saved
-	crashEnd uintptr // upper end of the stack for faults in the kernel
+	crashEnd uintptr // upper end of the stack on which faults in the kernel are handled
 	task     [amd64.TaskSize]byte
-	claimed  uint32 // not 0: no starting CPU may take this structure; atomic
-	dozes    uint32 // not 0: it waits for the lock with interrupts enabled
+	claimed  uint32 // not 0: a CPU has taken this structure, so a CPU that starts late must not use it; atomic
+	dozes    uint32 // not 0: the CPU waits for the lock with interrupts enabled
 
-	// Used by the code that enters and leaves ring 3 (user.go).
-	root     uint64  // value of CR3
-	active   uintptr // address of the CPU set of the current address space (root); 0: it is the kernel's own address space
+	// The fields up to last are used by the code that enters and leaves ring 3 (user.go).
+	root uint64 // value of CR3
+	// address of the set of CPUs that use the current address space (root); 0: this is the kernel's own address space
+	active   uintptr
 	fsBase   uint64  // value of the FS base in ring 0
-	callerSP uintptr // registers of the goroutine whose thread is in ring 3, up to callerG
+	callerSP uintptr // registers of the goroutine whose thread is in ring 3: callerSP, callerBP and callerG
 	callerBP uintptr
 	callerG  uintptr
-	user     uintptr // address of the context whose x87 state is in the processor; 0: none
+	user     uintptr // address of the context whose x87 state is in the processor; 0: there is none
 	number   int32
-	last     uintptr // address of the context that has entered ring 3 last, or was about to; 0: none
+	last     uintptr // address of the context that was the last to enter ring 3 on this CPU; 0: there was none
 
 	gdt amd64.GDT
 
-	apic    uint32    // ID of its local APIC
-	idle    uintptr   // page of the loop that waits for an interrupt
-	current thread.ID // None: it is idle
-	since   int64     // when current began to run
-	timer   int64     // when the timer expires; 0: it is not armed
-	shareAt int64     // when to wake another CPU for the ready threads; 0: not planned
+	apic    uint32    // ID of the CPU's local APIC
+	idle    uintptr   // page with the trap frame of the idle loop
+	current thread.ID // thread that runs on the CPU; None: the CPU is idle
+	since   int64     // time at which current began to run
+	timer   int64     // time at which the CPU's timer expires; 0: the timer is not armed
+	shareAt int64     // time at which another CPU is woken for the ready threads; 0: not planned
 
-	busySince int64 // when it was last idle; 0: it is idle now
-	widenAt   int64 // when to call widen next; 0: not called yet
+	busySince int64 // time at which the CPU was last idle; 0: it is idle now
+	widenAt   int64 // time of the next call of widen; 0: widen has not been called yet
 
-	charged   thread.ID // the thread that used the CPU since chargedAt
+	charged   thread.ID // thread to which the CPU time since chargedAt belongs
 	chargedAt int64
 
-	up     uint32  // it has started; atomic
-	flush  request // request to flush all translations
-	kicked uint32  // not 0: an interrupt is already on its way; atomic
-	rung   uint64  // device interrupts that it has received and not yet served, as bits
+	up     uint32  // the CPU has started; atomic
+	flush  request // request of other CPUs to flush all translations
+	kicked uint32  // not 0: an interrupt of another CPU is already on its way; atomic
+	rung   uint64  // bit set of device interrupts that the CPU has received and not yet served
 }
 
 var (
 	cpus     [maxCPUs]cpu
-	cpuCount int32 // CPUs that run; only grows
+	cpuCount int32 // number of CPUs that run; it never decreases
 )
 
-// idt is the same for all CPUs.
+// idt is the interrupt descriptor table, which is the same for all CPUs.
 var idt [amd64.VectorCount]amd64.Gate
 
 // prepare fills in a CPU's tables and its idle page. Its stacks are already mapped.
 func (c *cpu) prepare() {
 	c.self = addressOf(c)
-	putAddress(c.task[amd64.TaskStacks:], c.crashEnd)   // IST 1: changed whenever a thread is resumed (runs)
-	putAddress(c.task[amd64.TaskStacks+8:], c.crashEnd) // IST 2: for exceptions that may arrive at any instruction
+	// stack 1 of the interrupt stack table: runs changes it whenever a thread is resumed
+	putAddress(c.task[amd64.TaskStacks:], c.crashEnd)
+	// stack 2 of the interrupt stack table: for exceptions that may occur at any instruction
+	putAddress(c.task[amd64.TaskStacks+8:], c.crashEnd)
 	c.task[amd64.TaskMapOffset] = amd64.TaskSize
 	c.gdt = amd64.NewGDT(addressOf(&c.task))
 	c.root = tables.Root
@@ -80,12 +83,12 @@ func (c *cpu) prepare() {
 	c.idle = windowAddress + uintptr(pa)
 	*frameOf(c.idle) = amd64.Frame{
 		Vector: amd64.VectorCall,
-		IP:     uint64(entries.Idle), SP: uint64(c.crashEnd), // it uses no stack
+		IP:     uint64(entries.Idle), SP: uint64(c.crashEnd), // the idle loop uses no stack, but SP must be a valid address
 		CS: amd64.CodeSelector, SS: amd64.DataSelector, Flags: amd64.FlagFixed,
 	}
 }
 
-// runs makes the next trap on this CPU store its frame in the thread page at address page.
+// runs makes the next trap on this CPU store its frame in a thread's page.
 func (c *cpu) runs(page uintptr) {
 	c.frameEnd = page + amd64.PageSize
 	c.vector = page
@@ -101,7 +104,7 @@ func putAddress(b []byte, addr uintptr) {
 
 // install loads this CPU's tables and system registers.
 func (c *cpu) install() {
-	*word(uint64(c.crashEnd)) = uint64(c.self) // see crashRoom
+	*word(uint64(c.crashEnd)) = uint64(c.self) // the address of c, which the entry code reads there: see crashRoom
 	amd64.LoadGDT(addressOf(&c.gdt), uint16(len(c.gdt)*8-1))
 	amd64.LoadTask(amd64.TaskSelector)
 	amd64.LoadLocal(0) // firmware may leave a local descriptor table at address 0, which ring 3 could map and fill
@@ -156,17 +159,17 @@ func (c *cpu) features() {
 	}
 }
 
-// userVectors is the method that saves the vector registers of ring 3; set once.
+// userVectors selects the method by which the vector registers of ring 3 are saved; set once.
 var userVectors = vectorsAll
 
 // Values of userVectors. The entry code knows them.
 const (
-	vectorsAll uint8 = iota // all of them, by XSAVE
-	vectorsSSE              // by moves of the SSE registers; the x87 is saved separately
+	vectorsAll uint8 = iota // XSAVE saves all vector registers
+	vectorsSSE              // moves save the SSE registers, and XSAVE the x87 state
 	vectorsAVX
 )
 
-// vectorsOf chooses a method by the components enabled in XCR0.
+// vectorsOf selects the method for the state components that are enabled in XCR0.
 func vectorsOf(components uint64) uint8 {
 	const sse, avx = 0b11, 0b111
 	switch components {
@@ -178,10 +181,10 @@ func vectorsOf(components uint64) uint8 {
 	return vectorsAll
 }
 
-// haveXSave is a copy of have.XSave for the entry code.
+// haveXSave is a copy of have.XSave, which the entry code reads.
 var haveXSave bool
 
-// fxsaveSize is the size of the area that FXSAVE writes, in bytes. It is used without XSAVE.
+// fxsaveSize is the size of the area that FXSAVE writes, in bytes. FXSAVE is used on a processor without XSAVE.
 const fxsaveSize = 512
 
 // fillIDT points each vector at its stub in the entry code.
@@ -216,7 +219,7 @@ func flushAll() { amd64.WriteCR3(amd64.ReadCR3()) }
 // program's memory. If page tables were removed, idle CPUs are interrupted too: any CPU may speculatively walk
 // tables that it has cached.
 func flushRange(va, end uint64, tablesGone bool) {
-	const few = 32 // pages, above which flushing everything is faster
+	const few = 32 // number of pages; for more, a flush of all translations is faster
 	if (end-va)/amd64.PageSize <= few {
 		for ; va < end; va += amd64.PageSize {
 			amd64.InvalidatePage(va)

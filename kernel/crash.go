@@ -7,8 +7,8 @@ import (
 	"loam/boot"
 )
 
-// The end of the machine after a fault in the kernel, or in the program where no signal handler can be called. It
-// prints the registers and a stack trace and exits with statusCrash.
+// The end of the machine after a fault in the kernel, or after a fault in the program for which no signal handler can be
+// called. The registers and a stack trace are printed, and the machine ends with statusCrash.
 
 // Fatal is called by the entry code for an exception in the kernel itself. It does not return.
 func Fatal(self, frameAddress uintptr) {
@@ -24,7 +24,7 @@ func Fatal(self, frameAddress uintptr) {
 	crash(cpuAt(self), f, why)
 }
 
-// crashG is the word below the FS base during a crash: Go code loads g from there.
+// crashG is the word below the FS base during a crash, from which Go code loads g.
 var crashG uintptr
 
 // crashing is the number of the CPU that reports a crash, plus one; 0: none. Atomic.
@@ -42,9 +42,8 @@ func crash(c *cpu, f *amd64.Frame, why string) {
 		say("\n")
 		powerOff(statusCrash)
 	}
-	// Assembly functions of the runtime in the old calling convention (ABI0) make their callers reload g from
-	// thread-local storage. That would be the program's g, whose stack the crash does not run on. So FS points to a g
-	// that belongs to the kernel.
+	// A function in the runtime's old calling convention (ABI0) makes its caller reload g from thread-local storage. That
+	// would be the program's g, but the crash runs on another stack. FS therefore points to a g that belongs to the kernel.
 	crashG = entries.CrashG
 	amd64.WriteMSR(amd64.MSRFSBase, uint64(addressOf(&crashG))+8)
 	say("\nloam: ")
@@ -96,7 +95,7 @@ func trace(ip, sp, bp uint64) {
 	}
 }
 
-// readable reports whether memory is mapped.
+// readable reports whether memory is mapped, so that the kernel can read it without a fault.
 func readable(addr, size uint64) bool {
 	for _, a := range [...]uint64{addr, addr + size - 1} {
 		if entry, _ := tables.Lookup(a); entry&amd64.PagePresent == 0 {

@@ -21,7 +21,7 @@ var xsaveSize uint64
 // xsaveComponents is the set of register components that XSAVE saves, as bits of XCR0; set once.
 var xsaveComponents uint64
 
-// signalThread is tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists.
+// signalThread implements tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists.
 func signalThread(c *cpu, id thread.ID, n int32) int64 {
 	number := signal.Number(n)
 	switch {
@@ -48,7 +48,7 @@ func signalThread(c *cpu, id thread.ID, n int32) int64 {
 	return 0
 }
 
-// signalProgram is kill(2): it sends a signal to one thread of the program, chosen by listener.
+// signalProgram implements kill(2): it sends a signal to the thread of the program that listener selects.
 func signalProgram(c *cpu, n int32) int64 { return signalThread(c, listener(signal.Number(n)), n) }
 
 // listener returns the thread that receives a signal sent to the program: the first that waits for it or does not block
@@ -130,8 +130,8 @@ func callHandler(th *thread.Thread, info signal.Info) {
 	}
 }
 
-// handlerReturns is rt_sigreturn(2). The handler's return has popped the return address, so the signal frame starts
-// 8 bytes below the stack pointer.
+// handlerReturns implements rt_sigreturn(2). The return of the handler has popped the return address, so the signal frame
+// starts 8 bytes below the stack pointer.
 func handlerReturns(th *thread.Thread, f *amd64.Frame) int64 {
 	at := f.SP - 8
 	if !touch(at, signal.FrameSize, space.Read) {
@@ -151,7 +151,7 @@ func handlerReturns(th *thread.Thread, f *amd64.Frame) int64 {
 	return int64(f.AX)
 }
 
-// setAction is rt_sigaction(2).
+// setAction implements rt_sigaction(2).
 func setAction(n int32, addr, old, size uint64) int64 {
 	const actionSize = 32
 	number := signal.Number(n)
@@ -173,7 +173,7 @@ func setAction(n int32, addr, old, size uint64) int64 {
 	return 0
 }
 
-// setMask is rt_sigprocmask(2).
+// setMask implements rt_sigprocmask(2).
 func setMask(th *thread.Thread, how int, addr, old, size uint64) int64 {
 	switch {
 	case size != 8:
@@ -197,13 +197,13 @@ func setMask(th *thread.Thread, how int, addr, old, size uint64) int64 {
 	return 0
 }
 
-// changeMask calls signal.Change with plain numbers.
+// changeMask calls signal.Change with arguments of plain integer types.
 func changeMask(mask uint64, how int, set uint64) (uint64, bool) {
 	m, ok := signal.Change(signal.Set(mask), how, signal.Set(set))
 	return uint64(m), ok
 }
 
-// pendingSignals is rt_sigpending(2).
+// pendingSignals implements rt_sigpending(2).
 func pendingSignals(th *thread.Thread, set, size uint64) int64 {
 	const word64 = 8
 	switch {
@@ -216,7 +216,7 @@ func pendingSignals(th *thread.Thread, set, size uint64) int64 {
 	return 0
 }
 
-// setSignalStack is sigaltstack(2).
+// setSignalStack implements sigaltstack(2).
 func setSignalStack(th *thread.Thread, sp, addr, old uint64) int64 {
 	const size, least = 24, 2048
 	switch {

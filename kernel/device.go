@@ -11,23 +11,23 @@ import (
 // loam_wake.go); and package kernel/user for the calls from CallTake on (user.go). The comments list the arguments,
 // then the result. Drivers need no call to access I/O ports, device registers and device memory.
 const (
-	CallMapRegisters = 0x1000 + iota // physical address, size: the address where the registers are mapped
-	CallAllocate                     // number of pages: the physical address of contiguous zeroed pages
-	CallMessage                      // none: the number of a new message-signalled interrupt
-	CallLine                         // global number of a line, flags of the I/O APIC: the number of a new interrupt
-	CallDone                         // number of an interrupt: unmasks a level-triggered line
-	CallClose                        // number of an interrupt: releases it
-	CallStir                         // two words of unpredictable random bits: mixes them into the generator
-	CallPoll                         // nanoseconds: waits for interrupts (see poll)
-	CallShare                        // none: hands ready threads to an idle CPU without delay
-	CallTake                         // address of an array, its length: the number of physical pages stored there
-	CallGive                         // address of an array, its length: frees these physical pages
-	CallSpace                        // none: the physical address of the root table of a new address space
-	CallFlush                        // set of CPUs, 1 if page tables were removed: makes these CPUs drop all translations
-	CallRetire                       // root of an address space: no CPU uses it when the call returns
-	CallKick                         // number of a CPU: interrupts it
-	CallSave                         // number of a CPU: makes it save the x87 state of the context that it holds
-	CallClock                        // physical address of a page for vdso.Data: keeps the clocks there from now on
+	CallMapRegisters = 0x1000 + iota // arguments: physical address, size; result: address at which the registers are mapped
+	CallAllocate                     // argument: number of pages; result: physical address of contiguous zeroed pages
+	CallMessage                      // no arguments; result: number of a new message-signalled interrupt
+	CallLine                         // arguments: global number of a line, flags of the I/O APIC; result: number of a new interrupt
+	CallDone                         // argument: number of an interrupt; unmasks its level-triggered line
+	CallClose                        // argument: number of an interrupt; releases it
+	CallStir                         // arguments: two words of unpredictable random bits; mixes them into the generator of random numbers
+	CallPoll                         // argument: nanoseconds; waits for interrupts (see poll)
+	CallShare                        // no arguments; wakes an idle CPU for ready threads without delay
+	CallTake                         // arguments: address and length of an array; result: number of free pages whose addresses were stored there
+	CallGive                         // arguments: address and length of an array; frees the physical pages in it
+	CallSpace                        // no arguments; result: physical address of the root table of a new address space
+	CallFlush                        // arguments: set of CPUs, 1 if page tables were removed; makes these CPUs drop all translations
+	CallRetire                       // argument: root table of an address space; no CPU uses it when the call returns
+	CallKick                         // argument: number of a CPU; interrupts it
+	CallSave                         // argument: number of a CPU; makes it save the x87 state of the context that it holds
+	CallClock                        // argument: physical address of a page for vdso.Data; from now on, the kernel stores the state of its clocks there
 )
 
 // deviceCall serves the calls from CallMapRegisters to CallStir and passes all others to userCall.
@@ -93,8 +93,8 @@ func overlapsMemory(start, end uint64) bool {
 	return false
 }
 
-// MessageOf returns the address and the data that a device writes to raise an interrupt: SDM volume 3, 11.11. The
-// first CPU receives it.
+// MessageOf returns the address and the data that a device writes to raise interrupt number (SDM volume 3, 11.11). The first
+// CPU receives the interrupt.
 func MessageOf(number int) (address uint64, data uint32) {
 	const base, cpuShift = 0xfee0_0000, 12
 	return base | uint64(cpus[0].apic)<<cpuShift, uint32(amd64.VectorDevice + number)
@@ -113,7 +113,7 @@ func Physical(va uint64) (uint64, bool) {
 	return amd64.Physical(entry) + va&(size-1), true
 }
 
-// WindowTo returns the address at which a physical address is mapped.
+// WindowTo returns the address at which the kernel has mapped a physical address.
 func WindowTo(pa uint64) uintptr { return windowAddress + uintptr(pa) }
 
 // FirmwareTables returns the physical address of ACPI's root pointer (RSDP) if the monitor has passed it, else 0.
@@ -125,7 +125,7 @@ func UsableMemory() []boot.Range { return machine.Usable[:machine.Ranges] }
 // FirmwareMemory returns physical memory, for package boot/acpi; nil if the range is not mapped.
 func FirmwareMemory(pa, size uint64) []byte { return physicalAt(pa, size) }
 
-// CommandLine returns the kernel command line that the monitor passes beside the program and its configuration.
+// CommandLine returns the kernel command line of the monitor. It is passed in addition to the program and its configuration.
 func CommandLine() []byte {
 	c := machine.CommandLine
 	return physicalAt(c.Start, c.Size())

@@ -25,9 +25,9 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	f := frameByAddress(frameAddress)
 	interrupted := f.Vector >= amd64.VectorException && f.Vector < amd64.VectorCount
 	if interrupted {
-		c.interrupt(f.Vector) // without the lock, because the interrupt may be a kick that ends a doze
+		c.interrupt(f.Vector) // without the lock, because the interrupt may end the wait for the lock (kick)
 		if f.Code == amd64.CodeUser {
-			f.Vector = amd64.VectorCall // ring 3: the vector registers are saved in the thread's context
+			f.Vector = amd64.VectorCall // an interrupt in ring 3: the vector registers are already saved in the thread's context
 		}
 	}
 	lock(c)
@@ -45,8 +45,8 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	return leave(c)
 }
 
-// interrupt records an interrupt, without the lock. Device interrupts are served later, under the lock (leave);
-// until then this CPU takes no other device interrupt.
+// interrupt records an interrupt, without the lock. Device interrupts are served later, with the lock held (leave). Until
+// then this CPU accepts no other device interrupt.
 func (c *cpu) interrupt(vector uint64) {
 	switch vector {
 	case amd64.VectorTimer:
@@ -62,7 +62,7 @@ func (c *cpu) interrupt(vector uint64) {
 	}
 }
 
-// quantum is how long a thread runs while other threads are ready, in nanoseconds. The Go runtime rarely has more
+// quantum is the time that a thread may run while other threads are ready, in nanoseconds. The Go runtime rarely has more
 // runnable threads than there are CPUs.
 const quantum = 10e6
 
@@ -115,7 +115,8 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 	return addressOf(f), vector
 }
 
-// choose sets current. The running thread stays, unless its quantum is used up or it has stopped running.
+// choose sets current to the thread to resume. The running thread continues, unless its quantum is used up or it has stopped
+// running.
 func (c *cpu) choose(now int64) {
 	if c.current != thread.None {
 		if !threads.HasReady() || now-c.since < quantum {
@@ -133,21 +134,21 @@ func (c *cpu) choose(now int64) {
 // giveWay makes the next choose prefer another thread, if one is ready.
 func (c *cpu) giveWay() { c.since = -quantum }
 
-// patience applies where instructions are emulated. It is how long a CPU keeps threads that become ready on it
-// while another CPU is idle, in nanoseconds since the CPU itself was last idle.
+// patience is used if instructions are emulated. It is how long a CPU keeps threads that become ready on it although another
+// CPU is idle, in nanoseconds since the CPU itself was last idle.
 //
-// Under emulation an interrupt between CPUs takes as long as serving a whole request, because two threads of the
-// host have to synchronise. A CPU that has just started work is usually done sooner and runs the ready thread
-// itself. On a real processor such an interrupt takes a microsecond or two, so ready threads are shared at once.
+// Under emulation an interrupt between CPUs takes as long as serving a whole request, because two threads of the host have
+// to synchronise. A CPU that has just started work usually finishes earlier, and then runs the ready thread itself. On a
+// real processor such an interrupt takes a microsecond or two, so ready threads are shared at once.
 const patience = 1e6
 
 // Held is not 0 while a ready thread stays with a busy CPU though another CPU is idle. The runtime, which knows how
 // much work there is, reads it (runtime.wakep). Atomic.
 var Held uint32
 
-// shareWork wakes an idle CPU if threads are ready beside the running one: at once, or under emulation when this
-// CPU has been busy for patience. Until then the timer is set (armTimer), so no ready thread waits longer, whatever
-// the running thread does.
+// shareWork wakes an idle CPU if other threads are ready in addition to the running one: at once, or under emulation when
+// this CPU has been busy for patience. Until then the timer is set (armTimer), so no ready thread waits longer, even if the
+// running thread does not enter the kernel.
 func (c *cpu) shareWork(now int64) {
 	if c.current == thread.None {
 		c.busySince = 0

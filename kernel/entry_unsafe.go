@@ -2,7 +2,7 @@ package kernel
 
 import _ "unsafe" // for go:linkname
 
-// Names that the entry code refers to. It is compiled into package runtime.
+// Go names of symbols that the entry code defines. The entry code is compiled into package runtime.
 
 //go:linkname Start
 //go:linkname Begin

@@ -59,7 +59,7 @@ func pageFault(addr, code uint64) (signalCode int32, served bool) {
 		return signal.CodeNotAllowed, false
 	}
 	if entry, _ := tables.Lookup(addr); entry&amd64.PagePresent != 0 {
-		amd64.InvalidatePage(addr) // another CPU has mapped the page meanwhile or has added rights
+		amd64.InvalidatePage(addr) // another CPU has mapped the page meanwhile, or has added rights
 		return 0, true
 	}
 	if !populate(addr&^(amd64.PageSize-1), region) {

@@ -5,12 +5,12 @@ import (
 	"loam/kernel/space"
 )
 
-// File descriptors 0, 1 and 2, the poller's (wait.go), and the runtime's own pipes (pipe.go). All other descriptors
-// belong to package posix and do not reach the core.
+// The file descriptors that the core serves: 0, 1 and 2, the descriptors of the poller (wait.go), and the runtime's own
+// pipes (pipe.go). All other descriptors belong to package posix, and calls on them do not reach the core.
 
 const standardFDs = 3
 
-// writeFile is write(2).
+// writeFile implements write(2).
 func writeFile(c *cpu, fd, addr, size uint64) (int64, bool) {
 	if p, end := findPipe(fd); p != nil && end == writeEnd {
 		return p.writePipe(c, addr, size)
@@ -18,9 +18,9 @@ func writeFile(c *cpu, fd, addr, size uint64) (int64, bool) {
 	return writeStream(fd, addr, size), true
 }
 
-// writeStream is write(2) for files that always have room. It writes at most 64 KiB.
+// writeStream implements write(2) for files that always have room. It writes at most 64 KiB.
 func writeStream(fd, addr, size uint64) int64 {
-	const most = 64 << 10 // bounds the time with interrupts disabled
+	const most = 64 << 10 // limits the time during which interrupts are disabled
 	size = min(size, most)
 	switch {
 	case fd == wakeFD:
@@ -35,7 +35,7 @@ func writeStream(fd, addr, size uint64) int64 {
 	return int64(size)
 }
 
-// readFile is read(2).
+// readFile implements read(2).
 func readFile(c *cpu, fd, addr, size uint64) (int64, bool) {
 	if p, end := findPipe(fd); p != nil && end == readEnd {
 		return p.readPipe(c, addr, size)
@@ -43,8 +43,8 @@ func readFile(c *cpu, fd, addr, size uint64) (int64, bool) {
 	return readStream(fd), true
 }
 
-// readStream is read(2) for files that never block. File descriptor 0 is always at its end here: console input
-// arrives through a driver.
+// readStream implements read(2) for files that never block. File descriptor 0 is always at its end here, because a driver
+// delivers the input of the console.
 func readStream(fd uint64) int64 {
 	if fd == 0 {
 		return 0
@@ -52,7 +52,7 @@ func readStream(fd uint64) int64 {
 	return -int64(linux.EBADF)
 }
 
-// closeFile is close(2). The poller and the standard descriptors stay open.
+// closeFile implements close(2). The descriptors of the poller and the standard descriptors stay open.
 func closeFile(fd uint64) int64 {
 	if p, end := findPipe(fd); p != nil {
 		return p.close(end)
@@ -63,7 +63,7 @@ func closeFile(fd uint64) int64 {
 	return 0
 }
 
-// fcntl is fcntl(2). The runtime uses it to check which descriptors are open.
+// fcntl implements fcntl(2). The runtime uses it to check which descriptors are open.
 func fcntl(fd, command, arg uint64) int64 {
 	if p, end := findPipe(fd); p != nil {
 		return p.control(end, command, arg)

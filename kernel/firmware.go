@@ -65,8 +65,8 @@ func readMADT(madt acpi.MADT) {
 	}
 }
 
-// readMPTable reads an MP table. Its I/O APIC inputs have no global numbers; they get consecutive numbers, one chip
-// after another, as under ACPI.
+// readMPTable reads an MP table. The inputs of its I/O APICs have no global numbers. They get consecutive numbers, one I/O
+// APIC after another, as with ACPI.
 func readMPTable(table boot.MPTable) {
 	first := uint32(0)
 	for at := 0; ; {

@@ -23,10 +23,10 @@ const MaxInterrupts = amd64.VectorDeviceCount
 // line is the state of an allocated interrupt.
 type line struct {
 	used  bool
-	wired bool // connected to an input of an I/O APIC, not raised by a message
+	wired bool // the interrupt comes from an input of an I/O APIC, and not from a message
 	input uint32
 	chip  uint8
-	flags uint32 // trigger mode and polarity for the I/O APIC
+	flags uint32 // trigger mode and polarity, as flags of the I/O APIC
 }
 
 var lines [MaxInterrupts]line
@@ -34,7 +34,7 @@ var lines [MaxInterrupts]line
 // ioapics holds the I/O APICs of the machine; set once.
 var ioapics [8]struct {
 	chip   amd64.IOAPIC
-	first  uint32 // global number of its first input
+	first  uint32 // global number of the first input of this I/O APIC
 	inputs uint32
 	id     uint8
 }
@@ -57,8 +57,8 @@ func addIOAPIC(address uint64, first uint32, id uint8) uint32 {
 	return io.inputs
 }
 
-// seeRegisters maps registers of the chipset in the window onto physical memory, uncached. They lie outside of the
-// machine's memory. It returns their address.
+// seeRegisters maps registers of the chipset in the window (the mapping of physical memory), uncached, and returns their
+// address. The registers are outside of the machine's memory.
 func seeRegisters(pa uint64) uintptr {
 	page := pa &^ (amd64.BigPageSize - 1)
 	mustMap(boot.Window+page, page, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())
@@ -66,7 +66,7 @@ func seeRegisters(pa uint64) uintptr {
 	return windowAddress + uintptr(pa)
 }
 
-// allotInterrupt allocates an interrupt; false if none is free.
+// allotInterrupt allocates the number of an interrupt. It returns false if none is free.
 func allotInterrupt() (int, bool) {
 	for i := range lines {
 		if !lines[i].used {
@@ -146,7 +146,7 @@ func closeInterrupt(number uint64) int64 {
 // ring handles the arrival of a device interrupt. A level-triggered line stays masked until doneInterrupt.
 func ring(c *cpu, number int) {
 	if l := &lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
-		l.mask(number) // see doneInterrupt
+		l.mask(number) // doneInterrupt unmasks the line
 	}
 	if number == serialInterrupt {
 		receive(c)

@@ -8,10 +8,10 @@ import (
 // Limits of the program (getrlimit(2)). They are stored and returned but not enforced. A program that sets limits,
 // to disable core dumps or to raise the number of descriptors, works unchanged.
 
-// Resources, and the number of descriptors that package posix supports.
+// Numbers of resources, and the number of descriptors that package posix supports.
 const (
-	resources       = 16 // RLIM_NLIMITS
-	descriptors     = 7  // RLIMIT_NOFILE
+	resources       = 16 // number of resources (RLIM_NLIMITS)
+	descriptors     = 7  // number of RLIMIT_NOFILE
 	mostDescriptors = 1 << 20
 )
 
@@ -28,8 +28,8 @@ func limitsOf(resource uint64) (soft, hard uint64) {
 	return soft, hard
 }
 
-// limits is prlimit(2) for a privileged user, who may raise the hard limit. set and addr are the addresses of the
-// new and the old limits; 0: none.
+// limits implements prlimit(2) for a privileged user, who may raise the hard limit. set is the address of the new limits,
+// and addr the address for the old ones; 0: none.
 func limits(resource, set, addr uint64) int64 {
 	const size = 16
 	switch {

@@ -18,8 +18,8 @@ var big uint32
 // bit.
 var dozing uint64
 
-// tries is the number of polls before a CPU dozes. It takes longer than a few system calls on running CPUs. The
-// number was chosen without measurements of alternatives.
+// tries is the number of polls before a CPU halts. They take longer than a few system calls on running CPUs. The number was
+// chosen without measurements of alternatives.
 const tries = 300
 
 // lock acquires the lock. While it waits, it serves flush requests, since the holder may be waiting for this CPU's
@@ -63,9 +63,9 @@ func unlock(c *cpu) {
 	}
 }
 
-// Emulated is set once, early, on a machine that emulates every instruction. The runtime's spin loops read it too
-// (runtime.procyield). There a PAUSE leaves translated code and takes the emulator's locks, which costs a thousand
-// times what it costs on a processor.
+// Emulated is set once, early, on a machine that emulates every instruction. The runtime's spin loops also read it
+// (runtime.procyield). On such a machine a PAUSE instruction leaves translated code and takes the emulator's locks, which
+// costs a thousand times as much as on a processor.
 var Emulated bool
 
 // relax is called in the body of a loop that waits for another CPU.

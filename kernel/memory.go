@@ -13,9 +13,9 @@ import (
 // A page of a mapping is absent, present or kept. A kept page has no rights, but its content stays: its entry has
 // PageKept instead of PagePresent. A page is freed only after all CPUs have dropped their translations (discard).
 
-// mmap supports anonymous memory only, which a program without child processes does not share. A hint outside of the range
-// for such memory is ignored; Go's hints are all outside. There are no huge pages to reserve (MAP_HUGETLB), and no
-// addresses below 4 GiB (MAP_32BIT): ENOMEM, as on a Linux that has none left.
+// mmap implements mmap(2) for anonymous memory, which a program without child processes does not share. A hint outside of
+// the range for such memory is ignored; Go's hints are all outside. There are no huge pages to reserve (MAP_HUGETLB), and no
+// addresses below 4 GiB (MAP_32BIT): these flags return ENOMEM, as on a Linux system that has none left.
 func mmap(addr, size uint64, prot, flags int) int64 {
 	const kind, fixed, anonymous, low, huge, noReplace = 0x0f, 0x10, 0x20, 0x40, 0x40000, 0x100000
 	const shared, sharedValidate = 1, 3
@@ -35,7 +35,7 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 	}
 	rights := rightsOf(prot)
 	if free, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
-		say("loam: the program asks for ") // the program could never use a mapping of this size
+		say("loam: the program asks for ") // the mapping is larger than the machine's memory, so the program could never use it
 		sayInt(size >> 20)
 		say(" MiB of memory at once, and of ")
 		sayInt(total * amd64.PageSize >> 20)
@@ -61,12 +61,12 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 	return int64(addr)
 }
 
-// sparse is the number of bytes by which one mapping may exceed the machine's memory. The runtime maps such ranges and
-// hardly touches them: the table of its heap's arenas has 32 MiB.
+// sparse is the number of bytes by which a mapping may exceed the machine's memory. The runtime maps such ranges and uses
+// little of them: the table of its heap's arenas has 32 MiB.
 const sparse = 64 << 20
 
-// alignment returns the alignment of a mapping. Go needs 64 MiB for the arenas of its heap and maps again if it
-// gets less. Big pages need 2 MiB.
+// alignment returns the alignment of a mapping of size bytes. Go needs 64 MiB for the arenas of its heap, and maps again if
+// it gets less. Big pages need 2 MiB.
 func alignment(size uint64) uint64 {
 	const arena = 64 << 20
 	switch {
@@ -83,7 +83,7 @@ func rightsOf(prot int) space.Rights {
 	const read, write, execute = 1, 2, 4
 	var r space.Rights
 	if prot&(read|write|execute) != 0 {
-		r = space.Read // the processor can read every mapped page
+		r = space.Read // the processor cannot prevent reading a mapped page
 	}
 	if prot&write != 0 {
 		r |= space.Write
@@ -94,7 +94,7 @@ func rightsOf(prot int) space.Rights {
 	return r
 }
 
-// munmap is munmap(2). It frees the pages of the range.
+// munmap implements munmap(2). It frees the pages of the range.
 func munmap(addr, size uint64) int64 {
 	size = pages(size)
 	if !dynamic.Clear(addr, addr+size) {
@@ -104,7 +104,7 @@ func munmap(addr, size uint64) int64 {
 	return 0
 }
 
-// mprotect is mprotect(2). It returns ENOMEM if a part of the range is not mapped.
+// mprotect implements mprotect(2). It returns ENOMEM if a part of the range is not mapped.
 func mprotect(addr, size uint64, prot int) int64 {
 	size = pages(size)
 	switch rights := rightsOf(prot); {
@@ -120,7 +120,7 @@ func mprotect(addr, size uint64, prot int) int64 {
 	return 0
 }
 
-// madvise is madvise(2). MADV_DONTNEED and MADV_FREE free the pages. Other known advice is ignored; unknown advice
+// madvise implements madvise(2). MADV_DONTNEED and MADV_FREE free the pages. Other known advice is ignored; unknown advice
 // returns EINVAL.
 func madvise(addr, size uint64, advice int) int64 {
 	const dontNeed, free, dontFork, populateWrite, collapse = 4, 8, 10, 23, 25
@@ -162,9 +162,9 @@ func populate(va uint64, region space.Region) bool {
 	return true
 }
 
-// populateBig maps a big page around an address in a 2 MiB block that has no pages yet. It does so only if at least
-// a quarter of memory is free and the 2 MiB below are populated, which shows that the program fills its memory
-// upwards. So a small program uses no more than it needs.
+// populateBig maps a big page in the 2 MiB block that contains an address, if the block has no pages yet. It requires that
+// at least a quarter of memory is free, and that the 2 MiB below are populated, which shows that the program fills its
+// memory upwards. A small program thus uses no more memory than it needs.
 func populateBig(va uint64, region space.Region) bool {
 	const big, plenty = amd64.BigPageSize, 4
 	start := va &^ (big - 1)
@@ -212,7 +212,7 @@ func flagsOf(rights space.Rights) uint64 {
 	return flags
 }
 
-// freed holds pages that were removed from the tables, while a CPU may still have a translation to them.
+// freed contains pages that were removed from the tables, as long as a CPU may still have a translation to them.
 var freed [512]uint64
 
 // discard unmaps all pages from va to end, and the page tables that are empty afterwards. It frees them when no CPU
@@ -326,7 +326,7 @@ func mapped(addr, size uint64) bool {
 	return dynamic.Covered(addr, end, 0)
 }
 
-// mincore is mincore(2). It stores a byte for each page: 1 if the page is in memory.
+// mincore implements mincore(2). It stores a byte for each page: 1 if the page is in memory.
 func mincore(addr, size, vector uint64) int64 {
 	count := pages(size) / amd64.PageSize
 	switch {
@@ -349,7 +349,7 @@ func mincore(addr, size, vector uint64) int64 {
 	return 0
 }
 
-// mlock is mlock(2) and munlock(2): they succeed for memory that is mapped.
+// mlock implements mlock(2) and munlock(2): they succeed for memory that is mapped.
 func mlock(addr, size uint64) int64 {
 	start := addr &^ (amd64.PageSize - 1)
 	size = pages(addr + size - start)
@@ -359,8 +359,8 @@ func mlock(addr, size uint64) int64 {
 	return 0
 }
 
-// mremap is mremap(2) of memory with the same rights, without MREMAP_FIXED and MREMAP_DONTUNMAP (EINVAL). Memory that
-// moves is copied.
+// mremap implements mremap(2) for memory with the same rights, without MREMAP_FIXED and MREMAP_DONTUNMAP (EINVAL). If the
+// memory moves, it is copied.
 func mremap(addr, size, want uint64, flags int) int64 {
 	const mayMove = 1
 	size, want = pages(size), pages(want)

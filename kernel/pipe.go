@@ -6,20 +6,20 @@ import (
 	"loam/kernel/thread"
 )
 
-// Pipes of the runtime, which it creates by direct calls to the core. Pipes of the program belong to package posix.
-// Go's runtime uses a pipe for signals that arrive in handlers.
+// Pipes that the Go runtime creates by direct calls to the core. It uses one for signals that arrive in handlers. Pipes of
+// the program belong to package posix.
 
 const (
 	maxPipes  = 4
-	pipeSize  = 4096       // PIPE_BUF on Linux
-	firstPipe = wakeFD + 1 // each pipe has two descriptors: the read end, then the write end
+	pipeSize  = 4096       // capacity of a pipe in bytes: PIPE_BUF of Linux
+	firstPipe = wakeFD + 1 // descriptor of the read end of the first pipe, which its write end follows
 )
 
-// pipe is a pipe; it is unused while neither end is open.
+// pipe is a pipe. It is unused while neither end is open.
 type pipe struct {
 	ends          [2]pipeEnd
 	data          [pipeSize]byte
-	read, written uint64 // total bytes since it was created
+	read, written uint64 // number of bytes read and written since the pipe was created
 }
 
 // pipeEnd is the state of one end of a pipe.
@@ -33,7 +33,7 @@ const readEnd, writeEnd = 0, 1
 
 var pipes [maxPipes]pipe
 
-// makePipe is pipe2(2).
+// makePipe implements pipe2(2).
 func makePipe(addr, flags uint64) int64 {
 	const size = 8
 	switch {
@@ -65,7 +65,7 @@ func findPipe(fd uint64) (p *pipe, end int) {
 	return &pipes[n/2], int(n % 2)
 }
 
-// readPipe is read(2) on a pipe.
+// readPipe implements read(2) on a pipe.
 func (p *pipe) readPipe(c *cpu, addr, size uint64) (int64, bool) {
 	n := min(size, p.written-p.read)
 	switch {
@@ -85,7 +85,7 @@ func (p *pipe) readPipe(c *cpu, addr, size uint64) (int64, bool) {
 	return int64(n), true
 }
 
-// writePipe is write(2) on a pipe. It returns EPIPE without a SIGPIPE.
+// writePipe implements write(2) on a pipe. It returns EPIPE without sending a SIGPIPE.
 func (p *pipe) writePipe(c *cpu, addr, size uint64) (int64, bool) {
 	n := min(size, pipeSize-(p.written-p.read))
 	switch {
@@ -106,7 +106,7 @@ func (p *pipe) writePipe(c *cpu, addr, size uint64) (int64, bool) {
 	return int64(n), true
 }
 
-// key returns the key on which threads wait for p.
+// key returns the key with which threads wait for p in the table of threads.
 func (p *pipe) key() uint64 { return uint64(addressOf(&p.read)) }
 
 // wait blocks the running thread until p changes, or returns EAGAIN if the end is non-blocking.
@@ -120,7 +120,7 @@ func (p *pipe) wait(c *cpu, end int) (int64, bool) {
 // wake wakes all threads that wait for p. Their calls return EINTR, and the runtime retries.
 func (p *pipe) wake() { threads.Wake(p.key(), thread.Max, -int64(linux.EINTR)) }
 
-// control is fcntl(2) on one end of a pipe.
+// control implements fcntl(2) on one end of a pipe.
 func (p *pipe) control(end int, command, arg uint64) (result int64) {
 	e := &p.ends[end]
 	switch command {
@@ -131,7 +131,7 @@ func (p *pipe) control(end int, command, arg uint64) (result int64) {
 	case linux.F_SETFD:
 		e.closedOnExec = arg&linux.FD_CLOEXEC != 0
 	case linux.F_GETFL:
-		result = int64(end) // the flags O_RDONLY (0) or O_WRONLY (1)
+		result = int64(end) // the end number is the access mode: O_RDONLY (0) or O_WRONLY (1)
 		if e.nonblock {
 			result |= linux.O_NONBLOCK
 		}
@@ -143,7 +143,7 @@ func (p *pipe) control(end int, command, arg uint64) (result int64) {
 	return result
 }
 
-// close is close(2) on one end of a pipe.
+// close implements close(2) on one end of a pipe.
 func (p *pipe) close(end int) int64 {
 	p.ends[end].open = false
 	p.wake()

@@ -24,8 +24,8 @@ var profileInterval int64
 // processUsed is the CPU time of all threads together, in nanoseconds.
 var processUsed int64
 
-// charge adds the time since the last call to the thread that had the CPU, and makes its timers' signals pending
-// when they expire.
+// charge adds the time since the last call to the CPU time of the thread that used the CPU. If a timer of the thread
+// expires, charge makes its signal pending.
 func (c *cpu) charge(now int64) {
 	passed := now - c.chargedAt
 	c.chargedAt = now
@@ -45,7 +45,7 @@ func (c *cpu) charge(now int64) {
 	}
 }
 
-// profileDeadline returns when the next timer of the running thread expires; thread.Never without one.
+// profileDeadline returns the time at which the next timer of the running thread expires, or thread.Never if it has none.
 func (c *cpu) profileDeadline(now int64) int64 {
 	if c.current == thread.None {
 		return thread.Never
@@ -71,9 +71,10 @@ func profileInfo(th *thread.Thread) signal.Info {
 // alarms is the offset from a thread's number to the number of its alarm timer.
 const alarms = thread.Max + 1
 
-// createTimer is timer_create(2) for a timer of the calling thread, with the signal SIGPROF or SIGURG.
+// createTimer implements timer_create(2) for a timer of the calling thread, with the signal SIGPROF or SIGURG.
 func createTimer(c *cpu, id int, event, result uint64) int64 {
-	const threadTime, eventSize, sendToThread = 3, 64, 4 // CLOCK_THREAD_CPUTIME_ID, SIGEV_THREAD_ID
+	// CLOCK_THREAD_CPUTIME_ID, the size of struct sigevent, and SIGEV_THREAD_ID
+	const threadTime, eventSize, sendToThread = 3, 64, 4
 	switch {
 	case id != threadTime:
 		return -int64(linux.EINVAL)
@@ -101,7 +102,7 @@ func createTimer(c *cpu, id int, event, result uint64) int64 {
 	return 0
 }
 
-// setTimer is timer_settime(2). It supports relative times only and does not return the old setting.
+// setTimer implements timer_settime(2). It supports only relative times, and does not return the old setting.
 func setTimer(id, flags, value, old uint64) int64 {
 	const absolute = 1
 	th, p := timerOf(id)
@@ -120,7 +121,7 @@ func setTimer(id, flags, value, old uint64) int64 {
 	return 0
 }
 
-// deleteTimer is timer_delete(2).
+// deleteTimer implements timer_delete(2).
 func deleteTimer(id uint64) int64 {
 	_, p := timerOf(id)
 	if p == nil || !p.Own {
@@ -143,7 +144,7 @@ func timerOf(id uint64) (*thread.Thread, *thread.Profile) {
 	return th, &th.Profile
 }
 
-// setIntervalTimer is setitimer(2) for ITIMER_PROF.
+// setIntervalTimer implements setitimer(2) for ITIMER_PROF.
 func setIntervalTimer(which int, value, old uint64) int64 {
 	const profile = 2
 	switch {
@@ -170,7 +171,7 @@ func setIntervalTimer(which int, value, old uint64) int64 {
 // nanoseconds reads a struct timespec (unit 1) or a struct timeval (unit 1000). It returns false if the fraction is
 // out of range.
 func nanoseconds(addr, unit uint64) (int64, bool) {
-	const longest = 1 << 32 // a century, in seconds
+	const longest = 1 << 32 // the maximum: more than a century, in seconds
 	seconds, part := *word(addr), *word(addr + 8)
 	if part >= 1e9/unit {
 		return 0, false

@@ -15,10 +15,11 @@ import (
 // (rt0_go).
 const stackSize = 256 << 10
 
-// stackGap is the size of the unmapped range below the stack, which catches an overflow. Linux leaves as much.
+// stackGap is the size of the unmapped range below the stack in bytes, which catches an overflow. Linux leaves a gap of the
+// same size.
 const stackGap = 1 << 20
 
-// Entries of the auxiliary vector: getauxval(3).
+// Types of entries of the auxiliary vector (getauxval(3)).
 const (
 	auxNull     = 0
 	auxPageSize = 6
@@ -26,7 +27,7 @@ const (
 	auxRandom   = 25
 )
 
-// badConfig is the Problem of a module that is not a valid boot.Config.
+// badConfig is the Problem of a machine whose boot module is not a valid boot.Config.
 const badConfig boot.Problem = "the program's arguments and environment are too long, or not what the loam command writes"
 
 // loadProgram creates the first thread of the program and its stack.
@@ -127,7 +128,8 @@ func countWords(config []byte) (args, env, size int) {
 // pages rounds a size up to whole pages.
 func pages(size uint64) uint64 { return (size + amd64.PageSize - 1) &^ (amd64.PageSize - 1) }
 
-// stackWriter fills a stack upwards. It writes words at address at and strings at address text, and advances both.
+// stackWriter fills a stack from low to high addresses. It writes words at address at and strings at address text, and
+// advances both.
 type stackWriter struct{ at, text uint64 }
 
 func (w *stackWriter) word(v uint64) {

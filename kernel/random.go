@@ -18,10 +18,10 @@ import (
 // random is the generator. The kernel's lock protects it.
 var random struct {
 	rand.ChaCha8
-	stirred int64 // when the processor's source was last read
+	stirred int64 // time at which the processor's source of random numbers was last read
 }
 
-// seeded reports that unpredictable bits have been mixed in.
+// seeded is set when unpredictable bits have been mixed in.
 var seeded atomic.Bool
 
 // Seeded reports whether the machine's random numbers are unpredictable.
@@ -53,7 +53,7 @@ func stirOwn() {
 	var bits [4]uint64
 	for i := range bits {
 		v, ok := amd64.Random()
-		for tries := 1; !ok && tries < 10; tries++ { // SDM volume 1, 7.3.17.1
+		for tries := 1; !ok && tries < 10; tries++ { // ten tries, as recommended by SDM volume 1, 7.3.17.1
 			v, ok = amd64.Random()
 		}
 		if !ok {
@@ -71,10 +71,10 @@ func stirOwn() {
 // limit.
 const stirInterval = 60e9
 
-// getRandom is getrandom(2). It never blocks: without unpredictable bits it returns EAGAIN, and package crypto/rand
+// getRandom implements getrandom(2). It never blocks: without unpredictable bits it returns EAGAIN, and package crypto/rand
 // then ends the program. It returns at most 4096 bytes.
 func getRandom(addr, size uint64) int64 {
-	const most = 4096 // bounds the time with interrupts disabled
+	const most = 4096 // limits the time during which interrupts are disabled
 	size = min(size, most)
 	if !touch(addr, size, space.Write) {
 		return -int64(linux.EFAULT)

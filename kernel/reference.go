@@ -25,14 +25,14 @@ const (
 var reference struct {
 	kind referenceKind
 	hpet amd64.HPET
-	port uint16  // of the powerTimer
-	page uintptr // written by the hypervisor
+	port uint16  // I/O port of ACPI's timer (powerTimer)
+	page uintptr // address of the page that the hypervisor writes (hypervisor)
 }
 
 // openReference selects the best reference clock. Without any it ends the machine.
 func openReference() {
 	firmware, _ := openFirmware()
-	const nano, femto = 1e9, 1e6 // nanoseconds in a second; femtoseconds in a nanosecond
+	const nano, femto = 1e9, 1e6 // nanoseconds per second, and femtoseconds per nanosecond
 	switch {
 	case openHypervisorClock():
 		reference.kind = hypervisor
@@ -83,7 +83,7 @@ func takeSample() timekeeper.Sample {
 	return timekeeper.Between(before, value, amd64.Timestamp())
 }
 
-// openHPET selects the HPET at a physical address, if it is there and counts.
+// openHPET selects the HPET at a physical address, if it exists and counts.
 func openHPET(pa uint64) bool {
 	if pa == 0 || pa >= boot.WindowAtBoot || overlapsMemory(pa, pa+amd64.PageSize) {
 		return false
@@ -94,7 +94,7 @@ func openHPET(pa uint64) bool {
 		return false
 	}
 	before := reference.hpet.Counter()
-	for range int(1e5) { // some milliseconds
+	for range int(1e5) { // the loop takes some milliseconds
 		if reference.hpet.Counter() != before {
 			return true
 		}
@@ -102,7 +102,7 @@ func openHPET(pa uint64) bool {
 	return false
 }
 
-// openPowerTimer selects ACPI's timer, if it is there and counts.
+// openPowerTimer selects ACPI's timer, if it exists and counts.
 func openPowerTimer(firmware *acpi.Tables) bool {
 	r, ok := firmware.Timer()
 	if !ok || r.Space != acpi.SpacePort {
@@ -123,8 +123,8 @@ const (
 	kvmWallClock   = 0x4b564d00
 	kvmSystemTime  = 0x4b564d01
 	kvmEnable      = 1
-	kvmClockSource = 1 << 3  // in CPUID: the registers exist
-	kvmClockStable = 1 << 24 // in CPUID: one page is valid for all CPUs
+	kvmClockSource = 1 << 3  // bit of CPUID: the MSRs of KVM's clock exist
+	kvmClockStable = 1 << 24 // bit of CPUID: the page of one CPU is valid for all CPUs
 )
 
 // openHypervisorClock enables KVM's clock, if KVM offers a stable one.

@@ -45,7 +45,7 @@ func startOther(id uint32) {
 	amd64.StartupCode(page, startPage, uint32(root), have.NoExecute, uint64(entries.CPU), uint64(c.self))
 	apic.Reset(id)
 	if !have.Hypervisor {
-		pause(10e6) // SDM volume 3, 9.4.4.1; virtual CPUs need no delay
+		pause(10e6) // delay between the interrupts INIT and STARTUP in nanoseconds (SDM volume 3, 9.4.4.1); virtual CPUs need none
 	}
 	atomic.StoreUint32(&c.claimed, 0)
 	up := false
@@ -98,7 +98,7 @@ func StartCPU(self uintptr) (frameAt, vector uintptr) {
 	c.features()
 	c.install()
 	apic.Enable(false)
-	c.apic = apic.ID() // it may be a late CPU, not the one that startOther meant to start
+	c.apic = apic.ID() // this may be a late CPU, not the one that startOther is starting
 	atomic.StoreUint32(&c.up, 1)
 	lock(c)
 	return leave(c)
@@ -114,7 +114,8 @@ func usable(pa, size uint64) bool {
 	return false
 }
 
-// physicalAt returns physical memory; nil if the range is not mapped in the window.
+// physicalAt returns a range of physical memory. It returns nil if the range is not mapped in the window, the kernel's
+// mapping of physical memory.
 func physicalAt(pa, size uint64) []byte {
 	if pa > windowEnd || size > windowEnd-pa {
 		return nil

@@ -27,8 +27,8 @@ const stackSpan = 128 << 10
 // there (Go's ABI, "Function call stack").
 const spillRoom = 64
 
-// crashRoom is space for the address of the cpu structure, above the frame that the processor pushes. An exception
-// that may arrive while GS belongs to a program in ring 3 loads the address from there.
+// crashRoom is space for the address of the cpu structure, above the frame that the processor pushes. An exception may
+// arrive while GS belongs to a program in ring 3. Its entry code then loads the address of the structure from this space.
 const crashRoom = 16
 
 // mapStacks maps a CPU's stacks; false if there is no memory for them.

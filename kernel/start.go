@@ -13,26 +13,26 @@ import (
 var (
 	frames  frame.Allocator
 	tables  amd64.Tables
-	dynamic space.Space // from boot.DynamicLow to boot.DynamicHigh
+	dynamic space.Space // the program's memory between boot.DynamicLow and boot.DynamicHigh
 	threads thread.Table
 	actions [signal.Max + 1]signal.Action
 
-	have      amd64.Features // set once
-	apic      amd64.APIC     // set once
-	machine   boot.Info      // set once
+	have      amd64.Features // features of the processor; set once
+	apic      amd64.APIC     // access to the local APICs; set once
+	machine   boot.Info      // boot information of the machine; set once
 	windowEnd uint64         // end of the physical memory that is mapped in the window; set once
-	zeroed    boot.Range     // variables of the program that are populated on demand; set once
+	zeroed    boot.Range     // range of the program's variables whose pages are populated on demand; set once
 )
 
-// Addresses in the entry code, which sets them.
+// Addresses of functions and data of the entry code, which stores them here.
 var entries struct {
-	Trap    uintptr // entry of the SYSCALL instruction
+	Trap    uintptr // target of the SYSCALL instruction
 	Vectors uintptr
 	Idle    uintptr
-	Program uintptr // where the Go runtime starts
+	Program uintptr // entry point of the Go runtime
 
-	Sigreturn uintptr // where signal handlers return to
-	CPU       uintptr // where another CPU starts
+	Sigreturn uintptr // return address of signal handlers
+	CPU       uintptr // entry point of another CPU
 	CrashG    uintptr // a g whose stack has no bounds
 }
 
@@ -136,8 +136,8 @@ func addMemory(low, high uint64) {
 // freePieces is the maximum number of free pieces in a range of memory.
 const freePieces = 4
 
-// freeMemory returns the i-th piece of free memory; each range of the monitor's memory map has freePieces of them.
-// They exclude the program, its files and configuration, the command line and the first MiB. A piece may be empty,
+// freeMemory returns the i-th piece of free memory; each range of the monitor's memory map has freePieces of them. The
+// pieces do not contain the program, its files and configuration, the command line and the first MiB. A piece may be empty,
 // with its end before its start.
 func freeMemory(i int) boot.Range {
 	r := machine.Usable[i/freePieces].Without(machine.Module)[i/2%2].Without(machine.CommandLine)[i%2]
@@ -145,7 +145,7 @@ func freeMemory(i int) boot.Range {
 	return boot.Range{Start: (start + amd64.PageSize - 1) &^ (amd64.PageSize - 1), End: r.End}
 }
 
-// imageEnd returns the physical address of the first page behind the program and the page tables of the entry code.
+// imageEnd returns the physical address of the first page after the program and the page tables of the entry code.
 func imageEnd() uint64 {
 	end := uint64(boot.Load)
 	for at := 0; ; {
@@ -235,7 +235,7 @@ func mapSegment(s boot.Segment) {
 	}
 	end := s.End
 	if zeroed.Start > s.Start && zeroed.Start < end {
-		end = zeroed.Start // the page tables of the entry code follow; the program must not reach them
+		end = zeroed.Start // the page tables of the entry code follow, which the program must not access
 	}
 	for va := s.Start &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
 		mustMap(va, va-boot.Image, amd64.PageSize, flags)

@@ -7,7 +7,7 @@ import (
 
 // Information about the machine: uname(2), sysinfo(2), getcpu(2), getrusage(2).
 
-// release is the version of Linux whose system calls the kernel implements, as far as they are served.
+// release is the version of Linux whose system calls the kernel implements, as far as it supports them.
 const release = "6.1.0"
 
 // uname fills a struct utsname: six texts of 65 bytes.
@@ -40,7 +40,7 @@ func sysinfo(addr uint64) int64 {
 	return 0
 }
 
-// where is getcpu(2). The node is always 0.
+// where implements getcpu(2). The NUMA node is always 0.
 func where(c *cpu, number, node uint64) int64 {
 	for _, addr := range [...]uint64{number, node} {
 		if addr == 0 {
@@ -57,7 +57,7 @@ func where(c *cpu, number, node uint64) int64 {
 	return 0
 }
 
-// mostUsed is the largest number of pages in use that usage has seen.
+// mostUsed is the largest number of pages in use at the time of a call of usage.
 var mostUsed uint64
 
 // usage fills a struct rusage (getrusage(2)) with the CPU time of the program or the thread, all of it as user time, and

@@ -28,7 +28,7 @@ func trapped(c *cpu, f *amd64.Frame) {
 // unserved counts system calls that were not served, by number. The last element counts all larger numbers.
 var unserved [512]uint32
 
-// sayUnserved prints these calls in a crash report, since they may be the cause.
+// sayUnserved prints the system calls that were not served, as part of a crash report: they may be its cause.
 func sayUnserved() {
 	for number, count := range unserved {
 		if count > 0 {

@@ -120,7 +120,7 @@ func pinRoot() bool {
 	if tables.Pinned {
 		return true
 	}
-	const each = 512 * amd64.HugePageSize // bytes that one entry of the root covers
+	const each = 512 * amd64.HugePageSize // number of bytes that one entry of the root table covers
 	for va := uint64(boot.DynamicLow); va < boot.DynamicHigh; va += each {
 		if !tables.Reserve(va, allocFrame) {
 			return false
@@ -141,7 +141,7 @@ func retire(c *cpu, root uint64) {
 	atomic.StoreUint64(&retired, 0)
 }
 
-// Offsets in a context of package kernel/user, for save. A test of that package checks them.
+// Offsets of fields in a context of package kernel/user, for the method save. A test of that package checks them.
 const (
 	ContextLive   = 224
 	ContextVector = 256

@@ -9,8 +9,8 @@ import (
 // time its own clock changes, under the lock, so that a process that uses both the page and system calls never sees time
 // go back.
 
-// sharedClock is the address of that page; 0: there is none yet. It is not a pointer, because the core must not store
-// pointers: during a garbage collection, that would call the runtime's write barrier.
+// sharedClock is the address of the page of clocks; 0: there is none yet. It is not a pointer, because the core must not
+// store pointers: during a garbage collection, that would call the runtime's write barrier.
 var sharedClock uintptr
 
 // shareClock begins to keep the clocks in a page, which stays valid for ever.
@@ -27,7 +27,7 @@ func publishClock() {
 	if sharedClock == 0 {
 		return
 	}
-	const fraction = 32 // bits of timekeeper.Clock's scale
+	const fraction = 32 // number of fraction bits of timekeeper.Clock's scale
 	counter, base, scale := clock.State()
 	c := vdso.Clock{
 		Counter: counter, Mult: scale, Shift: fraction, Base: base,

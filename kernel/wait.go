@@ -13,11 +13,11 @@ import (
 // Calls in which a thread waits. The kernel itself does not block: the thread is stored in the table of threads
 // with a key. Its call returns when the thread is woken, when a signal interrupts it, or when its timeout expires.
 
-// Keys. The key of a futex is its address, which is below these.
+// Keys with which threads wait. The key of a futex is its address, which is lower than these values.
 const (
-	keySleep  = 1<<64 - 1 // never woken by key
+	keySleep  = 1<<64 - 1 // nanosleep(2) and similar calls: no thread is woken by this key
 	keyPoll   = 1<<64 - 2
-	keySignal = 1<<64 - 3 // never woken by key: rt_sigtimedwait(2)
+	keySignal = 1<<64 - 3 // rt_sigtimedwait(2): no thread is woken by this key
 )
 
 // wait blocks the running thread, unless a signal is pending; then it returns EINTR. Another CPU may have sent the
@@ -45,7 +45,7 @@ func after(addr uint64) (deadline int64, errno linux.Errno) {
 	if seconds < 0 || nanos < 0 || nanos >= 1e9 {
 		return 0, linux.EINVAL
 	}
-	const longest = 1 << 32 // a century, in seconds
+	const longest = 1 << 32 // the maximum: more than a century, in seconds
 	if seconds > longest {
 		return thread.Never, 0
 	}
@@ -66,9 +66,9 @@ const (
 	everyBit       = 1<<32 - 1
 )
 
-// futex is futex(2). It does not support the operations on locks, FUTEX_WAKE_OP, and bit sets other than all bits.
-// FUTEX_REQUEUE wakes the threads that it should move to another futex. That is correct, because a waiting thread may
-// be woken at any time.
+// futex implements futex(2). It does not support the operations on locks, FUTEX_WAKE_OP, and bit sets other than all bits.
+// FUTEX_REQUEUE wakes the threads that it should move to another futex. That is correct, because a waiting thread may be
+// woken at any time.
 func futex(c *cpu, f *amd64.Frame) (int64, bool) {
 	addr, operation := f.DI, f.SI&futexOperation
 	if operation <= futexWakeBitset && addr%4 != 0 {
@@ -96,7 +96,7 @@ func futex(c *cpu, f *amd64.Frame) (int64, bool) {
 	return -int64(linux.ENOSYS), true
 }
 
-// futexSleep is futex(2) with FUTEX_WAIT, or with FUTEX_WAIT_BITSET, whose timeout is absolute.
+// futexSleep implements futex(2) with FUTEX_WAIT, or with FUTEX_WAIT_BITSET, whose timeout is absolute.
 func futexSleep(c *cpu, f *amd64.Frame, absolute bool) (int64, bool) {
 	addr := f.DI
 	if !touch(addr, 4, space.Read) {
@@ -120,7 +120,7 @@ func futexSleep(c *cpu, f *amd64.Frame, absolute bool) (int64, bool) {
 	return c.wait(addr, deadline, -int64(linux.ETIMEDOUT))
 }
 
-// sleep is nanosleep(2).
+// sleep implements nanosleep(2).
 func sleep(c *cpu, addr uint64) (int64, bool) {
 	deadline, errno := after(addr)
 	switch {
@@ -129,7 +129,9 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 	case errno != 0:
 		return -int64(errno), true
 	}
-	const short = 5e3 // in nanoseconds: the runtime's sleeps of 3 µs are over before a CPU could go idle
+	// shorter sleeps, in nanoseconds, are waited for in a loop: the runtime's sleeps of 3 µs are over before a CPU could go
+	// idle
+	const short = 5e3
 	if deadline-clock.now() < short {
 		c.spin(deadline)
 		return 0, true
@@ -137,8 +139,8 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 	return c.wait(keySleep, deadline, 0)
 }
 
-// sleepBy is clock_nanosleep(2). A wait by the wall clock is not changed if that clock is set. The remaining time is not
-// stored after EINTR.
+// sleepBy implements clock_nanosleep(2). A wait by the wall clock is not changed if that clock is set. The remaining time is
+// not stored after EINTR.
 func sleepBy(c *cpu, id int, flags, addr uint64) (int64, bool) {
 	const absolute, size = 1, 16
 	switch id {
@@ -170,11 +172,11 @@ func sleepBy(c *cpu, id int, flags, addr uint64) (int64, bool) {
 	return c.wait(keySleep, deadline, 0)
 }
 
-// untilSignal is pause(2): it waits until a signal is delivered.
+// untilSignal implements pause(2): it waits until a signal is delivered.
 func untilSignal(c *cpu) (int64, bool) { return c.wait(keySleep, thread.Never, 0) }
 
-// seek is rt_sigtimedwait(2). It takes signals that are pending for the thread, or are sent to it or to the program while
-// it waits.
+// seek implements rt_sigtimedwait(2). It takes signals that are pending for the thread, or that are sent to the thread or
+// the program while it waits.
 func seek(c *cpu, set, info, timeout, size uint64) (int64, bool) {
 	const word64, infoSize = 8, 128
 	switch {
@@ -213,7 +215,7 @@ func take(th *thread.Thread, n signal.Number) int64 {
 
 // spin waits in a loop, without the lock, so other CPUs can enter the kernel meanwhile.
 func (c *cpu) spin(deadline int64) {
-	k := clock // a copy: another CPU may correct the clock meanwhile
+	k := clock // a copy, because another CPU may correct the clock meanwhile
 	unlock(c)
 	for k.now() < deadline {
 		c.flushIfAsked()
@@ -230,11 +232,11 @@ const (
 	wakeFD = pollFD + 1
 )
 
-// pollWoken is set when wakeFD was written to and no poller has received that yet.
+// pollWoken is set when wakeFD was written to and no poller has been woken for that yet.
 var pollWoken bool
 
-// pollControl is epoll_ctl(2), by which the runtime adds wakeFD to its set. Any other descriptor returns EPERM, as
-// a regular file does on Linux.
+// pollControl implements epoll_ctl(2), by which the runtime adds wakeFD to its set. Any other descriptor returns EPERM, as a
+// regular file does on Linux.
 func pollControl(set uint64, op int, fd uint64) int64 {
 	const add = 1
 	if set != pollFD || fd != wakeFD || op != add {
@@ -243,9 +245,9 @@ func pollControl(set uint64, op int, fd uint64) int64 {
 	return 0
 }
 
-// poll is CallPoll. It waits until a bit of Rung is set, until wakeFD is written to, or for the number of
-// nanoseconds in DI; without limit if that is negative. The result is 1 if wakeFD was written to, which is reset
-// then, else 0.
+// poll implements CallPoll. It waits until a bit of Rung is set, until wakeFD is written to, or for the number of
+// nanoseconds in DI; a negative number means no timeout. The result is 1 if wakeFD was written to, which is then reset, and
+// 0 otherwise.
 func poll(c *cpu, f *amd64.Frame) (int64, bool) {
 	deadline := int64(thread.Never)
 	const longest = 1 << 62

@@ -29,13 +29,13 @@ func wallSeconds() int64 { return (clock.now() + clock.Wall) / 1e9 }
 // stand still, but the RTC does not. Programs see a step of the wall clock, as when an administrator sets it; the
 // monotonic clock does not step.
 func checkWall(c *cpu) {
-	const odd = 2 // seconds: two readings of a clock of whole seconds may differ by one
+	const odd = 2 // tolerance in seconds: two readings of a clock that counts whole seconds may differ by one
 	rtc := amd64.DecodeRTC(amd64.ReadRTC())
 	if off := rtc - wallSeconds() - rtcAhead; rtc == 0 || off > -odd && off < odd {
 		return
 	}
 	setWall()
-	for n := signal.Number(1); n.Valid(); n++ { // signals that arrived on the serial port while setWall waited for answers
+	for n := signal.Number(1); n.Valid(); n++ { // deliver the signals that arrived on the serial port while setWall waited for answers
 		if earlySignals&uint64(signal.Of(n)) != 0 {
 			signalProgram(c, int32(n))
 		}
@@ -72,7 +72,7 @@ func askWall() (wall int64, ok bool) {
 		amd64.Out8(boot.PortTime, 0)
 		at, answered := awaitTime(before)
 		if !answered {
-			break // a late answer would be taken for the answer to the next question
+			break // a late answer would be mistaken for the answer to the next question
 		}
 		if took := clock.now() - before; took < shortest {
 			shortest, wall, ok = took, at-before-took/2, true

@@ -34,7 +34,7 @@ func (c *cpu) widen(now int64) {
 	}
 	rounds := 1
 	if c.widenAt == 0 {
-		rounds = 3 // from 256 entries to 2048
+		rounds = 3 // number of doublings from 256 entries to 2048
 	}
 	c.widenAt = thread.Never
 	if !Emulated {

@@ -11,7 +11,7 @@ import (
 	"loam/posix/unix"
 )
 
-// Names of the packages below that the interface of this package uses.
+// Names of the packages below posix (posix/file, posix/socket and others) that callers of this package use.
 
 // Errno is an error number of Linux; 0 is success.
 type Errno = linux.Errno

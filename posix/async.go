@@ -7,17 +7,18 @@ import (
 	"loam/posix/tty"
 )
 
-// SIGIO and SIGURG: signals to the owner of a file (fcntl(2)).
+// SIGIO and SIGURG: signals that report events of a file to the owner that a program has set (fcntl(2), F_SETOWN).
 
-// FileSignals sends signals about files. A Groups implements it for Linux programs.
+// FileSignals sends signals about files. task.Groups implements it for Linux programs.
 type FileSignals interface {
-	// SignalOwner sends SIGIO, or the owner's signal with si_code, si_band and si_fd. It does not wait for a lock.
+	// SignalOwner sends a signal to the owner of a file: SIGIO, or the signal set with F_SETSIG, with si_code, si_band and
+	// si_fd. It does not wait for a lock.
 	SignalOwner(to file.Owner, signal int, code int32, band uint64, fd int)
 	// HasOwner reports whether a thread, process or process group exists.
 	HasOwner(kind, id int32) bool
 }
 
-// Values of si_code of signals about files, and the values of si_band (sigaction(2)).
+// Values of si_code in signals about files, and the poll events that si_band reports for each (sigaction(2)).
 const (
 	codeIn       = 1
 	codeOut      = 2
@@ -32,7 +33,7 @@ const (
 	bandHangup   = 0x0018
 )
 
-// reportFile returns the function that sends the signals about a file.
+// reportFile returns the function that sends SIGIO and SIGURG for an open file description.
 func (p *Process) reportFile(o *file.Description) func(file.Owner, int, file.Events) {
 	to, ok := p.terminals.Signals().(FileSignals)
 	if !ok {
@@ -55,7 +56,7 @@ func (p *Process) reportFile(o *file.Description) func(file.Owner, int, file.Eve
 			to.SignalOwner(w, n, code, band, fd)
 		}
 		asked := o.Flags.Load()&linux.O_ASYNC != 0
-		if isSocket && e == PollPri { // new urgent data is reported alone: stack.TCPConn
+		if isSocket && e == PollPri { // stack.TCPConn reports urgent data as an event of its own, without PollIn
 			plain := w
 			plain.Signal = 0
 			to.SignalOwner(plain, linux.SIGURG, 0, 0, 0)
@@ -95,8 +96,8 @@ func (p *Process) setOwner(o *file.Description, kind, id int32) Errno {
 	return 0
 }
 
-// owner implements the commands of fcntl(2) about owners whose argument is an int. ok is false for another command. Errors: EINVAL,
-// ESRCH.
+// owner implements the fcntl(2) commands F_GETOWN, F_SETOWN and others whose argument is an int. ok is false for a command
+// that is not about owners. Errors: EINVAL, ESRCH.
 func (p *Process) owner(o *file.Description, cmd, arg int) (n int, errno Errno, ok bool) {
 	const last = 64
 	w := o.GetOwner()
@@ -167,8 +168,8 @@ func (p *Process) GetOwnerEx(fd int) (kind, id int32, errno Errno) {
 	return o.GetOwner().Kind, int32(max(n, -n)), 0
 }
 
-// setAsync implements O_ASYNC for a descriptor. A terminal without an owner gets its foreground process group as owner, or
-// else the caller. Errors: ENOTTY.
+// setAsync implements O_ASYNC for a descriptor. For a terminal without an owner, it makes the foreground process group the
+// owner, or the calling process if there is no such group. Errors: ENOTTY.
 func (p *Process) setAsync(o *file.Description, fd int, on bool) Errno {
 	if s, ok := o.File.(*tty.Slave); ok && on && o.GetOwner().ID == 0 {
 		if group := s.Foreground(); group != 0 {

@@ -5,10 +5,10 @@ import (
 	"loam/posix/file"
 )
 
-// Attach registers f to be called whenever the file behind fd becomes ready, until Detach. It calls f
-// at once with the events that are ready now. f must not block and must not call the process. Each
-// descriptor has room for one function: the poller of the Go runtime. Errors: EBADF; EPERM for a file
-// that is always ready; EEXIST.
+// Attach registers f to be called whenever the file behind fd becomes ready, until Detach. It calls f at once with the
+// events that are ready now. f must not block and must not call the process. A descriptor can have only one such function,
+// which belongs to the poller of the Go runtime. Errors: EBADF; EPERM for a file that is always ready; EEXIST if the
+// descriptor has a function.
 func (p *Process) Attach(fd int, f func(Events)) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -26,7 +26,7 @@ func (p *Process) Attach(fd int, f func(Events)) Errno {
 	return 0
 }
 
-// Detach undoes Attach. Errors: EBADF, ENOENT.
+// Detach removes the function that Attach has registered for fd. Errors: EBADF, ENOENT.
 func (p *Process) Detach(fd int) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {

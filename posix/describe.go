@@ -10,16 +10,16 @@ import (
 	"loam/posix/socket"
 )
 
-// Descriptions of a process's descriptors and place for other processes (proc(5)).
+// The state of a process that /proc shows to other processes: open descriptors, root and working directory (proc(5)).
 
-// Description describes the file of a descriptor.
+// Description describes an open descriptor of a process.
 type Description struct {
 	Name   string   // "/path", "socket:[5]", "pipe:[7]", ...
-	Place  fs.Place // of a file outside the tree: a place that only stat(2) can use
+	Place  fs.Place // for a file outside the file tree, such as a socket: a place with only a node, which stat(2) can use
 	Flags  int      // status flags and access mode, and O_CLOEXEC of the descriptor
 	Offset int64
 	Inode  uint64
-	Extra  string // further lines of fdinfo
+	Extra  string // lines of fdinfo that depend on the kind of the file
 }
 
 // Describe describes the file of a descriptor. It returns false if the descriptor is not open.
@@ -55,7 +55,7 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 	return d, true
 }
 
-// openNode is the file of an open file description outside the tree, as stat(2) sees it.
+// openNode is an fs.Node for an open file description outside the file tree. It only supports stat(2).
 type openNode struct {
 	open  *file.Description
 	inode uint64
@@ -69,7 +69,7 @@ func (n openNode) Attr() fs.Attr {
 // Change implements fs.Node.
 func (n openNode) Change(fs.Change) error { return linux.EPERM }
 
-// Open implements fs.Node. OpenAt opens such files by openDescribed.
+// Open implements fs.Node. It fails, because OpenAt opens such files by openDescribed.
 func (n openNode) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ENXIO }
 
 // openDescribed allocates a descriptor for an open file description of another process. It is shared, as by dup(2).
@@ -81,14 +81,14 @@ func (p *Process) openDescribed(o *file.Description, flags int) (int, Errno) {
 	return p.fds.Insert(o, 0, p.mostFiles(), flags&linux.O_CLOEXEC != 0)
 }
 
-// Where describes the process's place in the file tree.
+// Where describes where a process is in the file tree: its root, working directory and umask.
 type Where struct {
 	Root, Dir         fs.Place
 	RootPath, DirPath string
 	Umask             uint32
 }
 
-// Where returns the process's place in the file tree.
+// Where returns the root, the working directory and the umask of the process.
 func (p *Process) Where() Where {
 	v := p.view.Load()
 	w := Where{Root: v.Root, Dir: v.Dir, RootPath: "/", Umask: uint32(v.Umask)}
@@ -104,7 +104,7 @@ func (p *Process) Where() Where {
 	return w
 }
 
-// TableSize returns the size of the descriptor table, as FDSize of /proc/PID/status.
+// TableSize returns the size of the descriptor table, for the line FDSize of /proc/PID/status.
 func (p *Process) TableSize() int {
 	const least = 64
 	size := least

@@ -11,7 +11,7 @@ const (
 	SharePlace                         // CLONE_FS
 )
 
-// Task returns p as another of its tasks sees it. A value received from interrupt ends a wait of that task with
+// Task returns a view of p for another of its threads. A value received from interrupt ends a wait of that thread with
 // EINTR: see Process.
 func (p *Process) Task(interrupt <-chan struct{}) *Process {
 	t := *p
@@ -19,8 +19,9 @@ func (p *Process) Task(interrupt <-chan struct{}) *Process {
 	return &t
 }
 
-// Fork returns a child with the process ID pid. The child has its own copies of the descriptor table and of the place in
-// the file tree, except those in share. It refers to the same open files, and has neither record locks nor mappings.
+// Fork returns a child process with the ID pid. The child gets copies of the descriptor table, and of root, working
+// directory and umask; members of share are shared instead of copied. It refers to the same open file descriptions, and has
+// neither record locks nor shared mappings.
 func (p *Process) Fork(pid int32, share Share) *Process {
 	child := &Process{System: p.System, place: p.place, fds: p.fds, own: &own{credentials: p.credentials, streams: p.streams}}
 	child.credentials.PID = pid
@@ -39,11 +40,11 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 	return child
 }
 
-// SetSender sets the Sender by which the timers of a child process send signals. It is called before the child runs.
+// SetSender sets the function by which timers of a child process send signals. It is called before the child runs.
 func (p *Process) SetSender(s Sender) { p.timers.SetSender(s) }
 
-// Exec returns the process as a new program sees it (execve(2)): a descriptor table that was shared is copied, and
-// descriptors with FD_CLOEXEC are closed. Timers of timer_create(2) end. The process has only one task.
+// Exec returns the process for a new program (execve(2)). A shared descriptor table is replaced by a copy, and descriptors
+// with FD_CLOEXEC are closed. Timers of timer_create(2) are deleted. The process has only one thread then.
 func (p *Process) Exec() *Process {
 	q := *p
 	p.timers.Drop()

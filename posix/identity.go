@@ -10,24 +10,24 @@ import (
 	"loam/posix/file"
 )
 
-// identity is the ID and the credentials of one task. A Process of a Go program has no identity: its credentials come from
-// Options and do not change.
+// identity holds the thread ID and the credentials of one thread of a Linux program. A Go program has none: its credentials
+// come from Options and do not change.
 type identity struct {
 	tid  int32
-	set  atomic.Pointer[credential.Set] // replaced as a whole, never modified
+	set  atomic.Pointer[credential.Set] // current credentials; a change replaces the whole set
 	rest func(asleep bool)
-	seen atomic.Pointer[seenView] // the view for the newest credentials
+	seen atomic.Pointer[seenView] // file tree as seen with the newest credentials
 }
 
-// seenView is the view of the place with the credentials of a task.
+// seenView is a view of the file tree together with the credentials for which it was made.
 type seenView struct {
 	of   *fs.View
 	with *credential.Set
 	view fs.View
 }
 
-// SetIdentity sets the thread ID and the credentials of p, which Task has returned for one thread. The goroutine of the task
-// calls rest(true) before it waits in a call, and rest(false) afterwards.
+// SetIdentity sets the thread ID and the credentials of p, which is the result of Task for one thread. rest(true) is called
+// on the goroutine of the thread before it waits in a call, and rest(false) afterwards.
 func (p *Process) SetIdentity(tid int32, c credential.Set, rest func(asleep bool)) {
 	p.who = &identity{tid: tid, rest: rest}
 	p.who.set.Store(&c)
@@ -45,7 +45,7 @@ func (p *Process) Identity() *credential.Set {
 // ChangeIdentity replaces the credentials of the task. p has an identity.
 func (p *Process) ChangeIdentity(c credential.Set) { p.who.set.Store(&c) }
 
-// sight returns the file tree as the task sees it. The view must not be modified.
+// sight returns the view of the file tree with the credentials of the thread. The view must not be modified.
 func (p *Process) sight() *fs.View {
 	v := p.view.Load()
 	if p.who == nil {
@@ -62,10 +62,11 @@ func (p *Process) sight() *fs.View {
 	return &s.view
 }
 
-// View returns the file tree as the process sees it. It must not be modified.
+// View returns the root, the working directory and the credentials with which the process accesses the file tree. It must
+// not be modified.
 func (p *Process) View() *fs.View { return p.sight() }
 
-// rightsOf converts capabilities to rights on files.
+// rightsOf converts capabilities to the rights that package fs checks.
 func rightsOf(c credential.Capabilities) fs.Rights {
 	r := fs.Explicit
 	for _, x := range [...]struct {
@@ -82,8 +83,8 @@ func rightsOf(c credential.Capabilities) fs.Rights {
 	return r
 }
 
-// waiting returns the task of a call that waits.
-func (p *Process) waiting() file.Task {
+// Waiting returns the file.Task for a call that waits.
+func (p *Process) Waiting() file.Task {
 	t := file.Task{Interrupt: p.interrupt, Bed: p.bed}
 	if p.who != nil {
 		t.Asleep = p.who.rest
@@ -91,12 +92,12 @@ func (p *Process) waiting() file.Task {
 	return t
 }
 
-// newSleeper registers the task with q. A timeout of 0 means forever.
+// newSleeper registers the thread with q, to wait for a file. A timeout of 0 means no timeout.
 func (p *Process) newSleeper(q *file.Queue, timeout time.Duration) *file.Sleeper {
-	return file.NewSleeper(q, timeout, p.waiting())
+	return file.NewSleeper(q, timeout, p.Waiting())
 }
 
-// may reports whether the task has a capability. A Go program has all if its user is 0.
+// may reports whether the thread has a capability. A Go program has all capabilities if its user ID is 0.
 func (p *Process) may(capability int) bool {
 	if p.who == nil {
 		return p.credentials.UID == 0

@@ -6,19 +6,21 @@ import (
 	"loam/posix/tty"
 )
 
-// Job control: see package tty.
+// Job control: see posix/tty.
 type (
 	Groups = tty.Groups
 	Member = tty.Member
 )
 
-// SetMember sets the member that p acts for. It is called before p is used.
+// SetMember sets the thread, as job control sees it, on whose behalf p makes calls. It is called before p is used.
 func (p *Process) SetMember(m Member) { p.member = m }
 
-// SetGroups sets what sends the signals of terminals. Without it, the only process is that of New.
+// SetGroups sets the component that sends signals of terminals. Without it, only the process that New has returned receives
+// signals.
 func (p *Process) SetGroups(g Groups) { p.terminals.SetGroups(g) }
 
-// alone is the only process of a system without package task: its session and its process group have its ID.
+// alone is a process for which package task is not used: a Go program. It is the only process, and its process ID is also
+// the ID of its session and process group.
 type alone struct {
 	kernel Kernel
 	pid    int32
@@ -51,7 +53,7 @@ func (a alone) SessionOf(group int32) int32 {
 	return 0
 }
 
-// job returns the member that p acts for.
+// job returns the thread, as job control sees it, on whose behalf p makes calls.
 func (p *Process) job() Member {
 	if p.member != nil {
 		return p.member
@@ -59,7 +61,7 @@ func (p *Process) job() Member {
 	return alone{p.kernel, p.credentials.PID}
 }
 
-// caller is the process as the caller of package tty.
+// caller is a process as a tty.Caller.
 type caller struct{ p *Process }
 
 // IDs implements tty.Member.
@@ -90,4 +92,4 @@ func (c caller) Detached() bool { return c.p.detached.Load() }
 func (c caller) Detach(on bool) { c.p.detached.Store(on) }
 
 // Waiting implements tty.Caller.
-func (c caller) Waiting() file.Task { return c.p.waiting() }
+func (c caller) Waiting() file.Task { return c.p.Waiting() }

@@ -8,16 +8,17 @@ import (
 
 // Limits of a process on descriptors and file sizes (setrlimit(2)).
 
-// limits holds limits as complements, so that the zero value means none.
+// limits holds each limit as its bitwise complement, so that the zero value means no limits.
 type limits struct{ files, size, queued uint64 }
 
-// SetLimits sets RLIMIT_NOFILE, RLIMIT_FSIZE and RLIMIT_MSGQUEUE of the process. A new process has none of them, and a child inherits
-// them.
+// SetLimits sets RLIMIT_NOFILE, RLIMIT_FSIZE and RLIMIT_MSGQUEUE of the process. A new process has no such limits, and a
+// child inherits them.
 func (p *Process) SetLimits(files, size, queued uint64) {
 	p.limits.Store(&limits{^files, ^size, ^queued})
 }
 
-// mostQueued returns the bytes that message queues of the user may have. Without a limit it is Linux's default.
+// mostQueued returns the maximum size of all message queues of the user in bytes (RLIMIT_MSGQUEUE). If no limit is set, it
+// returns Linux's default.
 func (p *Process) mostQueued() uint64 {
 	const usual = 819200
 	l := p.limits.Load()
@@ -27,7 +28,7 @@ func (p *Process) mostQueued() uint64 {
 	return ^l.queued
 }
 
-// mostFiles returns the number of descriptors that the process may have: a new one is below it.
+// mostFiles returns RLIMIT_NOFILE of the process: a new descriptor must be smaller.
 func (p *Process) mostFiles() int {
 	l := p.limits.Load()
 	if l == nil {
@@ -36,7 +37,8 @@ func (p *Process) mostFiles() int {
 	return int(min(^l.files, file.MaxDescriptors))
 }
 
-// bounded returns the part of a write to a file at an offset that RLIMIT_FSIZE allows. Errors: EFBIG if there is none.
+// bounded returns the part of b that RLIMIT_FSIZE allows to be written at an offset of a file. Errors: EFBIG if no byte may
+// be written.
 func (p *Process) bounded(o *file.Description, b []byte, offset func(*treeFile) int64) ([]byte, Errno) {
 	l := p.limits.Load()
 	if l == nil || l.size == 0 || len(b) == 0 {
@@ -62,7 +64,7 @@ func current(f *treeFile) int64 {
 	return at
 }
 
-// mayExtend checks a new size of a file against RLIMIT_FSIZE. Errors: EFBIG.
+// mayExtend returns EFBIG if a new size of a file exceeds RLIMIT_FSIZE.
 func (p *Process) mayExtend(size int64) Errno {
 	if l := p.limits.Load(); l != nil && size > 0 && uint64(size) > ^l.size {
 		return linux.EFBIG
@@ -70,7 +72,8 @@ func (p *Process) mayExtend(size int64) Errno {
 	return 0
 }
 
-// LimitsFileSize reports whether the process has a limit on file sizes. EFBIG of a write is then accompanied by SIGXFSZ.
+// LimitsFileSize reports whether the process has a limit on file sizes. If a write then fails with EFBIG, the caller also
+// sends SIGXFSZ.
 func (p *Process) LimitsFileSize() bool {
 	l := p.limits.Load()
 	return l != nil && l.size != 0

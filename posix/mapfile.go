@@ -6,19 +6,19 @@ import (
 	"loam/posix/file"
 )
 
-// Mapped is a file of the tree that is opened for mmap(2) or execve(2), with a handle of its own, which the receiver
-// closes.
+// Mapped is a file of the file tree that is opened for mmap(2) or execve(2). Its handle is a new one, which the receiver of
+// the Mapped closes.
 type Mapped struct {
 	Node   fs.Node
-	Place  fs.Place // of an executable
+	Place  fs.Place // set for an executable only
 	Handle fs.Handle
-	Flags  fs.Flags // of the descriptor
+	Flags  fs.Flags // access mode of the descriptor
 	Attr   fs.Attr
-	Device fs.Device // of the file system
+	Device fs.Device // device of the file system that contains the file
 	Path   string
 }
 
-// ForMapping opens the file of a descriptor for mmap(2). Errors: EBADF, EACCES, ENODEV for what is no regular file.
+// ForMapping opens the file of a descriptor for mmap(2). Errors: EBADF, EACCES, ENODEV if the file is not a regular file.
 func (p *Process) ForMapping(fd int) (Mapped, Errno) {
 	f, errno := p.real(fd, linux.ENODEV)
 	if errno != 0 {
@@ -41,9 +41,8 @@ func (p *Process) ForMapping(fd int) (Mapped, Errno) {
 	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Device: f.Place().Device(), Path: p.pathOf(f)}, 0
 }
 
-// OpenExecutable opens a file for execve(2), relative to a directory descriptor or AT_FDCWD. With an empty path it is
-// the file of the descriptor itself. Errors: those of open(2); EACCES if it is no regular file or has no execute
-// permission.
+// OpenExecutable opens a file for execve(2). path is relative to a directory descriptor or AT_FDCWD; an empty path means the
+// file of the descriptor itself. Errors: those of open(2); EACCES if it is no regular file or has no execute permission.
 func (p *Process) OpenExecutable(dirfd int, path string) (Mapped, Errno) {
 	fd := dirfd
 	if path != "" {

@@ -10,7 +10,7 @@ import (
 	"loam/posix/netlink"
 )
 
-// POSIX message queues (mq_overview(7)). Package mqueue has the queues.
+// POSIX message queues (mq_overview(7)). Package posix/mqueue implements the queues.
 
 // MqOpen implements mq_open(2). The name has no slash. attributes is nil for the default. Errors: EACCES, EEXIST, EINVAL, EMFILE,
 // ENAMETOOLONG, ENOENT, ENOSPC.
@@ -29,11 +29,11 @@ func (p *Process) MqOpen(name string, flags int, mode uint32, attributes *mqueue
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.installWith(f, flags&(linux.O_ACCMODE|linux.O_NONBLOCK), true) // always close-on-exec
+	return p.installWith(f, flags&(linux.O_ACCMODE|linux.O_NONBLOCK), true) // message queue descriptors always have FD_CLOEXEC
 }
 
-// MqUnlink implements mq_unlink(2). The names are in a directory with the sticky bit. Errors: ENOENT, EACCES, ENAMETOOLONG; EPERM
-// for a queue of another user.
+// MqUnlink implements mq_unlink(2). The permissions are checked as for a file in a directory with the sticky bit. Errors: ENOENT,
+// EACCES, ENAMETOOLONG; EPERM for a queue of another user.
 func (p *Process) MqUnlink(name string) Errno {
 	who, denied := p.Identity(), false
 	errno := p.queues.Unlink(name, func(a fs.Attr) bool {
@@ -59,7 +59,8 @@ func (p *Process) messageQueue(fd int) (*file.Description, *mqueue.File, Errno) 
 	return o, f, 0
 }
 
-// MqSend implements mq_timedsend(2). A zero deadline means none. Errors: EINVAL, EBADF, EMSGSIZE, EAGAIN, ETIMEDOUT, EINTR.
+// MqSend implements mq_timedsend(2). A zero deadline means no deadline. Errors: EINVAL, EBADF, EMSGSIZE, EAGAIN, ETIMEDOUT,
+// EINTR.
 func (p *Process) MqSend(fd int, data []byte, priority uint32, deadline time.Time) Errno {
 	if priority >= mqueue.Priorities {
 		return linux.EINVAL
@@ -73,7 +74,7 @@ func (p *Process) MqSend(fd int, data []byte, priority uint32, deadline time.Tim
 	return p.untilReady(o, deadline, func() Errno { return f.Send(m, p.credentials.PID, who.UID) })
 }
 
-// MqSize returns the size of the largest message of a queue. Errors: EBADF.
+// MqSize returns the maximum size of a message of a queue in bytes. Errors: EBADF.
 func (p *Process) MqSize(fd int) (uint64, Errno) {
 	_, f, errno := p.messageQueue(fd)
 	if errno != 0 {
@@ -82,7 +83,7 @@ func (p *Process) MqSize(fd int) (uint64, Errno) {
 	return uint64(f.Limits().Size), 0
 }
 
-// MqReceive implements mq_timedreceive(2) for a buffer of a size. Errors: EBADF, EMSGSIZE, EAGAIN, ETIMEDOUT, EINTR.
+// MqReceive implements mq_timedreceive(2) for a buffer of size bytes. Errors: EBADF, EMSGSIZE, EAGAIN, ETIMEDOUT, EINTR.
 func (p *Process) MqReceive(fd int, size uint64, deadline time.Time) (m mqueue.Message, errno Errno) {
 	o, f, errno := p.messageQueue(fd)
 	if errno != 0 {
@@ -101,7 +102,8 @@ func (p *Process) MqReceive(fd int, size uint64, deadline time.Time) (m mqueue.M
 	return m, p.untilReady(o, deadline, receive)
 }
 
-// untilReady calls try until it does not return EAGAIN, and waits before it calls it again. Errors: those of try, ETIMEDOUT, EINTR.
+// untilReady calls try again and again until the result is not EAGAIN, and waits for the queue in between. Errors: those of
+// try, ETIMEDOUT, EINTR.
 func (p *Process) untilReady(o *file.Description, deadline time.Time, try func() Errno) Errno {
 	errno := try()
 	if errno != linux.EAGAIN || o.Nonblocking() {
@@ -153,12 +155,12 @@ func (p *Process) MqGetSetAttr(fd int, set *MqAttributes) (old MqAttributes, err
 // MqEvent is a request of mq_notify(2) (struct sigevent).
 type MqEvent struct {
 	Notify int // SIGEV_SIGNAL, SIGEV_NONE or SIGEV_THREAD
-	Signal int // for SIGEV_THREAD a netlink socket
+	Signal int // a signal number; for SIGEV_THREAD, the descriptor of a netlink socket
 	Value  uint64
-	Cookie []byte // for SIGEV_THREAD: sent to the socket, with a last byte that says what has happened
+	Cookie []byte // for SIGEV_THREAD: the message sent to the socket; its last byte is set to the reason
 }
 
-// Last bytes of a cookie (linux/mqueue.h).
+// Values of the last byte of a cookie: the reason of the message (linux/mqueue.h).
 const (
 	notifyWokenUp = 1
 	notifyRemoved = 2
@@ -166,12 +168,13 @@ const (
 	cookieSize = 32
 )
 
-// Informer sends signals with a siginfo to the process of a thread. A Member implements it where signals have infos.
+// Informer sends signals with a siginfo to the process of a thread. A Member implements it if its signals can have a
+// siginfo.
 type Informer interface {
 	SendInfo(signal int, code int32, value uint64, pid int32, uid uint32)
 }
 
-// codeQueue is si_code of a signal of a message queue (SI_MESGQ).
+// codeQueue is SI_MESGQ: si_code of a signal from a message queue.
 const codeQueue = -3
 
 // MqNotify implements mq_notify(2). A nil event removes the request of the process. Errors: EBADF, EBUSY, EINVAL, ENOTSOCK.
@@ -212,8 +215,8 @@ func (p *Process) MqNotify(fd int, e *MqEvent) Errno {
 	return f.Notify(n)
 }
 
-// notifySocket makes a notification send the cookie to a netlink socket. The C library has a thread that reads it. Errors: EBADF,
-// ENOTSOCK, EINVAL.
+// notifySocket makes a notification send the cookie of e to a netlink socket, which a thread of the C library reads. Errors:
+// EBADF, ENOTSOCK, EINVAL.
 func (p *Process) notifySocket(n *mqueue.Notification, e *MqEvent) Errno {
 	_, s, errno := p.socket(e.Signal)
 	if errno != 0 {

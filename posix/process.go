@@ -23,20 +23,20 @@ import (
 	"loam/stack"
 )
 
-// Process is a process as one of its tasks sees it: the descriptor table, the view of the file system, and
-// what the process has for itself. Each of the three may be shared with other tasks or processes, as clone(2)
+// Process is a process as one of its threads sees it: the descriptor table, the place in the file tree (root, working
+// directory and umask), and other state of the process. Threads and processes may share each of the three, as clone(2)
 // defines (Fork, Task). Its methods may be called from several goroutines at once.
 type Process struct {
 	*System
 	*place
 	*own
 	fds *file.Table
-	who *identity // identity of the task; nil for a Go program
-	// interrupt ends a wait of the task with EINTR. Its owner sends, a waiting call receives; capacity 1; never
-	// closed; full: the next wait ends at once. A nil channel never interrupts.
+	who *identity // thread ID and credentials; nil for a Go program
+	// interrupt ends a wait of the thread with EINTR. Its owner sends, a waiting call receives; capacity 1; never closed; if
+	// it is full, the next wait ends at once. A nil channel never interrupts.
 	interrupt <-chan struct{}
-	bed       *file.Bed // where the goroutine of the task sleeps in calls; nil for a Go program
-	member    Member    // of job control; nil: see alone
+	bed       *file.Bed // keeps the thread's Sleeper between waits; nil for a Go program
+	member    Member    // the thread as job control sees it; nil: see alone
 }
 
 // System is the state that all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.
@@ -48,58 +48,59 @@ type System struct {
 	clock     func(id int) time.Duration
 
 	names     unix.Names
-	serial    file.Serial // allocates netlink ports
+	serial    file.Serial // allocates port numbers of netlink sockets
 	inet      inet.Network
 	pipes     pipe.System
 	terminals tty.System
-	flocks    lock.Table // flock(2)
-	ranges    lock.Table // fcntl(2)
+	flocks    lock.Table // locks of flock(2)
+	ranges    lock.Table // locks of fcntl(2)
 	watchers  event.Watchers
 	queues    mqueue.State
 }
 
-// place is where a process is in the file tree: its root, working directory and umask.
+// place holds the root, the working directory and the umask of a process in the file tree.
 type place struct {
-	view   atomic.Pointer[fs.View] // replaced as a whole, never modified
+	view   atomic.Pointer[fs.View] // a change replaces the whole view
 	viewMu sync.Mutex              // held while view is replaced
 }
 
-// own is the state of one process that its threads share. It identifies the process as the owner of record locks.
+// own is the state of one process that its threads share and that no other process shares. A pointer to it identifies the
+// process as the owner of record locks.
 type own struct {
 	credentials Credentials
-	streams     [3]*stream // distinct standard streams; opening one again shares the input read ahead
+	streams     [3]*stream // standard streams without duplicates, so that opening one again shares the input that was read ahead
 	mappings    mapping.Table
-	detached    atomic.Bool            // the process does not use the terminal of its session any more (TIOCNOTTY)
-	limits      atomic.Pointer[limits] // nil: none
-	keepCaps    atomic.Int32           // PR_SET_KEEPCAPS; per thread on Linux
+	detached    atomic.Bool            // TIOCNOTTY has been called: the process no longer uses the terminal of its session
+	limits      atomic.Pointer[limits] // nil: the process has no limits
+	keepCaps    atomic.Int32           // PR_SET_KEEPCAPS; on Linux, each thread has this flag
 	timers      timer.Set
 	wishes      wishes
 }
 
 // Options configures a Process.
 type Options struct {
-	// Network is the stack behind AF_INET and AF_INET6 sockets. If it is nil, creating such a socket
-	// fails with EAFNOSUPPORT.
+	// Network is the stack that AF_INET and AF_INET6 sockets use. If it is nil, creating such a socket fails with
+	// EAFNOSUPPORT.
 	Network *stack.Stack
 	// Kernel serves calls about memory, signals and limits. If it is nil, they fail with ENOSYS.
 	Kernel Kernel
-	// Files is the file tree that paths are resolved in; nil means an empty file system in memory.
+	// Files is the file tree in which paths are resolved; nil means an empty file system in memory.
 	Files *fs.Tree
 	// Terminals is the file system in which pseudo-terminals get their files. It should be mounted at /dev/pts. If it is
 	// nil, there are no pseudo-terminals.
 	Terminals *devpts.FileSystem
-	// Streams are descriptors 0, 1 and 2; a nil stream is not open.
+	// Streams are the standard streams, descriptors 0, 1 and 2. A nil stream is not open.
 	Streams [3]Stream
-	// Missed, if not nil, is called with each path that open(2) does not find.
+	// Missed, if not nil, is called with each path that open(2) has not found.
 	Missed func(path string)
-	// Credentials are the credentials that peers of Unix sockets see.
+	// Credentials are the credentials that a peer of a Unix socket gets by SO_PEERCRED.
 	Credentials Credentials
 	// Hostname is the host name that Uname returns.
 	Hostname string
 	// Clock reads the clock with an ID of clock_gettime(2), CLOCK_MONOTONIC or CLOCK_BOOTTIME. Timers
 	// of timerfd_create(2) expire by this clock.
 	Clock func(id int) time.Duration
-	// Sender sends signals of timers; nil: there are no such timers.
+	// Sender sends the signals of timers. If it is nil, timers that send signals are not supported.
 	Sender Sender
 }
 
@@ -152,13 +153,14 @@ func (p *Process) socket(fd int) (*file.Description, socket.Socket, Errno) {
 	return o, s, 0
 }
 
-// install allocates a descriptor for a new file, opened for reading and writing. typeFlags may contain
-// SOCK_NONBLOCK and SOCK_CLOEXEC, which equal O_NONBLOCK and O_CLOEXEC.
+// install allocates a descriptor for a new file, opened for reading and writing. typeFlags may contain SOCK_NONBLOCK and
+// SOCK_CLOEXEC, which have the same values as O_NONBLOCK and O_CLOEXEC.
 func (p *Process) install(f file.File, typeFlags int) (int, Errno) {
 	return p.installWith(f, linux.O_RDWR|typeFlags&linux.O_NONBLOCK, typeFlags&linux.O_CLOEXEC != 0)
 }
 
-// installWith is install with an access mode; flags are as for file.NewDescription. On error, it closes the file.
+// installWith allocates a descriptor for a new file. flags holds the access mode and the status flags, as for
+// file.NewDescription. On error, it closes the file.
 func (p *Process) installWith(f file.File, flags int, cloexec bool) (int, Errno) {
 	fd, errno := p.fds.Insert(file.NewDescription(f, flags), 0, p.mostFiles(), cloexec)
 	if errno != 0 {

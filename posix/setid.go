@@ -6,9 +6,9 @@ import (
 	"loam/posix/file"
 )
 
-// keepSafe removes what would let a changed file run with the rights of its owner: the set-user-ID bit, the set-group-ID bit of
-// an executable file, and file capabilities (write(2), inode(7)). A caller with CAP_FSETID keeps the bits. It is called before n
-// bytes are written.
+// keepSafe removes the attributes by which a file runs with the rights of its owner: the set-user-ID bit, the set-group-ID
+// bit of an executable file, and file capabilities (write(2), inode(7)). A caller with CAP_FSETID keeps the bits. It is
+// called before n bytes are written to the file.
 func (p *Process) keepSafe(o *file.Description, n int) {
 	if n == 0 || p.may(linux.CAP_FSETID) {
 		return
@@ -18,7 +18,7 @@ func (p *Process) keepSafe(o *file.Description, n int) {
 	}
 }
 
-// keepSafe is the same for a file.
+// keepSafe removes the set-user-ID bit, the set-group-ID bit and the file capabilities of a file.
 func keepSafe(n fs.Node) {
 	const groupExecute = 0o010
 	a := n.Attr()
@@ -30,7 +30,8 @@ func keepSafe(n fs.Node) {
 		mode &^= fs.SetGID
 	}
 	if mode != a.Mode {
-		n.Change(fs.Change{Fields: fs.SetMode, Mode: mode & fs.Permissions}) // a file system that cannot change it cannot be written
+		// the error is ignored: if the file system rejects the change, it also rejects the write
+		n.Change(fs.Change{Fields: fs.SetMode, Mode: mode & fs.Permissions})
 	}
 	if x, ok := n.(fs.Attributed); ok && a.Mode&0o111 != 0 {
 		x.RemoveXattr("security.capability")

@@ -8,8 +8,8 @@ import (
 	"loam/posix/file"
 )
 
-// Stream is a standard stream provided by the layer below: a terminal, a pipe or a serial line. Its
-// calls may block, so shards never make them.
+// Stream is a standard stream that the underlying system provides: a terminal, a pipe or a serial line. Its methods may
+// block, so a goroutine of the stack never calls them.
 type Stream interface {
 	// Read reads at least one byte. At the end of the stream it returns 0 and no error.
 	Read(b []byte) (int, Errno)
@@ -24,22 +24,21 @@ type Stream interface {
 	Ioctl(request int, arg []byte) Errno
 }
 
-// stream is the file of a Stream. One goroutine reads ahead, and only while a program waits for input
-// or polls for it. All other input stays in the underlying stream. A write blocks the calling
-// goroutine.
+// stream is the file of a Stream. A goroutine reads ahead only while a program waits for input or polls for it, so that all
+// other input stays in the underlying stream. A write blocks the calling goroutine.
 type stream struct {
 	host Stream
 	q    file.Queue
 
 	mu     sync.Mutex // guards the fields below
-	buf    []byte     // read and not yet consumed
-	errno  Errno      // of the last read; returned once
+	buf    []byte     // bytes that were read and that the program has not yet read
+	errno  Errno      // error of the last read; returned once
 	end    bool       // the last read found the end; returned once
-	asking bool       // pump is running
-	room   []byte     // buffer of pump
+	asking bool       // the goroutine of pump is running
+	room   []byte     // buffer into which pump reads
 }
 
-// streamPiece is the size of a read, in bytes, and limits how much a poll reads ahead.
+// streamPiece is the size of a read in bytes. It limits how many bytes are read ahead when a program polls.
 const streamPiece = 32 << 10
 
 func (s *stream) Queue() *file.Queue { return &s.q }
@@ -71,7 +70,7 @@ func (s *stream) ask(n int) {
 	go s.pump(s.room[:min(n, streamPiece)])
 }
 
-// pump reads once, in a goroutine of its own.
+// pump calls Read of the Stream once. It runs on a goroutine of its own.
 func (s *stream) pump(room []byte) {
 	n, errno := s.host.Read(room)
 	s.mu.Lock()
@@ -81,7 +80,7 @@ func (s *stream) pump(room []byte) {
 	s.q.Notify(PollIn)
 }
 
-// Read implements file. It returns what pump has read: data, then the error or the end, once.
+// Read implements file.File. It returns the data that pump has read, and then once the error or the end of the stream.
 func (s *stream) Read(b []byte) (int, Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,13 +96,13 @@ func (s *stream) Read(b []byte) (int, Errno) {
 		s.errno = 0
 		return 0, errno
 	case s.end:
-		s.end = false // a terminal may deliver more input afterwards
+		s.end = false // the end is reported once, because a terminal may deliver more input afterwards
 		return 0, 0
 	}
 	return 0, linux.EAGAIN
 }
 
-// want starts a read of at most n bytes unless input is available. The queue reports the result.
+// want starts a read of at most n bytes, unless unread input is available. The waiters are notified of its result.
 func (s *stream) want(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +140,8 @@ func (p *Process) installStreams(streams [3]Stream) {
 	}
 }
 
-// terminal passes a request to the terminal behind a standard stream. Requests that could do more than the settings of
-// that terminal are refused: it belongs to the user of the machine.
+// terminal passes a request to the terminal behind a standard stream. Only requests that read or change its settings are
+// allowed, because the terminal belongs to the user who has started Loam.
 func (s *stream) terminal(request int, arg []byte) Errno {
 	switch request {
 	case linux.TCGETS, linux.TCGETS2, linux.TCSETS, linux.TCSETSW, linux.TCSETSF, linux.TCSETS2, linux.TCSETS2 + 1, linux.TCSETSF2,
@@ -152,7 +151,8 @@ func (s *stream) terminal(request int, arg []byte) Errno {
 	return linux.ENOTTY
 }
 
-// HostTerminal passes any request to the terminal behind a standard stream. It is for Loam itself. Errors: EBADF, ENOTTY.
+// HostTerminal passes any request to the terminal behind a standard stream. Only Loam itself calls it. Errors: EBADF,
+// ENOTTY.
 func (p *Process) HostTerminal(fd, request int, arg []byte) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {

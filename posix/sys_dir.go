@@ -10,9 +10,9 @@ import (
 	"loam/posix/socket"
 )
 
-// Calls that change a process's view of the tree (working directory, umask), and directory listing.
+// Calls that change the root, the working directory or the umask, and calls that list directories.
 
-// look replaces the view of the process by a changed copy.
+// look replaces the process's view of the file tree by a copy that change has modified.
 func (p *Process) look(change func(v *fs.View)) {
 	p.viewMu.Lock()
 	defer p.viewMu.Unlock()
@@ -100,7 +100,7 @@ func (p *Process) Getdents(fd int, b []byte) (int, Errno) {
 		binary.NativeEndian.PutUint64(d, e.Inode)
 		binary.NativeEndian.PutUint64(d[8:], e.Cursor)
 		binary.NativeEndian.PutUint16(d[16:], uint16(size))
-		d[18] = byte(e.Type >> 12) // DT_DIR etc. are the file types of stat(2), shifted
+		d[18] = byte(e.Type >> 12) // the values of d_type (DT_DIR and others) are the file types of st_mode, shifted right by 12
 		copy(d[direntHeader:], e.Name)
 		n += size
 		return true
@@ -137,7 +137,8 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 	return fmt.Sprintf("/dev/fd/%d", fd), 0
 }
 
-// pathOf returns the path of a file of the tree: as it is now, or else as the file was opened.
+// pathOf returns the current path of a file of the file tree. If the file has none, it returns the path by which the file
+// was opened.
 func (p *Process) pathOf(f *treeFile) string {
 	if path, err := p.sight().PathOf(f.File); err == nil {
 		return path

@@ -15,7 +15,7 @@ type PollFD = file.PollFD
 // and returns the number of entries with events. A negative timeout waits forever, and 0 does not
 // wait. Errors: EINTR.
 func (p *Process) Poll(fds []PollFD, timeout time.Duration) (int, Errno) {
-	return p.fds.Poll(fds, timeout, p.waiting())
+	return p.fds.Poll(fds, timeout, p.Waiting())
 }
 
 // EpollCreate implements epoll_create1(2). Errors: EINVAL, EMFILE.
@@ -39,7 +39,7 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	}
 	switch inner := o.File.(type) {
 	case *treeFile:
-		return linux.EPERM // it is always ready
+		return linux.EPERM // files that are always ready cannot be added
 	case *epoll.Set:
 		switch {
 		case inner == e:

@@ -7,7 +7,7 @@ import (
 	"loam/posix/file"
 )
 
-// The calls on files that only report events: see package event.
+// Calls that create files for events: see posix/event.
 
 // EventFD implements eventfd2(2). Errors: EINVAL, EMFILE.
 func (p *Process) EventFD(count uint32, flags int) (int, Errno) {
@@ -44,13 +44,14 @@ func (p *Process) SignalFD(fd int, set uint64, flags int) (int, Errno) {
 	return p.install(event.NewSignals(of, set), flags)
 }
 
-// readSignals implements read(2) on a file of signals. As on Linux, it takes the signals of the reader.
+// readSignals implements read(2) on a signalfd. As on Linux, it takes signals of the reading thread, which may not be the
+// creator of the file.
 func (p *Process) readSignals(o *file.Description, f *event.Signals, b []byte) (int, Errno) {
 	of, ok := p.member.(event.Source)
 	if !ok {
 		return -1, linux.EINVAL
 	}
-	return f.ReadFor(of, b, o.Nonblocking(), p.waiting())
+	return f.ReadFor(of, b, o.Nonblocking(), p.Waiting())
 }
 
 // InotifyInit implements inotify_init1(2). Errors: EINVAL, EMFILE.
@@ -61,7 +62,7 @@ func (p *Process) InotifyInit(flags int) (int, Errno) {
 	return p.installWith(p.watchers.New(p.sight().Tree), flags&linux.O_NONBLOCK|linux.O_RDONLY, flags&linux.IN_CLOEXEC != 0)
 }
 
-// inotify returns the instance of fd. Errors: EBADF, EINVAL.
+// inotify returns the inotify instance of fd. Errors: EBADF, EINVAL.
 func (p *Process) inotify(fd int) (*event.Inotify, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {

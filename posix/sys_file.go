@@ -25,7 +25,7 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 
 // ReadOpened implements read(2) for an open file.
 func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
-	switch f := o.File.(type) { // these read for the process
+	switch f := o.File.(type) { // reads of these files depend on the calling thread
 	case *tty.Slave:
 		return f.ReadFor(caller{p}, b, o.Nonblocking())
 	case *event.Signals:
@@ -46,7 +46,7 @@ func (p *Process) readLater(o *file.Description, b []byte) (int, Errno) {
 	in, isStream := o.File.(*stream)
 	if o.Nonblocking() {
 		if isStream {
-			in.want(streamPiece) // reads ahead a full piece, because a reader that polls needs more than a byte at a time
+			in.want(streamPiece) // a whole piece is read ahead, because a program that polls usually reads more than a byte
 		}
 		return 0, linux.EAGAIN
 	}
@@ -102,8 +102,8 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	return n, 0
 }
 
-// writeWaiting writes b from offset done on, and waits when necessary. An error after some bytes have
-// been written is left to the next call.
+// writeWaiting writes b from offset done on, and waits when there is no room. If an error occurs after some bytes have been
+// written, it returns their number, and the next call returns the error.
 func (p *Process) writeWaiting(o *file.Description, b []byte, done int) (int, Errno) {
 	s := p.newSleeper(o.Queue(), sendTimeout(o))
 	defer s.Leave()
@@ -219,7 +219,7 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return int(o.Flags.Load()), 0
 	case linux.F_SETFL:
 		if (arg^int(o.Flags.Load()))&linux.O_ASYNC != 0 {
-			p.setAsync(o, fd, arg&linux.O_ASYNC != 0) // other files only keep the flag
+			p.setAsync(o, fd, arg&linux.O_ASYNC != 0) // for a file that sends no SIGIO, O_ASYNC is only stored
 		}
 		o.SetFlags(arg)
 		return 0, 0
@@ -243,8 +243,8 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	return -1, linux.EINVAL
 }
 
-// unnotify implements F_NOTIFY without events, which removes what watched a directory: nothing does, because events by
-// signals are not supported. Errors: ENOTDIR, EINVAL for events.
+// unnotify implements F_NOTIFY (dnotify). Without events, the call succeeds: it would remove a notification, and there are
+// none. Requests for events fail. Errors: ENOTDIR, EINVAL.
 func (p *Process) unnotify(o *file.Description, events int) (int, Errno) {
 	switch {
 	case o.File.Mode()&linux.S_IFMT != linux.S_IFDIR:
@@ -280,7 +280,7 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	switch f := o.File.(type) {
 	case tty.End:
 		if request == linux.TIOCOUTQ {
-			return 0, 0 // output is with the master at once
+			return 0, 0 // TIOCOUTQ of a pseudo-terminal is 0: the master has all output at once
 		}
 	case socket.Socket:
 		if request == linux.SIOCOUTQ {

@@ -6,10 +6,10 @@ import (
 	"loam/posix/socket"
 )
 
-// Connections of the host that are handed to the program: see posix/handed.
+// Connections of the host that are passed to the program: see posix/handed.
 
-// Hand passes a connection of the host to the program: to the listening socket of the first way that has one. If no way has
-// one, the connection is reset. Hand becomes the owner of c.
+// Hand passes a connection of the host to the program. It tries the ways in order, and uses the first whose local address
+// has a listening socket. If none has one, the connection is reset. Hand becomes the owner of c.
 func (p *Process) Hand(c HostTCP, ways ...Way) { handed.Hand(&p.inet, c, ways...) }
 
 // AttachHost lets the runtime's poller watch the host's descriptor, which it returns. The poller
@@ -42,7 +42,7 @@ func (p *Process) DetachHost(fd int) (descriptor int, ok bool) {
 	return s.EndPolling(), true
 }
 
-// handed.Socket returns the connection of the host behind fd, or nil.
+// hostTCP returns the connection of the host behind fd, or nil.
 func (p *Process) hostTCP(fd int) *handed.Socket {
 	if o := p.fds.Get(fd); o != nil {
 		if s, ok := o.File.(*handed.Socket); ok {

@@ -12,7 +12,7 @@ import (
 // unchanged is the argument of setreuid(2) and its variants that leaves an ID unchanged.
 const unchanged = ^uint32(0)
 
-// stays returns 0 if every ID is own or unchanged, and EPERM otherwise.
+// stays returns 0 if every ID in ids equals own or unchanged, and EPERM otherwise.
 func stays(own int32, ids ...uint32) Errno {
 	if slices.ContainsFunc(ids, func(id uint32) bool { return id != unchanged && id != uint32(own) }) {
 		return linux.EPERM
@@ -44,8 +44,8 @@ func setID(own int32, id uint32) Errno {
 func (p *Process) SetFileUserID() int  { return int(p.credentials.UID) }
 func (p *Process) SetFileGroupID() int { return int(p.credentials.GID) }
 
-// SetGroup implements setpgid(2) for a process in the process group group. Errors: EPERM for another
-// group, ESRCH for another process, EINVAL.
+// SetGroup implements setpgid(2) for a process whose current process group is group. Errors: EPERM if to is another group,
+// ESRCH if pid is another process, EINVAL.
 func (p *Process) SetGroup(pid, to, group int32) Errno {
 	own := p.credentials.PID
 	if to == 0 {
@@ -77,8 +77,7 @@ func (p *Process) SetPriority(which int, who int32, to, nice int) Errno {
 	return 0
 }
 
-// Capabilities (capabilities(7)), as bits: first the capabilities of all processes, then those that user 0 has in
-// addition.
+// Capabilities (capabilities(7)) as bit sets: the capabilities that every process has, and those that only user 0 has.
 const (
 	capBind, capRaw = 1 << 10, 1 << 13
 
@@ -96,7 +95,7 @@ func (p *Process) Capabilities() uint64 {
 	return c
 }
 
-// SetCapabilities implements capset(2). Errors: EPERM unless the sets are those that the process has.
+// SetCapabilities implements capset(2). Errors: EPERM unless the sets are the current ones.
 func (p *Process) SetCapabilities(effective, permitted, inheritable uint64) Errno {
 	if own := p.Capabilities(); effective != own || permitted != own || inheritable != 0 {
 		return linux.EPERM

@@ -7,7 +7,7 @@ import (
 	"loam/posix/lock"
 )
 
-// The calls on file locks: see package lock. The owner of a lock is either the process (F_SETLK) or an open file description
+// Calls on file locks: see posix/lock. The owner of a lock is either the process (F_SETLK) or an open file description
 // (F_OFD_SETLK, flock). A process loses all its locks on a file when it closes any descriptor of that file.
 
 // FileLock is struct flock.
@@ -27,7 +27,7 @@ func (p *Process) Flock(fd, how int) Errno {
 		p.flocks.Release(node, want)
 		return 0
 	case linux.LOCK_SH, linux.LOCK_EX:
-		return p.flocks.Take(node, want, how&linux.LOCK_NB == 0, false, p.waiting())
+		return p.flocks.Take(node, want, how&linux.LOCK_NB == 0, false, p.Waiting())
 	}
 	return linux.EINVAL
 }
@@ -69,7 +69,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	default:
 		return linux.EINVAL
 	}
-	return p.ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, cmd == linux.F_SETLKW, p.waiting())
+	return p.ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, cmd == linux.F_SETLKW, p.Waiting())
 }
 
 // lockRange returns the first and the last byte of l. Errors: EINVAL, EOVERFLOW.

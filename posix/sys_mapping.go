@@ -8,7 +8,7 @@ import (
 	"loam/posix/packet"
 )
 
-// Shared mappings of a Go program: see package mapping. Package mem maps files for Linux programs.
+// Shared mappings of a Go program: see posix/mapping. Linux programs use package mem instead.
 
 // MayMap checks whether mmap(2) may map a file. Errors: EBADF, EINVAL, EACCES, ENODEV; EPERM for a
 // sealed file.

@@ -47,7 +47,7 @@ func (p *Process) sendWaiting(s socket.Socket, b []byte, m Outgoing, done int) (
 	defer w.Leave()
 	for {
 		if done > 0 {
-			m.Control = nil // sent with the first bytes
+			m.Control = nil // descriptors are passed only with the first bytes
 		}
 		n, errno := s.Send(b[done:], m)
 		if errno == 0 {
@@ -88,7 +88,7 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 			r, errno = p.recvWaiting(s, b, flags, r, all)
 		}
 	}
-	r.Flags |= flags & linux.MSG_CMSG_CLOEXEC // Linux returns the flag as well
+	r.Flags |= flags & linux.MSG_CMSG_CLOEXEC // Linux returns MSG_CMSG_CLOEXEC in msg_flags if the caller has set it
 	if errno == 0 && len(r.Control) > 0 {
 		p.unpackControl(r.Control, flags&linux.MSG_CMSG_CLOEXEC != 0)
 	}
@@ -135,11 +135,10 @@ func (p *Process) recvWaiting(s socket.Socket, b []byte, flags int, r Received, 
 	}
 }
 
-// maxPassed is SCM_MAX_FD.
+// maxPassed is the maximum number of descriptors in a message (SCM_MAX_FD).
 const maxPassed = 253
 
-// packControl resolves the descriptors in SCM_RIGHTS messages and holds their descriptions. Errors:
-// EBADF, EINVAL.
+// packControl replaces descriptor numbers in SCM_RIGHTS messages by references to their descriptions. Errors: EBADF, EINVAL.
 func (p *Process) packControl(control []Control) Errno {
 	for i := range control {
 		c := &control[i]
@@ -162,8 +161,8 @@ func (p *Process) packControl(control []Control) Errno {
 	return 0
 }
 
-// dropControl releases the descriptions still in transit. None are left here after the receiver's queue
-// has accepted the message.
+// dropControl releases the descriptions in control messages that have not been delivered. If the receiver's queue has
+// accepted the message, no descriptions are left here.
 func (p *Process) dropControl(control []Control) {
 	for i := range control {
 		socket.DropPassed(control[i].Passed)

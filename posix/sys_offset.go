@@ -104,7 +104,7 @@ func (p *Process) Fsync(fd int) Errno {
 // Syncfs implements syncfs(2) for the file system of fd. Errors: EBADF.
 func (p *Process) Syncfs(fd int) Errno {
 	f, errno := p.real(fd, 0)
-	if errno != 0 || f == nil { // a file outside any file system has nothing to write
+	if errno != 0 || f == nil { // a file outside any file system, such as a pipe, has nothing to write
 		return errno
 	}
 	return file.ToErrno(f.Place().Sync())
@@ -113,7 +113,7 @@ func (p *Process) Syncfs(fd int) Errno {
 // SyncFileRange implements sync_file_range(2). It checks its arguments and writes nothing. Errors:
 // EINVAL for unknown flags or an invalid range, EBADF, ESPIPE.
 func (p *Process) SyncFileRange(fd int, offset, length int64, flags int) Errno {
-	const all = 7 // SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE, _WAIT_AFTER
+	const all = 7 // SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE and SYNC_FILE_RANGE_WAIT_AFTER together
 	_, errno := p.real(fd, linux.ESPIPE)
 	switch {
 	case errno == linux.EBADF:
@@ -126,7 +126,7 @@ func (p *Process) SyncFileRange(fd int, offset, length int64, flags int) Errno {
 
 // Fadvise implements posix_fadvise(2), without any effect. Errors: EBADF, ESPIPE, EINVAL for unknown advice.
 func (p *Process) Fadvise(fd, advice int) Errno {
-	const last = 5 // POSIX_FADV_NOREUSE
+	const last = 5 // POSIX_FADV_NOREUSE, the largest value
 	_, errno := p.real(fd, linux.ESPIPE)
 	if errno == 0 && (advice < 0 || advice > last) {
 		errno = linux.EINVAL
@@ -154,9 +154,8 @@ func (p *Process) Sync() { p.sight().Tree.Sync() }
 // copyPiece is the size of the buffer for copies between files, in bytes.
 const copyPiece = 64 << 10
 
-// Sendfile implements sendfile(2) from a file of the tree to any file. If offset is nil, it reads at
-// the file's own offset. Errors: EINVAL for other kinds of input, in which case programs copy
-// themselves.
+// Sendfile implements sendfile(2) from a file of the file tree to any file. If offset is nil, it reads at the current offset
+// of the file. Errors: EINVAL for another kind of input; programs then read and write instead.
 func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	f, errno := p.real(in, linux.EINVAL)
 	if errno != 0 {
@@ -181,7 +180,7 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	return sent, f.advance(offset, at+int64(sent))
 }
 
-// position returns the offset at which a call reads or writes: *offset, or the file's own. Errors:
+// position returns the offset at which a call starts: *offset, or the current offset of the file if offset is nil. Errors:
 // EINVAL for a file without an offset.
 func (f *treeFile) position(offset *int64) (int64, Errno) {
 	if offset != nil {
@@ -194,7 +193,7 @@ func (f *treeFile) position(offset *int64) (int64, Errno) {
 	return at, 0
 }
 
-// advance updates the offset that position returned.
+// advance stores a new value where position has read the offset: in *offset or in the file.
 func (f *treeFile) advance(offset *int64, to int64) Errno {
 	if offset != nil {
 		*offset = to
@@ -241,7 +240,7 @@ func copyRange(from *treeFile, inOffset *int64, to *treeFile, outOffset *int64, 
 		return -1, errno
 	}
 	if from.Place() == to.Place() && read < write+int64(n) && write < read+int64(n) {
-		return -1, linux.EINVAL // the ranges overlap
+		return -1, linux.EINVAL // source and destination ranges overlap
 	}
 	b := make([]byte, min(max(n, 0), copyPiece))
 	done := 0

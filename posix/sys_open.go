@@ -18,7 +18,8 @@ import (
 const statusFlags = linux.O_ACCMODE | linux.O_APPEND | linux.O_NONBLOCK | linux.O_SYNC |
 	linux.O_DIRECTORY | linux.O_NOFOLLOW | linux.O_NOATIME | int(fs.PathOnly|fs.TempFile)
 
-// at returns the directory where a path begins. Errors: EBADF, ENOTDIR.
+// at returns the view of the file tree, and the directory to which path is relative: that of dirfd, or the working
+// directory. Errors: EBADF, ENOTDIR.
 func (p *Process) at(dirfd int, path string) (*fs.View, fs.Place, Errno) {
 	v := p.sight()
 	if dirfd == linux.AT_FDCWD || strings.HasPrefix(path, "/") {
@@ -137,7 +138,7 @@ func (p *Process) reportMissed(at fs.Place, path string, errno Errno) {
 	p.missed(p.absolute(at, path))
 }
 
-// absolute returns a path from the root, or path itself if the directory's path is unknown.
+// absolute returns path as a path from the root. It returns path unchanged if the path of the directory at is unknown.
 func (p *Process) absolute(at fs.Place, path string) string {
 	if strings.HasPrefix(path, "/") {
 		return path
@@ -176,8 +177,8 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 	return p.dupAbove(fd, 0, flags&linux.O_CLOEXEC != 0)
 }
 
-// openTerminal opens the terminal among the standard streams. All its descriptors share one input
-// buffer.
+// openTerminal opens the terminal that is one of the standard streams. All descriptors of that terminal share the input that
+// was read ahead.
 func (p *Process) openTerminal(flags int) (int, Errno) {
 	for _, s := range p.streams {
 		if s != nil && s.host.Ioctl(linux.TCGETS, make([]byte, linux.SizeofTermios)) == 0 {

@@ -32,7 +32,7 @@ func ParseOpenHow(b []byte) (OpenHow, Errno) {
 
 const (
 	allResolve   = 0x3f
-	tempFile     = 0o20200000 // O_TMPFILE
+	tempFile     = 0o20200000 // value of O_TMPFILE without O_DIRECTORY
 	allOpenFlags = linux.O_ACCMODE | linux.O_CREAT | linux.O_EXCL | linux.O_NOCTTY | linux.O_TRUNC | linux.O_APPEND |
 		linux.O_NONBLOCK | linux.O_SYNC | linux.O_ASYNC | linux.O_DIRECT | 0o100000 | linux.O_DIRECTORY |
 		linux.O_NOFOLLOW | linux.O_NOATIME | linux.O_CLOEXEC | int(fs.PathOnly) | tempFile
@@ -77,7 +77,7 @@ func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	}
 	from := path
 	if scoped {
-		from = strings.TrimLeft(path, "/") // an absolute path also begins at dirfd
+		from = strings.TrimLeft(path, "/") // with RESOLVE_IN_ROOT, an absolute path also begins at dirfd
 	}
 	v, at, errno := p.at(dirfd, from)
 	if errno != 0 {

@@ -8,7 +8,7 @@ import (
 	"loam/posix/file"
 )
 
-// Calls that take a path, and their variants that take a descriptor.
+// Calls that take a path, and their variants that take a descriptor, such as fchmod(2).
 
 // StatAt implements newfstatat(2), and the common part of statx(2).
 func (p *Process) StatAt(dirfd int, path string, flags int) (Stat, Errno) {
@@ -33,7 +33,8 @@ func (p *Process) StatAt(dirfd int, path string, flags int) (Stat, Errno) {
 	return statOf(place), 0
 }
 
-// AccessAt implements faccessat2(2). Real and effective IDs are always equal here.
+// AccessAt implements faccessat2(2). It does not distinguish real and effective IDs, which are always equal for a Go
+// program.
 func (p *Process) AccessAt(dirfd int, path string, mode uint32, flags int) Errno {
 	if mode&^7 != 0 || flags&^(linux.AT_EACCESS|linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
 		return linux.EINVAL
@@ -121,7 +122,7 @@ func (p *Process) ReadlinkAt(dirfd int, path string) (string, Errno) {
 	if fd, ok := p.descriptorIn(path); ok {
 		return p.nameOf(fd)
 	}
-	if path == "" { // a symbolic link opened with O_PATH | O_NOFOLLOW
+	if path == "" { // an empty path reads the symbolic link that dirfd refers to, opened with O_PATH | O_NOFOLLOW
 		_, f, errno := p.tree(dirfd, linux.ENOENT)
 		if errno != 0 {
 			return "", errno
@@ -166,7 +167,7 @@ func (p *Process) Fchmod(fd int, mode uint32) Errno {
 		return chmod(p.sight(), place, mode)
 	}
 	f, errno := p.real(fd, 0)
-	if errno != 0 || f == nil { // sockets and pipes have no effective permissions
+	if errno != 0 || f == nil { // for a socket or pipe, the call succeeds without an effect
 		return errno
 	}
 	return chmod(p.sight(), f.Place(), mode)
@@ -207,7 +208,7 @@ func ownership(uid, gid int32) fs.Change {
 	return c
 }
 
-// Moment is a timestamp for UtimensAt: Time, unless Now or Omit is set.
+// Moment is a timestamp for UtimensAt: the value Time, the current time if Now is set, or no change if Omit is set.
 type Moment struct {
 	Time fs.Time
 	Now  bool // UTIME_NOW

@@ -15,8 +15,8 @@ func (p *Process) InstallProcess(of Watched, flags int) (int, Errno) {
 	return fd, errno
 }
 
-// WatchedProcess returns the process of a descriptor of InstallProcess, and whether the descriptor is non-blocking. Errors:
-// EBADF, also for other descriptors.
+// WatchedProcess returns the process to which a pidfd refers, and whether the pidfd is non-blocking. Errors: EBADF if fd is
+// not a pidfd.
 func (p *Process) WatchedProcess(fd int) (of Watched, nonblocking bool, errno Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -29,7 +29,8 @@ func (p *Process) WatchedProcess(fd int) (of Watched, nonblocking bool, errno Er
 	return f.Of(), o.Nonblocking(), 0
 }
 
-// Receive allocates a descriptor for the file behind a descriptor of another process (pidfd_getfd(2)). Errors: EBADF, EMFILE.
+// Receive allocates a descriptor for the open file description of a descriptor in another process (pidfd_getfd(2)). Errors:
+// EBADF, EMFILE.
 func (p *Process) Receive(from *Process, fd int) (int, Errno) {
 	o, errno := from.get(fd)
 	if errno != 0 {
@@ -48,12 +49,13 @@ func (p *Process) FileOrder(fd int) (uint64, Errno) {
 	return o.Number(&p.serial), 0
 }
 
-// SharesTable and SharesPlace report whether two processes share the descriptor table, and the place in the file tree.
+// SharesTable reports whether two processes share the descriptor table, and SharesPlace whether they share root, working
+// directory and umask.
 func (p *Process) SharesTable(with *Process) bool { return p.fds == with.fds }
 func (p *Process) SharesPlace(with *Process) bool { return p.place == with.place }
 
-// Unshare gives the process its own copies of the descriptor table and the place in the file tree, except those in keep
-// (unshare(2)).
+// Unshare gives the process its own copy of the descriptor table, and of root, working directory and umask (unshare(2)).
+// Members of keep stay shared.
 func (p *Process) Unshare(keep Share) *Process {
 	q := *p
 	if keep&SharePlace == 0 {

@@ -7,7 +7,7 @@ import (
 	"loam/posix/pipe"
 )
 
-// The calls on pipes: see package pipe.
+// Calls on pipes: see posix/pipe.
 
 // Pipe2 implements pipe2(2). It returns the read end and the write end, in this order. Errors: EINVAL,
 // EMFILE.
@@ -30,14 +30,14 @@ func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
 
 // openFIFO opens a FIFO. Errors: ENXIO, EINTR, EMFILE.
 func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
-	e, errno := p.pipes.OpenFIFO(node, flags, p.waiting())
+	e, errno := p.pipes.OpenFIFO(node, flags, p.Waiting())
 	if errno != 0 {
 		return -1, errno
 	}
 	return p.installWith(e, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
 }
 
-// two returns the descriptions of the two descriptors of splice(2) and tee(2). Errors: EINVAL, EBADF.
+// two returns the open file descriptions of the two descriptors of splice(2) or tee(2). Errors: EINVAL, EBADF.
 func (p *Process) two(in, out, n, flags int) (from, to *file.Description, errno Errno) {
 	if flags&^pipe.Flags != 0 || n < 0 {
 		return nil, nil, linux.EINVAL
@@ -55,7 +55,7 @@ func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, 
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.waiting())
+	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.Waiting())
 }
 
 // Tee implements tee(2). Errors: EBADF, EINVAL, EAGAIN, EINTR.
@@ -64,11 +64,11 @@ func (p *Process) Tee(in, out, n, flags int) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.pipes.Tee(from, to, n, flags, p.waiting())
+	return p.pipes.Tee(from, to, n, flags, p.Waiting())
 }
 
-// PipeWrites reports for vmsplice(2) whether fd is the end of a pipe that is written to. Errors: EBADF for another
-// file, EINVAL.
+// PipeWrites returns true if fd is the write end of a pipe, and false if it is the read end, for vmsplice(2). Errors: EBADF
+// for another file, EINVAL.
 func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	o, errno := p.get(fd)
 	if flags&^pipe.Flags != 0 {
@@ -84,7 +84,7 @@ func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	return e.Writes(), 0
 }
 
-// WriteNow is Write that does not wait if flags has SPLICE_F_NONBLOCK.
+// WriteNow implements write(2), but does not wait if flags has SPLICE_F_NONBLOCK.
 func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -96,7 +96,7 @@ func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	return o.Write(b)
 }
 
-// ReadNow is Read that does not wait if flags has SPLICE_F_NONBLOCK.
+// ReadNow implements read(2), but does not wait if flags has SPLICE_F_NONBLOCK.
 func (p *Process) ReadNow(fd int, b []byte, flags int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {

@@ -27,7 +27,7 @@ func seenBy(files map[string]func(*procnet.View) string) map[string]func(*Proces
 	return all
 }
 
-// network returns the network as the process sees it. For Linux programs it has the sockets of all processes.
+// network returns the network as this process sees it. For Linux programs, it contains the sockets of all processes.
 func (p *Process) network() *procnet.View {
 	v := &procnet.View{Net: p.net, UID: p.credentials.UID, Opened: p.opened()}
 	if all, ok := p.terminals.Signals().(Lister); ok {
@@ -36,7 +36,7 @@ func (p *Process) network() *procnet.View {
 	return v
 }
 
-// Lister lists all processes. A Groups implements it for Linux programs.
+// Lister lists all processes. task.Groups implements it for Linux programs.
 type Lister interface{ List() []*Process }
 
 // openedBy yields each open file description of several processes once, with its inode number.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 	"loam/posix/inet"
 	"loam/posix/netlink"
 	"loam/posix/packet"
@@ -13,7 +14,7 @@ import (
 
 // Calls that create, bind and connect sockets.
 
-// typeFlags are the flags that may be added to a socket type.
+// typeFlags are the flags that may be combined with a socket type, such as SOCK_STREAM.
 const typeFlags = linux.SOCK_NONBLOCK | linux.SOCK_CLOEXEC
 
 // Socket implements socket(2). Supported families: AF_INET and AF_INET6 (stream, datagram and raw),
@@ -142,13 +143,13 @@ func (p *Process) Connect(fd int, a Address) Errno {
 		return errno
 	case errno == linux.EINPROGRESS || errno == linux.EALREADY:
 		return p.connected(s, a)
-	case errno == linux.EAGAIN: // AF_UNIX: the listener's backlog is full
+	case errno == linux.EAGAIN: // for an AF_UNIX socket: the backlog of the listener is full
 		return p.connectWaiting(s, a)
 	}
 	return errno
 }
 
-// connected waits for the end of a handshake. It then calls connect again for the result.
+// connected waits until a handshake has ended. It then calls Connect of the socket again, which returns the result.
 func (p *Process) connected(s socket.Socket, a Address) Errno {
 	_, timeout := s.Common().Timeouts()
 	w := p.newSleeper(s.Queue(), timeout)
@@ -179,8 +180,8 @@ func (p *Process) connectWaiting(s socket.Socket, a Address) Errno {
 		if errno := s.Connect(a); errno != linux.EAGAIN {
 			return errno
 		}
-		if done, errno := p.waiting().Await(nil, time.After(connectRetry)); done && errno != 0 {
-			return errno
+		if p.Waiting().WaitFor(nil, connectRetry) == file.Interrupted {
+			return linux.EINTR
 		}
 	}
 	return linux.EAGAIN
@@ -259,8 +260,8 @@ func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 	return s.SetOption(level, name, value)
 }
 
-// Exit ends the process as on Linux. It closes all descriptors, and returns when the peers have
-// acknowledged all data, or after timeout.
+// Exit ends the process as on Linux. It closes all descriptors, and returns when the peers have acknowledged all data, or
+// after timeout.
 func (p *Process) Exit(timeout time.Duration) {
 	p.fds.RemoveAll()
 	deadline := time.Now().Add(timeout)

@@ -8,7 +8,7 @@ import (
 	"loam/posix/tty"
 )
 
-// The calls on terminals: see package tty.
+// Calls on terminals: see posix/tty.
 
 // openMaster creates a pseudo-terminal (ptmx(4)). Errors: ENXIO, ENOSPC, EMFILE.
 func (p *Process) openMaster(place fs.Place, path string, flags int) (int, Errno) {
@@ -16,13 +16,13 @@ func (p *Process) openMaster(place fs.Place, path string, flags int) (int, Errno
 	return p.installEnd(m, flags, errno)
 }
 
-// openSlave opens a pseudo-terminal. Errors: EIO if it is locked or the master is closed, EBUSY, EMFILE.
+// openSlave opens the slave end of a pseudo-terminal. Errors: EIO if it is locked or the master is closed, EBUSY, EMFILE.
 func (p *Process) openSlave(t *tty.Terminal, place fs.Place, path string, flags int) (int, Errno) {
 	s, errno := t.OpenSlave(caller{p}, place, path, flags)
 	return p.installEnd(s, flags, errno)
 }
 
-// installEnd allocates a descriptor for an end of a terminal that has been opened with a result.
+// installEnd allocates a descriptor for an end of a terminal. f and errno are the results of opening that end.
 func (p *Process) installEnd(f file.File, flags int, errno Errno) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
@@ -59,8 +59,8 @@ func (p *Process) openTerminalDevice(place fs.Place, path string, flags int) (in
 	return -1, linux.ENXIO
 }
 
-// openTTY opens the controlling terminal (tty(4)). A program without a session of its own has the terminal among its
-// standard streams. Errors: ENXIO without a terminal.
+// openTTY opens the controlling terminal, /dev/tty (tty(4)). For a program that has no session, it opens the terminal that
+// is one of the standard streams. Errors: ENXIO without a terminal.
 func (p *Process) openTTY(place fs.Place, path string, flags int) (int, Errno) {
 	if t := p.terminals.Controlling(caller{p}); t != nil {
 		return p.openSlave(t, place, path, flags|linux.O_NOCTTY)
@@ -71,7 +71,7 @@ func (p *Process) openTTY(place fs.Place, path string, flags int) (int, Errno) {
 	return p.openTerminal(flags)
 }
 
-// SetConsole makes the terminal of a descriptor /dev/console. Errors: EBADF, ENOTTY.
+// SetConsole makes /dev/console refer to the terminal of a descriptor. Errors: EBADF, ENOTTY.
 func (p *Process) SetConsole(fd int) Errno {
 	t, errno := p.terminalOf(fd)
 	if errno != 0 {
@@ -104,23 +104,23 @@ func (p *Process) terminalPlace(fd int) (fs.Place, bool) {
 	return fs.Place{}, false
 }
 
-// TerminalOf returns the device number of the controlling terminal of a session, and the foreground process group, as
-// /proc/PID/stat shows them; zero and -1 without one.
+// TerminalOf returns the device number of the controlling terminal of a session, and the foreground process group, for
+// /proc/PID/stat. It returns 0 and -1 if the session has no terminal.
 func (s *System) TerminalOf(session int32) (device fs.Device, foreground int32) {
 	return s.terminals.Of(session)
 }
 
-// EndSession does what the end of a process means for its controlling terminal, if the process leads its session: see
+// EndSession handles the end of a process with respect to its controlling terminal, if the process leads its session: see
 // tty.System.EndSession.
 func (s *System) EndSession(leader int32) { s.terminals.EndSession(leader) }
 
 // Vhangup implements vhangup(2): it hangs up the controlling terminal. Errors: EPERM.
 func (p *Process) Vhangup() Errno { return p.terminals.Vhangup(caller{p}) }
 
-// TerminalArgument describes the argument of a request of terminals: see tty.Argument.
+// TerminalArgument describes the argument of an ioctl(2) request of terminals: see tty.Argument.
 func TerminalArgument(request int) (size int, out bool) { return tty.Argument(request) }
 
-// TakesValue reports whether the argument of a request of terminals is a number: see TerminalValue.
+// TakesValue reports whether the argument of an ioctl(2) request of terminals is a number: see TerminalValue.
 func TakesValue(request int) bool { return tty.TakesValue(request) }
 
 // Terminal implements ioctl(2) for the requests of TerminalArgument. arg is a copy of the argument. Errors: EBADF, ENOTTY,

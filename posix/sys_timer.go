@@ -5,7 +5,7 @@ import (
 	"loam/posix/timer"
 )
 
-// The calls on timers: see package timer.
+// Calls on timers: see posix/timer.
 
 // TimerFDCreate implements timerfd_create(2). Errors: EINVAL; EPERM for alarm clocks, which wake a
 // machine.

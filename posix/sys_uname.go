@@ -6,8 +6,8 @@ import (
 	"loam/abi/linux"
 )
 
-// releaseMark is appended to the release of the underlying kernel. Programs parse the release to learn
-// which calls exist, so it must still begin with the kernel's version.
+// releaseMark is appended to the release name of the underlying kernel. Programs parse the release to learn which calls
+// exist, so it must begin with the version of that kernel.
 const releaseMark = "-loam"
 
 // Uname implements uname(2). System and release come from the underlying kernel. The node name is
@@ -29,7 +29,8 @@ func (p *Process) Uname() linux.Utsname {
 	return u
 }
 
-// nodeNames holds the names that sethostname(2) and setdomainname(2) set. A nil name is the underlying kernel's.
+// nodeNames holds the names that sethostname(2) and setdomainname(2) have set. A nil name has not been set, and is the name
+// of the underlying kernel.
 type nodeNames struct {
 	mu           sync.Mutex
 	host, domain *string
@@ -42,7 +43,7 @@ func (p *Process) SetHostname(name string) {
 	p.nodeNames.host = &name
 }
 
-// SetDomainName sets the domain name of all processes, as SetHostname does with the node name.
+// SetDomainName sets the domain name of all processes. The caller has checked the rights and the length (setdomainname(2)).
 func (p *Process) SetDomainName(name string) {
 	p.nodeNames.mu.Lock()
 	defer p.nodeNames.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 // XattrFile identifies the file of a call, by a path or by a descriptor.
 type XattrFile struct {
 	Path   string
-	Follow bool // with a path: follow a symbolic link in the last component
+	Follow bool // for a path: follow a symbolic link in the last component
 	ByFD   bool
 	FD     int
 }
 
-// xattrFile resolves of. For a descriptor of another kind of file, place.Node is nil and kind is its
-// type.
+// xattrFile finds the file that of identifies. For a descriptor of a file outside the file tree, place.Node is nil and kind
+// is the type of the file.
 func (p *Process) xattrFile(of XattrFile) (v *fs.View, place fs.Place, kind fs.Mode, errno Errno) {
 	if !of.ByFD {
 		v, place, errno = p.lookup(linux.AT_FDCWD, of.Path, of.Follow, false)
@@ -61,7 +61,7 @@ func (p *Process) GetXattr(of XattrFile, name string) ([]byte, Errno) {
 	return value, file.ToErrno(err)
 }
 
-// noXattr returns the error for a file outside any file system.
+// noXattr returns the error for a file outside the file tree, such as a pipe.
 func noXattr(kind fs.Mode, name string, w fs.Wish) Errno {
 	if err := fs.XattrName(kind, name, w); err != nil {
 		return file.ToErrno(err)

@@ -10,13 +10,13 @@ import (
 // never been synchronized, as Linux does before an NTP daemon runs.
 
 const (
-	adjReadOnly = 0x2000 // ADJ_OFFSET_READONLY
-	adjOld      = 0x8000 // ADJ_ADJTIME: adjtime(3)
+	adjReadOnly = 0x2000 // ADJ_OFFSET_READONLY: only return the remaining adjustment
+	adjOld      = 0x8000 // ADJ_ADJTIME: emulate adjtime(3)
 
-	worstError       = 16_000_000 // microseconds (NTP_PHASE_LIMIT)
-	timeConstant     = 2          // of the phase-locked loop, which is not running
-	clockPrecision   = 1          // microseconds
-	mostFrequency    = 500 << 16  // parts per million, with 16 fraction bits
+	worstError       = 16_000_000 // maximum error of an unsynchronized clock in microseconds (NTP_PHASE_LIMIT)
+	timeConstant     = 2          // constant of the phase-locked loop, which is not running
+	clockPrecision   = 1          // precision of the clock in microseconds
+	mostFrequency    = 500 << 16  // maximum frequency offset in parts per million, with 16 fraction bits
 	microsecondsTick = 1_000_000 / 100
 )
 
@@ -40,7 +40,8 @@ func (p *Process) Adjtimex(t *linux.Timex) (int, Errno) {
 // the errors of Adjtimex.
 func (p *Process) ClockAdjtime(clock int, t *linux.Timex) (int, Errno) {
 	const realtime, retired = 0, 10
-	const kinds, ofDescriptor = 7, 3 // the kind of a negative clock ID: a descriptor's clock, or a CPU-time clock
+	// the low three bits of a negative clock ID give the kind: 3 is the clock of a descriptor, others are CPU-time clocks
+	const kinds, ofDescriptor = 7, 3
 	switch {
 	case clock == realtime:
 		return p.Adjtimex(t)

@@ -8,14 +8,14 @@ import (
 	"loam/posix/mqueue"
 )
 
-// treeFile is a file of the tree (package fs): a regular file, a directory or a device. It is always
-// ready, and cannot be added to an epoll set (epoll(7)).
+// treeFile is an open file of the file tree (package fs): a regular file, a directory or a device. It is always ready, and
+// cannot be added to an epoll set (epoll(7)).
 type treeFile struct {
 	*fs.File
 	p    *Process
 	q    file.Queue
-	from fs.Place // the directory where path begins
-	path string   // as passed to open, for proc(5)
+	from fs.Place // the directory to which path is relative
+	path string   // path passed to open(2), shown by proc(5)
 }
 
 func (f *treeFile) Events() Events     { return PollIn | PollOut }
@@ -42,7 +42,7 @@ func (f *treeFile) Write(b []byte) (int, Errno) {
 // Stat implements file.Described.
 func (f *treeFile) Stat() Stat { return statOf(f.Place()) }
 
-// tree returns the file of the tree behind fd. Errors: EBADF; other for another kind of file.
+// tree returns the file of the file tree behind fd. Errors: EBADF; the errno other for a file outside the tree.
 func (p *Process) tree(fd int, other Errno) (*file.Description, *treeFile, Errno) {
 	o := p.fds.Get(fd)
 	if o == nil {
@@ -55,8 +55,8 @@ func (p *Process) tree(fd int, other Errno) (*file.Description, *treeFile, Errno
 	return o, f, 0
 }
 
-// real is tree for calls that reject O_PATH descriptors with EBADF. If other is 0, it returns nil for
-// another kind of file.
+// real returns the file of the file tree behind fd, for calls that reject an O_PATH descriptor with EBADF. For a file
+// outside the tree it returns the errno other, or nil if other is 0.
 func (p *Process) real(fd int, other Errno) (*treeFile, Errno) {
 	_, f, errno := p.tree(fd, other)
 	if errno == 0 && f != nil && f.Flags()&fs.PathOnly != 0 {

@@ -8,15 +8,15 @@ import (
 	"loam/posix/file"
 )
 
-// Scheduling classes and other wishes that a process may state. They are checked and remembered as on Linux, and change
-// nothing: Loam runs all goroutines and threads alike, and its disks serve requests in order. On Linux, they belong to a
-// thread; here to the process.
+// Scheduling classes and other hints that a process can set. They are checked and stored as on Linux, and have no effect:
+// Loam schedules all goroutines and threads alike, and its disks serve requests in order. On Linux, each thread has these
+// values; here the process has them.
 
-// wishes hold the values that a process has set.
+// wishes holds the hints that a process has set.
 type wishes struct {
 	ioPriority atomic.Int32 // ioprio_set(2)
 	policy     atomic.Int32 // sched_setscheduler(2)
-	slack      atomic.Int64 // PR_SET_TIMERSLACK, less standardSlack
+	slack      atomic.Int64 // PR_SET_TIMERSLACK minus standardSlack, so that 0 is the default
 	reaper     atomic.Int32 // PR_SET_CHILD_SUBREAPER
 	noHuge     atomic.Int32 // PR_SET_THP_DISABLE
 }
@@ -24,7 +24,7 @@ type wishes struct {
 // standardSlack is the default timer slack of a process, in nanoseconds (PR_SET_TIMERSLACK).
 const standardSlack = 50000
 
-// itself returns 0 if pid is the ID of the process, or 0. Errors: EINVAL for a negative one, ESRCH.
+// itself returns 0 if pid is 0 or the ID of the process. Errors: EINVAL for a negative ID, ESRCH for another process.
 func (p *Process) itself(pid int32) Errno {
 	switch {
 	case pid < 0:
@@ -35,7 +35,7 @@ func (p *Process) itself(pid int32) Errno {
 	return 0
 }
 
-// Values of ioprio_set(2).
+// Values of ioprio_set(2): targets, classes and priorities.
 const (
 	ioprioProcess, ioprioUser              = 1, 3
 	ioprioNone, ioprioRealTime, ioprioIdle = 0, 1, 3
@@ -112,7 +112,8 @@ func (p *Process) SetScheduler(pid int32, policy, priority int) Errno {
 	return 0
 }
 
-// pidFD is a descriptor of the process itself (pidfd_open(2)). It is never ready, since the process has not ended.
+// pidFD is a pidfd of the process itself (pidfd_open(2)). It never becomes readable, because that would require the end of
+// the process.
 type pidFD struct{ q file.Queue }
 
 func (f *pidFD) Queue() *file.Queue        { return &f.q }
@@ -124,7 +125,7 @@ func (f *pidFD) Mode() uint32              { return uint32(fs.Regular) | 0o700 }
 
 // PidFDOpen implements pidfd_open(2) for the process itself. Errors: EINVAL, ESRCH, EMFILE.
 func (p *Process) PidFDOpen(pid int32, flags int) (int, Errno) {
-	const thread = linux.O_EXCL // PIDFD_THREAD
+	const thread = linux.O_EXCL // PIDFD_THREAD has the value of O_EXCL
 	switch {
 	case flags&^(linux.O_NONBLOCK|thread) != 0 || pid <= 0:
 		return -1, linux.EINVAL

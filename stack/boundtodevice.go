@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"loam/stack/ip"
+	"loam/stack/port"
 )
 
 // Sockets bound to an interface (SO_BINDTODEVICE). They send on that interface and
@@ -47,7 +48,7 @@ func (b *TCPBinding) SetDevice(on *Interface) {
 	b.mu.Lock()
 	b.options.Device = on
 	b.mu.Unlock()
-	b.stack.ports.setDevice(b.port, on)
+	b.stack.ports.SetInterface(b.port, on.number())
 }
 
 // device returns the interface that the listener is bound to, or nil.
@@ -125,4 +126,12 @@ func (t *tables) gatewayBy(ifc *Interface, dst netip.Addr) netip.Addr {
 	table := ip.NewTable(by)
 	r, _ := table.Lookup(dst)
 	return r.Gateway
+}
+
+func (o *TCPOptions) sharing() port.Options {
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only, Interface: o.Device.number()}
+}
+
+func (o *UDPOptions) sharing() port.Options {
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only, Interface: o.Device.number()}
 }

@@ -232,7 +232,7 @@ func (s *Stack) DNS() []netip.Addr {
 	}
 	t := s.tables.Load()
 	for _, ifc := range t.interfaces {
-		for _, a := range t.learned[ifc.index].dns {
+		for _, a := range t.learned[ifc.index].DNS {
 			if !slices.Contains(all, a) {
 				all = append(all, a)
 			}

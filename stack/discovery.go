@@ -60,10 +60,10 @@ func (h *ipHeader) fit(p *path, d Discovery, payload int) error {
 
 // narrowPath lowers the MTU of a path to the path MTU learned for dst.
 func (s *Stack) narrowPath(p *path, dst netip.Addr) {
-	if s.paths.generation.Load() == 0 { // no path MTU has ever been learned
+	if !s.paths.Any() {
 		return
 	}
-	if learned, ok := s.paths.lookup(s.now(), dst.WithZone("")); ok {
+	if learned, ok := s.paths.Lookup(s.now(), dst.WithZone("")); ok {
 		p.mtu, p.narrow = min(p.mtu, learned.MTU), learned.Narrow
 	}
 }

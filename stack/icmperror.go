@@ -151,7 +151,7 @@ func (c *TCPConn) inputError(sh *shard, e *icmpError) bool {
 	}
 	switch {
 	case e.kind == icmp.TooBig:
-		sh.stack.paths.learn(sh.now, e.quote.Dst, e.mtu, e.quote.Length)
+		sh.stack.paths.Learn(sh.now, e.quote.Dst, e.mtu, e.quote.Length)
 	case soft && c.Connected():
 		c.failSoftly(e.err())
 	}
@@ -171,7 +171,7 @@ func (c *datagramSocket) inputError(sh *shard, e *icmpError, skip int) bool {
 	if e.kind == icmp.TooBig {
 		d := o.discovery(dst)
 		if heeded = d.believes(); heeded {
-			sh.stack.paths.learn(sh.now, dst, e.mtu, e.quote.Length)
+			sh.stack.paths.Learn(sh.now, dst, e.mtu, e.quote.Length)
 		}
 		reported = d.reports(dst) && (peer || queues)
 	}
@@ -217,4 +217,13 @@ func (e *icmpError) err() error {
 		return ErrAccess
 	}
 	return kindErrors[e.kind]
+}
+
+// allowError reports whether an error may be sent to dst now, and counts it against the
+// limit. As on Linux, errors to this host's own addresses are not limited.
+func (sh *shard) allowError(dst netip.Addr) bool {
+	if _, ours := sh.tables.local[dst]; ours || dst.IsLoopback() {
+		return true
+	}
+	return sh.stack.errors.Allow(sh.now, dst)
 }

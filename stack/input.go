@@ -192,7 +192,7 @@ func (sh *shard) mss(on *Interface, id tcp.ID) int {
 		return 536 // RFC 9293 section 3.7.1
 	}
 	mtu := p.mtu
-	if learned, ok := sh.stack.paths.lookup(sh.now, id.Remote.Addr().WithZone("")); ok {
+	if learned, ok := sh.stack.paths.Lookup(sh.now, id.Remote.Addr().WithZone("")); ok {
 		mtu = min(mtu, learned.MTU)
 	}
 	return mtu - headersTCP(id.Remote.Addr())

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/flood"
 	"loam/stack/ip"
 	"loam/stack/neigh"
+	"loam/stack/shared"
 	"loam/wire"
 )
 
@@ -25,8 +27,8 @@ type Interface struct {
 	name        string
 	index       int
 	device      link.Device
-	thinner     link.Thinner     // the device, if it can thin out floods, or nil
-	flowThinner link.FlowThinner // the same, if it can also find stray segments, or nil
+	thinning    *flood.Thinning // nil: the device cannot thin out floods; owned by loop
+	listing     *flood.Listing  // nil: the device cannot find stray segments; owned by loop
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
@@ -52,10 +54,6 @@ type Interface struct {
 	groupsIn    chan wire.GroupMessage                    // from shards; never closed; if full, dropped and counted
 	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; if full, dropped and counted
 	routing     atomic.Int32                              // role in router discovery: routerless and the other constants
-
-	thinned   atomic.Bool                // the device is thinning out frames; written by loop
-	flows     atomic.Pointer[link.Flows] // set by loop at the first flood of stray segments
-	delivered atomic.Int64               // frames of any link.Kinds that have arrived since loop last reset it
 
 	receptions receptions // multicast groups that sockets and addresses need
 
@@ -133,8 +131,11 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		ended:       make(chan struct{}),
 	}
 	if info.Medium == link.Ethernet && !c.AcceptAny {
-		ifc.thinner, _ = dev.(link.Thinner)
-		ifc.flowThinner, _ = dev.(link.FlowThinner)
+		if thinner, ok := dev.(link.Thinner); ok {
+			used := func(port uint16) bool { return port == dhcpClientPort || s.ports.Used(wire.ProtoUDP, port) }
+			ifc.thinning = flood.NewThinning(thinner, used, s.peers.List)
+			ifc.listing = flood.NewListing(thinner)
+		}
 	}
 	ifc.neighbours.Store(&map[netip.Addr]*neighbour{})
 	for _, q := range dev.Queues() {
@@ -263,7 +264,6 @@ func (i *Interface) post(f func(*ifaceLoop)) {
 
 // randomMAC returns a locally administered unicast address.
 func (s *Stack) randomMAC() wire.MAC {
-	r := uint64(time.Now().UnixNano()) * s.seed
-	r = mix(r, s.seed)
+	r := shared.Mix(uint64(time.Now().UnixNano())*s.seed, s.seed)
 	return wire.MAC{0x02, byte(r), byte(r >> 8), byte(r >> 16), byte(r >> 24), byte(r >> 32)}
 }

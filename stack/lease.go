@@ -2,17 +2,17 @@ package stack
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/netip"
-	"slices"
 
 	"loam/link"
+	"loam/stack/configure"
 	"loam/stack/dhcp"
 	"loam/stack/neigh"
-	"loam/stack/tcp"
 	"loam/wire"
 )
 
-// The DHCP client of an interface. The interface loop runs the protocol machine. The
+// The DHCP client of an interface: see configure.Lease. The interface loop runs it. The
 // client works before the interface has an address, so it builds its own packets instead
 // of using a socket, and receivers pass it the messages to the client port.
 
@@ -21,14 +21,6 @@ const (
 	dhcpServerPort = 67
 	dhcpClientPort = 68
 )
-
-// leaser is the state of the DHCP client of an interface.
-type leaser struct {
-	client  *dhcp.Client
-	waiting []chan dhcp.Lease // one per waiting call of DHCP; capacity 1, sent to once
-	held    dhcp.Lease        // the configured lease, if holds is set
-	holds   bool
-}
 
 // DHCP starts the DHCP client of the interface and waits for the first lease. The client
 // configures an address, routes and DNS servers, and renews the lease until the stack is
@@ -40,12 +32,16 @@ func (i *Interface) DHCP(ctx context.Context, hostName string) (dhcp.Lease, erro
 		return dhcp.Lease{}, ErrInvalid
 	}
 	got := make(chan dhcp.Lease, 1)
-	i.post(func(l *ifaceLoop) { l.startLease(hostName, got) })
+	i.post(func(l *ifaceLoop) { l.awaitLease(hostName, got) })
 	select {
 	case lease := <-got:
 		return lease, nil
 	case <-ctx.Done():
-		i.post(func(l *ifaceLoop) { l.stopWaiting(got) })
+		i.post(func(l *ifaceLoop) {
+			if l.dhcp != nil {
+				l.dhcp.Forget(got)
+			}
+		})
 		return dhcp.Lease{}, context.Cause(ctx)
 	case <-i.ended:
 		return dhcp.Lease{}, ErrClosed
@@ -58,12 +54,13 @@ func (i *Interface) ReleaseDHCP() {
 	done := make(chan struct{})
 	i.post(func(l *ifaceLoop) {
 		if l.dhcp != nil {
-			l.dhcp.client.Close(l.now)
-			l.advanceLease()
+			l.dhcp.Close(l.now)
 			l.leasing.Store(false)
 			l.dhcp = nil
 		}
-		l.releaseDHCPv6()
+		if l.auto != nil {
+			l.auto.ReleaseDHCPv6(l.now)
+		}
 		close(done)
 	})
 	select {
@@ -72,27 +69,17 @@ func (i *Interface) ReleaseDHCP() {
 	}
 }
 
-// startLease starts the DHCP client unless it is running. The first lease is sent to got.
-func (l *ifaceLoop) startLease(hostName string, got chan dhcp.Lease) {
+// awaitLease starts the DHCP client unless it is running. The first lease is sent to got.
+func (l *ifaceLoop) awaitLease(hostName string, got chan dhcp.Lease) {
 	if l.dhcp == nil {
-		client := dhcp.NewClient(dhcp.Config{MAC: l.mac, HostName: hostName, MTU: l.mtu, Rand: newRandom()})
-		l.dhcp = &leaser{client: client}
 		l.leasing.Store(true)
-		client.Start(l.now)
+		l.dhcp = configure.NewLease(l.now, configured{l}, dhcp.Config{MAC: l.mac, HostName: hostName, MTU: l.mtu, Rand: newRandom()})
 	}
-	if l.dhcp.holds {
-		got <- l.dhcp.held
-		return
-	}
-	l.dhcp.waiting = append(l.dhcp.waiting, got)
+	l.dhcp.Await(got)
 }
 
-// stopWaiting removes a call of DHCP that has ended.
-func (l *ifaceLoop) stopWaiting(got chan dhcp.Lease) {
-	if l.dhcp != nil {
-		l.dhcp.waiting = removeOne(l.dhcp.waiting, got)
-	}
-}
+// newRandom returns a random source for a protocol machine.
+func newRandom() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
 
 // receiveLease processes a message to the client port.
 func (l *ifaceLoop) receiveLease(b []byte) {
@@ -104,94 +91,43 @@ func (l *ifaceLoop) receiveLease(b []byte) {
 		l.stack.tally.count(UDPMalformed)
 		return
 	}
-	l.dhcp.client.Receive(l.now, &m)
+	l.dhcp.Receive(l.now, &m)
 }
 
-// advanceLease runs the client's timers, sends its message, and applies its events.
-func (l *ifaceLoop) advanceLease() {
-	if l.dhcp == nil {
-		return
-	}
-	l.dhcp.client.Tick(l.now)
-	if m, ok := l.dhcp.client.Poll(); ok {
-		l.sendLease(m)
-	}
-	if e, ok := l.dhcp.client.NextEvent(); ok {
-		l.configure(e)
-	}
+// configured is an interface as package configure sees it.
+type configured struct{ l *ifaceLoop }
+
+// AddAddress implements configure.Addresses.
+func (c configured) AddAddress(p netip.Prefix) bool { return c.l.stack.AddAddress(c.l.name, p) == nil }
+
+// RemoveAddress implements configure.Addresses.
+func (c configured) RemoveAddress(p netip.Prefix) { c.l.stack.RemoveAddress(c.l.name, p) }
+
+// AddRoute implements configure.LeaseLink.
+func (c configured) AddRoute(r configure.Route) { c.l.stack.AddRoute(c.route(r)) }
+
+// RemoveRoute implements configure.LeaseLink.
+func (c configured) RemoveRoute(r configure.Route) { c.l.stack.RemoveRoute(c.route(r)) }
+
+func (c configured) route(r configure.Route) Route {
+	return Route{Dst: r.Dst, Gateway: r.Gateway, Interface: c.l.name, Metric: r.Metric, MTU: r.MTU}
 }
 
-func (l *ifaceLoop) leaseDeadline() tcp.Time {
-	if l.dhcp == nil {
-		return tcp.Never
-	}
-	return l.dhcp.client.Deadline()
+// SetDNS implements configure.LeaseLink.
+func (c configured) SetDNS(servers []netip.Addr) { c.l.stack.SetDNS(servers) }
+
+// Lost implements configure.LeaseLink.
+func (c configured) Lost(address netip.Prefix, reason dhcp.Reason) {
+	c.l.stack.config.Log.Warn("the address has been lost", "interface", c.l.name, "address", address, "reason", reason)
 }
 
-// configure applies an event of the client to the interface.
-func (l *ifaceLoop) configure(e dhcp.Event) {
-	d := l.dhcp
-	before := leaseRoutes(l.name, &d.held)
-	if d.holds && (e.Kind == dhcp.Lost || e.Lease.Addr != d.held.Addr) {
-		l.stack.RemoveAddress(l.name, d.held.Addr)
-		l.changeRoutes(before, nil)
-		d.holds, d.held, before = false, dhcp.Lease{}, nil
-	}
-	if e.Kind == dhcp.Lost {
-		l.stack.config.Log.Warn("the address has been lost", "interface", l.name, "address", e.Lease.Addr, "reason", e.Reason)
-		return
-	}
-	if !d.holds {
-		l.stack.AddAddress(l.name, e.Lease.Addr)
-	}
-	l.changeRoutes(before, leaseRoutes(l.name, &e.Lease))
-	if len(e.Lease.DNS) > 0 {
-		l.stack.SetDNS(e.Lease.DNS)
-	}
-	d.held, d.holds = e.Lease, true
-	for _, got := range d.waiting {
-		got <- e.Lease
-	}
-	d.waiting = nil
-}
-
-// changeRoutes replaces routes. Routes in both lists are not touched.
-func (l *ifaceLoop) changeRoutes(before, after []Route) {
-	for _, r := range before {
-		if !slices.Contains(after, r) {
-			l.stack.RemoveRoute(r)
-		}
-	}
-	for _, r := range after {
-		if !slices.Contains(before, r) {
-			l.stack.AddRoute(r)
-		}
-	}
-}
-
-// leaseRoutes returns the routes of a lease.
-func leaseRoutes(name string, lease *dhcp.Lease) []Route {
-	var routes []Route
-	for _, r := range lease.Routes {
-		routes = append(routes, Route{Dst: r.Dst, Gateway: r.Gateway, Interface: name, MTU: lease.MTU})
-	}
-	for n, router := range lease.Routers {
-		routes = append(routes, Route{Dst: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Gateway: router, Interface: name, Metric: n, MTU: lease.MTU})
-	}
-	return routes
-}
-
-// conflict notifies the client that another host uses our address.
-func (l *ifaceLoop) conflict(addr netip.Addr) {
-	if l.dhcp != nil && l.dhcp.holds && l.dhcp.held.Addr.Addr() == addr {
-		l.dhcp.client.Conflict(l.now)
-	}
-}
+// SendDHCP implements configure.LeaseLink.
+func (c configured) SendDHCP(m dhcp.Message, last bool) { c.l.sendLease(m, last) }
 
 // sendLease sends a message of the client. A broadcast is sent directly as a frame,
 // because the interface may have no address yet. Unicast messages use the normal output
 // path.
-func (l *ifaceLoop) sendLease(m dhcp.Message) {
+func (l *ifaceLoop) sendLease(m dhcp.Message, last bool) {
 	f := link.NewFrame(len(m.Data))
 	copy(f.Bytes(), m.Data)
 	h := wire.UDP{SrcPort: m.Src.Port(), DstPort: m.Dst.Port(), PayloadLen: len(m.Data)}
@@ -213,7 +149,7 @@ func (l *ifaceLoop) sendLease(m dhcp.Message) {
 	switch mac, answer := l.arp.Lookup(l.now, path.nextHop); {
 	case answer == neigh.Found:
 		l.sendEthernet(mac, wire.TypeIPv4, f)
-	case l.dhcp.client.State() == dhcp.Stopped: // the last message: the address is about to be removed, so ARP cannot resolve any more
+	case last: // the address is about to be removed, so ARP cannot resolve any more
 		l.sendEthernet(wire.Broadcast, wire.TypeIPv4, f)
 	default:
 		l.stack.shardFor(m.Src, m.Dst).submit(&outgoing{frame: f, path: path, owner: noOwner{}})

@@ -2,7 +2,6 @@ package stack
 
 import (
 	"net/netip"
-	"slices"
 	"sync"
 
 	"loam/stack/group"
@@ -14,13 +13,6 @@ import (
 // SourceFilter selects the sources from which datagrams to a group are received.
 type SourceFilter = group.Filter
 
-// Limits on the number of sources in a filter: the Linux defaults of
-// net.ipv4.igmp_max_msf and net.ipv6.mld_max_msf.
-const (
-	maxSources4 = 10
-	maxSources6 = 64
-)
-
 // Memberships is the set of multicast groups of a socket. It can be created before the
 // socket, which takes it over through UDPOptions.Groups.
 //
@@ -30,16 +22,8 @@ const (
 type Memberships struct {
 	stack  *Stack
 	mu     sync.Mutex // guards what follows
-	list   []membership
+	list   group.List[*Interface]
 	closed bool
-}
-
-// membership is one group on one interface.
-type membership struct {
-	group  netip.Addr
-	ifc    *Interface
-	filter SourceFilter // with the sources in the order given
-	listed bool         // the filter has had sources; single sources can no longer change its mode
 }
 
 // NewMemberships returns the memberships for a socket created later. If no socket takes
@@ -50,16 +34,7 @@ func (s *Stack) NewMemberships() *Memberships { return &Memberships{stack: s} }
 // Linux, this is allowed in the source-specific range (RFC 4607) too, where routers
 // ignore it. Errors: ErrInUse if the socket is already a member.
 func (m *Memberships) JoinGroup(group netip.Addr, on *Interface) error {
-	at, err := m.at(group, on)
-	if err != nil {
-		return err
-	}
-	defer m.mu.Unlock()
-	if at.member() {
-		return ErrInUse
-	}
-	m.enter(at, everyone)
-	return nil
+	return m.change(group, on, m.list.Join)
 }
 
 // everyone is the filter after JoinGroup: all sources.
@@ -71,13 +46,10 @@ func (m *Memberships) LeaveGroup(group netip.Addr, on *Interface) error {
 	group = group.WithZone("")
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i, has := range m.list {
-		if has.group == group && (on == nil || has.ifc == on) {
-			m.leave(i)
-			return nil
-		}
+	if on == nil {
+		return apply(m.list.LeaveAny(group))
 	}
-	return ErrNotAvailable
+	return apply(m.list.Leave(group, on))
 }
 
 // JoinSourceSpecificGroup joins a group for a single source, or adds a source to an
@@ -86,7 +58,7 @@ func (m *Memberships) LeaveGroup(group netip.Addr, on *Interface) error {
 // included or has another IP version; ErrNoBuffers for more than 10 IPv4 or 64 IPv6
 // sources.
 func (m *Memberships) JoinSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
-	return m.change(group, source, on, sourceChange{add: true})
+	return m.changeSource(group, source, on, m.list.AddSource, false)
 }
 
 // LeaveSourceSpecificGroup removes a source that JoinSourceSpecificGroup has added.
@@ -94,70 +66,46 @@ func (m *Memberships) JoinSourceSpecificGroup(group, source netip.Addr, on *Inte
 // member or the membership excludes sources; ErrNotAvailable if the source is not in the
 // filter.
 func (m *Memberships) LeaveSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
-	return m.change(group, source, on, sourceChange{})
+	return m.changeSource(group, source, on, m.list.RemoveSource, false)
 }
 
 // ExcludeSourceSpecificGroup excludes a source from a group that was joined
 // (IP_BLOCK_SOURCE, MCAST_BLOCK_SOURCE). Errors: those of JoinSourceSpecificGroup, and
 // ErrInvalid if the socket is not a member.
 func (m *Memberships) ExcludeSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
-	return m.change(group, source, on, sourceChange{exclude: true, add: true})
+	return m.changeSource(group, source, on, m.list.AddSource, true)
 }
 
 // IncludeSourceSpecificGroup undoes ExcludeSourceSpecificGroup. Errors: those of
 // LeaveSourceSpecificGroup.
 func (m *Memberships) IncludeSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
-	return m.change(group, source, on, sourceChange{exclude: true})
+	return m.changeSource(group, source, on, m.list.RemoveSource, true)
 }
 
 // SetSourceFilter replaces the filter of a membership (IP_MSFILTER, MCAST_MSFILTER). A
 // filter that includes no source leaves the group. Errors: ErrInvalid if the socket is
 // not a member; ErrNotAvailable if it is not a member and the filter would leave the
 // group, or if a source has another IP version; ErrNoBuffers for too many sources.
-func (m *Memberships) SetSourceFilter(group netip.Addr, on *Interface, f SourceFilter) error {
-	if len(f.Sources) > maxSources(group) {
-		return ErrNoBuffers
-	}
-	f.Sources = slices.Clone(f.Sources)
-	for i, source := range f.Sources {
-		if source.Is4() != group.Is4() {
-			return ErrNotAvailable
-		}
-		f.Sources[i] = source.WithZone("")
-	}
-	at, err := m.at(group, on)
+func (m *Memberships) SetSourceFilter(addr netip.Addr, on *Interface, f SourceFilter) error {
+	f, err := group.CheckFilter(addr, f)
 	if err != nil {
-		return err
+		return groupError(err)
 	}
-	defer m.mu.Unlock()
-	switch {
-	case f.None() && !at.member():
-		return ErrNotAvailable
-	case f.None():
-		m.leave(at.index)
-	case !at.member():
-		return ErrInvalid
-	default:
-		m.list[at.index].listed = len(f.Sources) > 0
-		m.filter(at.index, f)
-	}
-	return nil
+	return m.change(addr, on, func(addr netip.Addr, on *Interface) (groupChange, error) {
+		return m.list.SetFilter(addr, on, f)
+	})
 }
 
 // SourceFilter returns the filter of a membership, with its sources in the order given.
 // Errors: ErrNotAvailable if the socket is not a member.
 func (m *Memberships) SourceFilter(group netip.Addr, on *Interface) (SourceFilter, error) {
-	at, err := m.at(group, on)
+	group, on, err := m.lockAt(group, on)
 	if err != nil {
 		return SourceFilter{}, err
 	}
 	defer m.mu.Unlock()
-	if !at.member() {
-		return SourceFilter{}, ErrNotAvailable
-	}
-	f := m.list[at.index].filter
-	f.Sources = slices.Clone(f.Sources)
-	return f, nil
+	f, err := m.list.Filter(group, on)
+	return f, groupError(err)
 }
 
 // Close leaves all groups and rejects new ones. Errors: ErrClosed.
@@ -168,27 +116,16 @@ func (m *Memberships) Close() error {
 		return ErrClosed
 	}
 	m.closed = true
-	for len(m.list) > 0 {
-		m.leave(len(m.list) - 1)
+	for c, ok := m.list.LeaveNewest(); ok; c, ok = m.list.LeaveNewest() {
+		apply(c, nil)
 	}
 	return nil
 }
 
-// place is a group on an interface, and its index in the list of memberships; -1: not a
-// member.
-type place struct {
-	group netip.Addr
-	ifc   *Interface
-	index int
-}
-
-func (p place) member() bool { return p.index >= 0 }
-
-// at finds the membership of a group on an interface. If it returns no error, m.mu is
-// locked and the caller must unlock it.
-func (m *Memberships) at(group netip.Addr, on *Interface) (place, error) {
+// lockAt returns a group without a zone, and its interface. If it returns no error, m.mu is locked and the caller must unlock it.
+func (m *Memberships) lockAt(group netip.Addr, on *Interface) (netip.Addr, *Interface, error) {
 	if !group.IsMulticast() {
-		return place{}, ErrInvalid
+		return group, nil, ErrInvalid
 	}
 	t := m.stack.tables.Load()
 	if on == nil && group.Zone() != "" {
@@ -198,110 +135,63 @@ func (m *Memberships) at(group netip.Addr, on *Interface) (place, error) {
 	if on == nil {
 		p, err := t.route(netip.Addr{}, group)
 		if err != nil {
-			return place{}, ErrNoInterface
+			return group, nil, ErrNoInterface
 		}
 		on = p.ifc
 	}
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
-		return place{}, ErrClosed
+		return group, nil, ErrClosed
 	}
-	return place{group, on, slices.IndexFunc(m.list, func(has membership) bool { return has.group == group && has.ifc == on })}, nil
+	return group, on, nil
 }
 
-// sourceChange describes a change of one source in a filter.
-type sourceChange struct {
-	exclude bool // the filter mode that the change requires
-	add     bool
-}
+type groupChange = group.Change[*Interface]
 
-// change adds a source to a filter or removes it, by the rules of Linux: while a filter
-// has never had a source, adding one may change its mode.
-func (m *Memberships) change(group, source netip.Addr, on *Interface, c sourceChange) error {
-	if group.Is4() != source.Is4() {
-		return ErrNotAvailable
-	}
-	source = source.WithZone("")
-	at, err := m.at(group, on)
+// change changes the list by f, and notifies the interface.
+func (m *Memberships) change(group netip.Addr, on *Interface, f func(netip.Addr, *Interface) (groupChange, error)) error {
+	group, on, err := m.lockAt(group, on)
 	if err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	if !at.member() {
-		if c.exclude || !c.add {
-			return ErrInvalid
-		}
-		m.enter(at, SourceFilter{Sources: []netip.Addr{source}})
-		return nil
+	return apply(f(group, on))
+}
+
+// changeSource is change for one source of a filter.
+func (m *Memberships) changeSource(group, source netip.Addr, on *Interface,
+	f func(group, source netip.Addr, on *Interface, exclude bool) (groupChange, error), exclude bool) error {
+	if group.Is4() != source.Is4() {
+		return ErrNotAvailable
 	}
-	has := &m.list[at.index]
-	if has.listed && has.filter.Exclude != c.exclude {
+	return m.change(group, on, func(group netip.Addr, on *Interface) (groupChange, error) {
+		return f(group, source.WithZone(""), on, exclude)
+	})
+}
+
+// apply notifies the interface of a change, unless there is an error. The caller holds Memberships.mu.
+func apply(c groupChange, err error) error {
+	if err == nil {
+		c.On.listen(c.Group, c.Apply)
+	}
+	return groupError(err)
+}
+
+// groupError translates an error of package group.
+func groupError(err error) error {
+	switch err {
+	case nil:
+		return nil
+	case group.ErrInUse:
+		return ErrInUse
+	case group.ErrInvalid:
 		return ErrInvalid
-	}
-	if !c.add {
-		return m.removeSource(at.index, source)
-	}
-	return m.addSource(at.index, source, c.exclude)
-}
-
-// addSource adds a source to a filter and sets its mode. The caller holds m.mu.
-func (m *Memberships) addSource(index int, source netip.Addr, exclude bool) error {
-	has := &m.list[index]
-	switch {
-	case len(has.filter.Sources) >= maxSources(has.group):
+	case group.ErrTooMany:
 		return ErrNoBuffers
-	case slices.Contains(has.filter.Sources, source):
+	default:
 		return ErrNotAvailable
 	}
-	has.listed = true
-	m.filter(index, SourceFilter{Exclude: exclude, Sources: append(slices.Clone(has.filter.Sources), source)})
-	return nil
-}
-
-// removeSource removes a source from a filter, and leaves the group if the filter then
-// accepts none. The caller holds m.mu.
-func (m *Memberships) removeSource(index int, source netip.Addr) error {
-	f := m.list[index].filter
-	i := slices.Index(f.Sources, source)
-	if i < 0 {
-		return ErrNotAvailable
-	}
-	f.Sources = slices.Delete(slices.Clone(f.Sources), i, i+1)
-	if f.None() {
-		m.leave(index)
-		return nil
-	}
-	m.filter(index, f)
-	return nil
-}
-
-// maxSources returns the largest number of sources in a filter of a group.
-func maxSources(group netip.Addr) int {
-	if group.Is4() {
-		return maxSources4
-	}
-	return maxSources6
-}
-
-// enter, filter and leave change the list and notify the interface. The caller holds
-// m.mu.
-func (m *Memberships) enter(at place, f SourceFilter) {
-	m.list = append(m.list, membership{group: at.group, ifc: at.ifc, filter: f, listed: len(f.Sources) > 0})
-	at.ifc.listen(at.group, func(r *group.Reception) { r.Enter(f) })
-}
-
-func (m *Memberships) filter(index int, f SourceFilter) {
-	has := &m.list[index]
-	was := has.filter
-	has.filter = f
-	has.ifc.listen(has.group, func(r *group.Reception) { r.Change(was, f) })
-}
-
-func (m *Memberships) leave(index int) {
-	has := m.list[index]
-	m.list = slices.Delete(m.list, index, index+1)
-	has.ifc.listen(has.group, func(r *group.Reception) { r.Leave(has.filter) })
 }
 
 // receives reports whether the socket is a member of the packet's group on the interface
@@ -309,12 +199,7 @@ func (m *Memberships) leave(index int) {
 func (m *Memberships) receives(p *packet) (received, member bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i := range m.list {
-		if has := &m.list[i]; has.group == p.dst && has.ifc.index == p.ifc.index {
-			return has.filter.Accepts(p.src), true
-		}
-	}
-	return false, false
+	return m.list.Receives(p.dst, p.ifc, p.src)
 }
 
 // receivesAsOthers reports whether a socket receives a packet to a group that it has not

@@ -36,7 +36,7 @@ func (l *ifaceLoop) ready(addr netip.Addr) {
 		l.linkLocalReady()
 	}
 	if l.auto != nil {
-		l.answerWaiting()
+		l.auto.Answer()
 	}
 }
 
@@ -48,8 +48,7 @@ func (l *ifaceLoop) duplicate(addr netip.Addr) {
 	}
 	l.leave(wire.SolicitedNode(addr))
 	if l.auto != nil {
-		l.auto.host.Refused(addr)
-		l.refuseDHCPv6(addr)
+		l.auto.Refused(l.now, addr)
 	}
 }
 
@@ -131,6 +130,6 @@ func (l *ifaceLoop) noRouter(m *neigh.Message) {
 	l.redirects.NotRouter(m.Target)
 	l.publishDetours()
 	if l.auto != nil {
-		l.auto.host.NotRouter(l.now, m.Target)
+		l.auto.NotRouter(l.now, m.Target)
 	}
 }

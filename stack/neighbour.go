@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/configure"
 	"loam/stack/ip"
 	"loam/stack/neigh"
 	"loam/stack/tcp"
@@ -135,16 +136,14 @@ type ifaceLoop struct {
 	now   tcp.Time
 	arp   *neigh.ARP
 	ndp   *neigh.NDP
-	dhcp  *leaser // nil: no DHCP client
-	dhcp6 dhcpv6
+	dhcp  *configure.Lease // nil: no DHCP client
 	timer *time.Timer
 	armed tcp.Time
 
 	groups    groupHosts
 	redirects ip.Redirects
-	flood     floodState
 
-	auto       *autoconfigured // nil: router advertisements are ignored
+	auto       *configure.Auto // nil: router advertisements are ignored
 	advertised *advertising    // nil: the interface is not a router
 }
 
@@ -200,10 +199,11 @@ func (i *Interface) loop() {
 		l.ndp.Advance(l.now)
 		l.publish()
 		l.expireRedirects()
-		l.advanceLease() // must follow publish, which may have reported an address conflict to the DHCP client
+		if l.dhcp != nil {
+			l.dhcp.Advance(l.now) // must follow publish, which may have reported an address conflict to the DHCP client
+		}
 		l.advanceRouters()
-		l.advanceDHCPv6()
-		l.advanceThinning()
+		l.thinning.Advance(l.now)
 		l.sendARP()
 		l.sendGroups() // first: a switch may otherwise filter the replies to the messages that follow
 		l.sendND()
@@ -290,7 +290,9 @@ func (l *ifaceLoop) publish() {
 		case neigh.Conflict:
 			l.stack.tally.count(conflictCounter(e.Addr))
 			l.stack.config.Log.Warn("another host uses our address", "interface", l.name, "address", e.Addr, "mac", e.MAC)
-			l.conflict(e.Addr)
+			if l.dhcp != nil {
+				l.dhcp.Conflict(l.now, e.Addr)
+			}
 			l.duplicate(e.Addr)
 		}
 	}
@@ -367,7 +369,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 // arm sets the timer to the earliest deadline of all machines. As in shard.arm, a timer
 // set too early is not changed.
 func (l *ifaceLoop) arm() {
-	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.leaseDeadline(), l.dhcpv6Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline(), l.flood.deadline())
+	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.dhcp.Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline(), l.thinning.Deadline())
 	if next >= l.armed {
 		return
 	}

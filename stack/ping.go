@@ -45,7 +45,7 @@ func (s *Stack) ListenPingBy(local netip.AddrPort, o UDPOptions) (*Pinger, error
 		return nil, err
 	}
 	all := netip.AddrPortFrom(netip.IPv6Unspecified(), local.Port()) // both versions share one set of identifiers
-	binding, err := s.ports.bind(wire.ProtoICMP, all, port.Options{ReuseAddr: o.ReuseAddr})
+	binding, err := s.ports.Bind(wire.ProtoICMP, all, port.Options{ReuseAddr: o.ReuseAddr})
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func (p *Pinger) Receive(b []byte) (int, Datagram, error) {
 func (p *Pinger) Close() error {
 	return p.closeBy(func() {
 		p.stack.onEach(p.leave)
-		p.stack.ports.release(p.binding)
+		p.stack.ports.Release(p.binding)
 	})
 }
 

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/flood"
 )
 
-// The stack counts as overloaded after more full batches in a row than hosts that wait
-// for replies would send. For a second, strangers are then limited, and known peers are
-// not.
+// If a receiver gets full batches many times in a row, the stack counts as overloaded: hosts that wait
+// for replies do not send that much. For a second, packets of strangers are then limited, and packets of
+// known peers are not.
 func TestStrangersGetLittleUnderPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Shards: 1})
@@ -41,8 +42,8 @@ func TestStrangersGetLittleUnderPressure(t *testing.T) {
 			t.Errorf("before there is pressure, %d of 1000 are allowed", n)
 		}
 		batches(1, link.BatchSize)
-		if n := allowed(stranger); n != pressedBurst {
-			t.Errorf("under pressure, %d of 1000 are allowed, want %d", n, pressedBurst)
+		if n := allowed(stranger); n != flood.PressedBurst {
+			t.Errorf("under pressure, %d of 1000 are allowed, want %d", n, flood.PressedBurst)
 		}
 		if n := allowed(friend); n != 1000 {
 			t.Errorf("under pressure, %d of 1000 of a known peer are allowed", n)

@@ -22,7 +22,7 @@ func (i *Interface) ipv6MTU() int { return min(i.mtu, maxIPv6) }
 
 // mtu6 is ipv6MTU limited by the MTU that routers advertise.
 func (t *tables) mtu6(ifc *Interface) int {
-	if m := t.learned[ifc.index].mtu; m != 0 {
+	if m := t.learned[ifc.index].MTU; m != 0 {
 		return min(m, ifc.ipv6MTU())
 	}
 	return ifc.ipv6MTU()
@@ -34,7 +34,7 @@ func (p *path) hopLimit() uint8 {
 	if p.tables == nil || p.nextHop.Is4() {
 		return defaultTTL
 	}
-	if h := p.tables.learned[p.ifc.index].hopLimit; h != 0 {
+	if h := p.tables.learned[p.ifc.index].HopLimit; h != 0 {
 		return h
 	}
 	return defaultTTL
@@ -124,12 +124,12 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 // Configured routes are not changed, and neither are routes to longer prefixes.
 func (t *tables) gatewayFor(r *ip.Route, source netip.Addr) netip.Addr {
 	said := t.learned[r.Interface]
-	routers := said.advertisers[source]
-	if len(routers) == 0 || slices.Contains(routers, r.Gateway) || !said.hasRoute(r) {
+	routers := said.Advertisers[source]
+	if len(routers) == 0 || slices.Contains(routers, r.Gateway) || !hasRoute(said.Routes, r) {
 		return r.Gateway
 	}
 	best := autoconf.Route{Gateway: r.Gateway}
-	for _, other := range said.routes {
+	for _, other := range said.Routes {
 		if other.Dst == r.Dst && slices.Contains(routers, other.Gateway) && (!best.Dst.IsValid() || other.Metric < best.Metric) {
 			best = other
 		}
@@ -138,8 +138,8 @@ func (t *tables) gatewayFor(r *ip.Route, source netip.Addr) netip.Addr {
 }
 
 // hasRoute reports whether a route has been learned from a router.
-func (l *learned) hasRoute(r *ip.Route) bool {
-	return slices.ContainsFunc(l.routes, func(o autoconf.Route) bool { return o.Dst == r.Dst && o.Gateway == r.Gateway })
+func hasRoute(learned []autoconf.Route, r *ip.Route) bool {
+	return slices.ContainsFunc(learned, func(o autoconf.Route) bool { return o.Dst == r.Dst && o.Gateway == r.Gateway })
 }
 
 // linkOf returns the interface for a scoped or multicast address: the one of its zone, or

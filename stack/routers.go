@@ -7,13 +7,14 @@ import (
 
 	"loam/link"
 	"loam/stack/autoconf"
+	"loam/stack/configure"
 	"loam/stack/neigh"
 	"loam/stack/tcp"
 	"loam/wire"
 )
 
 // IPv6 router discovery: an interface that configures itself from router advertisements,
-// or that is a router itself. The interface loop runs the machines of package autoconf.
+// or that is a router itself. The interface loop runs both: see configure.Auto.
 
 // routerMessage is a router advertisement or solicitation with its source.
 type routerMessage struct {
@@ -29,28 +30,10 @@ const (
 	routerSelf              // solicitations are answered
 )
 
-// autoconfigured is the state of an interface that processes router advertisements.
-type autoconfigured struct {
-	host    *autoconf.Host
-	held    autoconf.Setup      // the configuration applied last
-	ours    []netip.Prefix      // addresses that it has added; others were configured before
-	waiting []chan netip.Prefix // one per waiting call of Autoconfigure; capacity 1, sent to once
-}
-
 // advertising is the state of an interface that is a router.
 type advertising struct {
 	router        *autoconf.Router
 	advertisement wire.RouterAdvertisement
-}
-
-// learned is the configuration of an interface from routers and DHCPv6, published in tables.
-type learned struct {
-	deprecated  []netip.Addr                // deprecated addresses of the interface
-	advertisers map[netip.Addr][]netip.Addr // routers that advertise the prefix of an address
-	routes      []autoconf.Route            // routes through routers that answer
-	dns         []netip.Addr                // DNS servers; link-local addresses have a zone
-	mtu         int                         // IPv6 MTU in bytes; 0: the interface's
-	hopLimit    uint8                       // IPv6 hop limit; 0: not advertised
 }
 
 // Autoconfigure starts to configure addresses, routes and name servers from router
@@ -72,7 +55,7 @@ func (i *Interface) Autoconfigure(ctx context.Context) (netip.Prefix, error) {
 	case p := <-got:
 		return p, nil
 	case <-ctx.Done():
-		i.post(func(l *ifaceLoop) { l.auto.waiting = removeOne(l.auto.waiting, got) })
+		i.post(func(l *ifaceLoop) { l.auto.Forget(got) })
 		return netip.Prefix{}, context.Cause(ctx)
 	case <-i.ended:
 		return netip.Prefix{}, ErrClosed
@@ -105,43 +88,20 @@ func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 	if l.auto == nil {
 		config := autoconf.Config{MAC: l.mac, MTU: l.mtu, Seed: l.stack.seed ^ uint64(l.index)<<16}
-		l.auto = &autoconfigured{host: autoconf.NewHost(config)}
+		l.auto = configure.NewAuto(configured{l}, config, newRandom)
 		l.linkLocalReady()
 	}
-	l.auto.waiting = append(l.auto.waiting, got)
-	l.answerWaiting()
+	l.auto.Await(got)
 }
 
 // linkLocalReady starts router discovery once the link-local address is usable.
 func (l *ifaceLoop) linkLocalReady() {
-	if !l.stack.tables.Load().settled(l.Interface, wire.LinkLocal6(l.mac)) {
-		return
-	}
 	switch {
+	case !(configured{l}).Settled():
 	case l.auto != nil:
-		l.auto.host.Start(l.now)
-		l.startDHCPv6(l.auto.held.Link)
+		l.auto.Start(l.now)
 	case l.advertised != nil && l.advertised.router == nil:
 		l.advertised.router = autoconf.NewRouter(l.now, l.stack.seed^uint64(l.index)<<16)
-	}
-}
-
-// answerWaiting returns a usable address to waiting calls of Autoconfigure.
-func (l *ifaceLoop) answerWaiting() {
-	t := l.stack.tables.Load()
-	var all []netip.Prefix
-	for _, a := range l.auto.held.Addresses {
-		all = append(all, a.Prefix)
-	}
-	for _, p := range append(all, l.dhcp6.addresses()...) {
-		if _, ready := t.local[p.Addr()]; !ready {
-			continue
-		}
-		for _, got := range l.auto.waiting {
-			got <- p
-		}
-		l.auto.waiting = nil
-		return
 	}
 }
 
@@ -156,38 +116,30 @@ func (l *ifaceLoop) receiveRouter(m *routerMessage) {
 	}
 	switch {
 	case m.advertisement != nil && l.auto != nil:
-		l.auto.host.Receive(l.now, m.src, m.advertisement)
+		l.auto.Receive(l.now, m.src, m.advertisement)
 	case m.advertisement == nil && l.advertised != nil && l.advertised.router != nil:
 		l.advertised.router.Solicited(l.now)
 	}
 }
 
-// advanceRouters runs the timers of the machines, sends their messages, and applies what
-// they have learned.
+// advanceRouters runs the timers of router discovery and sends its messages.
 func (l *ifaceLoop) advanceRouters() {
 	if l.auto != nil {
-		l.auto.host.Advance(l.now)
-		if m, ok := l.auto.host.Poll(l.now); ok {
-			l.sendRouterMessage(netip.IPv6LinkLocalAllRouters(), m.Len(), m.Put)
-		}
-		if u, ok := l.auto.host.Setup(); ok {
-			l.setUp(u)
-		}
+		l.auto.Advance(l.now)
 	}
 	if r := l.advertised; r != nil && r.router != nil && r.router.Poll(l.now) {
 		l.sendRouterMessage(netip.IPv6LinkLocalAllNodes(), r.advertisement.Len(), r.advertisement.Put)
 	}
+	if l.auto != nil {
+		l.auto.AdvanceDHCPv6(l.now)
+	}
 }
 
 func (l *ifaceLoop) routersDeadline() tcp.Time {
-	d := tcp.Never
-	if l.auto != nil {
-		d = l.auto.host.Deadline()
-	}
 	if l.advertised != nil && l.advertised.router != nil {
-		d = min(d, l.advertised.router.Deadline())
+		return l.advertised.router.Deadline() // such an interface does not configure itself
 	}
-	return d
+	return l.auto.Deadline()
 }
 
 // sendRouterMessage sends a message of n bytes from the link-local address to a group.
@@ -197,38 +149,34 @@ func (l *ifaceLoop) sendRouterMessage(group netip.Addr, n int, put func([]byte))
 	l.sendDiscovery(f, wire.LinkLocal6(l.mac), group, wire.MulticastMAC6(group))
 }
 
-// reached reports to the machine whether a neighbour is reachable.
+// reached reports whether a neighbour is reachable.
 func (l *ifaceLoop) reached(addr netip.Addr, answers bool) {
 	if l.auto != nil && addr.Is6() {
-		l.auto.host.Reached(addr, answers)
+		l.auto.Reached(addr, answers)
 	}
 }
 
-// setUp applies a configuration to the interface. Addresses come first, so that there is
-// a source address when a route becomes available.
-func (l *ifaceLoop) setUp(u autoconf.Setup) {
-	a := l.auto
-	wanted := func(p netip.Prefix) bool {
-		return slices.ContainsFunc(u.Addresses, func(w autoconf.Address) bool { return w.Prefix == p })
-	}
-	a.ours = slices.DeleteFunc(a.ours, func(p netip.Prefix) bool {
-		if wanted(p) {
-			return false
-		}
-		l.stack.RemoveAddress(l.name, p)
-		return true
-	})
-	held := a.held
-	a.held = u
-	l.ndp.SetTimes(u.Link.Reachable, u.Link.Retransmit)
-	for _, w := range u.Addresses {
-		if !slices.Contains(a.ours, w.Prefix) && l.stack.AddAddress(l.name, w.Prefix) == nil {
-			a.ours = append(a.ours, w.Prefix)
-		}
-	}
-	what := l.learnt()
-	before, after := l.learntRoutes(held.Routes), l.learntRoutes(u.Routes)
-	l.stack.change(func(t *tables) error {
+// Settled implements configure.AutoLink.
+func (c configured) Settled() bool {
+	return c.l.stack.tables.Load().settled(c.l.Interface, wire.LinkLocal6(c.l.mac))
+}
+
+// Usable implements configure.AutoLink.
+func (c configured) Usable(addr netip.Addr) bool {
+	_, ready := c.l.stack.tables.Load().local[addr]
+	return ready
+}
+
+// Scoped implements configure.AutoLink.
+func (c configured) Scoped(addr netip.Addr) netip.Addr { return c.l.scoped(addr) }
+
+// SetTimes implements configure.AutoLink.
+func (c configured) SetTimes(said autoconf.Link) { c.l.ndp.SetTimes(said.Reachable, said.Retransmit) }
+
+// Publish implements configure.AutoLink.
+func (c configured) Publish(what configure.Learned, was, is []autoconf.Route) {
+	before, after := c.routes(was), c.routes(is)
+	c.l.stack.change(func(t *tables) error {
 		t.routes = slices.DeleteFunc(t.routes, func(r Route) bool {
 			return slices.Contains(before, r) && !slices.Contains(after, r)
 		})
@@ -237,49 +185,30 @@ func (l *ifaceLoop) setUp(u autoconf.Setup) {
 				t.routes = append(t.routes, r)
 			}
 		}
-		t.learned[l.index] = what
+		t.learned[c.l.index] = what
 		return nil
 	})
-	if !slices.Equal(held.DNS, u.DNS) {
-		l.stack.notifyDNS()
-	}
-	l.answerWaiting()
-	l.startDHCPv6(u.Link)
 }
 
-// learnt returns the results of autoconfiguration in the form that the routing tables use.
-func (l *ifaceLoop) learnt() learned {
-	u := &l.auto.held
-	what := learned{mtu: u.MTU, hopLimit: u.Link.HopLimit, advertisers: make(map[netip.Addr][]netip.Addr), dns: l.learntServers()}
-	for _, w := range u.Addresses {
-		what.advertisers[w.Prefix.Addr()] = w.Routers
-		if w.Deprecated {
-			what.deprecated = append(what.deprecated, w.Prefix.Addr())
-		}
-	}
-	for _, r := range u.Routes {
-		if r.Gateway.IsValid() && r.Answers() {
-			what.routes = append(what.routes, r)
-		}
-	}
-	if l.dhcp6.client != nil {
-		for _, a := range l.dhcp6.client.Addresses() {
-			if a.Preferred == 0 {
-				what.deprecated = append(what.deprecated, a.Addr)
-			}
-		}
-	}
-	return what
-}
-
-// learntRoutes converts routes of the machine to routes of the stack.
-func (l *ifaceLoop) learntRoutes(list []autoconf.Route) []Route {
+// routes converts routes of the machine to routes of the stack.
+func (c configured) routes(list []autoconf.Route) []Route {
 	var all []Route
 	for _, r := range list {
-		all = append(all, Route{Dst: r.Dst, Gateway: r.Gateway, Interface: l.name, Metric: r.Metric})
+		all = append(all, Route{Dst: r.Dst, Gateway: r.Gateway, Interface: c.l.name, Metric: r.Metric})
 	}
 	return all
 }
+
+// NotifyDNS implements configure.AutoLink.
+func (c configured) NotifyDNS() { c.l.stack.notifyDNS() }
+
+// SendSolicitation implements configure.AutoLink.
+func (c configured) SendSolicitation(m wire.RouterSolicitation) {
+	c.l.sendRouterMessage(netip.IPv6LinkLocalAllRouters(), m.Len(), m.Put)
+}
+
+// ExpectDHCPv6 implements configure.AutoLink.
+func (c configured) ExpectDHCPv6() { c.l.asking6.Store(true) }
 
 // receiveRouterMessage validates a router advertisement or solicitation (RFC 4861
 // sections 6.1.1 and 6.1.2), and passes it to the interface loop if the interface has the

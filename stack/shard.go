@@ -9,6 +9,7 @@ import (
 
 	"loam/internal/list"
 	"loam/link"
+	"loam/stack/flood"
 	"loam/stack/ip"
 	"loam/stack/tcp"
 	"loam/stack/timer"
@@ -46,8 +47,8 @@ type shard struct {
 	sockets   map[netip.AddrPort][]*UDPConn
 	pings     map[uint16][]*Pinger // several per identifier with SO_REUSEADDR; newest first
 	forward   forwarding
-	strangers strangers
-	strays    strays
+	strangers flood.Strangers
+	strays    flood.Strays
 
 	waitingByAge list.List[timeWait] // all of timeWaits, oldest first
 	orphans      list.List[TCPConn]  // connections without a program, oldest first
@@ -72,6 +73,7 @@ func newShard(s *Stack, index int) *shard {
 	sh := &shard{
 		stack:      s,
 		index:      index,
+		strangers:  flood.Strangers{Seed: s.seed, Peers: &s.peers},
 		rx:         make(chan *batch, rxDepth),
 		inbox:      newInbox(),
 		stopped:    make(chan struct{}),

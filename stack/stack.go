@@ -10,6 +10,7 @@ import (
 
 	"loam/internal/crew"
 	"loam/stack/flood"
+	"loam/stack/shared"
 	"loam/stack/tcp"
 )
 
@@ -25,11 +26,11 @@ type Stack struct {
 	shards []*shard
 	tables atomic.Pointer[tables] // read without a lock, replaced under mu
 
-	ports     ports    // local addresses and ports in use
-	key       *tcp.Key // for initial sequence numbers and SYN cookies
-	ids       identifications
-	paths     pathMTUs
-	errors    errorLimit
+	ports     *shared.Ports // local addresses and ports in use
+	key       *tcp.Key      // for initial sequence numbers and SYN cookies
+	ids       shared.Identifications
+	paths     shared.PathMTUs
+	errors    shared.ErrorLimit
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	raws      atomic.Pointer[[]*RawConn]   // raw sockets, replaced under mu; nil: none
@@ -54,13 +55,13 @@ func New(config Config) *Stack {
 		config: config.withDefaults(),
 		epoch:  time.Now(),
 		seed:   rand.Uint64(),
-		ports:  newPorts(),
+		ports:  shared.NewPorts(),
 		key:    newKey(),
 	}
 	s.tables.Store(&tables{})
-	s.paths.init()
-	s.errors.init()
-	s.ids.init()
+	s.paths.Init()
+	s.errors.Init()
+	s.ids.Init()
 	for i := range s.config.Shards {
 		s.shards = append(s.shards, newShard(s, i))
 	}
@@ -124,7 +125,7 @@ func (sh *shard) addCounters(c *Counters) {
 
 // shardFor returns the shard that owns a flow. The hash is symmetric in a and b.
 func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
-	return s.shards[shardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
+	return s.shards[shared.ShardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
 }
 
 // newKey returns a key of random bytes.

@@ -4,70 +4,15 @@ import (
 	"net/netip"
 	"time"
 
-	"loam/internal/siphash"
 	"loam/link"
-	"loam/stack/icmp"
 	"loam/stack/tcp"
+	"loam/wire"
 )
 
-// Limits on replies to strangers: hosts that have not completed a handshake recently, so
-// that their addresses may be forged. Packets from strangers are answered at a bounded
-// rate, since an answer costs several times as much as dropping the packet. Known peers
-// are exempt from the limits on cookies and on service during overload, so a flood
-// affects them little. The limit on resets applies to all remote hosts.
-
-// strangers is a shard's rate limits and its table of known peers.
-type strangers struct {
-	resets  icmp.Bucket
-	cookies icmp.Bucket
-	pressed icmp.Bucket           // limited only while the stack is overloaded
-	known   [knownPeers]knownPeer // by hash of the address; a new peer replaces an old one
-}
-
-// knownPeer is a host that has completed a handshake, and the time when it did.
-type knownPeer struct {
-	addr  netip.Addr
-	at    tcp.Time
-	place uint64 // in Stack.peers, or 0
-}
-
-const (
-	knownPeers = 512
-	knownFor   = 10 * time.Minute
-)
-
-// Rate limits of a shard, as token buckets: on average one reply in each interval ("price"), with bursts of at most
-// "burst" replies.
-const (
-	resetPrice  = time.Millisecond
-	resetBurst  = 2048
-	cookiePrice = 100 * time.Microsecond
-	cookieBurst = 8192
-)
-
-// knownPlace returns the entry of the known peers where an address belongs.
-func (sh *shard) knownPlace(addr netip.Addr) *knownPeer {
-	b := addr.As16()
-	return &sh.strangers.known[siphash.Sum(siphash.Key{K0: sh.stack.seed}, b[:])%knownPeers]
-}
+// Limits on replies to strangers: see flood.Strangers.
 
 // know records that a host has completed a handshake, which proves its address.
-func (sh *shard) know(addr netip.Addr) {
-	p := sh.knownPlace(addr)
-	if p.addr != addr {
-		*p = knownPeer{addr: addr}
-	}
-	p.at = sh.now
-	if addr.Is4() && !sh.stack.peers.Holds(p.place) {
-		p.place = sh.stack.peers.Add(addr)
-	}
-}
-
-// knows reports whether a host has completed a handshake within knownFor.
-func (sh *shard) knows(addr netip.Addr) bool {
-	p := sh.knownPlace(addr)
-	return p.addr == addr && sh.now-p.at < knownFor
-}
+func (sh *shard) know(addr netip.Addr) { sh.strangers.Know(sh.now, addr) }
 
 // allowReset reports whether a segment without a connection may be answered with a reset.
 // Peers on this host are not limited.
@@ -75,13 +20,28 @@ func (sh *shard) allowReset(peer netip.Addr) bool {
 	if _, ours := sh.tables.local[peer]; ours || peer.IsLoopback() {
 		return true
 	}
-	return sh.strangers.resets.Take(sh.now, resetPrice, resetBurst)
+	return sh.strangers.AllowReset(sh.now)
 }
 
 // allowCookie reports whether a SYN may be answered with a cookie.
 func (sh *shard) allowCookie(peer netip.Addr) bool {
-	return sh.knows(peer) || sh.strangers.cookies.Take(sh.now, cookiePrice, cookieBurst) && sh.allowPressed(peer)
+	return sh.strangers.AllowCookie(sh.now, peer, sh.pressed())
 }
+
+// allowPressed reports whether a peer may be served. Only strangers are limited, and only
+// while the stack is overloaded.
+func (sh *shard) allowPressed(peer netip.Addr) bool {
+	return sh.strangers.AllowPressed(sh.now, peer, sh.pressed())
+}
+
+// allowFragment reports whether a fragment is kept. While the stack is overloaded,
+// strangers may use little of the second half of the reassembly memory.
+func (sh *shard) allowFragment(peer netip.Addr) bool {
+	return sh.reassembly.Cost() < sh.stack.config.MaxReassembly/2 || sh.allowPressed(peer)
+}
+
+// pressed reports whether the stack is overloaded.
+func (sh *shard) pressed() bool { return int64(sh.now) < sh.stack.pressedUntil.Load() }
 
 // The stack counts as overloaded after a device has delivered fullBatches full batches in
 // a row, and for pressedFor after that. Hosts that wait for replies send shorter bursts.
@@ -90,15 +50,7 @@ const (
 	pressedFor  = time.Second
 )
 
-// Rate limit on replies to strangers while the stack is overloaded, per shard: on average
-// one per pressedPrice.
-const (
-	pressedPrice = time.Millisecond
-	pressedBurst = 64
-)
-
-// notePressure counts full batches and records when the stack is overloaded. It runs on
-// the receiver.
+// notePressure counts full batches of a receiver, and records when the stack is overloaded.
 func (r *receiver) notePressure(frames int) {
 	if frames < link.BatchSize || r.ifc.loopback {
 		r.full = 0
@@ -110,17 +62,62 @@ func (r *receiver) notePressure(frames int) {
 	}
 }
 
-// allowPressed reports whether a peer may be served. Only strangers are limited, and only
-// while the stack is overloaded.
-func (sh *shard) allowPressed(peer netip.Addr) bool {
-	if int64(sh.now) >= sh.stack.pressedUntil.Load() || sh.knows(peer) {
-		return true
+// countKinds counts frames that may belong to a flood, on a device that can thin them out.
+func (r *receiver) countKinds(frames []*link.Frame) {
+	i := r.ifc
+	thinned := i.thinning.Active()
+	if len(frames) == 1 && !thinned { // a lone frame is no flood
+		return
 	}
-	return sh.strangers.pressed.Take(sh.now, pressedPrice, pressedBurst)
+	counted := r.census.Count(frames, i.stack.now, func(kinds link.Kinds, port uint16) {
+		i.post(func(l *ifaceLoop) { l.thin(kinds, port) })
+	})
+	if thinned && counted > 0 {
+		i.thinning.Delivered(counted)
+	}
 }
 
-// allowFragment reports whether a fragment is kept. While the stack is overloaded,
-// strangers may use little of the second half of the reassembly memory.
-func (sh *shard) allowFragment(peer netip.Addr) bool {
-	return sh.reassembly.Cost() < sh.stack.config.MaxReassembly/2 || sh.allowPressed(peer)
+// thin makes the device thin out a flood.
+func (l *ifaceLoop) thin(kinds link.Kinds, port uint16) {
+	if l.thinning.Begin(l.now, kinds, port) {
+		l.stack.tally.count(EthFloods)
+	}
+}
+
+// countStray counts a segment that matches no connection, unless it is a SYN alone.
+func (sh *shard) countStray(ifc *Interface, seg *tcp.Segment) {
+	if ifc.listing != nil && seg.Flags&(wire.SYN|wire.ACK) != wire.SYN && sh.strays.Count(sh.now, len(sh.stack.shards), ifc.thinning) {
+		ifc.post((*ifaceLoop).thinStrays)
+	}
+}
+
+// thinStrays makes the device drop most stray segments. The first time, it makes all shards
+// join the set of flows instead, and the last one calls thinStrays again.
+func (l *ifaceLoop) thinStrays() {
+	flows, complete, err := l.listing.Begin(len(l.stack.shards))
+	switch {
+	case err != nil:
+		l.stack.config.Log.Warn("floods of TCP segments cannot be filtered", "interface", l.name, "error", err)
+	case complete:
+		l.thin(link.KindStray, 0)
+	case flows != nil:
+		for _, sh := range l.stack.shards {
+			sh.post(func(sh *shard) { sh.join(l.Interface, flows) })
+		}
+	}
+}
+
+// join adds the connections of the shard to the flows of an interface. Interface.loop posts it, so it runs before unlink.
+func (sh *shard) join(ifc *Interface, flows *link.Flows) {
+	sh.strays.Join(flows, func(add func(local, remote netip.AddrPort)) {
+		for _, c := range sh.conns {
+			add(c.local, c.remote)
+		}
+		for _, w := range sh.timeWaits {
+			add(w.machine.ID().Local, w.machine.ID().Remote)
+		}
+	})
+	if ifc.listing.Joined() {
+		ifc.post((*ifaceLoop).thinStrays)
+	}
 }

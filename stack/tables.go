@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"loam/stack/configure"
 	"loam/stack/ip"
 	"loam/stack/neigh"
 )
@@ -21,7 +22,7 @@ type tables struct {
 	tentative  []Address                        // addresses under duplicate detection (RFC 4862): see Interface.trial
 	own6       map[int][]ip.Own                 // usable IPv6 source addresses, by interface index
 	routes     []Route                          // as configured, in order
-	learned    map[int]learned                  // from IPv6 routers, by interface index
+	learned    map[int]configure.Learned        // from IPv6 routers, by interface index
 	lookup     ip.Table                         // routes and prefixes of addresses
 	detours    map[int]map[netip.Addr]ip.Detour // redirects, by interface index and destination: see redirected
 }
@@ -83,7 +84,7 @@ func (t *tables) rebuild() {
 			}
 			said := t.learned[ifc.index]
 			t.own6[ifc.index] = append(t.own6[ifc.index], ip.Own{
-				Prefix: a.Prefix, Deprecated: onTrial || slices.Contains(said.deprecated, addr), Routers: said.advertisers[addr],
+				Prefix: a.Prefix, Deprecated: onTrial || slices.Contains(said.Deprecated, addr), Routers: said.Advertisers[addr],
 			})
 		}
 		t.local[addr] = local{ifc: ifc}
@@ -120,7 +121,7 @@ func (s *Stack) change(f func(*tables) error) error {
 		addresses:  slices.Clone(old.addresses),
 		tentative:  slices.Clone(old.tentative),
 		routes:     slices.Clone(old.routes),
-		learned:    make(map[int]learned),
+		learned:    make(map[int]configure.Learned),
 		detours:    maps.Clone(old.detours),
 	}
 	maps.Copy(t.learned, old.learned)

@@ -33,7 +33,7 @@ func (s *Stack) BindTCP(local netip.AddrPort, o TCPOptions) (*TCPBinding, error)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.ports.bind(wire.ProtoTCP, local, o.sharing())
+	b, err := s.ports.Bind(wire.ProtoTCP, local, o.sharing())
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (b *TCPBinding) Close() error {
 		return ErrClosed
 	}
 	b.closed = true
-	b.stack.ports.release(b.port)
+	b.stack.ports.Release(b.port)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 		return nil, ErrNotAvailable
 	}
 	from = p.ifc.scoped(from)
-	flow, err := s.ports.connect(netip.AddrPortFrom(from, local.Port()), remote, b, o.sharing())
+	flow, err := s.ports.Connect(netip.AddrPortFrom(from, local.Port()), remote, b, o.sharing())
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 		}
 	})
 	if c == nil {
-		s.ports.close(flow)
+		s.ports.Close(flow)
 		return nil, ErrClosed
 	}
 	return c, nil

@@ -55,9 +55,7 @@ func (sh *shard) inputTCPUnknown(p *packet, seg *tcp.Segment) {
 	if sh.closing {
 		return
 	}
-	if seg.Flags&(wire.SYN|wire.ACK) != wire.SYN {
-		sh.countStray(p.ifc)
-	}
+	sh.countStray(p.ifc, seg)
 	id := tcpID(p, seg)
 	if l := sh.listener(p.ifc, id); l != nil {
 		if l.input(sh, id, p, seg) {
@@ -139,7 +137,7 @@ func (sh *shard) remove(c *TCPConn) {
 	sh.leaveOrphans(c)
 	delete(sh.conns, flowOf(c.local, c.remote))
 	sh.strays.Remove(c.local, c.remote)
-	sh.stack.ports.close(c.flow)
+	sh.stack.ports.Close(c.flow)
 	c.toSend.Reset()
 	c.leaveListener()
 	c.forget()

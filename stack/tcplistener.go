@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/stack/port"
+	"loam/stack/shared"
 	"loam/stack/socket"
 	"loam/stack/tcp"
 	"loam/wire"
@@ -59,7 +60,7 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	if err := b.use(); err != nil {
 		return nil, err
 	}
-	if err := b.stack.ports.listen(b.port); err != nil {
+	if err := b.stack.ports.Listen(b.port); err != nil {
 		return nil, err
 	}
 	known := b.stack.enter(func(sh *shard) {
@@ -202,7 +203,7 @@ func (sh *shard) listener(ifc *Interface, id tcp.ID) *TCPListener {
 	case 1:
 		return list[0]
 	}
-	return list[shardOf(id.Remote.Addr(), id.Local.Addr(), id.Remote.Port(), id.Local.Port(), ^sh.stack.seed, len(list))]
+	return list[shared.ShardOf(id.Remote.Addr(), id.Local.Addr(), id.Remote.Port(), id.Local.Port(), ^sh.stack.seed, len(list))]
 }
 
 // anyAddr returns the unspecified address of the same IP version.
@@ -247,7 +248,7 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 // nil if a connection with the same ID exists, which can only be one that is about to
 // end.
 func (l *TCPListener) newConn(sh *shard, id tcp.ID) *TCPConn {
-	flow, err := sh.stack.ports.connect(id.Local, id.Remote, l.binding.port, port.Options{})
+	flow, err := sh.stack.ports.Connect(id.Local, id.Remote, l.binding.port, port.Options{})
 	if err != nil {
 		return nil
 	}
@@ -309,7 +310,7 @@ func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	}
 	c.machine = sh.stack.key.CookieAccept(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, c.options.o.mss(sh.mss(c.options.o.Device, id)), ack, &c.toSend, (*arriving)(c))
 	if c.machine == nil {
-		sh.stack.ports.close(c.flow)
+		sh.stack.ports.Close(c.flow)
 		sh.tally.count(TCPCookiesBad)
 		return false
 	}

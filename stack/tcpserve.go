@@ -53,7 +53,7 @@ func (c *TCPConn) sendWritten(sh *shard, wish uint32) {
 	}
 	if c.path.tables != sh.tables {
 		c.findPath(sh)
-	} else if c.pathSeen != sh.stack.paths.at(sh.now) {
+	} else if c.pathSeen != sh.stack.paths.At(sh.now) {
 		c.heedPath(sh)
 	}
 	c.sendAll(sh)
@@ -85,7 +85,7 @@ func (c *TCPConn) output(sh *shard) {
 	}
 	if c.path.tables != sh.tables {
 		c.findPath(sh)
-	} else if c.pathSeen != sh.stack.paths.at(sh.now) {
+	} else if c.pathSeen != sh.stack.paths.At(sh.now) {
 		c.heedPath(sh)
 	}
 	if c.status.Load()&(statusShutRead|statusClosed) == statusShutRead {

@@ -104,26 +104,26 @@ func (w *flooded) want(sentence string, kinds ...link.Kinds) {
 }
 
 // lone is more than the number of frames that arrive alone in these tests, which are not counted.
-const lone = flood.Frames / 16
+const lone = flood.CensusFrames / 16
 
 func TestFloodIsThinnedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFlooded(t)
 		defer w.close()
-		w.send(link.KindSYN, flood.Frames/2, 100)
+		w.send(link.KindSYN, flood.CensusFrames/2, 100)
 		time.Sleep(time.Second)
-		w.send(link.KindSYN, flood.Frames/2+lone, 100)
+		w.send(link.KindSYN, flood.CensusFrames/2+lone, 100)
 		w.want("many frames in a long time are no flood")
-		w.send(link.KindEcho, flood.Frames, 1)
+		w.send(link.KindEcho, flood.CensusFrames, 1)
 		w.want("nor are those of one sender")
-		w.send(link.KindARP, flood.Frames+lone, 100)
+		w.send(link.KindARP, flood.CensusFrames+lone, 100)
 		w.want("many frames of many senders are", link.KindARP)
-		w.send(link.KindSYN, flood.Frames+lone, 100)
+		w.send(link.KindSYN, flood.CensusFrames+lone, 100)
 		w.want("and so is a second kind", link.KindARP, link.KindARP|link.KindSYN)
-		w.send(link.KindSYN, flood.Frames, 100)
-		time.Sleep(thinFor)
+		w.send(link.KindSYN, flood.CensusFrames, 100)
+		time.Sleep(flood.Interval)
 		w.want("the flood goes on", link.KindARP, link.KindARP|link.KindSYN, link.KindARP|link.KindSYN)
-		time.Sleep(thinFor)
+		time.Sleep(flood.Interval)
 		w.want("the flood has ended", link.KindARP, link.KindARP|link.KindSYN, link.KindARP|link.KindSYN, 0)
 		time.Sleep(time.Minute)
 		w.want("and nothing happens", link.KindARP, link.KindARP|link.KindSYN, link.KindARP|link.KindSYN, 0)
@@ -148,13 +148,13 @@ func TestKnownPeersAreNotThinnedOut(t *testing.T) {
 				}
 			}
 		})
-		w.send(link.KindFragment, flood.Frames+lone, 100)
+		w.send(link.KindFragment, flood.CensusFrames+lone, 100)
 		w.stack.onEach(func(sh *shard) {
 			sh.know(known[link.MaxKnown])
 			sh.know(netip.MustParseAddr("2001:db8::1"))
 		})
-		w.send(link.KindFragment, flood.Frames, 100)
-		time.Sleep(thinFor)
+		w.send(link.KindFragment, flood.CensusFrames, 100)
+		time.Sleep(flood.Interval)
 		w.want("a flood", link.KindFragment, link.KindFragment)
 		first, second := w.device.asked[0].Known, w.device.asked[1].Known
 		slices.SortFunc(first, netip.Addr.Compare)
@@ -178,10 +178,10 @@ func TestDatagramsAreThinnedOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.send(link.KindUDP, flood.Frames+lone, 100)
+		w.send(link.KindUDP, flood.CensusFrames+lone, 100)
 		w.want("a program uses the port")
 		c.Close()
-		w.send(link.KindUDP, flood.Frames+lone, 100)
+		w.send(link.KindUDP, flood.CensusFrames+lone, 100)
 		w.want("nobody uses the port", link.KindUDP)
 		if port := w.device.asked[0].Port; port != linktest.Port {
 			t.Errorf("the port is %d, want %d", port, linktest.Port)
@@ -190,8 +190,8 @@ func TestDatagramsAreThinnedOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		w.send(link.KindUDP, flood.Frames+lone, 100)
-		time.Sleep(thinFor)
+		w.send(link.KindUDP, flood.CensusFrames+lone, 100)
+		time.Sleep(flood.Interval)
 		w.want("a program uses it again", link.KindUDP, 0)
 	})
 }
@@ -201,7 +201,7 @@ func TestDeviceRefusesToThin(t *testing.T) {
 		w := newFlooded(t)
 		defer w.close()
 		w.device.err = link.ErrClosed
-		w.send(link.KindSYN, 3*flood.Frames, 100)
+		w.send(link.KindSYN, 3*flood.CensusFrames, 100)
 		time.Sleep(time.Minute)
 		w.want("a device that refuses is not asked again", link.KindSYN)
 	})

@@ -82,5 +82,5 @@ func (sh *shard) endTimeWait(w *timeWait) {
 	sh.strays.Remove(id.Local, id.Remote)
 	w.turn.Remove()
 	sh.wheel.Cancel(&w.timer)
-	sh.stack.ports.close(w.flow)
+	sh.stack.ports.Close(w.flow)
 }

@@ -101,7 +101,7 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.ports.bind(wire.ProtoUDP, local, o.sharing())
+	b, err := s.ports.Bind(wire.ProtoUDP, local, o.sharing())
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
 // then use the same port on another interface.
 func (c *UDPConn) SetDevice(on *Interface) {
 	c.datagramSocket.SetDevice(on)
-	c.stack.ports.setDevice(c.port, on)
+	c.stack.ports.SetInterface(c.port, on.number())
 }
 
 // enter adds the socket to a shard's table, and leave removes it.
@@ -250,7 +250,7 @@ func (c *UDPConn) Close() error {
 			return
 		}
 		c.stack.onEach(c.leave)
-		c.stack.ports.release(c.port)
+		c.stack.ports.Release(c.port)
 	})
 }
 

@@ -8,11 +8,16 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/posix/file"
+	"loam/task/futexcall"
 	"loam/task/ipc"
 	"loam/task/privilege"
+	"loam/task/rseq"
 	"loam/task/schedule"
+	"loam/task/seccomp"
 	"loam/task/signal"
 	"loam/task/trace"
+	"loam/task/wait"
 )
 
 // noResult is returned by a call after which the registers are not changed: rt_sigreturn, execve, exit.
@@ -47,22 +52,37 @@ func init() {
 			personality[r.Number] = r
 		}
 	}
-	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, pidfdCalls, filterCalls, miscCalls} {
+	for _, calls := range []map[int]serveFunc{memoryCalls, processCalls, signalCalls, timeCalls, idCalls, pidfdCalls, miscCalls} {
 		for number, serve := range calls {
 			served[number] = serve
 		}
 	}
+	addFamilies()
+}
+
+// addFamilies adds the calls of packages that get a task as an interface.
+func addFamilies() {
 	for number, serve := range schedule.Calls {
-		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(scheduleTask{t}, a) }
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(callTask{t}, a) }
+	}
+	for number, serve := range privilege.Calls {
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(callTask{t}, a) }
+	}
+	for number, serve := range wait.Calls {
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(callTask{t}, a) }
+	}
+	for number, serve := range futexcall.Calls {
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) {
+			return serve(t.process.system.futexes, callTask{t}, a)
+		}
 	}
 	served[linux.SYS_PTRACE] = func(t *Task, a call.Args) (uint64, linux.Errno) { return trace.Call(traceTask{t}, a) }
-	for number, serve := range privilege.Calls {
-		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(privilegeTask{t}, a) }
-	}
+	served[linux.SYS_SECCOMP] = func(t *Task, a call.Args) (uint64, linux.Errno) { return seccomp.Call(callTask{t}, a) }
+	served[linux.SYS_RSEQ] = func(t *Task, a call.Args) (uint64, linux.Errno) { return rseq.Call(callTask{t}, a) }
 	for number := range served {
 		if ipc.Serves(number) {
 			served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) {
-				return t.process.system.ipc.Call(ipcTask{t}, number, a)
+				return t.process.system.ipc.Call(callTask{t}, number, a)
 			}
 		}
 	}
@@ -192,22 +212,13 @@ func restartOf(number, second uint64) signal.Interrupted {
 // await waits until ready is closed or receives a value, until the duration most has passed, or until an interrupt.
 // Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
-	t.rest(true)
-	defer t.rest(false)
-	var late <-chan time.Time
-	if most >= 0 {
-		timer := time.NewTimer(most)
-		defer timer.Stop()
-		late = timer.C
-	}
-	select {
-	case <-ready:
-		return 0
-	case <-late:
+	switch t.caller.Process.Waiting().WaitFor(ready, most) {
+	case file.Late:
 		return linux.ETIMEDOUT
-	case <-t.interrupt:
+	case file.Interrupted:
 		return linux.EINTR
 	}
+	return 0
 }
 
 // forever is the time of a wait without a limit.
@@ -255,7 +266,6 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
 	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),
 	linux.SYS_VHANGUP:       vhangup,
-	linux.SYS_RSEQ:          rseqCall,
 	linux.SYS_MEMBARRIER:    func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
 }
 

@@ -5,26 +5,20 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/file"
+	"loam/task/clone"
 	"loam/task/family"
+	"loam/task/rseq"
 	"loam/task/trace"
 )
 
-// processCalls create, replace, end and await processes and threads.
+// processCalls create, replace and end processes and threads.
 var processCalls = map[int]serveFunc{
-	linux.SYS_CLONE: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		const both = linux.CLONE_PIDFD | linux.CLONE_PARENT_SETTID
-		if a.A1&both == both { // the two flags use the same argument
-			return 0, linux.EINVAL
-		}
-		return t.clone(clone{flags: uint64(uint32(a.A1)) &^ 0xff, signal: a.A1 & 0xff, stack: a.A2, parentID: a.A3, childID: a.A4, tls: a.A5, pidfd: a.A3})
+	linux.SYS_CLONE: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.clone(clone.Parse(a)) },
+	linux.SYS_CLONE3: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		return t.clone(clone.Parse3(t.caller.Memory, a))
 	},
-	linux.SYS_CLONE3: clone3,
-	linux.SYS_FORK: func(t *Task, _ call.Args) (uint64, linux.Errno) {
-		return t.clone(clone{signal: linux.SIGCHLD})
-	},
-	linux.SYS_VFORK: func(t *Task, _ call.Args) (uint64, linux.Errno) {
-		return t.clone(clone{flags: linux.CLONE_VM | linux.CLONE_VFORK, signal: linux.SIGCHLD})
-	},
+	linux.SYS_FORK:  func(t *Task, _ call.Args) (uint64, linux.Errno) { return t.clone(clone.Fork(), 0) },
+	linux.SYS_VFORK: func(t *Task, _ call.Args) (uint64, linux.Errno) { return t.clone(clone.VFork(), 0) },
 	linux.SYS_EXECVE: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.execve(linux.AT_FDCWD, a.A1, a.A2, a.A3, 0)
 	},
@@ -49,21 +43,24 @@ var processCalls = map[int]serveFunc{
 		t.leaving = true
 		return 0, noResult
 	},
-	linux.SYS_WAIT4:  wait4,
-	linux.SYS_WAITID: waitid,
 }
 
-// clone is a call of clone(2), clone3(2), fork(2) or vfork(2).
-type clone struct {
-	flags, signal     uint64
-	stack             uint64 // 0: the stack pointer of the caller
-	parentID, childID uint64
-	tls               uint64
-	pidfd             uint64 // address of the descriptor, with CLONE_PIDFD
+// clone creates a thread or a process, unless decoding of the request has failed. Errors: EINVAL, EPERM, EAGAIN, ENOMEM, EMFILE.
+func (t *Task) clone(c clone.Request, errno linux.Errno) (uint64, linux.Errno) {
+	if errno == 0 {
+		errno = c.Check()
+	}
+	switch {
+	case errno != 0:
+		return 0, errno
+	case c.Thread():
+		return t.newThread(c)
+	}
+	return t.fork(c)
 }
 
 // copied returns a thread in a space with this task's registers, as a child of clone(2) begins.
-func (t *Task) copied(space Space, c clone) (Thread, linux.Errno) {
+func (t *Task) copied(space Space, c clone.Request) (Thread, linux.Errno) {
 	child, err := space.NewThread()
 	if err != nil {
 		return nil, linux.ENOMEM
@@ -71,12 +68,12 @@ func (t *Task) copied(space Space, c clone) (Thread, linux.Errno) {
 	f := child.Registers()
 	*f = *t.thread.Registers()
 	f.AX = 0
-	if c.stack != 0 {
-		f.SP = c.stack
+	if c.Stack != 0 {
+		f.SP = c.Stack
 	}
 	fs, gs := t.thread.Bases()
-	if c.flags&linux.CLONE_SETTLS != 0 {
-		fs = c.tls
+	if c.Flags&linux.CLONE_SETTLS != 0 {
+		fs = c.TLS
 	}
 	if child.SetBases(fs, gs) != nil {
 		child.Close()
@@ -89,7 +86,7 @@ func (t *Task) copied(space Space, c clone) (Thread, linux.Errno) {
 	return child, 0
 }
 
-func (t *Task) newThread(c clone) (uint64, linux.Errno) {
+func (t *Task) newThread(c clone.Request) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
 	thread, errno := t.copied(t.memory().Space, c)
 	if errno != 0 {
@@ -102,7 +99,7 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 		return 0, errno
 	}
 	id, err := s.tree.Thread()
-	if err != nil || p.ending {
+	if err != nil || p.ending || t.dismissed.Load() { // a new thread would not be dismissed
 		if err == nil {
 			s.tree.Forget(id)
 		}
@@ -115,7 +112,7 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 	child.traits = t.traits.Inherited()
 	s.forks++
 	child.inherit(t)
-	event := trace.Inherit(traceTask{t}, traceTask{child}, c.flags, c.signal)
+	event := trace.Inherit(traceTask{t}, traceTask{child}, c.Flags, c.Signal)
 	s.mu.Unlock()
 	t.announce(child, c, memory{t})
 	go child.loop()
@@ -126,20 +123,20 @@ func (t *Task) newThread(c clone) (uint64, linux.Errno) {
 }
 
 // announce writes the IDs that the flags of clone(2) request.
-func (t *Task) announce(child *Task, c clone, of memory) {
-	if c.flags&linux.CLONE_PARENT_SETTID != 0 {
-		memory{t}.setWord(c.parentID, uint32(child.id))
+func (t *Task) announce(child *Task, c clone.Request, of memory) {
+	if c.Flags&linux.CLONE_PARENT_SETTID != 0 {
+		memory{t}.setWord(c.ParentID, uint32(child.id))
 	}
-	if c.flags&linux.CLONE_CHILD_SETTID != 0 {
-		of.setWord(c.childID, uint32(child.id))
+	if c.Flags&linux.CLONE_CHILD_SETTID != 0 {
+		of.setWord(c.ChildID, uint32(child.id))
 	}
-	if c.flags&linux.CLONE_CHILD_CLEARTID != 0 {
-		child.clearID = c.childID
+	if c.Flags&linux.CLONE_CHILD_CLEARTID != 0 {
+		child.clearID = c.ChildID
 	}
 }
 
 // fork creates a process. With CLONE_VFORK it waits until the child has other memory, or has ended.
-func (t *Task) fork(c clone) (uint64, linux.Errno) {
+func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
 	space, errno := t.forkMemory(c)
 	if errno != 0 {
@@ -157,7 +154,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 		err = errno
 	}
 	if err == nil {
-		node, err = s.tree.Fork(p.node, c.flags&linux.CLONE_PARENT != 0)
+		node, err = s.tree.Fork(p.node, c.Flags&linux.CLONE_PARENT != 0)
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -167,7 +164,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	}
 	child := newProcess(s, node)
 	fd := -1
-	if c.flags&linux.CLONE_PIDFD != 0 {
+	if c.Flags&linux.CLONE_PIDFD != 0 {
 		if fd, errno = t.caller.Process.InstallProcess(child, 0); errno != 0 {
 			s.mu.Lock()
 			s.tree.Exit(node, 0)
@@ -178,10 +175,10 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 		}
 	}
 	share := posix.Share(0)
-	if c.flags&linux.CLONE_FILES != 0 {
+	if c.Flags&linux.CLONE_FILES != 0 {
 		share |= posix.ShareDescriptors
 	}
-	if c.flags&linux.CLONE_FS != 0 {
+	if c.Flags&linux.CLONE_FS != 0 {
 		share |= posix.SharePlace
 	}
 	child.posix = p.posix.Fork(int32(node.PID), share)
@@ -189,7 +186,7 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	child.space.Store(space)
 	child.inherit(p)
 	var gone chan struct{}
-	if c.flags&linux.CLONE_VFORK != 0 {
+	if c.Flags&linux.CLONE_VFORK != 0 {
 		gone = make(chan struct{})
 		child.expects = gone
 	}
@@ -199,32 +196,32 @@ func (t *Task) fork(c clone) (uint64, linux.Errno) {
 	ct := child.newTask(node.PID, thread, signals, child.posix, t.creds())
 	ct.setComm(t.comm())
 	ct.altStack, ct.traits = t.altStack, t.traits.Inherited()
-	if ct.rseq = t.rseq; c.flags&linux.CLONE_VM != 0 {
-		ct.rseq = rseq{}
+	if ct.rseq = t.rseq; c.Flags&linux.CLONE_VM != 0 {
+		ct.rseq = rseq.Registration{}
 	}
-	thread.Watch(ct.rseq.address != 0)
+	thread.Watch(ct.rseq.Active())
 	child.retime()
-	if c.flags&linux.CLONE_VM != 0 && c.flags&linux.CLONE_VFORK == 0 {
+	if c.Flags&linux.CLONE_VM != 0 && c.Flags&linux.CLONE_VFORK == 0 {
 		ct.altStack = noAltStack
 	}
 	s.processes[node.PID] = child
 	s.forks++
 	child.forker = t.id
 	ct.inherit(t)
-	event := trace.Inherit(traceTask{t}, traceTask{ct}, c.flags, c.signal)
-	child.exitSignal = int(c.signal)
-	if c.flags&linux.CLONE_PARENT != 0 {
+	event := trace.Inherit(traceTask{t}, traceTask{ct}, c.Flags, c.Signal)
+	child.exitSignal = int(c.Signal)
+	if c.Flags&linux.CLONE_PARENT != 0 {
 		child.exitSignal = p.exitSignal
 	}
-	if c.flags&linux.CLONE_CLEAR_SIGHAND != 0 {
+	if c.Flags&linux.CLONE_CLEAR_SIGHAND != 0 {
 		signals.Exec()
 	}
 	if p.ending { // what ended the parent has not reached the child: without this, kill(-1) would not end a fork bomb
 		child.end(linux.SIGKILL)
 	}
 	s.mu.Unlock()
-	if c.flags&linux.CLONE_PIDFD != 0 {
-		memory{t}.setWord(c.pidfd, uint32(fd))
+	if c.Flags&linux.CLONE_PIDFD != 0 {
+		memory{t}.setWord(c.PIDFD, uint32(fd))
 	}
 	t.announce(ct, c, memory{ct})
 	go ct.loop()
@@ -265,9 +262,9 @@ func (p *Process) inherit(parent *Process) {
 }
 
 // forkMemory returns the memory of a child: the same, or a copy.
-func (t *Task) forkMemory(c clone) (*addressSpace, linux.Errno) {
+func (t *Task) forkMemory(c clone.Request) (*addressSpace, linux.Errno) {
 	own := t.memory()
-	if c.flags&linux.CLONE_VM != 0 {
+	if c.Flags&linux.CLONE_VM != 0 {
 		own.users.Add(1)
 		return own, 0
 	}
@@ -292,6 +289,6 @@ func (t *Task) clearTID() {
 	}
 	m := memory{t}
 	if m.setWord(t.clearID, 0) == 0 {
-		t.wakeAt(t.clearID)
+		t.process.system.futexes.WakeAt(t.memory().Map, t.clearID)
 	}
 }

@@ -338,7 +338,7 @@ func (t *Task) attend() {
 		if p.stopped && !t.roams() {
 			resumed := p.resumed
 			s.mu.Unlock()
-			t.pause(resumed)
+			t.await(resumed, forever)
 			continue
 		}
 		d := t.nextDelivery()

@@ -7,8 +7,9 @@
 //	Host     a program in ring 0 as process 1, which spawns processes
 //	Machine  what runs threads: package kernel/user in a virtual machine, a script in tests
 //
-// Read task.go (the loop of a thread), calls.go (the tables of calls), then the rest by topic: seccomp.go
-// for filters. Package trace has debuggers, and package ipc the calls on System V's objects.
+// Read task.go (the loop of a thread), calls.go (the tables of calls), then the rest by topic. Families of calls that need little of a
+// task are packages that get it as an interface, which callTask implements (callers.go): futexcall, ipc, privilege, rseq, schedule,
+// seccomp and wait. Package trace has debuggers.
 //
 // # Calls
 //

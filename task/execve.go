@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"time"
 
 	"loam/abi/linux"
 	"loam/exec"
@@ -11,6 +10,7 @@ import (
 	"loam/posix/credential"
 	"loam/posix/file"
 	"loam/task/mapped"
+	"loam/task/rseq"
 	"loam/task/schedule"
 	"loam/task/signal"
 	"loam/task/trace"
@@ -230,41 +230,36 @@ func (t *Task) execve(dirfd int, pathAt, argvAt, envpAt uint64, flags int) (uint
 	return 0, noResult
 }
 
-// dismissPause is the time between two checks whether other threads have ended.
-const dismissPause = time.Millisecond
-
 // alone ends the other threads of the process and waits for their end. It returns false if this thread must end instead,
 // because another thread calls execve or the process ends.
 func (t *Task) alone() bool {
 	p, s := t.process, t.process.system
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.ending || t.dismissed.Load() {
+		return false
+	}
 	for _, o := range p.tasks {
 		if o != t {
 			o.dismissed.Store(true)
 			o.alert()
 		}
 	}
-	s.mu.Unlock()
-	for {
-		s.mu.Lock()
-		left, ending := len(p.tasks), p.ending || t.dismissed.Load()
+	for len(p.tasks) > 1 && !p.ending && !t.dismissed.Load() {
+		p.alone = make(chan struct{})
+		alone := p.alone
 		s.mu.Unlock()
-		switch {
-		case ending:
-			return false
-		case left == 1:
-			return true
-		}
-		t.await(nil, dismissPause)
+		t.await(alone, forever)
+		s.mu.Lock()
 	}
+	return !p.ending && !t.dismissed.Load()
 }
 
 // become makes an image the program of the task's process. The process must have no other task.
 func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()
-	t.leaveRobust()
-	t.leaveLocks()
+	p.system.futexes.Leave(callTask{t})
 	files := p.posix.Exec()
 	if i.secure {
 		p.persona.Store(0)
@@ -300,7 +295,7 @@ func (t *Task) become(i *image) {
 	p.released()
 	s.mu.Unlock()
 	old.leave()
-	t.clearID, t.robust, t.rseq = 0, 0, rseq{}
+	t.clearID, t.rseq = 0, rseq.Registration{}
 	t.altStack = noAltStack
 	t.again = trace.Again{}
 }

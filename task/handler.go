@@ -3,6 +3,7 @@ package task
 import (
 	"loam/abi/linux"
 	"loam/task/frame"
+	"loam/task/rseq"
 	"loam/task/signal"
 )
 
@@ -13,7 +14,9 @@ var noAltStack = linux.SigStack{Flags: linux.SS_DISABLE}
 
 // handle makes the thread run a handler. If its stack cannot be written, the process gets SIGSEGV.
 func (t *Task) handle(d signal.Delivery) {
-	t.abortSection()
+	if t.rseq.Active() {
+		t.checkAccess(rseq.Abort(callTask{t}))
+	}
 	x := frame.Signal{Delivery: d, Stack: t.altStack, Fault: t.thread.FaultAddress()}
 	if t.onAltStack(t.thread.Registers().SP) {
 		x.Stack.Flags |= linux.SS_ONSTACK
@@ -56,15 +59,14 @@ func (t *Task) frameBuffer() []byte {
 func (t *Task) sigreturn() {
 	m := memory{t}
 	c, errno := frame.ReadContext(t.frameBuffer(), t.thread, m.Read)
-	if errno != 0 {
-		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
+	if t.checkAccess(errno); errno != 0 {
 		return
 	}
 	c.Registers(t.thread.Registers())
 	if at := c.Vectors(); at != 0 {
 		b := frame.Rest(t.frameBuffer())[:t.thread.VectorSize()]
-		if m.Read(b, at) != 0 {
-			t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
+		if errno := m.Read(b, at); errno != 0 {
+			t.checkAccess(errno)
 			return
 		}
 		t.thread.SetVectors(b)

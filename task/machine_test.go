@@ -23,6 +23,7 @@ type simulated struct {
 	mu       sync.Mutex
 	open     int    // spaces and threads that are not closed
 	forking  func() // called by NewSpace, if not nil
+	cloning  func() // called by NewThread, if not nil
 
 	started time.Time
 	spent   atomic.Int64 // CPU time that programs have used, in nanoseconds
@@ -103,6 +104,9 @@ func (s *simulatedSpace) each(addr uint64, b []byte, access mem.Access) (done in
 func (s *simulatedSpace) Close() { s.machine.count(-1) }
 
 func (s *simulatedSpace) NewThread() (Thread, error) {
+	if s.machine.cloning != nil {
+		s.machine.cloning()
+	}
 	s.machine.count(1)
 	return &simulatedThread{space: s, reasons: make(chan Reason), resume: make(chan struct{}), kicked: make(chan struct{}, 1)}, nil
 }

@@ -95,22 +95,7 @@ func (m memory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 // Scratch implements call.Memory.
 func (m memory) Scratch() []byte { return m.t.scratch[:] }
 
-// word and setWord access a 32-bit word.
-func (m memory) word(addr uint64) (uint32, linux.Errno) {
-	var b [4]byte
-	errno := m.Read(b[:], addr)
-	return binary.LittleEndian.Uint32(b[:]), errno
-}
-
-// expect returns EAGAIN if a word does not have a value. Errors: EAGAIN, EFAULT.
-func (m memory) expect(addr uint64, value uint32) linux.Errno {
-	v, errno := m.word(addr)
-	if errno == 0 && v != value {
-		errno = linux.EAGAIN
-	}
-	return errno
-}
-
+// setWord stores a 32-bit word.
 func (m memory) setWord(addr uint64, v uint32) linux.Errno {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], v)

@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/task/clone"
 	"loam/task/family"
 	"loam/task/procfs"
 	"loam/task/signal"
@@ -339,8 +340,6 @@ func kcmp(t *Task, a call.Args) (uint64, linux.Errno) {
 // EINVAL, EPERM.
 func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
 	const (
-		namespaces = linux.CLONE_NEWCGROUP | linux.CLONE_NEWIPC | linux.CLONE_NEWNET | linux.CLONE_NEWNS | linux.CLONE_NEWPID |
-			linux.CLONE_NEWTIME | linux.CLONE_NEWUSER | linux.CLONE_NEWUTS
 		alone = linux.CLONE_THREAD | linux.CLONE_SIGHAND | linux.CLONE_VM
 		own   = linux.CLONE_FS | linux.CLONE_FILES | linux.CLONE_SYSVSEM
 	)
@@ -348,9 +347,9 @@ func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case a.A1&^(namespaces|alone|own) != 0, a.A1&alone != 0 && len(p.tasks) > 1:
+	case a.A1&^(clone.Namespaces|alone|own) != 0, a.A1&alone != 0 && len(p.tasks) > 1:
 		return 0, linux.EINVAL
-	case a.A1&namespaces != 0:
+	case a.A1&clone.Namespaces != 0:
 		return 0, linux.EPERM
 	case a.A1&own == 0:
 		return 0, 0

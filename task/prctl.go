@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix/call"
 	"loam/task/privilege"
+	"loam/task/seccomp"
 	"loam/task/signal"
 )
 
@@ -59,7 +60,7 @@ func prctl(t *Task, a call.Args) (uint64, linux.Errno) {
 		}
 		return flag(t.creds().NoNewPrivs), 0
 	case linux.PR_SET_SECCOMP, linux.PR_GET_SECCOMP:
-		return t.prctlSeccomp(a)
+		return seccomp.Prctl(callTask{t}, a)
 	case linux.PR_SET_TIMERSLACK:
 		t.traits.SetSlack(a.A2)
 		return 0, 0
@@ -79,7 +80,7 @@ func prctl(t *Task, a call.Args) (uint64, linux.Errno) {
 		}
 		return flag(p.smallPages.Load()), 0
 	}
-	return privilege.Prctl(privilegeTask{t}, a)
+	return privilege.Prctl(callTask{t}, a)
 }
 
 func flag(on bool) uint64 {

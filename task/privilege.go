@@ -2,28 +2,15 @@ package task
 
 import (
 	"loam/abi/linux"
-	"loam/posix/call"
 	"loam/posix/credential"
 	"loam/task/family"
 )
 
-// privilegeTask is a task as a caller of package privilege.
-type privilegeTask struct{ *Task }
-
-// ID implements privilege.Caller.
-func (t privilegeTask) ID() int32 { return int32(t.id) }
-
-// Memory implements privilege.Caller.
-func (t privilegeTask) Memory() call.Memory { return t.caller.Memory }
-
-// Identity implements privilege.Caller.
-func (t privilegeTask) Identity() *credential.Set { return t.creds() }
-
 // Adopt implements privilege.Caller.
-func (t privilegeTask) Adopt(c credential.Set) { t.adopt(c, 0) }
+func (t callTask) Adopt(c credential.Set) { t.adopt(c, 0) }
 
 // IdentityOf implements privilege.Caller.
-func (t privilegeTask) IdentityOf(id int32) (*credential.Set, bool) {
+func (t callTask) IdentityOf(id int32) (*credential.Set, bool) {
 	s := t.process.system
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,6 +37,7 @@ type Process struct {
 	links      trace.ProcessLinks
 	news       chan struct{} // closed and replaced when a child has news
 	expects    chan struct{} // closed when a vfork parent may continue; nil otherwise
+	alone      chan struct{} // closed when one thread is left; nil if no thread waits for that (execve)
 	alarm      account.Alarm
 	stops      chan struct{} // see Stopped
 

@@ -2,39 +2,28 @@ package task
 
 import (
 	"loam/abi/linux"
-	"loam/posix/call"
-	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/schedule"
 )
 
-// The calls about scheduling: see package schedule.
-
-// scheduleTask is a task as a caller of package schedule. System.mu is the lock of traits.
-type scheduleTask struct{ *Task }
+// The calls about scheduling: see package schedule. System.mu is the lock of traits.
 
 // Traits implements schedule.Thread.
-func (t scheduleTask) Traits() *schedule.Traits { return &t.traits }
-
-// Identity implements schedule.Thread.
-func (t scheduleTask) Identity() *credential.Set { return t.creds() }
+func (t callTask) Traits() *schedule.Traits { return &t.traits }
 
 // Limit implements schedule.Thread.
-func (t scheduleTask) Limit(resource int) uint64 { return t.process.limits[resource].Cur }
-
-// Memory implements schedule.Caller.
-func (t scheduleTask) Memory() call.Memory { return t.caller.Memory }
+func (t callTask) Limit(resource int) uint64 { return t.process.limits[resource].Cur }
 
 // CPUs implements schedule.Caller.
-func (t scheduleTask) CPUs() int { return t.process.system.config.CPUs }
+func (t callTask) CPUs() int { return t.process.system.config.CPUs }
 
 // With implements schedule.Caller.
-func (t scheduleTask) With(id uint64, f func(schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {
-	return t.withTask(id, func(of *Task) (uint64, linux.Errno) { return f(scheduleTask{of}) })
+func (t callTask) With(id uint64, f func(schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {
+	return t.withTask(id, func(of *Task) (uint64, linux.Errno) { return f(callTask{of}) })
 }
 
 // Select implements schedule.Caller.
-func (t scheduleTask) Select(which int, who uint64, f func([]schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {
+func (t callTask) Select(which int, who uint64, f func([]schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {
 	return locked(t.Task, func() (uint64, linux.Errno) {
 		all, errno := t.selected(which, who)
 		if errno != 0 {
@@ -42,7 +31,7 @@ func (t scheduleTask) Select(which int, who uint64, f func([]schedule.Thread) (u
 		}
 		threads := make([]schedule.Thread, len(all))
 		for i, of := range all {
-			threads[i] = scheduleTask{of}
+			threads[i] = callTask{of}
 		}
 		return f(threads)
 	})

@@ -17,7 +17,7 @@ import (
 	"loam/posix/credential"
 	"loam/task/account"
 	"loam/task/family"
-	"loam/task/futex"
+	"loam/task/futexcall"
 	"loam/task/ipc"
 	"loam/task/mapped"
 )
@@ -59,7 +59,7 @@ type System struct {
 	ended     account.Usage // of processes that have ended
 	load      account.Load
 	killed    atomic.Int64 // processes ended since memory ran out
-	futexes   futex.Table[mem.Location]
+	futexes   *futexcall.Objects
 	ipc       *ipc.Objects
 }
 
@@ -73,6 +73,7 @@ func New(c Config) *System {
 	if s.clock = c.Clock; s.clock == nil {
 		s.clock = func() int64 { return int64(s.monotonic()) }
 	}
+	s.futexes = futexcall.New(&s.mu, s.futexThread)
 	s.ipc = ipc.New(s.memory, c.Machine.Pages())
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true

@@ -14,7 +14,8 @@ import (
 	"loam/posix/credential"
 	"loam/task/account"
 	"loam/task/family"
-	"loam/task/futex"
+	"loam/task/futexcall"
+	"loam/task/rseq"
 	"loam/task/schedule"
 	"loam/task/seccomp"
 	"loam/task/signal"
@@ -27,9 +28,6 @@ type Task struct {
 	id      family.PID
 	name    atomic.Pointer[string] // see comm
 	thread  Thread
-	// waiter waits for a futex. A waker sends on its channel, this task receives; capacity 1; never closed; never full, since a
-	// waker sends once after each beginning of a wait.
-	waiter  futex.Waiter[mem.Location]
 	signals *signal.Thread // guarded by System.mu
 	caller  call.Caller
 
@@ -40,8 +38,8 @@ type Task struct {
 	dismissed atomic.Bool // the task has to end, since another thread calls execve
 
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
-	robust       uint64 // address of the list of robust futexes
-	rseq         rseq
+	futexes      futexcall.Thread
+	rseq         rseq.Registration
 	altStack     linux.SigStack
 	text         [256]byte        // buffer for strings of the process
 	scratch      [call.Small]byte // buffer for small copies of memory by calls
@@ -65,7 +63,7 @@ type Task struct {
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1), altStack: noAltStack}
-	t.waiter.Woken = make(chan struct{}, 1)
+	t.futexes = futexcall.NewThread()
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
 	t.since = p.system.clock()
@@ -93,7 +91,7 @@ func (t *Task) loop() {
 		case Exception:
 			t.exception()
 		case Moved:
-			t.moved()
+			t.checkAccess(rseq.Moved(callTask{t}))
 		}
 	}
 }
@@ -253,6 +251,13 @@ func (t *Task) force(i signal.Info) {
 	t.alerted.Store(true)
 }
 
+// checkAccess sends SIGSEGV if errno is set: the kernel could not access memory of the program that it must access.
+func (t *Task) checkAccess(errno linux.Errno) {
+	if errno != 0 {
+		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
+	}
+}
+
 // memory returns the memory of the process.
 func (t *Task) memory() *addressSpace { return t.process.space.Load() }
 
@@ -261,8 +266,7 @@ func (t *Task) exit() {
 	status := t.endStatus()
 	trace.Exit(traceTask{t}, status)
 	t.clearTID()
-	t.leaveRobust()
-	t.leaveLocks()
+	t.process.system.futexes.Leave(callTask{t})
 	t.sample()
 	t.charge(&t.usage.System)
 	p, s := t.process, t.process.system
@@ -310,6 +314,10 @@ func (p *Process) remove(t *Task, keep bool) {
 			p.tasks = append(p.tasks[:i:i], p.tasks[i+1:]...)
 			break
 		}
+	}
+	if len(p.tasks) == 1 && p.alone != nil {
+		close(p.alone)
+		p.alone = nil
 	}
 	delete(p.system.tasks, t.id)
 	if t.id != p.node.PID && !keep {

@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -356,6 +357,52 @@ func TestExecEndsThreads(t *testing.T) {
 		is(t, "the thread", u.call(linux.SYS_GETTID), 2)
 		exit(u, 6)
 	})
+	is(t, "status", int64(status), 6<<8)
+}
+
+// If two threads call execve at once, one of them executes its program, and the other ends.
+func TestTwoThreadsExec(t *testing.T) {
+	status := run(t, func(u *user) {
+		var loading atomic.Int32
+		both := make(chan struct{}) // closed when both threads load their program
+		u.space.machine.forking = func() {
+			if loading.Add(1) == 2 {
+				close(both)
+			}
+			<-both
+		}
+		u.frame.R15 = 1
+		u.call(linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_SIGHAND|linux.CLONE_THREAD, 0, 0, 0)
+		u.call(linux.SYS_EXECVE, u.text(dataAt+64, "/2"), 0, 0)
+	}, func(u *user) {
+		u.call(linux.SYS_EXECVE, u.text(dataAt+128, "/2"), 0, 0)
+	}, func(u *user) { exit(u, 6) })
+	is(t, "status", int64(status), 6<<8)
+}
+
+// A thread that another one ends by execve creates no further thread, which nothing would end.
+func TestExecDuringClone(t *testing.T) {
+	const flags = linux.CLONE_VM | linux.CLONE_SIGHAND | linux.CLONE_THREAD
+	status := run(t, func(u *user) {
+		inClone := make(chan struct{})
+		u.space.machine.programs[1] = func(u *user) {
+			<-inClone
+			u.call(linux.SYS_EXECVE, u.text(dataAt+64, "/3"), 0, 0)
+		}
+		u.frame.R15 = 1
+		u.call(linux.SYS_CLONE, flags, 0, 0, 0)
+		var calls atomic.Int32
+		u.space.machine.cloning = func() {
+			if calls.Add(1) == 1 {
+				close(inClone)
+				time.Sleep(time.Second) // meanwhile, execve ends this thread
+			}
+		}
+		u.frame.R15 = 2
+		u.call(linux.SYS_CLONE, flags, 0, 0, 0)
+		t.Error("the thread is alive")
+	}, nil, func(u *user) { u.call(linux.SYS_PAUSE) },
+		func(u *user) { exit(u, 6) })
 	is(t, "status", int64(status), 6<<8)
 }
 

@@ -3,11 +3,13 @@ package task
 import (
 	"iter"
 
+	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix/call"
 	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/machine"
+	"loam/task/seccomp"
 	"loam/task/signal"
 	"loam/task/trace"
 )
@@ -172,11 +174,8 @@ func (t traceTask) Hook(on bool) { t.alerted.hook(on) }
 // Hooked implements trace.Thread.
 func (t traceTask) Hooked() bool { return t.alerted.hooked() }
 
-// Rest implements trace.Thread.
-func (t traceTask) Rest(asleep bool) { t.rest(asleep) }
-
-// Interrupt implements trace.Thread.
-func (t traceTask) Interrupt() <-chan struct{} { return t.interrupt }
+// Await implements trace.Thread.
+func (t traceTask) Await(ready <-chan struct{}) linux.Errno { return t.await(ready, forever) }
 
 // Dismissed implements trace.Thread.
 func (t traceTask) Dismissed() bool { return t.dismissed.Load() }
@@ -196,16 +195,6 @@ func (t *Task) nextDelivery() signal.Delivery {
 	return trace.NextDelivery(traceTask{t})
 }
 
-// pause waits for the end of a stop of the process, or for a request.
-func (t *Task) pause(resumed <-chan struct{}) {
-	t.rest(true)
-	select {
-	case <-resumed:
-	case <-t.interrupt:
-	}
-	t.rest(false)
-}
-
 // enterCall runs before a call of a thread with a tracer or a filter. It returns the number of the call to execute, and false for
 // none: the result is in the registers.
 func (t *Task) enterCall(number uint64) (uint64, bool) {
@@ -215,5 +204,5 @@ func (t *Task) enterCall(number uint64) (uint64, bool) {
 			return 0, false
 		}
 	}
-	return t.filterCall(number)
+	return seccomp.Check(callTask{t}, number)
 }

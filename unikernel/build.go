@@ -31,7 +31,7 @@ func (p *Plan) Build(ctx context.Context) error {
 			err = p.link(ctx)
 		}
 		if err == nil {
-			_, err = p.findStarts() // records the answer for the new executable
+			_, err = p.findStarts() // determines and records whether the new executable starts other programs
 		}
 	}
 	if err == nil && p.starts {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// If cgo is disabled, the go command excludes files that import "C". Its error then names what is missing, but does not
-// say that cgo is the cause. This file finds out whether it is.
+// If cgo is disabled, the go command excludes files that import "C". Its error message then names a missing package or name,
+// but not the cause. This file determines whether the cause is cgo.
 
 // excludesAll is the go command's message, without the folder, for a package whose files are all excluded.
 const excludesAll = "build constraints exclude all Go files in "
@@ -57,7 +57,7 @@ func (l *located) needsCgo(ctx context.Context, output string, flags []string) b
 
 // usesCgo reports whether a Go file in a folder imports "C".
 func usesCgo(folder string) bool {
-	names, _ := filepath.Glob(filepath.Join(folder, "*.go")) // fails only for a malformed pattern
+	names, _ := filepath.Glob(filepath.Join(folder, "*.go")) // Glob fails only for a malformed pattern
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue

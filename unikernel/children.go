@@ -13,30 +13,30 @@ import (
 	"loam/unikernel/linked"
 )
 
-// A Go program in a virtual machine that starts other programs is linked with package children, which runs them in
-// ring 3. Other programs are not: they would grow by a third. The linker knows best which programs these are: it leaves
-// out syscall.forkExec if nothing can call it. So a program is built without package children first. If the function is
-// in it, it is built again; the answer is kept for the next build.
+// A Go program in a virtual machine that starts other programs is linked with package children, which runs these in ring 3.
+// It is not linked into other programs, because they would grow by a third. The linker determines whether a program starts
+// others: it removes syscall.forkExec if no code can call it. A program is therefore first built without package children.
+// If the result contains the function, the program is built again. The answer is stored for the next build.
 //
-// A program may start itself. It cannot run in ring 3, where its runtime would look for Linux. So its plain build for
+// A program may start itself. It cannot run in ring 3, because its runtime would expect Linux. Therefore its plain build for
 // Linux is placed at the path that os.Executable returns.
 //
-// Rejected: go list -deps, which costs as much as a build of an unchanged program. Packages that import os/exec and use
-// it on other systems only would be taken for such programs.
+// Rejected: go list -deps, which costs as much as a build of an unchanged program. It would also count packages that import
+// os/exec but use it only on other systems.
 
-// starter is the function by which all programs in Go start others (unikernel/overlay).
+// starter is the function by which every Go program starts other programs (unikernel/overlay).
 const starter = "syscall.forkExec"
 
 // startsFile returns the name of the file that records whether a linked program starts others.
 func startsFile(program string) string { return program + ".starts" }
 
-// knownToStart reports whether the last build of the program found that it starts others.
+// knownToStart reports whether the last build of the program has found that it starts other programs.
 func knownToStart(program string) bool {
 	text, err := os.ReadFile(startsFile(program))
 	return err == nil && strings.HasSuffix(string(text), " true")
 }
 
-// findStarts finds out whether the linked program starts others, unless it is known of this same executable.
+// findStarts determines whether the linked program starts other programs. The answer for an unchanged executable is stored.
 func (p *Plan) findStarts() (bool, error) {
 	id := identity(p.Program)
 	if text, err := os.ReadFile(startsFile(p.Program)); err == nil && strings.HasPrefix(string(text), id+" ") {
@@ -83,8 +83,9 @@ func (p *Plan) Volumes() []Volume {
 	return []Volume{{Host: p.plain(), Guest: p.Program}}
 }
 
-// withLibraries adds to volumes that are ELF files their interpreters and libraries, unless other volumes have a file in
-// the place. A file whose libraries are not found is left as it is: it may be no program for this machine.
+// withLibraries returns volumes with the interpreters and libraries of the ELF files among them, unless another volume
+// contains a file with that path. If a library of an ELF file is not found, the file is left alone: it may not be a program
+// for this machine.
 func withLibraries(volumes []Volume) []Volume {
 	all := slices.Clone(volumes)
 	for _, v := range volumes {

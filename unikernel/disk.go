@@ -17,14 +17,14 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Disk images of a guest. An image is opened, locked and examined before the program is built, so that problems are
-// reported at once. The guest gets the open file (in a process a descriptor that only
-// pread, pwrite and fdatasync may use; in a machine a drive of QEMU), never its name.
+// Disk images of a guest. An image is opened, locked and examined before the program is built, so that problems are reported
+// at once. The guest gets the open file, and never its name: in a process, a descriptor on which only pread, pwrite and
+// fdatasync are allowed; in a machine, a drive of QEMU.
 
 // Disk describes a disk image for a guest.
 type Disk struct {
 	Kind     string // "virtio", "nvme" or "ahci": the hardware of a machine
-	File     string // the image
+	File     string // path of the image
 	Path     string // mount point of its ext4 file system; "/": the root of a Linux program; empty: a block device only
 	ReadOnly bool
 	Snapshot bool   // writes stay in the guest's memory
@@ -265,7 +265,7 @@ func (m *monitor) addDisks(model string, images []*drive) {
 		if i.ReadOnly || i.Snapshot {
 			blockdev += ",read-only=on"
 		}
-		// By default QEMU stops the machine when the host's disk is full, and the program would hang.
+		// Without these options, QEMU stops the machine when the host's disk is full, and the program would hang.
 		const reports = ",werror=report,rerror=report"
 		device := virtio("blk", model) + reports
 		switch i.Kind {

@@ -25,9 +25,9 @@ const testMainFile = "testing/internal/testdeps/loam_guest.go"
 
 // TestOptions describes a run of go test.
 type TestOptions struct {
-	Packages []string // as for go test
+	Packages []string // package arguments, as for go test
 	Platform Platform // platform on which the tests run
-	Source   string   // as the field Target.Source
+	Source   string   // a checkout of Loam: see Target.Source
 	Dir      string   // the folder that Packages refer to; empty: the current folder
 	Flags    []string // flags of go test
 	Args     []string // arguments of the test binaries
@@ -64,7 +64,7 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 		return 0, err
 	}
 	args := []string{"test", "-overlay=" + list, "-exec=" + quote(o.Exec)}
-	args = append(args, "-vet=off") // vet reads packages from disk, where Loam's do not exist
+	args = append(args, "-vet=off") // vet reads packages from disk, where Loam's packages do not exist
 	args = append(append(append(args, s.flags...), o.Platform.flags(o.Flags)...), o.Packages...)
 	if len(o.Args) > 0 {
 		args = append(append(args, "-args"), o.Args...)
@@ -72,7 +72,7 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 	return tools.runTest(ctx, dir, args)
 }
 
-// testOverlay writes the overlay for tests and returns its path.
+// testOverlay writes the overlay for tests and returns the path of its file.
 func testOverlay(c cache, t *toolchain, s *std, platform Platform, starts bool) (string, error) {
 	dir := c.path("build", digest("test", platform.String(), s.hash, strconv.FormatBool(starts)))
 	added := filepath.Join(dir, "testdeps.go")
@@ -93,7 +93,7 @@ func (t *toolchain) runTest(ctx context.Context, dir string, args []string) (int
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = stopDelay
-	runtime.LockOSThread() // Pdeathsig is sent when the thread that started the process ends
+	runtime.LockOSThread() // Pdeathsig is sent when the thread that has started the process ends
 	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	var exit *exec.ExitError
@@ -103,8 +103,8 @@ func (t *toolchain) runTest(ctx context.Context, dir string, args []string) (int
 	return exitStatus(cmd.ProcessState, err)
 }
 
-// quote joins words to one flag as the go command splits it: separated by spaces, in single or double
-// quotes if needed.
+// quote joins words to the value of one flag, in the form in which the go command splits it: separated by spaces, in single
+// or double quotes if needed.
 func quote(words []string) string {
 	var quoted []string
 	for _, w := range words {

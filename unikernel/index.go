@@ -18,9 +18,9 @@ import (
 
 // stdIndex is the content of an index file.
 type stdIndex struct {
-	Hash   string            // name of the std folder
-	Names  []string          // files of the overlay, below GOROOT/src
-	Stamps map[string]string // file below GOROOT/src -> stamp
+	Hash   string            // name of the std folder in the cache
+	Names  []string          // names of the files of the overlay, below GOROOT/src
+	Stamps map[string]string // stamp of each file that the rules read, by its name below GOROOT/src
 }
 
 // stamp returns the size and modification time of a file, or an empty string if the file does not exist.

@@ -36,7 +36,7 @@ func launch(program string, o *Options, n *network) (status int, err error) {
 	signal.Notify(signals, forwarded...)
 	defer signal.Stop(signals)
 
-	runtime.LockOSThread() // sandbox.Start requires it
+	runtime.LockOSThread() // sandbox.Start requires that its thread lives as long as the program
 	defer runtime.UnlockOSThread()
 	p, err := sandbox.Start(*command)
 	switch {
@@ -197,7 +197,7 @@ func forward(p *sandbox.Process, signals <-chan os.Signal, shared bool, done <-c
 			if shared && fromTerminal(s) && (s == syscall.SIGHUP || sharesTerminal()) {
 				continue
 			}
-			p.Signal(s.(syscall.Signal)) // fails only if the process has ended
+			p.Signal(s.(syscall.Signal)) // Signal fails only if the process has ended
 		case <-done:
 			return
 		}

@@ -25,7 +25,7 @@ import "` + guestModule + ring3Package + `"
 func main() { ring3.Main() }
 `
 
-// takeLinuxProgram replaces a target that is an ELF file by the Go program that runs it.
+// takeLinuxProgram replaces a target that is an ELF file by the Go program that runs ELF files in ring 3.
 func (o *Options) takeLinuxProgram() error {
 	if len(o.Target.Args) != 1 {
 		return o.hasNoUser()
@@ -82,7 +82,7 @@ func errNeedsMachine(path string) error {
 // errTooLarge is returned by bounded.
 var errTooLarge = errors.New("it is larger than the machine's memory")
 
-// bounded is a writer that accepts at most left bytes and then returns errTooLarge.
+// bounded is a writer that accepts left more bytes, and then returns errTooLarge.
 type bounded struct {
 	to   io.Writer
 	left uint64

@@ -23,10 +23,10 @@ import (
 
 // MachineConfig describes a virtual machine.
 type MachineConfig struct {
-	Memory uint64 // in bytes; 0: DefaultMemory
-	CPUs   int    // 0: 1
-	Model  string // type for QEMU's -machine; empty: q35
-	// Emulator should be the result of FindEmulator. The zero value runs with TCG and QEMU's own firmware.
+	Memory uint64 // memory in bytes; 0: DefaultMemory
+	CPUs   int    // number of CPUs; 0: 1
+	Model  string // machine type for QEMU's -machine; empty: q35
+	// Emulator describes QEMU, and should be the result of FindEmulator. The zero value uses TCG and QEMU's own firmware.
 	Emulator Emulator
 	// Monitor is the path of a socket for QEMU's machine protocol (QMP); empty: none.
 	Monitor string
@@ -95,7 +95,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 		return 0, err
 	}
 	m.addDisks(o.Machine.Model, n.disks)
-	n.disks = nil // m.close closes their files
+	n.disks = nil // m.close closes the files of the disks
 	m.addShared(o.Machine.Model, n.shared)
 	n.shared = nil
 	status, err = m.run(context.Background(), streams{
@@ -134,7 +134,7 @@ func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([
 	if err != nil {
 		return nil, err
 	}
-	const spare = 8 << 20 // bytes for the firmware, and for the kernel until it knows its memory
+	const spare = 8 << 20 // number of bytes that the firmware needs, and the kernel until it has read the memory map
 	if need := image.End(data) + spare; need > m.Memory {
 		return nil, errorf(fmt.Sprintf("give it more (-m %dM)", (need+minMemory)>>20),
 			"the program and its files do not fit into %d MiB of memory", m.Memory>>20)

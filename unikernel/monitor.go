@@ -24,16 +24,16 @@ import (
 type monitor struct {
 	// args are QEMU's arguments.
 	args  []string
-	user  *syscall.Credential // user that QEMU runs as; nil: this process's
-	files []*os.File          // inherited by QEMU, from descriptor 3 on
-	ours  []*os.File          // this process's ends; close closes them
+	user  *syscall.Credential // user ID that QEMU runs with; nil: this process's
+	files []*os.File          // files that QEMU inherits, numbered from 3
+	ours  []*os.File          // this process's ends of connections to QEMU; close closes them
 
-	output, errors, control, time *os.File // the read end for each port that package boot defines
+	output, errors, control, time *os.File // read ends of pipes for the output ports that package boot defines
 	signals                       *os.File
 	channel                       *os.File // the program's standard streams (package channel); nil: they use the ports
 
-	said      complaints // the beginning of QEMU's standard error
-	complaint io.Writer  // receives QEMU's output; &said unless set otherwise
+	said      complaints // beginning of QEMU's standard error
+	complaint io.Writer  // writer for QEMU's standard error; &said unless set otherwise
 }
 
 // qemuSandbox is the value of QEMU's -sandbox. QEMU denies itself what Loam's machines do not need:
@@ -139,7 +139,7 @@ func (m *monitor) port(name string, number int) (*os.File, error) {
 func (m *monitor) addCard(model string, c cable) {
 	card := virtio("net", model) + ",netdev=cable"
 	if model != "microvm" {
-		card += ",romfile=" // no boot from the network; its ROM takes a fifth of the start time
+		card += ",romfile=" // no boot from the network: loading its ROM takes a fifth of the start time
 	}
 	if !c.tap {
 		m.args = append(m.args, "-netdev", "stream,id=cable,server=off,addr.type=fd,addr.str=3", "-device", card)
@@ -155,7 +155,8 @@ func (m *monitor) addCard(model string, c cable) {
 		tap = "tap,id=cable,vhost=off,fds=" + strings.Join(fds, ":")
 		card += ",mq=on"
 		if model != "microvm" {
-			// two for each queue pair, one for configuration changes, one for the control queue
+			// The number of interrupt vectors: two for each queue pair, one for configuration changes, one for the control
+			// queue.
 			card += fmt.Sprintf(",vectors=%d", 2*c.queues+2)
 		}
 	}
@@ -250,10 +251,10 @@ func (m *monitor) close() {
 type streams struct {
 	in          io.Reader
 	out, errors io.Writer
-	results     *os.File // nil: no results are expected
-	together    bool     // out and errors are the same file
+	results     *os.File // receives the archive of results; nil: no results are expected
+	together    bool     // out and errors are the same file, so that the order of output must be kept
 	signals     bool
-	keys        io.Reader // the terminal; nil: the program has none
+	keys        io.Reader // reads the terminal; nil: the program has none
 }
 
 // run runs QEMU until it ends or ctx ends, and returns the program's exit status.
@@ -263,8 +264,8 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	cmd.ExtraFiles = m.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, Credential: m.user}
 
-	// sent by package signal, received by sendSignals; when full, a signal is dropped, as the kernel merges pending
-	// signals
+	// Package signal sends, sendSignals receives. If it is full, a signal is dropped; the kernel also merges pending
+	// signals.
 	incoming := make(chan os.Signal, 16)
 	if s.signals {
 		signal.Notify(incoming, forwarded...)
@@ -277,7 +278,8 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	}
 	m.started()
 	done := make(chan struct{})
-	times := make(chan struct{}, 1) // sent by takeQuestions, received by serial.loop; full: a question waits already
+	// takeQuestions sends, serial.loop receives; if it is full, another request for the time is already pending
+	times := make(chan struct{}, 1)
 	go serial{m.signals, cmd.Process.Kill, serialTime}.loop(incoming, times, done)
 	var last lastByte
 	var copying sync.WaitGroup
@@ -328,10 +330,10 @@ func (l *lastByte) Write(p []byte) (int, error) {
 // first.
 type complaints struct {
 	mu   sync.Mutex
-	kept []byte // guarded by mu
+	kept []byte // the beginning of the output; guarded by mu
 }
 
-// mostComplaints is the number of bytes kept.
+// mostComplaints is the maximum number of bytes that are kept.
 const mostComplaints = 16 << 10
 
 // Write implements io.Writer.
@@ -342,7 +344,7 @@ func (c *complaints) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text returns what was kept.
+// text returns the output that was kept.
 func (c *complaints) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -367,8 +369,8 @@ func takeQuestions(questions io.Reader, times chan<- struct{}) {
 // serial is the only writer of the serial port, through which the kernel receives signals and the time.
 type serial struct {
 	to       *os.File
-	kill     func() error  // ends QEMU
-	patience time.Duration // how long a kernel may leave the port unread
+	kill     func() error  // kills QEMU
+	patience time.Duration // how long a write waits for a kernel that does not read the port
 }
 
 // serialTime is the default patience.
@@ -384,7 +386,7 @@ func (s serial) loop(incoming <-chan os.Signal, times <-chan struct{}, done <-ch
 				continue
 			}
 			if sig == syscall.SIGTERM || sig == syscall.SIGINT || sig == syscall.SIGQUIT || sig == syscall.SIGHUP {
-				s.kill() // fails only if QEMU has ended
+				s.kill() // kill fails only if QEMU has ended
 			}
 		case <-times:
 			s.write(boot.AppendTime(nil, time.Now().UnixNano()))

@@ -26,46 +26,47 @@ type NetworkKind int
 const (
 	UserNetwork NetworkKind = iota // a gateway in the loam command, which needs no privilege
 	TapNetwork                     // a TAP device of the host
-	NoNetwork                      // only the guest's own loopback
+	NoNetwork                      // only the guest's own loopback interface
 )
 
 // Network describes the network that a guest is connected to.
 type Network struct {
 	Kind     NetworkKind
-	Forwards []usernet.Forward // UserNetwork: ports of the host to forward to the guest
-	Relay    bool              // UserNetwork: no connection is handed over to the program (hand.go)
-	// HostLoopback (UserNetwork) lets the guest reach services on the host's loopback addresses, through the
-	// gateway's addresses: see usernet.Config.
+	Forwards []usernet.Forward // for UserNetwork: ports of the host that are forwarded to the guest
+	Relay    bool              // for UserNetwork: connections are relayed and not handed over to the program (hand.go)
+	// HostLoopback is for UserNetwork: the guest can reach services on the host's loopback addresses, through the gateway's
+	// addresses (see usernet.Config).
 	HostLoopback bool
-	Tap          string            // TapNetwork: name of the device, which is created if it does not exist
-	Address      netip.Prefix      // TapNetwork: the guest's IPv4 address
-	Gateway      netip.Addr        // TapNetwork: the guest's default gateway; not valid: none
-	Address6     netip.Prefix      // TapNetwork: the guest's IPv6 address; if neither address is valid: DHCP and IPv6 autoconfiguration
-	Gateway6     netip.Addr        // TapNetwork: the guest's IPv6 gateway; may be link-local
-	Refused      func(port uint16) // UserNetwork: as in usernet.Config; may be nil
-	Trace        string            // pcapng file for all packets; empty: none
+	Tap          string       // for TapNetwork: name of the device, which is created if it does not exist
+	Address      netip.Prefix // for TapNetwork: the guest's IPv4 address
+	Gateway      netip.Addr   // for TapNetwork: the guest's IPv4 gateway; not valid: none
+	// for TapNetwork: the guest's IPv6 address; if neither address is valid, the guest uses DHCP and IPv6 autoconfiguration
+	Address6 netip.Prefix
+	Gateway6 netip.Addr        // for TapNetwork: the guest's IPv6 gateway, which may be link-local
+	Refused  func(port uint16) // for UserNetwork: see usernet.Config; may be nil
+	Trace    string            // pcapng file for all packets; empty: none
 }
 
 // network is the loam command's side of a guest's network.
 type network struct {
 	config guest.Config
 	files  []*os.File // files that the guest inherits, numbered from firstGuestFD
-	end    func()     // releases what the network uses
+	end    func()     // releases the resources of the network
 
-	// For a virtual machine: the files that QEMU connects to its card, and the archives to load.
+	// The fields below are for a virtual machine: cable describes the files that QEMU connects to its network card.
 	cable    cable
 	archives []*os.File
-	results  *os.File   // the write end for the archive of results
-	shared   []*os.File // sockets to the servers of folders, for its consoles
+	results  *os.File   // write end of the pipe for the archive of results
+	shared   []*os.File // sockets to the servers of shared folders, for consoles of the machine
 	disks    []*drive   // disks whose files have not been passed to the guest yet
 }
 
 // cable describes what a virtual machine's network card is connected to.
 type cable struct {
-	tap    bool // files are queues of a TAP device; otherwise a stream socket that carries frames
+	tap    bool // the files are queues of a TAP device; otherwise there is one stream socket that carries frames
 	queues int
 	mtu    int
-	mac    wire.MAC // address of the card; zero: chosen by QEMU
+	mac    wire.MAC // MAC address of the card; zero: QEMU chooses one
 }
 
 // firstGuestFD is the number of the first inherited descriptor in the guest. firstArchive is the number of
@@ -228,10 +229,10 @@ func (n *network) openUser(o *Network, hostname string, platform Platform) error
 		Kind: guest.Socket, Name: guestLink, FDs: []int{n.give(theirs)}, MTU: mtu,
 		Address: userAddress, Gateway: userGateway, Address6: userAddress6, Alone: true,
 	}}
-	if usernet.HostHasIPv6() { // without a route, the program's connections fail at once
+	if usernet.HostHasIPv6() { // without a route on the host, the gateway rejects IPv6 connections at once
 		n.config.Links[0].Gateway6 = userGateway6
 	}
-	if platform == Machine { // the other end is QEMU, which connects it to a card
+	if platform == Machine { // QEMU has the other end, and connects it to a network card
 		mtu = cardMTU
 		n.config.Links[0].Kind, n.config.Links[0].FDs, n.config.Links[0].MTU = guest.Card, nil, mtu
 	}

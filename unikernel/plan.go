@@ -17,10 +17,10 @@ type Plan struct {
 
 	target  Target
 	at      *located
-	dir     string            // folder of the plan, in the cache
-	replace map[string]string // the overlay: path to replace -> file
-	flags   []string          // flags for compiling Loam's own packages
-	starts  bool              // the program starts others: see children.go
+	dir     string            // folder of the plan in the cache
+	replace map[string]string // content of the overlay: a path, and the file that replaces it
+	flags   []string          // flags of the go command for compiling Loam's own packages
+	starts  bool              // the program starts other programs: see children.go
 }
 
 // mainFile is the file that the overlay adds to the main package.

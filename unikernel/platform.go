@@ -12,8 +12,8 @@ type Platform int
 
 // Platforms.
 const (
-	Process Platform = iota // a Linux process
-	Machine                 // a virtual machine, in ring 0
+	Process Platform = iota // the program runs as a Linux process
+	Machine                 // the program runs in ring 0 of a virtual machine
 )
 
 // String returns the name that users write (--platform).
@@ -27,8 +27,8 @@ func (p Platform) String() string {
 // Choice is the platform chosen for a program, with the reason.
 type Choice struct {
 	Platform Platform
-	Emulator Emulator // for platform Machine
-	Why      string   // a sentence for users, without its full stop
+	Emulator Emulator // QEMU's properties, for platform Machine
+	Why      string   // the reason, a sentence for users without its full stop
 }
 
 // Choose chooses a virtual machine if a usable QEMU is installed, and a process otherwise. It fails only if

@@ -11,7 +11,7 @@ import (
 // must stay in order. Before a frame of the channel is written, take therefore copies everything that has arrived at
 // the port, which io.Copy could not do.
 type port struct {
-	from *os.File // a pipe
+	from *os.File // read end of the pipe of the port
 	to   io.Writer
 
 	mu   sync.Mutex

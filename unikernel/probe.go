@@ -32,8 +32,8 @@ type Accelerator int
 
 // Accelerators.
 const (
-	TCG Accelerator = iota // QEMU translates them
-	KVM                    // the processor runs them
+	TCG Accelerator = iota // QEMU translates instructions
+	KVM                    // the processor runs instructions (hardware virtualisation)
 )
 
 // String returns QEMU's name for the accelerator.
@@ -48,7 +48,7 @@ func (a Accelerator) String() string {
 type Emulator struct {
 	Version     string // such as "7.2.22"; empty: no usable QEMU
 	Accelerator Accelerator
-	Why         string // why there is no QEMU, or no KVM; one sentence without its full stop
+	Why         string // the reason why QEMU or KVM cannot be used; one sentence without its full stop
 	// Firmware is the path of firmware that starts q35 and pc faster than QEMU's default; empty: none is
 	// installed.
 	Firmware string
@@ -73,7 +73,7 @@ func FindEmulator(ctx context.Context) (Emulator, error) {
 	}
 	c, err := openCache()
 	if err != nil {
-		c = "" // without a cache the probe runs each time
+		c = "" // without a cache folder, the probe runs each time
 	}
 	record := c.path("emulator", digest(recordKey(path)...))
 	if e, ok := readRecord(c, record); ok {
@@ -97,12 +97,12 @@ func recordKey(path string) []string {
 		key = append(key, string(text))
 	}
 	own, _ := os.Executable()
-	for _, program := range []string{path, own} { // own is this executable, which contains the kernel
+	for _, program := range []string{path, own} { // this executable is included because it contains the kernel
 		if st, err := os.Stat(program); err == nil {
 			key = append(key, fmt.Sprint(st.Size(), st.ModTime().UnixNano()))
 		}
 	}
-	if err := openKVM(); err != nil { // this error is not cached: the user may get permission later
+	if err := openKVM(); err != nil { // this error is not cached, because the user may get the permission later
 		key = append(key, err.Error())
 	}
 	return key

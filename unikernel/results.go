@@ -18,7 +18,7 @@ import (
 // -test.outputdir.
 var resultFlags = []string{"blockprofile", "coverprofile", "cpuprofile", "memprofile", "mutexprofile", "trace"}
 
-// results lists the files that a program will send, and folders that must exist for it.
+// results lists the files that a program will send when it ends, and the folders that must exist in the guest for them.
 type results struct{ files, folders []string }
 
 // findResults returns the files that a test binary with these arguments will write. folder is its working
@@ -67,7 +67,7 @@ func receiveResults(from io.Reader, wanted []string) error {
 	archive := tar.NewReader(from)
 	for {
 		h, err := archive.Next()
-		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) { // a killed program leaves the archive incomplete
+		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) { // the archive is incomplete if the program was killed
 			return failed
 		}
 		if err != nil {
@@ -110,10 +110,10 @@ func (n *network) takeResults(r results, platform Platform) (wait func() error, 
 	} else {
 		n.config.ResultsFD = n.give(to)
 	}
-	done := make(chan error, 1) // the goroutine that receives the results sends its error once
+	done := make(chan error, 1) // the goroutine that receives the results sends its error once, and takeResults's wait receives it
 	go func() {
 		err := receiveResults(from, r.files)
-		io.Copy(io.Discard, from) // so that the program does not block on the pipe
+		io.Copy(io.Discard, from) // discards the rest, so that the program does not block on the pipe
 		done <- err
 	}()
 	return func() error {

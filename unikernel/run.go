@@ -31,9 +31,9 @@ type Options struct {
 	Args    []string // arguments of the program
 	Env     []string // "KEY=VALUE", added to the environment or overriding it
 	Network Network
-	Volumes []Volume      // files of the host that are copied into the guest
-	Shared  []Shared      // folders of the host that the program can change
-	Machine MachineConfig // for platform Machine
+	Volumes []Volume      // files of the host that are copied into the guest's file tree
+	Shared  []Shared      // folders of the host that the program can read and change
+	Machine MachineConfig // settings of the virtual machine, for platform Machine
 
 	// Root contains the root folder of a Linux program. It is a folder, a tar archive (which may be compressed by
 	// gzip), or an image of an ext4 file system, which becomes the root itself. Target.Args then has the program's path
@@ -58,9 +58,9 @@ type Options struct {
 	// Terminal says whether a Linux program gets a terminal of its own.
 	Terminal TerminalUse
 
-	linux    bool // the program is a Linux program
+	linux    bool // the target is a Linux program (an ELF file)
 	results  results
-	rootDisk bool // Disks[0] is the root file system
+	rootDisk bool // Disks[0] contains the root file system
 }
 
 // slowBuild is the delay before Options.Slow is called. A build with nothing to do takes a tenth of it.

@@ -34,7 +34,7 @@ const (
 	onModel   = "LOAM_TEST_MODEL"
 )
 
-// machineCPUs is a variable with the machine's number of CPUs; the default is 1.
+// machineCPUs is the name of an environment variable with the machine's number of CPUs; the default is 1.
 const machineCPUs = "LOAM_TEST_CPUS"
 
 func TestMain(m *testing.M) {

@@ -16,10 +16,11 @@ import (
 type Shared struct {
 	Host    string // path on the host
 	Guest   string // absolute path in the guest
-	NoCache bool   // the program sees changes by other processes immediately, because each call asks the server
+	NoCache bool   // the program sees changes by other processes at once, because each call asks the server
 }
 
-// maxShared bounds the folders of a program: each is a process and, in a machine, a device.
+// maxShared is the maximum number of shared folders of a program. Each needs a server process, and in a machine also a
+// device.
 const maxShared = 8
 
 // share starts the servers of folders and gives the guest the connections.

@@ -30,7 +30,7 @@ const module = "loam"
 // guestModule replaces module in the standard library. It has no dot, like all import paths there.
 const guestModule = "loamguest"
 
-// Packages that a guest imports, below module or guestModule: as a process, and in a virtual machine.
+// Packages of Loam that a guest imports, below module or guestModule: one for a process, and one for a virtual machine.
 const (
 	processPackage = "/unikernel/rt/process"
 	machinePackage = "/unikernel/rt/machine"

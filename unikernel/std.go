@@ -19,7 +19,7 @@ import (
 type std struct {
 	hash    string
 	names   []string          // files below GOROOT/src that are replaced or added
-	replace map[string]string // path below GOROOT -> file in the cache
+	replace map[string]string // for each path below GOROOT, the file in the cache that replaces it
 	flags   []string          // flags of the go command
 }
 
@@ -119,7 +119,7 @@ func goesFirst(ctx context.Context, t *toolchain, own overlay.Files) ([]string, 
 	for name := range own {
 		all = append(all, path.Dir(name))
 	}
-	out, err := t.run(ctx, "/", "list", "-find", "std") // the root folder belongs to no module
+	out, err := t.run(ctx, "/", "list", "-find", "std") // the folder / belongs to no module
 	all = append(all, strings.Fields(string(out))...)
 	slices.Sort(all)
 	return slices.Compact(all), err

@@ -20,7 +20,7 @@ func (n *network) openTap(o *Network, queues int) error {
 	_, err := net.InterfaceByName(o.Tap)
 	made := err != nil
 	files, info, err := tap.OpenFiles(tap.Config{Name: o.Tap, Queues: queues})
-	if err != nil && !made && queues > 1 { // an existing device may have been created with a single queue
+	if err != nil && !made && queues > 1 { // the device may exist and have a single queue: try again with one queue
 		files, info, err = tap.OpenFiles(tap.Config{Name: o.Tap})
 	}
 	if errors.Is(err, os.ErrPermission) {

@@ -39,9 +39,9 @@ func choosing(given []string) (flags []string) {
 
 // located is a target that has been found.
 type located struct {
-	dir   string   // where the go command runs
-	args  []string // arguments that name the package to go build
-	pkg   string   // folder of the package
+	dir   string   // folder in which the go command runs
+	args  []string // arguments of go build that name the package
+	pkg   string   // folder of the main package
 	name  string   // name of the program
 	flags []string
 	tools *toolchain

@@ -56,8 +56,8 @@ type terminals struct {
 	before map[int][]byte // original struct termios of each changed descriptor; guarded by mu
 }
 
-// control is ioctl(2) on a terminal. It serves only requests about the terminal's settings and size. Others
-// return ENOTTY.
+// control implements ioctl(2) on a terminal. It allows only requests about the terminal's settings and size. Others return
+// ENOTTY.
 func (t *terminals) control(fd, request int, arg []byte) syscall.Errno {
 	if request == channel.Suspend {
 		t.suspend()
@@ -67,7 +67,7 @@ func (t *terminals) control(fd, request int, arg []byte) syscall.Errno {
 	switch {
 	case request == syscall.TCGETS:
 		size = termiosLen
-	case request >= syscall.TCSETS && request <= syscall.TCSETS+2: // TCSETS, TCSETSW or TCSETSF
+	case request >= syscall.TCSETS && request <= syscall.TCSETS+2: // the request is TCSETS, TCSETSW or TCSETSF
 		size, sets = termiosLen, true
 	case request == tcgets2:
 		size = termios2Len
@@ -116,7 +116,7 @@ func (t *terminals) suspend() {
 	for fd, b := range t.before {
 		now[fd] = make([]byte, termiosLen)
 		terminalControl(fd, syscall.TCGETS, now[fd])
-		terminalControl(fd, syscall.TCSETS+1, b) // TCSETSW: after output
+		terminalControl(fd, syscall.TCSETS+1, b) // TCSETSW changes the settings after pending output has been written
 	}
 	stopAsJob()
 	for fd, b := range now {

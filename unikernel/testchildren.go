@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Tests that start programs, or themselves. All test binaries of one `go test` have the same overlay, so package children
-// is linked into all of them or into none. Each test binary contains syscall.forkExec, because package testing starts
-// workers for fuzzing. So the packages that are tested decide. The command that runs a test binary (RunProgram) builds the
-// plain one, with the flags in plainFlags.
+// Tests that start other programs, or start themselves. All test binaries of one `go test` have the same overlay, so package
+// children is linked into all of them or into none. The linked functions do not show whether it is needed: each test binary
+// contains syscall.forkExec, because package testing starts workers for fuzzing. Therefore the imports of the tested
+// packages decide. The command that runs a test binary (RunProgram) builds the plain one, with the flags in plainFlags.
 
 // plainFlags is the environment variable with the flags for building a plain test binary, in JSON. Tests do not see it.
 const plainFlags = "LOAM_TEST_FLAGS"
@@ -25,7 +25,7 @@ func testStarts(ctx context.Context, t *toolchain, dir string, flags, packages [
 	args := append([]string{"list", "-e", "-test", "-deps", "-f", format}, choosing(flags)...)
 	out, err := t.run(ctx, dir, append(args, packages...)...)
 	if err != nil {
-		return false // go test reports it
+		return false // go test reports the error
 	}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -53,7 +53,7 @@ func withPlainFlags(env, flags []string) []string {
 	}
 	text, err := json.Marshal(build)
 	if err != nil {
-		panic(err) // strings can be encoded
+		panic(err) // a list of strings can always be encoded
 	}
 	return append(slices.Clip(env), plainFlags+"="+string(text))
 }

@@ -6,9 +6,8 @@ import (
 	"path/filepath"
 )
 
-// A test starts in the folder of its package. It gets more files of the host than other programs:
-// the files that tests are known to read, also from the parent folder. Files that it writes stay in
-// its own memory.
+// Files for a test. A test starts in the folder of its package. It gets more files of the host than other programs: files
+// that tests are known to read, also from the parent folder. Files that it writes stay in its own memory.
 
 // testVolumes returns the volumes for a test binary that starts in folder. plain is the file that it gets as its own; empty:
 // the test binary itself.
@@ -21,7 +20,7 @@ func testVolumes(program, plain, folder string, platform Platform) (all []Volume
 	for _, name := range sharedFolders(folder) {
 		all = append(all, Volume{Host: name, Guest: name})
 	}
-	if path, err := filepath.Abs(program); err == nil && platform == Machine { // a process already has its own file
+	if path, err := filepath.Abs(program); err == nil && platform == Machine { // a process already has a path for its own executable
 		all = append(all, Volume{Host: cmp.Or(plain, path), Guest: path})
 	}
 	return all

@@ -22,7 +22,7 @@ type toolchain struct {
 	GOROOT     string
 	GOVERSION  string
 	GOMODCACHE string
-	GOMOD      string // the go.mod in effect, empty, or os.DevNull
+	GOMOD      string // path of the go.mod in effect; empty or os.DevNull: none
 	GOWORK     string // the go.work in effect, empty, or "off"
 	GOFLAGS    string
 
@@ -203,7 +203,7 @@ func fromHere(output, dir string) string {
 // is none. Lines that only say which package imports, or which module requires, another are skipped. A line
 // that ends with a colon is joined with the indented lines after it.
 func firstComplaint(output, instead string) string {
-	begun := "" // a line that ends with a colon, and the lines joined to it
+	begun := "" // a line that ends with a colon, with the lines joined to it
 	for line := range strings.Lines(output) {
 		further := strings.HasPrefix(line, "\t")
 		line = strings.TrimSpace(line)

@@ -28,7 +28,7 @@ func Traps(file string) ([]string, error) {
 		return nil, err
 	}
 	for i := range names {
-		names[i] = strings.TrimSuffix(names[i], ".abi0") // suffix of the calling convention
+		names[i] = strings.TrimSuffix(names[i], ".abi0") // removes the suffix of the calling convention
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return knownTraps[name] != "" }), nil
 }

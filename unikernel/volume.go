@@ -21,7 +21,7 @@ type Volume struct {
 	Host     string // path on the host
 	Guest    string // absolute path in the guest
 	Writable bool   // writes succeed and stay in the guest's memory; otherwise they fail with EROFS
-	own      bool   // only files directly in the folder, up to mostOwn bytes each
+	own      bool   // only the files directly in the folder, each of at most mostOwn bytes
 }
 
 // systemFiles are files that programs expect on any system: users and groups, names of services and
@@ -38,10 +38,10 @@ var systemFiles = []string{
 // archive of their own, which a guest loads on first access.
 const zones = "/usr/share/zoneinfo"
 
-// Names of the two archives in their folder of the cache.
+// File names of the two archives in the cache.
 const (
 	filesArchive = "files.tar"
-	zonesArchive = "zones.tar" // missing if the host has no zones
+	zonesArchive = "zones.tar" // does not exist if the host has no time zones
 )
 
 // openSystem gives the guest the archives of systemFiles and of zones. The archives are packed again when a

@@ -151,7 +151,7 @@ func (d *dnsForwarder) answers(m *wire.DNS, query, reply []byte) bool {
 	return err == nil && d.beginsAnswer(m, query, reply) && sameQuestion(&r.Question, &m.Question)
 }
 
-// beginsAnswer is like answers but checks only the header.
+// beginsAnswer reports whether the header of a reply answers the query. It does not check the question.
 func (d *dnsForwarder) beginsAnswer(m *wire.DNS, query, reply []byte) bool {
 	return len(reply) >= wire.DNSHeaderLen && reply[0] == query[0] && reply[1] == query[1] &&
 		wire.DNSFlags(binary.BigEndian.Uint16(reply[2:]))&wire.DNSResponse != 0

@@ -36,13 +36,13 @@ var (
 // Time limits and sizes of the driver.
 const (
 	answerBound = 30 * time.Second
-	resetBound  = time.Second            // section 10.4.3
-	stopBound   = 500 * time.Millisecond // section 10.1.2
+	resetBound  = time.Second            // section 10.4.3: a reset ends within a second
+	stopBound   = 500 * time.Millisecond // section 10.1.2: a port stops within 500 ms
 	linkBound   = 100 * time.Millisecond // a connected disk is detected within 10 ms (10.1)
 	readyBound  = 10 * time.Second       // a disk may have to spin up
 	pollTick    = 100 * time.Microsecond
-	mostBytes   = 128 << 10 // bytes of a request
-	mostData    = 32        // pieces of Request.Data
+	mostBytes   = 128 << 10 // maximum number of bytes of a request
+	mostData    = 32        // maximum number of pieces of Request.Data
 )
 
 // hba is a controller.
@@ -51,7 +51,7 @@ type hba struct {
 	f         *pci.Function
 	registers driver.Registers
 	slots     int
-	queued    bool // native command queuing
+	queued    bool // the controller has native command queuing
 	interrupt driver.Interrupt
 	message   bool      // the interrupt is message-signaled (MSI)
 	spunUp    time.Time // when the ports began to spin up their disks
@@ -59,7 +59,7 @@ type hba struct {
 	done chan struct{} // closed when the last port is closed
 	crew crew.Crew
 
-	mu    sync.Mutex // guards users and ports
+	mu    sync.Mutex // guards the fields users and ports
 	users int        // number of open ports
 	ports [mostPort]*port
 }
@@ -127,7 +127,7 @@ func (h *hba) start() (err error) {
 	return nil
 }
 
-// connect connects the interrupt: MSI if the function has it, otherwise its interrupt line.
+// connect connects the controller's interrupt: MSI if the PCI function has it, otherwise the function's interrupt line.
 func (h *hba) connect() error {
 	i, m, err := h.machine.Message()
 	if err != nil {
@@ -142,7 +142,7 @@ func (h *hba) connect() error {
 	return err
 }
 
-// loop passes interrupts on to ports.
+// loop passes the controller's interrupts on to the ports that have them.
 func (h *hba) loop() {
 	for {
 		select {
@@ -187,7 +187,7 @@ func (h *hba) enter(p *port) {
 	h.ports[p.number] = p
 }
 
-// forget unregisters a port.
+// forget removes a port from the receivers of interrupts.
 func (h *hba) forget(p *port) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -206,7 +206,8 @@ func (h *hba) leave() {
 	close(h.done)
 	h.crew.Wait()
 	if h.registers != nil {
-		h.registers.Write32(regControl, controlEnable) // disable interrupts
+		// this value lacks the bit controlInterrupts: the controller sends no more interrupts
+		h.registers.Write32(regControl, controlEnable)
 	}
 	if h.message {
 		h.f.CloseMSI()

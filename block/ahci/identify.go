@@ -9,10 +9,10 @@ import (
 
 // identity holds the fields of IDENTIFY DEVICE that the driver uses (ACS-3 section 7.12.7).
 type identity struct {
-	size     int64 // in bytes
-	logical  int   // sector in bytes
+	size     int64 // size of the disk in bytes
+	logical  int   // size of a logical sector in bytes
 	physical int
-	depth    int // commands in the disk's queue; 0: it has no queue
+	depth    int // number of commands in the disk's queue; 0: the disk has no queue
 	cache    bool
 	fua      bool
 	trim     bool
@@ -21,7 +21,7 @@ type identity struct {
 // parseIdentity decodes the 512 bytes that IDENTIFY DEVICE returns.
 func parseIdentity(b []byte) (d identity, err error) {
 	word := func(i int) uint16 { return binary.LittleEndian.Uint16(b[2*i:]) }
-	valid := func(v uint16) bool { return v>>14 == 1 } // bits 15:14 mark a word as valid
+	valid := func(v uint16) bool { return v>>14 == 1 } // a word is valid if bits 15:14 are 01
 	const packet, wide = 1 << 15, 1 << 10
 	if word(0)&packet != 0 || !valid(word(83)) || word(83)&wide == 0 {
 		return d, fmt.Errorf("%w: it is no disk with addresses of 48 bits", ErrNotDisk)
@@ -53,7 +53,7 @@ func parseIdentity(b []byte) (d identity, err error) {
 	return d, nil
 }
 
-// describe fills in block.Info.
+// describe fills in the disk's block.Info.
 func (p *port) describe(d identity) {
 	i := &p.info
 	i.LogicalSector, i.PhysicalSector, i.MaxTransfer, i.MaxSegments = d.logical, d.physical, mostBytes, mostData

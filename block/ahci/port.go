@@ -23,20 +23,20 @@ type port struct {
 	size    int64
 	queues  bool          // the disk has native command queuing
 	memory  driver.Buffer // command list, received FIS and command tables: see tablesAt
-	stopped error         // why the port could not spin up its disk
-	stuck   bool          // the port did not stop, and may still use its memory
+	stopped error         // why the port could not spin up its disk; nil: it could
+	stuck   bool          // the port did not stop, and may still use the memory that the driver gave it
 
-	c      chan struct{} // see controller.Ring; interrupted sends without blocking
-	events atomic.Uint32 // interrupt reasons that Take has not processed
+	c      chan struct{} // returned by C (see controller.Ring); interrupted sends to c without blocking
+	events atomic.Uint32 // interrupt reasons (bits of PxIS) that Take has not processed
 
 	// The states of commands. Bit i is the command in slot i.
 	issued  uint32 // started by Start, and not yet returned by Take
 	active  uint32 // issued commands that were sent to the port
-	queued  uint32 // issued commands that use native queuing
+	queued  uint32 // slots of issued commands that use native queuing, one bit each
 	fresh   uint32 // issued commands that were not yet sent to the port
 	waiting uint32 // bit mask of slots: their commands are sent again one at a time, because a command failed
-	done    uint32 // completed, and not yet returned by Take
-	failed  uint32 // done commands that failed
+	done    uint32 // slots of commands that have completed and that Take has not yet returned, one bit each
+	failed  uint32 // slots in done whose commands failed
 	broken  bool   // a command has failed, and the port needs recovery
 }
 
@@ -69,7 +69,7 @@ func (p *port) spinUp() error {
 	return nil
 }
 
-// open starts the port and identifies its disk.
+// open starts the port, identifies its disk, and returns the disk as an open device.
 func (p *port) open() (*controller.Device, error) {
 	if p.stopped != nil {
 		return nil, p.stopped
@@ -112,7 +112,7 @@ func fits(pieces []driver.Segment) bool {
 	return true
 }
 
-// halt stops the port (section 10.1.2).
+// halt makes the port stop processing commands and receiving FISes (section 10.1.2).
 func (p *port) halt() error {
 	p.write(portEnable, 0)
 	p.write(portCommand, p.read(portCommand)&^commandStart)
@@ -168,8 +168,8 @@ func (p *port) identify() error {
 	return err
 }
 
-// stop stops the port. After an error, the port's memory is not freed, because the port may still
-// use it.
+// stop stops the port at the end of its use. After an error, the port's memory is not freed, because the port may still use
+// it.
 func (p *port) stop() error {
 	p.hba.forget(p)
 	if err := p.halt(); err != nil && !errors.Is(err, block.ErrGone) {
@@ -188,7 +188,7 @@ func (p *port) free() {
 	}
 }
 
-// interrupted records the port's interrupt reasons, and wakes the loop of its queue.
+// interrupted records the port's interrupt reasons (PxIS), and wakes the loop of the port's queue.
 func (p *port) interrupted() {
 	v := p.read(portStatus)
 	p.write(portStatus, v)
@@ -206,7 +206,8 @@ func (p *port) Recover() error {
 	if err := p.wait(portCommand, commandRuns, 0, stopBound); err != nil {
 		return err
 	}
-	const reset, resetTime = 1, time.Millisecond // value of PxSCTL.DET that resets the link, and its least duration (section 10.4.2)
+	// value of PxSCTL.DET that resets the link, and the least time for which the value is kept (section 10.4.2)
+	const reset, resetTime = 1, time.Millisecond
 	control := p.read(portControl) &^ linkMask
 	p.write(portControl, control|reset)
 	time.Sleep(resetTime)

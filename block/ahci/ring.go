@@ -86,7 +86,7 @@ func (p *port) Kick() {
 	p.fresh = 0
 }
 
-// issue sends commands to the port (section 5.3.2.3).
+// issue sends the commands in the given slots to the port (section 5.3.2.3).
 func (p *port) issue(slots uint32) {
 	p.active |= slots
 	if q := slots & p.queued; q != 0 {
@@ -129,7 +129,7 @@ func (p *port) look() error {
 			return err
 		}
 	}
-	p.broken = events&eventFailed != 0 // set before complete, which then issues nothing
+	p.broken = events&eventFailed != 0 // broken is set before the call of complete, which then issues no further command
 	p.complete(p.active &^ (p.read(portActive) | p.read(portIssue)))
 	if p.broken {
 		return controller.ErrRecover
@@ -137,13 +137,13 @@ func (p *port) look() error {
 	return nil
 }
 
-// checkLink fails if the disk was unplugged.
+// checkLink returns an error if the disk was unplugged.
 func (p *port) checkLink() error {
 	v := p.read(portLink)
 	if v == ^uint32(0) || v&linkMask != linkPresent {
 		return block.ErrGone
 	}
-	const linkChanged = 1<<16 | 1<<26 // DIAG.N, DIAG.X
+	const linkChanged = 1<<16 | 1<<26 // PxSERR.DIAG.N (PhyRdy has changed) and PxSERR.DIAG.X (a device was connected)
 	p.write(portError, linkChanged)
 	return nil
 }

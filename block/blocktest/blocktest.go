@@ -27,7 +27,7 @@ const MinSize = 1 << 20
 // Quirk is a guarantee that a device cannot give, for a reason outside of Loam.
 type Quirk int
 
-// Values of Quirk.
+// Values of Quirk: deviations from the interface that the suite accepts.
 const (
 	// Allocates: a request allocates heap memory.
 	Allocates Quirk = iota + 1
@@ -67,7 +67,7 @@ func Run(t *testing.T, open Make, quirks ...Quirk) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			before := leak.Goroutines()
-			t.Cleanup(func() { leak.Check(t, before) }) // runs after the cleanups of open
+			t.Cleanup(func() { leak.Check(t, before) }) // this cleanup runs after the cleanups of open, which close the device
 			d := open(t)
 			if d.Size() < MinSize {
 				t.Fatalf("%d bytes are too few for the suite", d.Size())

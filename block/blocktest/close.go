@@ -33,7 +33,7 @@ func testBlocking(t *testing.T, d block.Device) {
 	}
 }
 
-// The counters count requests and bytes.
+// The device's counters (block.Stats) count the requests and bytes.
 func testCounts(t *testing.T, d block.Device) {
 	sector := d.Info().LogicalSector
 	before := d.Stats()
@@ -134,7 +134,7 @@ func testCloseRace(t *testing.T, d block.Device) {
 	all.Wait()
 }
 
-// A request allocates nothing.
+// A request allocates no heap memory, unless the device has the quirk Allocates.
 func testAllocs(t *testing.T, d block.Device) {
 	if race.Enabled {
 		return

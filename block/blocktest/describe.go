@@ -85,7 +85,7 @@ func testRejects(t *testing.T, d block.Device) {
 	testRejectsRanges(t, d, i)
 }
 
-// A device that lacks an operation returns ErrUnsupported.
+// A device that lacks an operation (Discard, WriteZeroes) returns ErrUnsupported for it.
 func testRejectsRanges(t *testing.T, d block.Device, i block.Info) {
 	for op, most := range map[block.Op]int64{block.Discard: i.MaxDiscard, block.WriteZeroes: i.MaxZeroes} {
 		r := block.Request{Op: op, Length: int64(i.LogicalSector)}

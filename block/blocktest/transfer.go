@@ -87,7 +87,7 @@ func checkBack(t *testing.T, to *block.Completions, n int) {
 	}
 }
 
-// All queues work at the same time, each with several goroutines.
+// All queues of a device work at the same time, each with several goroutines that write and read.
 func testQueues(t *testing.T, d block.Device) {
 	var all sync.WaitGroup
 	workers := 2 * d.Queues()

@@ -26,11 +26,11 @@ import (
 // Config describes the hardware to package controller.
 type Config struct {
 	Machine driver.Machine
-	Info    block.Info // Depth is the sum over all rings
-	Size    int64      // in bytes
+	Info    block.Info // a description of the device; its Depth is the sum over all rings
+	Size    int64      // capacity of the device in bytes
 	Rules   Rules
 	Rings   []Ring
-	Slots   int // commands in flight on each ring
+	Slots   int // maximum number of commands in flight on each ring
 	// Segments is the maximum number of memory segments of a command. Fits reports whether the
 	// hardware can use the segments without a copy. A single segment that begins at a page boundary
 	// must always fit.
@@ -47,14 +47,14 @@ type Config struct {
 type Device struct {
 	info     block.Info
 	size     atomic.Int64
-	resized  chan struct{} // see block.Device
+	resized  chan struct{} // returned by Resized (see block.Device)
 	counters block.Counters
 	queues   []*queue
 	stop     func() error
 	free     func()
 
 	broken  chan error    // one place: Fail sends the first failure, later ones are dropped; loop receives
-	done    chan struct{} // closed by Close; ends the loops
+	done    chan struct{} // closed by Close, which ends the loops of the queues
 	crew    crew.Crew
 	closing sync.Once
 	stopped bool // Stop was called; written by loop, read by Close after loop has ended
@@ -120,8 +120,8 @@ func (d *Device) Resize(size int64) {
 	}
 }
 
-// Fail shuts the device down because of cause. Only the first call counts. All requests come back
-// soon after.
+// Fail shuts the device down because of an error, cause. Only the first call has an effect. All requests come back soon
+// after the call.
 func (d *Device) Fail(cause error) {
 	select {
 	case d.broken <- cause:
@@ -129,7 +129,7 @@ func (d *Device) Fail(cause error) {
 	}
 }
 
-// loop waits for a failure.
+// loop waits for a failure of the device, and then shuts the device down.
 func (d *Device) loop() {
 	select {
 	case cause := <-d.broken:
@@ -142,7 +142,8 @@ func (d *Device) loop() {
 	}
 }
 
-// shut stops the hardware and returns all requests.
+// shut stops the hardware, and returns all requests: those in progress with the error cause, later ones with the error
+// later.
 func (d *Device) shut(cause, later error) {
 	for _, q := range d.queues {
 		q.end(later)
@@ -163,7 +164,7 @@ func (d *Device) Close() error {
 		d.crew.Wait()
 		d.shut(block.ErrClosed, block.ErrClosed)
 		if d.err != nil {
-			return // the hardware may still write to its memory
+			return // the memory is not freed, because the hardware may still write to it
 		}
 		for _, q := range d.queues {
 			q.memory.free()

@@ -12,15 +12,15 @@ import (
 // number of the pieces.
 type memory struct {
 	machine driver.Machine
-	direct  bool // the hardware can reach the heap
+	direct  bool // the hardware can reach the heap, so that requests need no copy
 	fits    func([]driver.Segment) bool
-	most    int // maximum bytes of a request
+	most    int // maximum number of bytes of a request
 	slots   []slotMemory
 }
 
-// slotMemory is the memory of one slot.
+// slotMemory is the memory of one slot, which holds one command with its data.
 type slotMemory struct {
-	bounce   driver.Buffer // allocated at the first use, and kept
+	bounce   driver.Buffer // memory for copies of data that the hardware cannot reach; allocated at the first use, and kept
 	copied   bool
 	segments []driver.Segment // room for as many as the hardware supports
 }

@@ -38,13 +38,13 @@ type Recoverer interface {
 // ErrRecover is returned by Take to request a call of Recover.
 var ErrRecover = errors.New("controller: the queue has to recover")
 
-// Completion is the result of a step.
+// Completion is the result of a step (see Step).
 type Completion struct {
 	Slot int
 	Err  error
 }
 
-// queue is a ring and its requests.
+// queue is a ring of the hardware with the requests that wait for it or are in it.
 type queue struct {
 	device *Device
 	ring   Ring
@@ -52,7 +52,7 @@ type queue struct {
 	mu     sync.Mutex // guards all below, and the methods of ring
 	slots  *Slots
 	memory *memory
-	paused bool  // the ring is recovering: requests wait
+	paused bool  // the ring is recovering after an error: requests wait
 	broken bool  // the ring is unusable: requests wait until the device is shut down
 	ended  error // why new requests are rejected; nil: they are accepted
 	// timer, if armed, fires when the oldest step may be overdue. loop receives.
@@ -122,7 +122,7 @@ func (q *queue) prepare(s Step) ([]driver.Segment, error) {
 	return data, err
 }
 
-// loop processes completions until the device is closed.
+// loop processes completions of the ring until the device is closed.
 func (q *queue) loop() {
 	for {
 		select {
@@ -145,7 +145,7 @@ func (q *queue) isPaused() bool {
 	return q.paused && q.ended == nil
 }
 
-// resume ends the pause after a recovery.
+// resume ends the pause of the queue after a recovery, which failed if err is not nil.
 func (q *queue) resume(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -195,7 +195,7 @@ func (q *queue) fail(cause error) {
 	q.device.Fail(cause)
 }
 
-// done ends a step.
+// done ends the step that a completion belongs to.
 func (q *queue) done(c Completion) {
 	if c.Err == nil {
 		q.memory.finish(c.Slot, q.slots.Request(c.Slot))
@@ -205,8 +205,8 @@ func (q *queue) done(c Completion) {
 	}
 }
 
-// checkTime shuts the device down if a step is overdue. Before that it processes completions, in
-// case their interrupt was lost.
+// checkTime shuts the device down if a step has taken longer than its time limit. Before that it processes completions,
+// because the interrupt of the step may have been lost.
 func (q *queue) checkTime() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

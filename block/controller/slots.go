@@ -17,7 +17,7 @@ type Slots struct {
 	rules   Rules
 	waiting block.List
 	slots   []slot
-	free    []int // stack of free slots
+	free    []int // indices of the free slots, used as a stack
 	again   []int // slots waiting for their second step, in order
 	held    int   // number of steps that the hardware is processing
 	alone   bool  // the hardware is processing a step that must be alone
@@ -26,19 +26,19 @@ type Slots struct {
 // Rules describes the capabilities of the hardware.
 type Rules struct {
 	FUA   bool            // a command can carry the FUA flag
-	Flush bool            // there is a volatile cache, and a command that flushes it
-	Alone [block.Ops]bool // operations that the hardware does only alone
+	Flush bool            // the hardware has a volatile cache, and a command that flushes it
+	Alone [block.Ops]bool // operations that the hardware does only while no other is in progress
 }
 
 // slot holds one request.
 type slot struct {
-	request *block.Request // nil: free
-	op      block.Op       // operation of the step
+	request *block.Request // nil: the slot is free
+	op      block.Op       // operation of the current step of the request
 	busy    bool           // the hardware is processing the step
-	started time.Time      // start of the step
+	started time.Time      // time when the current step was started
 }
 
-// Step is one command for the hardware.
+// Step is one command for the hardware. A request needs one step, or two if a flush must follow its write.
 type Step struct {
 	Slot    int
 	Op      block.Op // may differ from Request.Op: a flush may follow a write
@@ -55,7 +55,7 @@ func NewSlots(n int, r Rules) *Slots {
 	return s
 }
 
-// Add appends a valid request.
+// Add appends a valid request to those that wait for a slot.
 func (s *Slots) Add(r *block.Request) { s.waiting.Push(r) }
 
 // Held returns the number of steps that the hardware is processing.

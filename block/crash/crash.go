@@ -27,33 +27,33 @@ import (
 // never is the index of an event that is not in the log.
 const never = int(^uint(0) >> 1)
 
-// write is a request that changes sectors.
+// write is a request that changes sectors: Write, WriteZeroes or Discard.
 type write struct {
 	event     trace.Event
-	submitted int // index in the log
-	completed int // index in the log, or never
-	doomed    int // index of the failed flush that covered it, or never; later flushes do not cover it
+	submitted int // index in the log of the write's submission
+	completed int // index in the log of the write's completion, or never
+	doomed    int // index in the log of the failed flush that covered the write, or never; later flushes do not cover the write
 }
 
 // before reports whether w had completed when v was submitted.
 func (w *write) before(v *write) bool { return w.completed < v.submitted }
 
-// sector is an unsettled sector.
+// sector is a sector that may have one of several values after a crash.
 type sector struct {
 	writes []*write // writes whose value the sector may have, in order of submission
 	old    bool     // the sector may have the value of the settled image
 }
 
-// Cursor is a point of a log. It has one user.
+// Cursor is a point in time of a log. One goroutine at a time uses it.
 type Cursor struct {
 	events     []trace.Event
-	at         int // number of events that have happened
+	at         int // number of events before the point in time
 	sectorSize int64
 	settled    *memory.Device
-	unsettled  map[int64]*sector // by offset
-	writes     map[uint64]*write // in flight, by ID
-	flushes    map[uint64]int    // in flight, by ID; the values are indices in the log
-	waiting    []*write          // completed; the next successful flush makes them durable
+	unsettled  map[int64]*sector // the sectors that may have several values, by offset
+	writes     map[uint64]*write // the writes in flight, by the ID of their request
+	flushes    map[uint64]int    // the flushes in flight, by the ID of their request; the values are the indices in the log of their submissions
+	waiting    []*write          // completed writes that the next successful flush makes durable
 }
 
 // New returns a cursor at the beginning of a log. base is the contents before the first event; it
@@ -121,7 +121,7 @@ func (c *Cursor) complete(e *trace.Event) {
 		w.completed = c.at
 		switch {
 		case e.Failed || w.event.Op == block.Discard:
-			// The write is never settled: its sectors stay uncertain until they are written again.
+			// The write is never durable: its sectors stay uncertain until they are written again.
 		case w.event.Flags&block.FUA != 0:
 			c.settle(w)
 		default:
@@ -169,7 +169,7 @@ func (c *Cursor) apply(o *block.IO, at int64, w *write) {
 		_, err = o.WriteAt(w.event.Data[from:from+c.sectorSize], at)
 	case block.WriteZeroes:
 		err = o.WriteZeroes(at, c.sectorSize, 0)
-	default: // a discard leaves undefined contents
+	default: // after a discard the contents of the sectors are undefined
 		_, err = o.WriteAt(slices.Repeat([]byte{junk}, int(c.sectorSize)), at)
 	}
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 // cache holds the sectors that were written since the last flush.
 type cache struct {
 	sector  int64
-	sectors map[int64][]byte // by offset
+	sectors map[int64][]byte // sectors that are not yet on the device, by offset
 }
 
 func newCache(info block.Info) *cache {
 	return &cache{sector: int64(info.LogicalSector), sectors: map[int64][]byte{}}
 }
 
-// do carries out a request, with the cache in front of the device.
+// do carries out a request, using the cache that lies in front of the device.
 func (c *cache) do(d block.Device, s *single, queue int, r *block.Request) error {
 	switch r.Op {
 	case block.Read:
@@ -35,7 +35,7 @@ func (c *cache) do(d block.Device, s *single, queue int, r *block.Request) error
 			return nil
 		}
 	}
-	c.forget(r) // the data on the device is newer
+	c.forget(r) // the data on the device is newer than that in the cache
 	return s.do(d, queue, *r)
 }
 

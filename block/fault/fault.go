@@ -32,8 +32,8 @@ type Config struct {
 	// ReorderDistance, have overtaken them. The wait ends early when a flush is submitted, or after
 	// ReorderTime.
 	Reorder         float64
-	ReorderDistance int           // default 4
-	ReorderTime     time.Duration // default 10 ms
+	ReorderDistance int           // number of requests; 0: 4
+	ReorderTime     time.Duration // maximum delay; 0: 10 ms
 	// Delay is added to the time of every request, and a random part of Jitter.
 	Delay, Jitter time.Duration
 	// Rules make selected requests fail.
@@ -47,11 +47,11 @@ type Config struct {
 
 // Rule makes matching requests fail.
 type Rule struct {
-	Ops      []block.Op // empty: all
+	Ops      []block.Op // operations of the requests that match; empty: all
 	From, To int64      // matches requests that touch this range of bytes; To 0: all requests
-	Skip     int        // number of matching requests that succeed first
+	Skip     int        // number of matching requests that succeed before the first one that fails
 	Times    int        // number of requests that fail after that; 0: all
-	Err      error      // the error; nil: ErrIO
+	Err      error      // the error of a request that fails; nil: ErrIO
 }
 
 // matches reports whether the rule applies to a request.
@@ -65,26 +65,26 @@ func (u *Rule) matches(r *block.Request) bool {
 
 // Counts are the counters of injected faults.
 type Counts struct {
-	Requests  uint64 // submitted requests
+	Requests  uint64 // number of submitted requests
 	Failed    uint64
 	Torn      uint64
-	Reordered uint64 // requests overtaken by at least one other
-	Dropped   uint64 // sectors dropped by Cut
+	Reordered uint64 // number of requests that at least one later request has overtaken
+	Dropped   uint64 // number of sectors that Cut dropped
 }
 
-// Device is a device with faults.
+// Device is a block device that wraps another one and has faults.
 type Device struct {
 	block.Device
 	info   block.Info
 	stats  block.Counters
-	cache  *cache // nil: no cache; used only by loop
-	single single // used only by loop
+	cache  *cache // the volatile cache, which only loop uses; nil: no cache
+	single single // the state of one request, which only loop uses
 	crew   crew.Crew
 
 	closing sync.Once
 	err     error // result of closing the wrapped device
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	machine *machine
 	counts  Counts
 	gone    error // why requests are rejected; nil: they are accepted
@@ -96,7 +96,7 @@ type Device struct {
 	done chan struct{}
 }
 
-// New wraps d, which is closed with it.
+// New returns a device with faults that wraps d. When it is closed, it closes d.
 func New(d block.Device, c Config) *Device {
 	f := &Device{Device: d, info: d.Info(), machine: newMachine(c, d.Info().LogicalSector), work: make(chan struct{}, 1), done: make(chan struct{})}
 	f.single.to = block.NewCompletions()
@@ -240,7 +240,7 @@ func (f *Device) next() (e entry, ok bool, wait time.Duration, end bool) {
 	return e, false, f.machine.wait(now), false
 }
 
-// carryOut carries out one request and returns it to its user.
+// carryOut carries out one request on the cache or on the wrapped device, and returns the request to its user.
 func (f *Device) carryOut(e entry) {
 	r, err := e.request, e.err
 	switch {

@@ -12,9 +12,9 @@ import (
 // their users.
 type machine struct {
 	Config
-	sector    int // in bytes
+	sector    int // sector size in bytes
 	rng       *rand.Rand
-	used      []int // for each rule, the number of matches
+	used      []int // for each rule, the number of requests that matched it
 	held      []entry
 	reordered uint64
 }
@@ -23,12 +23,12 @@ type machine struct {
 type entry struct {
 	request *block.Request
 	queue   int
-	err     error // the error to return; nil: none
+	err     error // the error to return; nil: the request succeeds
 	sectors int   // the write is torn after this number of sectors; 0: it is not torn
 	due     time.Time
-	yield   int // number of later requests that may still overtake it
+	yield   int // number of later requests that may still overtake this one
 	release time.Time
-	moved   bool // at least one request has overtaken it
+	moved   bool // at least one later request has overtaken this one
 }
 
 func newMachine(c Config, sector int) *machine {

@@ -9,7 +9,7 @@ import (
 	"loam/block"
 )
 
-// Modes of fallocate(2).
+// Modes of fallocate(2), with Linux's values.
 const (
 	keepSize  = 0x01
 	punchHole = 0x02
@@ -43,7 +43,7 @@ func (h hostFile) setDirect() bool {
 	if !set(flags | syscall.O_DIRECT) {
 		return false
 	}
-	probe := alignedBytes(2 * sector)[sector:] // aligned only as far as Info.MemoryAlign promises
+	probe := alignedBytes(2 * sector)[sector:] // this buffer is aligned only as far as Info.MemoryAlign requires
 	if n, err := h.ReadAt(probe, 0); err != nil || n != sector {
 		set(flags &^ syscall.O_DIRECT)
 		return false
@@ -51,7 +51,7 @@ func (h hostFile) setDirect() bool {
 	return true
 }
 
-// worker is one goroutine of the crew.
+// worker is one of the goroutines that carry out requests.
 type worker struct {
 	device *Device
 	bounce []byte // for data in several pieces, or not aligned
@@ -134,7 +134,7 @@ func (d *Device) transfer(call func(p []byte, at int64) (int, error), p []byte, 
 	return nil
 }
 
-// zero punches a hole or zeroes a range. On a file system that supports neither, it writes zeros.
+// zero punches a hole into the file, or zeroes a range of it. On a file system that can do neither, it writes zeros.
 func (w *worker) zero(r *block.Request) error {
 	mode := uint32(punchHole | keepSize)
 	if r.Flags&block.KeepAllocated != 0 {

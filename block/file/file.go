@@ -24,23 +24,23 @@ type Config struct {
 	Name     string // name for users; empty: the name of the file
 	ReadOnly bool
 	Workers  int  // number of goroutines, which is the number of requests at a time; default 8
-	Buffered bool // do not try O_DIRECT
+	Buffered bool // the file is not opened with O_DIRECT
 }
 
-// Limits of the device.
+// Limits of the requests that the device accepts.
 const (
 	sector         = 512
-	mostBytes      = 1 << 20 // bytes of a request
-	mostData       = 256     // pieces of Request.Data
-	mostRange      = 1 << 30 // bytes of one Discard or WriteZeroes
+	mostBytes      = 1 << 20 // maximum number of bytes of a request
+	mostData       = 256     // maximum number of pieces of Request.Data
+	mostRange      = 1 << 30 // maximum number of bytes of one Discard or WriteZeroes
 	defaultWorkers = 8
 )
 
 // Calls are the system calls on an image. They return errors of package syscall.
 type Calls interface {
-	ReadAt(p []byte, at int64) (int, error)  // pread(2)
-	WriteAt(p []byte, at int64) (int, error) // pwrite(2)
-	Sync() error                             // fdatasync(2)
+	ReadAt(p []byte, at int64) (int, error)  // ReadAt is pread(2)
+	WriteAt(p []byte, at int64) (int, error) // WriteAt is pwrite(2)
+	Sync() error                             // Sync is fdatasync(2)
 	Close() error
 }
 
@@ -51,12 +51,12 @@ type Allocator interface {
 	Allocate(mode uint32, at, length int64) error
 }
 
-// Device is an open file. It implements block.Device.
+// Device is an open file as a block device. It implements block.Device.
 type Device struct {
 	calls    Calls
-	holes    Allocator // nil: not supported
+	holes    Allocator // the file's Allocator; nil: the file cannot have holes
 	info     block.Info
-	direct   bool // O_DIRECT
+	direct   bool // the file is open with O_DIRECT
 	size     int64
 	counters block.Counters
 	crew     crew.Crew
@@ -64,7 +64,7 @@ type Device struct {
 	closing sync.Once
 	err     error
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	changed *sync.Cond // signals a new request, or the close of the device
 	waiting block.List
 	closed  bool
@@ -189,7 +189,7 @@ func (d *Device) runRequests() {
 	}
 }
 
-// next waits for a request. It returns nil if the device is closed.
+// next waits for a request and returns it. It returns nil if the device is closed.
 func (d *Device) next() *block.Request {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,21 +13,21 @@ import (
 	"loam/block"
 )
 
-// chunkSize is the unit of allocation in bytes.
+// chunkSize is the unit in which the device allocates memory, in bytes.
 const chunkSize = 16 << 10
 
-// chunk is a part of the contents.
+// chunk is a part of the contents of the device.
 type chunk struct {
 	data   *[chunkSize]byte
-	shared bool // shared with a snapshot: copied before it is written
+	shared bool // a snapshot of the device uses the chunk too: the chunk is copied before it is written
 }
 
 // Config describes a device. The zero value selects the defaults.
 type Config struct {
-	LogicalSector  int // default 512
-	PhysicalSector int // default LogicalSector
-	MaxTransfer    int // default 1 MiB
-	Queues         int // default 1
+	LogicalSector  int // bytes; 0: 512
+	PhysicalSector int // bytes; 0: LogicalSector
+	MaxTransfer    int // bytes; 0: 1 MiB
+	Queues         int // number of queues; 0: one queue
 	ReadOnly       bool
 }
 
@@ -38,9 +38,9 @@ type Device struct {
 	queues   int
 	counters block.Counters
 	size     atomic.Int64
-	resized  chan struct{} // see block.Device
+	resized  chan struct{} // returned by Resized (see block.Device)
 
-	mu     sync.RWMutex // guards all below
+	mu     sync.RWMutex // guards the fields below
 	chunks map[int64]chunk
 	closed bool
 }

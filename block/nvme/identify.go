@@ -38,7 +38,7 @@ func (d *disk) identify() error {
 
 // controllerData holds the fields of Identify Controller that the driver uses.
 type controllerData struct {
-	maxTransfer int // bytes; 0: no limit
+	maxTransfer int // maximum bytes of a transfer; 0: no limit
 	cache       bool
 	dataset     bool
 	zeroes      bool
@@ -57,8 +57,8 @@ func parseController(b []byte) (c controllerData) {
 
 // namespaceData holds the fields of Identify Namespace that the driver uses.
 type namespaceData struct {
-	size     int64 // in bytes
-	logical  int   // sector in bytes
+	size     int64 // size of the namespace in bytes
+	logical  int   // size of a block in bytes
 	physical int
 }
 
@@ -85,7 +85,7 @@ func parseNamespace(b []byte) (n namespaceData, err error) {
 	return n, nil
 }
 
-// describe fills in block.Info.
+// describe fills in the disk's block.Info.
 func (d *disk) describe(c controllerData, n namespaceData) {
 	const mostBlocks = 1 << 16 // most blocks of a command that transfers no data: its field NLB has 16 bits
 	i := &d.info

@@ -40,15 +40,15 @@ const (
 	pollTick    = 100 * time.Microsecond
 	depth       = 63 // commands in flight on a queue, which has one entry more
 	adminSize   = 16
-	mostBytes   = 128 << 10 // bytes of a request
-	mostData    = 32        // pieces of Request.Data
+	mostBytes   = 128 << 10 // maximum number of bytes of a request
+	mostData    = 32        // maximum number of pieces of Request.Data
 	mostQueues  = 16
 )
 
 // Config configures a controller.
 type Config struct {
 	Name   string // name for users; empty: the name of the PCI function
-	Queues int    // maximum; 0: one
+	Queues int    // maximum number of I/O queues; 0: one queue
 }
 
 // disk is a controller with the resources that are freed when it is closed.
@@ -59,13 +59,13 @@ type disk struct {
 	cap        capabilities
 	info       block.Info
 	namespace  uint32
-	size       int64 // in bytes
+	size       int64 // size of the namespace in bytes
 	admin      *pair
 	lastID     uint16
 	pairs      []*pair
-	lists      []driver.Buffer // PRP lists, one buffer for each ring
+	lists      []driver.Buffer // lists of the pages of a command (PRP lists), one buffer for each ring
 	interrupts []driver.Interrupt
-	messages   *pci.MSIX // nil: an interrupt line
+	messages   *pci.MSIX // interrupts of the controller; nil: it has only an interrupt line
 }
 
 // Open starts a controller.
@@ -269,7 +269,7 @@ func (d *disk) stop() error {
 	return nil
 }
 
-// free frees interrupts and memory.
+// free frees the interrupts and the memory of the controller.
 func (d *disk) free() {
 	for _, i := range d.interrupts {
 		i.Close()

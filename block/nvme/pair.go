@@ -28,7 +28,7 @@ type pair struct {
 	registers          driver.Registers
 	size               int
 	submit, done       driver.Buffer
-	tailBell, headBell int // offsets of the doorbell registers
+	tailBell, headBell int // offsets of the doorbell registers of the submission queue (tail) and of the completion queue (head)
 	tail, head         int
 	shown              int // the tail that was last written to the doorbell
 	phase              uint32
@@ -59,7 +59,7 @@ type command struct {
 	id         uint16
 	namespace  uint32
 	prp1, prp2 uint64
-	dwords     [3]uint32 // command dwords 10 to 12
+	dwords     [3]uint32 // dwords 10 to 12 of the command
 }
 
 // add writes a command into the submission queue, which must have room.
@@ -77,7 +77,7 @@ func (p *pair) add(c *command) {
 	p.tail = (p.tail + 1) % p.size
 }
 
-// show notifies the controller of the added commands: it writes the doorbell.
+// show notifies the controller of the added commands: it writes the doorbell of the submission queue.
 func (p *pair) show() {
 	if p.shown != p.tail {
 		p.shown = p.tail
@@ -95,7 +95,8 @@ type completion struct {
 // take returns the next completion. After release, the controller may reuse its entry.
 func (p *pair) take() (c completion, ok bool) {
 	at := p.head * completionLen
-	v := word(p.done.Bytes, at+12).Load() // read first: the phase says whether the rest is valid
+	// this word is read first, because its phase bit says whether the rest of the entry is valid
+	v := word(p.done.Bytes, at+12).Load()
 	if v>>16&1 != p.phase {
 		return c, false
 	}

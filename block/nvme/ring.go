@@ -9,14 +9,14 @@ import (
 	"loam/driver"
 )
 
-// ring is an I/O queue. It implements controller.Ring. The identifier of a command is the number of
-// its slot.
+// ring is an I/O queue of the controller. It implements controller.Ring. The identifier of a command is the number of its
+// slot.
 type ring struct {
 	disk      *disk
 	pair      *pair
 	list      driver.Buffer // listLen bytes for each slot: a PRP list, or the range of a discard
 	interrupt driver.Interrupt
-	taken     bool // completions were taken and not yet released
+	taken     bool // completions were taken from the queue and not yet released to the controller
 }
 
 // C implements controller.Ring.

@@ -18,10 +18,10 @@ type Relay struct {
 	closing  sync.Once
 	err      error
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	free   []*passed
-	count  int  // number of requests in the device
-	closed bool // no further request is passed on
+	count  int  // number of requests in the wrapped device
+	closed bool // Close was called: no further request is passed on
 	// ended has one place. Close and back send, without blocking, when the relay is closed and no
 	// request is left in the device. loop receives. It is never closed.
 	ended chan struct{}
@@ -89,7 +89,7 @@ func (r *Relay) loop() {
 	}
 }
 
-// back processes one completed request.
+// back processes one request that the wrapped device has completed, and completes the user's request.
 func (r *Relay) back(inner *block.Request) {
 	p := inner.Tag.(*passed)
 	outer, err := p.outer, inner.Err

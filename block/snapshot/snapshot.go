@@ -1,5 +1,5 @@
-// Package snapshot is a block device that leaves the device under it unchanged: it keeps written sectors in memory,
-// and reads all other sectors from below. The written sectors are lost when it is closed.
+// Package snapshot is a block device that leaves the device under it unchanged: it keeps written sectors in memory, and
+// reads all other sectors from the device under it. The written sectors are lost when the snapshot is closed.
 package snapshot
 
 import (
@@ -24,9 +24,9 @@ type Device struct {
 	info     block.Info
 	relay    *relay.Relay
 	counters block.Counters
-	limit    int // maximum number of pages
+	limit    int // maximum number of pages of written sectors
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	pages  map[int64]*page
 	closed bool
 }
@@ -85,7 +85,7 @@ func (s *Device) isClosed() bool {
 	return s.closed
 }
 
-// returned completes a read: it replaces the sectors that are in memory.
+// returned completes a read: sectors that are in memory replace those that were read from the device under the snapshot.
 func (s *Device) returned(r *block.Request, err error) {
 	if err == nil {
 		s.mu.Lock()
@@ -99,7 +99,7 @@ func (s *Device) returned(r *block.Request, err error) {
 	s.counters.Finish(r, err)
 }
 
-// write stores the data of a request: all of it, or nothing if the limit is reached.
+// write stores the data of a request in memory: all of the data, or nothing if the limit is reached.
 func (s *Device) write(r *block.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

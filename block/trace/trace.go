@@ -15,19 +15,19 @@ import (
 	"loam/block/relay"
 )
 
-// Event is a submission or a completion.
+// Event is the submission or the completion of a request.
 type Event struct {
 	Completed bool
 	ID        uint64 // number of the request: from 1, in order of submission
 
-	// For a submission.
+	// These fields describe the request of a submission.
 	Op     block.Op
 	Flags  block.Flags
 	Offset int64
 	Length int64
-	Data   []byte // for a Write
+	Data   []byte // the data of a Write
 
-	// For a completion.
+	// These fields describe the result of a completion.
 	Failed bool
 }
 
@@ -38,7 +38,7 @@ type Sink interface {
 
 // Log is a sink that keeps events in memory. The zero value is empty.
 type Log struct {
-	mu     sync.Mutex // guards events
+	mu     sync.Mutex // guards the field events
 	events []Event
 }
 
@@ -64,10 +64,10 @@ type Device struct {
 	mu   sync.Mutex // guards all below, and keeps the log in order
 	sink Sink
 	last uint64
-	ids  map[*block.Request]uint64 // IDs of requests in flight
+	ids  map[*block.Request]uint64 // the IDs of the requests in flight
 }
 
-// New wraps d. Closing the device closes d.
+// New returns a device that passes requests on to d and records them in s. When it is closed, it closes d.
 func New(d block.Device, s Sink) *Device {
 	t := &Device{Device: d, sink: s, ids: map[*block.Request]uint64{}}
 	t.relay = relay.New(d, t.returned)

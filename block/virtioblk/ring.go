@@ -16,7 +16,7 @@ var types = [block.Ops]uint32{block.Read: 0, block.Write: 1, block.Flush: 4, blo
 // Offsets in the memory of a slot.
 const (
 	atHeader = 0
-	atRange  = 16 // range of a Discard or WriteZeroes
+	atRange  = 16 // atRange is the range of a Discard or WriteZeroes
 	atStatus = 32
 	slotLen  = 64
 
@@ -27,10 +27,10 @@ const (
 	notAnswered = 0xff
 )
 
-// ring is a queue of the device. It implements controller.Ring.
+// ring is a queue of the virtio device. It implements controller.Ring.
 type ring struct {
 	queue   *virtio.Queue
-	memory  driver.Buffer // slotLen bytes for each slot
+	memory  driver.Buffer // memory of the slots, slotLen bytes each
 	slots   []int         // slot numbers by the head of the descriptor chain
 	out, in [mostPieces + 2]driver.Segment
 }
@@ -109,7 +109,7 @@ func (r *ring) Take() (c controller.Completion, ok bool, fatal error) {
 	}
 }
 
-// statusError converts the device's status to an error.
+// statusError converts the status byte of a request, which the device wrote, to an error.
 func statusError(status uint8) error {
 	switch status {
 	case 0:

@@ -36,23 +36,23 @@ const (
 
 // Offsets in the configuration (section 5.2.4).
 const (
-	configCapacity   = 0 // in sectors
-	configSizeMax    = 8 // bytes of a segment
+	configCapacity   = 0 // capacity of the device in sectors of 512 bytes
+	configSizeMax    = 8 // maximum bytes of a memory segment
 	configSegMax     = 12
 	configBlock      = 20
 	configPhysical   = 24 // binary logarithm of the number of logical blocks in a physical block
 	configQueues     = 34
-	configMaxDiscard = 36 // in sectors
+	configMaxDiscard = 36 // maximum sectors of one discard
 	configMaxZeroes  = 48
 )
 
 // Limits of the driver.
 const (
-	depth       = 64        // requests in flight on a queue
-	mostBytes   = 128 << 10 // bytes of a request
-	mostPieces  = 64        // memory segments of a request
+	depth       = 64        // maximum number of requests in flight on a queue
+	mostBytes   = 128 << 10 // maximum number of bytes of a request
+	mostPieces  = 64        // maximum number of memory segments of a request
 	mostData    = 32        // pieces of Request.Data: each may begin and end inside a page
-	mostRange   = 1 << 30   // bytes of one Discard or WriteZeroes
+	mostRange   = 1 << 30   // maximum number of bytes of one Discard or WriteZeroes
 	mostQueues  = 16
 	answerBound = 30 * time.Second // a disk on a busy host may take seconds
 )
@@ -60,18 +60,18 @@ const (
 // Config configures a device.
 type Config struct {
 	Name   string // name for users; empty: the name of the virtio device
-	Queues int    // maximum; 0: one
+	Queues int    // maximum number of queues; 0: one queue
 }
 
 // disk is a device while Open prepares it.
 type disk struct {
 	v        *virtio.Device
 	info     block.Info
-	segments int // maximum memory segments of a request
-	segment  int // maximum bytes of a segment
+	segments int // maximum number of memory segments of a request
+	segment  int // maximum number of bytes of a segment
 	queues   int
 	size     int64
-	memory   []driver.Buffer // memory of the rings
+	memory   []driver.Buffer // memory of the rings, one buffer each
 }
 
 // Open starts a device. v is closed if Open fails, and when the returned device is closed.
@@ -228,7 +228,7 @@ func (d *disk) watch(o *controller.Device) {
 			return
 		}
 		if err := d.v.Check(); errors.Is(err, virtio.ErrClosed) {
-			continue // the device has failed
+			continue // the device has failed: there is no configuration to process
 		} else if err != nil {
 			o.Fail(err)
 			continue

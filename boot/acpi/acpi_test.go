@@ -153,12 +153,12 @@ func madt() []byte {
 	b = binary.LittleEndian.AppendUint32(b, 1)
 	b = append(b, 0, 8, 0, 0, 1, 0, 0, 0)                                           // processor 0
 	b = append(b, 0, 8, 1, 1, 0, 0, 0, 0)                                           // processor 1 is not enabled
-	b = append(b, 1, 12, 0, 0, 0, 0, 0xc0, 0xfe, 0, 0, 0, 0)                        // IOAPIC
-	b = append(b, 2, 10, 0, 0, 2, 0, 0, 0, 0, 0)                                    // IRQ 0 is interrupt 2
-	b = append(b, 2, 10, 0, 5, 5, 0, 0, 0, 0x0d, 0)                                 // IRQ 5: level, high
+	b = append(b, 1, 12, 0, 0, 0, 0, 0xc0, 0xfe, 0, 0, 0, 0)                        // the I/O APIC
+	b = append(b, 2, 10, 0, 0, 2, 0, 0, 0, 0, 0)                                    // override: IRQ 0 is global interrupt 2
+	b = append(b, 2, 10, 0, 5, 5, 0, 0, 0, 0x0d, 0)                                 // override: IRQ 5 is level-triggered and active high
 	b = append(b, 4, 6, 255, 0, 0, 1)                                               // an NMI entry, which is skipped
-	b = append(b, 9, 16, 0, 0, 0x2c, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0)               // x2APIC 300
-	return append(b, 5, 12, 0, 0, 0, 0x10, 0xe0, 0xfe, 0, 0, 0, 0, 1, 2, 3, 9, 255) // the address in 64 bits, and a truncated entry
+	b = append(b, 9, 16, 0, 0, 0x2c, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0)               // a processor with the x2APIC ID 300
+	return append(b, 5, 12, 0, 0, 0, 0x10, 0xe0, 0xfe, 0, 0, 0, 0, 1, 2, 3, 9, 255) // the 64-bit address of the local APIC, and a truncated entry
 }
 
 func TestMADT(t *testing.T) {

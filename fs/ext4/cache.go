@@ -32,7 +32,7 @@ const (
 // shared, and changes only kind and the list.
 type buffer struct {
 	number uint64
-	data   []byte // never modified after the op has ended, except in place if owns reports true
+	data   []byte // modified only during the operation that made the image, or later if owns returns true
 	kind   kind
 
 	tx     *transaction // the uncommitted transaction that contains this image; nil: none

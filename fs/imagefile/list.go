@@ -130,7 +130,7 @@ func modeText(m fs.Mode) string {
 		bit   fs.Mode
 		at    int
 		mark  byte
-		other byte // without the bit for execution
+		other byte // the letter that is shown if the execute permission is not set
 	}{{fs.SetUID, 3, 's', 'S'}, {fs.SetGID, 6, 's', 'S'}, {fs.Sticky, 9, 't', 'T'}} {
 		if m&s.bit != 0 {
 			if b[s.at] == 'x' {

@@ -24,8 +24,8 @@ type conn struct {
 
 	tags chan uint16 // free tags; sent and received by callers, never closed; empty: the caller waits
 
-	// See lead.go.
-	trier   Trier         // rw, if it is one
+	// The fields below let a calling goroutine read its own reply: see lead.go.
+	trier   Trier         // rw, if it implements Trier; otherwise nil
 	parked  chan struct{} // sent by callers, received by receive, never closed; full: receive will read anyway
 	waiting atomic.Int64  // calls in progress with a waiting caller
 	led     atomic.Bool   // a caller has led

@@ -141,7 +141,7 @@ const (
 	SetAccess
 	SetModify
 	SetStatus
-	SetAccessTo // with SetAccess: to the value; without it: to the present time
+	SetAccessTo // together with SetAccess: set the time to ATime; without SetAccess: set it to the present time
 	SetModifyTo
 )
 

@@ -27,7 +27,7 @@ type node struct {
 	attr    fs.Attr
 	fresh   time.Time // attr is valid until then
 	changed uint64    // tick of the last change by the client
-	sole    time.Time // the file has only one name until then: changes by the client other than Link do not matter
+	sole    time.Time // until this time, the file has only one name; of the client's changes, only Link ends this
 
 	// fid is 0 or the node's own FID. With pins it is in use; otherwise it is in FileSystem.fids, unless
 	// kept is set: then it is the only way to the file, and is clunked with the node.

@@ -50,7 +50,7 @@ type Counts struct {
 	Extent  int64         `json:"max_extent"` // RFC 4737 section 4.2.1: largest lateness of a frame, in arrivals
 }
 
-// Flow is the counters of one numbered sequence.
+// Flow holds the counters of one flow: a sequence of tagged frames that a sender has numbered.
 type Flow struct {
 	Run uint16 `json:"run"` // random number of the sender's run
 	ID  ID     `json:"id"`

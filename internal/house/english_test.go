@@ -93,7 +93,7 @@ func parseCeilings(text string) (map[string]int, error) {
 func writeCeilings(t *testing.T, ceilings map[string]int, found map[string][]english.Finding) {
 	t.Helper()
 	var b bytes.Buffer
-	b.WriteString("# Phrases that are hard to read: most that each package and document may have. See english_test.go.\n" +
+	b.WriteString("# The number of hard phrases that each package and document may have at most. See english_test.go.\n" +
 		"# These counts may only fall: go test ./internal/house -run Dialect -update\n")
 	for _, u := range slices.Sorted(maps.Keys(ceilings)) {
 		if n := min(ceilings[u], len(found[u])); n > 0 {

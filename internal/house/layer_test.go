@@ -63,8 +63,10 @@ const layers = `
 	NONE < internal/race, internal/leak < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
-	link < stack/flood;
-	MACHINES, stack/ring, stack/socket, stack/flood, link/loop, internal/counter < stack;
+	stack/icmp, link, internal/siphash < stack/flood;
+	stack/autoconf, stack/dhcp < stack/configure;
+	stack/port, stack/ip, stack/icmp, stack/socket, internal/siphash < stack/shared;
+	MACHINES, stack/ring, stack/socket, stack/flood, stack/configure, stack/shared, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own, and says to a program of the
 	# same host which connections it hands over.
@@ -123,7 +125,6 @@ const layers = `
 	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	kernel < kernel/user;
-	abi/linux, arch/amd64, posix/bpf < task/seccomp;
 	posix, exec, mem/cache < task/mapped;
 	mem < task/account;
 	mem, posix/credential < task/limit;
@@ -132,8 +133,13 @@ const layers = `
 	task/machine, task/signal < task/frame;
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;
 	posix/call < task/privilege, task/schedule, task/vector, task/spawn;
+	posix/call, posix/bpf, arch/amd64, task/signal < task/seccomp;
+	posix/call, task/signal < task/clone;
+	posix/call, task/signal, task/family, task/account < task/wait;
+	posix/call, mem, task/machine < task/rseq;
+	posix/call, mem, task/futex < task/futexcall;
 	posix/call, task/sysv, mem < task/ipc;
-	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/futex, task/family, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs < task; # processes of Linux programs
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/family, task/clone, task/wait, task/rseq, task/futexcall, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs < task; # processes of Linux programs
 	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;

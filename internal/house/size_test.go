@@ -19,8 +19,7 @@ type packageSize struct{ Files, Lines int }
 
 // tooLarge are the packages above the limits, with their size. The numbers may only be lowered.
 var tooLarge = map[string]packageSize{
-	"stack":   {73, 12450},
-	"task":    {38, 6400},
+	"stack":   {70, 11600},
 	"fs/ext4": {24, 5900},
 }
 

@@ -14,7 +14,7 @@ import (
 	"loam/kernel"
 )
 
-// Machine is the machine that the program runs on. Open returns the only one. Its methods may be called by any
+// Machine is the machine that the program runs on. There is only one, which Open returns. Its methods may be called by any
 // goroutine.
 type Machine struct {
 	bells bells
@@ -58,7 +58,7 @@ func (*Machine) Out16(port uint16, v uint16) { amd64.Out16(port, v) }
 // Out32 writes four bytes to an I/O port.
 func (*Machine) Out32(port uint16, v uint32) { amd64.Out32(port, v) }
 
-// call makes a call to the kernel; false if it returns an error.
+// call makes a call to the kernel. It returns false if the kernel returns an error.
 func call(number, a, b uintptr) (uintptr, bool) {
 	r, errno := kernelCall(number, a, b)
 	return r, errno == 0

@@ -9,34 +9,35 @@ import (
 	"loam/kernel"
 )
 
-// One goroutine, serve, waits for all interrupts and notifies the drivers of each.
+// Interrupts for drivers. The goroutine of serve waits for all interrupts and notifies the drivers of each.
 
-// bells holds the interrupts in use, by number.
+// bells holds the interrupts in use, by their number in the kernel.
 type bells struct {
 	kernel func(number, a, b uintptr) (uintptr, bool) // makes a call to the kernel
 
 	mu  sync.Mutex
-	all [kernel.MaxInterrupts][]*interrupt // drivers can share a line
+	all [kernel.MaxInterrupts][]*interrupt // drivers of each interrupt; several can share a line
 
-	lines map[uint32]*wire // by global number
+	lines map[uint32]*wire // shared lines by global number (GSI)
 }
 
 // wire is an interrupt line that drivers share.
 type wire struct {
 	number  int
 	users   int
-	pending int // level-triggered: drivers that have not called Done since it fired
+	pending int // for a level-triggered line: number of drivers that have not called Done since the line fired
 }
 
 // interrupt is the interrupt of one driver. It implements driver.Interrupt.
 type interrupt struct {
-	ring   chan struct{} // capacity 1: sent by serve, received by the driver, never closed; full: already notified
+	// capacity 1; serve sends, the driver receives; never closed; if it is full, the driver is already notified
+	ring   chan struct{}
 	done   func()
 	close  func()
-	waited bool // the driver has to call Done; under bells.mu
+	waited bool // the driver has not yet called Done; guarded by bells.mu
 }
 
-// C, Done and Close implement driver.Interrupt.
+// C implements driver.Interrupt.
 func (i *interrupt) C() <-chan struct{} { return i.ring }
 func (i *interrupt) Done()              { i.done() }
 func (i *interrupt) Close()             { i.close() }

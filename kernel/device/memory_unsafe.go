@@ -8,8 +8,8 @@ import (
 	"loam/kernel"
 )
 
-// Memory for devices: contiguous physical pages, which the program accesses through the window onto physical
-// memory, and pages of the Go heap.
+// Memory for devices: contiguous physical pages, which the program accesses through the window (the mapping of all physical
+// memory), and pages of the Go heap.
 
 const pageSize = 4096
 
@@ -22,7 +22,7 @@ func kernelCall(number, a, b uintptr) (result, errno uintptr)
 // kernel.
 type pool struct {
 	mu   sync.Mutex
-	free map[int][]uint64 // addresses
+	free map[int][]uint64 // addresses of the free buffers, by number of pages
 }
 
 // Allocate returns zeroed memory that is physically contiguous. Its physical address is a multiple of align, a
@@ -72,7 +72,7 @@ func (p *pool) take(pages int, align uint64) (uint64, bool) {
 	return 0, false
 }
 
-// visible returns the memory at a physical address.
+// visible returns the memory at a physical address, in the window.
 func visible(pa uint64, size int) []byte {
 	// Safety: the kernel has allocated these pages to the caller for good, and the window maps them. The detour by
 	// &addr is for vet, which cannot know that addr holds a pointer.
@@ -88,7 +88,7 @@ func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 		size := min(len(b), pageSize-int(at%pageSize))
 		pa, present := uint64(0), false
 		for !present {
-			read(b) // populates the page, which then stays while Go refers to it
+			read(b) // makes sure that the page exists; it then stays while Go refers to it
 			pa, present = kernel.Physical(at)
 		}
 		switch {

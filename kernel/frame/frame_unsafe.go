@@ -20,12 +20,13 @@ const (
 	blockPages = BlockSize / Size
 )
 
-// block is the record of a block. Its free pages are those in the list and those from fresh up to limit.
+// block is the record of a block. Its free pages are the pages in the list, and the pages from fresh up to limit, which were
+// never used.
 type block struct {
-	prev, next   uint32 // links in a list of blocks: block numbers plus one; 0: none
-	free         uint16 // pages
-	fresh, limit uint16 // pages
-	list         uint16 // first page of the list, plus one; 0: none
+	prev, next   uint32 // neighbours in a list of blocks, as block numbers plus one; 0: none
+	free         uint16 // number of free pages
+	fresh, limit uint16 // index of the first page that was never used, and of the end of the block
+	list         uint16 // index of the first page in the list of freed pages, plus one; 0: none
 }
 
 const blockRecord = uint64(unsafe.Sizeof(block{}))
@@ -35,10 +36,10 @@ type Allocator struct {
 	window  uintptr // address at which physical address 0 is mapped
 	table   uintptr // address of the table of blocks
 	blocks  uint32
-	whole   uint32 // list of the whole blocks
-	partial uint32 // list of the blocks with some free pages
-	free    uint64 // pages
-	total   uint64 // pages
+	whole   uint32 // first block in the list of whole blocks
+	partial uint32 // first block in the list of blocks with some free pages
+	free    uint64 // number of free pages
+	total   uint64 // number of pages that were ever added
 }
 
 // TableSize returns the size of the table for memory below end, in bytes.
@@ -64,7 +65,7 @@ func (a *Allocator) Add(start, end uint64) {
 		return
 	}
 	a.total += (end - start) / Size
-	// Adds downwards, because a block is added at the head of its list: the lowest block ends up first.
+	// Pages are added in descending order. A block is added at the head of its list, so the lowest block ends up first.
 	for end > start {
 		low := max((end-1)&^(BlockSize-1), start)
 		i, from, to := number(low), uint16(low%BlockSize/Size), uint16((end-1)%BlockSize/Size+1)
@@ -120,7 +121,7 @@ func (a *Allocator) Take() (uint64, bool) {
 func (a *Allocator) AllocBlock() (uint64, bool) {
 	pa, ok := a.Contiguous(blockPages)
 	if ok {
-		// Safety: as in page.
+		// Safety: the window maps the block, as for page.
 		addr := a.window + uintptr(pa)
 		clear((*(**[BlockSize]byte)(unsafe.Pointer(&addr)))[:])
 	}

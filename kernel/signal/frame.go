@@ -24,10 +24,10 @@ type Context struct {
 	Flags, Link uint64
 	Stack       Stack
 	Registers   Registers
-	Mask        Set // mask of blocked signals before the handler was called
+	Mask        Set // mask of signals that were blocked before the handler was called
 }
 
-// Stack is stack_t: sigaltstack(2).
+// Stack is stack_t, an alternate signal stack (sigaltstack(2)).
 type Stack struct {
 	Address uint64
 	Flags   uint32
@@ -52,7 +52,7 @@ type Registers struct {
 	Code, Vector                              uint64 // vector and error code of the trap
 	OldMask                                   uint64
 	FaultAddress                              uint64
-	VectorState                               uint64 // address of the vector registers; 0: none
+	VectorState                               uint64 // address of the saved vector registers; 0: none
 	_                                         [8]uint64
 }
 
@@ -62,38 +62,38 @@ type Info struct {
 	Errno  int32
 	Code   int32
 	_      int32
-	// address of a fault, or address after a system call; for a sent signal the sender's PID, with its UID in the upper
-	// half
+	// Value is the address of a fault, or the address after a system call. For a sent signal, it is the sender's PID, with
+	// the UID in the upper half.
 	Value uint64
-	Call  uint32 // System: number of the system call
+	Call  uint32 // for System: the number of the system call
 	Arch  uint32 // for System: AUDIT_ARCH value of the system call
 	_     [12]uint64
 }
 
-// Codes: sigaction(2).
+// Values of si_code (sigaction(2)).
 const (
-	CodeUser       = 0    // kill(2)
-	CodeKernel     = 0x80 // the origin is unknown
+	CodeUser       = 0    // a signal sent by kill(2)
+	CodeKernel     = 0x80 // a signal of the kernel without further information
 	CodeTimer      = -2
-	CodeThread     = -6 // tgkill(2)
+	CodeThread     = -6 // a signal sent by tgkill(2)
 	CodeNotMapped  = 1  // Segment: the address is not mapped
 	CodeNotAllowed = 2  // Segment: the mapping does not allow the access
 	CodeDivide     = 1  // FloatTrap: integer division by zero
 	CodeFloat      = 7  // FloatTrap: invalid operation
 	CodeOperand    = 2  // Illegal: illegal operand
-	CodeBreakpoint = 1  // Trap
-	CodeAlign      = 1  // Bus
-	CodeSeccomp    = 1  // System: a call trapped by seccomp; AX still has its number
+	CodeBreakpoint = 1  // Trap: breakpoint
+	CodeAlign      = 1  // Bus: unaligned address
+	CodeSeccomp    = 1  // System: a call trapped by seccomp; RAX still contains its number
 )
 
 // ArchAMD64 is AUDIT_ARCH_X86_64: seccomp(2).
 const ArchAMD64 = 0xc000_003e
 
-// Room returns the address of a signal frame on a stack that ends at top, and above it the vector registers of
-// vectorSize bytes. The stack is aligned as after a call (AMD64 ABI, 3.2.2). The vector registers are aligned for
-// XSAVE, to 64 bytes.
+// Room returns the addresses for a signal frame and, above it, for vector registers of vectorSize bytes, on a stack that
+// ends at top. The stack is aligned as after a call (AMD64 ABI, 3.2.2). The vector registers are aligned to 64 bytes, for
+// XSAVE.
 func Room(top, vectorSize uint64) (frame, vector uint64) {
-	const redZone = 128 // used by leaf functions below their stack pointer
+	const redZone = 128 // size of the area below the stack pointer that leaf functions use
 	vector = (top - redZone - vectorSize) &^ 63
 	return (vector-FrameSize)&^15 - 8, vector
 }
@@ -110,7 +110,7 @@ func (r *Registers) Save(f *amd64.Frame) {
 // Restore copies the registers of r into a trap frame. Of the flags it restores only those that a program may
 // change; system flags keep their values.
 func (r *Registers) Restore(f *amd64.Frame) {
-	const mayChange = 0x0000_0000_0005_0dd5 // AC RF OF DF TF SF ZF AF PF CF
+	const mayChange = 0x0000_0000_0005_0dd5 // the flags AC, RF, OF, DF, TF, SF, ZF, AF, PF and CF
 	f.R8, f.R9, f.R10, f.R11, f.R12, f.R13, f.R14, f.R15 = r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15
 	f.DI, f.SI, f.BP, f.BX, f.DX, f.AX, f.CX, f.SP, f.IP = r.DI, r.SI, r.BP, r.BX, r.DX, r.AX, r.CX, r.SP, r.IP
 	f.Flags = f.Flags&^mayChange | r.Flags&mayChange

@@ -53,7 +53,7 @@ func (s Set) First() Number {
 	return 0
 }
 
-// Values of Action.Handler that are not addresses.
+// Special values of Action.Handler, which are not addresses.
 const (
 	Default = 0
 	Ignore  = 1
@@ -72,7 +72,7 @@ type Action struct {
 	Handler  uint64
 	Flags    uint64
 	Restorer uint64 // return address of the handler
-	Mask     Set    // blocked while the handler runs
+	Mask     Set    // signals that are blocked while the handler runs
 }
 
 // Effect says what the delivery of a signal does.
@@ -81,7 +81,7 @@ type Effect int
 // Values of Effect.
 const (
 	None   Effect = iota
-	Handle        // call the handler
+	Handle        // call the handler of the signal
 	End           // end the program
 )
 
@@ -91,7 +91,7 @@ func (a *Action) Effect(n Number) Effect {
 	case Default:
 		switch n {
 		case Child, Continue, Urgent, Window, Stop, StopTTY, ReadTTY, WriteTTY:
-			return None // nothing could continue a stopped program
+			return None // a stopped program could not be continued by anything
 		}
 		return End
 	case Ignore:
@@ -100,7 +100,7 @@ func (a *Action) Effect(n Number) Effect {
 	return Handle
 }
 
-// Blocked returns the mask of a thread while its handler of n runs. mask is the mask before.
+// Blocked returns the mask of a thread while its handler for signal n runs. mask is the mask before the call of the handler.
 func (a *Action) Blocked(n Number, mask Set) Set {
 	mask |= a.Mask
 	if a.Flags&FlagNoDefer == 0 {
@@ -112,7 +112,7 @@ func (a *Action) Blocked(n Number, mask Set) Set {
 // unstoppable is the set of signals that cannot be blocked.
 const unstoppable = Set(1<<(Kill-1) | 1<<(Stop-1))
 
-// Operations of rt_sigprocmask(2).
+// Operations of rt_sigprocmask(2): values of how.
 const (
 	Block   = 0
 	Unblock = 1

@@ -33,7 +33,7 @@ const MaxRegions = 4096
 // Space is the set of regions. The zero value has no addresses: call Init first.
 type Space struct {
 	low, high uint64
-	cursor    uint64 // where the search for a gap starts
+	cursor    uint64 // address at which the search for a gap starts
 	regions   [MaxRegions]Region
 	count     int
 }
@@ -140,7 +140,7 @@ func (s *Space) Clear(start, end uint64) bool {
 	return s.replace(start, end, Region{}, false)
 }
 
-// replace removes start to end from all regions, and adds region there if put is set.
+// replace removes the range from start to end from all regions, and then adds region if put is set.
 func (s *Space) replace(start, end uint64, region Region, put bool) bool {
 	if !s.contains(start, end) {
 		return false

@@ -2,19 +2,19 @@ package thread
 
 import "unsafe"
 
-// Records of threads beyond the first are in memory that the owner adds, a page at a time.
+// The owner of the Table, package kernel, adds memory for the records of threads, one chunk at a time. Only the first records are part of the Table.
 
-// ChunkThreads is the number of records in a piece of memory.
+// ChunkThreads is the number of records in a chunk.
 const ChunkThreads = 16
 
-// ChunkSize is the size of such a piece, in bytes.
+// ChunkSize is the size of a chunk in bytes.
 const ChunkSize = 4096
 
-// The records of a piece fit into it.
+// Compile-time check: ChunkThreads records fit into ChunkSize bytes.
 const _ = uint(ChunkSize - unsafe.Sizeof([ChunkThreads]Thread{}))
 
-// chunkAt returns the records in a piece of memory. Safety: Extend received the address of ChunkSize bytes that stay
-// in use, and records hold no pointers. The detour by &addr is for vet.
+// chunkAt returns the records in a chunk. Safety: Extend received the address of ChunkSize bytes that stay in use, and
+// records hold no pointers. The detour by &addr is for vet.
 func chunkAt(addr uintptr) *[ChunkThreads]Thread {
 	return *(**[ChunkThreads]Thread)(unsafe.Pointer(&addr))
 }

@@ -3,9 +3,9 @@ package thread
 // Profile is a timer on the CPU time of one thread, for profiling. All times are CPU time of the thread, in
 // nanoseconds. The zero value is no timer.
 type Profile struct {
-	Own      bool  // the thread has its own timer; otherwise the process timer applies
-	next     int64 // when it expires; 0: not armed
-	interval int64 // interval after the first expiry; 0: it expires once
+	Own      bool  // the thread has its own timer; otherwise, the process timer is used
+	next     int64 // CPU time at which the timer expires; 0: it is not armed
+	interval int64 // interval after the first expiration; 0: the timer expires once
 }
 
 // Set arms the thread's own timer, which first expires after first, or stops it if first is 0.

@@ -41,33 +41,33 @@ const (
 // Thread is the record of one thread.
 type Thread struct {
 	State  State
-	CPU    int32 // number of its CPU, if it is Running
+	CPU    int32 // number of the CPU that runs the thread, in state Running
 	Waited bool  // Result has not been delivered to the thread yet
-	Result int64 // result of the call in which it waited
+	Result int64 // result of the call in which the thread waited
 
 	Mask    uint64 // blocked signals: bit n-1 for signal n
-	Pending uint64 // pending signals, in the same form as Mask
-	Sought  uint64 // signals that the thread waits for in rt_sigtimedwait(2)
-	Info    uint64 // address of the siginfo that this call fills; 0: none
+	Pending uint64 // pending signals, as a bit set like Mask
+	Sought  uint64 // bit set of the signals for which the thread waits in rt_sigtimedwait(2)
+	Info    uint64 // address of the siginfo that rt_sigtimedwait(2) fills in; 0: none
 
-	SignalStack     uint64 // the alternate signal stack
-	SignalStackSize uint64 // 0: none
+	SignalStack     uint64 // address of the alternate signal stack
+	SignalStackSize uint64 // size of the alternate signal stack in bytes; 0: there is none
 
-	Used    int64 // CPU time, in nanoseconds
+	Used    int64 // CPU time of the thread in nanoseconds
 	Profile Profile
-	Sampled bool // the pending Profile signal is from its timer
+	Sampled bool // the pending SIGPROF was sent by the timer Profile
 	Alarm   Profile
-	Rung    bool // the pending Urgent signal is from Alarm
+	Rung    bool // the pending SIGURG was sent by the timer Alarm
 
 	FSBase uint64
-	Page   uintptr        // address of the page with its registers, set by the owner
-	Name   [nameSize]byte // prctl(PR_SET_NAME), with a terminating NUL
+	Page   uintptr        // address of the page with the thread's registers, set by the owner
+	Name   [nameSize]byte // name set by prctl(PR_SET_NAME), with a terminating NUL
 
-	next, before  ID // in the queue, in a bucket, or (next only) in the list of unused threads
-	later, sooner ID // in the list of threads with a deadline; its order has no meaning
+	next, before  ID // neighbours in the ready queue or in a bucket of waiting threads; next also links unused records
+	later, sooner ID // neighbours in the list of threads with a deadline, which is not sorted
 	key           uint64
 	deadline      int64
-	late          int64 // the result at the deadline
+	late          int64 // result of the waiting call if the deadline passes
 }
 
 // nameSize is the size of a thread's name in bytes, with the NUL (prctl(2)).
@@ -80,17 +80,17 @@ type list struct{ head, tail ID }
 
 // Table holds all threads. The zero value is an empty table with room for ChunkThreads-1 threads.
 type Table struct {
-	first  [ChunkThreads]Thread              // records of the smallest IDs; index 0 is not used
-	chunks [(Max + 1) / ChunkThreads]uintptr // addresses of the other records; the first is not used
-	room   ID                                // the IDs below have a record beyond first
-	used   ID                                // the largest ID used so far
-	ended  int                               // length of that list
+	first  [ChunkThreads]Thread              // records of the lowest IDs; index 0 is not used
+	chunks [(Max + 1) / ChunkThreads]uintptr // addresses of the chunks with the other records; the first element is not used
+	room   ID                                // IDs below room that are not in first have a record in a chunk
+	used   ID                                // highest ID used so far
+	ended  int                               // length of the list of unused IDs
 	unused ID                                // list of the IDs up to used whose threads have ended
 
 	ready    list // queue of the threads that are Ready
 	waiting  [buckets]list
 	timed    ID    // list of the Waiting threads with a deadline
-	earliest int64 // no deadline is earlier; 0 means Never
+	earliest int64 // no deadline of a thread is earlier than this; 0 means Never
 }
 
 // At returns the thread with an ID. The pointer stays valid; the record is reused after End.
@@ -142,7 +142,7 @@ func (t *Table) New() (ID, bool) {
 		return None, false
 	}
 	th := t.At(id)
-	*th = Thread{State: Running, Page: th.Page} // the owner reuses the page
+	*th = Thread{State: Running, Page: th.Page} // the owner uses the thread's page again
 	return id, true
 }
 
@@ -220,7 +220,7 @@ func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
 	}
 }
 
-// bucket hashes a key. Most keys are addresses of 32-bit words.
+// bucket returns the index of the list of waiting threads for a key. Most keys are addresses of 32-bit words.
 func bucket(key uint64) int { return int((key >> 2 * 0x9e3779b97f4a7c15) >> 56) }
 
 // wake makes a waiting thread Ready, with a result.

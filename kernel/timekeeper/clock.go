@@ -18,17 +18,17 @@ import (
 type Clock struct {
 	sequence uint32 // odd while the fields below change; atomic
 	_        uint32
-	start    uint64 // a reading of the counter
-	base     uint64 // the nanoseconds at start
-	scale    uint64 // nanoseconds for each tick, with 32 fraction bits
-	Wall     int64  // nanoseconds since 1970 when the clock was at 0
+	start    uint64 // reading of the counter at which the clock showed base
+	base     uint64 // time of the clock when the counter had the value start, in nanoseconds
+	scale    uint64 // nanoseconds for each tick of the counter, with 32 fraction bits
+	Wall     int64  // wall clock time at which the clock was 0, in nanoseconds since 1970
 }
 
 // At returns the time of a reading in nanoseconds. Only the owner may call it. Other readers have to check that
 // sequence is even, and unchanged after the computation.
 func (c *Clock) At(counter uint64) uint64 {
 	if int64(counter-c.start) < 0 {
-		return c.base // another CPU's counter may be some ticks behind
+		return c.base // the counter of this CPU may be some ticks behind the counter of the CPU that set start: return base
 	}
 	return c.base + mulScale(counter-c.start, c.scale)
 }
@@ -44,7 +44,7 @@ func (c *Clock) Scale() *uint64 { return &c.scale }
 // reading that is later than every reading of a reader.
 func (c *Clock) Hold() { atomic.AddUint32(&c.sequence, 1) }
 
-// goOn lets readers continue.
+// GoOn lets readers continue.
 func (c *Clock) goOn() { atomic.AddUint32(&c.sequence, 1) }
 
 // SetWall sets the wall clock time at which the clock was 0, in nanoseconds since 1970.

@@ -8,14 +8,14 @@ type Keeper struct {
 	Reference Reference
 
 	speed   uint64 // best estimate of the counter's scale
-	doubt   uint64 // possible error of speed, in nanoseconds a second
-	next    uint64 // scale that GoOn sets: speed, changed to remove the error
+	doubt   uint64 // possible error of speed, in nanoseconds per second
+	next    uint64 // scale that GoOn sets: speed, adjusted to remove the error of the clock
 	passed  uint64 // time since the clock was 0, in nanoseconds by the reference
-	last    uint64 // reading of the counter at that time
-	old     anchor // the sample from which speed is measured
-	young   anchor // the sample that replaces old after window
-	due     uint64 // when the next sample is due, by the clock
-	between uint64 // the interval between samples
+	last    uint64 // reading of the counter at the time passed
+	old     anchor // sample from which speed is measured
+	young   anchor // sample that replaces old after window
+	due     uint64 // time of the next sample, in nanoseconds by the clock
+	between uint64 // interval between samples in nanoseconds
 }
 
 // anchor is a sample with its time by the reference.
@@ -23,11 +23,11 @@ type anchor struct{ counter, doubt, passed uint64 }
 
 const (
 	second   = 1_000_000_000
-	shortest = second      // minimum interval between samples
+	shortest = second      // minimum interval between samples in nanoseconds
 	longest  = 64 * second // maximum interval, unless the reference needs a shorter one
-	slewTime = 4 * second  // time in which an error is removed
+	slewTime = 4 * second  // time in which an error is removed, in nanoseconds
 	mostSlew = second / 2000
-	window   = 512 * second // distance at which young replaces old
+	window   = 512 * second // time after which young replaces old, in nanoseconds
 )
 
 // Begin starts the clock at 0, at a sample. scale may be wrong by up to doubt nanoseconds a second.
@@ -52,7 +52,7 @@ func (k *Keeper) Correct(s Sample) {
 	now := k.At(s.Counter)
 	nanos, ok := k.Reference.advance(s.Value, mulScale(s.Counter-k.last, k.speed))
 	k.last = s.Counter
-	if !ok { // the time between samples is ambiguous: assume that the clock is right
+	if !ok { // the reference may have wrapped around more than once: assume that the clock is right
 		k.passed = now
 		k.old = anchor{s.Counter, s.Doubt, now}
 		k.young = k.old
@@ -64,7 +64,7 @@ func (k *Keeper) Correct(s Sample) {
 	k.measure(s)
 	off := int64(k.passed - now)
 	if size := abs(off); size <= mulScale(s.Doubt, k.speed) {
-		off = 0 // an error within the sample's accuracy is not corrected
+		off = 0 // the error is smaller than the accuracy of the sample, so it is not corrected
 	}
 	k.wait(now, abs(off))
 	k.next = slewed(k.speed, off)
@@ -108,7 +108,7 @@ func (k *Keeper) wait(now, off uint64) {
 
 // slewed returns the scale that removes an error of off nanoseconds within slewTime, as far as mostSlew allows.
 func slewed(scale uint64, off int64) uint64 {
-	part := min(MulDiv(abs(off), second, slewTime), mostSlew) // nanoseconds a second
+	part := min(MulDiv(abs(off), second, slewTime), mostSlew) // adjustment in nanoseconds per second
 	change := MulDiv(scale, part, second)
 	if off < 0 {
 		return scale - change

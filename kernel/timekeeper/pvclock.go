@@ -12,9 +12,9 @@ const PVSize = 32
 // PVClock is the decoded structure.
 type PVClock struct {
 	Version uint32 // odd while the hypervisor changes the other fields
-	Counter uint64 // a reading of the counter
-	Nanos   uint64 // the time at Counter
-	Mul     uint32 // nanoseconds for each shifted tick, with 32 fraction bits
+	Counter uint64 // reading of the counter
+	Nanos   uint64 // time at the reading Counter in nanoseconds
+	Mul     uint32 // nanoseconds for each tick after the shift, with 32 fraction bits
 	Shift   int8   // left shift of the ticks; negative: to the right
 	Stable  bool   // the counters of all CPUs agree
 }

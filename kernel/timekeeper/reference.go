@@ -2,8 +2,8 @@ package timekeeper
 
 // Reference is a counter of known frequency. It wraps around to 0 after Bits bits.
 type Reference struct {
-	Bits     uint   // 1 to 64
-	Num, Den uint64 // nanoseconds for each tick, as a fraction
+	Bits     uint   // number of bits of the counter, from 1 to 64
+	Num, Den uint64 // nanoseconds for each tick, as the fraction Num/Den
 
 	last uint64
 }
@@ -18,12 +18,12 @@ type Sample struct {
 // Between returns the sample of a value that was read between two readings of the counter.
 func Between(before, value, after uint64) Sample {
 	if after < before {
-		after = before // the readings are from different CPUs
+		after = before // the two readings of the counter are from different CPUs, so their order means nothing
 	}
 	return Sample{before + (after-before)/2, (after - before + 1) / 2, value}
 }
 
-// mask returns the largest value of the counter.
+// mask returns the largest value of the reference counter.
 func (r *Reference) mask() uint64 { return 1<<(r.Bits-1)<<1 - 1 }
 
 // Nanos returns the duration of a number of ticks.
@@ -45,7 +45,7 @@ func (r *Reference) advance(value, guess uint64) (nanos uint64, ok bool) {
 	if r.Bits == 64 {
 		return r.Nanos(ticks), true
 	}
-	round := r.Nanos(r.mask()) // in nanoseconds
+	round := r.Nanos(r.mask()) // time after which the reference wraps around, in nanoseconds
 	nanos = r.Nanos(ticks)
 	if guess/worstDrift > round/4 {
 		return guess, false

@@ -40,7 +40,7 @@ var (
 // Context holds the registers of one thread in ring 3. Only one goroutine may use it at a time, except for Kick.
 type Context struct {
 	page  *page
-	at    uint64 // physical address of page
+	at    uint64 // physical address of the page
 	space *Space
 }
 
@@ -98,7 +98,7 @@ func (c *Context) Run() Reason {
 // Settle withdraws a Kick. The caller then looks for the request that came with it.
 func (c *Context) Settle() { atomic.StoreUint32(&c.page.stop, 0) }
 
-// FaultAddress returns the address of the last Fault. Bits of Frame.Code say which access failed.
+// FaultAddress returns the address of the last Fault. Bits of Frame.Code describe the kind of access that failed.
 func (c *Context) FaultAddress() uint64 { return c.page.fault }
 
 // Kick makes the Run in progress, or else the next one, return Interrupted. Any goroutine may call it.
@@ -163,7 +163,7 @@ func (c *Context) VectorComponents() uint64 { return kernel.VectorComponents() }
 // registers. They stay in a CPU until a debug exception there: one that is not meant for its thread is ignored by the caller
 // (SDM volume 3, 17.2). Addresses and control must be valid for ring 3.
 func (c *Context) SetDebug(addresses [4]uint64, control uint64) {
-	const always = 1 << 10 // of DR7
+	const always = 1 << 10 // bit of DR7 that is always set
 	c.page.debug = addresses
 	if c.page.control = control; control != 0 {
 		c.page.control |= always

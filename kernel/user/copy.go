@@ -6,9 +6,9 @@ import (
 	"loam/arch/amd64"
 )
 
-// Copies between kernel and user memory. They walk the page tables and access memory through the window, so a bad
-// address is an error return, never a fault. The space's lock is held for one page at a time. A page that is
-// unmapped meanwhile is freed only after the copy of that page.
+// Copies between kernel memory and user memory. They walk the page tables and access memory through the window (the mapping
+// of physical memory), so a bad address returns an error and never causes a fault. The space's lock is held for one page at
+// a time. A page that is unmapped meanwhile is freed only after the copy of that page.
 
 // Read copies user memory at va to b. It returns the number of bytes copied, fewer than len(b) if the next byte is
 // not mapped. The caller then maps it and continues, or fails with EFAULT.
@@ -56,8 +56,8 @@ func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	return bytesAt(s.tables.Window+uintptr(amd64.Physical(entry)+va&(size-1)), n)
 }
 
-// CompareAndSwap replaces the word at va, which is aligned to 4 bytes, if its value is old. It returns the value found; false if
-// the page is not mapped, or not writable.
+// CompareAndSwap replaces the word at va, which is aligned to 4 bytes, if its value is old. It returns the previous value,
+// and false if the page is not mapped or not writable.
 func (s *Space) CompareAndSwap(va uint64, old, value uint32) (found uint32, ok bool) {
 	const size = 4
 	s.mu.RLock()

@@ -17,20 +17,20 @@ type page struct {
 	gsBase uint64
 	root   uint64  // physical address of the space's root table
 	active uintptr // address of the set of CPUs that use the space
-	stop   uint32  // not 0: do not enter ring 3; atomic
+	stop   uint32  // not 0: the thread must not enter ring 3; atomic
 	cpu    uint32  // number of the CPU that runs the thread, plus one; 0: none; atomic
 
-	live  uint32 // number of the CPU that holds the x87 state, plus one; 0: it is in vector; atomic
+	live  uint32 // number of the CPU that holds the x87 state, plus one; 0: the state is in vector; atomic
 	mxcsr uint32
 
-	watched uint32 // not 0: report entries after another context: see Context.Watch
-	placed  uint32 // number of the CPU on which that was reported, plus one; 0: not yet
+	watched uint32 // not 0: enter returns vectorMoved after another context was in ring 3: see Context.Watch
+	placed  uint32 // number of the CPU on which enter last returned vectorMoved, plus one; 0: it has not done so
 	_       [16]byte
-	vector  [2816]byte // written by XSAVE: all vector registers, or only the x87 state
+	vector  [2816]byte // memory written by XSAVE: all vector registers, or only the x87 state
 	wide    [16]wideRegister
 
-	// The debug registers. An entry that restores all registers loads DR0 to DR3 and DR7 if control is not 0. A debug
-	// exception stores DR6 in status and clears DR7 of the CPU, which another thread may have left there.
+	// The debug registers. An entry to ring 3 that restores all registers loads DR0 to DR3 and DR7, if control is not 0. A
+	// debug exception stores DR6 in status and clears DR7 of the CPU, which may contain the value of another thread.
 	debug   [4]uint64
 	control uint64
 	status  uint64
@@ -47,11 +47,11 @@ type wideRegister struct{ low, high half }
 //go:linkname enter
 func enter(p *page) (vector uint64)
 
-// Results of enter if the thread did not run.
+// Results of enter if the thread has not run.
 const (
-	vectorStopped   = 0x103 // it was asked to stop
-	vectorElsewhere = 0x104 // another CPU holds its x87 state
-	vectorMoved     = 0x105 // see Context.Watch
+	vectorStopped   = 0x103 // stop is set, or the Go runtime has requested preemption
+	vectorElsewhere = 0x104 // another CPU holds the x87 state of the context
+	vectorMoved     = 0x105 // the CPU or its last context has changed: see Context.Watch
 )
 
 // saveOwn saves the x87 state if the calling CPU holds it. It returns the number of the CPU that holds it, plus one; 0:
@@ -91,13 +91,13 @@ func pageAt(pa uint64) *page {
 func (p *Pages) Bytes(pa uint64) []byte { return bytesAt(p.window+uintptr(pa), amd64.PageSize) }
 
 func bytesAt(addr uintptr, n int) []byte {
-	// Safety: as in pageAt.
+	// Safety: the page was allocated by the kernel, and the window maps it, as in pageAt.
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
 }
 
 // word returns the first word of a page.
 func (p *Pages) word(pa uint64) *uint64 {
-	// Safety: as in pageAt.
+	// Safety: the page was allocated by the kernel, and the window maps it, as in pageAt.
 	addr := p.window + uintptr(pa)
 	return *(**uint64)(unsafe.Pointer(&addr))
 }

@@ -11,8 +11,8 @@ import (
 type Pages struct {
 	window uintptr // address at which physical address 0 is mapped
 	mu     sync.Mutex
-	free   []uint64 // physical addresses
-	used   int64    // pages taken and not given back
+	free   []uint64 // physical addresses of free pages
+	used   int64    // number of pages that were taken and not given back
 }
 
 // shared provides the pages of contexts, page tables and the memory of processes.
@@ -22,7 +22,7 @@ var shared = Pages{window: kernel.WindowTo(0)}
 func Shared() *Pages { return &shared }
 
 const (
-	batch    = 64  // pages taken from the core at a time
+	batch    = 64  // number of pages that are taken from the core at a time
 	mostFree = 512 // maximum number of free pages kept; above it, half of them are returned
 )
 
@@ -57,7 +57,7 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 	return pa, ok
 }
 
-// adopt counts a page that the core has allocated, and that Give frees.
+// adopt counts a page that the core has allocated and that Give will free.
 func (p *Pages) adopt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

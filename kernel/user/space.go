@@ -14,11 +14,11 @@ import (
 //
 // Pages belong to the caller. Space neither counts nor frees pages, except page tables.
 type Space struct {
-	mu     sync.RWMutex // read-locked while memory is copied, write-locked while tables change
+	mu     sync.RWMutex // read-locked while memory is copied, write-locked while page tables change
 	tables amd64.Tables
 	pages  *Pages
-	active *uint64 // set of CPUs that may have translations, one bit each; in a page of its own
-	page   uint64  // physical address of that page
+	active *uint64 // bit set of the CPUs that may have translations; it is in a page of its own
+	page   uint64  // physical address of the page that contains active
 	gone   []uint64
 }
 
@@ -73,12 +73,12 @@ const (
 	Offer
 )
 
-// Change is a change of page tables from Start to End: addresses up to Limit, on page boundaries.
+// Change is a change of the page tables for the addresses from Start to End, which are page boundaries up to Limit.
 type Change struct {
 	Action     Action
-	Rights     space.Rights // Restrict, Install, Offer
+	Rights     space.Rights // for Restrict, Install and Offer
 	Start, End uint64
-	Physical   uint64 // Install, Offer: physical address of the page at Start
+	Physical   uint64 // for Install and Offer: physical address of the page at Start
 }
 
 // Apply makes changes in order. When it returns, no CPU and no copy uses a translation or a right that was removed,
@@ -192,7 +192,7 @@ func flagsOf(rights space.Rights) uint64 {
 // flush drops stale translations on the CPUs that use the space, and then frees removed tables. Most often only the
 // calling CPU uses the space, and no other CPU is interrupted.
 func (s *Space) flush(stale extent) {
-	const few = 32 // pages, above which flushing everything is faster
+	const few = 32 // number of pages; for more, a flush of all translations is faster
 	if stale.end == 0 && len(s.gone) == 0 {
 		return
 	}

@@ -2,12 +2,12 @@ package user
 
 import "encoding/binary"
 
-// Layout of the standard format of XSAVE: SDM volume 1, 13.4. Offsets in bytes.
+// Offsets in the standard format of XSAVE in bytes (SDM volume 1, 13.4).
 const (
-	vectorControl = 0   // 2 bytes: the control word of the x87
-	vectorMXCSR   = 24  // 4 bytes
-	vectorXMM     = 160 // 16 registers of 16 bytes
-	vectorHeader  = 512 // 64 bytes; the first 8 are the components that are not in their initial state
+	vectorControl = 0   // control word of the x87, 2 bytes
+	vectorMXCSR   = 24  // control and status of SSE, 4 bytes
+	vectorXMM     = 160 // registers XMM0 to XMM15, 16 bytes each
+	vectorHeader  = 512 // header of 64 bytes; the first 8 are the bit set of components that are not in their initial state
 	vectorUpper   = 576 // upper halves of the AVX registers (the same offset on all processors: CPUID 0DH.2)
 
 	componentSSE = 1 << 1
@@ -15,7 +15,7 @@ const (
 
 	initialControl = 0x37f
 	initialMXCSR   = 0x1f80
-	maskMXCSR      = 0xffff // bits that exist on all processors with XSAVE (SDM volume 1, 10.2.3)
+	maskMXCSR      = 0xffff // bits of MXCSR that exist on all processors with XSAVE (SDM volume 1, 10.2.3)
 )
 
 // initVectors writes the initial state, as after execve(2), into zeroed memory.

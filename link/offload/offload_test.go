@@ -60,8 +60,8 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// transfer sends fs, waiting for room if necessary. It returns the payload that arrives, total
-// bytes. header is the length of the headers of each frame.
+// transfer sends the frames fs, and waits for room if necessary. It returns the received payload, which has
+// total bytes. header is the length of the headers of each frame.
 func transfer(t *testing.T, from, to link.Queue, fs []*link.Frame, total, header int) (got []byte) {
 	t.Helper()
 	in := make([]*link.Frame, link.BatchSize)

@@ -100,7 +100,7 @@ type queue struct {
 	inner    link.Queue
 	info     *link.Info
 	counters link.Counters
-	out, in  *line // nil: no machine, frames are passed through
+	out, in  *line // delay lines for sent and received frames; nil: there is no Machine, and frames are passed through
 	arrived  *ring.Ring
 }
 

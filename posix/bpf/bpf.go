@@ -12,8 +12,8 @@ import (
 // Instruction is struct sock_filter.
 type Instruction struct {
 	Code   uint16
-	JT, JF uint8  // instructions to skip if the condition is true or false
-	K      uint32 // meaning depends on Code
+	JT, JF uint8  // number of instructions to skip if the condition is true (JT) or false (JF)
+	K      uint32 // constant operand, offset or jump distance, depending on Code
 }
 
 // Program is a program that New has checked.
@@ -25,7 +25,8 @@ const MaxLen = 4096
 // ErrInvalid is returned for a program that Linux would reject, or that uses Linux's extensions.
 var ErrInvalid = errors.New("bpf: no valid program")
 
-// The fields of an instruction code (linux/bpf_common.h): the class, and the fields of each class.
+// Values of Instruction.Code (linux/bpf_common.h): the instruction classes, followed by the modes, sizes and operations of
+// each class.
 const (
 	classMask = 0x07
 	ld        = 0x00
@@ -69,13 +70,13 @@ const (
 	atLeast = 0x30
 	anyBit  = 0x40
 
-	fromX = 0x08 // the operand is X instead of K
-	fromA = 0x10 // in ret: return A
+	fromX = 0x08 // BPF_X: the operand is register X instead of K
+	fromA = 0x10 // BPF_A: a return instruction returns register A instead of K
 
 	taxCode = misc
 	txaCode = misc | 0x80
 
-	cells = 16 // number of memory cells
+	cells = 16 // BPF_MEMWORDS: number of memory cells of a program
 )
 
 // New checks a program: it ends with a return, reads no memory cell before writing it, and does not
@@ -95,7 +96,7 @@ func New(list []Instruction) (Program, error) {
 	return list, nil
 }
 
-// valid checks one instruction, which is followed by behind others.
+// valid checks one instruction. behind is the number of instructions that follow it.
 func (i Instruction) valid(behind int) bool {
 	if i.Code > 0xff {
 		return false
@@ -155,9 +156,9 @@ func (i Instruction) validJump(behind int) bool {
 	return false
 }
 
-// cellsWritten reports whether on every path each cell is written before it is read.
+// cellsWritten reports whether a program writes each memory cell before it reads the cell, on every path.
 func cellsWritten(list []Instruction) bool {
-	written := make([]uint16, len(list)) // cells written on all paths to an instruction
+	written := make([]uint16, len(list)) // for each instruction, the set of cells that all paths to it have written
 	for at := range written {
 		written[at] = 1<<cells - 1
 	}
@@ -184,7 +185,7 @@ func cellsWritten(list []Instruction) bool {
 	return true
 }
 
-// machine is the state of a running program.
+// machine holds the registers and memory cells of a running program.
 type machine struct {
 	packet []byte
 	a, x   uint32
@@ -262,7 +263,8 @@ func (m *machine) load(i Instruction) (uint32, bool) {
 	return binary.BigEndian.Uint32(b), true
 }
 
-// loadX returns the value for X. BPF_MSH is the length of the IPv4 header at offset K.
+// loadX returns the value that an LDX instruction stores in register X. With BPF_MSH, it is the length of the IPv4 header at
+// offset K.
 func (m *machine) loadX(i Instruction) (uint32, bool) {
 	if i.Code&modeMask != msh {
 		return m.load(i)
@@ -280,7 +282,7 @@ func (m *machine) operand(i Instruction) uint32 {
 	return i.K
 }
 
-// operate executes an arithmetic operation. It returns false for a division by zero.
+// operate executes an arithmetic instruction on register A. It returns false for a division by zero.
 func (m *machine) operate(i Instruction) bool {
 	n := m.operand(i)
 	switch i.Code & opMask {
@@ -315,7 +317,7 @@ func (m *machine) operate(i Instruction) bool {
 	return true
 }
 
-// jump returns the number of instructions to skip.
+// jump returns the number of instructions that a jump instruction skips.
 func (m *machine) jump(i Instruction) int {
 	n, holds := m.operand(i), false
 	switch i.Code & opMask {

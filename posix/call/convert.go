@@ -6,21 +6,21 @@ import (
 	"loam/abi/linux"
 )
 
-// Conversions from registers to arguments of package posix. Like Linux, they use only the lower half of
-// a register for an int.
+// Conversions from registers to arguments of package posix. For an argument of C type int, the upper half of the register is
+// ignored, as on Linux.
 
 var le = binary.LittleEndian
 
-// fd returns a descriptor.
+// fd returns the descriptor in a register.
 func fd(a uint64) int { return int(int32(a)) }
 
-// number returns an int.
+// number returns the C int in a register.
 func number(a uint64) int { return int(int32(a)) }
 
-// unsigned returns an unsigned int.
+// unsigned returns the C unsigned int in a register.
 func unsigned(a uint64) int { return int(uint32(a)) }
 
-// result returns a number and an errno as the result of a call.
+// result converts a number and an errno to the results of a function of the table (Serve).
 func result(n int, errno linux.Errno) (uint64, linux.Errno) { return uint64(n), errno }
 
 // fail returns the results of a call that fails with errno, or that succeeds with 0 if errno is 0.

@@ -23,16 +23,17 @@ import (
 	"loam/posix"
 )
 
-// Who is the set of components that serve a call.
+// Who is the set of components that implement a call.
 type Who uint8
 
 // Elements of Who.
 const (
-	Personality Who = 1 << iota // a function of the table; with Host, only if the program is not a Linux process
-	Host                        // Linux, through the gate of the seal, for a program that runs as a process
-	Runtime                     // Linux, for the Go runtime and Loam itself
-	Core                        // package kernel, in a virtual machine
-	AtOnce                      // package kernel, directly at the SYSCALL instruction, without raising SIGSYS
+	// package posix, through Row.Serve; together with Host: only if the program does not run as a process of Linux
+	Personality Who = 1 << iota
+	Host            // the Linux kernel of the host, for a program that runs as a process; unikernel/seal allows the call
+	Runtime         // the Linux kernel of the host, but only for the Go runtime and Loam itself, not for the program
+	Core            // package kernel, in a virtual machine
+	AtOnce          // package kernel, in a virtual machine, at the SYSCALL instruction itself; other calls first raise SIGSYS
 )
 
 // Signal says how a signal handler affects a call that waits (signal(7)).
@@ -94,13 +95,13 @@ type Row struct {
 	Args    Arguments
 	Who     Who
 	Signal  Signal
-	Missing string      // what the personality lacks; empty: nothing
-	Errno   linux.Errno // returned for a call that the personality rejects, as a Linux that does not allow it
-	Serve   Serve       // nil unless Who has Personality
+	Missing string      // documented differences from Linux; empty: none
+	Errno   linux.Errno // returned for a call without Serve: the error of a Linux kernel that does not permit the call
+	Serve   Serve       // the function in package posix/call; nil unless Who contains Personality
 }
 
-// Numbers is the size of arrays indexed by a call's number. The last element represents all higher
-// numbers, which do not exist.
+// Numbers is the size of arrays that are indexed by the number of a call. Their last element stands for all larger numbers,
+// for which no call exists.
 const Numbers = 512
 
 // ByNumber returns the row with a number, or nil.

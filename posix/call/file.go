@@ -7,7 +7,7 @@ import (
 	"loam/posix"
 )
 
-// Calls on any descriptor.
+// System calls that accept a descriptor of any kind.
 
 func read(c Caller, a Args) (uint64, linux.Errno) {
 	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Read(fd(a.A1), b) })
@@ -39,7 +39,7 @@ func writev(c Caller, a Args) (uint64, linux.Errno) {
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) { return c.Process.Write(fd(a.A1), b) })
 }
 
-// ownOffset is the offset of preadv2(2) and pwritev2(2) that means the file's own.
+// ownOffset is the offset of preadv2(2) and pwritev2(2) that selects the current offset of the file.
 const ownOffset = -1
 
 func preadv(c Caller, a Args) (uint64, linux.Errno) {
@@ -55,8 +55,8 @@ func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
-// Flags of preadv2(2) and pwritev2(2) that are accepted: RWF_HIPRI, RWF_DSYNC, RWF_SYNC and RWF_NOWAIT. They change nothing:
-// files in memory are as stable as they get, and do not wait.
+// Flags of preadv2(2) and pwritev2(2) that are accepted and have no effect: RWF_HIPRI, RWF_DSYNC, RWF_SYNC and RWF_NOWAIT.
+// Reads and writes of files in memory never wait, and have nothing to write to a disk.
 const (
 	readFlags  = 1 | 8
 	writeFlags = 1 | 2 | 4 | 8
@@ -132,7 +132,7 @@ func (c Caller) lockRange(fd, cmd int, addr uint64) (uint64, linux.Errno) {
 	return fail(errno)
 }
 
-// opened returns EBADF unless fd is open. Linux looks up the descriptor before it reads memory.
+// opened returns EBADF unless fd is open. A call checks the descriptor before it reads the caller's memory, as on Linux.
 func (c Caller) opened(fd int) linux.Errno {
 	if c.Process.Opened(fd) == nil {
 		return linux.EBADF
@@ -154,7 +154,7 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		return c.withArgument(a.A3, linux.SizeofIfreq, func(arg []byte) linux.Errno {
 			return c.Process.InterfaceRequest(descriptor, request, arg)
 		})
-	case !posix.TakesInt(request): // the argument may be any value, but not an address
+	case !posix.TakesInt(request): // for other requests, the argument is passed by value
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
 	}
@@ -165,7 +165,8 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
-// terminal makes a request of a terminal whose argument is memory. Only a request that changes the argument writes it.
+// terminal executes an ioctl of a terminal whose argument is in the caller's memory. The argument is written back only if
+// the request changes it.
 func (c Caller) terminal(fd, request int, addr uint64, size int, out bool) (uint64, linux.Errno) {
 	if out {
 		arg := make([]byte, size)
@@ -205,7 +206,7 @@ func sendfile(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func copyFileRange(c Caller, a Args) (uint64, linux.Errno) {
-	if a.A6 != 0 { // no flags are defined
+	if a.A6 != 0 { // copy_file_range(2) has no flags
 		return fail(linux.EINVAL)
 	}
 	return c.moved(a.A2, a.A4, func(from, to *int64) (int, linux.Errno) {
@@ -225,7 +226,7 @@ func splice(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
-// vmsplice copies, and does not take pages of the caller.
+// vmsplice implements vmsplice(2). It copies the caller's bytes; Linux can instead let the pipe refer to the caller's pages.
 func vmsplice(c Caller, a Args) (uint64, linux.Errno) {
 	flags := unsigned(a.A4)
 	into, errno := c.Process.PipeWrites(fd(a.A1), flags)
@@ -238,7 +239,8 @@ func vmsplice(c Caller, a Args) (uint64, linux.Errno) {
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.ReadNow(fd(a.A1), b, flags) })
 }
 
-// moved calls f with the offsets stored at two addresses, and writes them back. An address may be 0.
+// moved reads the offsets stored at the addresses in and out, calls f with them, and stores the changed offsets there. For
+// the address 0, f gets nil.
 func (c Caller) moved(in, out uint64, f func(from, to *int64) (int, linux.Errno)) (uint64, linux.Errno) {
 	var args [2]*int64
 	for i, addr := range [...]uint64{in, out} {

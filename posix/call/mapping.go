@@ -52,7 +52,8 @@ func (c Caller) mapCopy(a Args) (uint64, linux.Errno) {
 	return at, 0
 }
 
-// readFile reads from a file at offset into n bytes at addr, or fewer at the end of the file.
+// readFile reads up to n bytes from descriptor fd, starting at offset, and stores them at addr. It reads fewer bytes at the
+// end of the file.
 func (c Caller) readFile(addr uint64, n, fd int, offset int64) linux.Errno {
 	for done := 0; done < n; {
 		got, errno := c.fill(fd, addr+uint64(done), n-done, func(b []byte) (int, linux.Errno) {
@@ -66,8 +67,8 @@ func (c Caller) readFile(addr uint64, n, fd int, offset int64) linux.Errno {
 	return 0
 }
 
-// ofMapping returns the function for munmap, mprotect or madvise. Shared mappings are handled here,
-// other memory by the underlying kernel.
+// ofMapping returns the function for munmap, mprotect or madvise. Package posix handles ranges that overlap a shared mapping
+// of a file; the underlying kernel handles other memory.
 func ofMapping(number int) Serve {
 	return func(c Caller, a Args) (uint64, linux.Errno) {
 		if !c.Process.Shares(a.A1, a.A2) {

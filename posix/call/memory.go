@@ -28,10 +28,10 @@ type Memory interface {
 	Scratch() []byte
 }
 
-// Small is the size of the buffer that Memory.Scratch returns.
+// Small is the size in bytes of the buffer that Memory.Scratch returns.
 const Small = smallLoan
 
-// loan is a temporary buffer used instead of the caller's memory.
+// loan is a temporary buffer of this package that a call uses when it cannot access the caller's memory directly.
 type loan struct {
 	b     []byte
 	small *[smallLoan]byte
@@ -63,7 +63,7 @@ func borrow(n int) loan {
 	return loan{b: make([]byte, n)}
 }
 
-// giveBack ends a loan.
+// giveBack returns the buffer to its pool.
 func (l loan) giveBack() {
 	if l.small != nil {
 		smallLoans.Put(l.small)
@@ -125,7 +125,8 @@ func parse[T any](c Caller, addr uint64, size int, decode func(b []byte) T) (T, 
 	return decode(l.b), 0
 }
 
-// fill lets read store up to n bytes from a descriptor at addr.
+// fill calls read with the memory at addr, or with a buffer that it then copies there. read stores up to n bytes from the
+// descriptor fd.
 func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	switch {
@@ -173,7 +174,8 @@ func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux
 	return c.drainTo(l.b, fd, addr, write)
 }
 
-// drainTo copies bytes from addr to b, and passes them to write, for a descriptor.
+// drainTo copies len(b) bytes from addr to b, and passes b to write. Errors: EBADF if fd is not open, EFAULT, those of
+// write.
 func (c Caller) drainTo(b []byte, fd int, addr uint64, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	if errno := c.Memory.Read(b, addr); errno != 0 {
 		return 0, c.orClosed(fd, errno)
@@ -181,8 +183,7 @@ func (c Caller) drainTo(b []byte, fd int, addr uint64, write func([]byte) (int, 
 	return result(write(b))
 }
 
-// orClosed returns EBADF if fd is not open, and errno otherwise, as Linux looks up the descriptor
-// first.
+// orClosed returns EBADF if fd is not open, and errno otherwise. Linux checks the descriptor before other arguments.
 func (c Caller) orClosed(fd int, errno linux.Errno) linux.Errno {
 	if closed := c.opened(fd); closed != 0 {
 		return closed
@@ -190,7 +191,7 @@ func (c Caller) orClosed(fd int, errno linux.Errno) linux.Errno {
 	return errno
 }
 
-// most limits the bytes that one call copies. It exceeds every datagram; a longer stream transfer is
+// most is the maximum number of bytes that one call copies. Every datagram is smaller. A larger transfer of a stream is
 // partial.
 const most = 4 << 20
 

@@ -136,7 +136,7 @@ func (c Caller) receiveInto(fd int, v vector, flags int) (posix.Received, linux.
 	return r, errno
 }
 
-// putHeader writes the fields of a struct msghdr that a receive call changes.
+// putHeader writes the output fields of a struct msghdr after a receive call.
 func (c Caller) putHeader(addr uint64, h linux.Msghdr, r posix.Received) linux.Errno {
 	if h.Name != 0 {
 		n, errno := c.writeAddress(h.Name, int(h.Namelen), r.From)

@@ -8,7 +8,7 @@ import (
 	"loam/posix"
 )
 
-// Calls with paths. Calls without a directory argument use AT_FDCWD.
+// System calls that take a path. A call without a directory argument, such as open(2), uses AT_FDCWD.
 
 // withPath reads a path and calls f with it.
 func (c Caller) withPath(addr uint64, f func(string) linux.Errno) (uint64, linux.Errno) {
@@ -79,7 +79,7 @@ func (c Caller) rename(dir int, from uint64, newDir int, to uint64, flags uint32
 	return c.withPaths(from, to, func(a, b string) linux.Errno { return c.Process.RenameAt(dir, a, newDir, b, flags) })
 }
 
-// renameWhiteout is RENAME_WHITEOUT, which only overlay file systems need.
+// renameWhiteout is RENAME_WHITEOUT, which is rejected because only overlay file systems use it.
 const renameWhiteout = 1 << 2
 
 func (c Caller) link(dir int, from uint64, newDir int, to uint64, flags int) (uint64, linux.Errno) {
@@ -175,7 +175,7 @@ func utimensat(c Caller, a Args) (uint64, linux.Errno) {
 	}
 	return c.withPath(a.A2, func(name string) linux.Errno {
 		if name == "" && flags == 0 {
-			return linux.ENOENT // package posix treats an empty path as futimens
+			return linux.ENOENT // with an empty path, package posix would change the file of the descriptor, as futimens(3) does
 		}
 		return c.Process.UtimensAt(dir, name, access, modify, flags)
 	})
@@ -212,7 +212,7 @@ const memfdHuge = 4
 const memfdNameMax = linux.NAME_MAX - len("memfd:")
 
 func memfdCreate(c Caller, a Args) (uint64, linux.Errno) {
-	const lowest = 26 // flags from this bit on encode the size of huge pages
+	const lowest = 26 // MFD_HUGE_SHIFT: this and higher bits encode the size of huge pages
 	if a.A2&(1<<lowest-1)&^(linux.MFD_CLOEXEC|linux.MFD_ALLOW_SEALING|memfdHuge) != 0 {
 		return fail(linux.EINVAL)
 	}

@@ -4,7 +4,7 @@ import "loam/abi/linux"
 
 // Calls about the process: its IDs, limits, names and signals.
 
-// kernel makes a call of the underlying kernel. Errors: ENOSYS without one.
+// kernel makes a call of the underlying kernel (posix.Kernel). Errors: ENOSYS if the process has none.
 func (c Caller) kernel(number int, a1, a2, a3, a4, a5, a6 uint64) (uint64, linux.Errno) {
 	k := c.Process.Kernel()
 	if k == nil {
@@ -22,7 +22,7 @@ func setpgid(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func setpriority(c Caller, a Args) (uint64, linux.Errno) {
-	const most = 20 // getpriority(2) returns this minus the nice value
+	const most = 20 // getpriority(2) returns 20 minus the nice value
 	now, errno := c.kernel(linux.SYS_GETPRIORITY, 0, 0, 0, 0, 0, 0)
 	if errno != 0 {
 		return fail(errno)
@@ -46,7 +46,7 @@ func (c Caller) capabilityHeader(addr uint64) (h linux.CapHeader, errno linux.Er
 func capget(c Caller, a Args) (uint64, linux.Errno) {
 	h, errno := c.capabilityHeader(a.A1)
 	switch {
-	case errno == linux.EINVAL && a.A2 == 0: // the caller only queries the version
+	case errno == linux.EINVAL && a.A2 == 0: // with a data pointer of 0, the caller only asks for the supported version
 		return fail(0)
 	case errno != 0:
 		return fail(errno)

@@ -66,14 +66,15 @@ func (c Caller) withAddress(a Args, f func(fd int, to posix.Address) linux.Errno
 	return fail(f(fd(a.A1), to))
 }
 
-// isSocket performs the check that Linux makes before it reads memory. Errors: EBADF, ENOTSOCK.
+// isSocket returns ENOTSOCK or EBADF unless fd is a socket. A call checks this before it reads the caller's memory, as on
+// Linux.
 func (c Caller) isSocket(fd int) linux.Errno { return c.Process.IsSocket(fd) }
 
 func bind(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Bind) }
 
 func connect(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Connect) }
 
-// accept closes the new connection if its address cannot be written.
+// accept accepts a connection and stores the peer's address. If the address cannot be stored, it closes the new connection.
 func (c Caller) accept(a Args, flags int) (uint64, linux.Errno) {
 	accepted, peer, errno := c.Process.Accept4(fd(a.A1), flags)
 	if errno != 0 {
@@ -136,7 +137,7 @@ func (c Caller) option(a Args, room int) ([]byte, linux.Errno) {
 	if !posix.IsAsked(level, name) {
 		return c.Process.GetSockOpt(descriptor, level, name)
 	}
-	const most = 256 // maximum size of a request; the sources in it are output only
+	const most = 256 // maximum size of a request in bytes: the list of sources at its end is only output
 	request, errno := c.copyIn(a.A4, min(room, most))
 	if errno != 0 {
 		return nil, errno

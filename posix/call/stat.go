@@ -159,7 +159,7 @@ func (by xattrFile) list(c Caller, a Args) (uint64, linux.Errno) {
 	return c.putXattr(list, errno, a.A2, a.A3)
 }
 
-// putXattr writes a result. With size 0, a program asks for its length only.
+// putXattr stores a value or a list of names at the address to. With size 0, it only returns the length.
 func (c Caller) putXattr(b []byte, errno linux.Errno, to, size uint64) (uint64, linux.Errno) {
 	switch {
 	case errno != 0:

@@ -2,7 +2,7 @@ package call
 
 import "loam/abi/linux"
 
-// Calls on descriptors (see Table).
+// Rows of Table: calls on descriptors.
 var filesRows = []Row{
 	{linux.SYS_READ, "read", "fpn", Personality | Runtime | Core, Restarts, "", 0, read},
 	{linux.SYS_WRITE, "write", "fpn", Personality | Runtime | Core, Restarts, "", 0, write},

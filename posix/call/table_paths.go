@@ -2,7 +2,7 @@ package call
 
 import "loam/abi/linux"
 
-// Calls that name files, or watch them (see Table).
+// Rows of Table: calls that take paths, and inotify.
 var pathsRows = []Row{
 	{linux.SYS_OPEN, "open", "sii", Personality | Core, Restarts, noDirect, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return c.open(linux.AT_FDCWD, a.A1, number(a.A2), uint32(a.A3))

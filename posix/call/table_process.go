@@ -2,7 +2,7 @@ package call
 
 import "loam/abi/linux"
 
-// Calls about the process: memory, IDs, limits, signals, threads and clocks (see Table).
+// Rows of Table: memory, IDs, limits, signals, threads and clocks of a process.
 var processRows = []Row{
 	{linux.SYS_MMAP, "mmap", "onniio", Personality | Runtime | Core | AtOnce, Unaffected, mapsOfFile, 0, mmap},
 	{linux.SYS_MPROTECT, "mprotect", "oni", Personality | Runtime | Core | AtOnce, Unaffected, notOfShared, 0, ofMapping(linux.SYS_MPROTECT)},

@@ -2,7 +2,7 @@ package call
 
 import "loam/abi/linux"
 
-// Calls of the sockets API (see Table).
+// Rows of Table: sockets.
 var socketsRows = []Row{
 	{linux.SYS_SOCKET, "socket", "iii", Personality, Unaffected, fewSockets, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.Socket(number(a.A1), number(a.A2), number(a.A3)))

@@ -2,7 +2,7 @@ package call
 
 import "loam/abi/linux"
 
-// Calls that wait (see Table).
+// Rows of Table: calls that wait for events, such as poll and epoll_wait.
 var waitingRows = []Row{
 	{linux.SYS_MQ_OPEN, "mq_open", "siip", Personality, Unaffected, noMqueueFiles, 0, mqOpen},
 	{linux.SYS_MQ_UNLINK, "mq_unlink", "s", Personality, Unaffected, "", 0, mqUnlink},

@@ -12,7 +12,8 @@ import (
 // sizeofItimerval is the size of a struct itimerval in bytes: two struct timeval.
 const sizeofItimerval = 2 * linux.SizeofTimeval
 
-// itimerval converts a struct itimerval. Microseconds that are out of range become nanoseconds that are.
+// itimerval decodes a struct itimerval. Microseconds outside 0 to 999,999 become nanoseconds outside their range, which are
+// then rejected.
 func itimerval(b []byte) linux.Itimerspec {
 	convert := func(t linux.Timeval) linux.Timespec { return linux.Timespec{Sec: t.Sec, Nsec: t.Usec * 1000} }
 	return linux.Itimerspec{Interval: convert(linux.ParseTimeval(b)), Value: convert(linux.ParseTimeval(b[linux.SizeofTimeval:]))}
@@ -66,7 +67,7 @@ func alarm(c Caller, a Args) (uint64, linux.Errno) {
 	return result(int(max(left.Round(time.Second), min(left, 1)*time.Second)/time.Second), 0)
 }
 
-// timerCreate implements timer_create(2). Without an event, it is SIGALRM to the process.
+// timerCreate implements timer_create(2). If the caller passes no struct sigevent, the timer sends SIGALRM to the process.
 func timerCreate(c Caller, a Args) (uint64, linux.Errno) {
 	e := posix.Event{Notify: linux.SIGEV_SIGNAL, Signal: linux.SIGALRM}
 	if a.A2 != 0 {

@@ -7,7 +7,8 @@ import "loam/abi/linux"
 // vector is a decoded array of struct iovec.
 type vector []linux.Iovec
 
-// fewPieces holds the vectors of most calls, on the stack of the calling function.
+// fewPieces is an array for vectors of up to four buffers. Most calls need no more, so their vectors stay on the stack of
+// the calling function.
 type fewPieces [4]linux.Iovec
 
 // vector reads an array of n struct iovec at addr. It stores the array in few if it fits there. Errors: EINVAL, EFAULT.
@@ -57,8 +58,8 @@ func (v vector) len() int {
 	return n
 }
 
-// single returns the buffer of a vector with exactly one element. It returns nil if the vector has more
-// elements, or if the buffer has to be copied.
+// single returns the only buffer of a vector without copying. It returns nil if the vector has more than one buffer, or if
+// the caller's memory cannot be accessed directly.
 func (c Caller) single(v vector) ([]byte, linux.Errno) {
 	if len(v) != 1 {
 		return nil, 0
@@ -100,7 +101,8 @@ func (v vector) each(off, n int, f func(at int, addr uint64, n int) linux.Errno)
 	return done, 0
 }
 
-// argument reads the vector at a.A2 for the descriptor a.A1. b is its memory if the vector is one piece that needs no copy.
+// argument decodes the vector of a call such as readv(2): descriptor in a.A1, address in a.A2, length in a.A3. b is the
+// caller's memory itself if the vector has one buffer that needs no copy.
 func (c Caller) argument(a Args, few *fewPieces) (v vector, b []byte, errno linux.Errno) {
 	if errno = c.opened(fd(a.A1)); errno != 0 {
 		return v, nil, errno
@@ -112,7 +114,7 @@ func (c Caller) argument(a Args, few *fewPieces) (v vector, b []byte, errno linu
 	return v, b, errno
 }
 
-// receiveVector lets read fill the vector at a.A2, or its first largeLoan bytes.
+// receiveVector calls read once and distributes the bytes to the vector at a.A2. It receives at most largeLoan bytes.
 func (c Caller) receiveVector(a Args, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	var few fewPieces
 	v, b, errno := c.argument(a, &few)

@@ -39,8 +39,8 @@ const (
 	mostEpollRequest = (1<<31 - 1) / linux.SizeofEpollEvent
 )
 
-// epollRooms holds buffers for the results of epoll_wait(2). Programs ask for many events, such as redis for 10,000, and
-// get one: a new buffer for each call would be most of what the collector has to free.
+// epollRooms holds buffers for the results of epoll_wait(2). Programs ask for many events and usually get one (redis asks
+// for 10,000), so a new buffer for each call would cause most of the work of the garbage collector.
 var epollRooms = sync.Pool{New: func() any { return new([maxEpollEvents]posix.EpollEvent) }}
 
 func (c Caller) epollWait(a Args, timeout time.Duration) (uint64, linux.Errno) {
@@ -66,10 +66,10 @@ func (c Caller) epollWait(a Args, timeout time.Duration) (uint64, linux.Errno) {
 // milliseconds converts a timeout. A negative timeout means forever.
 func milliseconds(a uint64) time.Duration { return time.Duration(int32(a)) * time.Millisecond }
 
-// forever is the timeout of a wait without one.
+// forever is the timeout of a call that waits without a time limit.
 const forever = -1
 
-// mostSeconds limits a timeout. It exceeds every practical wait, and fits into nanoseconds.
+// mostSeconds is the maximum timeout. It is longer than any practical wait, and fits into a count of nanoseconds.
 const mostSeconds = 1 << 33
 
 // timeout reads a struct timespec. An address of 0 means forever.
@@ -100,7 +100,7 @@ func (c Caller) timevalTimeout(addr uint64) (time.Duration, linux.Errno) {
 	case t.Sec < 0 || t.Usec < 0:
 		return 0, linux.EINVAL
 	}
-	// Microseconds above a million are carried into the seconds (fs/select.c).
+	// Microseconds of a million or more are carried into the seconds, as in fs/select.c of Linux.
 	t.Sec = min(t.Sec, mostSeconds) + min(t.Usec/1e6, mostSeconds)
 	t.Usec %= 1e6
 	return time.Duration(t.Nano()), 0
@@ -116,7 +116,7 @@ func ppoll(c Caller, a Args) (uint64, linux.Errno) {
 	return c.poll(a, timeout)
 }
 
-// maxPoll limits the entries of poll to the maximum number of descriptors.
+// maxPoll is the maximum number of entries of poll(2), which is the maximum number of descriptors.
 const maxPoll = 1 << 20
 
 func (c Caller) poll(a Args, timeout time.Duration) (uint64, linux.Errno) {
@@ -170,13 +170,13 @@ func pselect6(c Caller, a Args) (uint64, linux.Errno) {
 // sets are the descriptor sets of select(2), as 64-bit words; nil: absent.
 type sets [3][]uint64
 
-// wordSize is the size of a word in bytes, and wordBits in bits.
+// wordSize is the size of a word of a descriptor set in bytes, and wordBits the size in bits.
 const (
 	wordSize = 8
 	wordBits = 8 * wordSize
 )
 
-// mostSelected is the maximum number of descriptors. Sets are not read beyond it.
+// mostSelected is the maximum number of descriptors in a set. Bits beyond it are not read.
 const mostSelected = maxPoll
 
 func (c Caller) selectSets(a Args, timeout time.Duration) (uint64, linux.Errno) {
@@ -228,7 +228,7 @@ func (c Caller) putWords(addr uint64, words []uint64) linux.Errno {
 	return c.Memory.Write(addr, b)
 }
 
-// take returns entries for the descriptors below n that are in the sets, and clears the sets.
+// take returns one entry for each descriptor below n that is in a set, and clears the sets for the results.
 func (s *sets) take(n int) []posix.PollFD {
 	var fds []posix.PollFD
 	for word := range (n + wordBits - 1) / wordBits {
@@ -303,7 +303,7 @@ func (c Caller) adjtime(clock int, addr uint64) (uint64, linux.Errno) {
 	return result(state, errno)
 }
 
-// epollCreate implements epoll_create(2). The size must be positive and is otherwise ignored.
+// epollCreate implements epoll_create(2). The size argument must be positive and has no other effect.
 func (c Caller) epollCreate(a Args) (uint64, linux.Errno) {
 	if number(a.A1) <= 0 {
 		return fail(linux.EINVAL)

@@ -15,7 +15,7 @@ func schedSetscheduler(c Caller, a Args) (uint64, linux.Errno) {
 	return fail(c.Process.SetScheduler(int32(a.A1), number(a.A2), priority))
 }
 
-// schedSetparam implements sched_setparam(2), which keeps the policy.
+// schedSetparam implements sched_setparam(2), which sets the priority and leaves the policy unchanged.
 func schedSetparam(c Caller, a Args) (uint64, linux.Errno) {
 	priority, errno := c.schedParam(a.A2)
 	if errno != 0 {
@@ -37,7 +37,8 @@ func (c Caller) schedParam(addr uint64) (int, linux.Errno) {
 	return int(int32(v)), errno
 }
 
-// schedGetparam implements sched_getparam(2): no policy of Loam's has a priority.
+// schedGetparam implements sched_getparam(2). It always returns priority 0, the only priority of the policies that Loam
+// accepts.
 func schedGetparam(c Caller, a Args) (uint64, linux.Errno) {
 	if a.A2 == 0 {
 		return fail(linux.EINVAL)
@@ -59,7 +60,7 @@ func schedPriority(highest bool) Serve {
 	}
 }
 
-// timeSlice is how long a goroutine runs while others are ready, in nanoseconds (runtime.forcePreemptNS).
+// timeSlice is how long a goroutine may run while others are ready, in nanoseconds (forcePreemptNS of the Go runtime).
 const timeSlice = 10e6
 
 func schedRRGetInterval(c Caller, a Args) (uint64, linux.Errno) {
@@ -86,7 +87,7 @@ func schedGetattr(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
-// pidfdSendSignal implements pidfd_send_signal(2) for the process itself. A siginfo of the caller's is not delivered.
+// pidfdSendSignal implements pidfd_send_signal(2) for the process itself. A siginfo passed by the caller is ignored.
 func pidfdSendSignal(c Caller, a Args) (uint64, linux.Errno) {
 	const known = 7 // PIDFD_SIGNAL_THREAD, _THREAD_GROUP, _PROCESS_GROUP
 	if a.A4&^known != 0 {
@@ -98,7 +99,8 @@ func pidfdSendSignal(c Caller, a Args) (uint64, linux.Errno) {
 	return kill(c, Args{A1: uint64(c.Process.PID()), A2: a.A2})
 }
 
-// refuse returns a function that allows a call only if it asks for nothing, which the argument 0 means.
+// refuse returns a function for a call that is not supported. It succeeds if the first argument is 0, which requests
+// nothing, and otherwise returns errno.
 func refuse(errno linux.Errno) Serve {
 	return func(_ Caller, a Args) (uint64, linux.Errno) {
 		if a.A1 == 0 {
@@ -108,7 +110,7 @@ func refuse(errno linux.Errno) Serve {
 	}
 }
 
-// personality implements personality(2): the execution domain is Linux's, without flags.
+// personality implements personality(2). It always returns 0: the execution domain of Linux without flags.
 func personality(_ Caller, a Args) (uint64, linux.Errno) {
 	const query = 1<<32 - 1
 	if uint32(a.A1) != 0 && uint32(a.A1) != query {

@@ -10,7 +10,7 @@ import (
 // Account is a user that a program runs as.
 type Account struct {
 	Set
-	Home string // the home folder; empty: unknown
+	Home string // home directory; empty: unknown
 }
 
 // errNoUser and errNoGroup are returned by Find.

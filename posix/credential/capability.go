@@ -2,7 +2,7 @@ package credential
 
 import "loam/abi/linux"
 
-// Calls that change capabilities, and execve.
+// Methods of Set for calls that change capabilities, and for execve(2).
 
 // SetCapabilities implements capset(2). Errors: EPERM.
 func (s Set) SetCapabilities(effective, permitted, inheritable Capabilities) (Set, linux.Errno) {
@@ -73,7 +73,7 @@ func (s Set) SetAmbient(n uint64, on bool) (Set, linux.Errno) {
 
 // File holds the attributes of an executable file that change credentials at execve(2). Scripts have none.
 type File struct {
-	SetUID, SetGID bool // SetGID has an effect only if the group has execute permission
+	SetUID, SetGID bool // SetGID has an effect only if the file is executable by its group
 	UID, GID       uint32
 	// Capabilities says that the file has capabilities (setcap(8)).
 	Capabilities           bool

@@ -14,32 +14,33 @@ import (
 // Capabilities is a set of capabilities; bit n is the capability with number n.
 type Capabilities uint64
 
-// All are the capabilities that Linux knows.
+// All is the set of all capabilities that Linux defines.
 const All Capabilities = 1<<(linux.CAP_LAST_CAP+1) - 1
 
 // Has reports whether a set contains a capability.
 func (c Capabilities) Has(n int) bool { return c>>n&1 != 0 }
 
-// fileCapabilities concern files: a change of the file system user ID drops or restores them.
+// fileCapabilities are the capabilities that concern files. setfsuid(2) clears them when the ID changes from 0, and restores
+// them when it becomes 0.
 const fileCapabilities Capabilities = 1<<linux.CAP_CHOWN | 1<<linux.CAP_DAC_OVERRIDE | 1<<linux.CAP_DAC_READ_SEARCH |
 	1<<linux.CAP_FOWNER | 1<<linux.CAP_FSETID | 1<<linux.CAP_LINUX_IMMUTABLE | 1<<linux.CAP_MAC_OVERRIDE | 1<<linux.CAP_MKNOD
 
 // Bits of Set.Secure (capabilities(7), the securebits flags). Each is followed by the bit that locks it.
 const (
-	NoRoot         = 1 << 0 // user 0 gets no capabilities by execve
-	NoSetUIDFixup  = 1 << 2 // changes of user IDs leave capabilities as they are
-	KeepCaps       = 1 << 4 // permitted capabilities stay when all user IDs become other than 0
+	NoRoot         = 1 << 0 // SECBIT_NOROOT: execve(2) gives user 0 no capabilities
+	NoSetUIDFixup  = 1 << 2 // SECBIT_NO_SETUID_FIXUP: a change of user IDs leaves the capabilities unchanged
+	KeepCaps       = 1 << 4 // SECBIT_KEEP_CAPS: the permitted set is kept when no user ID is 0 any more
 	NoAmbientRaise = 1 << 6
 
 	secureFlags = NoRoot | NoSetUIDFixup | KeepCaps | NoAmbientRaise
 	secureLocks = secureFlags << 1
 )
 
-// Set is the credentials of a thread. Groups is never modified.
+// Set holds the credentials of a thread. The slice Groups is never modified after it has been stored.
 type Set struct {
 	UID, EUID, SUID, FSUID uint32
 	GID, EGID, SGID, FSGID uint32
-	Groups                 []uint32 // supplementary, in ascending order
+	Groups                 []uint32 // supplementary group IDs, in ascending order
 
 	Effective, Permitted, Inheritable, Bounding, Ambient Capabilities
 
@@ -61,17 +62,18 @@ func New(uid, gid uint32, groups ...uint32) Set {
 // Has reports whether the thread has a capability, in its effective set.
 func (s *Set) Has(n int) bool { return s.Effective.Has(n) }
 
-// InGroup reports whether a group is the effective group or a supplementary one.
+// InGroup reports whether gid is the effective group ID or a supplementary group ID.
 func (s *Set) InGroup(gid uint32) bool { return s.EGID == gid || slices.Contains(s.Groups, gid) }
 
-// MaySignal reports whether a thread may send a signal to a process with the credentials of (kill(2)). It does not know
-// the exceptions for threads of one process and for SIGCONT in a session.
+// MaySignal reports whether a thread with the credentials s may send a signal to a process with the credentials of
+// (kill(2)). The caller handles the exceptions: threads of the same process, and SIGCONT within a session.
 func (s *Set) MaySignal(of *Set) bool {
 	return s.Has(linux.CAP_KILL) || s.EUID == of.SUID || s.EUID == of.UID || s.UID == of.SUID || s.UID == of.UID
 }
 
-// MayTrace reports whether a thread may inspect a process with the credentials of (ptrace(2), ptrace access mode checking).
-// fsids selects PTRACE_MODE_FSCREDS instead of PTRACE_MODE_REALCREDS. dumpable is PR_GET_DUMPABLE of the process.
+// MayTrace reports whether a thread with the credentials s may inspect a process with the credentials of (ptrace(2), ptrace
+// access mode checking). fsids selects PTRACE_MODE_FSCREDS instead of PTRACE_MODE_REALCREDS. dumpable is PR_GET_DUMPABLE of
+// the inspected process.
 func (s *Set) MayTrace(of *Set, dumpable, fsids bool) bool {
 	if s.Has(linux.CAP_SYS_PTRACE) {
 		return true
@@ -84,7 +86,8 @@ func (s *Set) MayTrace(of *Set, dumpable, fsids bool) bool {
 	return same && dumpable && of.Permitted&^s.Permitted == 0
 }
 
-// MorePrivileged reports whether a change from old to s ends PR_SET_DUMPABLE and PR_SET_PDEATHSIG (prctl(2)).
+// MorePrivileged reports whether a change of credentials from old to s resets PR_SET_DUMPABLE and PR_SET_PDEATHSIG
+// (prctl(2)).
 func (s *Set) MorePrivileged(old *Set) bool {
 	return s.EUID != old.EUID || s.EGID != old.EGID || s.FSUID != old.FSUID || s.FSGID != old.FSGID || s.Permitted&^old.Permitted != 0
 }

@@ -8,7 +8,7 @@ import (
 
 // Calls that change user and group IDs.
 
-// unchanged is the argument of setresuid(2) and its relatives that leaves an ID as it is.
+// unchanged is the argument -1 of setresuid(2) and similar calls, which leaves an ID unchanged.
 const unchanged = ^uint32(0)
 
 // mostGroups is the largest number of supplementary groups (NGROUPS_MAX).
@@ -52,8 +52,8 @@ func (s Set) SetReUID(real, effective uint32) (Set, linux.Errno) {
 	return s.fixed(&old), 0
 }
 
-// SetResUID implements setresuid(2). A call that changes none of the three leaves the file system ID as it is. Errors:
-// EPERM.
+// SetResUID implements setresuid(2). If the real, effective and saved IDs all stay the same, the file system ID also stays
+// the same. Errors: EPERM.
 func (s Set) SetResUID(real, effective, saved uint32) (Set, linux.Errno) {
 	old := s
 	if keeps(s.UID, real) && keeps(s.EUID, effective) && (effective == unchanged || effective == s.FSUID) && keeps(s.SUID, saved) {
@@ -79,7 +79,7 @@ func replace(id *uint32, by uint32) {
 	}
 }
 
-// SetFSUID implements setfsuid(2): an ID that the thread may not have changes nothing.
+// SetFSUID implements setfsuid(2). It changes nothing if the thread may not use the ID.
 func (s Set) SetFSUID(id uint32) Set {
 	if id == unchanged || !s.Has(linux.CAP_SETUID) && id != s.UID && id != s.EUID && id != s.SUID && id != s.FSUID {
 		return s
@@ -97,7 +97,8 @@ func (s Set) SetFSUID(id uint32) Set {
 	return s
 }
 
-// fixed adapts the capabilities to changed user IDs (capabilities(7), effect of user ID changes).
+// fixed returns s with the capabilities that result from the change of the user IDs from old to s (capabilities(7), effect
+// of user ID changes).
 func (s Set) fixed(old *Set) Set {
 	if s.Secure&NoSetUIDFixup != 0 {
 		return s
@@ -172,7 +173,7 @@ func (s Set) SetResGID(real, effective, saved uint32) (Set, linux.Errno) {
 	return s, 0
 }
 
-// SetFSGID implements setfsgid(2): an ID that the thread may not have changes nothing.
+// SetFSGID implements setfsgid(2). It changes nothing if the thread may not use the ID.
 func (s Set) SetFSGID(id uint32) Set {
 	if id != unchanged && (s.Has(linux.CAP_SETGID) || id == s.GID || id == s.EGID || id == s.SGID) {
 		s.FSGID = id

@@ -23,14 +23,14 @@ type Event struct {
 type Set struct {
 	q file.Queue
 
-	mu     sync.Mutex // guards items and closed; taken before ready's
+	mu     sync.Mutex // guards items and closed; acquired before ready.mu
 	items  map[itemKey]*item
 	closed bool
 
 	ready readyList
 }
 
-// itemKey identifies an item: one descriptor for one open file description.
+// itemKey is the key of an item in a set: a descriptor number and its open file description.
 type itemKey struct {
 	fd   int
 	open *file.Description
@@ -40,21 +40,22 @@ type item struct {
 	itemKey
 	set   *Set
 	watch file.Watch
-	// Guarded by set.ready.mu.
+	// Guarded by set.ready.mu:
 	event  Event
-	queued bool // on the ready list
-	gone   bool // the file was closed
-	spent  bool // EPOLLONESHOT has been used up
+	queued bool // the item is on the ready list
+	gone   bool // the file has been closed
+	spent  bool // an event has been reported, and EPOLLONESHOT disables further ones
 }
 
-// readyList is the part of a set that watches modify. Its lock is a leaf.
+// readyList is the list of items that may be ready. Watches append to it from other goroutines. No other lock is acquired
+// while its lock is held.
 type readyList struct {
 	mu    sync.Mutex
 	items []*item
-	spare []*item // empty storage for items; nil while collect uses it
+	spare []*item // empty slice for new items, whose storage is used again; nil while Collect uses the storage
 }
 
-// mostSpare limits the storage that is kept.
+// mostSpare is the maximum capacity of a slice that is kept in spare.
 const mostSpare = 1024
 
 // take takes all items off the list.
@@ -69,7 +70,7 @@ func (r *readyList) take() []*item {
 	return items
 }
 
-// recycle keeps the storage of items that take has returned.
+// recycle keeps the storage of a slice that take has returned.
 func (r *readyList) recycle(items []*item) {
 	if cap(items) > mostSpare {
 		return
@@ -93,7 +94,8 @@ func (it *item) wants(ev file.Events) bool {
 func (it *item) edge() bool            { return it.event.Events&linux.EPOLLET != 0 }
 func (it *item) interest() file.Events { return file.Events(it.event.Events)&0xffff | file.PollAlways }
 
-// notice is the function of an item's watch.
+// notice is called when the file of the item becomes ready. It puts the item on the ready list and wakes the waiters of the
+// set.
 func (it *item) notice(ev file.Events) {
 	e := it.set
 	e.ready.mu.Lock()
@@ -167,7 +169,7 @@ func (e *Set) Remove(fd int, o *file.Description) linux.Errno {
 	return 0
 }
 
-// Collect fills events from the ready items and returns their number.
+// Collect stores the events of ready items in events and returns their number.
 func (e *Set) Collect(events []Event) int {
 	candidates := e.ready.take()
 	defer e.ready.recycle(candidates)
@@ -185,7 +187,7 @@ func (e *Set) Collect(events []Event) int {
 	return n
 }
 
-// ask reports whether an item taken from the ready list is ready, and with which events.
+// ask asks the file of an item from the ready list for its events. It returns these events, and whether the item is ready.
 func (e *Set) ask(it *item) (Event, bool) {
 	e.ready.mu.Lock()
 	gone, spent := it.gone, it.spent
@@ -213,8 +215,7 @@ func (e *Set) ask(it *item) (Event, bool) {
 	return ev, true
 }
 
-// putBack returns items that did not fit into the result to the front of the list, ahead of items that
-// were reported.
+// putBack inserts items for which events had no room at the front of the ready list, before items that have been reported.
 func (e *Set) putBack(items []*item) {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
@@ -237,8 +238,8 @@ func (e *Set) forget(it *item) {
 	}
 }
 
-// Events reports the set as readable when its ready list is not empty. It may be wrong if an item is no
-// longer ready. It never misses a ready item.
+// Events reports the set as readable if its ready list is not empty. An item on the list may no longer be ready, so the
+// report may be wrong. A ready item is never missed.
 func (e *Set) Events() file.Events {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
@@ -262,7 +263,8 @@ func (e *Set) Close() {
 // maxNesting limits how deeply epoll sets may be nested.
 const maxNesting = 5
 
-// Reaches reports whether e contains inner, directly or not, or is nested too deeply to find out.
+// Reaches reports whether e contains inner, directly or through other sets. It also returns true if sets are nested more
+// than maxNesting deep.
 func (e *Set) Reaches(inner *Set, depth int) bool {
 	if e == inner || depth > maxNesting {
 		return true

@@ -11,18 +11,19 @@ import (
 
 // Counter is a counter that programs can wait for (eventfd(2)).
 type Counter struct {
-	semaphore bool // a read takes 1, not all
+	semaphore bool // EFD_SEMAPHORE: a read subtracts 1 instead of resetting the counter
 	q         file.Queue
 
 	mu    sync.Mutex // guards count
-	count uint64     // below math.MaxUint64
+	count uint64     // value of the counter, at most math.MaxUint64 - 1
 }
 
 const (
-	eventSize = 8 // reads and writes transfer a uint64
+	eventSize = 8 // size of a read or write in bytes: a uint64
 )
 
-// NewCounter returns a counter. A read takes 1 with semaphore, and else all.
+// NewCounter returns a counter. With semaphore, a read subtracts 1 from it; otherwise a read returns the whole value and
+// resets it to 0.
 func NewCounter(count uint32, semaphore bool) *Counter {
 	return &Counter{semaphore: semaphore, count: uint64(count)}
 }
@@ -47,8 +48,8 @@ func (e *Counter) Events() file.Events {
 	return ev
 }
 
-// Read takes the counter, or 1 in semaphore mode. Errors: EAGAIN if the counter is 0, EINVAL for a
-// short buffer.
+// Read stores the value of the counter in b and resets it to 0, or in semaphore mode stores 1 and subtracts 1. Errors:
+// EAGAIN if the counter is 0, EINVAL for a short buffer.
 func (e *Counter) Read(b []byte) (int, linux.Errno) {
 	if len(b) < eventSize {
 		return 0, linux.EINVAL

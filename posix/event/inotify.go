@@ -17,11 +17,11 @@ type Inotify struct {
 	tree *fs.Tree
 	q    file.Queue
 
-	mu      sync.Mutex // a leaf; guards the fields below
+	mu      sync.Mutex // guards the fields below; no other lock is acquired while it is held
 	watches map[fs.Node]*watch
 	last    int32    // watch descriptor of the newest watch
 	waiting [][]byte // encoded events, oldest first
-	bytes   int      // total size of waiting
+	bytes   int      // total size of waiting in bytes
 }
 
 type watch struct {
@@ -33,7 +33,7 @@ const (
 	// maxQueued limits the number of queued events (max_queued_events of proc(5)).
 	maxQueued = 16384
 
-	inotifyHeader = 16 // size of struct inotify_event without the name; names are padded to multiples of it
+	inotifyHeader = 16 // size of struct inotify_event without the name, in bytes; the size of a name is a multiple of it
 
 	ofFile = uint32(fs.Accessed | fs.Modified | fs.AttrChanged | fs.ClosedWritten | fs.ClosedRead | fs.Opened)
 	ofName = uint32(fs.MovedFrom | fs.MovedTo | fs.Created | fs.Removed)
@@ -69,7 +69,8 @@ func (w *Watchers) Happened(n fs.Notice) {
 	}
 }
 
-// change replaces the list, and registers it with the tree or removes it.
+// change replaces the list by the result of f. It registers the list with the file tree when the list gets its first
+// instance, and removes the list from the tree when it becomes empty.
 func (w *Watchers) change(t *fs.Tree, f func([]*Inotify) []*Inotify) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +130,7 @@ func (i *Inotify) Read(b []byte) (int, linux.Errno) {
 	return n, 0
 }
 
-// happened queues an event for the watches on its file and on its directory.
+// happened queues a notice for the watches on its file and on the directory of the file.
 func (i *Inotify) happened(n fs.Notice) {
 	i.mu.Lock()
 	queued := false
@@ -184,7 +185,8 @@ func (i *Inotify) put(watch int32, mask, cookie uint32, name string) {
 	}
 	padded := 0
 	if name != "" {
-		padded = (len(name) + inotifyHeader) &^ (inotifyHeader - 1) // with the terminating NUL
+		// the name with at least one NUL, padded to a multiple of inotifyHeader
+		padded = (len(name) + inotifyHeader) &^ (inotifyHeader - 1)
 	}
 	b := make([]byte, inotifyHeader+padded)
 	binary.NativeEndian.PutUint32(b, uint32(watch))
@@ -223,7 +225,7 @@ func (i *Inotify) Add(n fs.Node, mask uint32) (int, linux.Errno) {
 	return int(w.number), 0
 }
 
-// Remove removes a watch. Errors: EINVAL for a watch that there is not.
+// Remove removes a watch. Errors: EINVAL if the instance has no watch with this number.
 func (i *Inotify) Remove(number int32) linux.Errno {
 	i.mu.Lock()
 	found := false

@@ -6,7 +6,7 @@ import (
 	"loam/posix/file"
 )
 
-// Watched is a process whose end can be waited for.
+// Watched is a process whose end a pidfd reports.
 type Watched interface {
 	PID() int
 	// Ended reports whether the process has ended. OnEnd calls f at the end, or at once if the process has ended.

@@ -10,12 +10,12 @@ import (
 // SizeofInfo is the size of struct signalfd_siginfo in bytes (signalfd(2)).
 const SizeofInfo = 128
 
-// Source is the pending signals of a thread and its process. Sets have bit n-1 for signal n.
+// Source holds the pending signals of a thread and its process. In a set of signals, bit n-1 stands for signal n.
 type Source interface {
-	// TakeSignal removes a pending signal of a set and encodes it as a struct signalfd_siginfo. It returns false if none is
-	// pending.
+	// TakeSignal removes a pending signal that is in the set, and encodes it as a struct signalfd_siginfo. It returns false
+	// if none of the set is pending.
 	TakeSignal(set uint64, info []byte) bool
-	// SignalPending reports whether a signal of a set is pending for the process.
+	// SignalPending reports whether a signal that is in the set is pending for the process.
 	SignalPending(set uint64) bool
 	// WatchSignals calls notify whenever a signal has been sent to the process, until stop is called. notify must not block.
 	WatchSignals(notify func()) (stop func())
@@ -59,10 +59,11 @@ func (s *Signals) Events() file.Events {
 	return 0
 }
 
-// Read implements file, for the process that has created the file.
+// Read implements file.File. It takes signals of the process that has created the file.
 func (s *Signals) Read(b []byte) (int, linux.Errno) { return s.take(s.of, b) }
 
-// take reads as many signals as fit into b. Errors: EINVAL if not one does, EAGAIN.
+// take stores as many pending signals of the source as fit into b. Errors: EINVAL if b has no room for one, EAGAIN if none
+// is pending.
 func (s *Signals) take(of Source, b []byte) (int, linux.Errno) {
 	if len(b) < SizeofInfo {
 		return 0, linux.EINVAL
@@ -77,7 +78,8 @@ func (s *Signals) take(of Source, b []byte) (int, linux.Errno) {
 	return n, 0
 }
 
-// ReadFor implements read(2) for a thread, which waits unless the description is non-blocking. Errors: EINVAL, EAGAIN, EINTR.
+// ReadFor implements read(2) by a thread, whose pending signals are in of. It waits for a signal unless nonblocking is set.
+// Errors: EINVAL, EAGAIN, EINTR.
 func (s *Signals) ReadFor(of Source, b []byte, nonblocking bool, task file.Task) (int, linux.Errno) {
 	n, errno := s.take(of, b)
 	if errno != linux.EAGAIN || nonblocking {

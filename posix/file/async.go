@@ -5,21 +5,22 @@ import "loam/abi/linux"
 // Signals about files (fcntl(2), F_SETOWN; signal(7), SIGIO). A description has an owner, which is a thread, a process or a process
 // group. With O_ASYNC, a watch in the queue of the file reports events to the owner.
 
-// Owner is the receiver of the signals about a file.
+// Owner is the receiver of the signals about a file (F_SETOWN).
 type Owner struct {
-	Kind      int32  // F_OWNER_TID, F_OWNER_PID, F_OWNER_PGRP
-	ID        int32  // 0: none
-	UID, EUID uint32 // of the caller that has set the owner
-	Signal    int32  // F_SETSIG; 0: SIGIO
+	Kind      int32  // type of ID: F_OWNER_TID, F_OWNER_PID or F_OWNER_PGRP
+	ID        int32  // thread, process or process group; 0: no owner
+	UID, EUID uint32 // user IDs of the process that has set the owner, which decide whether it may send the signal
+	Signal    int32  // signal set by F_SETSIG; 0: SIGIO
 }
 
-// Asynchronous is a file for which a program may ask for SIGIO (FIOASYNC).
+// Asynchronous is implemented by files that can send SIGIO (FIOASYNC).
 type Asynchronous interface{ Asynchronous() }
 
-// asking is the watch of a description with O_ASYNC, or of a socket with an owner.
+// asking is the watch by which a file reports events to its owner. A description has one if O_ASYNC is set, or if it is a
+// socket with an owner.
 type asking struct {
 	watch Watch
-	fd    int // the descriptor by which O_ASYNC was set, which a siginfo names
+	fd    int // the descriptor for which O_ASYNC was set; reported in si_fd of a siginfo
 }
 
 // GetOwner returns the owner of a description.
@@ -30,7 +31,7 @@ func (o *Description) GetOwner() Owner {
 	return Owner{}
 }
 
-// SetOwner changes the owner. A socket reports urgent data to it from now on.
+// SetOwner sets the owner. For a socket, it also registers report to be called when urgent data arrives.
 func (o *Description) SetOwner(w Owner, report func(Owner, int, Events)) {
 	o.owner.Store(&w)
 	if _, ok := o.File.(interface{ Urgent() }); ok {
@@ -53,7 +54,7 @@ func (o *Description) SetAsync(on bool, fd int, report func(Owner, int, Events))
 	return 0
 }
 
-// ask adds the watch of the description, unless it has one for the descriptor.
+// ask registers the watch of the description with its file, unless it is already registered for the descriptor fd.
 func (o *Description) ask(fd int, report func(Owner, int, Events)) {
 	old := o.asking.Load()
 	if old != nil && (fd < 0 || old.fd == fd) {
@@ -80,10 +81,10 @@ func (o *Description) ask(fd int, report func(Owner, int, Events)) {
 	}
 	o.Queue().WantEvery()
 	o.Queue().Add(&a.watch)
-	o.File.Events() // arms the file
+	o.File.Events() // a call of Events makes the file report its next event
 }
 
-// endAsync removes the watch of a description that is closed.
+// endAsync removes the watch of a description that is being closed.
 func (o *Description) endAsync() {
 	if a := o.asking.Swap(nil); a != nil {
 		o.Queue().Remove(&a.watch)

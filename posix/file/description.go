@@ -7,10 +7,10 @@ import (
 	"loam/fs"
 )
 
-// File is the object behind an open file description. Its methods never block.
+// File is the object to which an open file description refers. Its methods never block.
 type File interface {
-	// Events returns the events that are ready now. It also arms the file: every event that is not
-	// ready now is reported to the queue when it occurs.
+	// Events returns the events that are ready now. A call also requests notifications: the file reports each event that is
+	// not ready now to its queue when the event occurs.
 	Events() Events
 	Queue() *Queue
 	Read(b []byte) (int, linux.Errno)
@@ -24,13 +24,13 @@ type File interface {
 // Stat is the result of stat(2) and statx(2).
 type Stat struct {
 	fs.Attr
-	On fs.Device // the device of the file system
+	On fs.Device // device of the file system that contains the file
 }
 
-// Described is a file that has attributes of its own. Other files have a type and permissions: see Mode.
+// Described is implemented by files that have all attributes of stat(2). For other files, only the result of Mode is known.
 type Described interface{ Stat() Stat }
 
-// Named is a file outside the tree that has a name in /proc/PID/fd (proc(5)).
+// Named is implemented by files outside the file tree that have a name in /proc/PID/fd (proc(5)).
 type Named interface{ Name() string }
 
 // Description is an open file description. Descriptors made by dup share it.
@@ -40,20 +40,20 @@ type Named interface{ Name() string }
 // before it, or return an error. Messages in transit (SCM_RIGHTS) hold a reference.
 type Description struct {
 	File
-	// sink and source are set for a device that reads and writes the same at every offset. They let a
-	// call reach the device directly. Otherwise they are nil.
+	// sink and source are set for a device whose reads and writes do not depend on the offset, such as /dev/null. A call
+	// then uses the device directly. For other files they are nil.
 	sink, source fs.Handle
-	// takesStack and immediate are the results of TakesStack and Immediate.
+	// takesStack and immediate are the results of the methods TakesStack and Immediate.
 	takesStack, immediate bool
 
 	Flags  atomic.Int32           // status flags and access mode: O_NONBLOCK, O_RDWR, ...
-	inode  atomic.Uint32          // see number
-	owner  atomic.Pointer[Owner]  // of signals about the file; nil: none
-	asking atomic.Pointer[asking] // reports events to the owner; nil: none
-	refs   atomic.Int32           // descriptors, and messages in transit that carry the description; -1: closed
+	inode  atomic.Uint32          // inode number that Number has allocated; 0: none yet
+	owner  atomic.Pointer[Owner]  // receiver of signals about the file; nil: none
+	asking atomic.Pointer[asking] // watch that reports events to the owner; nil: none
+	refs   atomic.Int32           // number of references from descriptors and from messages in transit (SCM_RIGHTS); -1: closed
 }
 
-// direct is a file of the tree, which may let calls reach a device directly: see fs.File.
+// direct is implemented by files of the file tree. Its methods return handles for direct access to a device: see fs.File.
 type direct interface {
 	Sink() fs.Handle
 	Source() fs.Handle
@@ -76,7 +76,8 @@ func NewDescription(f File, flags int) *Description {
 	return o
 }
 
-// Number returns the inode number of a socket or another file without one of its own. It is allocated at the first use.
+// Number returns the inode number of a file that has no inode in the file tree, such as a socket. It is allocated by the
+// first call.
 func (o *Description) Number(s *Serial) uint64 {
 	if n := o.inode.Load(); n != 0 {
 		return uint64(n)
@@ -95,7 +96,7 @@ func (o *Description) SetNonblocking(on bool) {
 	}
 }
 
-// settable is the set of flags that F_SETFL changes.
+// settable is the set of status flags that F_SETFL can change.
 const settable = linux.O_APPEND | linux.O_NONBLOCK | linux.O_NOATIME
 
 // SetFlags implements F_SETFL.
@@ -131,17 +132,16 @@ func (o *Description) Release() {
 	o.File.Close()
 }
 
-// Sink returns the handle that writes may use directly, and Source the one for reads: see fs.File.Sink.
-// They are nil for most files.
+// Sink returns the handle to which write calls may write directly, and Source the handle for read calls: see fs.File.Sink.
+// They return nil for most files.
 func (o *Description) Sink() fs.Handle   { return o.sink }
 func (o *Description) Source() fs.Handle { return o.source }
 
-// TakesStack reports whether read and write accept memory on the caller's stack. It holds for files
-// that never pass the memory to another goroutine while they wait.
+// TakesStack reports whether read and write calls may pass memory on the caller's stack. It is true for files that never
+// pass the memory to another goroutine while they wait: a Go stack can move.
 func (o *Description) TakesStack() bool { return o.takesStack || o.immediate }
 
-// Immediate reports whether reads and writes never wait and accept memory on the caller's stack: see
-// fs.Immediate.
+// Immediate reports whether reads and writes never wait, and may use memory on the caller's stack: see fs.Immediate.
 func (o *Description) Immediate() bool { return o.immediate }
 
 // ReadAt implements pread64(2) for an open file.

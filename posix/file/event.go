@@ -5,7 +5,7 @@ import "loam/abi/linux"
 // Events is a set of poll(2) events; epoll(7) uses the same bits.
 type Events uint32
 
-// Events.
+// Values of Events: the numbers of POLLIN and others in poll(2).
 const (
 	PollIn    Events = linux.POLLIN
 	PollPri   Events = linux.POLLPRI

@@ -31,21 +31,25 @@ func (d *Table) Poll(fds []PollFD, timeout time.Duration, task Task) (int, linux
 		if n := c.look(); n > 0 || timeout == 0 {
 			return n, 0
 		}
-		if done, errno := task.Await(c.bell, expired); done {
-			return 0, errno
+		switch task.Wait(c.bell, expired) {
+		case Late:
+			return 0, 0
+		case Interrupted:
+			return 0, linux.EINTR
 		}
 	}
 }
 
-// polling is one call of Poll.
+// polling is the state of one call of Poll.
 type polling struct {
 	table *Table
 	fds   []PollFD
-	opens []*Description // nil for a descriptor that is not open
+	opens []*Description // open file description of each entry; nil: the descriptor is not open
 	watch Watch
-	bell  chan struct{} // capacity 1; watches send, Poll receives; never closed; full: Poll will look anyway
-	fixed int           // entries for descriptors that are not open
-	// watched holds the queues with the watch if there may be several entries for a file; nil: opens are all different.
+	bell  chan struct{} // capacity 1; watches send, Poll receives; never closed; if it is full, Poll is about to check all entries
+	fixed int           // number of entries whose descriptor is not open
+	// watched contains the queues in which the watch is registered, so that it is registered once if several entries refer
+	// to one file. nil: all entries refer to different files.
 	watched map[*Queue]bool
 }
 
@@ -58,7 +62,7 @@ func (c *polling) ring() {
 
 // enter registers the watch once with each file.
 func (c *polling) enter() {
-	const few = 8 // entries, with which duplicates do no harm
+	const few = 8 // up to this number of entries, duplicate registrations are cheaper than the map
 	if len(c.fds) > few {
 		c.watched = make(map[*Queue]bool, min(len(c.fds), chunkSize))
 	}
@@ -83,7 +87,7 @@ func (c *polling) enter() {
 	}
 }
 
-// look sets Revents and returns the number of entries with events.
+// look sets Revents of all entries and returns the number of entries with events.
 func (c *polling) look() int {
 	n := c.fixed
 	for i, o := range c.opens {

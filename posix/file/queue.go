@@ -18,10 +18,11 @@ import (
 
 // Watch is an entry of a Queue.
 type Watch struct {
-	// Notify is called with the events that have occurred. It must not block and must not call the file. An
-	// event may have passed already.
+	// Notify is called with the events that have occurred. It must not block and must not call a method of the file. When it
+	// runs, the event may already be over.
 	Notify func(Events)
-	// alone is the list of a queue that holds only this watch, and self its element. Most waits allocate nothing by that.
+	// alone is a list with self as its only element. A queue whose only watch is this one uses it, so most waits allocate no
+	// list.
 	alone []*Watch
 	self  [1]*Watch
 }
@@ -29,17 +30,18 @@ type Watch struct {
 // Queue holds the watches of the waiters on a file. Notifying them takes no lock: the list is
 // replaced, never modified.
 type Queue struct {
-	mu   sync.Mutex // guards replacing the list
+	mu   sync.Mutex // held while the list is replaced
 	list atomic.Pointer[[]*Watch]
-	edge atomic.Bool // a waiter wants a notification for every arrival (edge-triggered), not only the first
+	edge atomic.Bool // a waiter needs a notification for every arrival of data (edge-triggered), not only for the first
 
-	wanted func() // if not nil, called after each add: the file now needs to report events
+	wanted func() // if not nil, called after each Add: from then on, the file must report events
 }
 
 // OnAdd sets a function that is called after each add, before the queue is used.
 func (q *Queue) OnAdd(f func()) { q.wanted = f }
 
-// WantEvery asks the file to notify every arrival, not only the first, and wantsEvery reports whether a waiter has asked.
+// WantEvery makes the file report every arrival of data, and not only the first, until it is read. wantsEvery reports
+// whether a waiter has called WantEvery.
 func (q *Queue) WantEvery()       { q.edge.Store(true) }
 func (q *Queue) WantsEvery() bool { return q.edge.Load() }
 

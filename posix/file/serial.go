@@ -2,7 +2,7 @@ package file
 
 import "sync"
 
-// Serial is a counter for unique numbers, starting at 1.
+// Serial allocates unique numbers, starting at 1.
 type Serial struct {
 	mu sync.Mutex
 	n  uint32

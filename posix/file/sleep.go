@@ -7,51 +7,26 @@ import (
 	"loam/abi/linux"
 )
 
-// Sleeper is a goroutine blocked in a call on a file. It registers once, and then alternates between
-// trying and sleeping. So no event is lost between a try and a sleep.
+// Sleeper is a goroutine that is blocked in a call on a file. It registers with the queue of the file once. Then it
+// alternates between trying the operation and sleeping, so that an event between a try and a sleep is not lost.
 type Sleeper struct {
-	q     *Queue
-	w     Watch
-	bell  chan struct{} // capacity 1; the watch sends, the sleeper receives; never closed; full: it will look anyway
-	timer *time.Timer   // kept for later waits; nil before the first with a timeout
-	timed bool          // this wait has a timeout, by timer
+	q *Queue
+	w Watch
+	// capacity 1; the watch sends, the sleeper receives; never closed; if it is full, the sleeper is about to try again
+	bell  chan struct{}
+	timer *time.Timer // created by the first wait with a timeout, and kept for later waits
+	timed bool        // the current wait has a timeout, which timer measures
 
 	task Task
 }
 
-// Task is the task whose call waits.
-type Task struct {
-	// Interrupt ends a wait with EINTR. A nil channel never interrupts.
-	Interrupt <-chan struct{}
-	// Asleep, if not nil, is called on the goroutine of the task with true before it waits, and with false afterwards.
-	Asleep func(on bool)
-	// Bed keeps the sleeper of the task between its waits; nil: each wait has a sleeper of its own.
-	Bed *Bed
-}
-
-// Await waits for a channel. done is true if the time is up, or with EINTR for an interrupt. A nil channel is never ready.
-func (t Task) Await(bell <-chan struct{}, expired <-chan time.Time) (done bool, errno linux.Errno) {
-	if t.Asleep != nil {
-		t.Asleep(true)
-		defer t.Asleep(false)
-	}
-	select {
-	case <-bell:
-		return false, 0
-	case <-expired:
-		return true, 0
-	case <-t.Interrupt:
-		return true, linux.EINTR
-	}
-}
-
-// Bed keeps the sleeper of a task between its waits.
+// Bed holds the Sleeper of a thread between its waits.
 type Bed struct {
 	free atomic.Pointer[Sleeper]
 }
 
-// NewSleeper registers with q. A timeout of 0 means forever. A late event of an earlier wait may still ring the bell of a
-// sleeper that is used again, which is a spurious event.
+// NewSleeper registers a sleeper with q. A timeout of 0 means no timeout. If the sleeper was used before, a delayed
+// notification of the earlier wait may cause a spurious wakeup.
 func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
 	var s *Sleeper
 	if task.Bed != nil {
@@ -74,40 +49,27 @@ func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
 	return s
 }
 
-// Also registers with a second queue, and NotAlso ends that.
+// Also registers the sleeper with a second queue. NotAlso removes it from that queue.
 func (s *Sleeper) Also(q *Queue)    { q.Add(&s.w) }
 func (s *Sleeper) NotAlso(q *Queue) { q.Remove(&s.w) }
 
 // Sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
 // interrupted.
 func (s *Sleeper) Sleep() linux.Errno {
-	if s.task.Asleep != nil {
-		s.task.Asleep(true)
-		defer s.task.Asleep(false)
+	var late <-chan time.Time
+	if s.timed {
+		late = s.timer.C
 	}
-	if !s.timed && s.task.Interrupt == nil {
-		<-s.bell
-		return 0
-	}
-	if !s.timed { // the runtime handles two channels faster than three
-		select {
-		case <-s.bell:
-			return 0
-		case <-s.task.Interrupt:
-			return linux.EINTR
-		}
-	}
-	select {
-	case <-s.bell:
-		return 0
-	case <-s.timer.C:
+	switch s.task.Wait(s.bell, late) {
+	case Late:
 		return linux.EAGAIN
-	case <-s.task.Interrupt:
+	case Interrupted:
 		return linux.EINTR
 	}
+	return 0
 }
 
-// Restart sets the timer.
+// Restart restarts the timeout with a duration.
 func (s *Sleeper) Restart(d time.Duration) {
 	s.timed = true
 	if s.timer == nil {
@@ -117,7 +79,7 @@ func (s *Sleeper) Restart(d time.Duration) {
 	s.timer.Reset(d)
 }
 
-// Leave ends the registration.
+// Leave removes the sleeper from its queue and stops the timer.
 func (s *Sleeper) Leave() {
 	s.q.Remove(&s.w)
 	if s.timed {

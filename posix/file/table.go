@@ -12,15 +12,15 @@ import (
 const (
 	chunkSize      = 256
 	maxChunks      = 4096
-	MaxDescriptors = chunkSize * maxChunks // RLIMIT_NOFILE
+	MaxDescriptors = chunkSize * maxChunks // largest value of RLIMIT_NOFILE
 )
 
 // chunk is a part of a descriptor table, allocated on first use.
 type chunk struct {
 	slots   [chunkSize]atomic.Pointer[Description]
-	pollers [chunkSize]atomic.Pointer[Watch] // see Attach
+	pollers [chunkSize]atomic.Pointer[Watch] // watch of the runtime's poller for each descriptor: see Poller
 	cloexec [chunkSize / 64]atomic.Uint64
-	used    [chunkSize / 64]uint64 // guarded by descriptors.mu
+	used    [chunkSize / 64]uint64 // bit set of the descriptors in use; guarded by Table.mu
 }
 
 // Table is a table of file descriptors. A lookup takes no lock. The lowest free number is
@@ -28,10 +28,10 @@ type chunk struct {
 type Table struct {
 	chunks [maxChunks]atomic.Pointer[chunk]
 
-	mu     sync.Mutex // guards allocation
-	lowest int        // every index below it is in use
+	mu     sync.Mutex // guards the allocation of descriptors
+	lowest int        // all descriptors below it are in use
 
-	others atomic.Int32 // processes that share the table, in addition to one
+	others atomic.Int32 // number of processes that share the table, minus one
 }
 
 // Share adds a process that shares the table.
@@ -56,8 +56,8 @@ func (d *Table) Get(fd int) *Description {
 	return c.slots[i%chunkSize].Load()
 }
 
-// Insert allocates the lowest free descriptor that is not below from and below most, and refers it to o. Errors:
-// EMFILE; EBADF if o has been closed.
+// Insert allocates the lowest free descriptor from from up to most-1, and makes it refer to o. Errors: EMFILE; EBADF if o
+// has been closed.
 func (d *Table) Insert(o *Description, from, most int, cloexec bool) (int, linux.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +75,7 @@ func (d *Table) Insert(o *Description, from, most int, cloexec bool) (int, linux
 	return i, 0
 }
 
-// free returns the lowest unused index that is not below i, or -1.
+// free returns the lowest free descriptor that is at least i, or -1.
 func (d *Table) free(i int) int {
 	for i < MaxDescriptors {
 		c := d.chunks[i/chunkSize].Load()
@@ -92,7 +92,7 @@ func (d *Table) free(i int) int {
 	return -1
 }
 
-// place stores o in a slot and returns the previous description. The caller holds mu.
+// place makes descriptor i refer to o and returns the description that it referred to before. The caller holds mu.
 func (d *Table) place(i int, o *Description, cloexec bool) (old *Description) {
 	c := d.chunks[i/chunkSize].Load()
 	if c == nil {
@@ -136,7 +136,7 @@ func (d *Table) Remove(fd int) linux.Errno {
 	w := c.pollers[i%chunkSize].Swap(nil)
 	d.lowest = min(d.lowest, int(i))
 	d.mu.Unlock()
-	if w != nil { // the file may have other descriptors
+	if w != nil { // other descriptors may still refer to the file, so its queue would keep the watch
 		o.Queue().Remove(w)
 	}
 	o.Release()
@@ -177,7 +177,7 @@ func (d *Table) Copy() *Table {
 	c := &Table{}
 	for _, fd := range d.List() {
 		if o := d.Get(fd); o != nil {
-			c.Replace(o, fd, d.Cloexec(fd)) // fails only if o has been closed since
+			c.Replace(o, fd, d.Cloexec(fd)) // Replace fails only if o has been closed in the meantime
 		}
 	}
 	return c

@@ -12,19 +12,19 @@ import (
 // socket that listens at its destination. The host has completed the handshake by then, so the client
 // cannot be refused: without a listener the connection is reset, and a full queue delays it.
 
-// Way is a pair of addresses that a connection of the host may have in the program: from the client
-// address From to the local address At.
+// Way is a pair of addresses that the program sees for a connection of the host: At is the local address, and From the
+// address of the client.
 type Way struct{ At, From netip.AddrPort }
 
-// offered is a connection waiting to be accepted.
+// offered is a connection of the host that waits for accept(2) of the program.
 type offered struct {
 	host HostTCP
 	Way
 }
 
-// Hand passes a connection of the host to the program, by the first way that leads to a listening
-// socket. With TCP_DEFER_ACCEPT, the socket receives it when data arrives or the time is over. Without
-// a listener the connection is reset. Hand takes over c.
+// Hand passes a connection of the host to the program. It tries the ways in order, and uses the first whose local address
+// has a listening socket. With TCP_DEFER_ACCEPT, the socket receives the connection when data arrives or the time is over.
+// Without a listener the connection is reset. Hand becomes the owner of c.
 func Hand(n *inet.Network, c HostTCP, ways ...Way) {
 	for _, w := range ways {
 		if s := n.Listening(w.At, w.From); s != nil {
@@ -50,21 +50,21 @@ func (c *offered) Accept(l *inet.TCPSocket) socket.Socket {
 	return h
 }
 
-// BeginPolling records that the Go runtime's poller waits for the connection through the descriptor whose watch is w. It
-// returns false if the poller already waits for the connection through another descriptor.
+// BeginPolling records that the Go runtime's poller waits for the connection on behalf of the descriptor with watch w. It
+// returns false if the poller already waits for the connection on behalf of another descriptor.
 func (s *Socket) BeginPolling(w *file.Watch) bool { return s.polled.CompareAndSwap(nil, w) }
 
-// PolledBy returns the watch passed to beginPolling, or nil.
+// PolledBy returns the watch passed to BeginPolling, or nil.
 func (s *Socket) PolledBy() *file.Watch { return s.polled.Load() }
 
-// Report makes the poller record its events in a from now on. It returns the host's descriptor.
+// Report makes the poller count its notifications for this connection in a. It returns the host's descriptor.
 func (s *Socket) Report(a *Arrivals) int {
 	a.Word.Store(0)
 	s.input.watch(a)
 	return s.host.Descriptor()
 }
 
-// EndPolling undoes report and beginPolling. It returns the host's descriptor.
+// EndPolling undoes Report and BeginPolling. It returns the host's descriptor.
 func (s *Socket) EndPolling() int {
 	s.input.watch(nil)
 	s.polled.Store(nil)

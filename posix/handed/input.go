@@ -26,17 +26,18 @@ const Ended = 1
 
 // hostInput records whether a connection may have data to read.
 type hostInput struct {
-	arrivals atomic.Pointer[Arrivals] // nil: the poller does not watch the connection
-	drained  atomic.Uint32            // the word when all data had been read, with bit 0 set; 0: unknown
+	arrivals atomic.Pointer[Arrivals] // notifications of the poller; nil: the poller does not watch the connection
+	drained  atomic.Uint32            // value of arrivals when a read had taken all data, with bit 0 set; 0: there may be data
 }
 
-// watch makes a the source of notifications from now on; nil means there is none.
+// watch sets the counter in which the poller records notifications of the connection; nil means that the poller does not
+// watch it.
 func (in *hostInput) watch(a *Arrivals) {
 	in.drained.Store(0)
 	in.arrivals.Store(a)
 }
 
-// look returns the word before a read, and whether the read would find nothing.
+// look returns the value of the counter before a read, and whether the connection has no data to read.
 func (in *hostInput) look() (word uint32, empty bool) {
 	a := in.arrivals.Load()
 	if a == nil {
@@ -46,15 +47,15 @@ func (in *hostInput) look() (word uint32, empty bool) {
 	return word, word&Ended == 0 && in.drained.Load() == word|1
 }
 
-// took records the result of a read that followed look: wanted is the size of its buffer, came the
-// number of bytes read; 0 means EAGAIN.
+// took records the result of the read that followed a call of look. word is the result of look, wanted the size of the
+// buffer, and came the number of bytes that were read; 0 means EAGAIN.
 func (in *hostInput) took(word uint32, wanted, came int) {
 	if word&Ended == 0 && came < wanted {
 		in.drained.Store(word | 1)
 	}
 }
 
-// end makes every later read go to the host.
+// end records that later reads must ask the host.
 func (in *hostInput) end() {
 	if a := in.arrivals.Load(); a != nil {
 		a.Word.Or(Ended)

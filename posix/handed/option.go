@@ -68,7 +68,7 @@ func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 		return nil, linux.ENOPROTOOPT
 	case ok:
 	case hostOptions[key]:
-		size = 8 // a struct linger
+		size = 8 // size of struct linger in bytes
 	case hostLocal[key]:
 		return s.recallGiven(key), 0
 	case s.keepsHere(key):
@@ -91,7 +91,7 @@ func (s *Socket) recallKept(key socket.OptionName) []byte {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	n := s.Kept(key)
-	if key.Name == linux.IPV6_UNICAST_HOPS && key.Level == linux.IPPROTO_IPV6 && n <= 0 { // -1 means the default, too
+	if key.Name == linux.IPV6_UNICAST_HOPS && key.Level == linux.IPPROTO_IPV6 && n <= 0 { // setting -1 selects the default
 		n = defaultHops
 	}
 	return socket.IntValue(n)
@@ -130,9 +130,9 @@ func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	case s.WrongLevel(level):
 		return linux.ENOPROTOOPT
 	case key == inet.V6Only:
-		return linux.EINVAL // only before the socket has a port
+		return linux.EINVAL // as on Linux, IPV6_V6ONLY can be set only before bind(2)
 	case key == inet.FastOpenConnect:
-		return linux.EINVAL // only before the socket is connected
+		return linux.EINVAL // as on Linux, TCP_FASTOPEN_CONNECT can be set only before connect(2)
 	case key == inet.Congestion:
 		has, errno := s.ask(key, hostAnswers[key])
 		if errno != 0 {
@@ -165,7 +165,8 @@ func (s *Socket) TakeError() linux.Errno {
 
 // State returns the state of the connection in Linux's numbering.
 func (s *Socket) State() uint8 {
-	b, errno := s.ask(socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_INFO}, 1) // the first field of struct tcp_info
+	// tcpi_state, the first byte of struct tcp_info
+	b, errno := s.ask(socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_INFO}, 1)
 	if errno != 0 || len(b) == 0 {
 		return inet.StateClose
 	}

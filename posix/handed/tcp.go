@@ -46,16 +46,17 @@ type HostTCP interface {
 type Socket struct {
 	inet.Base
 	host      HostTCP
-	name      socket.Address             // local address
-	from      socket.Address             // address of the peer
-	inherited []inet.GivenOption         // from the listening socket
-	calls     atomic.Int64               // host calls in progress, plus hostClosed after close
-	watching  sync.Once                  // guards the call of HostTCP.Watch
-	polled    atomic.Pointer[file.Watch] // the descriptor's watch if the runtime's poller waits for it
-	input     hostInput
+	name      socket.Address     // local address
+	from      socket.Address     // address of the peer
+	inherited []inet.GivenOption // options that the program has set on the listening socket
+	calls     atomic.Int64       // number of calls of the host in progress; hostClosed is added when the socket is closed
+	watching  sync.Once          // makes sure that HostTCP.Watch is called once
+	// watch of the descriptor for which the runtime's poller waits; nil: the poller does not wait
+	polled atomic.Pointer[file.Watch]
+	input  hostInput
 }
 
-// hostClosed exceeds the number of concurrent calls.
+// hostClosed is larger than any number of concurrent calls, so that the field calls also records that the socket is closed.
 const hostClosed = 1 << 32
 
 // newHostTCP returns the socket for a connection that the listening socket l accepts.
@@ -68,8 +69,8 @@ func newHostTCP(l *inet.TCPSocket, h HostTCP, name, from socket.Address) *Socket
 	return s
 }
 
-// enter begins a call of the host and keeps the connection open until leave. Otherwise the host's
-// descriptor could be closed and reused during the call. It returns false if the socket is closed.
+// enter begins a call of the host, and returns false if the socket is closed. Until leave, the host's descriptor is not
+// closed: otherwise another connection could get the same number during the call.
 func (s *Socket) enter() bool {
 	if s.calls.Add(1) > hostClosed {
 		s.leave()
@@ -91,21 +92,22 @@ func (s *Socket) Close() {
 	s.leave()
 }
 
-// watch makes the host's events reach the queue. The queue calls it when a waiter registers.
+// watch requests the events of the host's connection for the queue of this socket. The queue calls watch when a waiter
+// registers.
 func (s *Socket) watch() {
 	s.watching.Do(func() {
 		if !s.enter() {
 			return
 		}
 		defer s.leave()
-		if s.host.Watch(s.look) != 0 { // without events, waiters would wait forever
+		if s.host.Watch(s.look) != 0 { // without the host's events, waiters would wait forever
 			s.host.Shutdown(linux.SHUT_RDWR)
 		}
 	})
 }
 
-// look reports to the queue which given events are ready. It returns true when the socket has been
-// closed.
+// look is called by HostTCP.Watch. It notifies the queue of the events among of that are ready. It returns true when the
+// socket has been closed, which ends the calls.
 func (s *Socket) look(of file.Events) bool {
 	if !s.enter() {
 		return true
@@ -149,7 +151,7 @@ func (s *Socket) Write(b []byte) (int, linux.Errno) {
 	return n, errno
 }
 
-// Flags passed to the host; the others are handled here or by the caller.
+// MSG_* flags that are passed to the host. Other flags are handled by this package or by its caller.
 const (
 	hostRecvFlags = linux.MSG_PEEK | linux.MSG_OOB | linux.MSG_TRUNC
 	hostSendFlags = linux.MSG_OOB | linux.MSG_EOR | linux.MSG_MORE | linux.MSG_NOSIGNAL
@@ -168,13 +170,13 @@ func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	defer s.leave()
 	n, errno := s.host.Recv(b, flags)
 	r := socket.Received{N: min(n, len(b)), Len: n}
-	if flags&linux.MSG_TRUNC != 0 { // the bytes were discarded (tcp(7))
+	if flags&linux.MSG_TRUNC != 0 { // with MSG_TRUNC, TCP discards the bytes that it would store (tcp(7))
 		r.N = 0
 	}
 	return r, errno
 }
 
-// Send ignores the address, as Linux does on a connection.
+// Send implements socket.Socket. It ignores an address in m, as Linux does for a connected socket.
 func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	if m.Flags&linux.MSG_FASTOPEN != 0 {
 		return 0, linux.EOPNOTSUPP

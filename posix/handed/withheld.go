@@ -12,15 +12,15 @@ import (
 // for a limited time, as Loam's own connections are (stack.TCPConn). The host has completed the
 // handshake anyway, so the client sees no difference.
 
-// withheld is a connection that is withheld. HostTCP.Watch can be called only once and is needed from
-// the start, so withheld forwards later events to the function passed to its own Watch.
+// withheld is a connection that is not offered to the listener until it has data. HostTCP.Watch can be called only once, and
+// withheld calls it at the start. It therefore passes later events to the function that its own method Watch gets.
 type withheld struct {
 	HostTCP
 	offer func() // hands the connection to the program
 	timer *time.Timer
 
 	mu      sync.Mutex // guards the fields below
-	offered bool       // offer has been or is being called; the connection may be closed from then on
+	offered bool       // offer has been called; from then on, the program may close the connection
 	look    func(of file.Events) bool
 }
 
@@ -56,7 +56,7 @@ func (w *withheld) receive(of file.Events) bool {
 	return false
 }
 
-// expire offers the connection when the time is up.
+// expire offers the connection to the listener when the time of TCP_DEFER_ACCEPT is up.
 func (w *withheld) expire() {
 	w.mu.Lock()
 	late := w.offered

@@ -7,7 +7,7 @@ import (
 	"loam/stack"
 )
 
-// SO_BINDTODEVICE (socket(7)).
+// SO_BINDTODEVICE binds a socket to an interface (socket(7)).
 
 var bindToDevice = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_BINDTODEVICE}
 

@@ -14,7 +14,7 @@ import (
 // TCP connection always discovers its path MTU, whatever the option says.
 
 const (
-	lastDiscovery = 5 // IP_PMTUDISC_OMIT
+	lastDiscovery = 5 // IP_PMTUDISC_OMIT, the largest value of IP_MTU_DISCOVER
 )
 
 var (
@@ -49,8 +49,8 @@ func discovery[T any](field func(*T) *stack.Discovery) socket.IntOption[T] {
 	}
 }
 
-// setMaxPacket implements setting IPV6_MTU: the length beyond which packets are fragmented; 0 means the
-// path MTU. Errors: EINVAL for less than the minimum MTU of IPv6.
+// setMaxPacket implements setting IPV6_MTU: longer packets are fragmented. 0 selects the path MTU. Errors: EINVAL for less
+// than the minimum MTU of IPv6.
 func (s *UDPSocket) setMaxPacket(value []byte) linux.Errno {
 	n, errno := socket.ParseInt(value)
 	switch {

@@ -20,7 +20,7 @@ var (
 	recvExtensions6 = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVERR_RFC4884}
 )
 
-// Origins of errors (linux/errqueue.h).
+// Values of ee_origin: the sources of errors (linux/errqueue.h).
 const (
 	originLocal = 1 + iota
 	originICMP
@@ -41,8 +41,8 @@ func RecvError(s socket.Socket, b []byte) (socket.Received, linux.Errno) {
 	return socket.Received{}, linux.EAGAIN
 }
 
-// RecvError returns the oldest error: the start of the rejected datagram, its destination as the
-// sender, and the error as a control message. Errors: EAGAIN.
+// recvError returns the oldest error of the queue. The data is the start of the datagram that caused the error, the sender
+// is the destination of that datagram, and a control message describes the error. Errors: EAGAIN.
 func (s *UDPSocket) recvError(b []byte) (socket.Received, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
@@ -69,7 +69,7 @@ func (s *UDPSocket) recvError(b []byte) (socket.Received, linux.Errno) {
 // extensionData returns a struct sock_ee_data_rfc4884: the offset of the ICMP message's extensions, and
 // whether they are valid.
 func extensionData(e *stack.DatagramError) []byte {
-	const invalid = 1 // SO_EE_RFC4884_FLAG_INVALID
+	const invalid = 1 // SO_EE_RFC4884_FLAG_INVALID: the extensions are malformed
 	b := binary.NativeEndian.AppendUint16(nil, uint16(e.Extensions.At))
 	if e.Extensions.Unsound {
 		return append(b, invalid, 0)

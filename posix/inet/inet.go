@@ -29,7 +29,7 @@ func New(n *Network, domain, typ, protocol int) (socket.Socket, linux.Errno) {
 	return nil, linux.ESOCKTNOSUPPORT
 }
 
-// Base is the part that AF_INET and AF_INET6 sockets share.
+// Base is the common part of AF_INET and AF_INET6 sockets.
 type Base struct{ socket.Base }
 
 // NewBase returns the common part of a new socket.
@@ -40,7 +40,8 @@ func NewBase(domain, typ, protocol int) Base {
 // unspecified is the local address of an unbound AF_INET socket.
 var unspecified = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 
-// inetName checks the family of an address that a program passes to an AF_INET or AF_INET6 socket.
+// inetName returns the IP address and port in an address that a program has passed to a socket. Errors: EAFNOSUPPORT, EINVAL
+// for an address of another family.
 func (s *Base) inetName(a socket.Address) (netip.AddrPort, linux.Errno) {
 	if int(a.Family) != s.Domain {
 		return netip.AddrPort{}, linux.EAFNOSUPPORT
@@ -48,8 +49,8 @@ func (s *Base) inetName(a socket.Address) (netip.AddrPort, linux.Errno) {
 	return a.IP, 0
 }
 
-// bindName is inetName for bind(2). An AF_INET socket also accepts AF_UNSPEC, as the unspecified
-// address. Linux does so for old programs.
+// bindName returns the IP address and port that a program has passed to bind(2). An AF_INET socket accepts AF_UNSPEC with
+// the unspecified address, as Linux does for old programs.
 func (s *Base) bindName(a socket.Address, v6Only bool) (netip.AddrPort, linux.Errno) {
 	switch {
 	case a.Family == linux.AF_UNSPEC && !s.IsInet6():
@@ -60,7 +61,7 @@ func (s *Base) bindName(a socket.Address, v6Only bool) (netip.AddrPort, linux.Er
 	return s.inetName(a)
 }
 
-// Network is the part of a system that its AF_INET and AF_INET6 sockets share.
+// Network is the state that all AF_INET and AF_INET6 sockets of a system share.
 type Network struct {
 	stack   *stack.Stack
 	leaving leaving

@@ -11,15 +11,13 @@ import (
 	"loam/stack"
 )
 
-// AF_INET6 sockets (ipv6(7), RFC 3493, RFC 3542): their address format, IPv4-mapped addresses, and
-// their options.
+// AF_INET6 sockets (ipv6(7), RFC 3493, RFC 3542): address format, IPv4-mapped addresses and options.
 //
-// The zone of an address is an interface index here (sin6_scope_id), and the name of an interface in
-// the stack.
+// An address identifies an interface by its index (sin6_scope_id). The stack identifies it by its name.
 
 var V6Only = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_V6ONLY}
 
-// harmless6 are options that a program may set and read but that have no effect here.
+// harmless6 are options that a program may set and read, and that have no effect.
 var harmless6 = map[socket.OptionName]bool{
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_AUTOFLOWLABEL}:  true,
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPATHMTU}:    true,
@@ -29,7 +27,7 @@ var harmless6 = map[socket.OptionName]bool{
 // IsInet6 reports whether this is an AF_INET6 socket.
 func (s *Base) IsInet6() bool { return s.Domain == linux.AF_INET6 }
 
-// WrongLevel reports whether the socket has no options of a level.
+// WrongLevel reports whether the socket has no options of an option level (the second argument of setsockopt(2)).
 func (s *Base) WrongLevel(level int) bool { return level == linux.IPPROTO_IPV6 && !s.IsInet6() }
 
 // any returns the local address of a socket that is not bound: the unspecified address of its family, with port 0.
@@ -40,7 +38,7 @@ func (s *Base) any() netip.AddrPort {
 	return unspecified
 }
 
-// inet converts an address of the stack to the socket's family.
+// inet converts an address of the stack to an address of the socket's family.
 func (s *Base) inet(net *stack.Stack, a netip.AddrPort) socket.Address {
 	if !s.IsInet6() {
 		return socket.Inet(a)

@@ -10,18 +10,18 @@ import (
 	"loam/posix/socket"
 )
 
-// Connections that are made elsewhere and offered to listening sockets: posix/handed.
+// Connections of the host that are offered to listening sockets of the program: see posix/handed.
 
 // Offered is a connection that waits to be accepted.
 type Offered interface {
 	// Accept returns the socket of the connection, for the listening socket l.
 	Accept(l *TCPSocket) socket.Socket
-	// Reset ends the connection instead. refused means that no program has received it.
+	// Reset resets the connection instead of passing it to the program. refused means that no socket has received it.
 	Reset(refused bool)
 }
 
-// patience limits how long a connection waits for room in a full queue. The gateway waits as long
-// for connections that it relays.
+// patience is how long a connection waits for room in a full accept queue. The gateway, which forwards published ports,
+// waits as long before it resets a connection.
 const patience = 10 * time.Second
 
 // ports holds the listening sockets by port.
@@ -91,7 +91,7 @@ type offeredQueue struct {
 	list    []Offered
 }
 
-// maxBacklog is net.core.somaxconn.
+// maxBacklog is the maximum backlog of a listening socket (net.core.somaxconn).
 const maxBacklog = 4096
 
 // begin opens the queue when the socket starts to listen.
@@ -104,8 +104,8 @@ func (q *offeredQueue) begin(backlog int) {
 	q.open, q.backlog = true, max(backlog, 1)
 }
 
-// push appends a connection. It returns false if the socket no longer listens. A connection beyond the
-// backlog is reset if it does not get room within patience.
+// push appends a connection to the queue. It returns false if the socket no longer listens. If the queue already has as many
+// connections as the backlog allows, the connection is reset unless there is room for it within patience.
 func (q *offeredQueue) push(c Offered) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,7 +167,7 @@ type GivenOption struct {
 	Value []byte
 }
 
-// keepGiven records an option that accepted connections inherit.
+// keepGiven records an option that was set on a listening socket and that accepted connections inherit.
 func (s *TCPSocket) keepGiven(level, name int, value []byte) {
 	key := socket.OptionName{Level: level, Name: name}
 	s.Mu.Lock()
@@ -186,10 +186,10 @@ func (s *TCPSocket) Given() []GivenOption {
 	return s.given
 }
 
-// LocalName converts a local or remote address of a connection to the family of s.
+// LocalName converts an address of a connection to an address of the family of s.
 func (s *TCPSocket) LocalName(a netip.AddrPort) socket.Address { return s.inet(s.net, a) }
 
-// DeferAccept returns how long a connection without data is withheld (TCP_DEFER_ACCEPT).
+// DeferAccept returns how long a new connection is withheld from the listener until it has data (TCP_DEFER_ACCEPT).
 func (s *TCPSocket) DeferAccept() time.Duration { return s.options().DeferAccept }
 
 // Listening returns the socket that listens at an address, or nil. from is the address of the client.

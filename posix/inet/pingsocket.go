@@ -25,7 +25,8 @@ func newPing(n *Network, domain int) *PingSocket {
 		Base: NewBase(domain, linux.SOCK_DGRAM, pingProtocol(domain)),
 		net:  n.stack,
 	}}
-	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux
+	// Linux uses this default for ping sockets
+	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true})
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) {
 		return n.stack.ListenPingBy(local, o)
 	}

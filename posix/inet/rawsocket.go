@@ -15,7 +15,7 @@ import (
 // any local address from its creation on. Binding restricts it to one address.
 type RawSocket struct {
 	UDPSocket
-	raw *stack.RawConn // the connection in conn
+	raw *stack.RawConn // the socket in conn, with its own type
 }
 
 func newRaw(n *Network, domain, protocol int) (socket.Socket, linux.Errno) {
@@ -23,7 +23,7 @@ func newRaw(n *Network, domain, protocol int) (socket.Socket, linux.Errno) {
 		Base: NewBase(domain, linux.SOCK_RAW, protocol),
 		net:  n.stack,
 	}}
-	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux
+	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // Linux uses this default for raw sockets
 	s.UDPSocket.open = func(local netip.AddrPort, o stack.UDPOptions) (_ datagramConn, err error) {
 		s.raw, err = n.stack.ListenRaw(wire.Protocol(protocol), local.Addr(), o)
 		return s.raw, err
@@ -34,7 +34,7 @@ func newRaw(n *Network, domain, protocol int) (socket.Socket, linux.Errno) {
 	return s, 0
 }
 
-// Bind may be called repeatedly.
+// Bind implements bind(2). A raw socket may be bound more than once.
 func (s *RawSocket) Bind(a socket.Address) linux.Errno {
 	local, errno := s.bindName(a, s.IsInet6())
 	if errno != 0 {
@@ -97,7 +97,7 @@ func (s *RawSocket) isChecksum(level, name int) bool {
 	return s.IsInet6() && (level == linux.IPPROTO_IPV6 || level == linux.SOL_RAW) && name == linux.IPV6_CHECKSUM
 }
 
-// mayFilter rejects ICMP type filters on sockets of other protocols.
+// mayFilter returns an error unless the socket's protocol is ICMP or ICMPv6: other sockets have no filter for ICMP types.
 func (s *RawSocket) mayFilter() linux.Errno {
 	if s.Protocol != pingProtocol(s.Domain) {
 		return linux.EOPNOTSUPP
@@ -105,7 +105,7 @@ func (s *RawSocket) mayFilter() linux.Errno {
 	return 0
 }
 
-// filterValue returns a struct icmp_filter or icmp6_filter: the set of blocked types.
+// filterValue returns a struct icmp_filter or icmp6_filter, in which a bit is set for each ICMP type that is blocked.
 func (s *RawSocket) filterValue() []byte {
 	types := s.raw.BlockedTypes()
 	words := types[:]

@@ -13,8 +13,8 @@ import (
 // Control messages of outgoing datagrams (ip(7), RFC 3542 section 6): source address, interface, hop
 // limit, traffic class, and segment size.
 
-// sendBy parses control messages. It ignores messages of a level that does not belong to the socket, as
-// Linux does. Errors: EINVAL for an unknown or malformed message, ENODEV.
+// sendBy parses the control messages of a send call. It ignores messages of a level that is not the socket's, as Linux does.
+// Errors: EINVAL for an unknown or malformed message, ENODEV.
 func (s *UDPSocket) sendBy(control []socket.Control) (by stack.UDPSend, errno linux.Errno) {
 	for _, c := range control {
 		switch {
@@ -38,7 +38,7 @@ func (s *UDPSocket) sendBy(control []socket.Control) (by stack.UDPSend, errno li
 // sendBy4 parses a message of level IPPROTO_IP.
 func (s *UDPSocket) sendBy4(by *stack.UDPSend, c socket.Control) linux.Errno {
 	switch c.Type {
-	case linux.IP_PKTINFO: // struct in_pktinfo: index, source, destination (ignored)
+	case linux.IP_PKTINFO: // struct in_pktinfo: interface index, source address, destination address (ignored)
 		if len(c.Data) != 12 {
 			return linux.EINVAL
 		}
@@ -55,7 +55,7 @@ func (s *UDPSocket) sendBy4(by *stack.UDPSend, c socket.Control) linux.Errno {
 	return linux.EINVAL
 }
 
-// sendBy6 parses a message of level IPPROTO_IPV6. The value -1 selects the socket's own setting.
+// sendBy6 parses a message of level IPPROTO_IPV6. The value -1 selects the value that the socket option has set.
 func (s *UDPSocket) sendBy6(by *stack.UDPSend, c socket.Control) linux.Errno {
 	switch c.Type {
 	case linux.IPV6_PKTINFO:
@@ -71,7 +71,7 @@ func (s *UDPSocket) sendBy6(by *stack.UDPSend, c socket.Control) linux.Errno {
 	return linux.EINVAL
 }
 
-// sendFrom sets the source unless it is unspecified, and the interface unless the index is 0.
+// sendFrom sets the source address of a datagram unless source is unspecified, and its interface unless index is 0.
 func (s *UDPSocket) sendFrom(by *stack.UDPSend, source netip.Addr, index uint32) linux.Errno {
 	if !source.Unmap().IsUnspecified() {
 		by.Source = source
@@ -102,7 +102,7 @@ func setTOS(by *stack.UDPSend, c socket.Control, least int) linux.Errno {
 	return errno
 }
 
-// octetFrom returns the value of a control message. Errors: EINVAL for a value outside least to 255.
+// octetFrom returns the int value of a control message. Errors: EINVAL for a value below least or above 255.
 func octetFrom(c socket.Control, least int) (int, linux.Errno) {
 	n, errno := socket.ParseInt(c.Data)
 	if errno == 0 && (n < least || n > 255) {

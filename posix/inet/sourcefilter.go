@@ -16,12 +16,12 @@ import (
 
 // Sizes of the structures and offsets of their fields, in bytes.
 const (
-	sizeMsfilter       = 16  // struct ip_msfilter: group, interface, mode, number of sources
-	sizeGroupFilter    = 144 // struct group_filter: as group_req, then mode, number of sources
+	sizeMsfilter       = 16  // struct ip_msfilter before the sources: group, interface, mode, number of sources
+	sizeGroupFilter    = 144 // struct group_filter before the sources: struct group_req, mode, number of sources
 	groupAt, sourcesAt = 8, 136
 )
 
-// sourceOptions are the options that add a source to a filter or remove it.
+// sourceOptions maps each option that adds or removes a source of a filter to the method of the stack.
 var sourceOptions = map[socket.OptionName]func(m *stack.Memberships, group, source netip.Addr, on *stack.Interface) error{
 	{Level: linux.IPPROTO_IP, Name: linux.IP_ADD_SOURCE_MEMBERSHIP}:   (*stack.Memberships).JoinSourceSpecificGroup,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_DROP_SOURCE_MEMBERSHIP}:  (*stack.Memberships).LeaveSourceSpecificGroup,
@@ -81,7 +81,7 @@ func storedAddr(level int, b []byte) netip.Addr {
 	return a.IP.Addr().WithZone("")
 }
 
-// memberOn returns a group on the interface with an index. For index 0 the routing table selects the
+// memberOn returns the membership in a group on the interface with an index. For index 0 the routing table selects the
 // interface. Errors: EINVAL, ENODEV.
 func (s *UDPSocket) memberOn(group netip.Addr, index int) (membership, linux.Errno) {
 	m := membership{group: group}
@@ -106,7 +106,7 @@ func IsFilterOption(level, name int) bool {
 // filterRequest is a struct ip_msfilter or group_filter: a group, an interface and a filter.
 type filterRequest struct {
 	level  int
-	header []byte // the part before the sources
+	header []byte // the structure up to the list of sources
 	size   int    // size of one source, in bytes
 	mode   uint32
 	count  uint32
@@ -127,7 +127,7 @@ func readFilterRequest(level, name int, value []byte) (filterRequest, linux.Errn
 	return r, 0
 }
 
-// source returns the source at the start of b, or the zero Addr if it is of another family.
+// source decodes the source address at the start of b. It returns the zero Addr if the address is of another family.
 func (r *filterRequest) source(b []byte) netip.Addr {
 	if r.size == 4 {
 		return netip.AddrFrom4([4]byte(b))
@@ -135,8 +135,8 @@ func (r *filterRequest) source(b []byte) netip.Addr {
 	return storedAddr(r.level, b)
 }
 
-// filterMember returns the group of a request. Errors: EINVAL, ENODEV; other for a group of another
-// family.
+// filterMember returns the membership to which a request applies. Errors: EINVAL, ENODEV; the errno other if the group is of
+// another family.
 func (s *UDPSocket) filterMember(r *filterRequest, other linux.Errno) (membership, linux.Errno) {
 	if r.size == 4 {
 		return s.memberAt([4]byte(r.header), [4]byte(r.header[4:]), 0)
@@ -187,9 +187,9 @@ func (s *UDPSocket) setGroupFilter(level, name int, value []byte) linux.Errno {
 	return file.ToErrno(s.opts.Groups.SetSourceFilter(m.group, m.on, f))
 }
 
-// GroupFilter implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer.
-// The result holds as many sources as the request asks for, and the number of all. Errors: EINVAL,
-// ENODEV; EADDRNOTAVAIL if the socket has not joined the group.
+// GroupFilter implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer, which contains the
+// group and the maximum number of sources. The result has at most that number of sources, and the total number. Errors:
+// EINVAL, ENODEV; EADDRNOTAVAIL if the socket has not joined the group.
 func (s *UDPSocket) GroupFilter(level, name int, request []byte) ([]byte, linux.Errno) {
 	r, errno := readFilterRequest(level, name, request)
 	if errno != 0 {
@@ -213,7 +213,7 @@ func (s *UDPSocket) GroupFilter(level, name int, request []byte) ([]byte, linux.
 	return r.answer(f), 0
 }
 
-// answer returns the request's header with a filter.
+// answer returns the header of the request followed by the filter f.
 func (r *filterRequest) answer(f stack.SourceFilter) []byte {
 	b := append([]byte(nil), r.header[:len(r.header)-8]...)
 	mode := uint32(linux.MCAST_INCLUDE)

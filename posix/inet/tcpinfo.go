@@ -50,7 +50,7 @@ func infoValue(i tcp.Info, listening bool) []byte {
 	v.times(i.RTO, i.ATO)
 	v.words(i.SndMSS, i.RcvMSS)
 	v.words(i.Unacked, i.Sacked, i.Lost, i.Retrans, 0)
-	v.millis(i.LastDataSent, 0, i.LastDataRecv, i.LastAckRecv) // Linux does not fill in the second field either
+	v.millis(i.LastDataSent, 0, i.LastDataRecv, i.LastAckRecv) // tcpi_last_ack_sent is 0, as on Linux
 	v.words(i.PathMSS+40, i.RcvWnd)
 	v.times(i.RTT, i.RTTVar)
 	v.words(i.SndSsthresh, i.SndCwnd, i.AdvMSS, i.Reordering)
@@ -62,14 +62,14 @@ func infoValue(i tcp.Info, listening bool) []byte {
 	v.times(i.MinRTT)
 	v.words(int(i.DataSegmentsIn), int(i.DataSegmentsOut))
 	v.longs(i.DeliveryRate)
-	v.longs(0, 0, 0) // time spent busy and limited: not measured
+	v.longs(0, 0, 0) // tcpi_busy_time, tcpi_rwnd_limited and tcpi_sndbuf_limited are not measured
 	v.words(int(i.Delivered), int(i.DeliveredCE))
 	v.longs(i.BytesSent, i.BytesRetrans)
 	v.words(int(i.DSACKDups), i.ReorderSeen, int(i.OutOfOrder), i.SndWnd)
 	return v
 }
 
-// maxPacingOf returns tcpi_max_pacing_rate.
+// maxPacingOf returns the value of tcpi_max_pacing_rate.
 func maxPacingOf(i tcp.Info) uint64 {
 	if i.MaxPacingRate == 0 {
 		return noPacing

@@ -18,13 +18,13 @@ import (
 // Options of TCP sockets: socket(7), ip(7), tcp(7).
 
 const (
-	defaultTCPReceive = 131072 // net.ipv4.tcp_rmem
+	defaultTCPReceive = 131072 // second value of net.ipv4.tcp_rmem
 	defaultTCPSend    = 262144
 )
 
 type tcpOpts = stack.TCPOptions
 
-// tcpIntOptions are the int options that are stored in a connection or listener of the stack.
+// tcpIntOptions are the options with an int value that are fields of stack.TCPOptions.
 var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_KEEPALIVE}:   socket.Flag(func(o *tcpOpts) *bool { return &o.KeepAlive }),
 	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEADDR}:   socket.Flag(func(o *tcpOpts) *bool { return &o.ReuseAddr }),
@@ -82,8 +82,8 @@ var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_TCLASS}:       socket.Octet(func(o *tcpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
-// tcpHarmless are options that a program can set and read but that have no effect. TCP Fast Open is not
-// supported, and the other options select what this stack does anyway.
+// tcpHarmless are options that a program can set and read, and that have no effect. TCP Fast Open is not supported. The
+// other options select the only behaviour of this stack.
 var tcpHarmless = map[socket.OptionName]bool{
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN}: true,
 	FastOpenConnect:     true,
@@ -115,18 +115,18 @@ func setFinWait2(o *tcpOpts, seconds int) linux.Errno {
 	return 0
 }
 
-// Options that TCP sockets handle specially; connections of the host share the first two.
+// Options that need code of their own. Handed-over connections of the host (posix/handed) use the first two as well.
 var (
 	Congestion      = socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_CONGESTION}
 	FastOpenConnect = socket.OptionName{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN_CONNECT}
 	maxPacing       = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_MAX_PACING_RATE}
 )
 
-// longestCongestion is the maximum length of a name, in bytes (TCP_CA_NAME_MAX without the NUL).
+// longestCongestion is the maximum length of the name of a congestion control, in bytes (TCP_CA_NAME_MAX without the NUL).
 const longestCongestion = 15
 
-// KeepCongestion handles setting TCP_CONGESTION on a connection whose algorithm cannot change. Errors:
-// ENOENT for another algorithm than has, EINVAL.
+// KeepCongestion handles setting TCP_CONGESTION on a connection whose congestion control has cannot change. Errors: ENOENT
+// if value names another one, EINVAL.
 func KeepCongestion(value, has []byte) linux.Errno {
 	name, errno := congestionName(value)
 	if errno != 0 {
@@ -138,7 +138,7 @@ func KeepCongestion(value, has []byte) linux.Errno {
 	return 0
 }
 
-// congestionName parses the value of TCP_CONGESTION. A longer name is truncated.
+// congestionName returns the name in the value of TCP_CONGESTION, truncated to longestCongestion bytes.
 func congestionName(value []byte) (string, linux.Errno) {
 	if len(value) == 0 {
 		return "", linux.EINVAL
@@ -160,8 +160,8 @@ func (s *TCPSocket) chooseCongestion(value []byte) linux.Errno {
 	return s.setOptions(func(o *tcpOpts) { o.Congestion = name })
 }
 
-// congestionValue returns the value of TCP_CONGESTION. The program's choice takes precedence, because
-// the connection may not have switched to it yet.
+// congestionValue returns the value of TCP_CONGESTION: the name that the program has set, or else the name that the
+// connection uses. A connection may switch to a new congestion control later.
 func (s *TCPSocket) congestionValue() []byte {
 	name := s.options().Congestion
 	if name == "" {
@@ -170,7 +170,7 @@ func (s *TCPSocket) congestionValue() []byte {
 	return append([]byte(name), make([]byte, 16)...)[:16]
 }
 
-// noPacing is the value of SO_MAX_PACING_RATE without a limit.
+// noPacing is the value of SO_MAX_PACING_RATE that means no limit.
 const noPacing = math.MaxUint64
 
 // setMaxPacing implements setting SO_MAX_PACING_RATE: an unsigned int or long, in bytes per second. The
@@ -200,8 +200,8 @@ func (s *TCPSocket) maxPacingValue() []byte {
 	return binary.NativeEndian.AppendUint64(nil, rate)
 }
 
-// deferral converts the value of TCP_DEFER_ACCEPT, in seconds. Like Linux, it rounds up to a sum of
-// SYN-ACK retransmission timeouts, which double from 1 second up to two minutes.
+// deferral converts the value of TCP_DEFER_ACCEPT in seconds to a duration. Like Linux, it rounds up to the next sum of
+// SYN-ACK retransmission timeouts, which start at 1 second and double up to two minutes.
 func deferral(seconds int) time.Duration {
 	const first, longest = 1, 120
 	if seconds <= 0 {
@@ -362,7 +362,7 @@ func lingerValue(o tcpOpts) []byte {
 	return binary.NativeEndian.AppendUint32(b, uint32(o.LingerTime/time.Second))
 }
 
-// info returns information on the connection; without one, the values of a closed connection.
+// info returns information about the connection. If the socket has no connection, it returns the values of a closed one.
 func (s *TCPSocket) info() tcp.Info {
 	if c := s.conn.Load(); c != nil {
 		return c.Info()
@@ -370,7 +370,8 @@ func (s *TCPSocket) info() tcp.Info {
 	return tcp.Info{State: tcp.Closed, SndMSS: 536, PathMSS: 536, Congestion: "cubic"}
 }
 
-// HasNoEffect reports whether an option can be set and read on a handed-over connection although it has no effect there.
+// HasNoEffect reports whether an option can be set and read on a connection of the host (posix/handed) without having an
+// effect.
 func HasNoEffect(key socket.OptionName) bool {
 	return tcpHarmless[key] || harmless6[key] || key == recvErr || key == recvErr6
 }

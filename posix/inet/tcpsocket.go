@@ -20,20 +20,20 @@ import (
 type TCPSocket struct {
 	Base
 	net     *stack.Stack
-	leaving *leaving     // of the process
-	ports   *ports       // the listening sockets of the process, by port; see Listening
-	queued  offeredQueue // connections from the host, if this is a listener
+	leaving *leaving     // recently closed connections of the process
+	ports   *ports       // listening sockets of the process by port, for Listening
+	queued  offeredQueue // connections handed over by the host, if the socket listens
 
-	conn     atomic.Pointer[stack.TCPConn]     // set under mu; replaced only when connect retries after a failure
-	listener atomic.Pointer[stack.TCPListener] // set once, under mu
+	conn     atomic.Pointer[stack.TCPConn]     // stored with mu held; replaced only when connect is called again after a failure
+	listener atomic.Pointer[stack.TCPListener] // stored once, with mu held
 
 	// Guarded by mu.
 	binding     *stack.TCPBinding
-	opts        stack.TCPOptions // until there is a listener or a connection
-	reported    bool             // connect has reported success
+	opts        stack.TCPOptions // valid until the socket has a listener or a connection
+	reported    bool             // connect(2) has returned 0 for the connection
 	closed      bool
-	nanoseconds bool          // timestamps are SO_TIMESTAMPNS, not SO_TIMESTAMP
-	given       []GivenOption // inherited by accepted connections; replaced, never modified
+	nanoseconds bool          // timestamps have nanoseconds (SO_TIMESTAMPNS) instead of microseconds (SO_TIMESTAMP)
+	given       []GivenOption // options that accepted connections inherit; a change replaces the slice
 }
 
 func newTCP(n *Network, domain int) *TCPSocket {
@@ -44,7 +44,7 @@ func newTCP(n *Network, domain int) *TCPSocket {
 	}
 }
 
-// adopt returns the socket for an accepted connection.
+// adopt initializes a new socket for the accepted connection c, and returns it.
 func (s *TCPSocket) adopt(c *stack.TCPConn) *TCPSocket {
 	a := &TCPSocket{
 		Base: NewBase(s.Domain, s.Type, s.Protocol),
@@ -100,7 +100,7 @@ func (s *TCPSocket) Listen(backlog int) linux.Errno {
 	defer s.Mu.Unlock()
 	switch {
 	case s.listener.Load() != nil:
-		return 0 // the backlog does not change
+		return 0 // a second listen(2) does not change the backlog
 	case s.conn.Load() != nil:
 		return linux.EINVAL
 	}
@@ -120,14 +120,14 @@ func (s *TCPSocket) Listen(backlog int) linux.Errno {
 	s.listener.Store(l)
 	s.queued.begin(backlog)
 	if on := s.opts.Device; on != nil && on.IsLoopback() {
-		return 0 // connections that the gateway hands over never arrive on the loopback interface
+		return 0 // the host's connections are never addressed to the loopback interface, so the listener needs no queue for them
 	}
 	s.ports.add(s, l.LocalAddrPort().Port())
 	return 0
 }
 
-// Accept implements socket.Socket. Connections of the host that were handed over (package handed) are accepted before
-// connections of the stack.
+// Accept implements socket.Socket. It first returns connections of the host (posix/handed), and then connections of the
+// stack.
 func (s *TCPSocket) Accept() (socket.Socket, linux.Errno) {
 	l := s.listener.Load()
 	if l == nil {
@@ -146,8 +146,8 @@ func (s *TCPSocket) Accept() (socket.Socket, linux.Errno) {
 	return s.adopt(c), 0
 }
 
-// Connect starts a handshake and returns EINPROGRESS. Later calls return its state: EALREADY, then once
-// 0 or the error, then EISCONN.
+// Connect starts a handshake and returns EINPROGRESS. Later calls return EALREADY during the handshake, then the result once
+// (0 or an error), and then EISCONN.
 func (s *TCPSocket) Connect(a socket.Address) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -184,8 +184,8 @@ func (s *TCPSocket) Connect(a socket.Address) linux.Errno {
 	return linux.EINPROGRESS
 }
 
-// reconnect handles connect on a socket that has a connection. decided is false if that connection has
-// failed or is dissolved (AF_UNSPEC); then a new one may be opened. The caller holds mu.
+// reconnect handles connect(2) on a socket that already has the connection c. decided is false if c has failed, or if
+// AF_UNSPEC dissolves it: the caller may then open another connection. The caller holds mu.
 func (s *TCPSocket) reconnect(c *stack.TCPConn, a socket.Address) (linux.Errno, bool) {
 	switch {
 	case a.Family == linux.AF_UNSPEC:
@@ -239,13 +239,13 @@ func (s *TCPSocket) stopListening(l *stack.TCPListener) {
 	s.queued.end()
 }
 
-// Close closes the connection in the background: the stack sends the remaining data. See leaving.
+// Close closes the socket. The stack sends the remaining data in the background: see leaving.
 func (s *TCPSocket) Close() {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.closed = true
 	if l := s.listener.Load(); l != nil {
-		s.stopListening(l) // closes the binding as well
+		s.stopListening(l) // closing the listener also releases the bound address
 		return
 	}
 	if c := s.conn.Load(); c != nil {
@@ -326,7 +326,7 @@ func (s *TCPSocket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	return r, file.ToErrno(err)
 }
 
-// Send ignores the address, as Linux does on a connection.
+// Send implements socket.Socket. It ignores an address in m, as Linux does for a connected socket.
 func (s *TCPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	if m.Flags&linux.MSG_FASTOPEN != 0 {
 		return 0, linux.EOPNOTSUPP
@@ -340,7 +340,7 @@ func (s *TCPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	return s.Write(b)
 }
 
-// writeMore writes bytes without pushing them, because more will follow.
+// writeMore writes bytes without the PSH flag, because the program will write more (MSG_MORE).
 func (s *TCPSocket) writeMore(b []byte) (int, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
@@ -350,7 +350,7 @@ func (s *TCPSocket) writeMore(b []byte) (int, linux.Errno) {
 	return n, file.ToErrno(err)
 }
 
-// sendUrgent sends b. The last byte is urgent.
+// sendUrgent sends b. Its last byte is marked as urgent.
 func (s *TCPSocket) sendUrgent(b []byte) (int, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
@@ -377,7 +377,7 @@ func (s *TCPSocket) RecvUrgent(b []byte, flags int) (socket.Received, linux.Errn
 	return r, 0
 }
 
-// AtMark returns 1 if the next byte is the urgent one, and 0 otherwise.
+// AtMark returns 1 if the next byte to read is the urgent byte, and 0 otherwise (SIOCATMARK).
 func (s *TCPSocket) AtMark() int {
 	if c := s.conn.Load(); c != nil && c.AtMark() {
 		return 1

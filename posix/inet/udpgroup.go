@@ -15,7 +15,7 @@ import (
 // membership is a multicast group on an interface.
 type membership struct {
 	group netip.Addr
-	on    *stack.Interface // nil: selected by the routing table
+	on    *stack.Interface // interface; nil: selected by the routing table
 }
 
 // membership parses a struct ip_mreq, which identifies the interface by an address, or a struct
@@ -31,8 +31,8 @@ func (s *UDPSocket) membership(value []byte) (membership, linux.Errno) {
 	return s.memberAt([4]byte(value), [4]byte(value[4:]), index)
 }
 
-// memberAt returns an IPv4 group on the interface with an index, or if that is 0 with an address.
-// Errors: EINVAL, ENODEV.
+// memberAt returns the membership in an IPv4 group. index selects the interface; if it is 0, at is an address of the
+// interface. Errors: EINVAL, ENODEV.
 func (s *UDPSocket) memberAt(group, at [4]byte, index int) (membership, linux.Errno) {
 	m, addr := membership{group: netip.AddrFrom4(group)}, netip.AddrFrom4(at)
 	if !m.group.IsMulticast() {
@@ -59,8 +59,8 @@ type groupInterface struct {
 	source netip.Addr
 }
 
-// setMulticastInterface4 parses a struct in_addr, ip_mreq or ip_mreqn. It ignores the group. Errors:
-// EINVAL, EADDRNOTAVAIL.
+// setMulticastInterface4 sets the default interface from a struct in_addr, ip_mreq or ip_mreqn. The group in the structure
+// is ignored. Errors: EINVAL, EADDRNOTAVAIL.
 func (s *UDPSocket) setMulticastInterface4(value []byte) linux.Errno {
 	var by groupInterface
 	index := 0
@@ -90,7 +90,7 @@ func (s *UDPSocket) setMulticastInterface4(value []byte) linux.Errno {
 	return 0
 }
 
-// address returns the value of the option: a struct in_addr.
+// address returns the value of IP_MULTICAST_IF: a struct in_addr.
 func (g *groupInterface) address() []byte {
 	if !g.source.IsValid() {
 		return make([]byte, 4)
@@ -98,8 +98,8 @@ func (g *groupInterface) address() []byte {
 	return g.source.AsSlice()
 }
 
-// apply sets the interface and source of a datagram to an IPv4 group, unless by sets them. An invalid
-// to means the peer of c.
+// apply sets the interface and the source of a datagram to an IPv4 group, unless by already has them. If to is invalid, the
+// destination is the peer of c.
 func (g *groupInterface) apply(by *stack.UDPSend, c datagramConn, to netip.AddrPort) {
 	if g.on == nil {
 		return
@@ -128,7 +128,7 @@ func (s *UDPSocket) interfaceAt(addr netip.Addr) *stack.Interface {
 	return nil
 }
 
-// member joins or leaves a multicast group. If errno is not 0, it only returns errno.
+// member joins or leaves a multicast group. If errno is not 0, it does nothing and returns errno.
 func (s *UDPSocket) member(m membership, errno linux.Errno, join bool) linux.Errno {
 	switch {
 	case errno != 0:

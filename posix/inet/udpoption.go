@@ -14,8 +14,8 @@ type udpOpts = stack.UDPOptions
 
 const defaultUDPBuffer = 212992 // net.core.rmem_default
 
-// udpIntOptions are the int options that are stored in a socket of the stack. A multicast TTL of 0,
-// which would keep datagrams on this host, becomes 1.
+// udpIntOptions are the options with an int value that are fields of stack.UDPOptions. A multicast TTL of 0 is replaced by
+// 1, because the stack does not restrict datagrams to this host.
 var udpIntOptions = map[socket.OptionName]socket.IntOption[udpOpts]{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_BROADCAST}:   socket.Flag(func(o *udpOpts) *bool { return &o.Broadcast }),
 	{Level: linux.SOL_SOCKET, Name: linux.SO_REUSEADDR}:   socket.Flag(func(o *udpOpts) *bool { return &o.ReuseAddr }),
@@ -48,8 +48,8 @@ var udpIntOptions = map[socket.OptionName]socket.IntOption[udpOpts]{
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_TCLASS}:         socket.Octet(func(o *udpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
-// groOption allows the stack to return several datagrams of one sender in one read. It never does: a
-// read is as cheap as a function call, so there is little to gain.
+// groOption is UDP_GRO, which allows a read to return several datagrams of one sender. The option is stored and has no
+// effect: a read costs no more than a function call, so combining datagrams saves little.
 var groOption = socket.OptionName{Level: linux.IPPROTO_UDP, Name: linux.UDP_GRO}
 
 // udpHarmless are options that a program can set and read but that have no effect.
@@ -60,7 +60,7 @@ var udpHarmless = map[socket.OptionName]bool{
 	{Level: linux.IPPROTO_IP, Name: linux.IP_BIND_ADDRESS_NO_PORT}: true,
 }
 
-// wanted returns the field of an option that requests a control message, or nil.
+// wanted returns the field that a boolean option sets to request a control message. It returns nil for other options.
 func (s *UDPSocket) wanted(key socket.OptionName) *bool {
 	switch key {
 	case socket.OptionName{Level: linux.IPPROTO_IP, Name: linux.IP_PKTINFO}:
@@ -159,7 +159,7 @@ func (s *UDPSocket) SetOption(level, name int, value []byte) linux.Errno {
 		n, errno := socket.ParseInt(value)
 		if errno == 0 {
 			s.Mu.Lock()
-			if level == linux.SOL_SOCKET { // at most one kind of timestamp
+			if level == linux.SOL_SOCKET { // SO_TIMESTAMP and SO_TIMESTAMPNS replace each other
 				s.wants.Time, s.wants.Nanoseconds = false, false
 			}
 			*w = n != 0

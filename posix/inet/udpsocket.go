@@ -18,19 +18,19 @@ type UDPSocket struct {
 	Base
 	net  *stack.Stack
 	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error) // opens the socket of the stack
-	conn atomic.Pointer[datagramBox]                                  // set once, under mu
+	conn atomic.Pointer[datagramBox]                                  // stored once, with mu held
 
 	// Guarded by mu.
-	opts     stack.UDPOptions // until conn is set; Groups is always valid, without mu
-	shutRead bool             // shut down for reading
-	shutSend bool             // shut down for writing
+	opts     stack.UDPOptions // used until conn is set; Groups is always used, and may be read without mu
+	shutRead bool             // shut down for reading (shutdown(2))
+	shutSend bool             // shut down for writing (shutdown(2))
 	wants    WantedControl
 	filter   stack.Filter // SO_ATTACH_FILTER; nil: none
-	segment  int          // UDP_SEGMENT
+	segment  int          // UDP_SEGMENT: length of the datagrams into which a send is split; 0: not split
 
 	groupsBy   groupInterface // IP_MULTICAST_IF
-	groupIndex int            // IPV6_MULTICAST_IF
-	groupZone  string         // the interface name of groupIndex
+	groupIndex int            // IPV6_MULTICAST_IF: interface index
+	groupZone  string         // name of the interface with index groupIndex
 }
 
 // datagramConn is a socket of the stack: stack.UDPConn, stack.Pinger or stack.RawConn.
@@ -54,10 +54,10 @@ type datagramConn interface {
 	Close() error
 }
 
-// datagramBox holds a datagramConn, so that an atomic.Pointer can refer to it.
+// datagramBox holds a datagramConn, because an atomic.Pointer cannot point to an interface.
 type datagramBox struct{ datagramConn }
 
-// WantedControl is the set of control messages that a program requests with datagrams of IPv4 and IPv6.
+// WantedControl is the set of control messages that a program has requested for received datagrams.
 type WantedControl struct {
 	packetInfo, ttl, tos, to                 bool
 	packetInfo6, hopLimit, trafficClass, to6 bool
@@ -74,9 +74,8 @@ func newUDP(n *Network, domain int) *UDPSocket {
 	return s
 }
 
-// begin adds the initial options of every datagram socket to o. As on Linux, the socket also receives
-// datagrams to groups that other sockets have joined, except that an AF_INET6 socket does not for IPv4
-// groups.
+// begin adds the initial options of every datagram socket to o. As on Linux, the socket also receives datagrams to groups
+// that only other sockets have joined. An AF_INET6 socket does not receive such datagrams for IPv4 groups.
 func (s *UDPSocket) begin(o stack.UDPOptions) stack.UDPOptions {
 	o.Groups, o.AllGroups, o.AllGroups6 = s.net.NewMemberships(), !s.IsInet6(), true
 	return o
@@ -160,7 +159,7 @@ func (s *UDPSocket) Connect(a socket.Address) linux.Errno {
 	return file.ToErrno(c.Connect(remote))
 }
 
-// Shutdown takes effect even without a peer, but then returns ENOTCONN, as on Linux.
+// Shutdown implements shutdown(2). As on Linux, it has an effect on a socket without a peer, but returns ENOTCONN.
 func (s *UDPSocket) Shutdown(how int) linux.Errno {
 	s.Mu.Lock()
 	s.shutRead = s.shutRead || how != linux.SHUT_WR
@@ -330,8 +329,8 @@ func (s *UDPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	return n, file.ToErrno(err)
 }
 
-// sendName is inetName for a destination. A UDP socket of AF_INET6 also accepts an AF_INET address, as
-// on Linux.
+// sendName returns the destination that a program has passed to a send call. As on Linux, a UDP socket of AF_INET6 also
+// accepts an AF_INET address.
 func (s *UDPSocket) sendName(a socket.Address) (netip.AddrPort, linux.Errno) {
 	if s.isUDP() && s.IsInet6() && a.Family == linux.AF_INET {
 		return a.IP, 0
@@ -351,7 +350,7 @@ func (s *UDPSocket) TakeError() linux.Errno {
 	return 0
 }
 
-// Buffered returns the size of the first datagram in bytes.
+// Buffered returns the size of the first datagram in the receive queue, in bytes.
 func (s *UDPSocket) Buffered() int {
 	if c := s.conn.Load(); c != nil {
 		_, first := c.Waiting()
@@ -362,7 +361,7 @@ func (s *UDPSocket) Buffered() int {
 
 func (s *UDPSocket) Unsent() int { return 0 }
 
-// setOptions changes the options of the socket and of its stack socket.
+// setOptions changes the options of this socket and of the socket of the stack.
 func (s *UDPSocket) setOptions(f func(*stack.UDPOptions)) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

@@ -16,30 +16,30 @@ import (
 type Lock struct {
 	// Owner identifies the owner: a process (F_SETLK) or an open file description (F_OFD_SETLK, flock).
 	Owner       any
-	PID         int32 // that F_GETLK reports: of the process that took the lock, -1 for an open file description
+	PID         int32 // process ID that F_GETLK reports; -1 for the lock of an open file description
 	First, Last int64
 	Write       bool
 }
 
-// Whole returns an owner's lock on a whole file.
+// Whole returns a lock on all bytes of a file.
 func Whole(owner any, write bool) Lock { return Lock{Owner: owner, Last: math.MaxInt64, Write: write} }
 
 func (l Lock) blocks(o Lock) bool {
 	return l.Owner != o.Owner && (l.Write || o.Write) && l.First <= o.Last && o.First <= l.Last
 }
 
-// Table holds the locks of one kind.
+// Table holds all locks of one kind: flock(2) or fcntl(2).
 type Table struct {
-	count atomic.Int32 // all locks; lets Release return at once if there are none
+	count atomic.Int32 // number of locks; Release returns at once if it is 0
 	mu    sync.Mutex
 	locks map[fs.Node][]Lock
-	gone  chan struct{} // closed when a lock is released; created by the first waiter
-	// waits maps a process that waits to the owner of the lock that it waits for. If several threads of a process wait, only
-	// the last is known, so a deadlock among them may be missed.
+	gone  chan struct{} // closed when a lock is released, to wake the waiters; created by the first waiter
+	// waits maps a process that waits for a lock to the owner of that lock. If several threads of a process wait, only the
+	// last one is recorded, so a deadlock among them may not be detected.
 	waits map[any]any
 }
 
-// Blocker returns a lock that conflicts with want.
+// Blocker returns a lock that conflicts with want, if there is one.
 func (t *Table) Blocker(n fs.Node, want Lock) (Lock, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,8 +51,8 @@ func (t *Table) Blocker(n fs.Node, want Lock) (Lock, bool) {
 	return Lock{}, false
 }
 
-// try acquires a lock and returns nil, or returns a channel that is closed when a lock is released. Errors: EDEADLK if detect is
-// set and the owner would wait for itself.
+// try acquires a lock and returns nil. If the lock is not available, it returns a channel that is closed when a lock is
+// released. Errors: EDEADLK if detect is set and the wait would be a deadlock.
 func (t *Table) try(n fs.Node, want Lock, detect bool) (wait <-chan struct{}, errno linux.Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,12 +71,12 @@ func (t *Table) try(n fs.Node, want Lock, detect bool) (wait <-chan struct{}, er
 	t.cut(n, want)
 	t.locks[n] = append(t.locks[n], want)
 	t.count.Add(1)
-	t.wakeWaiters() // a write lock may have become a read lock
+	t.wakeWaiters() // the request may have replaced a write lock by a read lock, for which others wait
 	return nil, 0
 }
 
-// waitsFor records that an owner waits for another. The caller holds mu. Errors: EDEADLK, after at most as many steps as Linux
-// makes.
+// waitsFor records that one owner waits for another. The caller holds mu. Errors: EDEADLK if other waits for owner, directly
+// or through a chain of owners. Like Linux, it follows only a limited number of owners.
 func (t *Table) waitsFor(owner, other any) linux.Errno {
 	const most = 10
 	next, ok := other, true
@@ -93,7 +93,7 @@ func (t *Table) waitsFor(owner, other any) linux.Errno {
 	return 0
 }
 
-// stopWaiting records that an owner has given up.
+// stopWaiting records that an owner no longer waits.
 func (t *Table) stopWaiting(owner any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,8 +114,7 @@ func (t *Table) Release(n fs.Node, what Lock) {
 	t.wakeWaiters()
 }
 
-// cut removes a range from the locks of its owner, and splits them where necessary. The caller holds
-// mu.
+// cut removes a range of bytes from the locks of an owner. A lock around the range is split in two. The caller holds mu.
 func (t *Table) cut(n fs.Node, what Lock) {
 	if t.locks == nil {
 		t.locks = make(map[fs.Node][]Lock)
@@ -148,8 +147,8 @@ func (t *Table) wakeWaiters() {
 	}
 }
 
-// Take acquires a lock. If the lock is not available, it waits or returns EAGAIN. With detect, waiting processes must not form a
-// circle. Errors: EAGAIN, EINTR, EDEADLK.
+// Take acquires a lock. If the lock is not available, it waits if wait is set, and otherwise returns EAGAIN. With detect, a
+// wait that would be a deadlock fails. Errors: EAGAIN, EINTR, EDEADLK.
 func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) linux.Errno {
 	for {
 		gone, errno := t.try(n, want, wait && detect)
@@ -161,14 +160,14 @@ func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) li
 		case errno != 0:
 			return errno
 		}
-		if done, errno := task.Await(gone, nil); done {
+		if task.Wait(gone, nil) == file.Interrupted {
 			t.stopWaiting(want.Owner)
-			return errno
+			return linux.EINTR
 		}
 	}
 }
 
-// Describe stores the first lock that conflicts with want in l (F_GETLK).
+// Describe stores the first lock that conflicts with want in l, the result of F_GETLK.
 func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock) {
 	h, blocked := t.Blocker(n, want)
 	if !blocked {

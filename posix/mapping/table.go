@@ -13,7 +13,7 @@ import (
 	"loam/posix/file"
 )
 
-// Object is mapped: an fs.Mappable, or the ring of a packet socket.
+// Object is something that can be mapped: an fs.Mappable, or the ring of a packet socket.
 type Object interface {
 	Map(size int64, reserve fs.Reserve) (fs.Memory, error)
 	Unmap()
@@ -22,7 +22,7 @@ type Object interface {
 
 // mapping is the result of one mmap(2). munmap(2) may split it into several pieces.
 type mapping struct {
-	handle Object // its own, because the program may close the descriptor
+	handle Object // a handle of the mapping itself, because the program may close its descriptor
 	memory fs.Memory
 	pieces int
 }
@@ -85,7 +85,7 @@ func (s *Table) Unmap(addr, length uint64) {
 	s.pieces = left
 }
 
-// without returns what remains of a piece after a range has been unmapped.
+// without returns the parts of a piece that remain after the range from start to end has been unmapped.
 func (q piece) without(start, end uint64) []piece {
 	if end <= q.start || q.end <= start {
 		return []piece{q}
@@ -102,7 +102,7 @@ func (q piece) without(start, end uint64) []piece {
 	return left
 }
 
-// leave drops a piece of the mapping. The last one unmaps the file.
+// leave drops a piece of the mapping. After its last piece, the file is unmapped.
 func (m *mapping) leave() {
 	m.pieces--
 	if m.pieces == 0 {
@@ -147,7 +147,7 @@ func (m *mapping) move(size int64, reserve fs.Reserve) linux.Errno {
 	m.handle.Unmap()
 	memory, err := m.handle.Map(size, reserve)
 	if err != nil {
-		m.handle.Map(0, reserve) // finds the existing memory again
+		m.handle.Map(0, reserve) // Map returns the memory that already exists
 		return file.ToErrno(err)
 	}
 	m.memory = memory

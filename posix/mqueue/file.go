@@ -13,12 +13,13 @@ import (
 type File struct {
 	q       *Queue
 	name    string
-	flags   int // access mode
+	flags   int // access mode of open(2)
 	waiters file.Queue
-	offset  int // of reads by read(2); guarded by State.mu
+	offset  int // offset of read(2) in the text about the queue; guarded by State.mu
 }
 
-// textSize is the size of a queue as fstat(2) shows it (FILENT_SIZE in ipc/mqueue.c).
+// textSize is the size of the text about a queue, and the file size that fstat(2) returns (FILENT_SIZE in ipc/mqueue.c of
+// Linux).
 const textSize = 80
 
 func (f *File) Queue() *file.Queue              { return &f.waiters }
@@ -55,7 +56,7 @@ func (f *File) Events() (e file.Events) {
 	return e
 }
 
-// Read returns a line about the queue (mq_overview(7)).
+// Read returns a line of text about the queue (mq_overview(7)).
 func (f *File) Read(b []byte) (int, linux.Errno) {
 	defer f.locked()()
 	signal, pid, kind := 0, int32(0), 0
@@ -68,7 +69,7 @@ func (f *File) Read(b []byte) (int, linux.Errno) {
 	return n, 0
 }
 
-// Send adds a message of a sender. Errors: EBADF, EMSGSIZE, EAGAIN if the queue is full.
+// Send adds a message that a process of a user sends. Errors: EBADF, EMSGSIZE, EAGAIN if the queue is full.
 func (f *File) Send(m Message, pid int32, uid uint32) linux.Errno {
 	if !f.mayWrite() {
 		return linux.EBADF
@@ -92,7 +93,7 @@ func (f *File) Send(m Message, pid int32, uid uint32) linux.Errno {
 	return 0
 }
 
-// Receive removes a message for a buffer of a size. Errors: EBADF, EMSGSIZE, EAGAIN if the queue is empty.
+// Receive removes the next message, for a buffer of size bytes. Errors: EBADF, EMSGSIZE, EAGAIN if the queue is empty.
 func (f *File) Receive(size uint64) (Message, linux.Errno) {
 	q := f.q
 	switch {
@@ -111,13 +112,14 @@ func (f *File) Receive(size uint64) (Message, linux.Errno) {
 	return m, errno
 }
 
-// Block adds n to the number of blocked receivers. While there is one, no notification is delivered.
+// Block adds n to the number of receivers that wait for a message. If it is not 0, a message is not reported by a
+// notification.
 func (f *File) Block(n int) {
 	defer f.locked()()
 	f.q.waiting += n
 }
 
-// Notify requests a notification. Errors: EBUSY if there is a request already.
+// Notify registers a request to be notified. Errors: EBUSY if the queue already has a request.
 func (f *File) Notify(n *Notification) linux.Errno {
 	defer f.locked()()
 	if f.q.notify != nil {

@@ -26,14 +26,14 @@ const (
 	HardMessages = 65536
 	HardSize     = 16 << 20
 
-	Priorities = 32768 // priorities are below it
+	Priorities = 32768 // a priority is from 0 to Priorities-1
 	maxName    = 255
 )
 
 // Attributes are the limits of a queue.
 type Attributes struct {
-	Messages int64 // most messages
-	Size     int64 // most bytes of a message
+	Messages int64 // maximum number of messages
+	Size     int64 // maximum size of a message in bytes
 }
 
 // Message is a message with its priority.
@@ -46,16 +46,16 @@ type Message struct {
 type Creator struct {
 	UID, GID   uint32
 	Mode       fs.Mode
-	Privileged bool   // CAP_SYS_RESOURCE
-	Limit      uint64 // RLIMIT_MSGQUEUE, in bytes
+	Privileged bool   // the caller has CAP_SYS_RESOURCE
+	Limit      uint64 // RLIMIT_MSGQUEUE in bytes
 	Now        fs.Time
 }
 
-// State is all queues of a system. The zero value has none.
+// State holds all queues of a system. The zero value has no queues.
 type State struct {
-	mu    sync.Mutex // guards everything below, also in queues
+	mu    sync.Mutex // guards the fields below, and the fields of the queues
 	names map[string]*Queue
-	used  map[uint32]uint64 // bytes charged, by user
+	used  map[uint32]uint64 // bytes charged to each user
 	count int
 }
 
@@ -66,10 +66,10 @@ type Queue struct {
 	attr     fs.Attr
 	named    bool
 	charged  uint64
-	messages []Message // by priority, then by age
+	messages []Message // sorted by descending priority, then by age
 	bytes    int
-	files    []*File // a slice that is replaced, never modified
-	waiting  int     // blocked receivers
+	files    []*File // open files of the queue; a change replaces the slice
+	waiting  int     // number of receivers that wait for a message
 	notify   *Notification
 }
 
@@ -155,9 +155,10 @@ func (s *State) create(name string, attributes *Attributes, c Creator) (*Queue, 
 	return q, 0
 }
 
-// charge returns the bytes that a queue counts for RLIMIT_MSGQUEUE (getrlimit(2)): its messages and their descriptions.
+// charge returns the number of bytes that a queue counts for RLIMIT_MSGQUEUE (getrlimit(2)): the data of the maximum number
+// of messages, and a descriptor for each.
 func (a Attributes) charge() uint64 {
-	const message, node = 48, 48 // sizes of Linux's struct msg_msg and struct posix_msg_tree_node
+	const message, node = 48, 48 // sizes of struct msg_msg and struct posix_msg_tree_node of Linux in bytes
 	return uint64(a.Messages)*(uint64(a.Size)+message) + uint64(min(a.Messages, Priorities))*node
 }
 
@@ -182,7 +183,7 @@ func (s *State) Unlink(name string, may func(fs.Attr) bool) linux.Errno {
 	return 0
 }
 
-// drop ends the charge of a queue that no process can use any more. The caller holds mu.
+// drop ends the charge of a queue that has neither a name nor an open file. The caller holds mu.
 func (q *Queue) drop() {
 	if q.named || len(q.files) > 0 {
 		return

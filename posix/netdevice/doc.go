@@ -1,3 +1,3 @@
-// Package netdevice has the interfaces of the stack as Linux programs see them: found by name or index, with the kinds and
-// flags of Linux, and the requests of ioctl(2) about them (netdevice(7)).
+// Package netdevice presents the interfaces of the stack to Linux programs: lookup by name or index, Linux's types and flags
+// of interfaces, and the requests of ioctl(2) about interfaces (netdevice(7)).
 package netdevice

@@ -57,7 +57,7 @@ func putProperty(net *stack.Stack, i *stack.Interface, request int, value []byte
 		binary.NativeEndian.PutUint32(value, uint32(i.MTU()))
 	case linux.SIOCGIFFLAGS:
 		binary.NativeEndian.PutUint16(value, uint16(flags))
-	case linux.SIOCGIFHWADDR: // struct sockaddr
+	case linux.SIOCGIFHWADDR: // hardware type and address in a struct sockaddr
 		clear(value)
 		binary.NativeEndian.PutUint16(value, kind)
 		mac := i.MAC()

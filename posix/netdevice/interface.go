@@ -59,7 +59,8 @@ func Kind(i *stack.Interface) (kind uint16, flags uint32) {
 	return linux.ARPHRD_ETHER, up | linux.IFF_BROADCAST | linux.IFF_MULTICAST
 }
 
-// FromOption returns the interface that an option value names, or nil for an empty name. Errors: ENODEV.
+// FromOption returns the interface whose name is the value of an option (SO_BINDTODEVICE), or nil for an empty name. Errors:
+// ENODEV.
 func FromOption(net *stack.Stack, value []byte) (*stack.Interface, linux.Errno) {
 	name, _, _ := bytes.Cut(value, []byte{0})
 	if len(name) == 0 {
@@ -71,7 +72,7 @@ func FromOption(net *stack.Stack, value []byte) (*stack.Interface, linux.Errno) 
 	return nil, linux.ENODEV
 }
 
-// OptionValue returns the name of an interface and a NUL; nil for no interface.
+// OptionValue returns the name of an interface with a terminating NUL, or nil if on is nil.
 func OptionValue(on *stack.Interface) []byte {
 	if on == nil {
 		return nil

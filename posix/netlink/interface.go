@@ -12,7 +12,7 @@ import (
 	"loam/stack"
 )
 
-// NETLINK_ROUTE: the stack's interfaces, addresses and routes (rtnetlink(7)).
+// Replies about the stack's interfaces, addresses and routes (NETLINK_ROUTE, rtnetlink(7)).
 
 // describeLinks answers RTM_GETLINK with all interfaces, or with the one that the request names by
 // index or name.
@@ -84,7 +84,7 @@ func describeLink(r *reply, i *stack.Interface) {
 // rtnl_link_stats64 (linux/if_link.h). Fields without a counter in Loam are 0.
 func linkStats(s link.Stats) (short, long []byte) {
 	fields := [25]uint64{s.RxFrames, s.TxFrames, s.RxBytes, s.TxBytes, s.RxErrors, s.TxErrors, s.RxDropped, s.TxDropped}
-	const inShort = 24 // without rx_otherhost_dropped
+	const inShort = 24 // struct rtnl_link_stats has only the first 24 fields: it lacks rx_otherhost_dropped
 	for i, n := range fields {
 		if i < inShort {
 			short = binary.NativeEndian.AppendUint32(short, uint32(n))

@@ -20,8 +20,8 @@ const (
 	routeLocal     = 0x80000000
 )
 
-// describeRouteTo answers a request: a struct rtmsg and its attributes. Only RTA_DST and RTA_OIF
-// are used. If RTA_OIF names another interface than the stack's route, no other route is searched. A
+// describeRouteTo replies to a request for the route to one address: a struct rtmsg and its attributes. It uses only the
+// attributes RTA_DST and RTA_OIF. If RTA_OIF is not the interface of the stack's route, it searches no other route. A
 // broadcast address is reported as a unicast destination. Errors: EINVAL, ENODEV, ENETUNREACH.
 func describeRouteTo(net *stack.Stack, r *reply, request []byte) linux.Errno {
 	if net == nil {
@@ -71,7 +71,7 @@ func routeRequest(b []byte) (dst netip.Addr, out int, errno linux.Errno) {
 	return dst, out, 0
 }
 
-// describeOneRoute appends an RTM_NEWROUTE. Type, table and flags are those that Linux returns.
+// describeOneRoute appends an RTM_NEWROUTE. The type, table and flags have the values that Linux returns for such a route.
 func describeOneRoute(r *reply, by *stack.Interface, route stack.Route) {
 	b, end := r.message(linux.RTM_NEWROUTE)
 	defer end()

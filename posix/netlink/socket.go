@@ -16,12 +16,12 @@ import (
 // request returns.
 type Socket struct {
 	socket.Base
-	net    *stack.Stack // nil: there are no interfaces
-	serial *file.Serial // allocates ports
-	pid    int32        // of the process that created the socket
+	net    *stack.Stack // nil: the system has no interfaces
+	serial *file.Serial // allocates port numbers
+	pid    int32        // ID of the process that created the socket
 	inbox  socket.Mailbox
 	// Guarded by mu.
-	port uint32 // 0: not bound yet
+	port uint32 // netlink port (nl_pid) of the socket; 0: not bound yet
 }
 
 func New(net *stack.Stack, serial *file.Serial, pid int32, typ, protocol int) (socket.Socket, linux.Errno) {
@@ -81,7 +81,7 @@ func (s *Socket) Connect(a socket.Address) linux.Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
-	return 0 // the kernel is the only peer
+	return 0 // the kernel, port 0, is the only possible peer
 }
 
 func (s *Socket) Peer() (socket.Address, linux.Errno) {
@@ -127,13 +127,13 @@ func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
 	return len(b), 0
 }
 
-// Deliver queues a message of the kernel's. It is dropped if the socket has no room.
+// Deliver queues a message from the kernel. The message is dropped if the socket has no room.
 func (s *Socket) Deliver(message []byte) {
 	l := socket.Message{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
 	s.inbox.Put(l, maxNetlinkBuffer, false, &s.Waiters)
 }
 
-// serve answers one request with datagrams.
+// serve replies to one request with datagrams.
 func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	r := reply{seq: h.Seq, port: s.Local().Port}
 	dump := h.Flags&linux.NLM_F_DUMP == linux.NLM_F_DUMP
@@ -152,10 +152,10 @@ func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	case h.Type == linux.RTM_GETNEIGH && dump:
 		describeNeighbours(s.net, &r, body)
 	case h.Type == linux.RTM_GETRULE && dump:
-		// there are no rules to list
+		// RTM_NEWRULE and similar requests: the stack has no rules to list
 	case h.Type < linux.RTM_BASE:
 		return nil // control messages, such as NLMSG_NOOP
-	case dump || h.Type&3 == 2: // an unsupported GET request
+	case dump || h.Type&3 == 2: // a GET request of a type that is not supported
 		r.fail(linux.EOPNOTSUPP, h)
 		return r.datagrams
 	default:
@@ -170,14 +170,14 @@ func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	return r.datagrams
 }
 
-// reply collects messages into datagrams.
+// reply collects the messages of a reply into datagrams.
 type reply struct {
-	seq, port uint32 // copied to each message of the reply
-	multi     bool   // messages have NLM_F_MULTI
+	seq, port uint32 // sequence number and port that each message of the reply contains
+	multi     bool   // the reply has several messages, each with NLM_F_MULTI
 	datagrams [][]byte
 }
 
-// maxDatagram limits a datagram, in bytes. Programs read with a buffer of one page.
+// maxDatagram is the maximum size of a datagram in bytes. Programs read with a buffer of one page.
 const maxDatagram = 4000
 
 // message begins a message and returns the function that ends it. Between the two, the caller appends
@@ -203,7 +203,7 @@ func (r *reply) message(typ uint16) (body *[]byte, end func()) {
 	}
 }
 
-// done ends a dump.
+// done appends NLMSG_DONE, which ends a reply of several messages.
 func (r *reply) done() {
 	r.multi = true
 	b, end := r.message(linux.NLMSG_DONE)
@@ -241,8 +241,8 @@ func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	return s.Base.Option(name)
 }
 
-// SetOption accepts NETLINK_ADD_MEMBERSHIP and the like without effect, because groups never receive a
-// message.
+// SetOption implements setsockopt(2). It accepts NETLINK_ADD_MEMBERSHIP and similar options, which have no effect: groups
+// never receive a message.
 func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	const solNetlink = 270
 	switch {

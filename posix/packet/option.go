@@ -29,11 +29,12 @@ func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	switch {
 	case packetHarmless[key]:
 		return s.Recall(key), 0
-	case key == socket.OptionName{Level: linux.SOL_PACKET, Name: linux.PACKET_STATISTICS}: // struct tpacket_stats, tpacket_stats_v3
+	// value: struct tpacket_stats, or struct tpacket_stats_v3
+	case key == socket.OptionName{Level: linux.SOL_PACKET, Name: linux.PACKET_STATISTICS}:
 		frames, dropped := s.conn.TakeStats()
 		b := append(socket.IntValue(int(frames)), socket.IntValue(int(dropped))...)
 		if version == linux.TPACKET_V3 {
-			b = append(b, socket.IntValue(0)...) // how often the ring was full; not counted
+			b = append(b, socket.IntValue(0)...) // tp_freeze_q_cnt, the number of times the ring was full, is not counted
 		}
 		return b, 0
 	case key == socket.OptionName{Level: linux.SOL_PACKET, Name: linux.PACKET_VERSION}:
@@ -98,7 +99,7 @@ func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 func (s *Socket) setPacketOption(name int, value []byte) linux.Errno {
 	switch name {
 	case linux.PACKET_ADD_MEMBERSHIP, linux.PACKET_DROP_MEMBERSHIP:
-		const size = 16 // struct packet_mreq
+		const size = 16 // size of struct packet_mreq in bytes
 		if len(value) < size {
 			return linux.EINVAL
 		}
@@ -154,7 +155,7 @@ func (s *Socket) setNumber(name, n int) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	switch name {
-	case linux.SO_TIMESTAMP: // at most one kind of timestamp
+	case linux.SO_TIMESTAMP: // SO_TIMESTAMP and SO_TIMESTAMPNS replace each other
 		s.times = inet.WantedControl{Time: n != 0}
 	case linux.SO_TIMESTAMPNS:
 		s.times = inet.WantedControl{Nanoseconds: n != 0}

@@ -23,35 +23,35 @@ type Ring struct {
 	version  int // linux.TPACKET_V2 or linux.TPACKET_V3
 	request  ringRequest
 	cooked   bool   // SOCK_DGRAM: frames without the link header
-	reserve  int    // PACKET_RESERVE
+	reserve  int    // PACKET_RESERVE: bytes that the program reserves in front of each frame
 	readable func() // reports that the program has frames to read; called without mu
 	arrived  func(*stack.LinkFrame) time.Time
-	station  func(*stack.LinkFrame) socket.Address // returns the sender
+	station  func(*stack.LinkFrame) socket.Address // returns the address of a frame's sender
 
 	mu     sync.Mutex // guards the fields below
 	bytes  []byte     // nil: not mapped
 	memory fs.Memory
-	maps   int  // number of mappings
-	next   int  // slot or block that is written next
-	losing bool // the last frame was dropped
+	maps   int  // number of times the program has mapped the ring
+	next   int  // index of the slot or block that is written next
+	losing bool // the last frame was dropped because the ring was full
 
-	// The block being filled, in version 3.
+	// State of the block that is being filled, in version 3.
 	open     bool        // a block is being filled
-	at, last int         // offsets in the block: of the next frame, and of the last one
-	frames   int         // frames in the block
-	blocks   uint64      // number of blocks begun
-	first    time.Time   // arrival of the block's first frame
-	retire   *time.Timer // hands the open block over
+	at, last int         // offsets in the block of the next frame and of the last frame
+	frames   int         // number of frames in the block
+	blocks   uint64      // number of blocks that have been opened since the start
+	first    time.Time   // arrival time of the first frame of the block
+	retire   *time.Timer // timer that hands over the open block
 }
 
-// ringRequest is struct tpacket_req3. In version 2 the structure ends with frames.
+// ringRequest is struct tpacket_req3. Version 2 has struct tpacket_req, which ends after the field frames.
 type ringRequest struct {
 	blockSize, blocks, frameSize, frames int
 	retire                               time.Duration
 	private                              int // bytes reserved for the program at the start of each block
 }
 
-// Sizes of struct tpacket2_hdr, tpacket3_hdr and tpacket_block_desc.
+// Sizes of struct tpacket2_hdr, tpacket3_hdr and tpacket_block_desc in bytes, and alignments.
 const (
 	slotHeader   = 32
 	frameHeader  = 48
@@ -102,7 +102,8 @@ func parseRingRequest(version int, b []byte, reserve int) (ringRequest, linux.Er
 	return r, 0
 }
 
-// headerRoom returns the size of the headers in front of each frame: ring header and sender address.
+// headerRoom returns the size of the headers in front of each frame: struct tpacket2_hdr or tpacket3_hdr, and the sender's
+// address.
 func headerRoom(version int) int {
 	if version == linux.TPACKET_V3 {
 		return frameHeader + linux.SizeofSockaddrLl
@@ -110,8 +111,8 @@ func headerRoom(version int) int {
 	return slotHeader + linux.SizeofSockaddrLl
 }
 
-// offsets returns where a frame's link header and its payload begin, relative to the start of its slot
-// or frame header.
+// offsets returns the offsets of a frame's link header (mac) and of its payload (net), relative to the start of its slot or
+// of its frame header.
 func (r *Ring) offsets(linkHeader int) (mac, net int) {
 	room := headerRoom(r.version)
 	if r.cooked {
@@ -122,8 +123,8 @@ func (r *Ring) offsets(linkHeader int) (mac, net int) {
 	return net - linkHeader, net
 }
 
-// Map implements mapped. The first call allocates the ring's memory. Errors: ENOMEM; EINVAL unless size
-// is the size of the whole ring.
+// Map implements mapping.Object. The first call allocates the memory of the ring. Errors: ENOMEM; EINVAL unless size is the
+// size of the whole ring.
 func (r *Ring) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +165,7 @@ func (r *Ring) prepare() {
 // firstFrame returns the offset of the first frame in a block.
 func (r *Ring) firstFrame() int { return blockHeader + alignUp(r.request.private, blockAlign) }
 
-// Unmap implements mapped.
+// Unmap implements mapping.Object.
 func (r *Ring) Unmap() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +175,7 @@ func (r *Ring) Unmap() {
 	}
 }
 
-// Close implements mapped.
+// Close implements mapping.Object.
 func (r *Ring) Close() error { return nil }
 
 // isMapped reports whether the program has mapped the ring.
@@ -184,7 +185,7 @@ func (r *Ring) isMapped() bool {
 	return r.maps > 0
 }
 
-// waits reports whether the program still owns the slot or block that was handed over last.
+// waits reports whether the program has not yet returned the slot or block that was handed over last.
 func (r *Ring) waits() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -252,7 +253,7 @@ func (r *Ring) putInSlot(frame []byte, info *stack.LinkFrame) (ready, ok bool) {
 	return true, true
 }
 
-// frameStatus returns the status of a frame for the program.
+// frameStatus returns the flags TP_STATUS_* that describe a frame.
 func frameStatus(info *stack.LinkFrame) uint32 {
 	if info.Partial {
 		return linux.TP_STATUS_USER | linux.TP_STATUS_CSUMNOTREADY
@@ -260,7 +261,7 @@ func frameStatus(info *stack.LinkFrame) uint32 {
 	return linux.TP_STATUS_USER
 }
 
-// statusOf returns the status of a frame in the ring. It adds TP_STATUS_LOSING after a loss.
+// statusOf returns the value of the status word for a frame. It adds TP_STATUS_LOSING if a frame has been dropped.
 func (r *Ring) statusOf(info *stack.LinkFrame) uint32 {
 	if r.losing {
 		return frameStatus(info) | linux.TP_STATUS_LOSING
@@ -325,7 +326,7 @@ func (r *Ring) beginBlock() bool {
 	return true
 }
 
-// retired hands over a block whose time has passed. It runs in a timer's goroutine.
+// retired hands over the block with a number when its time has passed. It runs on a timer's goroutine.
 func (r *Ring) retired(number uint64) {
 	r.mu.Lock()
 	mine := r.open && r.blocks == number
@@ -338,13 +339,14 @@ func (r *Ring) retired(number uint64) {
 	}
 }
 
-// handOver passes the block that is being filled to the program, with the reason why in its header. The caller holds mu.
+// handOver passes the open block to the program, and stores why, a flag TP_STATUS_*, in the block header. The caller holds
+// mu.
 func (r *Ring) handOver(why uint32) {
 	r.retire.Stop()
 	b := r.block(r.next)
 	last := b[r.last:]
 	end := time.Unix(int64(binary.NativeEndian.Uint32(last[4:])), int64(binary.NativeEndian.Uint32(last[8:])))
-	binary.NativeEndian.PutUint32(last, 0) // offset 0 to the next frame marks the last frame
+	binary.NativeEndian.PutUint32(last, 0) // an offset of 0 to the next frame marks the last frame
 	binary.NativeEndian.PutUint32(b[12:], uint32(r.frames))
 	binary.NativeEndian.PutUint32(b[20:], uint32(r.at))
 	binary.NativeEndian.PutUint64(b[24:], r.blocks)
@@ -357,7 +359,7 @@ func (r *Ring) handOver(why uint32) {
 	r.next = (r.next + 1) % r.request.blocks
 }
 
-// drop ends the use of a ring whose socket has been closed.
+// drop removes the ring when its socket is closed.
 func (r *Ring) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -365,7 +367,7 @@ func (r *Ring) drop() {
 		r.retire.Stop()
 		r.open = false
 	}
-	r.bytes = nil // the program may still read its memory
+	r.bytes = nil // a program that still has the ring mapped may read the memory
 }
 
 // page is the unit of a block's size, in bytes.

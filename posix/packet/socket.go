@@ -22,13 +22,13 @@ type Socket struct {
 
 	// Guarded by mu.
 	auxData bool               // PACKET_AUXDATA
-	times   inet.WantedControl // only the fields time and nanoseconds are used
-	buffer  int                // SO_RCVBUF; 0: never set
-	filter  bool               // a filter is attached
+	times   inet.WantedControl // requested timestamps: only the fields Time and Nanoseconds are used
+	buffer  int                // SO_RCVBUF in bytes; 0: never set
+	filter  bool               // a filter is attached to the socket
 	version int                // PACKET_VERSION
-	reserve int                // PACKET_RESERVE
+	reserve int                // PACKET_RESERVE in bytes
 
-	ring atomic.Pointer[Ring] // set under mu
+	ring atomic.Pointer[Ring] // receive ring; stored with mu held
 }
 
 // New returns a packet socket. It receives frames at once, unless protocol is 0.
@@ -99,7 +99,7 @@ func (s *Socket) Local() socket.Address {
 	return a
 }
 
-// setStation fills in the hardware type and the address of an interface.
+// setStation sets the hardware type and the link-layer address of a in a socket address.
 func setStation(a *socket.LinkAddress, on *stack.Interface, mac wire.MAC) {
 	a.Hardware, _ = netdevice.Kind(on)
 	if a.Hardware != linux.ARPHRD_NONE {
@@ -176,12 +176,12 @@ func auxData(frame *stack.LinkFrame) []byte {
 	b := binary.NativeEndian.AppendUint32(nil, frameStatus(frame))
 	b = binary.NativeEndian.AppendUint32(b, uint32(frame.WireLen))
 	b = binary.NativeEndian.AppendUint32(b, uint32(frame.Len))
-	b = append(b, 0, 0) // offset of the frame, unused
+	b = append(b, 0, 0) // tp_mac, the offset of the frame, is not used
 	b = binary.NativeEndian.AppendUint16(b, uint16(frame.Header))
-	return append(b, 0, 0, 0, 0) // no VLAN fields: tags stay in the frame
+	return append(b, 0, 0, 0, 0) // no VLAN fields, because VLAN tags are not removed from frames
 }
 
-// reaches reports whether an address is long enough for a link.
+// reaches reports whether the link-layer address in a is long enough for an interface.
 func reaches(on *stack.Interface, a socket.LinkAddress) bool {
 	hardware, _ := netdevice.Kind(on)
 	return hardware == linux.ARPHRD_NONE || int(a.Len) >= len(wire.MAC{})
@@ -214,8 +214,8 @@ func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	return n, file.ToErrno(err)
 }
 
-// MayMap implements MayMap for a ring. Only shared mappings that start at offset 0 are allowed. Errors:
-// EINVAL, also without a ring.
+// MayMap checks whether mmap(2) may map the ring. Only shared mappings that start at offset 0 are allowed. Errors: EINVAL,
+// also if the socket has no ring.
 func (s *Socket) MayMap(flags int, offset int64) linux.Errno {
 	if s.ring.Load() == nil || offset != 0 || flags&linux.MAP_SHARED_VALIDATE == linux.MAP_PRIVATE {
 		return linux.EINVAL

@@ -28,18 +28,18 @@ type pipe struct {
 	mu    sync.Mutex // guards the fields below
 	size  int        // capacity, a multiple of the page size
 	ring  []byte     // size bytes, allocated by the first write
-	start int        // offset of the oldest unread byte
-	held  int        // unread bytes
-	ends  [2]int     // open readers and writers
-	since [2]uint64  // readers and writers ever opened
-	// watched holds the wait queues of the ends. Slices are replaced, never modified.
+	start int        // offset of the oldest unread byte in ring
+	held  int        // number of unread bytes
+	ends  [2]int     // number of open readers and of open writers
+	since [2]uint64  // number of readers and of writers that were ever opened
+	// watched holds the wait queues of the readers and of the writers. A change replaces a slice.
 	watched [2][]*file.Queue
 }
 
-// End is one end of a pipe. A FIFO opened with O_RDWR is both ends.
+// End is one end of a pipe. A FIFO opened with O_RDWR is the read end and the write end at once.
 type End struct {
 	pipe   *pipe
-	does   [2]bool // reads, writes
+	does   [2]bool // whether the end reads, and whether it writes
 	q      file.Queue
 	node   fs.Node // node of the FIFO; nil for a pipe
 	closed func()  // called after close; nil for a pipe
@@ -146,8 +146,8 @@ func (e *End) Read(b []byte) (int, linux.Errno) {
 	return n, 0
 }
 
-// Write implements file. It writes at most Atomic bytes whole or not at all, and more bytes as far as
-// there is room.
+// Write implements file.File. It writes up to Atomic bytes completely or not at all. If b is longer, it writes as many bytes
+// as there is room for.
 func (e *End) Write(b []byte) (int, linux.Errno) {
 	p := e.pipe
 	if !e.does[writes] {

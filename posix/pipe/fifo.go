@@ -8,16 +8,16 @@ import (
 	"loam/posix/file"
 )
 
-// System is the pipes of a system: those of open FIFOs, and the lock of calls that use two pipes.
+// System holds the pipes of open FIFOs, and the lock of calls that use two pipes.
 type System struct {
-	pairs sync.Mutex // held while two pipes are locked
+	pairs sync.Mutex // held while a call locks two pipes
 
 	mu    sync.Mutex // guards the fields below
 	open  map[fs.Node]*pipe
 	users map[fs.Node]int
 }
 
-// enter returns the pipe of a FIFO and creates it if necessary. leave releases it.
+// enter returns the pipe of a FIFO, and creates it if the FIFO is not open. leave releases it.
 func (s *System) enter(n fs.Node, inode uint64) *pipe {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"loam/posix/file"
 )
 
-// Limits of the capacity of a pipe in bytes (pipe(7)). Above MaxSize it needs CAP_SYS_RESOURCE.
+// Limits of the capacity of a pipe in bytes (pipe(7)). A capacity above MaxSize requires CAP_SYS_RESOURCE.
 const (
 	minSize = 4096
 	MaxSize = 1 << 20 // /proc/sys/fs/pipe-max-size

@@ -15,13 +15,13 @@ const (
 	Flags    = 15 // all known flags
 )
 
-// Spliced is a file of a call, with the offset of the call, or nil.
+// Spliced is one of the two files of a call, with the offset argument for it (nil if the program passes none).
 type Spliced struct {
 	*file.Description
 	Offset *int64
 }
 
-// end returns the end of a pipe that the file is; nil for another file.
+// end returns the file as the end of a pipe, or nil if it is not a pipe.
 func (s Spliced) end() *End {
 	e, _ := s.File.(*End)
 	return e
@@ -69,8 +69,8 @@ func (s *System) Tee(from, to *file.Description, n, flags int, task file.Task) (
 func mayRead(o *file.Description) bool  { return o.Flags.Load()&linux.O_ACCMODE != linux.O_WRONLY }
 func mayWrite(o *file.Description) bool { return o.Flags.Load()&linux.O_ACCMODE != linux.O_RDONLY }
 
-// moveLater calls move until its error is not EAGAIN. In between it waits for both files, unless one of
-// them is a pipe or socket in non-blocking mode or flags has SPLICE_F_NONBLOCK.
+// moveLater calls move until the error is not EAGAIN. Between calls it waits for both files, unless one of them is a pipe or
+// socket in non-blocking mode, or flags has SPLICE_F_NONBLOCK.
 func moveLater(from, to *file.Description, flags int, task file.Task, move func() (int, linux.Errno)) (int, linux.Errno) {
 	n, errno := move()
 	if errno == linux.EAGAIN && flags&Nonblock == 0 && !from.Nonblocking() && !to.Nonblocking() {
@@ -88,7 +88,7 @@ func moveWhenReady(from, to *file.Description, task file.Task, move func() (int,
 	s.Also(to.Queue())
 	defer s.NotAlso(to.Queue())
 	for {
-		from.Events() // it has the file report what happens from now on
+		from.Events() // a call of Events makes the file report its next event
 		to.Events()
 		if n, errno := move(); errno != linux.EAGAIN {
 			return n, errno
@@ -99,7 +99,7 @@ func moveWhenReady(from, to *file.Description, task file.Task, move func() (int,
 	}
 }
 
-// take reads from the file. Errors: EINVAL for an offset of a file that has none.
+// take reads from the file. Errors: EINVAL if an offset was passed for a file without offsets.
 func (s Spliced) take(b []byte) (int, linux.Errno) {
 	if s.Offset == nil {
 		return s.Read(b)
@@ -114,7 +114,8 @@ func (s Spliced) take(b []byte) (int, linux.Errno) {
 	return n, errno
 }
 
-// give writes to the file. Errors: EINVAL for a file that only appends, or for an offset of a file that has none.
+// give writes to the file. Errors: EINVAL if the file is opened with O_APPEND, or if an offset was passed for a file without
+// offsets.
 func (s Spliced) give(b []byte) (int, linux.Errno) {
 	if s.Flags.Load()&linux.O_APPEND != 0 {
 		return 0, linux.EINVAL
@@ -132,7 +133,7 @@ func (s Spliced) give(b []byte) (int, linux.Errno) {
 	return n, errno
 }
 
-// drainInto moves up to n bytes from the pipe to a file, as far as both allow it now.
+// drainInto moves up to n bytes from the pipe to a file, without waiting.
 func (e *End) drainInto(to Spliced, n int) (int, linux.Errno) {
 	p := e.pipe
 	p.mu.Lock()
@@ -159,7 +160,7 @@ func (e *End) drainInto(to Spliced, n int) (int, linux.Errno) {
 	return 0, linux.EAGAIN
 }
 
-// fillFrom moves up to n bytes from a file to the pipe, as far as both allow it now.
+// fillFrom moves up to n bytes from a file to the pipe, without waiting.
 func (e *End) fillFrom(from Spliced, n int) (int, linux.Errno) {
 	p := e.pipe
 	p.mu.Lock()
@@ -187,7 +188,8 @@ func (e *End) fillFrom(from Spliced, n int) (int, linux.Errno) {
 	return 0, linux.EAGAIN
 }
 
-// between copies up to n bytes from a pipe to another. With consume, they leave the first.
+// between copies up to n bytes from one pipe to another, and notifies their ends. With consume, the bytes are removed from
+// the first pipe.
 func (s *System) between(from, to *pipe, n int, consume bool) (int, linux.Errno) {
 	n, errno := s.copyBetween(from, to, n, consume)
 	if n > 0 {
@@ -197,7 +199,7 @@ func (s *System) between(from, to *pipe, n int, consume bool) (int, linux.Errno)
 	return n, errno
 }
 
-// copyBetween is between without notifying the ends.
+// copyBetween does the work of between, but does not notify the ends of the pipes.
 func (s *System) copyBetween(from, to *pipe, n int, consume bool) (int, linux.Errno) {
 	s.pairs.Lock()
 	defer s.pairs.Unlock()
@@ -227,13 +229,14 @@ func (s *System) copyBetween(from, to *pipe, n int, consume bool) (int, linux.Er
 	return n, 0
 }
 
-// front returns up to n bytes of the content, as far as they are contiguous. The caller holds mu.
+// front returns up to n unread bytes as one slice of ring. It returns fewer if the data wraps around the end of ring. The
+// caller holds mu.
 func (p *pipe) front(n int) []byte {
 	return p.ring[p.start:min(p.size, p.start+min(n, p.held))]
 }
 
-// back returns up to n bytes of room behind the content, as far as they are contiguous. The caller holds mu, and adds what
-// it has stored to held.
+// back returns up to n free bytes as one slice of ring. It returns fewer if the free space wraps around the end of ring. The
+// caller holds mu, and adds the number of bytes that it has stored to held.
 func (p *pipe) back(n int) []byte {
 	if p.ring == nil {
 		p.ring = make([]byte, p.size)
@@ -242,7 +245,7 @@ func (p *pipe) back(n int) []byte {
 	return p.ring[at:min(p.size, at+min(n, p.size-p.held))]
 }
 
-// consume removes bytes from the front. The caller holds mu.
+// consume removes n bytes from the start of the unread data. The caller holds mu.
 func (p *pipe) consume(n int) {
 	p.start = (p.start + n) % p.size
 	p.held -= n

@@ -23,10 +23,10 @@ import (
 // The files of /proc/net that monitoring programs read, in the formats of proc(5) and the kernel's
 // source. Fields without a value in Loam are 0.
 
-// View is the network as a process sees it.
+// View is the network as one process sees it.
 type View struct {
-	Net *stack.Stack // nil: there is none
-	UID int32        // of the process, which owns all sockets
+	Net *stack.Stack // nil: the process has no network
+	UID int32        // user ID of the process, which is shown as the owner of all sockets
 	// Opened yields each open file description once, with one of its descriptors. The descriptor also
 	// serves as the inode number of a socket (/proc/self/fd).
 	Opened iter.Seq2[int, *file.Description]
@@ -70,7 +70,7 @@ const (
 // procRoute lists the IPv4 routes, including those to directly connected networks.
 func (p *View) procRoute() string {
 	var b strings.Builder
-	line := func(text string) { fmt.Fprintf(&b, "%-127s\n", text) } // padded as on Linux
+	line := func(text string) { fmt.Fprintf(&b, "%-127s\n", text) } // lines are padded to the length of Linux's
 	line("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT")
 	add := func(name string, dst netip.Prefix, gateway netip.Addr, metric, mtu int) {
 		flags := routeUp
@@ -103,8 +103,8 @@ func (p *View) procRoute() string {
 	return b.String()
 }
 
-// routeInterface returns the name of a route's interface. If the route has none, it is the interface
-// whose network contains the gateway.
+// routeInterface returns the name of the interface of a route. If the route names none, it is the interface whose network
+// contains the gateway.
 func (p *View) routeInterface(r stack.Route) string {
 	if r.Interface != "" {
 		return r.Interface
@@ -172,7 +172,7 @@ func (p *View) procSNMP() string {
 	for which, n := range six.All() {
 		c[which] -= n
 	}
-	const noLimit = ^uint64(0) // -1: no limit on connections
+	const noLimit = ^uint64(0) // MaxConn: -1 means no limit on connections
 	return snmpLines("Ip", []field{
 		{"Forwarding", 2}, {"DefaultTTL", 64}, {"InReceives", c.Get(stack.IPReceived)},
 		{"InHdrErrors", c.Get(stack.IPMalformed) + c.Get(stack.IPChecksum)}, {"InAddrErrors", c.Get(stack.IPNotForUs) + c.Get(stack.IPMartian)},
@@ -252,7 +252,7 @@ func (p *View) countSockets() (c socketCounts) {
 	return c
 }
 
-// familyIndex returns 1 for an IPv6 socket and 0 for an IPv4 socket.
+// familyIndex returns the index of a socket in the counts by family: 1 for IPv6 and 0 for IPv4.
 func familyIndex(s interface{ IsInet6() bool }) int {
 	if s.IsInet6() {
 		return 1
@@ -303,7 +303,7 @@ func hexEndpoint(a socket.Address) string {
 	return fmt.Sprintf("%s:%s", hexAddr(ip), strings.ToUpper(hex.EncodeToString(binary.BigEndian.AppendUint16(nil, a.IP.Port()))))
 }
 
-// tcpFile is a TCP socket of Loam or of the host.
+// tcpFile is a TCP socket: of the stack, or a connection of the host.
 type tcpFile interface {
 	socket.Socket
 	State() uint8
@@ -363,8 +363,7 @@ func procDatagrams[T datagramFile](six bool) func(*View) string {
 	}
 }
 
-// members returns the sorted groups of one IP version, including everybody, the group that every host
-// belongs to.
+// members returns the groups of one IP version in ascending order. It adds everybody, the group to which every host belongs.
 func members(list []stack.Membership, everybody netip.Addr) []stack.Membership {
 	list = slices.DeleteFunc(list, func(m stack.Membership) bool { return m.Group.Is4() != everybody.Is4() })
 	if i := slices.IndexFunc(list, func(m stack.Membership) bool { return m.Group == everybody }); i >= 0 {
@@ -406,7 +405,7 @@ func (p *View) procIGMP() string {
 	return b.String()
 }
 
-// mentions returns the sorted sources named by filters on an interface, for one IP version.
+// mentions returns the sources that filters on an interface contain, for one IP version and in ascending order.
 func mentions(i *stack.Interface, four bool) []stack.SourceMention {
 	list := slices.DeleteFunc(i.SourceMentions(), func(m stack.SourceMention) bool { return m.Group.Is4() != four })
 	slices.SortFunc(list, func(a, b stack.SourceMention) int {
@@ -415,8 +414,8 @@ func mentions(i *stack.Interface, four bool) []stack.SourceMention {
 	return list
 }
 
-// procMCFilter generates /proc/net/mcfilter: the sources named by filters of sockets, with the number
-// of filters that include and exclude each.
+// procMCFilter generates /proc/net/mcfilter: the sources that filters of sockets contain. For each source it shows how many
+// filters include it and how many exclude it.
 func (p *View) procMCFilter() string {
 	var b strings.Builder
 	b.WriteString("Idx Device        MCA        SRC    INC    EXC\n")

@@ -25,8 +25,8 @@ func snmp6Lines(b *strings.Builder, fields []field) {
 	}
 }
 
-// ip6Fields returns the objects of RFC 4293. The stack counts Neighbor Discovery and MLD separately, so
-// they are added.
+// ip6Fields returns the objects of RFC 4293. The stack counts packets of Neighbor Discovery and MLD separately, so their
+// counters are added to those of IP.
 func ip6Fields(c *stack.Counters) []field {
 	return []field{
 		{"Ip6InReceives", c.Get(stack.IPReceived)},
@@ -44,7 +44,7 @@ func ip6Fields(c *stack.Counters) []field {
 	}
 }
 
-// icmp6Fields returns the ICMPv6 counters. Counters of single message types are 0.
+// icmp6Fields returns the ICMPv6 counters. Counters of individual message types are always 0.
 func icmp6Fields(c *stack.Counters) []field {
 	fields := []field{
 		{"Icmp6InMsgs", c.Get(stack.ICMPReceived) + c.Get(stack.NDReceived)},

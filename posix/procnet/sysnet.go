@@ -10,9 +10,8 @@ import (
 	"loam/wire"
 )
 
-// The files of an interface in /sys/class/net, as described in Linux's Documentation/ABI/testing/
-// sysfs-class-net and sysfs-class-net-statistics. Properties without a meaning in Loam are 0. Files
-// that Linux refuses to read are missing.
+// The files of an interface in /sys/class/net, as described in Linux's Documentation/ABI/testing/ sysfs-class-net and
+// sysfs-class-net-statistics. Properties that the stack does not have are 0. Files whose read fails on Linux are missing.
 
 // SysNet returns the files of an interface, as a map from the path below the interface's directory to a
 // function that generates the content. The content is empty if the interface does not exist.
@@ -20,7 +19,7 @@ func SysNet(name string) map[string]func(*View) string {
 	files := map[string]func(*View) string{}
 	for path, text := range interfaceFiles {
 		if name == loopback && (path == "speed" || path == "duplex") {
-			continue // EINVAL on Linux
+			continue // reading this file fails with EINVAL on Linux
 		}
 		files[path] = func(p *View) string {
 			if i := netdevice.Named(p.Net, name); i != nil {

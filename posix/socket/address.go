@@ -9,22 +9,22 @@ import (
 	"loam/wire"
 )
 
-// Address is a socket address of any family. The zero value is no address.
+// Address is a socket address of any family. The zero value means no address.
 type Address struct {
-	Family uint16         // AF_INET, AF_UNIX, ...; AF_UNSPEC: no address
-	IP     netip.AddrPort // AF_INET, AF_INET6; the zone is a decimal interface index
-	Name   string         // AF_UNIX: a path, or NUL and an abstract name; empty: unnamed
-	Port   uint32         // AF_NETLINK
-	Groups uint32         // AF_NETLINK
-	Link   LinkAddress    // AF_PACKET
+	Family uint16         // AF_INET, AF_UNIX and others; AF_UNSPEC: no address
+	IP     netip.AddrPort // for AF_INET and AF_INET6; the zone is an interface index in decimal
+	Name   string         // for AF_UNIX: a path, or a NUL followed by an abstract name; empty: unnamed
+	Port   uint32         // nl_pid of AF_NETLINK
+	Groups uint32         // nl_groups of AF_NETLINK
+	Link   LinkAddress    // for AF_PACKET
 }
 
 // LinkAddress is the content of struct sockaddr_ll (packet(7)).
 type LinkAddress struct {
 	Protocol wire.EtherType
 	Index    int32  // interface index; 0: any
-	Hardware uint16 // ARPHRD_*
-	Kind     uint8  // PACKET_HOST and the like
+	Hardware uint16 // hardware type ARPHRD_*
+	Kind     uint8  // packet type, such as PACKET_HOST
 	Len      uint8  // length of MAC, in bytes
 	MAC      [8]byte
 }
@@ -86,7 +86,7 @@ func parseUnix(a Address, name []byte) (Address, linux.Errno) {
 	return a, 0
 }
 
-// Append appends the address as a struct sockaddr; AF_UNSPEC appends nothing.
+// Append appends the address to b as a struct sockaddr. It appends nothing for AF_UNSPEC.
 func (a Address) Append(b []byte) []byte {
 	switch a.Family {
 	case linux.AF_UNSPEC:
@@ -125,10 +125,10 @@ func (a Address) Append(b []byte) []byte {
 	return b
 }
 
-// Inet returns the address of an AF_INET socket.
+// Inet returns the AF_INET address of an IPv4 address and port.
 func Inet(p netip.AddrPort) Address { return Address{Family: linux.AF_INET, IP: p} }
 
-// parseScoped parses the part of a struct sockaddr_in6 after the port: flow, address, scope.
+// parseScoped parses the fields of a struct sockaddr_in6 after the port: flow information, address and scope ID.
 func parseScoped(b []byte) netip.Addr {
 	a := netip.AddrFrom16([16]byte(b[4:20]))
 	if scope := binary.NativeEndian.Uint32(b[20:]); scope != 0 {

@@ -29,5 +29,5 @@ func PollEvents(e stack.Events) file.Events {
 	return p
 }
 
-// Relay forwards events of the stack's socket to the wait queue.
+// Relay notifies the waiters of this socket of events of the socket of the stack.
 func (s *Base) Relay(e stack.Events) { s.Waiters.Notify(PollEvents(e)) }

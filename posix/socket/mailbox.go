@@ -7,28 +7,28 @@ import (
 	"loam/posix/file"
 )
 
-// Mailbox is a queue of data sent to a Unix socket and not yet received. In a connected pair each end
-// has one. A datagram socket has one mailbox for all senders.
+// Mailbox is a queue of data that was sent to a Unix socket and has not been received. Each end of a connection has a
+// mailbox. A datagram socket has one mailbox for all senders.
 //
-// Its lock is a leaf: no function is called with it held.
+// No function that takes another lock is called while the lock of a Mailbox is held.
 type Mailbox struct {
 	mu       sync.Mutex
-	messages []Message   // oldest first
-	size     int         // bytes of the messages, overhead included
-	ended    bool        // the sender has closed: no more messages will arrive
-	refused  bool        // the reader has closed
-	failure  linux.Errno // returned to the reader after the last message
+	messages []Message   // messages, the oldest first
+	size     int         // size of all messages in bytes, including messageOverhead for each
+	ended    bool        // the sender has closed, so no more messages will arrive
+	refused  bool        // the reader has closed, so no more messages are accepted
+	failure  linux.Errno // error that the reader gets once, after the last message
 
 	Reader  *file.Queue              // notified when a message arrives
-	writers map[*file.Queue]struct{} // senders that found no room; notified when there is
+	writers map[*file.Queue]struct{} // wait queues of senders that found no room; notified when there is room
 }
 
-// Message is the data of one call that sends, with its descriptors. A stream read joins the data of successive messages, but does not
-// continue past a message with control messages.
+// Message is the data of one send call, with the descriptors that it passes. A read of a stream joins the data of successive
+// messages, but stops before a message with control messages.
 type Message struct {
 	Data    []byte
-	From    Address   // the sender, if it is a bound datagram socket
-	Control []Control // control messages: only those with descriptors
+	From    Address   // address of the sender, if it is a bound datagram socket
+	Control []Control // control messages with descriptors; others are not queued
 }
 
 // messageOverhead is the size accounted for each message in addition to its data, in bytes.
@@ -48,7 +48,8 @@ func (m *Mailbox) Put(l Message, limit int, stream bool, writer *file.Queue) (in
 	case !stream && len(l.Data) > limit:
 		m.mu.Unlock()
 		return 0, linux.EMSGSIZE
-	case room <= messageOverhead: // same condition as in hasRoom; one message may exceed the limit
+	// the condition of hasRoom: if there is room for more than the overhead, a message may exceed the limit
+	case room <= messageOverhead:
 		m.wantRoom(writer)
 		m.mu.Unlock()
 		return 0, linux.EAGAIN
@@ -70,7 +71,7 @@ func (m *Mailbox) wantRoom(writer *file.Queue) {
 	m.writers[writer] = struct{}{}
 }
 
-// HasRoom reports whether put would accept a message. Otherwise it registers the writer to be notified.
+// HasRoom reports whether Put would accept a message. If not, it registers the writer, which is notified when there is room.
 func (m *Mailbox) HasRoom(limit int, writer *file.Queue) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,8 +82,8 @@ func (m *Mailbox) HasRoom(limit int, writer *file.Queue) bool {
 	return false
 }
 
-// TakeMessage receives one message; with peek it leaves it in the mailbox. At the end of the data it returns the zero
-// Received. Errors: EAGAIN if the mailbox is empty; the error of End, once.
+// TakeMessage receives one message. With peek, the message stays in the mailbox. At the end of the data it returns the zero
+// Received. Errors: EAGAIN if the mailbox is empty; the error passed to End, once.
 func (m *Mailbox) TakeMessage(b []byte, peek bool) (Received, linux.Errno) {
 	m.mu.Lock()
 	if len(m.messages) == 0 {
@@ -159,7 +160,7 @@ func (m *Mailbox) waitingWriters() map[*file.Queue]struct{} {
 	return writers
 }
 
-// empty returns the result of a read without messages: failure (once), 0 at the end of the data, or
+// empty returns the result of a read from a mailbox without messages: the error failure once, 0 at the end of the data, or
 // EAGAIN. The caller holds mu.
 func (m *Mailbox) empty() linux.Errno {
 	switch {
@@ -173,8 +174,8 @@ func (m *Mailbox) empty() linux.Errno {
 	return linux.EAGAIN
 }
 
-// End marks the end of the data. failure, if not 0, is returned to the reader after the last message. more are events that are
-// reported besides.
+// End marks the end of the data. The reader gets the error failure, if it is not 0, once after the last message. The reader
+// is also notified of the events in more.
 func (m *Mailbox) End(failure linux.Errno, more file.Events) {
 	m.mu.Lock()
 	m.ended = true
@@ -187,7 +188,7 @@ func (m *Mailbox) End(failure linux.Errno, more file.Events) {
 	m.Reader.Notify(e)
 }
 
-// Refuse marks that the reader has closed, and discards the messages. It reports whether there were any.
+// Refuse records that the reader has closed, and discards the messages. It reports whether there were any.
 func (m *Mailbox) Refuse() (unread bool) {
 	m.mu.Lock()
 	m.refused = true
@@ -203,7 +204,7 @@ func (m *Mailbox) Refuse() (unread bool) {
 	return len(messages) > 0
 }
 
-// State returns what poll needs.
+// State returns the properties of the mailbox that poll(2) of a socket needs.
 func (m *Mailbox) State() (readable, ended, refused bool, failure linux.Errno) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"loam/abi/linux"
 )
 
-// Values of socket options, and the kinds of options that several families share.
+// Encoding of the values of socket options, and types of options that several families use.
 
 // OptionName identifies an option by its level and name.
 type OptionName struct{ Level, Name int }
 
-// IntOption is an option of T whose value is an int.
+// IntOption is a socket option whose value is an int and which is stored in a T.
 type IntOption[T any] struct {
 	Get func(*T) int
 	Set func(*T, int) linux.Errno
 }
 
-// Flag returns a boolean option; every value but 0 sets it.
+// Flag returns a boolean option. Every value except 0 turns it on.
 func Flag[T any](field func(*T) *bool) IntOption[T] {
 	return IntOption[T]{
 		func(o *T) int {
@@ -31,7 +31,7 @@ func Flag[T any](field func(*T) *bool) IntOption[T] {
 	}
 }
 
-// Unless returns a boolean option that is on while the field is false.
+// Unless returns a boolean option that is on if the field is false.
 func Unless[T any](field func(*T) *bool) IntOption[T] {
 	o := Flag(field)
 	return IntOption[T]{
@@ -55,7 +55,7 @@ func Strictly[T any](o IntOption[T]) IntOption[T] {
 	return o
 }
 
-// Duration returns an option that counts units of time, from least to most. Unset, it reads as
+// Duration returns an option whose value is a number of units, from least to most. If the field is 0, the option reads as
 // fallback.
 func Duration[T any](field func(*T) *time.Duration, unit time.Duration, least, most int, fallback time.Duration) IntOption[T] {
 	return IntOption[T]{
@@ -75,7 +75,7 @@ func Duration[T any](field func(*T) *time.Duration, unit time.Duration, least, m
 	}
 }
 
-// Count returns an option with a range of 1 to 127. Unset, it reads as fallback.
+// Count returns an option with values from 1 to 127. If the field is 0, it reads as fallback.
 func Count[T any](field func(*T) *int, fallback int) IntOption[T] {
 	return IntOption[T]{
 		func(o *T) int {
@@ -94,8 +94,8 @@ func Count[T any](field func(*T) *int, fallback int) IntOption[T] {
 	}
 }
 
-// Octet returns an option with a range of least to 255. The field's zero value reads as fallback, and
-// the option value -1 resets the field to zero.
+// Octet returns an option with values from least to 255. If the field is 0, the option reads as fallback; setting -1 stores
+// 0 in the field.
 func Octet[T any](field func(*T) *uint8, least, fallback int) IntOption[T] {
 	return IntOption[T]{
 		func(o *T) int {
@@ -116,8 +116,8 @@ func Octet[T any](field func(*T) *uint8, least, fallback int) IntOption[T] {
 	}
 }
 
-// Buffer returns a buffer size. As on Linux, setting it stores twice the given value, within bounds.
-// Unset, it reads as fallback.
+// Buffer returns an option for a buffer size. As on Linux, setting it stores twice the given value, within bounds. If the
+// field is 0, it reads as fallback.
 func Buffer[T any](field func(*T) *int, fallback int) IntOption[T] {
 	return IntOption[T]{
 		func(o *T) int {
@@ -164,7 +164,7 @@ func parseTime(b []byte) (time.Duration, linux.Errno) {
 	case sec < 0:
 		return 0, 0
 	case sec > 1<<31:
-		return 0, 0 // in effect, no timeout
+		return 0, 0 // the time exceeds every practical wait, so there is no timeout
 	}
 	return time.Duration(sec)*time.Second + time.Duration(usec)*time.Microsecond, 0
 }

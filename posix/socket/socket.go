@@ -8,15 +8,15 @@ import (
 	"loam/posix/file"
 )
 
-// Socket is a file of the sockets API. Like those of file, its methods never block: they return EAGAIN,
-// and Process waits.
+// Socket is a file that supports the sockets API. Its methods never block: they return EAGAIN, and posix.Process waits.
 type Socket interface {
 	file.File
 	Common() *Base
 	Bind(a Address) linux.Errno
 	Listen(backlog int) linux.Errno
 	Accept() (Socket, linux.Errno)
-	// Connect starts to connect. Errors: EINPROGRESS; EALREADY while connecting.
+	// Connect starts to connect to an address. Errors: EINPROGRESS if the connection is not established at once; EALREADY
+	// while connecting.
 	Connect(a Address) linux.Errno
 	Shutdown(how int) linux.Errno
 	Local() Address
@@ -27,24 +27,24 @@ type Socket interface {
 	TakeError() linux.Errno
 	Option(level, name int) ([]byte, linux.Errno)
 	SetOption(level, name int, value []byte) linux.Errno
-	// Buffered and unsent return the results of FIONREAD and TIOCOUTQ, in bytes.
+	// Buffered returns the result of FIONREAD in bytes, and Unsent the result of TIOCOUTQ.
 	Buffered() int
 	Unsent() int
 }
 
-// Outgoing holds what accompanies the data of a message to send.
+// Outgoing holds the arguments of a send call in addition to the data.
 type Outgoing struct {
-	To      Address // AF_UNSPEC: the peer
+	To      Address // destination; AF_UNSPEC: the peer
 	Flags   int     // MSG_*
 	Control []Control
 }
 
-// Received describes a received message.
+// Received describes the result of a receive call.
 type Received struct {
-	N       int // bytes stored in the buffer
-	Len     int // length of the message, which may exceed N
+	N       int // number of bytes stored in the buffer
+	Len     int // length of the message in bytes, which may exceed N
 	From    Address
-	Flags   int // MSG_TRUNC, MSG_EOR
+	Flags   int // MSG_TRUNC and MSG_EOR, if they apply
 	Control []Control
 }
 
@@ -52,25 +52,25 @@ type Received struct {
 type Control struct {
 	Level, Type int
 	Data        []byte
-	Passed      []*file.Description // SCM_RIGHTS: the descriptions in transit; their numbers are not in Data
+	Passed      []*file.Description // for SCM_RIGHTS: the descriptions in transit, which Data does not contain
 }
 
-// Base holds what sockets of all families share.
+// Base is the part that sockets of all families share.
 type Base struct {
 	Waiters                file.Queue
-	Domain, Type, Protocol int // AF_*, SOCK_* without flags, and the protocol
+	Domain, Type, Protocol int // AF_*; SOCK_* without SOCK_NONBLOCK and SOCK_CLOEXEC; and the protocol
 
-	Mu          sync.Mutex         // guards the fields below, and those that the family adds
-	recvTimeout time.Duration      // SO_RCVTIMEO; 0: none
-	sendTimeout time.Duration      // SO_SNDTIMEO; 0: none
-	remembered  map[OptionName]int // options that have no effect here
+	Mu          sync.Mutex         // guards the fields below, and the fields of the socket that embeds the Base
+	recvTimeout time.Duration      // SO_RCVTIMEO; 0: no timeout
+	sendTimeout time.Duration      // SO_SNDTIMEO; 0: no timeout
+	remembered  map[OptionName]int // values of options that have no effect
 	PassCred    bool               // SO_PASSCRED
 }
 
 // Asynchronous implements file.Asynchronous.
 func (s *Base) Asynchronous() {}
 
-// Urgent marks files whose owner receives SIGURG.
+// Urgent implements the marker for files whose owner receives SIGURG.
 func (s *Base) Urgent() {}
 
 func (s *Base) Common() *Base      { return s }
@@ -152,7 +152,7 @@ func (s *Base) keep(name OptionName, n int) {
 	s.remembered[name] = n
 }
 
-// Remember stores an option without effect, and recall returns its value.
+// Remember stores the value of an option that has no effect, and Recall returns it.
 func (s *Base) Remember(name OptionName, value []byte) linux.Errno {
 	n, errno := ParseInt(value)
 	if errno != 0 {

@@ -2,10 +2,12 @@ package terminal
 
 import "loam/abi/linux"
 
-// Set changes the settings (TCSETS). Pending input stays, and becomes a line, or stops being lines, with ICANON.
+// Set changes the settings (TCSETS). Input that has not been read stays in the buffer. If the change turns ICANON on, that
+// input becomes a line; if it turns ICANON off, the input is no longer divided into lines.
 func (l *Line) Set(s linux.Termios) {
 	old := l.settings
-	s.Control = s.Control&^(linux.CSIZE|linux.PARENB) | linux.CS8 | linux.CREAD // the only values of a pseudo-terminal
+	// the only values that a pseudo-terminal supports: 8 bits without parity
+	s.Control = s.Control&^(linux.CSIZE|linux.PARENB) | linux.CS8 | linux.CREAD
 	l.settings = s
 	if (old.Local^s.Local)&(linux.ICANON|linux.EXTPROC) != 0 {
 		clear(l.ends)
@@ -44,7 +46,7 @@ func (l *Line) report(old linux.Termios) {
 	}
 }
 
-// Size returns the size of the window. Resize changes it, and reports whether it was another.
+// Size returns the size of the window.
 func (l *Line) Size() linux.Winsize { return l.size }
 
 // Resize sets the size of the window.
@@ -68,11 +70,12 @@ func (l *Line) flushInput() {
 	}
 }
 
-// FlushOutput discards output that the master has not read (TCOFLUSH), except the first bytes, which Linux would already have
-// passed to the master's buffer.
+// FlushOutput discards output that the master has not read (TCOFLUSH). It keeps the first bytes, which Linux would already
+// have moved to the buffer of the master.
 func (l *Line) FlushOutput() { l.flushOutput(len(l.output)) }
 
-// flushOutput discards output after the first passed bytes, which the master has in its own buffer (at most kept bytes).
+// flushOutput discards output that the master has not read. Of the first passed bytes it keeps at most kept, which the
+// master has in its own buffer.
 func (l *Line) flushOutput(passed int) {
 	l.output = l.output[:min(len(l.output), passed, kept)]
 	if l.packet {
@@ -97,7 +100,7 @@ func (l *Line) Start() {
 	}
 }
 
-// stop and start are those of VSTOP and VSTART.
+// stop stops the output, as the key VSTOP does.
 func (l *Line) stop() {
 	if l.stopped {
 		return
@@ -118,7 +121,7 @@ func (l *Line) start() {
 	}
 }
 
-// Send sends a special character to the master (TCIOFF, TCION).
+// Send sends the special character with an index of c_cc to the master (TCIOFF, TCION).
 func (l *Line) Send(index int) {
 	if c := l.settings.Chars[index]; c != disabled {
 		l.output = append(l.output, c)
@@ -136,10 +139,10 @@ func (l *Line) Packet(on bool) {
 // InPacket reports whether packet mode is on.
 func (l *Line) InPacket() bool { return l.packet }
 
-// FlushTyped discards what the master has typed and the terminal has not processed.
+// FlushTyped discards bytes that the master has written and the terminal has not yet processed.
 func (l *Line) FlushTyped() { l.typed = l.typed[:0] }
 
-// FlushShown discards output that the master has not read, all of it.
+// FlushShown discards all output that the master has not read.
 func (l *Line) FlushShown() {
 	l.output = l.output[:0]
 	l.showEchoes()

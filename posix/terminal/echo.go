@@ -2,28 +2,28 @@ package terminal
 
 import "loam/abi/linux"
 
-// Echoes. They are a queue of operations and not of characters: what an operation prints depends on the column of the
-// cursor at the time when it reaches the output, which may be stopped or full.
+// The queue of echoes. It holds operations and not characters, because the printed text depends on the column of the cursor
+// when the operation is executed. Output may be stopped or full, so that may be later.
 
-// echo is an operation.
+// echo is an operation in the queue of echoes.
 type echo struct {
 	kind     echoKind
 	c        byte
-	columns  int  // of eraseTab
-	afterTab bool // for eraseTab: columns count from a tab, and not from the beginning of the line
+	columns  int  // for eraseTab: number of columns of text before the tab
+	afterTab bool // for eraseTab: columns are counted from the previous tab, and not from the beginning of the line
 }
 
 type echoKind uint8
 
 const (
-	show     echoKind = iota // c, processed as output
-	caret                    // c as ^X
-	eraseTab                 // moves the cursor back over a tab
-	setEdge                  // records that the edited line begins at the present column of the cursor
-	moveBack                 // the column of the cursor is one less
+	show     echoKind = iota // print the character c, processed as output
+	caret                    // print the control character c as ^X
+	eraseTab                 // move the cursor back over a tab
+	setEdge                  // record the current column of the cursor as the beginning of the edited line
+	moveBack                 // decrement the recorded column of the cursor
 )
 
-// addEcho queues an operation. Without room, the oldest is lost.
+// addEcho queues an operation. If the queue is full, the oldest operation is lost.
 func (l *Line) addEcho(e echo) {
 	if len(l.echoes) >= echoSize {
 		l.echoes = append(l.echoes[:0], l.echoes[1:]...)
@@ -31,10 +31,10 @@ func (l *Line) addEcho(e echo) {
 	l.echoes = append(l.echoes, e)
 }
 
-// echoRaw echoes a character as it is.
+// echoRaw echoes a character unchanged.
 func (l *Line) echoRaw(c byte) { l.addEcho(echo{kind: show, c: c}) }
 
-// echoChar echoes a character, as ^X if it is a control character (ECHOCTL).
+// echoChar echoes a character. A control character is echoed as ^X if ECHOCTL is set.
 func (l *Line) echoChar(c byte) {
 	if l.local(linux.ECHOCTL) && isControl(c) && c != '\t' {
 		l.addEcho(echo{kind: caret, c: c})
@@ -63,7 +63,7 @@ func (l *Line) showEchoes() {
 func (l *Line) showEcho(e echo) bool {
 	switch e.kind {
 	case show:
-		if e.c == 0xff { // as Linux, which has a meaning of its own for this byte in the queue
+		if e.c == 0xff { // 0xff is dropped, because Linux uses this byte as a mark in its queue
 			if !l.print(e.c) {
 				return false
 			}

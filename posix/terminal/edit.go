@@ -2,7 +2,7 @@ package terminal
 
 import "loam/abi/linux"
 
-// Editing a line (ICANON). The line that is edited is the input behind the complete lines.
+// Editing of a line (ICANON). The edited line is the end of the input, after the complete lines.
 
 // edit handles characters that edit or end a line. It reports whether c is one of them.
 func (l *Line) edit(c byte) bool {
@@ -53,7 +53,7 @@ func (l *Line) reprint(c byte) {
 	}
 }
 
-// erase removes a character (VERASE), a word (VWERASE) or all (VKILL) of the edited line.
+// erase removes a character (VERASE), a word (VWERASE) or the whole edited line (VKILL).
 func (l *Line) erase(c byte) {
 	if len(l.input) == l.lines {
 		return
@@ -73,7 +73,7 @@ func (l *Line) erase(c byte) {
 			at--
 		}
 		first := l.input[at]
-		if l.continues(first) { // a part of a character is not erased
+		if l.continues(first) { // a character of several bytes is erased only as a whole
 			break
 		}
 		if word {
@@ -97,7 +97,7 @@ func (l *Line) erase(c byte) {
 	}
 }
 
-// kill removes the edited line on a terminal that does not show the erasure of characters.
+// kill removes the edited line on a terminal that cannot show the erasure of each character.
 func (l *Line) kill() {
 	l.cut(l.lines)
 	if !l.local(linux.ECHO) {
@@ -110,7 +110,7 @@ func (l *Line) kill() {
 	}
 }
 
-// echoErased shows that a character has been erased. one says that VERASE has done it.
+// echoErased shows that a character has been erased. one means that it was erased by VERASE.
 func (l *Line) echoErased(removed []byte, one bool) {
 	c := removed[0]
 	switch {
@@ -165,7 +165,7 @@ func (l *Line) erasedTab() echo {
 	return e
 }
 
-// finishErasing ends what ECHOPRT has begun to show.
+// finishErasing prints the slash that ends an erasure with ECHOPRT.
 func (l *Line) finishErasing() {
 	if l.erasing {
 		l.echoRaw('/')

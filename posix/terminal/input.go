@@ -2,8 +2,9 @@ package terminal
 
 import "loam/abi/linux"
 
-// Type receives bytes from the master. It returns how many it has accepted: fewer than len(b) if the program does not
-// read. Type(nil) processes what was accepted earlier, after a call that may have made room.
+// Type receives bytes that the master has written. It returns the number of bytes that it has accepted, which is less than
+// len(b) if the program does not read. Type(nil) processes bytes that were accepted earlier, after another call may have
+// made room.
 func (l *Line) Type(b []byte) int {
 	n := min(len(b), typedSize-len(l.typed))
 	l.typed = append(l.typed, b[:n]...)
@@ -25,8 +26,8 @@ func (l *Line) Type(b []byte) int {
 // Takes reports whether Type accepts a byte.
 func (l *Line) Takes() bool { return len(l.typed) < typedSize }
 
-// makeRoom reports whether the input has room for a character. A line that is too long loses its last character to each
-// new one, so that its end is not lost.
+// makeRoom reports whether the input has room for a character. If a line is too long, each new character replaces the last
+// one, so that the end of the line is not lost.
 func (l *Line) makeRoom() bool {
 	if l.local(linux.ICANON) && l.lines == 0 && len(l.input) >= inputSize-1 {
 		if len(l.input) >= inputSize {
@@ -36,7 +37,7 @@ func (l *Line) makeRoom() bool {
 	}
 	room := inputSize - 1 - len(l.input)
 	if l.in(linux.PARMRK) {
-		room = inputSize - (len(l.input)*3+2)/3 - 1 // a character may need more than one byte
+		room = inputSize - (len(l.input)*3+2)/3 - 1 // with PARMRK, a character can need three bytes
 	}
 	return room > 0
 }
@@ -94,7 +95,7 @@ func (l *Line) key(c byte) bool {
 	return false
 }
 
-// signal sends a signal for a key, and discards what was typed and is not read.
+// signal records the signal of a key, and discards typed characters that have not been read.
 func (l *Line) signal(c byte, n int) {
 	l.signals = append(l.signals, n)
 	if !l.local(linux.NOFLSH) {
@@ -115,7 +116,7 @@ func (l *Line) signal(c byte, n int) {
 // text handles all other characters: ends of lines, characters of editing, and text.
 func (l *Line) text(c byte) {
 	l.startByAny()
-	newline := c == '\n' && l.canonical() // a newline character without ICANON is an ordinary character
+	newline := c == '\n' && l.canonical() // without ICANON, a newline is an ordinary character
 	switch {
 	case c == '\r' && l.in(linux.IGNCR):
 		return
@@ -138,7 +139,7 @@ func (l *Line) startByAny() {
 	}
 }
 
-// ordinary puts a character without a special meaning into the input, and echoes it. newline: it is echoed as a
+// ordinary appends a character without a special meaning to the input, and echoes it. If newline is set, it is echoed as a
 // newline, and not as ^J.
 func (l *Line) ordinary(c byte, newline bool) {
 	l.startByAny()
@@ -154,7 +155,7 @@ func (l *Line) ordinary(c byte, newline bool) {
 	l.putText(c)
 }
 
-// putText puts a character into the input. With PARMRK, 0xff is doubled.
+// putText appends a character to the input. With PARMRK, the byte 0xff is doubled.
 func (l *Line) putText(c byte) {
 	if c == 0xff && l.in(linux.PARMRK) {
 		l.put(c, false)
@@ -162,7 +163,7 @@ func (l *Line) putText(c byte) {
 	l.put(c, false)
 }
 
-// put appends a byte to the input; end: it ends a line.
+// put appends a byte to the input. end means that the byte ends a line.
 func (l *Line) put(c byte, end bool) {
 	if len(l.input) >= inputSize {
 		return
@@ -173,5 +174,5 @@ func (l *Line) put(c byte, end bool) {
 	}
 }
 
-// cut removes the input from a byte on.
+// cut removes the input from index from on.
 func (l *Line) cut(from int) { l.input, l.ends = l.input[:from], l.ends[:from] }

@@ -2,19 +2,20 @@ package terminal
 
 import "loam/abi/linux"
 
-// Sizes in bytes, those of Linux.
+// Sizes of buffers in bytes, equal to those of Linux.
 const (
-	inputSize  = 4096 // size of the edited input; one byte of it is for the end of a line
-	typedSize  = 8192 // size of input that is not processed yet, because the edited input is full
+	inputSize  = 4096 // size of the input buffer; one byte is reserved for the end of a line
+	typedSize  = 8192 // size of the buffer for typed bytes that wait for room in the input buffer
 	outputSize = 8192 + inputSize
-	echoSize   = 4096 // size of echoes that the output has no room for, or that are stopped
-	echoBatch  = 256  // of echoes that wait for the end of simultaneous input
+	echoSize   = 4096 // size of the queue of echoes that wait for room in the output
+	echoBatch  = 256  // number of echoes that wait while more input is processed
 
-	// kept is how much output a flush leaves: Linux hands that much to the master at once.
+	// kept is the number of bytes of output that a flush keeps: Linux has already moved these to the master.
 	kept = inputSize - 1
 )
 
-// disabled is the value of a special character that is switched off (_POSIX_VDISABLE). In input it stands for VEOF.
+// disabled is the value of a special character that is switched off (_POSIX_VDISABLE). In the input buffer, this value marks
+// the position of VEOF.
 const disabled = 0
 
 // Line is the state of a terminal.
@@ -25,22 +26,22 @@ type Line struct {
 	typed []byte
 	input []byte
 	ends  []bool // for each byte of input, whether it ends a line
-	lines int    // bytes of input that belong to complete lines; without ICANON not used
+	lines int    // number of bytes of input in complete lines; not used without ICANON
 
 	literal bool // the next character is literal (VLNEXT)
-	erasing bool // inside of an ECHOPRT erasure: a slash has to end it
+	erasing bool // an erasure shown by ECHOPRT is in progress, which a slash must end
 
 	output []byte
-	passed int // bytes of output that a signal does not discard any more: those from before the call of Type
+	passed int // number of bytes of output from before the current call of Type, which a signal no longer discards
 	echoes []echo
 	column int // column of the cursor
-	edge   int // column at which the line that is edited begins
+	edge   int // column at which the edited line begins
 
 	stopped bool // output is stopped by VSTOP or TCOOFF
 	held    bool // output was stopped by TCOOFF, so the key VSTART does not restart it
 
 	packet  bool  // packet mode (TIOCPKT)
-	status  uint8 // news for the master in packet mode
+	status  uint8 // flags TIOCPKT_* that the master has not read, in packet mode
 	signals []int
 }
 
@@ -61,7 +62,7 @@ func New() *Line {
 	return l
 }
 
-// control returns the character of a letter with the control key.
+// control returns the character that a letter produces together with the control key.
 func control(letter byte) byte { return letter ^ 0x40 }
 
 const del = 0x7f
@@ -76,25 +77,26 @@ func (l *Line) Signals() []int {
 	return s
 }
 
-// in, out and local report whether all flags of a set are on.
+// in, out and local report whether all of the given flags are set in the input, output or local flags.
 func (l *Line) in(flags uint32) bool    { return l.settings.Input&flags == flags }
 func (l *Line) out(flags uint32) bool   { return l.settings.Output&flags == flags }
 func (l *Line) local(flags uint32) bool { return l.settings.Local&flags == flags }
 
-// is reports whether c is the special character with an index, which is not switched off.
+// is reports whether c is the special character with an index of c_cc. A special character that is switched off is never
+// equal.
 func (l *Line) is(c byte, index int) bool { return c != disabled && c == l.settings.Chars[index] }
 
 // canonical reports whether input is edited as lines.
 func (l *Line) canonical() bool { return l.local(linux.ICANON) }
 
-// Classes of characters are those of ISO 8859-1, as in Linux.
+// Character classes of ISO 8859-1, as in Linux.
 
 // isControl reports whether a character is shown as ^X.
 func isControl(c byte) bool { return c < ' ' || c == del }
 
 // isWord reports whether a character belongs to a word (VWERASE).
 func isWord(c byte) bool {
-	const times, divided = 0xd7, 0xf7 // signs among the letters
+	const times, divided = 0xd7, 0xf7 // multiplication and division sign, which are between the letters
 	switch {
 	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
 		return true

@@ -5,8 +5,8 @@ import "loam/abi/linux"
 // tabWidth is the distance of tab stops in columns.
 const tabWidth = 8
 
-// Write prints bytes of a program. It returns how many it has accepted: fewer than len(b) if the output is stopped, or if
-// the master does not read.
+// Write prints bytes of a program. It returns the number of bytes that it has accepted, which is less than len(b) if the
+// output is stopped or if the master does not read.
 func (l *Line) Write(b []byte) int {
 	l.showEchoes()
 	if !l.out(linux.OPOST) {
@@ -25,7 +25,7 @@ func (l *Line) Write(b []byte) int {
 // Writable reports whether a program should write: the output is not stopped and has room.
 func (l *Line) Writable() bool { return l.room() > 0 }
 
-// room returns how many bytes the output takes.
+// room returns the number of bytes for which the output has room.
 func (l *Line) room() int {
 	if l.stopped {
 		return 0
@@ -33,7 +33,7 @@ func (l *Line) room() int {
 	return outputSize - len(l.output)
 }
 
-// print appends bytes to the output, all of them or none.
+// print appends bytes to the output. If there is no room for all of them, it appends none and returns false.
 func (l *Line) print(b ...byte) bool {
 	if l.room() < len(b) {
 		return false
@@ -42,8 +42,8 @@ func (l *Line) print(b ...byte) bool {
 	return true
 }
 
-// process prints a character as the output flags say (OPOST). It returns false without an effect if there is no room.
-// Nothing is printed while the output is stopped, not even by a character without an effect.
+// process prints a character according to the output flags (OPOST). If there is no room, it does nothing and returns false.
+// While the output is stopped, it returns false even for a character that prints nothing.
 func (l *Line) process(c byte) bool {
 	if l.room() == 0 {
 		return false

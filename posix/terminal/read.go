@@ -2,7 +2,7 @@ package terminal
 
 import "loam/abi/linux"
 
-// Readable reports whether a read finds input: with ICANON a complete line, otherwise at least least bytes.
+// Readable reports whether a read returns input: with ICANON a complete line, otherwise least or more bytes.
 func (l *Line) Readable(least int) bool {
 	if l.ByLines() {
 		return l.lines > 0
@@ -10,7 +10,7 @@ func (l *Line) Readable(least int) bool {
 	return len(l.input) >= max(least, 1)
 }
 
-// ByLines reports whether programs read lines: ICANON is on.
+// ByLines reports whether programs read lines, which means that ICANON is on.
 func (l *Line) ByLines() bool { return l.canonical() && !l.local(linux.EXTPROC) }
 
 // Read moves input to b and returns the number of bytes. With ICANON it moves one line, or the part of it that fits into b;
@@ -31,8 +31,8 @@ func (l *Line) Read(b []byte) int {
 	return n
 }
 
-// line returns the size of the next line, or of the part of it that fits into b: n without the VEOF that ends it, and taken
-// with it.
+// line returns the size of the next line, or of its part that fits into b. taken includes a VEOF at the end of the line,
+// which is removed from the input; n does not.
 func (l *Line) line(b []byte) (n, taken int) {
 	for n < l.lines && n < len(b) {
 		end := l.ends[n]
@@ -43,7 +43,7 @@ func (l *Line) line(b []byte) (n, taken int) {
 			return n, n
 		}
 	}
-	if n < l.lines && n > 0 && l.ends[n] && l.input[n] == disabled { // b is full: the end belongs to this read
+	if n < l.lines && n > 0 && l.ends[n] && l.input[n] == disabled { // b is full: remove the VEOF as well, so that the next read does not return an empty line
 		return n, n + 1
 	}
 	return n, n
@@ -63,8 +63,8 @@ func (l *Line) Pending() int {
 	return n
 }
 
-// Waits returns how a read without ICANON waits: least bytes (VMIN), and tenths of a second (VTIME). With ICANON a read
-// waits for a line: least is 1.
+// Waits returns how a read without ICANON waits: for at least least bytes (VMIN), and for a time in tenths of a second
+// (VTIME). With ICANON a read waits for a line, and least is 1.
 func (l *Line) Waits() (least, tenths int) {
 	if l.ByLines() {
 		return 1, 0
@@ -72,7 +72,7 @@ func (l *Line) Waits() (least, tenths int) {
 	return int(l.settings.Chars[linux.VMIN]), int(l.settings.Chars[linux.VTIME])
 }
 
-// Least returns the number of bytes from which on the terminal counts as readable for poll(2).
+// Least returns the number of input bytes from which on poll(2) reports the terminal as readable.
 func (l *Line) Least() int {
 	if least, tenths := l.Waits(); tenths == 0 {
 		return max(least, 1)
@@ -80,7 +80,8 @@ func (l *Line) Least() int {
 	return 1
 }
 
-// Show moves output to b, for the master. In packet mode the first byte is the status, and news come alone.
+// Show moves output to b, for the master. In packet mode the first byte is the status, and a changed status is returned
+// without output.
 func (l *Line) Show(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -102,5 +103,5 @@ func (l *Line) Show(b []byte) int {
 	return at + n
 }
 
-// Shows returns how much Show has: bytes of output, and whether there are news of packet mode.
+// Shows returns the number of bytes of output, and whether packet mode has a changed status to return.
 func (l *Line) Shows() (n int, news bool) { return len(l.output), l.packet && l.status != 0 }

@@ -8,9 +8,9 @@ import (
 	"loam/abi/linux"
 )
 
-// cpuTimer is a timer of the CPU time of the process.
+// cpuTimer is a timer that measures the CPU time of the process.
 type cpuTimer struct {
-	now    func() time.Duration // the CPU time
+	now    func() time.Duration // returns the CPU time of the process
 	notify func(n uint64)
 
 	mu       sync.Mutex // guards the fields below
@@ -19,7 +19,7 @@ type cpuTimer struct {
 	bell     *time.Timer
 }
 
-// leastLook is the shortest time between two looks at the clock.
+// leastLook is the minimum time between two reads of the CPU time.
 const leastLook = time.Millisecond
 
 func (t *cpuTimer) Close() { t.Set(Setting{}, false) }
@@ -52,7 +52,7 @@ func (t *cpuTimer) Set(s Setting, absolute bool) Setting {
 	return old
 }
 
-// wait has look called when the timer can expire at the earliest. The caller holds mu.
+// wait schedules a call of look for the earliest time at which the timer can expire. The caller holds mu.
 func (t *cpuTimer) wait() {
 	d := max((t.at-t.now())/time.Duration(runtime.GOMAXPROCS(0)), leastLook)
 	if t.bell == nil {

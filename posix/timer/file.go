@@ -13,10 +13,11 @@ import (
 // File is a timer file (timerfd_create(2)). The number of expirations is computed from the current
 // time when it is needed. A Go timer runs only to wake waiters.
 type File struct {
-	id    int // number of its clock
+	id    int // ID of the timer's clock (clock_gettime(2))
 	clock Clock
 	q     file.Queue
-	// notify, if not nil, is called for an expiration, with their number since the last call. It takes the place of a read.
+	// notify, if not nil, is called when the timer expires, with the number of expirations since the last call. The timer is
+	// then not read.
 	notify func(n uint64)
 
 	mu       sync.Mutex    // guards the fields below
@@ -27,7 +28,7 @@ type File struct {
 
 // Size of a read, in bytes.
 const (
-	timerSize = 8 // a uint64
+	timerSize = 8 // a read returns a uint64
 )
 
 // Setting is struct itimerspec: the time until the timer expires, and the interval after that.

@@ -13,21 +13,21 @@ import (
 // A timer of a clock works like a timer file (timerfd). A timer of CPU time reads its clock at the earliest time at which it
 // can expire: the time if all CPUs work for the program until then.
 
-// Sender sends a signal to the process, or to the thread with an ID if thread is not 0. Errors: ESRCH.
+// Sender sends a signal to the process, or to one thread if thread is not 0. Errors: ESRCH.
 type Sender func(thread int32, signal int) linux.Errno
 
 // Clock reads the clock with an ID of clock_gettime(2).
 type Clock func(id int) time.Duration
 
-// Set is the timers of a process. Its methods implement the calls.
+// Set holds the timers of a process that send signals. Its methods implement the system calls.
 type Set struct {
 	clock Clock
-	send  Sender // nil: calls that send signals later fail with ENOSYS
+	send  Sender // nil: the system calls fail with ENOSYS
 
 	mu       sync.Mutex // guards the fields below
 	interval [linux.ITIMER_PROF + 1]*signalTimer
-	created  map[int32]*signalTimer // by ID
-	last     int32                  // the ID that was given last
+	created  map[int32]*signalTimer // timers of timer_create(2), by ID
+	last     int32                  // ID of the newest timer
 }
 
 // Init sets the clocks and the sender, which may be nil, before the set is used.
@@ -57,7 +57,7 @@ type Event struct {
 	Thread int32
 }
 
-// signalTimer is a timer with a signal.
+// signalTimer is a timer that sends a signal when it expires.
 type signalTimer struct {
 	clock interface {
 		Set(s Setting, absolute bool) Setting
@@ -65,11 +65,10 @@ type signalTimer struct {
 		Close()
 	}
 	mu      sync.Mutex // guards overrun
-	overrun uint64     // expirations beyond the first at the last signal
+	overrun uint64     // number of expirations after the one that sent the last signal
 }
 
-// newTimer makes a timer that is not armed. Errors: EINVAL for a clock that there is not, EOPNOTSUPP for one that no timer
-// can have.
+// newTimer makes a timer that is not armed. Errors: EINVAL for an unknown clock, EOPNOTSUPP for a clock without timers.
 func (all *Set) newTimer(clock int, e Event) (*signalTimer, linux.Errno) {
 	t := &signalTimer{}
 	notify := func(n uint64) {
@@ -182,7 +181,7 @@ func (all *Set) SetTime(id int32, flags int, s Setting) (Setting, linux.Errno) {
 	case !Valid(s):
 		return Setting{}, linux.EINVAL
 	}
-	return t.clock.Set(s, flags&linux.TFD_TIMER_ABSTIME != 0), 0 // TIMER_ABSTIME has the same value
+	return t.clock.Set(s, flags&linux.TFD_TIMER_ABSTIME != 0), 0 // TIMER_ABSTIME and TFD_TIMER_ABSTIME have the same value
 }
 
 // GetTime implements timer_gettime(2). Errors: EINVAL.
@@ -219,7 +218,7 @@ func (all *Set) Delete(id int32) linux.Errno {
 	return 0
 }
 
-// Drop ends the timers of a process that ends or executes another program.
+// Drop deletes the timers when the process ends or executes another program.
 func (all *Set) Drop() {
 	all.mu.Lock()
 	defer all.mu.Unlock()

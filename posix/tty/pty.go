@@ -12,7 +12,7 @@ import (
 	"loam/posix/terminal"
 )
 
-// The open files of both ends of a terminal, their waiting and their end.
+// The open files of the two ends of a pseudo-terminal: master and slave.
 
 // Terminal is a pseudo-terminal (pty(7)).
 type Terminal struct {
@@ -20,14 +20,14 @@ type Terminal struct {
 	number int
 	node   *devpts.Node
 
-	session, foreground int32 // guarded by all.mu; 0: none
+	session, foreground int32 // session and foreground process group; 0: none; guarded by System.mu
 
 	mu        sync.Mutex // guards the fields below; not held while waiters are notified or signals are sent
 	line      *terminal.Line
-	master    *Master // nil: closed
+	master    *Master // nil: the master is closed
 	slaves    []*Slave
 	opened    bool // a slave has been opened
-	locked    bool // TIOCSPTLCK
+	locked    bool // set by TIOCSPTLCK: the slave cannot be opened
 	exclusive bool // set by TIOCEXCL: the slave cannot be opened again
 }
 
@@ -39,13 +39,13 @@ type Master struct {
 	q     file.Queue
 }
 
-// Slave is an open slave. Each open(2) makes one.
+// Slave is an open file of the slave end. Each open(2) creates one.
 type Slave struct {
 	*Terminal
 	place fs.Place
 	path  string
 	q     file.Queue
-	hung  bool // the master has been closed, or the terminal hung up; guarded by pty.mu
+	hung  bool // the master has been closed, or vhangup(2) was called; guarded by Terminal.mu
 }
 
 // Open creates a pseudo-terminal for a user (ptmx(4)), and returns its master. place and path are its file. Errors: ENXIO,
@@ -87,7 +87,8 @@ func (t *Terminal) OpenSlave(c Caller, place fs.Place, path string, flags int) (
 	return s, 0
 }
 
-// SlavePlace returns the file of a terminal in /dev/pts, or the zero place if it is not mounted there.
+// SlavePlace returns the file and the path of a terminal in /dev/pts. It returns the zero Place if that file system is not
+// mounted.
 func (t *Terminal) SlavePlace() (fs.Place, string) {
 	v := fs.NewView(t.all.tree)
 	path := "/dev/pts/" + strconv.Itoa(t.number)
@@ -105,7 +106,7 @@ func (all *System) Numbered(n int) *Terminal {
 	return all.open[n]
 }
 
-// Console returns the terminal that is /dev/console, or nil. SetConsole sets it.
+// Console returns the terminal to which /dev/console refers, or nil.
 func (all *System) Console() *Terminal {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -121,10 +122,10 @@ func (all *System) SetConsole(t *Terminal) {
 // End is an open file of a terminal: a Master or a Slave.
 type End interface {
 	file.File
-	// Of returns the terminal, and Path the path by which the end was opened.
+	// Of returns the terminal of the end, and Path the path by which the end was opened.
 	Of() *Terminal
 	Path() string
-	// Place returns the file of the end in the tree; the zero Place if it has none.
+	// Place returns the file of the end in the file tree. It returns the zero Place if the end has none.
 	Place() fs.Place
 }
 
@@ -144,7 +145,7 @@ func (s *Slave) Name() string { return s.path }
 // notify notifies all waiters at both ends.
 func (t *Terminal) notify() {
 	t.mu.Lock()
-	master, slaves := t.master, t.slaves // replaced, never modified
+	master, slaves := t.master, t.slaves // the slice of slaves is replaced when it changes, so it can be used without the lock
 	e := file.PollOut
 	if t.line.Readable(t.line.Least()) {
 		e |= file.PollIn
@@ -225,7 +226,7 @@ func (m *Master) Read(b []byte) (int, linux.Errno) {
 	return 0, linux.EAGAIN
 }
 
-// Write implements file: it types.
+// Write implements file.File. The bytes become input of the terminal, as if they were typed.
 func (m *Master) Write(b []byte) (int, linux.Errno) {
 	m.mu.Lock()
 	n := m.line.Type(b)
@@ -247,7 +248,7 @@ func (m *Master) Buffered() int {
 	return n
 }
 
-// Close hangs the terminal up, and removes its file.
+// Close closes the master. It hangs up the terminal and removes its file in /dev/pts.
 func (m *Master) Close() {
 	m.mu.Lock()
 	m.master = nil
@@ -262,7 +263,7 @@ func (m *Master) Close() {
 	m.all.files.Remove(m.number)
 }
 
-// hangUp ends the use of all open slaves (vhangup(2)).
+// hangUp makes all open slaves unusable (vhangup(2)).
 func (t *Terminal) hangUp() {
 	t.mu.Lock()
 	slaves := t.slaves
@@ -310,7 +311,7 @@ func (s *Slave) Events() file.Events {
 	return e
 }
 
-// Read implements file. It is a read that does not wait, without regard to job control: see ReadFor.
+// Read implements file.File. It does not wait and does not apply job control: see ReadFor.
 func (s *Slave) Read(b []byte) (int, linux.Errno) {
 	n, result := s.take(b)
 	if result == nothing {
@@ -327,7 +328,7 @@ func (s *Slave) MayWrite(c Caller) linux.Errno {
 	return s.inForeground(c, linux.SIGTTOU)
 }
 
-// stopsBackground reports whether writes of processes in the background stop them (TOSTOP).
+// stopsBackground reports whether a write by a process in the background stops that process (TOSTOP).
 func (s *Slave) stopsBackground() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,12 +11,12 @@ import (
 type taken uint8
 
 const (
-	nothing  taken = iota // there is no input
-	some                  // there was input, and there may be more
-	finished              // a line, or the end of a file
+	nothing  taken = iota // there was no input
+	some                  // some input was moved, and there may be more
+	finished              // a line or the end of the file was reached
 )
 
-// take moves input to b, as much as there is now.
+// take moves available input to b and returns the number of bytes.
 func (s *Slave) take(b []byte) (int, taken) {
 	s.mu.Lock()
 	if s.hung {
@@ -32,7 +32,7 @@ func (s *Slave) take(b []byte) (int, taken) {
 		result = finished
 	}
 	n := s.line.Read(b)
-	signals := s.line.Signals() // of input that found room now
+	signals := s.line.Signals() // signals of keys that were processed now, because the read has made room
 	s.mu.Unlock()
 	if len(signals) > 0 {
 		s.deliver(signals)
@@ -41,8 +41,8 @@ func (s *Slave) take(b []byte) (int, taken) {
 	return n, result
 }
 
-// waits returns how a read waits: for a number of bytes, and for how long: forever if that is negative. between is set if
-// the time begins again with each byte, and first with the first byte.
+// waits returns how a read waits: for least bytes, and for at most limit; a negative limit means no time limit. If between
+// is set, the time starts again with each byte; if first is set, it starts with the first byte.
 func (s *Slave) waits() (least int, limit time.Duration, between bool) {
 	const forever = -1
 	s.mu.Lock()
@@ -96,7 +96,7 @@ func (s *Slave) ReadFor(c Caller, b []byte, nonblocking bool) (int, linux.Errno)
 		}
 		switch errno := sleeper.Sleep(); {
 		case errno == 0:
-		case n > 0 || errno == linux.EAGAIN: // VTIME has passed: the bytes so far are the result
+		case n > 0 || errno == linux.EAGAIN: // the time of VTIME has passed: the read returns the bytes that it has
 			return n, 0
 		default:
 			return -1, errno

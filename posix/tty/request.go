@@ -9,8 +9,8 @@ import (
 
 // Requests of terminals (ioctl_tty(2)).
 
-// Argument describes the argument of a request of terminals: it is memory of size bytes, which the request changes
-// if out is set. It returns 0 for other requests.
+// Argument describes the argument of an ioctl(2) request of terminals: its size in bytes, and whether the request changes it
+// (out). size is 0 for other requests.
 func Argument(request int) (size int, out bool) {
 	switch request {
 	case linux.TCGETS:
@@ -94,8 +94,8 @@ func intOf(b []byte) int        { return int(int32(binary.LittleEndian.Uint32(b)
 func putInt(b []byte, v int)    { binary.LittleEndian.PutUint32(b, uint32(v)) }
 func asInt(on bool) (value int) { return map[bool]int{true: 1}[on] }
 
-// request serves a request that is allowed on both ends. Its effect is the same on either end: it concerns the terminal of the
-// slave.
+// request implements a request that is allowed on both ends. It has the same effect on either end, because it concerns the
+// terminal and not the end.
 func (t *Terminal) request(c Caller, master bool, request int, arg []byte) linux.Errno {
 	switch request {
 	case linux.TCGETS, linux.TCGETS2:
@@ -127,7 +127,7 @@ func (t *Terminal) request(c Caller, master bool, request int, arg []byte) linux
 	case linux.TIOCSPGRP:
 		return t.setForeground(c, int32(intOf(arg)))
 	case linux.TIOCGETD:
-		putInt(arg, 0) // N_TTY
+		putInt(arg, 0) // the only line discipline, N_TTY, has number 0
 	case linux.TIOCSETD:
 		if intOf(arg) != 0 {
 			return linux.EINVAL
@@ -139,14 +139,14 @@ func (t *Terminal) request(c Caller, master bool, request int, arg []byte) linux
 		defer t.mu.Unlock()
 		putInt(arg, asInt(t.exclusive))
 	case linux.TIOCSTI:
-		return linux.EIO // as Linux with dev.tty.legacy_tiocsti=0
+		return linux.EIO // TIOCSTI is disabled, as on Linux with dev.tty.legacy_tiocsti=0
 	default:
 		return linux.ENOTTY
 	}
 	return 0
 }
 
-// set implements TCSETS and its variants. Output needs no time, so none waits for it.
+// set implements TCSETS and its variants. TCSETSW does not wait for output, because output takes no time.
 func (t *Terminal) set(c Caller, request int, arg []byte) linux.Errno {
 	if errno := t.inForeground(c, linux.SIGTTOU); errno != 0 {
 		return errno
@@ -208,10 +208,12 @@ func (m *Master) signal(signal int) linux.Errno {
 	return linux.EINVAL
 }
 
-// value serves a request that both ends have. master says which end it is.
+// value implements a request that is allowed on both ends and whose argument is a number. master means that it was made on
+// the master.
 func (t *Terminal) value(c Caller, master bool, flags, request, arg int) linux.Errno {
 	switch request {
-	case linux.TCSBRK, linux.TCSBRKP, linux.TIOCSBRK, linux.TIOCCBRK: // there is no line that breaks, and no output that is late
+	// a pseudo-terminal sends no break, and has no output to wait for
+	case linux.TCSBRK, linux.TCSBRKP, linux.TIOCSBRK, linux.TIOCCBRK:
 		return t.inForeground(c, linux.SIGTTOU)
 	case linux.TCXONC, linux.TCFLSH:
 		if errno := t.inForeground(c, linux.SIGTTOU); errno != 0 {
@@ -271,7 +273,7 @@ func (t *Terminal) flowOrFlush(master bool, request, arg int) (linux.Errno, []in
 		return linux.EINVAL, nil
 	}
 	input, output := arg != linux.TCOFLUSH, arg != linux.TCIFLUSH
-	if master { // its input is the output of the slave
+	if master { // for the master, input is the output of the slave
 		if input {
 			l.FlushShown()
 		}

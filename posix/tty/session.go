@@ -11,33 +11,35 @@ import (
 
 // Sessions and their controlling terminals (credentials(7), tty_ioctl(4)).
 
-// System is the pseudo-terminals of a system, and the sessions that have one.
+// System holds the pseudo-terminals of a system, and the sessions that have a controlling terminal.
 type System struct {
-	files  *devpts.FileSystem // nil: there are no pseudo-terminals
+	files  *devpts.FileSystem // nil: the system has no pseudo-terminals
 	tree   *fs.Tree
 	groups atomic.Pointer[Groups]
 
-	mu       sync.Mutex // guards the fields below, and session and foreground of each terminal; a leaf
+	// guards the fields below, and the fields session and foreground of each terminal; no other lock is acquired while it is
+	// held
+	mu       sync.Mutex
 	open     map[int]*Terminal
 	sessions map[int32]*session
-	console  *Terminal // of /dev/console; nil: none
+	console  *Terminal // terminal to which /dev/console refers; nil: none
 }
 
 // session is a session that has a controlling terminal, or had one.
 type session struct {
-	terminal *Terminal // nil: it has been hung up
-	last     int32     // foreground process group of a terminal that was hung up
+	terminal *Terminal // nil: the terminal has been hung up
+	last     int32     // process group that was in the foreground when the terminal was hung up
 }
 
-// Init sets the file system of the terminals, which may be nil, the tree in which it is mounted at /dev/pts, and what sends the
-// signals of terminals. It is called once, before the System is used.
+// Init sets the file system of pseudo-terminals (nil: none), the tree in which it is mounted at /dev/pts, and the component
+// that sends signals of terminals. It is called once, before the System is used.
 func (t *System) Init(files *devpts.FileSystem, tree *fs.Tree, g Groups) {
 	t.files, t.tree = files, tree
 	t.open, t.sessions = map[int]*Terminal{}, map[int32]*session{}
 	t.SetGroups(g)
 }
 
-// SetGroups replaces what sends the signals of terminals.
+// SetGroups replaces the component that sends signals of terminals.
 func (t *System) SetGroups(g Groups) { t.groups.Store(&g) }
 
 // signals returns what sends the signals of terminals.
@@ -57,8 +59,8 @@ func (t *System) Controlling(c Caller) *Terminal {
 	return nil
 }
 
-// Of returns the device number of the controlling terminal of a session, and the foreground process group, as
-// /proc/PID/stat shows them; zero and -1 without one.
+// Of returns the device number of the controlling terminal of a session, and the foreground process group, for
+// /proc/PID/stat. It returns 0 and -1 if the session has no terminal.
 func (t *System) Of(session int32) (device fs.Device, foreground int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,15 +81,15 @@ func (t *System) Vhangup(c Caller) linux.Errno {
 	return 0
 }
 
-// owners returns the session of a terminal and its foreground process group; 0: none.
+// owners returns the session and the foreground process group of a terminal; 0 means none.
 func (t *Terminal) owners() (session, foreground int32) {
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
 	return t.session, t.foreground
 }
 
-// control makes a terminal the controlling terminal of the process's session (TIOCSCTTY). With steal, another session
-// loses it. Errors: EPERM.
+// control makes a terminal the controlling terminal of the process's session (TIOCSCTTY). With steal, the terminal is taken
+// from another session. Errors: EPERM.
 func (t *Terminal) control(c Caller, steal bool) linux.Errno {
 	pid, group, id := c.IDs()
 	all := t.all
@@ -111,15 +113,16 @@ func (t *Terminal) control(c Caller, steal bool) linux.Errno {
 	return 0
 }
 
-// adopt makes a terminal that has been opened the controlling terminal, if the process is a session leader without one.
+// adopt is called when a terminal is opened. If the process is a session leader without a controlling terminal, the terminal
+// becomes its controlling terminal.
 func (t *Terminal) adopt(c Caller) {
 	if session, _ := t.owners(); session == 0 {
-		t.control(c, false) // fails unless it is to be
+		t.control(c, false) // an error means that the terminal does not become the controlling terminal
 	}
 }
 
-// disown ends the use of a terminal as controlling terminal (TIOCNOTTY): for the whole session if the process leads it.
-// Errors: ENOTTY.
+// disown implements TIOCNOTTY: the process stops using its controlling terminal. If the process leads its session, all
+// processes of the session do. Errors: ENOTTY.
 func (t *Terminal) disown(c Caller) linux.Errno {
 	if t.all.Controlling(c) != t {
 		return linux.ENOTTY
@@ -154,9 +157,9 @@ func (t *System) release(id int32) (foreground int32) {
 	return foreground
 }
 
-// EndSession does what the end of a process means for its controlling terminal, if the process leads its session: the
-// foreground processes receive SIGHUP. After a hangup of the terminal, the processes that were in the foreground then
-// receive SIGHUP and SIGCONT.
+// EndSession handles the end of a process that leads its session. The processes in the foreground of its controlling
+// terminal receive SIGHUP. If the terminal was hung up before, the processes that were in the foreground then receive SIGHUP
+// and SIGCONT.
 func (t *System) EndSession(leader int32) {
 	t.mu.Lock()
 	last := int32(0)
@@ -175,7 +178,7 @@ func (t *System) EndSession(leader int32) {
 	}
 }
 
-// hangUpSession takes a terminal that is hung up from its session, and signals the session leader.
+// hangUpSession removes a terminal that is hung up from its session, and signals the session leader.
 func (t *Terminal) hangUpSession() {
 	all := t.all
 	all.mu.Lock()
@@ -191,9 +194,9 @@ func (t *Terminal) hangUpSession() {
 	}
 }
 
-// inForeground checks that the process of the caller may use its controlling terminal. A process in the background is stopped by the
-// signal, and makes the call again when it continues: EINTR. If it cannot be stopped, a read fails with EIO, and other
-// uses are allowed (tcsetpgrp(3), POSIX.1-2017, 11.1.4). Errors: EINTR, EIO.
+// inForeground checks that the process of the caller may use its controlling terminal. A process in the background is
+// stopped by signal, and the result is EINTR: the call is made again when the process continues. If the process cannot be
+// stopped, a read fails with EIO, and other uses are allowed (tcsetpgrp(3), POSIX.1-2017, 11.1.4). Errors: EINTR, EIO.
 func (t *Terminal) inForeground(c Caller, signal int) linux.Errno {
 	if t.all.Controlling(c) != t {
 		return 0

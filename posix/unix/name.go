@@ -14,9 +14,9 @@ import (
 // by its node.
 type Names struct {
 	mu     sync.Mutex
-	byName map[string]*Socket  // abstract names
-	byNode map[fs.Node]*Socket // sockets bound to a path, by the node of the path
-	auto   int                 // next number for a generated name
+	byName map[string]*Socket  // sockets with an abstract name
+	byNode map[fs.Node]*Socket // sockets bound to a path, by the node of the file
+	auto   int                 // next number of a generated name
 }
 
 func (u *Names) Init() {

@@ -21,22 +21,22 @@ type Socket struct {
 
 	// Guarded by mu.
 	name      string          // bound name; empty: unnamed
-	node      fs.Node         // the file it is bound to; nil: none
-	inbox     *socket.Mailbox // received data; nil: a stream that is not connected
-	outbox    *socket.Mailbox // the peer's inbox; nil: none yet
+	node      fs.Node         // node of the file to which the socket is bound; nil: none
+	inbox     *socket.Mailbox // mailbox for received data; nil: a stream socket that is not connected
+	outbox    *socket.Mailbox // inbox of the peer; nil: not connected
 	other     *Socket         // the peer of a connection, or the destination of datagrams
-	peerName  string          // bound name of other when it was connected
-	peerCreds Credentials     // SO_PEERCRED; of a listener: those passed to its peers
-	listening bool            // listen has been called
+	peerName  string          // bound name of the peer when the connection was made
+	peerCreds Credentials     // SO_PEERCRED; for a listener, the credentials that its peers get
+	listening bool            // listen(2) has been called
 	backlog   int             // argument of listen(2)
 	pending   []*Socket       // connections waiting for accept, oldest first
-	shutWrite bool            // shut down for writing
+	shutWrite bool            // shut down for writing (shutdown(2))
 	closed    bool
 	sendLimit int // SO_SNDBUF
-	recvLimit int // SO_RCVBUF; stored, without effect
+	recvLimit int // SO_RCVBUF, which is stored and has no effect
 }
 
-// DefaultBuffer is net.core.wmem_default.
+// DefaultBuffer is the default buffer size of a socket in bytes (net.core.wmem_default).
 const DefaultBuffer = 212992
 
 // maxBuffer limits SO_SNDBUF, in bytes (net.core.wmem_max).
@@ -44,7 +44,7 @@ const maxBuffer = 4 << 20
 
 // Owner is the process that creates a socket.
 type Owner interface {
-	// Credentials returns the credentials that a peer sees.
+	// Credentials returns the credentials that a peer gets by SO_PEERCRED.
 	Credentials() Credentials
 	// View returns the file tree in which names of sockets are resolved. It must not be modified.
 	View() *fs.View
@@ -53,7 +53,8 @@ type Owner interface {
 // Credentials is struct ucred (unix(7)).
 type Credentials struct{ PID, UID, GID int32 }
 
-// New returns an unconnected socket of p, whose name will be one of names. SOCK_RAW means SOCK_DGRAM, as on Linux.
+// New returns an unconnected socket of process p. Names that it binds are registered in names. SOCK_RAW means SOCK_DGRAM, as
+// on Linux.
 func New(names *Names, p Owner, typ, protocol int) (*Socket, linux.Errno) {
 	if protocol != 0 && protocol != linux.AF_UNIX {
 		return nil, linux.EPROTONOSUPPORT
@@ -91,7 +92,7 @@ func Pair(a, b *Socket) {
 
 func (s *Socket) stream() bool { return s.Type == linux.SOCK_STREAM }
 
-// boxes returns the two mailboxes.
+// boxes returns the mailbox for received data and the mailbox of the peer.
 func (s *Socket) boxes() (in, out *socket.Mailbox) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -240,7 +241,7 @@ func (s *Socket) connectStream(to *Socket) linux.Errno {
 	}
 	server.name = to.name
 	creds, peerName := to.peerCreds, to.name
-	s.Mu.Lock() // lock order of two sockets: the listener first
+	s.Mu.Lock() // of two sockets, the listener is locked first
 	s.inbox, s.outbox, s.other = in, server.inbox, server
 	s.peerCreds, s.peerName = creds, peerName
 	s.Mu.Unlock()
@@ -317,7 +318,7 @@ func (s *Socket) Peer() (socket.Address, linux.Errno) {
 
 func (s *Socket) Read(b []byte) (int, linux.Errno) {
 	r, errno := s.Recv(b, 0)
-	for _, c := range r.Control { // read(2) cannot return descriptors
+	for _, c := range r.Control { // read(2) has no control messages, so descriptors in the message are closed
 		socket.DropPassed(c.Passed)
 	}
 	return r.N, errno
@@ -390,7 +391,7 @@ func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 		return 0, 0
 	}
 	l := socket.Message{Data: b}
-	if s.Type == linux.SOCK_DGRAM && from != "" { // an unnamed sender has no address
+	if s.Type == linux.SOCK_DGRAM && from != "" { // the message of a socket without a name has no sender address
 		l.From = s.unixAddress(from)
 	}
 	for _, c := range m.Control {
@@ -404,13 +405,13 @@ func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	}
 	if errno == 0 {
 		for i := range m.Control {
-			m.Control[i].Passed = nil // now owned by the receiver
+			m.Control[i].Passed = nil // the receiver now owns the descriptions
 		}
 	}
 	return n, errno
 }
 
-// destination returns the mailbox for a datagram with an address.
+// destination returns the mailbox of the socket to which a datagram is addressed.
 func (s *Socket) destination(a socket.Address) (*socket.Mailbox, linux.Errno) {
 	if s.Type != linux.SOCK_DGRAM {
 		if in, _ := s.boxes(); in != nil {
@@ -488,7 +489,7 @@ func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 		}
 		return 0
 	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST, linux.SO_LINGER:
-		return 0 // no effect: names are not reused, and close does not linger
+		return 0 // SO_REUSEADDR and SO_LINGER have no effect: names are not reused, and close does not wait
 	}
 	return s.Base.SetOption(name, value)
 }

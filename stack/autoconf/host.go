@@ -17,7 +17,7 @@ const Never = timer.Never
 const (
 	firstInterval = 4 * time.Second
 	maxInterval   = time.Hour
-	spread        = 10 // an interval varies by up to a tenth
+	spread        = 10 // an interval is varied randomly by up to a tenth of itself
 )
 
 // Limits of the learned data.
@@ -31,15 +31,15 @@ const (
 // Config holds the settings of a Host.
 type Config struct {
 	MAC  wire.MAC // MAC address of the interface
-	MTU  int      // of the interface
+	MTU  int      // MTU of the interface in bytes
 	Seed uint64   // seed of the random delays that keep hosts from acting simultaneously
 }
 
 // Counters count events since the creation of the Host.
 type Counters struct {
-	Advertisements uint64 // received
-	Unbelieved     uint64 // invalid parts of advertisements
-	Overflow       uint64 // parts of advertisements beyond the limits
+	Advertisements uint64 // advertisements received
+	Unbelieved     uint64 // parts of advertisements that were ignored as invalid
+	Overflow       uint64 // parts of advertisements that were ignored because a limit was reached
 }
 
 // Host learns the configuration of an interface from routers:
@@ -56,18 +56,18 @@ type Host struct {
 	started  bool
 	asking   bool
 	due      bool          // a solicitation must be sent
-	interval time.Duration // between solicitations
-	next     time.Duration // when the next one is due
+	interval time.Duration // current interval between solicitations
+	next     time.Duration // time of the next solicitation
 
 	routers  []router
 	routes   []route
 	prefixes []prefix
 	servers  []server
-	down     map[netip.Addr]bool // routers that do not answer
-	mtu      int                 // of the link; 0: not given
-	link     Link                // other parameters of the link
+	down     map[netip.Addr]bool // routers that do not answer (neighbour unreachability)
+	mtu      int                 // advertised MTU of the link; 0: none
+	link     Link                // other advertised parameters of the link
 
-	changed  bool  // the result of Setup may have changed
+	changed  bool  // the result of Setup may differ from reported
 	reported Setup // last result of Setup
 	counters Counters
 }
@@ -90,11 +90,11 @@ type route struct {
 // prefix is a prefix of the link. It exists while one of its times lies in the future.
 type prefix struct {
 	prefix    netip.Prefix
-	onLink    time.Duration // end of being on-link; 0: not on-link
-	valid     time.Duration // end of our address in it; 0: no address
-	preferred time.Duration // end of that address being preferred
-	refused   bool          // another host has the address
-	routers   []netip.Addr  // routers that advertised the prefix for addresses
+	onLink    time.Duration // time until which the prefix is on-link; 0: it is not on-link
+	valid     time.Duration // time until which our address in the prefix is valid; 0: we have no address in it
+	preferred time.Duration // time until which our address is preferred
+	refused   bool          // another host uses our address, so we do not create it again
+	routers   []netip.Addr  // routers that advertised the prefix for address configuration
 }
 
 // server is a name server.
@@ -138,7 +138,7 @@ func (h *Host) Deadline() time.Duration {
 	return d
 }
 
-// next returns when the next of the prefix's lifetimes ends.
+// next returns the time at which the first of the prefix's lifetimes ends.
 func (p *prefix) next() time.Duration {
 	d := time.Duration(Never)
 	for _, t := range [...]time.Duration{p.onLink, p.valid, p.preferred} {
@@ -157,8 +157,7 @@ func (h *Host) Advance(now time.Duration) {
 	h.expire(now)
 }
 
-// Poll returns the solicitation to send to all routers. It counts as sent now. It returns false if there is
-// none.
+// Poll returns a router solicitation to send to all routers, which counts as sent now. It returns false if none is due.
 func (h *Host) Poll(now time.Duration) (wire.RouterSolicitation, bool) {
 	if !h.due {
 		return wire.RouterSolicitation{}, false

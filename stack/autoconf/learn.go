@@ -9,7 +9,7 @@ import (
 	"loam/wire"
 )
 
-// How a host learns from advertisements, and how learned data expires.
+// Learning from router advertisements, and removing expired data.
 
 // minMTU is the minimum MTU of an IPv6 link (RFC 8200 section 5).
 const minMTU = 1280
@@ -31,11 +31,11 @@ const (
 func (h *Host) Receive(now time.Duration, from netip.Addr, a *wire.RouterAdvertisement) {
 	h.counters.Advertisements++
 	h.expire(now)
-	delete(h.down, from) // the router answers
+	delete(h.down, from) // an advertisement shows that the router is reachable
 	h.changed = true
 	lifetime, preference := uint32(a.Lifetime), a.Preference
 	for _, r := range a.Routes {
-		if r.Prefix.Bits() == 0 { // equivalent to the default router fields: RFC 4191 section 3.1
+		if r.Prefix.Bits() == 0 { // an option for ::/0 has the meaning of the default router fields (RFC 4191 section 3.1)
 			lifetime, preference = r.Lifetime, r.Preference
 			continue
 		}
@@ -70,7 +70,7 @@ func (h *Host) learnLink(a *wire.RouterAdvertisement) {
 	h.learnTimer(&h.link.Retransmit, a.RetransTimer, minRetransmit, maxRetransmit)
 }
 
-// learnTimer stores a time in milliseconds if it is given and within the limits.
+// learnTimer stores an advertised time in milliseconds, unless it is 0 (not specified) or outside the limits.
 func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Duration) {
 	switch d := time.Duration(said) * time.Millisecond; {
 	case said == 0:
@@ -81,8 +81,8 @@ func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Du
 	}
 }
 
-// learn adds or updates an item in a list, or removes it if gone is set. same identifies it in the list. It
-// returns the list, and false if the list is full.
+// learn adds item to a list, or replaces the element for which same returns true; if gone is set, it removes that element.
+// It returns the list, and false if the list already has most elements.
 func learn[T any](list []T, item T, gone bool, most int, same func(T) bool) ([]T, bool) {
 	i := slices.IndexFunc(list, same)
 	switch {
@@ -115,8 +115,7 @@ func (h *Host) learnRouter(r router, gone bool) {
 	}
 }
 
-// learnRoute processes a route information option. Of several for the same prefix and router, the last one
-// counts.
+// learnRoute processes a route information option. If several have the same prefix and router, the last one is kept.
 func (h *Host) learnRoute(r route, gone bool) {
 	if r.dst.Addr().IsLinkLocalUnicast() || r.dst.Addr().IsMulticast() {
 		h.counters.Unbelieved++
@@ -240,8 +239,8 @@ func (h *Host) forgetDown() {
 	}
 }
 
-// Reached reports whether a neighbour answers. A router that does not answer is used only if no other router
-// answers (RFC 4861 section 6.3.6), until its next advertisement or answer.
+// Reached records whether a neighbour answers. A router that does not answer is used only if no other router answers (RFC
+// 4861 section 6.3.6), until it answers or sends an advertisement.
 func (h *Host) Reached(addr netip.Addr, answers bool) {
 	switch {
 	case answers && h.down[addr]:

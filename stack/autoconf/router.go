@@ -23,9 +23,9 @@ const DefaultLifetime = 3 * int(maxAdvertiseInterval/time.Second)
 // after a solicitation, but never twice within three seconds.
 type Router struct {
 	random *rand.Rand
-	sent   int           // advertisements sent, up to initialAdvertisements
-	last   time.Duration // when the last one was sent
-	next   time.Duration // when the next one is due
+	sent   int           // number of advertisements sent, counted up to initialAdvertisements
+	last   time.Duration // time of the last advertisement
+	next   time.Duration // time of the next advertisement
 }
 
 // NewRouter returns a router whose first advertisement is due at now.
@@ -36,7 +36,7 @@ func NewRouter(now time.Duration, seed uint64) *Router {
 // Deadline returns when Poll must be called.
 func (r *Router) Deadline() time.Duration { return r.next }
 
-// Solicited is called for each received solicitation (section 6.2.6). The answer goes to all nodes.
+// Solicited is called for each received solicitation (section 6.2.6). The router answers with an advertisement to all nodes.
 func (r *Router) Solicited(now time.Duration) {
 	at := now + time.Duration(r.random.Int64N(int64(maxAnswerDelay)))
 	if r.sent > 0 {
@@ -45,7 +45,7 @@ func (r *Router) Solicited(now time.Duration) {
 	r.next = min(r.next, at)
 }
 
-// Poll reports whether an advertisement must be sent now. It counts as sent then.
+// Poll reports whether an advertisement must be sent now. If so, it counts as sent.
 func (r *Router) Poll(now time.Duration) bool {
 	if now < r.next {
 		return false

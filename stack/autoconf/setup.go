@@ -12,27 +12,26 @@ import (
 type Setup struct {
 	Addresses []Address
 	Routes    []Route
-	DNS       []netip.Addr // servers, in the order in which they were learned
-	MTU       int          // for IPv6 on the link, at most the interface's; 0: the interface's
+	DNS       []netip.Addr // name servers, in the order in which they were learned
+	MTU       int          // MTU for IPv6 in bytes, at most the MTU of the interface; 0: the MTU of the interface
 	Link      Link
 }
 
-// Link holds the parameters of the link that routers have advertised. Values that no router has given are
-// zero. A value remains valid until a router advertises another one (RFC 4861 section 6.3.4).
+// Link holds the parameters of the link that routers have advertised. A parameter that no router has advertised is zero. A
+// value remains valid until a router advertises another one (RFC 4861 section 6.3.4).
 type Link struct {
-	HopLimit   uint8         // hop limit of sent packets
-	Reachable  time.Duration // average time that a neighbour counts as reachable
+	HopLimit   uint8         // hop limit for packets that we send
+	Reachable  time.Duration // average time for which a neighbour counts as reachable after a confirmation
 	Retransmit time.Duration // time between neighbour solicitations
 	Managed    bool          // addresses are available by DHCPv6
 	Other      bool          // other configuration is available by DHCPv6
 }
 
-// Address is one of our addresses. It has the prefix's length if the prefix is on-link, and
-// otherwise the full length.
+// Address is one of our addresses. It has the length of the prefix if the prefix is on-link, and otherwise the length 128.
 type Address struct {
 	Prefix     netip.Prefix
-	Deprecated bool         // not used for new connections if there is another address
-	Routers    []netip.Addr // routers that have advertised the prefix (RFC 6724 section 5, rule 5.5)
+	Deprecated bool         // not used for new connections if another address is available
+	Routers    []netip.Addr // routers that have advertised the prefix of the address (RFC 6724 section 5, rule 5.5)
 }
 
 func (a Address) equal(o Address) bool {
@@ -42,11 +41,11 @@ func (a Address) equal(o Address) bool {
 // Route is a route to a network.
 type Route struct {
 	Dst     netip.Prefix
-	Gateway netip.Addr // link-local; invalid: the network is on the link
-	Metric  int        // lowest wins among equal networks; of equal metrics, the first
+	Gateway netip.Addr // link-local address of the router; invalid: the network is on the link
+	Metric  int        // of routes to the same network, the lowest metric wins, and then the first in the list
 }
 
-// Answers reports whether the gateway is reachable, as far as is known.
+// Answers reports whether the gateway of the route is reachable, as far as the Host knows.
 func (r Route) Answers() bool { return r.Metric < downMetric }
 
 // Metrics, by preference. Routers that do not answer come after all others. 0 is reserved for routes that a
@@ -79,7 +78,7 @@ func (h *Host) Setup() (Setup, bool) {
 	for _, r := range h.servers {
 		s.DNS = append(s.DNS, r.addr)
 	}
-	if s.equal(&h.reported) { // most advertisements repeat the previous one
+	if s.equal(&h.reported) { // most advertisements repeat the previous one, and change nothing
 		return Setup{}, false
 	}
 	h.reported = s

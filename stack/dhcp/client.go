@@ -77,9 +77,9 @@ type EventKind uint8
 
 // Kinds of event.
 const (
-	Acquired EventKind = iota + 1 // there is a new lease, which replaces any earlier one
-	Renewed                       // the same address for longer; other values may have changed
-	Lost                          // the address must be removed from the interface
+	Acquired EventKind = iota + 1 // there is a new lease, which replaces any earlier lease
+	Renewed                       // the lease was extended; values other than the address may have changed
+	Lost                          // the lease has ended: the owner removes the address from the interface
 )
 
 // Reason is the reason why a lease was lost.
@@ -88,34 +88,35 @@ type Reason uint8
 // Reasons.
 const (
 	Expired  Reason = iota + 1
-	Refused         // the server sent NAK
-	Conflict        // the owner reported that another host has the address
-	Released        // Close was called
+	Refused         // the server sent a DHCPNAK
+	Conflict        // the owner reported by Conflict that another host has the address
+	Released        // the owner called Close
 )
 
 // Event is a change of the lease.
 type Event struct {
 	Kind   EventKind
-	Reason Reason // for Lost
-	Lease  Lease  // the current lease, or the lost one
+	Reason Reason // reason of an event of kind Lost
+	Lease  Lease  // the current lease, or for Lost the former one
 }
 
 // ClientCounters count ignored messages by reason, and restarts.
 type ClientCounters struct {
-	NotForUs   uint64 // for another client: wrong direction, transaction, hardware address or identifier
-	Unexpected uint64 // type not expected in the state, or from another server than the one asked
-	BadOffer   uint64 // offer with an unacceptable address, server or lease time
-	BadAck     uint64 // ACK with an unacceptable address, server or lease time, or for another address
+	NotForUs   uint64 // ignored messages for another client: wrong direction, transaction, hardware address or identifier
+	Unexpected uint64 // ignored messages of a type that does not fit the state, or from a server that was not asked
+	BadOffer   uint64 // ignored offers with an invalid address, server or lease time
+	BadAck     uint64 // ignored ACKs with an invalid address, server or lease time, or for an address that was not requested
 	Naks       uint64
-	Timeouts   uint64 // requests without an answer
+	Timeouts   uint64 // requests that no server has answered
 }
 
 // Retransmission parameters of the client.
 const (
-	firstRetry = 4 * time.Second // RFC 2131 section 4.1: doubled up to 64 s, plus or minus one second
+	// first retransmission after 4 s, doubled up to 64 s, plus or minus one second (RFC 2131 section 4.1)
+	firstRetry = 4 * time.Second
 	maxDoubled = 4
-	// requestTries is how often an offered address is requested before the client starts again (60 s), and
-	// rebootTries how often an earlier one is (12 s).
+	// requestTries is how many times an offered address is requested before the client starts again (60 s). rebootTries is
+	// the same number for the address of an earlier lease (12 s).
 	requestTries = 4
 	rebootTries  = 2
 	// extendWait is the minimum wait between requests to extend a lease (RFC 2131 section 4.4.5).
@@ -132,13 +133,13 @@ type Client struct {
 	deadline Time
 
 	xid      uint32
-	began    Time       // when this attempt to get or extend a lease began
-	tries    int        // messages sent in this state
-	naks     int        // consecutive NAKs without a lease in between
-	wanted   netip.Addr // address to request in DISCOVER or REQUEST
-	chosen   netip.Addr // server of the accepted offer
+	began    Time       // time at which the current attempt to get or extend a lease began
+	tries    int        // number of messages sent in this state
+	naks     int        // consecutive NAKs, since the last lease
+	wanted   netip.Addr // address that DISCOVER or REQUEST asks for
+	chosen   netip.Addr // server whose offer was accepted
 	secs     uint16     // secs field of the DISCOVER whose offer was accepted
-	sent     Time       // when the first REQUEST of this attempt was sent
+	sent     Time       // time at which the first REQUEST of this attempt was sent
 	lease    Lease
 	hasLease bool
 
@@ -152,7 +153,7 @@ type Client struct {
 // NewClient returns a stopped client.
 func NewClient(cfg Config) *Client {
 	if cfg.ClientID == nil {
-		cfg.ClientID = append([]byte{1}, cfg.MAC[:]...) // 1: Ethernet
+		cfg.ClientID = append([]byte{1}, cfg.MAC[:]...) // type octet 1: Ethernet
 	}
 	return &Client{cfg: cfg, wanted: cfg.Requested, deadline: Never}
 }
@@ -177,8 +178,8 @@ func (c *Client) Poll() (Message, bool) {
 	return m, ok
 }
 
-// NextEvent returns the change of the lease since the last call. If there were several, it returns only the
-// last, which is sufficient: Acquired replaces any earlier lease, and Lost leaves none.
+// NextEvent returns the change of the lease since the last call. If there were several changes, it returns only the last
+// one. That is sufficient: Acquired replaces any earlier lease, and after Lost there is no lease.
 func (c *Client) NextEvent() (Event, bool) {
 	e, ok := c.event, c.hasEvent
 	c.event, c.hasEvent = Event{}, false
@@ -248,8 +249,7 @@ func (c *Client) Tick(now Time) {
 	}
 }
 
-// extend performs the actions due for a lease. There may be more than one, because the machine may have
-// slept.
+// extend performs the actions due for a lease. Several may be due, because the machine may have been suspended.
 func (c *Client) extend(now Time) {
 	switch {
 	case now >= c.lease.Expires:
@@ -270,7 +270,7 @@ func (c *Client) extend(now Time) {
 	}
 }
 
-// discover starts from the beginning.
+// discover starts the search for a server.
 func (c *Client) discover(now Time) {
 	c.begin(now, Selecting)
 	c.sendDiscover(now)
@@ -282,7 +282,7 @@ func (c *Client) begin(now Time, s State) {
 	c.sent = now
 }
 
-// wait enters Init until the given time.
+// wait enters the state Init until the given time.
 func (c *Client) wait(until Time) { c.state, c.deadline = Init, until }
 
 // lose drops the lease and records the event.

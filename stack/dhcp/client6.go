@@ -39,32 +39,32 @@ const (
 	declineTimeout  = time.Second
 	declineTries    = 4
 
-	best         = 255 // preference for which a client stops waiting for other servers
+	best         = 255 // server preference for which a client stops waiting for other offers
 	maxAddresses = 4   // maximum number of addresses accepted
 )
 
 // Address6 is an address of a lease.
 type Address6 struct {
 	Addr      netip.Addr
-	Preferred time.Duration // until then it is used for new connections; timer.Never: always
-	Valid     time.Duration // until then it is valid
+	Preferred time.Duration // time until which the address is used for new connections; timer.Never: always
+	Valid     time.Duration // time until which the address is valid
 }
 
 // Client6 is the client of an interface. One owner calls it, with times that never decrease.
 type Client6 struct {
 	id       []byte
 	question question
-	most     time.Duration // longest wait between Solicits
+	most     time.Duration // maximum wait between Solicit messages
 
 	state     state6
-	server    []byte               // the selected server, or the server of the lease
-	offer     wire.DHCPv6          // best offer so far; ServerID nil: none
+	server    []byte               // identifier of the selected server, or of the server of the lease
+	offer     wire.DHCPv6          // best offer so far; no offer if its ServerID is nil
 	wanted    []wire.DHCPv6Address // addresses being requested or declined
 	addresses []Address6
-	t1, t2    time.Duration // when to ask for an extension
+	t1, t2    time.Duration // times of the first Renew and of the first Rebind
 	dns       []netip.Addr
-	none      bool // a server has replied that it has no addresses
-	changed   bool // the result of Addresses or Servers may have changed
+	none      bool // a server has replied that it has no addresses (NoAddrsAvail)
+	changed   bool // the results of Addresses, Servers or None may have changed
 }
 
 type state6 uint8
@@ -104,8 +104,8 @@ func (c *Client6) Changed() bool {
 	return changed
 }
 
-// None reports whether a server has replied that it has no addresses, and no server has assigned any. It may
-// still have name servers (Inform).
+// None reports whether a server has replied that it has no addresses, and no server has assigned an address. Such a server
+// may still provide name servers, which Inform requests.
 func (c *Client6) None() bool { return c.none && len(c.addresses) == 0 }
 
 // Deadline returns when Poll must be called, or timer.Never.
@@ -200,7 +200,7 @@ func (c *Client6) message(now time.Duration) wire.DHCPv6 {
 // association returns the only identity association of the interface.
 func (c *Client6) association() *wire.DHCPv6IA { return &wire.DHCPv6IA{ID: 1, Addresses: c.wanted} }
 
-// held returns the addresses of the lease for a message. The server sets their lifetimes.
+// held returns the addresses of the lease for a message, without lifetimes: the server sets them.
 func (c *Client6) held() (list []wire.DHCPv6Address) {
 	for _, a := range c.addresses {
 		list = append(list, wire.DHCPv6Address{Addr: a.Addr})
@@ -218,7 +218,7 @@ func (c *Client6) enter(now time.Duration, s state6) {
 		c.question.ask(now, 0, requestTimeout, requestMost)
 	case declining:
 		c.question.ask(now, 0, declineTimeout, time.Hour)
-	default: // renewing and rebinding
+	default: // for renewing and rebinding
 		c.wanted = c.held()
 		c.question.ask(now, 0, renewTimeout, renewMost)
 	}

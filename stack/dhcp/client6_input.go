@@ -59,7 +59,8 @@ func (c *Client6) replied(now time.Duration, m *wire.DHCPv6) {
 		c.lose()
 		c.solicit(now)
 	case m.Status != wire.DHCPv6Success || m.IA == nil:
-	case m.IA.Status == wire.DHCPv6NoBinding && c.state != requesting: // the server does not know the lease, but may grant it
+	// the server has no record of the lease, but may grant it in reply to a Request
+	case m.IA.Status == wire.DHCPv6NoBinding && c.state != requesting:
 		c.server, c.wanted = m.ServerID, c.held()
 		c.enter(now, requesting)
 	case m.IA.Status == wire.DHCPv6Success && sound(m.IA) && slices.ContainsFunc(m.IA.Addresses, usableAddress6):
@@ -67,7 +68,7 @@ func (c *Client6) replied(now time.Duration, m *wire.DHCPv6) {
 	}
 }
 
-// without reports whether a server's reply assigns no addresses.
+// without reports whether a server's reply assigns no addresses (NoAddrsAvail).
 func without(m *wire.DHCPv6) bool {
 	return m.Status == wire.DHCPv6NoAddrs || m.Status == wire.DHCPv6Success && (m.IA == nil || m.IA.Status != wire.DHCPv6Success || !usable6(m))
 }
@@ -78,7 +79,7 @@ func usable6(m *wire.DHCPv6) bool {
 		slices.ContainsFunc(m.IA.Addresses, func(a wire.DHCPv6Address) bool { return usableAddress6(a) && a.Valid > 0 })
 }
 
-// sound reports whether the times of an association are valid (section 21.4).
+// sound reports whether T1 and T2 of an association are consistent (section 21.4).
 func sound(ia *wire.DHCPv6IA) bool { return ia.T1 <= ia.T2 || ia.T2 == 0 }
 
 // usableAddress6 reports whether an address and its lifetimes are valid for a lease (section 21.6).
@@ -103,7 +104,7 @@ func (c *Client6) bind(now time.Duration, m *wire.DHCPv6) {
 	c.expire(now)
 }
 
-// learn stores an address. If only its lifetimes are new, the user of the client is not notified.
+// learn adds or updates an address. If only its lifetimes change, the owner of the client is not notified.
 func (c *Client6) learn(a Address6, said wire.DHCPv6Address) {
 	if said.Preferred == 0 {
 		a.Preferred = 0
@@ -118,9 +119,9 @@ func (c *Client6) learn(a Address6, said wire.DHCPv6Address) {
 	}
 }
 
-// setTimes sets when to ask for an extension. If the server leaves it to the client, it is half and four
-// fifths of the shortest preferred lifetime, or of the valid lifetime for addresses without a preferred one
-// (section 14.2).
+// setTimes sets the times t1 and t2 at which the client asks for an extension. If the server sends none, they are one half
+// and four fifths of the shortest preferred lifetime. For addresses that are no longer preferred, the valid lifetime is used
+// instead (section 14.2).
 func (c *Client6) setTimes(now time.Duration, ia *wire.DHCPv6IA) {
 	least := uint32(wire.LifetimeForever)
 	for _, a := range ia.Addresses {

@@ -28,8 +28,8 @@ func (c *Client) Receive(now Time, m *wire.DHCPv4) {
 	}
 }
 
-// isForUs reports whether m answers the last message of this client. A server that supports RFC 6842 repeats
-// the client identifier, which must then be ours.
+// isForUs reports whether m answers the last message of this client. A server that supports RFC 6842 repeats the client
+// identifier, which must then be the client's own.
 func (c *Client) isForUs(m *wire.DHCPv4) bool {
 	if m.Op != wire.DHCPv4BootReply || m.XID != c.xid || m.CHAddr != c.cfg.MAC {
 		return false
@@ -49,8 +49,7 @@ func (c *Client) receiveOffer(now Time, m *wire.DHCPv4) {
 		c.counters.BadOffer++
 		return
 	}
-	// The REQUEST belongs to the transaction of the DISCOVER (RFC 2131 section 4.4.1), and its lease is
-	// counted from now.
+	// The REQUEST has the transaction ID of the DISCOVER (RFC 2131 section 4.4.1), and the lease time counts from now.
 	c.state, c.tries, c.sent = Requesting, 0, now
 	c.chosen, c.wanted = l.Server, l.Addr.Addr()
 	c.sendRequest(now)
@@ -71,17 +70,17 @@ func (c *Client) receiveAck(now Time, m *wire.DHCPv4) {
 	if c.hasLease && (!c.hasEvent || c.event.Kind != Acquired) {
 		kind = Renewed
 	}
-	if l.T1 != Never { // RFC 2131 section 4.4.5: spread, so that clients do not ask simultaneously
+	if l.T1 != Never { // T1 and T2 are varied randomly, so that clients do not ask simultaneously (RFC 2131 section 4.4.5)
 		l.T1 -= Time(c.cfg.Rand.Int64N(int64(l.T1-l.Start)/16 + 1))
 	}
 	c.lease, c.hasLease, c.naks = l, true, 0
 	c.event, c.hasEvent = Event{Kind: kind, Lease: l}, true
 	c.state, c.deadline = Bound, l.T1
-	c.hasOut = false // drop a retransmission that was not fetched yet
+	c.hasOut = false // discard a retransmission that Poll has not returned yet
 }
 
-// awaits reports whether an ACK or NAK from server is an answer in this state: only from the server asked, or
-// from any server if all were asked.
+// awaits reports whether an ACK or NAK from a server is expected in this state. The client expects it from the server to
+// which the request was addressed, or from any server if the request was broadcast.
 func (c *Client) awaits(server netip.Addr) bool {
 	switch c.state {
 	case Requesting:
@@ -94,7 +93,7 @@ func (c *Client) awaits(server netip.Addr) bool {
 	return false
 }
 
-// asked returns the address in the last REQUEST.
+// asked returns the address that the last REQUEST has asked for.
 func (c *Client) asked() netip.Addr {
 	if c.hasLease {
 		return c.lease.Addr.Addr()
@@ -102,7 +101,7 @@ func (c *Client) asked() netip.Addr {
 	return c.wanted
 }
 
-// receiveNak gives up the lease, or the offer, and starts again.
+// receiveNak processes a DHCPNAK: the client gives up the lease or the offer, and starts again.
 func (c *Client) receiveNak(now Time, m *wire.DHCPv4) {
 	if !c.awaits(m.ServerID()) {
 		c.counters.Unexpected++
@@ -114,8 +113,8 @@ func (c *Client) receiveNak(now Time, m *wire.DHCPv4) {
 	}
 	c.wanted = netip.Addr{}
 	c.naks++
-	// The first NAK only means that the earlier state is obsolete. A server that repeatedly offers and then
-	// refuses is not asked more often than a silent one.
+	// After a first NAK, the client starts again at once, because it may only have had outdated state. After further NAKs it
+	// waits, so that a server that repeatedly offers and refuses is asked no more often than a silent one.
 	if c.naks == 1 {
 		c.discover(now)
 		return

@@ -10,7 +10,7 @@ import (
 // The messages of a client. RFC 2131 table 5 lists the fields and options of each message; the functions here
 // follow its columns.
 
-// wishes lists the options that a client requests. Lease uses all of them.
+// wishes lists the options that a client requests. The fields of Lease are set from them.
 var wishes = []byte{
 	byte(wire.DHCPv4OptSubnetMask), byte(wire.DHCPv4OptClasslessRoutes), byte(wire.DHCPv4OptRouter),
 	byte(wire.DHCPv4OptDNS), byte(wire.DHCPv4OptDomainName), byte(wire.DHCPv4OptDomainSearch),
@@ -26,7 +26,7 @@ func (c *Client) message(t wire.DHCPv4Type) wire.DHCPv4 {
 	return m
 }
 
-// addWishes adds the options that only DISCOVER and REQUEST contain.
+// addWishes adds the options that only DISCOVER and REQUEST messages contain.
 func (c *Client) addWishes(m *wire.DHCPv4) {
 	m.Add(wire.DHCPv4OptParameterRequest, wishes)
 	if c.cfg.HostName != "" {
@@ -86,8 +86,8 @@ func (c *Client) sendRequest(now Time) {
 	}
 	switch c.state {
 	case Requesting:
-		// "the same value ... as the original DHCPDISCOVER" (RFC 2131 section 3.1 item 3): relay agents
-		// choose servers by it.
+		// "the same value ... as the original DHCPDISCOVER" (RFC 2131 section 3.1 item 3): relay agents select servers by
+		// the secs field.
 		m.Secs = c.secs
 		m.AddAddrs(wire.DHCPv4OptServerID, c.chosen)
 	case Renewing:

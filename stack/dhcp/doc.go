@@ -32,10 +32,10 @@ const Never = Time(1<<63 - 1)
 // Message is one UDP datagram to send. The owner may keep Data.
 type Message struct {
 	Data []byte
-	Src  netip.AddrPort // 0.0.0.0 until the client has an address
-	Dst  netip.AddrPort // 255.255.255.255 is every station on the link
-	// MAC is the link-layer address of Dst if ARP cannot resolve it: a client that the server answers may not
-	// have the address yet. If MAC is zero, Dst is resolved or broadcast as usual.
+	Src  netip.AddrPort // source: 0.0.0.0 until the client has an address
+	Dst  netip.AddrPort // destination: 255.255.255.255 means every station on the link
+	// MAC is the link-layer address of Dst if ARP cannot resolve Dst, because the client that is answered may not use the
+	// address yet. If MAC is zero, Dst is resolved or broadcast as usual.
 	MAC wire.MAC
 }
 

@@ -10,8 +10,8 @@ import (
 	"loam/wire"
 )
 
-// Stateless DHCP for IPv6 (RFC 8415 section 18.2.6): a host that has its addresses from elsewhere requests
-// name servers, and requests them again before the information expires.
+// Stateless DHCP for IPv6 (RFC 8415 section 18.2.6). A host that has obtained its addresses by other means requests name
+// servers, and requests them again before the information expires.
 
 // Constants of RFC 8415 section 7.6.
 const (
@@ -30,10 +30,10 @@ const (
 type Inform struct {
 	id       []byte
 	question question
-	most     time.Duration // longest wait between messages
+	most     time.Duration // maximum wait between messages
 	asking   bool
-	refresh  time.Duration // when to ask again; timer.Never: not
-	servers  []netip.Addr  // nil: no reply received
+	refresh  time.Duration // time of the next request; timer.Never: none
+	servers  []netip.Addr  // name servers; nil: no reply was received
 }
 
 // NewInform returns an idle client.
@@ -76,7 +76,7 @@ func (c *Inform) Receive(now time.Duration, m *wire.DHCPv6) bool {
 		return false
 	}
 	limit(&c.most, m.InfMaxRT)
-	if m.Status != wire.DHCPv6Success { // this server has nothing for us; another may
+	if m.Status != wire.DHCPv6Success { // this server has no information; another server may have some
 		c.question.most = c.most
 		return false
 	}

@@ -10,33 +10,33 @@ import (
 
 // Limits of the values that a client accepts.
 const (
-	// minLease is the shortest accepted lease. With a shorter one, the client would do nothing but renew it.
+	// minLease is the shortest lease that is accepted. A client with a shorter lease would be busy renewing it.
 	minLease = 10 * time.Second
 	// maxServers is the maximum number of routers, name servers and time servers kept.
 	maxServers = 8
 	// maxRoutes is the maximum number of classless routes kept.
 	maxRoutes = 64
-	// minMTU is the smallest accepted MTU, which every host must support (RFC 791 section 3.1). A smaller
-	// value from an untrusted server would only slow us down.
+	// minMTU is the smallest MTU that is accepted. Every host must support it (RFC 791 section 3.1). A smaller value from an
+	// untrusted server would only reduce the throughput.
 	minMTU = 576
 )
 
 // Lease is an address and the configuration that came with it. Lists are in the server's order of preference
 // and bounded; malformed elements are omitted.
 type Lease struct {
-	Addr    netip.Prefix // the address, with the prefix length of the subnet
-	Server  netip.Addr   // the server that granted it
-	Routers []netip.Addr // default routers; none if there are Routes (RFC 3442)
+	Addr    netip.Prefix // assigned address, with the prefix length of the subnet
+	Server  netip.Addr   // address of the server that granted the lease
+	Routers []netip.Addr // default routers; empty if Routes is not (RFC 3442)
 	Routes  []wire.DHCPv4Route
 	DNS     []netip.Addr
 	NTP     []netip.Addr
-	Domain  string   // contains only letters, digits, hyphens, underscores and dots
+	Domain  string   // domain name; contains only letters, digits, hyphens, underscores and dots
 	Search  []string // search domains
-	MTU     int      // 0: not given
+	MTU     int      // MTU of the link in bytes; 0: not given
 
-	Start   Time // when the request for the lease was sent
-	T1, T2  Time // when to ask the server, and when to ask all servers, to extend it
-	Expires Time // when the address must be removed; Never: unlimited
+	Start   Time // time at which the request for the lease was sent
+	T1, T2  Time // times at which to ask the server of the lease (T1) and all servers (T2) for an extension
+	Expires Time // time at which the address must be removed; Never: unlimited
 }
 
 // newLease parses the lease in an offer or acknowledgment of a request sent at start. ok is false if it is
@@ -112,7 +112,7 @@ func prefixBits(m *wire.DHCPv4) int {
 	return 24
 }
 
-// hosts removes addresses that cannot be hosts, and limits the length of the list.
+// hosts returns the addresses of a list that can be hosts, at most maxServers.
 func hosts(list []netip.Addr) []netip.Addr {
 	list = slices.DeleteFunc(list, func(a netip.Addr) bool { return !usable(a) })
 	return slices.Clone(firstN(list, maxServers))
@@ -120,7 +120,8 @@ func hosts(list []netip.Addr) []netip.Addr {
 
 func firstN[T any](list []T, n int) []T { return list[:min(len(list), n)] }
 
-// domain returns name if it is safe in a configuration file and on a command line, or else "".
+// domain returns name if it contains only characters that are safe in configuration files and on command lines, and ""
+// otherwise.
 func domain(name string) string {
 	if _, err := wire.ParseDNSName(name); err != nil || name[0] == '-' || name == "." {
 		return ""

@@ -9,10 +9,10 @@ import (
 
 // The address pool of a server and its bindings (RFC 2131 section 4.3.1).
 //
-// A pool is a slice with one binding per address, and an index by client. It needs no timer: an expired
-// binding counts as free. It is kept nevertheless, so that a returning client gets its earlier address unless
-// another client needs it. The search for an address scans the slice, so maxPool also limits the cost of a
-// flood of DISCOVERs from invented clients.
+// A pool is a slice with one binding per address, and an index by client. It needs no timer: an expired binding counts as
+// free. Such a binding is kept nevertheless, so that a returning client gets its earlier address unless another client needs
+// the address. The search for an address scans the slice. maxPool therefore also limits the cost of a flood of DISCOVERs
+// from invented clients.
 
 // maxPool is the maximum number of addresses in a pool.
 const maxPool = 4096
@@ -26,14 +26,14 @@ const (
 	free       bindingState = iota
 	offered                 // offered to a client
 	leased                  // leased to a client
-	quarantine              // a client found it in use by another host
+	quarantine              // a client has reported that another host uses the address
 )
 
 // binding is the state of one address of the pool.
 type binding struct {
 	state  bindingState
-	until  Time     // end of a state other than free
-	client string   // key of the client that has or last had the address (clientKey); empty: none yet
+	until  Time     // time at which the state ends, unless it is free
+	client string   // key (clientKey) of the client that has the address or had it last; empty: none yet
 	mac    wire.MAC // MAC address of that client
 }
 
@@ -81,7 +81,7 @@ func clientKey(m *wire.DHCPv4) (key string, ok bool) {
 // inUse reports whether a binding must not be given to another client.
 func (b *binding) inUse(now Time) bool { return b.state != free && now < b.until }
 
-// of returns the index of the address that a client has or last had.
+// of returns the index of the address that a client has or had last.
 func (p *pool) of(client string) (i int, ok bool) {
 	i, ok = p.byClient[client]
 	return i, ok
@@ -116,7 +116,7 @@ func (p *pool) choose(now Time, client string, wanted netip.Addr) (i int, ok boo
 func (p *pool) bind(i int, state bindingState, until Time, client string, mac wire.MAC) {
 	b := &p.bindings[i]
 	if b.client != client {
-		if old, ok := p.byClient[client]; ok { // a client has at most one address
+		if old, ok := p.byClient[client]; ok { // a client has at most one address, so its old binding ends
 			p.bindings[old] = binding{}
 		}
 		delete(p.byClient, b.client)

@@ -10,22 +10,22 @@ import (
 	"loam/wire"
 )
 
-// The part that the two DHCPv6 clients share.
+// The common part of the two DHCPv6 clients, Client6 and Inform.
 
 // question is a message that is retransmitted until there is an answer (RFC 8415 section 15).
 type question struct {
 	random *rand.Rand
 
 	transaction uint32
-	first       time.Duration // initial wait for an answer
-	most        time.Duration // longest wait
+	first       time.Duration // wait for an answer to the first message
+	most        time.Duration // maximum wait for an answer
 	timeout     time.Duration // wait for an answer to the last message; 0: none was sent
-	began       time.Duration // when the first message was sent; valid if timeout is not 0
-	next        time.Duration // when a message is due; timer.Never: none
-	sent        int           // messages sent
+	began       time.Duration // time at which the first message was sent; valid if timeout is not 0
+	next        time.Duration // time of the next message; timer.Never: none is due
+	sent        int           // number of messages sent
 }
 
-// ask begins another question, after a random part of delay.
+// ask starts to send another message, after a random part of delay.
 func (q *question) ask(now, delay, first, most time.Duration) {
 	q.transaction, q.first, q.most, q.timeout, q.sent = q.random.Uint32()&0xffffff, first, most, 0, 0
 	if q.next = now; delay > 0 {
@@ -33,7 +33,7 @@ func (q *question) ask(now, delay, first, most time.Duration) {
 	}
 }
 
-// asked counts a message. It returns how long the question has been asked, in hundredths of a second.
+// asked records that the message is sent. It returns the time since the first transmission, in hundredths of a second.
 func (q *question) asked(now time.Duration) (elapsed uint16) {
 	if q.timeout == 0 {
 		q.began, q.timeout = now, q.spread(q.first, q.first)
@@ -48,13 +48,13 @@ func (q *question) asked(now time.Duration) (elapsed uint16) {
 	return uint16(min((now-q.began)/(10*time.Millisecond), 0xffff))
 }
 
-// spread returns d plus or minus up to a tenth of last.
+// spread returns d plus or minus a random part of up to a tenth of last.
 func (q *question) spread(d, last time.Duration) time.Duration {
 	tenth := int64(last / 10)
 	return d + time.Duration(q.random.Int64N(2*tenth+1)-tenth)
 }
 
-// answered ends the question.
+// answered ends the retransmissions.
 func (q *question) answered() { q.next, q.timeout = timer.Never, 0 }
 
 // answers reports whether a server's message answers the question (RFC 8415 sections 16.3 and 16.10).
@@ -76,7 +76,7 @@ func clientID(mac wire.MAC) []byte { return append([]byte{0, 3, 0, 1}, mac[:]...
 
 const maxServers6 = 8 // maximum number of name servers accepted
 
-// believed returns the valid name servers of a list, at most maxServers6.
+// believed returns the valid addresses in a list of name servers, at most maxServers6.
 func believed(list []netip.Addr) []netip.Addr {
 	servers := []netip.Addr{}
 	for _, a := range list {

@@ -19,7 +19,7 @@ func (s *Server) answer(m *wire.DHCPv4, t wire.DHCPv4Type) wire.DHCPv4 {
 	}
 	r.AddUint8(wire.DHCPv4OptMessageType, uint8(t))
 	r.AddAddrs(wire.DHCPv4OptServerID, s.own)
-	if id := m.ClientID(); id != nil { // RFC 6842
+	if id := m.ClientID(); id != nil { // the reply repeats the client identifier (RFC 6842)
 		r.Add(wire.DHCPv4OptClientID, id)
 	}
 	return r
@@ -37,8 +37,8 @@ func (s *Server) grant(m *wire.DHCPv4, t wire.DHCPv4Type, addr netip.Addr) Messa
 	return s.deliver(m, &r)
 }
 
-// inform answers a client that has its address from elsewhere and only needs the other configuration: no
-// address, no lease time (RFC 2131 section 4.3.5).
+// inform replies to a client that has obtained its address by other means and only needs the other configuration. The reply
+// contains no address and no lease time (RFC 2131 section 4.3.5).
 func (s *Server) inform(m *wire.DHCPv4) (Message, bool) {
 	if !usableIn(m.CIAddr, s.subnet) {
 		s.counters.Malformed++
@@ -77,7 +77,7 @@ func (s *Server) send(r *wire.DHCPv4, to netip.Addr, mac wire.MAC) Message {
 	return newMessage(r, src, dst, mac)
 }
 
-// usual lists the options for a client that does not request any, the most important first.
+// usual lists the options that are sent to a client that requests none, the most important first.
 var usual = []byte{
 	byte(wire.DHCPv4OptRouter), byte(wire.DHCPv4OptDNS), byte(wire.DHCPv4OptDomainName), byte(wire.DHCPv4OptMTU),
 }
@@ -94,7 +94,7 @@ func (s *Server) addConfiguration(m, r *wire.DHCPv4) {
 	if wanted == nil {
 		wanted = usual
 	}
-	var seen [256]bool // a list may be long and repeat the same codes
+	var seen [256]bool // codes that were already added: a client's list may contain a code several times
 	for _, code := range wanted {
 		if seen[code] {
 			continue

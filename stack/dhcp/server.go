@@ -9,12 +9,12 @@ import (
 	"loam/wire"
 )
 
-// A server for one directly attached subnet (RFC 2131 section 4.3). Messages from relay agents are dropped.
-// pool.go holds the bindings; reply.go builds the replies.
+// A server for one directly attached subnet (RFC 2131 section 4.3). Messages from relay agents are dropped. pool.go has the
+// bindings, and reply.go builds the replies.
 //
-// The server cannot probe an address before it offers it, as RFC 2131 section 2.2 recommends. The pool must
-// therefore be exclusively the server's. A client that finds a conflict sends DECLINE, and the address is
-// blocked for a while.
+// The server cannot probe an address before it offers it, as RFC 2131 section 2.2 recommends. Therefore no other host or
+// server may use addresses of the pool. A client that detects a conflict sends DECLINE, and the address is not assigned for
+// a while.
 
 // ServerConfig describes a subnet and the configuration for its clients. Zero values are not sent.
 type ServerConfig struct {
@@ -49,8 +49,8 @@ var (
 
 // Durations of bindings that are not leases.
 const (
-	offerHold   = time.Minute      // an offer that the client has not requested
-	declineHold = 10 * time.Minute // an address that a client found in use
+	offerHold   = time.Minute      // how long an offered address is reserved for the client
+	declineHold = 10 * time.Minute // how long an address is not assigned after a client has reported that another host uses it
 
 	defaultLease = time.Hour
 	shortestSold = time.Minute
@@ -60,12 +60,12 @@ const (
 // ServerCounters count messages by result.
 type ServerCounters struct {
 	Offers, Acks, Naks uint64 // replies sent
-	Declines, Releases uint64 // accepted
-	Exhausted          uint64 // DISCOVERs without a free address
-	OtherServer        uint64 // REQUESTs for another server
-	Unknown            uint64 // from unknown clients that must not be answered
-	Relayed            uint64 // from a relay agent
-	Malformed          uint64 // required fields missing, or of a type sent by servers
+	Declines, Releases uint64 // messages accepted
+	Exhausted          uint64 // DISCOVERs for which no address was free
+	OtherServer        uint64 // REQUESTs that were addressed to another server
+	Unknown            uint64 // messages from unknown clients that the server must not answer
+	Relayed            uint64 // messages from a relay agent, which are dropped
+	Malformed          uint64 // messages without a required field, or of a type that only servers send
 }
 
 // Server assigns addresses. One owner calls its methods, with times that never decrease.
@@ -147,25 +147,24 @@ func (s *Server) discover(now Time, m *wire.DHCPv4, key string) (Message, bool) 
 		s.counters.Exhausted++
 		return Message{}, false
 	}
-	if b := &s.pool.bindings[i]; b.state != leased || !b.inUse(now) { // an offer does not shorten a lease
+	if b := &s.pool.bindings[i]; b.state != leased || !b.inUse(now) { // an offer must not shorten a lease that the client still has
 		s.pool.bind(i, offered, now+offerHold, key, m.CHAddr)
 	}
 	s.counters.Offers++
 	return s.grant(m, wire.DHCPv4Offer, s.pool.addr(i)), true
 }
 
-// request handles a REQUEST (RFC 2131 section 4.3.2). The fields that are filled in show the state of the
-// client.
+// request handles a REQUEST (RFC 2131 section 4.3.2). The fields that the client has filled in show its state.
 func (s *Server) request(now Time, m *wire.DHCPv4, key string) (Message, bool) {
 	server, wanted := m.ServerID(), m.RequestedIP()
 	switch {
-	case server.IsValid() && server != s.own: // SELECTING, the client took another server's offer
+	case server.IsValid() && server != s.own: // state SELECTING: the client has accepted the offer of another server
 		if i, ok := s.pool.of(key); ok && s.pool.bindings[i].state == offered {
 			s.pool.release(i, now)
 		}
 		s.counters.OtherServer++
 		return Message{}, false
-	case server.IsValid() && wanted.IsValid(): // SELECTING
+	case server.IsValid() && wanted.IsValid(): // state SELECTING: the client has accepted an offer of this server
 		if i, ok := s.pool.of(key); ok && s.pool.addr(i) == wanted {
 			return s.commit(now, m, key, i)
 		}
@@ -173,9 +172,9 @@ func (s *Server) request(now Time, m *wire.DHCPv4, key string) (Message, bool) {
 	case server.IsValid():
 		s.counters.Malformed++
 		return Message{}, false
-	case wanted.IsValid(): // INIT-REBOOT
+	case wanted.IsValid(): // state INIT-REBOOT
 		return s.confirm(now, m, key, wanted)
-	case m.CIAddr.IsValid(): // RENEWING or REBINDING
+	case m.CIAddr.IsValid(): // state RENEWING or REBINDING
 		return s.confirm(now, m, key, m.CIAddr)
 	}
 	s.counters.Malformed++
@@ -194,11 +193,11 @@ func (s *Server) confirm(now Time, m *wire.DHCPv4, key string, wanted netip.Addr
 	case s.cfg.Authoritative && ours && !s.pool.bindings[i].inUse(now):
 		return s.commit(now, m, key, i)
 	case s.cfg.Authoritative, !m.CIAddr.IsValid() && !s.subnet.Contains(wanted):
-		// Also reached by a client that has moved here from another network.
+		// A client that has moved here from another network is also answered by a NAK.
 		return s.nak(m, "you cannot have that address here")
 	}
-	// "If the DHCP server has no record of this client, then it MUST remain silent" (RFC 2131 section 4.3.2):
-	// another server may know it. An offer that the client did not accept is not a record.
+	// "If the DHCP server has no record of this client, then it MUST remain silent" (RFC 2131 section 4.3.2): another server
+	// may have a record. An offer that the client has not accepted does not count as a record.
 	s.counters.Unknown++
 	return Message{}, false
 }

@@ -1,6 +1,3 @@
-// Package flood has the data that the stack needs against floods from forged addresses: counts of
-// arriving frames (Census), hosts that are not strangers (Peers), and connections whose segments
-// are not stray (Sets). The stack decides when a device drops frames (stack/thinning.go).
 package flood
 
 import (
@@ -11,15 +8,17 @@ import (
 	"loam/link"
 )
 
-// A receiver judges after Frames frames of any kind. They can be a flood if they arrive within
-// Span: 20,000 per second.
+// A receiver counts the frames that hosts can send without a connection (link.Kinds). Many of them from many senders are
+// a flood. The stack would answer few of these frames, but it would spend a system call or more on each of them. A single sender is
+// not limited: it may be a host that waits for replies.
+
+// Limits of floods.
 const (
-	Frames = 4096
-	Span   = 200 * time.Millisecond
+	CensusFrames = 4096                   // frames of any kind after which a census ends
+	censusSpan   = 200 * time.Millisecond // that arrive within this time: 20,000 a second
 )
 
-// Census counts the frames of a receiver that may belong to a flood. It belongs to the receiver.
-// The zero value is empty.
+// Census counts frames that may belong to a flood. The zero value is ready for use.
 type Census struct {
 	began  time.Duration
 	frames int
@@ -46,41 +45,50 @@ func (v *vote[T]) add(value T) {
 	}
 }
 
-// Empty reports whether no frame has been counted. Begin must then be called before Add.
-func (c *Census) Empty() bool { return c.frames == 0 }
+// Count counts frames, and returns the number of those that have a kind. It calls report with the kinds of each flood that it
+// recognises. port is the destination port of UDP datagrams among them. now returns the time of the stack.
+func (c *Census) Count(frames []*link.Frame, now func() time.Duration, report func(kinds link.Kinds, port uint16)) (counted int64) {
+	for _, f := range frames {
+		kind, sender := link.KindOf(f.Bytes())
+		if kind == 0 {
+			continue
+		}
+		counted++
+		if c.frames == 0 {
+			c.began = now()
+		}
+		if c.add(kind, sender, f.Bytes()); c.frames == CensusFrames {
+			if kinds := c.flood(now() - c.began); kinds != 0 {
+				report(kinds, c.port.value)
+			}
+			*c = Census{}
+		}
+	}
+	return counted
+}
 
-// Begin sets the time of the first frame.
-func (c *Census) Begin(now time.Duration) { c.began = now }
-
-// Add counts a frame. It reports whether the census is complete, so that End must be called.
-func (c *Census) Add(kind link.Kinds, sender netip.Addr, frame []byte) (complete bool) {
+// add counts a frame.
+func (c *Census) add(kind link.Kinds, sender netip.Addr, frame []byte) {
 	c.frames++
 	c.kinds[bits.TrailingZeros8(uint8(kind))]++
 	c.sender.add(sender)
 	if kind == link.KindUDP {
 		c.port.add(link.UDPPort(frame))
 	}
-	return c.frames == Frames
 }
 
-// End returns the kinds that make up a flood, and empties the census. UDP datagrams do if most of
-// them have the same destination port, which is port.
-func (c *Census) End(now time.Duration) (kinds link.Kinds, port uint16) {
-	kinds, port = c.flood(now-c.began), c.port.value
-	*c = Census{}
-	return kinds, port
-}
-
+// flood returns the kinds that make up a flood, at the end of a census that took span. UDP
+// datagrams do if most of them have the same destination port.
 func (c *Census) flood(span time.Duration) (kinds link.Kinds) {
-	if span > Span || c.sender.lead > Frames/4 {
+	if span > censusSpan || c.sender.lead > CensusFrames/4 {
 		return 0
 	}
 	for i, n := range c.kinds {
-		if n > Frames/8 {
+		if n > CensusFrames/8 {
 			kinds |= 1 << i
 		}
 	}
-	if c.port.lead < Frames/16 {
+	if c.port.lead < CensusFrames/16 {
 		kinds &^= link.KindUDP
 	}
 	return kinds

@@ -8,21 +8,20 @@ import (
 	"loam/link"
 )
 
-// Peers are the IPv4 hosts that have completed a handshake most recently. Shards add to it, and
-// the loops of interfaces read it. The zero value is empty.
+// Peers are the IPv4 hosts that have completed a handshake most recently. The zero value is empty.
 type Peers struct {
 	mu    sync.Mutex // guards addrs
 	addrs [link.MaxKnown]netip.Addr
 	added atomic.Uint64 // number of addresses ever added, changed under mu
 }
 
-// Holds reports whether the list still holds the address that Add returned place for.
-func (p *Peers) Holds(place uint64) bool {
+// holds reports whether the list still holds the address that add returned place for.
+func (p *Peers) holds(place uint64) bool {
 	return place != 0 && p.added.Load()-place < uint64(len(p.addrs))
 }
 
-// Add adds an address in place of the oldest one, unless the list holds it, and returns its place.
-func (p *Peers) Add(addr netip.Addr) (place uint64) {
+// add adds an address in place of the oldest one, unless the list holds it, and returns its place.
+func (p *Peers) add(addr netip.Addr) (place uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	added, length := p.added.Load(), uint64(len(p.addrs))

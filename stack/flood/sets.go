@@ -27,15 +27,16 @@ type cookies struct {
 // and a reply takes a round trip to arrive.
 const maxCookies = 8192
 
-// Join adds a set. The caller adds the connections to it.
-func (s *Sets) Join(flows *link.Flows) {
+// Join adds a set. all calls add for each connection that exists.
+func (s *Sets) Join(flows *link.Flows, all func(add func(local, remote netip.AddrPort))) {
 	for _, f := range s.cookies.ring {
 		flows.Add(f)
 	}
+	all((&Sets{flows: []*link.Flows{flows}}).Add)
 	s.flows = append(s.flows, flows)
 }
 
-// Leave removes a set.
+// Leave removes a set, if it has been joined.
 func (s *Sets) Leave(flows *link.Flows) {
 	s.flows = slices.DeleteFunc(s.flows, func(f *link.Flows) bool { return f == flows })
 	if len(s.flows) == 0 {
@@ -89,21 +90,26 @@ func (s *Sets) AddCookie(local, remote netip.AddrPort) {
 	c.next = (c.next + 1) % maxCookies
 }
 
-// Strays counts the stray segments that a shard receives. The zero value is empty.
+// Strays is the part of a shard that deals with stray segments: it counts them, and has the sets of
+// flows that are not stray. The zero value is empty.
 type Strays struct {
+	Sets
 	began time.Duration // time of the first
 	count int           // since then
 }
 
-// Add counts a segment. It reports whether Frames/n of them have arrived within Span: the part of a
-// flood that one of n shards receives.
-func (s *Strays) Add(now time.Duration, n int) bool {
+// Count counts a segment, also for the thinning of its interface. It reports whether CensusFrames/n of them have arrived within
+// 0.2 s: the part of a flood that one of n shards receives.
+func (s *Strays) Count(now time.Duration, n int, t *Thinning) bool {
+	if t.Active() {
+		t.Delivered(1)
+	}
 	if s.count == 0 {
 		s.began = now
 	}
-	if s.count++; s.count < Frames/n {
+	if s.count++; s.count < CensusFrames/n {
 		return false
 	}
 	s.count = 0
-	return now-s.began <= Span
+	return now-s.began <= censusSpan
 }

@@ -20,11 +20,12 @@ func TestCookieFlows(t *testing.T) {
 		return link.NewFlows(make([]atomic.Uint32, link.FlowWords), link.FlowKeys{1, 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb})
 	}
 	a, b := newSet(), newSet()
-	s.Join(a)
+	none := func(func(local, remote netip.AddrPort)) {}
+	s.Join(a, none)
 	const n = 3 * maxCookies / 2
 	for i := range n {
 		if i == n/2 {
-			s.Join(b)
+			s.Join(b, none)
 		}
 		s.AddCookie(local, remote(i))
 	}

@@ -13,13 +13,13 @@ type Filter struct {
 	Sources []netip.Addr
 }
 
-// Everyone is EXCLUDE {}: the group is received from all sources.
+// Everyone is the filter EXCLUDE {}: a group is received from all sources.
 var Everyone = Filter{Exclude: true}
 
-// None reports whether no source is received.
+// None reports whether the filter accepts no source.
 func (f Filter) None() bool { return !f.Exclude && len(f.Sources) == 0 }
 
-// Accepts reports whether a source is received.
+// Accepts reports whether the filter accepts a source.
 func (f Filter) Accepts(source netip.Addr) bool {
 	return slices.Contains(f.Sources, source) != f.Exclude
 }

@@ -16,10 +16,10 @@ const Never = timer.Never
 // Protocol constants (RFC 9776 section 8, RFC 9777 section 9; RFC 2236 section 8.10 and RFC 2710 section 7.10
 // for older versions).
 const (
-	defaultRobustness = 2                 // transmissions of a change; one less may be lost
-	defaultInterval   = 125 * time.Second // between general queries
-	repeatWithin      = time.Second       // a change is reported again after a random part of this
-	repeatOldWithin   = 10 * time.Second  // the same in older versions
+	defaultRobustness = 2                 // number of transmissions of each change; all but one may be lost
+	defaultInterval   = 125 * time.Second // time between general queries of a querier
+	repeatWithin      = time.Second       // a change is reported again within this time, at random
+	repeatOldWithin   = 10 * time.Second  // the same in the older protocol versions
 )
 
 // maxSources limits the stored sources of queries about a group (RFC 9776 section 9.1). A query about more
@@ -30,7 +30,7 @@ const maxSources = 32
 type Config struct {
 	Protocol wire.GroupProtocol
 	Room     int    // maximum size of a message on the link in bytes: at least 548, or 1232 for MLD
-	Seed     uint64 // seed of the random delays that keep hosts from acting simultaneously
+	Seed     uint64 // seed of the random delays, which prevent that hosts answer a query simultaneously
 }
 
 // Message is a message with its destination.
@@ -42,36 +42,36 @@ type Message struct {
 // Host reports the group memberships of an interface:
 //
 //	not here --- Listen: reports ---> member --- Listen to none: reports ---> not here
-//	                                   ^    |
-//	                     a query: after a random delay, a report
+//	                                  ^    |
+//	                a query: after a random delay, a report
 //
-// It uses the newest protocol version, unless a querier of an older version is assumed to be present. Members
-// are sorted by address.
+// The host uses the newest protocol version, unless a querier of an older version is assumed to be present. Members are
+// sorted by address.
 type Host struct {
 	cfg    Config
 	random *rand.Rand
 
-	version    uint8            // version in use
-	older      [3]time.Duration // by version: until when a querier of it is assumed present; 0: none
-	robustness int              // from the querier
-	interval   time.Duration    // from the querier
+	version    uint8            // protocol version in use
+	older      [3]time.Duration // for each older version, the time until which a querier is assumed to be present; 0: none
+	robustness int              // robustness variable of the querier: number of transmissions of a change
+	interval   time.Duration    // time between general queries of the querier
 
 	members []member
-	answer  time.Duration // when a general query is answered; Never: none
-	next    time.Duration // the earliest of all deadlines
-	reports []Message     // reports due together that Poll has not returned yet
+	answer  time.Duration // time at which a general query is answered; Never: none is pending
+	next    time.Duration // the earliest of the deadlines of the host and its members
+	reports []Message     // reports that were due at the same time and that Poll has not returned yet
 }
 
 // member is a group that is received, or whose end has not been fully reported yet.
 type member struct {
 	group   netip.Addr
-	filter  Filter          // its sources are sorted
-	modes   int             // remaining reports of the last mode change; in older versions, of the last join or leave
-	sources []changedSource // sources that were added or removed; sorted
-	change  time.Duration   // when the next report of a change is due; Never: none
-	answer  time.Duration   // when a query about the group is answered; Never: none
-	asked   []netip.Addr    // sources that the query asked about; nil: all
-	last    bool            // we reported the group last, and no other host has since
+	filter  Filter          // source filter, with sorted sources
+	modes   int             // how often a mode change is still to be reported; in older versions, a join or leave
+	sources []changedSource // sources that were added or removed, sorted, with the number of reports still to send
+	change  time.Duration   // time of the next report of a change; Never: none
+	answer  time.Duration   // time at which a query about the group is answered; Never: none is pending
+	asked   []netip.Addr    // sources that the query has asked about; nil: all
+	last    bool            // this host was the last on the link to report the group
 }
 
 // changedSource is a source whose change is still being reported; left counts the remaining reports.
@@ -88,9 +88,8 @@ func NewHost(cfg Config) *Host {
 	}
 }
 
-// Reported reports whether memberships of a group are reported. They are not for the all-nodes group, which every
-// host receives, and for groups whose scope does not include the link (RFC 9776 section 5, RFC 9777 section
-// 6).
+// Reported reports whether memberships of a group are reported to routers. They are not reported for the all-nodes group,
+// which every host receives, and for groups whose scope does not include the link (RFC 9776 section 5, RFC 9777 section 6).
 func Reported(group netip.Addr) bool {
 	if group.Is4() {
 		return group.IsMulticast() && group != allSystems
@@ -248,12 +247,12 @@ func (h *Host) choose(now time.Duration) {
 	}
 }
 
-// quiet cancels all pending reports of the member.
+// quiet cancels the pending reports of the member.
 func (m *member) quiet() {
 	m.modes, m.sources, m.change, m.answer, m.asked = 0, nil, Never, Never, nil
 }
 
-// old reports whether a version without records is in use.
+// old reports whether the version in use has messages for single groups, and not reports with records.
 func (h *Host) old() bool { return h.version < h.cfg.Protocol.Newest() }
 
 // within returns a random time in (0, d].

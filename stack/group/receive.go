@@ -40,7 +40,7 @@ func (h *Host) queried(now time.Duration, q *wire.GroupMessage) {
 		if q.Interval != 0 {
 			h.interval = q.Interval
 		}
-	case general: // only general queries determine the version (RFC 9776 section 7.2.1)
+	case general: // only general queries determine the version in use (RFC 9776 section 7.2.1)
 		h.older[q.Version] = now + h.olderPresent(q)
 	}
 	h.choose(now)
@@ -63,14 +63,15 @@ func (h *Host) olderPresent(q *wire.GroupMessage) time.Duration {
 	return time.Duration(h.robustness)*h.interval + q.MaxDelay
 }
 
-// askedAll schedules the answer to a general query. By rules 1 and 2, an earlier scheduled time wins.
+// askedAll schedules the answer to a general query. If an answer is already scheduled earlier, it stays (rules 1 and 2 of
+// section 5.2).
 func (h *Host) askedAll(now time.Duration, q *wire.GroupMessage) {
 	if slices.ContainsFunc(h.members, func(m member) bool { return m.received() }) {
 		h.answer = min(h.answer, now+h.within(q.MaxDelay))
 	}
 }
 
-// asked schedules the answer to a query about a group or its sources: rules 1, 3, 4 and 5.
+// asked schedules the answer to a query about a group or about sources of it (rules 1, 3, 4 and 5 of section 5.2).
 func (h *Host) asked(now time.Duration, q *wire.GroupMessage) {
 	m := h.member(q.Group)
 	if m == nil {
@@ -91,7 +92,7 @@ func (h *Host) asked(now time.Duration, q *wire.GroupMessage) {
 	m.answer = min(m.answer, at)
 }
 
-// union returns both lists joined. It returns nil, which means all sources, if there are too many.
+// union returns the elements of both lists. If there are more than maxSources, it returns nil, which means all sources.
 func union(a, b []netip.Addr) []netip.Addr {
 	for _, source := range b {
 		if !slices.Contains(a, source) {

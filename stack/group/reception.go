@@ -14,7 +14,7 @@ type Reception struct {
 	sources map[netip.Addr]Mentions
 }
 
-// Mentions counts the sockets whose filters name a source, by mode.
+// Mentions counts the sockets whose filters contain a source, for each mode.
 type Mentions struct{ Include, Exclude int }
 
 // Enter adds a socket with the given filter.
@@ -23,7 +23,7 @@ func (r *Reception) Enter(f Filter) {
 	r.count(f, 1)
 }
 
-// Leave removes a socket with the given filter. It reverses Enter.
+// Leave removes a socket with the given filter, which Enter or Change has added.
 func (r *Reception) Leave(f Filter) {
 	r.users--
 	r.count(f, -1)
@@ -35,7 +35,7 @@ func (r *Reception) Change(from, to Filter) {
 	r.count(to, 1)
 }
 
-// count adds n sockets with filter f. A source that is repeated in the filter counts once.
+// count adds n sockets with filter f. A source that is repeated in the filter counts once. n may be negative.
 func (r *Reception) count(f Filter, n int) {
 	if f.Exclude {
 		r.exclude += n
@@ -54,7 +54,7 @@ func (r *Reception) count(f Filter, n int) {
 	}
 }
 
-// mention sets the counts of a source, and removes a source that no filter names.
+// mention sets the counts of a source. It removes a source that no filter contains.
 func (r *Reception) mention(source netip.Addr, m Mentions) {
 	if m == (Mentions{}) {
 		delete(r.sources, source)
@@ -69,17 +69,17 @@ func (r *Reception) mention(source netip.Addr, m Mentions) {
 // Users returns the number of sockets.
 func (r *Reception) Users() int { return r.users }
 
-// Sources returns a copy of the named sources and their counts.
+// Sources returns a copy of the table of sources that filters contain, with their counts.
 func (r *Reception) Sources() map[netip.Addr]Mentions { return maps.Clone(r.sources) }
 
-// Accepts reports whether any socket receives from a source.
+// Accepts reports whether the filter of any socket accepts a source.
 func (r *Reception) Accepts(source netip.Addr) bool {
 	m := r.sources[source]
 	return m.Include > 0 || m.Exclude < r.exclude
 }
 
-// Filter returns the combined filter with sorted sources. If a socket is in mode EXCLUDE, it is EXCLUDE of
-// the sources that no socket receives; otherwise it is INCLUDE of all sources that a socket receives.
+// Filter returns the combined filter of all sockets, with sorted sources. If a socket is in mode EXCLUDE, the result is
+// EXCLUDE of the sources that no socket receives. Otherwise it is INCLUDE of all sources that a socket receives.
 func (r *Reception) Filter() Filter {
 	f := Filter{Exclude: r.exclude > 0}
 	for source := range r.sources {

@@ -12,13 +12,13 @@ import (
 var (
 	allSystems = netip.AddrFrom4([4]byte{224, 0, 0, 1})
 	allRouters = [...]netip.Addr{wire.IGMP: netip.AddrFrom4([4]byte{224, 0, 0, 2}), wire.MLD: netip.IPv6LinkLocalAllRouters()}
-	reporting  = [...]netip.Addr{ // for the newest versions (RFC 9776 section 4.2.15, RFC 9777 section 5.2.15)
+	reporting  = [...]netip.Addr{ // destination of reports in the newest versions (RFC 9776 section 4.2.15, RFC 9777 section 5.2.15)
 		wire.IGMP: netip.AddrFrom4([4]byte{224, 0, 0, 22}),
 		wire.MLD:  netip.AddrFrom16([16]byte{0xff, 0x02, 15: 0x16}),
 	}
 )
 
-// Poll returns a message that is due. It counts as sent now. It returns false if there is none.
+// Poll returns a message that is due, which counts as sent now. It returns false if none is due.
 func (h *Host) Poll(now time.Duration) (Message, bool) {
 	if now < h.next {
 		return Message{}, false
@@ -28,7 +28,7 @@ func (h *Host) Poll(now time.Duration) (Message, bool) {
 	return m, ok
 }
 
-// poll returns the next message that is due.
+// poll returns the next message that is due, for Poll.
 func (h *Host) poll(now time.Duration) (Message, bool) {
 	if h.old() {
 		return h.pollOld(now)
@@ -44,8 +44,8 @@ func (h *Host) poll(now time.Duration) (Message, bool) {
 	return m, true
 }
 
-// report builds reports of everything that is due, changes first; they count as sent now. The changes
-// reported now are repeated at the time together.
+// report builds reports of everything that is due, changes first; they count as sent now. The changes that are reported now
+// will be repeated together.
 func (h *Host) report(now time.Duration) {
 	var changes, answers []wire.GroupRecord
 	together := now + h.within(repeatWithin)
@@ -104,7 +104,7 @@ func (m *member) answerRecords() []wire.GroupRecord {
 	return []wire.GroupRecord{r}
 }
 
-// repeat counts a report of a change. The next one is due at the given time.
+// repeat records that a change has been reported. The next report of it is due at the given time.
 func (m *member) repeat(at time.Duration) {
 	m.modes = max(0, m.modes-1)
 	for i := range m.sources {
@@ -157,7 +157,7 @@ func (h *Host) newReport() Message {
 	}
 }
 
-// pollOld is poll for the older versions, whose messages concern one group each.
+// pollOld returns the next message that is due in the older versions. Each of their messages concerns one group.
 func (h *Host) pollOld(now time.Duration) (Message, bool) {
 	for i := range h.members {
 		m := &h.members[i]
@@ -176,8 +176,8 @@ func (h *Host) pollOld(now time.Duration) (Message, bool) {
 	return Message{}, false
 }
 
-// leave removes a group that was left. It returns a leave message if we were the last to report the group
-// (RFC 2236 section 3, RFC 2710 section 4). IGMPv1 has no such message; then it continues with the next
+// leave removes a group that the host has left. It returns a leave message if this host was the last to report the group
+// (RFC 2236 section 3, RFC 2710 section 4). IGMPv1 has no leave message; then it returns the next message about another
 // group.
 func (h *Host) leave(now time.Duration, at int) (Message, bool) {
 	m := h.members[at]
@@ -188,7 +188,7 @@ func (h *Host) leave(now time.Duration, at int) (Message, bool) {
 	return h.about(wire.GroupLeave, m.group, allRouters[h.cfg.Protocol]), true
 }
 
-// about returns a message of an older version.
+// about returns a message of an older version about a group.
 func (h *Host) about(kind wire.GroupKind, group, dst netip.Addr) Message {
 	return Message{wire.GroupMessage{Protocol: h.cfg.Protocol, Kind: kind, Version: h.version, Group: group}, dst}
 }

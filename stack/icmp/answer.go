@@ -41,7 +41,8 @@ func Answerable(b []byte) (about wire.IPv4, quote []byte, ok bool) {
 // oneHost reports whether a can be the address of a single host: not "this network" (RFC 1122 section
 // 3.2.1.3), multicast, reserved or broadcast.
 func oneHost(a netip.Addr) bool {
-	const thisNetwork, multicast = 0, 224 // above multicast: reserved addresses and broadcast
+	// first octets: 0 is "this network"; 224 and above are multicast, reserved and broadcast addresses
+	const thisNetwork, multicast = 0, 224
 	first := a.As4()[0]
 	return first != thisNetwork && first < multicast
 }

@@ -6,8 +6,8 @@ import (
 	"loam/wire"
 )
 
-// maxQuote6 is the maximum size of the quoted packet in an error: as much as fits into the minimum MTU of
-// IPv6 (RFC 4443 section 3.1).
+// maxQuote6 is the maximum size of the quoted packet in an error in bytes: an error fits into the minimum MTU of IPv6 (RFC
+// 4443 section 3.1).
 const maxQuote6 = 1280 - wire.IPv6Len - wire.ICMPv6Len
 
 // Answerable6 is Answerable for IPv6, by RFC 4443 section 2.4 (e). No error is sent about

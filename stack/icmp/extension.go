@@ -9,8 +9,8 @@ import (
 // Extensions locates the data that a router appends to an error behind the quoted packet (RFC 4884), such as
 // the MPLS labels of the packet (RFC 4950). Programs interpret them.
 type Extensions struct {
-	At      int  // offset from the data behind the headers of the quote; 0: none
-	Unsound bool // a checksum or length is wrong
+	At      int  // offset of the extensions, relative to the data after the headers of the quoted packet; 0: none
+	Unsound bool // the checksum or a length of the extensions is wrong
 }
 
 // Sizes in bytes, and the version (RFC 4884 sections 4.1 and 7).
@@ -31,12 +31,12 @@ func FindExtensions(payload []byte, quoted, skip int) Extensions {
 	return Extensions{At: quoted - skip, Unsound: !sound(payload[quoted:])}
 }
 
-// sound reports whether an extension structure of at least extensionHeader bytes is valid.
+// sound reports whether an extension structure is valid. b has at least extensionHeader bytes.
 func sound(b []byte) bool {
 	if b[0]>>4 != extensionVersion {
 		return true
 	}
-	if b[2]|b[3] != 0 && wire.Sum(b, 0) != 0xffff { // 0: the sender has not computed it
+	if b[2]|b[3] != 0 && wire.Sum(b, 0) != 0xffff { // a checksum of 0 means that the sender has not computed it
 		return false
 	}
 	for b = b[extensionHeader:]; len(b) > 0; {

@@ -5,13 +5,13 @@ import "loam/wire"
 // unreachable6 maps the codes of wire.ICMPv6Unreachable (RFC 4443 section 3.1) to kinds, as in Linux's
 // tab_unreach. Linux reports EACCES for policy and rejected routes.
 var unreachable6 = [...]Kind{
-	NetUnreachable,  // no route
-	Prohibited,      // by an administrator
-	HostUnreachable, // beyond the scope of the source address
-	HostUnreachable, // address
+	NetUnreachable,  // code 0: no route to the destination
+	Prohibited,      // code 1: administratively prohibited
+	HostUnreachable, // code 2: beyond the scope of the source address
+	HostUnreachable, // code 3: address unreachable
 	PortUnreachable,
-	Prohibited, // the source address failed a policy
-	Prohibited, // the route rejects packets
+	Prohibited, // code 5: the source address failed a policy
+	Prohibited, // code 6: the route rejects packets
 }
 
 // Classify6 returns the kind of an ICMPv6 error.

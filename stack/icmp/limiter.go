@@ -40,14 +40,14 @@ func priceOf(dst netip.Addr) time.Duration {
 
 // target is an entry of the table.
 type target struct {
-	addr netip.Addr // last destination that got the entry to itself
+	addr netip.Addr // destination for which the entry was last used after its bucket had been full
 	Bucket
 }
 
 // Allow reports whether an error may be sent to dst now. If so, it counts the error.
 func (l *Limiter) Allow(now time.Duration, dst netip.Addr) bool {
 	t := &l.targets[l.place(dst)]
-	if t.addr != dst && (!t.begun || now-t.last >= targetBurst*priceOf(t.addr)) { // the bucket is full again
+	if t.addr != dst && (!t.begun || now-t.last >= targetBurst*priceOf(t.addr)) { // the bucket is full again, so the entry can be used for another destination
 		*t = target{addr: dst}
 	}
 	return t.Take(now, priceOf(dst), targetBurst) && l.all.Take(now, allPrice, allBurst)
@@ -58,11 +58,11 @@ func (l *Limiter) place(a netip.Addr) uint8 {
 	return uint8(siphash.Sum(l.Key, b[:]))
 }
 
-// Bucket is a token bucket. Credit is measured in time: one token is the time in which one is gained.
+// Bucket is a token bucket. Its content, credit, is measured in time: one token is the time in which the bucket gains one.
 type Bucket struct {
 	credit time.Duration
-	last   time.Duration // last update of credit
-	begun  bool          // false: full
+	last   time.Duration // time at which credit was last updated
+	begun  bool          // false: the bucket is full and was never used
 }
 
 // Take takes one token from a bucket that gains one token per price and holds at most burst tokens. It

@@ -7,25 +7,24 @@ import (
 	"loam/wire"
 )
 
-// Quote describes the packet that an ICMP error is about, as far as the quoted front of the packet shows. It
-// identifies the socket that sent the packet.
+// Quote describes the packet that caused an ICMP error, as far as the quoted part of the packet shows. It identifies the
+// socket that sent the packet.
 type Quote struct {
 	Protocol         wire.Protocol
 	Src, Dst         netip.Addr // addresses of the packet: Src is the host that receives the error
-	SrcPort, DstPort uint16     // TCP and UDP
-	Seq              uint32     // TCP: a forger must guess it (RFC 5927 section 4.1)
-	EchoID, EchoSeq  uint16     // ICMP echo
-	Length           int        // of the whole packet that was sent, in bytes
-	Header           int        // of its IP headers, in bytes
+	SrcPort, DstPort uint16     // ports of a TCP or UDP packet
+	Seq              uint32     // sequence number of a TCP segment, which a forger must guess (RFC 5927 section 4.1)
+	EchoID, EchoSeq  uint16     // identifier and sequence number of an ICMP echo request
+	Length           int        // length of the whole packet that was sent, in bytes
+	Header           int        // length of its IP headers, in bytes
 }
 
-// minQuoted is the minimum size of the packet's payload in an error in bytes (RFC 792).
+// minQuoted is the minimum number of bytes of the packet's payload that an error quotes (RFC 792).
 const minQuoted = 8
 
-// ParseQuote parses the packet that an error quotes in its payload. The packet is normally truncated, so its
-// length field is only reported, not checked. ok is false if b is not the front of an IP packet, is a
-// fragment other than the first or an ICMP message that no socket sends, or is too short to identify the
-// sender.
+// ParseQuote parses the packet that an error quotes in its payload. The packet is normally truncated, so its length field is
+// only returned, not checked. ok is false if b does not start with an IP packet, if the packet is a fragment other than the
+// first or an ICMP message that no socket sends, or if b is too short to identify the sender.
 func ParseQuote(b []byte) (q Quote, ok bool) {
 	if len(b) < wire.IPv4MinLen || b[0]>>4 != 4 {
 		return parseQuote6(b)
@@ -45,7 +44,7 @@ func ParseQuote(b []byte) (q Quote, ok bool) {
 	return q, q.setTransport(b[headerLen:])
 }
 
-// parseQuote6 is ParseQuote for IPv6.
+// parseQuote6 parses a quoted IPv6 packet, as ParseQuote does for IPv4.
 func parseQuote6(b []byte) (q Quote, ok bool) {
 	if len(b) < wire.IPv6Len || b[0]>>4 != 6 {
 		return q, false

@@ -14,19 +14,19 @@ type assembly struct {
 	source   *source
 	deadline time.Duration
 	refused  bool
-	buffer   Buffer // nil before the first fragment is stored, and if refused
-	cost     int    // bytes of memory that this packet adds to the totals of its sender and of the Reassembler
+	buffer   Buffer // nil before the first fragment is stored, and after the datagram was refused
+	cost     int    // number of bytes by which this datagram increases the costs of its source and of the Reassembler
 	pieces   pieces
-	total    int // length of the payload, or unknown
+	total    int // length of the payload in bytes; unknown until the last fragment arrives
 	ecn      ecnSet
 	hasFirst bool
-	header   wire.IPv4 // header of the first fragment, if hasFirst
+	header   wire.IPv4 // header of the first fragment; valid if hasFirst is set
 	options  [wire.IPv4MaxLen - wire.IPv4MinLen]byte
 
 	age, use, ofSource list.Node[assembly]
 }
 
-// source accounts for the memory held for one sender. It exists while that is not zero.
+// source records the memory that is held for datagrams of one sender. It exists while it holds any.
 type source struct {
 	addr  netip.Addr
 	cost  int
@@ -36,8 +36,8 @@ type source struct {
 // unknown is the total of a payload whose last fragment has not arrived.
 const unknown = -1
 
-// assemblyCost is the cost of an assembly besides its buffer in bytes: the struct and its share of two maps,
-// rounded up.
+// assemblyCost is the cost of an assembly in bytes in addition to its buffer: the struct and its share of two maps, rounded
+// up.
 const assemblyCost = 1024
 
 // find returns the assembly of a datagram and makes it the most recently used one. It creates the assembly if
@@ -52,7 +52,7 @@ func (r *Reassembler) find(now time.Duration, key Key) *assembly {
 	return a
 }
 
-// start creates an assembly, and the source if this is its first one.
+// start creates an assembly, and a source if this is the first assembly of its sender.
 func (r *Reassembler) start(now time.Duration, key Key) *assembly {
 	s := r.sources[key.Src]
 	if s == nil {
@@ -78,8 +78,8 @@ func (a *assembly) keepHeader(h *wire.IPv4) {
 	}
 }
 
-// makeRoom provides a buffer for at least the first n bytes of a's payload: for the whole payload if the
-// length is known, otherwise for twice as much as before.
+// makeRoom provides a buffer for at least the first n bytes of the payload of a. If the length of the payload is known, the
+// buffer is large enough for all of it; otherwise it is twice as large as before.
 func (r *Reassembler) makeRoom(a *assembly, n int) bool {
 	old := a.buffer
 	if old != nil && n <= old.Cap() {
@@ -125,8 +125,8 @@ func (r *Reassembler) evict(a *assembly) {
 	r.drop(a)
 }
 
-// refuse rejects a datagram and counts the reason. Its entry remains until its deadline, so that later
-// fragments do not start a new assembly.
+// refuse rejects the datagram of a and increments the counter reason. The assembly stays in the table until its deadline, so
+// that later fragments do not start a new one.
 func (r *Reassembler) refuse(a *assembly, reason *uint64) {
 	*reason++
 	a.refused, a.hasFirst = true, false

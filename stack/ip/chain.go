@@ -13,8 +13,8 @@ type Action uint8
 
 // Actions.
 const (
-	Deliver    Action = iota // Chain.Protocol is at Chain.Offset
-	Reassemble               // Chain.Fragment is a fragment header, its payload at Chain.Offset
+	Deliver    Action = iota // deliver the packet: Chain.Protocol starts at Chain.Offset
+	Reassemble               // reassemble the packet: Chain.Fragment is its fragment header, and the payload starts at Chain.Offset
 	Discard                  // drop the packet silently
 	Report                   // drop it, and send "parameter problem" with Chain.Code and Chain.Pointer
 )
@@ -24,22 +24,22 @@ const (
 	CodeHeaderField   = 0 // erroneous header field
 	CodeNextHeader    = 1 // unrecognized next header type
 	CodeOption        = 2 // unrecognized option
-	CodeFirstFragment = 3 // the first fragment has an incomplete chain
+	CodeFirstFragment = 3 // the headers of the packet are not all in the first fragment
 )
 
 // Chain is the result of parsing the headers of a packet.
 type Chain struct {
 	Action   Action
 	Protocol wire.Protocol
-	Offset   int // offset in the packet of the data behind the headers
-	NextAt   int // offset of the field that names Protocol
+	Offset   int // offset in the packet of the data after the headers
+	NextAt   int // offset in the packet of the next header field that contains Protocol
 	Fragment wire.IPv6Fragment
 	Code     uint8
-	Pointer  int  // offset in the packet of the problem
-	Always   bool // report the problem even if the packet was multicast
+	Pointer  int  // offset in the packet of the error, for "parameter problem"
+	Always   bool // the error is also reported if the destination is a multicast address
 }
 
-// Offsets in the fixed header of the next header field and the payload length.
+// Offsets of two fields of the fixed header: next header, and payload length.
 const nextHeaderAt, payloadLenAt = 6, 4
 
 // ParseChain parses the headers of the packet b, whose fixed header is h. b must not include padding.
@@ -75,19 +75,19 @@ func ParseChain(h *wire.IPv6, b []byte) Chain {
 	}
 }
 
-// problem ends the chain with an error.
+// problem ends the chain with an error that is reported to the sender. at is the offset of the error.
 func (c Chain) problem(code uint8, at int) Chain {
 	c.Action, c.Code, c.Pointer = Report, code, at
 	return c
 }
 
-// step continues behind a header of n bytes.
+// step continues after a header of n bytes.
 func (c *Chain) step(next wire.Protocol, n int) {
 	c.Protocol, c.NextAt = next, c.Offset
 	c.Offset += n
 }
 
-// options processes a header with options. It returns false if the chain ends.
+// options processes a hop-by-hop or destination options header. It returns false if the chain ends.
 func (c *Chain) options(b []byte, h *wire.IPv6) bool {
 	x, _, err := wire.ParseIPv6Ext(b[c.Offset:])
 	if err != nil {
@@ -112,8 +112,8 @@ func (c *Chain) options(b []byte, h *wire.IPv6) bool {
 	return true
 }
 
-// option follows the two upper bits of an unknown option type. All types except router alert are unknown
-// (section 4.2).
+// option processes an option as the two upper bits of its type require. All types except router alert are unknown (section
+// 4.2).
 func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
 	const skip, discard, report, reportUnicast = 0, 1, 2, 3
 	switch act := o.Type >> 6; {

@@ -130,7 +130,7 @@ func TestSourceLabels(t *testing.T) {
 	}
 }
 
-// RFC 8201 section 4: the path MTU is never lowered below the minimum MTU of every link.
+// RFC 8201 section 4: the path MTU is never lowered below 1280 bytes, the smallest MTU that IPv6 allows for a link.
 func TestPathMTU6(t *testing.T) {
 	var p PathMTUs
 	dst := netip.MustParseAddr("2001:db8::2")

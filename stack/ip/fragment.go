@@ -24,10 +24,10 @@ var ErrMTU = errors.New("ip: MTU below header and eight bytes")
 // Fragmenter splits one packet into fragments.
 type Fragmenter struct {
 	header  wire.IPv4 // header of the packet
-	payload []byte    // the remaining payload
-	offset  int       // its offset in the packet
+	payload []byte    // payload that has not been returned yet
+	offset  int       // offset of payload in the packet
 	mtu     int
-	later   [wire.IPv4MaxLen - wire.IPv4MinLen]byte // options of all fragments but the first
+	later   [wire.IPv4MaxLen - wire.IPv4MinLen]byte // options that all fragments except the first contain
 	nLater  int
 	done    bool
 }
@@ -50,7 +50,7 @@ func Fragment(h *wire.IPv4, payload []byte, mtu int) (Fragmenter, error) {
 	return f, nil
 }
 
-// room returns the payload of a fragment with header h that is not the last.
+// room returns the number of payload bytes in a fragment with header h, unless it is the last fragment.
 func room(h *wire.IPv4, mtu int) int { return (mtu - h.Len()) &^ 7 }
 
 // Next returns the next fragment, until ok is false. The options of the header are memory of f.
@@ -76,8 +76,7 @@ func (f *Fragmenter) Next() (h wire.IPv4, part []byte, ok bool) {
 	return h, part, true
 }
 
-// copiedOptions writes the options of h that every fragment carries to b, padded to whole words, and returns
-// their length.
+// copiedOptions stores in b the options of h that every fragment contains, padded to whole words, and returns their length.
 func copiedOptions(b []byte, h *wire.IPv4) int {
 	n := 0
 	for kind, data := range h.EachOption {
@@ -86,5 +85,5 @@ func copiedOptions(b []byte, h *wire.IPv4) int {
 			n += 2 + copy(b[n+2:], data)
 		}
 	}
-	return (n + 3) &^ 3 // the padding in b is zero, which is OptEnd
+	return (n + 3) &^ 3 // the rest of b is zero, which is the option OptEnd
 }

@@ -13,9 +13,9 @@ import "loam/wire"
 // Fragmenter6 splits one IPv6 packet into fragments.
 type Fragmenter6 struct {
 	header  wire.IPv6
-	payload []byte // the remaining payload
+	payload []byte // payload that has not been returned yet
 	frag    wire.IPv6Fragment
-	room    int // payload of each fragment but the last
+	room    int // number of payload bytes in each fragment except the last
 	done    bool
 }
 

@@ -22,7 +22,7 @@ import (
 // An unfragmented packet that must not be fragmented needs no identification. RFC 6864 section 4.1 requires
 // receivers to ignore it, so 0 is sufficient.
 
-// idPlaces is the number of counters, a power of two. A stack has several IDs.
+// idPlaces is the number of counters of an IDs, a power of two. A stack has several IDs.
 const idPlaces = 128
 
 // IDs generates identifications.
@@ -34,7 +34,7 @@ type IDs struct {
 
 type idCounter struct {
 	value uint32
-	last  time.Duration // last use
+	last  time.Duration // time of the last use of the counter
 }
 
 // NewIDs returns a generator. The seed must be secret and random.

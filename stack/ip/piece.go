@@ -10,8 +10,8 @@ type pieces struct {
 // piece is the byte range [from, to).
 type piece struct{ from, to int32 }
 
-// maxPieces is enough for 64 fragments in the worst order: 64 kB at an MTU of 1 kB. More pieces indicate an
-// attack.
+// maxPieces is enough for 64 fragments in the worst order: 64 kB at an MTU of 1 kB. A datagram with more pieces is probably
+// an attack.
 const maxPieces = 32
 
 // outcome is the result of adding a piece.
@@ -19,9 +19,9 @@ type outcome uint8
 
 const (
 	added     outcome = iota
-	contained         // all of its bytes were already present
-	overlap           // some of its bytes were already present
-	scattered         // no room for another piece
+	contained         // all bytes of the piece had already arrived
+	overlap           // some bytes of the piece had already arrived
+	scattered         // there is no room for another piece
 )
 
 // add records that the bytes [from, to), at least one, have arrived. Unless it returns added, nothing has
@@ -32,7 +32,7 @@ func (p *pieces) add(from, to int) outcome {
 	for i < p.count && p.piece[i].to < n.from {
 		i++
 	}
-	// Piece i, if it exists, ends at or behind the beginning of n.
+	// Piece i, if it exists, ends at or after the beginning of n.
 	if i < p.count && p.piece[i].from <= n.from && n.to <= p.piece[i].to {
 		return contained
 	}
@@ -64,7 +64,7 @@ func (p *pieces) add(from, to int) outcome {
 	return added
 }
 
-// end returns the offset behind the last byte that has arrived.
+// end returns the offset after the last byte that has arrived.
 func (p *pieces) end() int {
 	if p.count == 0 {
 		return 0
@@ -72,7 +72,7 @@ func (p *pieces) end() int {
 	return int(p.piece[p.count-1].to)
 }
 
-// whole reports whether every byte in front of end has arrived.
+// whole reports whether every byte before the offset end has arrived.
 func (p *pieces) whole(end int) bool {
 	return p.count == 1 && p.piece[0] == piece{0, int32(end)}
 }

@@ -20,8 +20,8 @@ import (
 const MinPathMTU = 576
 
 const (
-	pathMTULifetime = 10 * time.Minute // RFC 1191 section 6.3
-	maxPathMTUs     = 4096             // destinations; the least recently used one is evicted
+	pathMTULifetime = 10 * time.Minute // time after which a larger MTU is tried again (RFC 1191 section 6.3)
+	maxPathMTUs     = 4096             // maximum number of destinations; the least recently used one is evicted
 )
 
 // MinPathMTU6 is the smallest MTU of a link that carries IPv6 (RFC 8200 section 5). A message with a smaller
@@ -30,15 +30,15 @@ const MinPathMTU6 = 1280
 
 // PathMTU describes a path.
 type PathMTU struct {
-	MTU    int  // largest packet in bytes
-	Narrow bool // the path is narrower than MTU: allow routers to fragment
+	MTU    int  // size of the largest packet in bytes
+	Narrow bool // the path is narrower than MTU, so routers must be allowed to fragment
 }
 
 // PathMTUCounters count messages by result, since the creation of the table.
 type PathMTUCounters struct {
-	Learned     uint64 // lowered the MTU of a path
-	Implausible uint64 // ignored: the packet fits the reported MTU, or no link has such a small MTU
-	Higher      uint64 // ignored: a lower MTU is already known
+	Learned     uint64 // messages that lowered the MTU of a path
+	Implausible uint64 // messages ignored because the packet fits the reported MTU, or because no link has such a small MTU
+	Higher      uint64 // messages ignored because a lower MTU is already known
 	Evicted     uint64 // destinations evicted to make room
 }
 

@@ -36,35 +36,36 @@ const Never = time.Duration(1<<63 - 1)
 
 // Buffer is memory for a payload, such as a link.Frame. The receiver of a Buffer must free it.
 type Buffer interface {
-	Bytes() []byte // the bytes in use
-	Resize(n int)  // sets the number of bytes in use, at most Cap; keeps their contents
-	Cap() int      // capacity in bytes
+	Bytes() []byte // returns the bytes in use
+	Resize(n int)  // sets the number of bytes in use, at most Cap, and keeps their contents
+	Cap() int      // returns the capacity in bytes
 	Free()
 }
 
 // ReassemblyConfig configures a Reassembler. Zero values select the defaults.
 type ReassemblyConfig struct {
 	// Alloc returns a Buffer of n bytes, at most wire.MaxIPv4, or nil without memory. It has no default.
-	Alloc   func(n int) Buffer
-	Memory  int           // limit of all costs in bytes: 4 MiB, like Linux's ipfrag_high_thresh
-	Source  int           // limit for one source in bytes: a quarter of Memory
-	Timeout time.Duration // after the first fragment: 30 s, as on Linux; RFC 791 requires at least 15 s, RFC 8200 60 s
+	Alloc  func(n int) Buffer
+	Memory int // limit of all costs in bytes; default 4 MiB, like Linux's ipfrag_high_thresh
+	Source int // limit of the costs of one source in bytes; default a quarter of Memory
+	// time after the first fragment; default 30 s, as on Linux (RFC 791 requires at least 15 s, RFC 8200 60 s)
+	Timeout time.Duration
 }
 
 // ReassemblyCounters count fragments, or datagrams where stated, by result.
 type ReassemblyCounters struct {
-	Fragments  uint64 // fragments accepted by Add
+	Fragments  uint64 // fragments that Add has accepted
 	Complete   uint64 // datagrams completed
-	Timeout    uint64 // datagrams incomplete at their deadline
+	Timeout    uint64 // datagrams that were incomplete at their deadline
 	Evicted    uint64 // datagrams evicted to make room
-	Duplicate  uint64 // fragments with the same bytes as already present
+	Duplicate  uint64 // fragments whose bytes had already arrived
 	Absorbed   uint64 // fragments of a datagram that was already refused
 	Overlap    uint64 // datagrams refused: fragments overlap
 	Oversize   uint64 // datagrams refused: longer than 65535 bytes
-	Malformed  uint64 // datagrams refused: an empty fragment, two ends, bytes behind the end
+	Malformed  uint64 // datagrams refused: an empty fragment, two different ends, or bytes after the end
 	BadECN     uint64 // datagrams refused: some fragments ECN-capable, others not
-	Scattered  uint64 // datagrams refused: too many pieces
-	OutOfSpace uint64 // datagrams refused: no buffer
+	Scattered  uint64 // datagrams refused: more than maxPieces pieces
+	OutOfSpace uint64 // datagrams refused: no memory for a buffer
 }
 
 // Key identifies the datagram of a fragment: RFC 791 section 3.2 for IPv4; RFC 8200 section 4.5 for IPv6,
@@ -88,8 +89,8 @@ type Reassembler struct {
 	cfg      ReassemblyConfig
 	table    map[Key]*assembly
 	sources  map[netip.Addr]*source
-	byAge    list.List[assembly] // in order of deadline
-	byUse    list.List[assembly] // least recently used first
+	byAge    list.List[assembly] // sorted by deadline
+	byUse    list.List[assembly] // sorted by last use, the least recent first
 	cost     int
 	counters ReassemblyCounters
 }
@@ -111,7 +112,7 @@ func NewReassembler(cfg ReassemblyConfig) *Reassembler {
 // Counters returns the counters.
 func (r *Reassembler) Counters() ReassemblyCounters { return r.counters }
 
-// Cost returns the memory held now in bytes.
+// Cost returns the number of bytes of memory that are held now.
 func (r *Reassembler) Cost() int { return r.cost }
 
 // Add processes a fragment that package wire has parsed and copies its payload. If the datagram is complete,
@@ -163,8 +164,7 @@ func (r *Reassembler) add(now time.Duration, key Key, h *wire.IPv4, payload []by
 	return d, true
 }
 
-// atomic returns a fragment that is the whole datagram, without regard to an assembly with the same key (RFC
-// 6946).
+// atomic returns the datagram of a fragment that contains all of it. An assembly with the same key is ignored (RFC 6946).
 func (r *Reassembler) atomic(h *wire.IPv4, payload []byte) (Datagram, bool) {
 	b := r.cfg.Alloc(len(payload))
 	if b == nil {
@@ -178,7 +178,7 @@ func (r *Reassembler) atomic(h *wire.IPv4, payload []byte) (Datagram, bool) {
 	return Datagram{a.header, uint32(h.ID), b}, true
 }
 
-// take stores a fragment. If the whole datagram must be refused, it returns the counter of the reason.
+// take stores a fragment. If the datagram must be refused, it returns the counter of the reason, otherwise nil.
 func (r *Reassembler) take(a *assembly, h *wire.IPv4, payload []byte) (reason *uint64) {
 	from, to := h.FragOffset, h.FragOffset+len(payload)
 	switch {
@@ -188,7 +188,8 @@ func (r *Reassembler) take(a *assembly, h *wire.IPv4, payload []byte) (reason *u
 		return &r.counters.Oversize
 	case h.MoreFragment && a.total != unknown && to >= a.total,
 		!h.MoreFragment && a.total != unknown && to != a.total,
-		!h.MoreFragment && a.total == unknown && to <= a.pieces.end(): // an earlier fragment at this end had MoreFragment set
+		// the length is unknown, but an earlier fragment that ends here or later had MoreFragment set
+		!h.MoreFragment && a.total == unknown && to <= a.pieces.end():
 		return &r.counters.Malformed
 	}
 	switch a.pieces.add(from, to) {

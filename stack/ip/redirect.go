@@ -18,19 +18,19 @@ import (
 
 const (
 	redirectLifetime = 5 * time.Minute
-	maxRedirects     = 256 // destinations of one link
+	maxRedirects     = 256 // maximum number of destinations of a link
 )
 
-// Detour replaces the first hop that the routes name. It is valid for as long as the routes name From.
+// Detour replaces the first hop that the route table returns. It is valid as long as the route table returns From.
 type Detour struct {
-	From netip.Addr // the gateway according to the routes
-	Via  netip.Addr // the neighbour to use instead: a router, or the destination
+	From netip.Addr // gateway according to the route table
+	Via  netip.Addr // neighbour to use instead: a router, or the destination itself
 }
 
 // Redirects is the table of one link. The zero value is empty.
 type Redirects struct {
-	table   map[netip.Addr]redirect // by destination
-	changed bool                    // Detours may return a different result than before
+	table   map[netip.Addr]redirect // redirects by destination
+	changed bool                    // the result of Detours differs from the last one
 }
 
 type redirect struct {
@@ -44,7 +44,7 @@ func (r *Redirects) Learn(now time.Duration, dst, from, via netip.Addr) bool {
 	r.Expire(now)
 	e, known := r.table[dst]
 	switch {
-	case known && e.Via == from && e.From == via: // redirected back to the router of the routes
+	case known && e.Via == from && e.From == via: // the first hop of the redirect points back to the router of the route table
 		delete(r.table, dst)
 		r.changed = true
 		return true

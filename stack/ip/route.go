@@ -20,11 +20,11 @@ import (
 // Route is a route for packets to the addresses in Dst.
 type Route struct {
 	Dst       netip.Prefix
-	Gateway   netip.Addr // zero: the destination is on the link
-	Interface int        // index of the interface, as numbered by the owner
-	Source    netip.Addr // source address if the program has not chosen one; zero: not set
-	Metric    int        // lowest wins among equal prefixes; of equal metrics, the first
-	MTU       int        // zero: the MTU of the interface
+	Gateway   netip.Addr // address of the router; zero: the destination is on the link
+	Interface int        // index of the interface, assigned by the owner of the table
+	Source    netip.Addr // source address of packets if the program has not chosen one; zero: not set
+	Metric    int        // of routes with equal prefixes, the lowest metric wins, and then the first in the list
+	MTU       int        // MTU of the path in bytes; zero: the MTU of the interface
 }
 
 // Table is an immutable set of routes. The zero value is empty.
@@ -72,8 +72,8 @@ func keyOf(a netip.Addr) key {
 
 func (k key) less(o key) bool { return k.hi < o.hi || k.hi == o.hi && k.lo < o.lo }
 
-// behind returns the first key after the prefix of the given number of bits that begins at k. ok is false if
-// the prefix reaches to the end of the family.
+// behind returns the first key after a prefix. The prefix begins at k and has the given number of bits. ok is false if the
+// prefix ends at the highest address of the family.
 func (k key) behind(bits int) (key, bool) {
 	switch {
 	case bits == 0:
@@ -93,13 +93,14 @@ func (k key) behind(bits int) (key, bool) {
 // a route.
 type spans struct {
 	start []key
-	route []int32 // index into Table.routes, or noRoute
-	index []int32 // by the top 16 bits: number of spans that begin below; nil for a small table
+	route []int32 // for each span, an index into Table.routes, or noRoute
+	index []int32 // for each value of the top 16 bits of an address, the number of spans that begin below; nil for a small table
 }
 
 const (
-	noRoute   = -1
-	indexFrom = 1024 // number of spans from which a table has an index; a smaller one is searched in ten steps, within the CPU's cache
+	noRoute = -1
+	// number of spans from which on a table has an index; a search of fewer spans takes ten steps, within the CPU's cache
+	indexFrom = 1024
 )
 
 // find returns the route of the span that contains k.
@@ -144,7 +145,7 @@ func makeSpans(routes []Route, is4 bool) spans {
 	return w.spans
 }
 
-// walk is a stack of the prefixes that contain the current address. They are nested, the innermost on top.
+// walk is a stack of the nested prefixes that contain the current address, the innermost on top.
 type walk struct {
 	spans spans
 	open  []openPrefix
@@ -152,16 +153,16 @@ type walk struct {
 
 type openPrefix struct {
 	end     key
-	endless bool // extends to the end of the family
+	endless bool // the prefix ends at the highest address of the family
 	route   int32
 }
 
 func (w *walk) top() openPrefix { return w.open[len(w.open)-1] }
 
-// ends reports whether there is an innermost prefix that is not endless.
+// ends reports whether the stack has an innermost prefix and this prefix ends before the highest address.
 func (w *walk) ends() bool { return len(w.open) > 0 && !w.top().endless }
 
-// close ends the innermost prefix. The enclosing prefix continues behind it.
+// close removes the innermost prefix. The prefix that encloses it continues after it.
 func (w *walk) close() {
 	end := w.top().end
 	w.open = w.open[:len(w.open)-1]
@@ -202,7 +203,7 @@ func (s *spans) begin(k key, route int32) {
 	s.start, s.route = append(s.start, k), append(s.route, route)
 }
 
-// makeIndex counts, for each value of the first 16 bits, the spans that begin below it.
+// makeIndex fills the index: for each value of the first 16 bits, the number of spans that begin below it.
 func (s *spans) makeIndex() {
 	if len(s.start) < indexFrom {
 		return

@@ -14,8 +14,8 @@ import (
 // Own is an address of this host with the prefix length of its subnet.
 type Own struct {
 	netip.Prefix
-	Deprecated bool         // the preferred lifetime has ended, avoid it (RFC 4862 section 5.5.4)
-	Routers    []netip.Addr // routers that advertised its prefix; none: configured
+	Deprecated bool         // the preferred lifetime has ended, so other addresses are preferred (RFC 4862 section 5.5.4)
+	Routers    []netip.Addr // routers that advertised the prefix of the address; none: the address was configured
 }
 
 // Source selects the source address from own for packets to dst through nextHop. nextHop may be invalid if it
@@ -37,30 +37,30 @@ func Source(dst, nextHop netip.Addr, own []Own) (netip.Addr, bool) {
 
 // better reports whether a is preferred over b as the source address for dst.
 func better(dst, nextHop netip.Addr, a, b Own) bool {
-	// Rule 1: the same address.
+	// Rule 1: prefer the destination address itself.
 	if a.Addr() == dst || b.Addr() == dst {
 		return b.Addr() != dst
 	}
-	// Rule 2: the smallest sufficient scope, or else the largest.
+	// Rule 2: prefer the smallest scope that is sufficient, or else the largest scope.
 	if sa, sb, sd := scopeOf(a.Addr()), scopeOf(b.Addr()), scopeOf(dst); sa != sb {
 		if sa < sb {
 			return sa >= sd
 		}
 		return sb < sd
 	}
-	// Rule 3: an address that is not deprecated.
+	// Rule 3: prefer an address that is not deprecated.
 	if a.Deprecated != b.Deprecated {
 		return b.Deprecated
 	}
-	// Rule 5.5: an address from a prefix that the next hop has advertised.
+	// Rule 5.5: prefer an address from a prefix that the next hop has advertised.
 	if ra, rb := a.of(nextHop), b.of(nextHop); ra != rb && len(a.Routers) > 0 && len(b.Routers) > 0 {
 		return ra
 	}
-	// Rule 6: the same label.
+	// Rule 6: prefer an address with the label of the destination.
 	if la, lb, ld := labelOf(a.Addr()), labelOf(b.Addr()), labelOf(dst); la != lb && (la == ld || lb == ld) {
 		return la == ld
 	}
-	// Rule 8: the longest common prefix.
+	// Rule 8: prefer the longest common prefix.
 	return commonBits(dst, a.Prefix) > commonBits(dst, b.Prefix)
 }
 
@@ -72,7 +72,7 @@ func (o *Own) of(router netip.Addr) bool { return slices.Contains(o.Routers, rou
 type label uint8
 
 const (
-	anyLabel    label = iota // includes IPv4
+	anyLabel    label = iota // ::/0 and IPv4
 	uniqueLabel              // fc00::/7
 	sixToFour                // 2002::/16
 	teredo                   // 2001::/32

@@ -27,7 +27,7 @@ const (
 	probeCount       = 3
 	probeMin         = 1 * time.Second
 	probeMax         = 2 * time.Second
-	announceWait     = 2 * time.Second // after the last probe
+	announceWait     = 2 * time.Second // time between the last probe and the first announcement
 	announceCount    = 2
 	announceInterval = 2 * time.Second
 	defendInterval   = 10 * time.Second
@@ -43,14 +43,14 @@ const (
 
 // address is one of our own addresses.
 type address struct {
-	prefix    netip.Prefix // the address with the prefix length of its subnet
+	prefix    netip.Prefix // own address with the prefix length of its subnet
 	phase     phase
-	left      int           // packets still to send in this phase
-	next      time.Duration // when the next packet is due, or the phase ends
+	left      int           // number of packets still to send in this phase
+	next      time.Duration // time at which the next packet is due, or at which the phase ends
 	pending   bool          // a packet must be sent now
-	contested bool          // there was a conflict at lastTime
+	contested bool          // another host has used the address, last at lastTime
 	lastTime  time.Duration
-	reported  bool // that conflict was reported
+	reported  bool // the conflict at lastTime was reported to the owner
 }
 
 // Add starts to use the address of p, which includes the prefix length of the subnet. A Ready event reports
@@ -98,7 +98,7 @@ func (a *ARP) onLink(addr netip.Addr) bool {
 	})
 }
 
-// source returns the source address of a request for target: one of the same subnet, or else any.
+// source returns the sender address for a request for target: an own address in the same subnet, or else any own address.
 func (a *ARP) source(target netip.Addr) (source netip.Addr, ok bool) {
 	for _, own := range a.own {
 		if own.phase == probing {
@@ -141,8 +141,8 @@ func (a *ARP) advanceAddresses(now time.Duration) {
 	}
 }
 
-// pollAddresses writes a due probe or announcement. Both ask for the address itself. A probe has no sender
-// address, so that it changes no cache.
+// pollAddresses stores a due probe or announcement in p. Each is an ARP request for the address itself. A probe has no
+// sender address, so that it does not change the caches of other hosts.
 func (a *ARP) pollAddresses(now time.Duration, p *wire.ARP) bool {
 	for i := range a.own {
 		own := &a.own[i]
@@ -161,7 +161,7 @@ func (a *ARP) pollAddresses(now time.Duration, p *wire.ARP) bool {
 	return false
 }
 
-// sent schedules what follows a packet for own.
+// sent schedules the next packet or phase after a packet for own has been sent.
 func (a *ARP) sent(now time.Duration, own *address) {
 	own.left = max(0, own.left-1)
 	switch {
@@ -176,12 +176,12 @@ func (a *ARP) sent(now time.Duration, own *address) {
 	}
 }
 
-// contested handles a packet whose sender uses or probes an address of ours. It reports whether p
-// is such a packet. Then the caller must not update the cache from it.
+// contested processes a packet whose sender uses or probes an address of ours. It returns true for such a packet. The caller
+// must then not update the cache from the packet.
 func (a *ARP) contested(now time.Duration, p wire.ARP) bool {
 	own := a.find(p.SenderIP)
 	if own == nil && p.SenderIP.IsUnspecified() && p.Op == wire.ARPRequest {
-		// Two hosts probe for the same address at once (section 2.1.1).
+		// Both hosts probe for the same address at the same time (section 2.1.1).
 		if own = a.find(p.TargetIP); own != nil && own.phase != probing {
 			own = nil
 		}

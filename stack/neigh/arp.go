@@ -23,24 +23,24 @@ type ARP struct {
 type ARPConfig struct {
 	Config
 	MAC    wire.MAC // MAC address of the interface
-	Detect bool     // probe for an address before it is used (RFC 5227 section 2.1)
+	Detect bool     // probe for an own address before it is used (RFC 5227 section 2.1)
 	Any    bool     // answer for every address except the sender's own (proxy ARP, RFC 1027)
 }
 
 // ARPCounters count packets by result since the creation of the ARP.
 type ARPCounters struct {
-	Requests  uint64 // received
-	Replies   uint64 // received
-	BadSender uint64 // dropped: the sender's MAC or IP address cannot belong to a single host
-	Own       uint64 // dropped: our own packet came back
+	Requests  uint64 // requests received
+	Replies   uint64 // replies received
+	BadSender uint64 // packets dropped because the sender's MAC or IP address cannot belong to a single host
+	Own       uint64 // packets dropped because we have sent them ourselves
 	Conflicts uint64 // packets of other hosts that claim an address of ours
-	Defended  uint64 // announcements sent to answer a conflict
-	Answered  uint64 // requests for our addresses, answered
+	Defended  uint64 // announcements sent in response to a conflict
+	Answered  uint64 // requests for our addresses that were answered
 	Unsaid    uint64 // replies not sent because the queue was full
-	NoSource  uint64 // requests not sent because there is no own address to use as sender
+	NoSource  uint64 // requests not sent because the interface has no address for the sender field
 }
 
-// NewARP returns the ARP of an interface without addresses.
+// NewARP returns the ARP of an interface that has no addresses yet.
 func NewARP(cfg ARPConfig) *ARP {
 	return &ARP{Cache: NewCache(cfg.Config), mac: cfg.MAC, detect: cfg.Detect, any: cfg.Any}
 }
@@ -77,7 +77,7 @@ func (a *ARP) Receive(now time.Duration, p wire.ARP) {
 		return
 	}
 	forUs := a.speaksFor(p)
-	if !p.SenderIP.IsUnspecified() { // unspecified: a probe, which claims no address
+	if !p.SenderIP.IsUnspecified() { // an unspecified sender address means a probe, which does not map an address
 		a.Learn(now, p.SenderIP, p.SenderMAC, a.evidence(p, forUs))
 	}
 	if forUs && p.Op == wire.ARPRequest {
@@ -85,14 +85,14 @@ func (a *ARP) Receive(now time.Duration, p wire.ARP) {
 	}
 }
 
-// oneHost reports whether ip at mac can be a host, or the empty sender of a probe.
+// oneHost reports whether a host can have the address ip and the MAC mac. ip may be unspecified, as in a probe.
 func oneHost(mac wire.MAC, ip netip.Addr) bool {
 	limited := netip.AddrFrom4([4]byte{255, 255, 255, 255})
 	return !mac.IsZero() && !mac.IsMulticast() && !ip.IsMulticast() && !ip.IsLoopback() && ip != limited
 }
 
-// speaksFor reports whether we answer for the target of p. Probes and announcements are about the sender's
-// own address, for which proxy ARP must not answer.
+// speaksFor reports whether we answer for the target address of p. A proxy does not answer probes and announcements, whose
+// target is the sender's own address.
 func (a *ARP) speaksFor(p wire.ARP) bool {
 	if a.usable(p.TargetIP) != nil {
 		return true
@@ -100,7 +100,7 @@ func (a *ARP) speaksFor(p wire.ARP) bool {
 	return a.any && !p.SenderIP.IsUnspecified() && p.TargetIP != p.SenderIP
 }
 
-// evidence returns how p shows its sender's MAC. Requests from other subnets count as overheard.
+// evidence returns how reliably p shows the MAC of its sender. A request from another subnet counts only as overheard.
 func (a *ARP) evidence(p wire.ARP, forUs bool) Evidence {
 	switch {
 	case !forUs:
@@ -155,7 +155,7 @@ func (a *ARP) Poll(now time.Duration, p *wire.ARP, dst *wire.MAC) bool {
 	}
 }
 
-// replyQueue holds replies until Poll returns them. Its size limits the replies between two calls of Poll.
+// replyQueue holds replies until Poll returns them. Its size limits the number of replies between two calls of Poll.
 type replyQueue struct {
 	reply        [64]wire.ARP
 	first, count int
@@ -180,8 +180,8 @@ func (q *replyQueue) pop() (p wire.ARP, ok bool) {
 	return p, true
 }
 
-// MulticastMAC returns the Ethernet address of an IPv4 multicast group: the lower 23 bits of the group behind
-// 01:00:5e (RFC 1112 section 6.4). No resolution is needed.
+// MulticastMAC returns the Ethernet address of an IPv4 multicast group: 01:00:5e followed by the lower 23 bits of the group
+// (RFC 1112 section 6.4). Groups need no resolution.
 func MulticastMAC(group netip.Addr) wire.MAC {
 	g := group.As4()
 	return wire.MAC{0x01, 0x00, 0x5e, g[1] & 0x7f, g[2], g[3]}

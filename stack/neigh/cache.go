@@ -19,9 +19,9 @@ type Answer uint8
 
 // Answers.
 const (
-	Pending     Answer = iota // an Event will report the result
+	Pending     Answer = iota // the address is being resolved; an Event will report the result
 	Found                     // the MAC is valid
-	Unreachable               // there was no answer a short time ago
+	Unreachable               // the neighbour has not answered a short time ago
 )
 
 // EventKind is the kind of an Event.
@@ -33,9 +33,9 @@ const (
 	Resolved EventKind = iota + 1 // packets waiting for Addr can be sent to MAC
 	Failed                        // Addr does not answer: packets waiting for it cannot be sent
 	Changed                       // the MAC of Addr has changed
-	Gone                          // Addr was removed for another reason; no packet waits for it
-	Ready                         // no other host uses Addr, which is ours: it can be used
-	Conflict                      // another host, at MAC, uses our Addr
+	Gone                          // the entry of Addr was removed for another reason; no packet waits for it
+	Ready                         // our own address Addr can be used: no other host uses it
+	Conflict                      // another host, with MAC, uses our own address Addr
 )
 
 // Event is a notification for the owner.
@@ -47,14 +47,14 @@ type Event struct {
 
 // Counters count events since the creation of the Cache.
 type Counters struct {
-	Solicited uint64 // solicitations sent
-	Resolved  uint64 // addresses resolved
-	Failed    uint64 // addresses without an answer
-	Changed   uint64 // MACs replaced by different ones
-	Locked    uint64 // contradicting MACs ignored: the known one is static or too recent
-	Evicted   uint64 // entries evicted to make room
-	Refused   uint64 // entries not created because all others have a higher rank
-	Unmatched uint64 // packets about unknown addresses
+	Solicited uint64 // number of solicitations sent
+	Resolved  uint64 // number of addresses resolved
+	Failed    uint64 // number of addresses that did not answer
+	Changed   uint64 // MACs that were replaced by different ones
+	Locked    uint64 // contradicting MACs that were ignored because the entry is static or has changed too recently
+	Evicted   uint64 // entries that were evicted to make room
+	Refused   uint64 // entries that were not created because all others have a higher rank
+	Unmatched uint64 // packets about addresses that have no entry
 }
 
 // Cache maps IP addresses to MACs; the package comment describes the states. After every call that may change
@@ -64,8 +64,8 @@ type Cache struct {
 	cfg      Config
 	table    map[netip.Addr]*neighbour
 	static   int
-	ranks    [proven + 1]list.List[neighbour] // all entries but the static ones, least recently used first
-	due      list.List[neighbour]             // entries to solicit
+	ranks    [proven + 1]list.List[neighbour] // all entries except static ones, by rank, the least recently used first
+	due      list.List[neighbour]             // entries for which a solicitation is due
 	wheel    timer.Wheel
 	events   []Event
 	random   *rand.Rand
@@ -75,23 +75,23 @@ type Cache struct {
 // neighbour is an entry of the table.
 type neighbour struct {
 	addr    netip.Addr
-	mac     wire.MAC // valid in all states but Incomplete and Negative
+	mac     wire.MAC // link-layer address; not valid in Incomplete and Negative
 	state   State
 	rank    rank
-	asked   int           // solicitations sent in Incomplete or Probe
-	changed time.Duration // when mac was last set
+	asked   int           // number of solicitations sent in Incomplete or Probe
+	changed time.Duration // time at which mac was last set
 	timer   timer.Entry
-	use     list.Node[neighbour] // in ranks[rank]
-	turn    list.Node[neighbour] // in due
+	use     list.Node[neighbour] // element of Cache.ranks[rank]
+	turn    list.Node[neighbour] // element of Cache.due
 }
 
 // rank determines the order of eviction: the lowest rank goes first.
 type rank uint8
 
 const (
-	unsolicited rank = iota // learned from an unsolicited packet; has never answered
+	unsolicited rank = iota // learned from an unsolicited packet; the neighbour has never answered us
 	trying                  // this host is resolving the address
-	proven                  // has answered
+	proven                  // the neighbour has answered us
 )
 
 // NewCache returns an empty cache.
@@ -104,8 +104,8 @@ func NewCache(cfg Config) *Cache {
 	return c
 }
 
-// Lookup returns the MAC of addr, for a packet that is about to be sent there. If the answer is Pending, a
-// Resolved or Failed event for addr will follow.
+// Lookup returns the MAC of addr, for a packet that is about to be sent there. If the answer is Pending, an event Resolved
+// or Failed for addr follows.
 func (c *Cache) Lookup(now time.Duration, addr netip.Addr) (wire.MAC, Answer) {
 	n := c.table[addr]
 	if n == nil {
@@ -198,7 +198,7 @@ func (c *Cache) Counters() Counters { return c.counters }
 // Entry describes a neighbour, as returned by Entries.
 type Entry struct {
 	Addr  netip.Addr
-	MAC   wire.MAC // zero in Incomplete and Negative
+	MAC   wire.MAC // zero in the states Incomplete and Negative
 	State State
 }
 

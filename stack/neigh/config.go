@@ -4,14 +4,14 @@ import "time"
 
 // Config holds the settings of a Cache. Zero values select the defaults.
 type Config struct {
-	Size       int           // maximum number of entries without static ones: 1024
-	Retransmit time.Duration // between solicitations: 1 s (RFC 4861 RETRANS_TIMER)
-	Attempts   int           // solicitations without an answer before giving up: 3 (MAX_MULTICAST_SOLICIT)
-	Reachable  time.Duration // average time that a confirmation is valid: 30 s (REACHABLE_TIME)
-	Delay      time.Duration // time to wait for a confirmation by upper layers: 5 s (DELAY_FIRST_PROBE_TIME)
-	Negative   time.Duration // time to remember a missing answer: 3 s, at least Retransmit
-	Forget     time.Duration // time to keep an unused entry: 10 min
-	Lock       time.Duration // time to keep a MAC against a contradicting one: 1 s, like Linux's locktime
+	Size       int           // maximum number of entries that are not static; default 1024
+	Retransmit time.Duration // time between solicitations; default 1 s (RETRANS_TIMER of RFC 4861)
+	Attempts   int           // number of solicitations without an answer before giving up; default 3 (MAX_MULTICAST_SOLICIT)
+	Reachable  time.Duration // average time for which a confirmation is valid; default 30 s (REACHABLE_TIME)
+	Delay      time.Duration // time to wait for a confirmation by upper layers before probing; default 5 s (DELAY_FIRST_PROBE_TIME)
+	Negative   time.Duration // time for which a missing answer is remembered; default 3 s, at least Retransmit
+	Forget     time.Duration // time for which an unused entry is kept; default 10 min
+	Lock       time.Duration // time for which a MAC is not replaced by a contradicting one; default 1 s, like Linux's locktime
 	Seed       uint64        // seed of the random delays that keep hosts from acting simultaneously
 }
 

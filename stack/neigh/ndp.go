@@ -28,7 +28,7 @@ import (
 type NDP struct {
 	*Cache
 	mac     wire.MAC
-	router  bool // we are a router; advertisements say so
+	router  bool // we are a router, and our advertisements have the flag R
 	own     []ownAddress
 	answers messageQueue
 	packets NDPCounters
@@ -42,31 +42,31 @@ type NDPConfig struct {
 
 // NDPCounters count messages by result since the creation of the NDP.
 type NDPCounters struct {
-	Solicitations  uint64 // received
-	Advertisements uint64 // received
-	Bad            uint64 // dropped: inconsistent addresses
+	Solicitations  uint64 // solicitations received
+	Advertisements uint64 // advertisements received
+	Bad            uint64 // messages dropped because their addresses are inconsistent
 	Conflicts      uint64 // messages of other hosts that claim an address of ours
-	Answered       uint64 // solicitations for our addresses, answered
+	Answered       uint64 // solicitations for our addresses that were answered
 	Unsaid         uint64 // answers not sent because the queue was full
-	NoSource       uint64 // solicitations not sent because there is no own address to use as source
+	NoSource       uint64 // solicitations not sent because no own address could be the source
 }
 
 // Message is a Neighbour Discovery message with its addresses.
 type Message struct {
 	wire.Neighbor
-	Src, Dst netip.Addr // addresses of the IP packet
-	MAC      wire.MAC   // link-layer address: the source of a received message, the destination of a sent one
+	Src, Dst netip.Addr // source and destination addresses of the IP packet
+	MAC      wire.MAC   // link-layer address: of the sender for a received message, of the destination for a sent one
 }
 
 // ownAddress is one of our own addresses.
 type ownAddress struct {
-	prefix netip.Prefix  // the address with the prefix length of its subnet
+	prefix netip.Prefix  // own address with the prefix length of its subnet
 	trial  Trial         // state of duplicate address detection; Untried: the address is in use
-	asked  bool          // on trial: the solicitation was sent
-	due    bool          // on trial: the solicitation must be sent now
-	next   time.Duration // on trial: when the solicitation is sent, or when the address becomes ours
+	asked  bool          // during the trial: the solicitation was sent
+	due    bool          // during the trial: the solicitation is due now
+	next   time.Duration // during the trial: time of the solicitation, and then time at which the address becomes ours
 
-	contested bool // another host claimed it at lastTime
+	contested bool // another host has claimed the address, last at lastTime
 	lastTime  time.Duration
 }
 
@@ -75,9 +75,9 @@ type Trial uint8
 
 // Trials.
 const (
-	Untried    Trial = iota // no restriction and no test
-	Tentative               // not used at all (RFC 4862)
-	Optimistic              // used without changing the caches of neighbours (RFC 4429)
+	Untried    Trial = iota // the address is used without restriction and without a test
+	Tentative               // the address is not used at all during the test (RFC 4862)
+	Optimistic              // the address is used during the test, but without changing the caches of neighbours (RFC 4429)
 )
 
 var (
@@ -89,10 +89,10 @@ var (
 // 4862 section 5.4.2).
 const maxDetectDelay = time.Second
 
-// NewNDP returns the NDP of an interface without addresses.
+// NewNDP returns the NDP of an interface that has no addresses yet.
 func NewNDP(cfg NDPConfig) *NDP {
 	if cfg.Lock == 0 {
-		cfg.Lock = 1 // in practice no lock: the Override flag decides
+		cfg.Lock = 1 // practically no lock: the Override flag of a message decides
 	}
 	return &NDP{Cache: NewCache(cfg.Config), mac: cfg.MAC}
 }
@@ -100,7 +100,7 @@ func NewNDP(cfg NDPConfig) *NDP {
 // NDPCounters returns the message counters. Counters returns the counters of the table.
 func (n *NDP) NDPCounters() NDPCounters { return n.packets }
 
-// SetRouter makes advertisements say that we are a router.
+// SetRouter sets the flag R (router) in our advertisements.
 func (n *NDP) SetRouter() { n.router = true }
 
 // Add starts to use the address of p, which includes the prefix length of the subnet. A Ready event reports
@@ -231,7 +231,7 @@ func (n *NDP) advertised(now time.Duration, m *Message) {
 	}
 	e := n.table[m.Target]
 	mac := m.LinkAddr
-	if mac.IsZero() { // an answer to a unicast solicitation may omit it
+	if mac.IsZero() { // a neighbour may omit its link-layer address in the answer to a unicast solicitation
 		if e == nil || e.mac.IsZero() {
 			return
 		}
@@ -254,7 +254,7 @@ func (n *NDP) advertised(now time.Duration, m *Message) {
 // within defendInterval of one another count as one conflict, as with ARP.
 func (n *NDP) claimed(now time.Duration, a *ownAddress, m *Message) {
 	switch {
-	case m.MAC == n.mac: // our own message came back
+	case m.MAC == n.mac: // we have sent this message ourselves
 	case a.trial != Untried:
 		n.duplicate(a, m.MAC)
 	default:
@@ -297,7 +297,7 @@ func (n *NDP) Poll(now time.Duration, m *Message) bool {
 	}
 }
 
-// question returns a solicitation for target, to mac, or to the solicited-node group if mac is zero (section
+// question returns a solicitation for target. It is addressed to mac, or to the solicited-node group if mac is zero (section
 // 7.2.2).
 func (n *NDP) question(target, source netip.Addr, mac wire.MAC) Message {
 	m := Message{Neighbor: wire.Neighbor{Target: target, LinkAddr: n.mac}, Src: source, Dst: target, MAC: mac}
@@ -311,8 +311,8 @@ func (n *NDP) question(target, source netip.Addr, mac wire.MAC) Message {
 	return m
 }
 
-// hopeful reports whether there is no usable source address yet, but an optimistic one may become usable.
-// Packets wait for it (RFC 4429 section 3.2).
+// hopeful reports whether no own address can be a source yet, but an optimistic address may become usable. Packets wait for
+// it (RFC 4429 section 3.2).
 func (n *NDP) hopeful() bool {
 	hopeful := false
 	for i := range n.own {
@@ -326,7 +326,8 @@ func (n *NDP) hopeful() bool {
 	return hopeful
 }
 
-// source returns the source address of a solicitation for target: one of the same subnet, or else any.
+// source returns the source address for a solicitation for target: an own address in the same subnet, or else any own
+// address.
 func (n *NDP) source(target netip.Addr) (source netip.Addr, ok bool) {
 	for i := range n.own {
 		a := &n.own[i]
@@ -343,7 +344,7 @@ func (n *NDP) source(target netip.Addr) (source netip.Addr, ok bool) {
 	return source, ok
 }
 
-// messageQueue holds answers until Poll returns them. Its size limits the answers between two calls of Poll.
+// messageQueue holds answers until Poll returns them. Its size limits the number of answers between two calls of Poll.
 type messageQueue struct {
 	message      [64]Message
 	first, count int

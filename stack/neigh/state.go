@@ -14,13 +14,13 @@ type State uint8
 
 // States.
 const (
-	Incomplete State = iota // being resolved
-	Reachable               // confirmed recently
-	Stale                   // not confirmed recently, and not used since
-	Delay                   // in use: upper layers may still confirm it
-	Probe                   // being solicited to check that it still answers
-	Negative                // did not answer; kept for a short time
-	Static                  // set by the owner
+	Incomplete State = iota // the address is being resolved
+	Reachable               // the MAC was confirmed recently
+	Stale                   // the MAC was not confirmed recently, and the entry was not used since
+	Delay                   // the entry is in use, and upper layers may still confirm it
+	Probe                   // the neighbour is solicited to check that it still answers
+	Negative                // the neighbour did not answer; the entry is kept for a short time
+	Static                  // the owner has set the MAC
 )
 
 var stateText = [...]string{"incomplete", "reachable", "stale", "delay", "probe", "failed", "static"}
@@ -31,11 +31,11 @@ func (s State) String() string { return stateText[s] }
 // Evidence describes how a MAC was learned.
 type Evidence uint8
 
-// Evidence, the weakest first.
+// Values of Evidence, the weakest first.
 const (
-	Heard    Evidence = iota // overheard: updates an entry, creates none
-	Asked                    // the sender asked for an address of ours: may also create an entry
-	Answered                 // an answer to us: confirms, if we have asked
+	Heard    Evidence = iota // the packet was overheard: it updates an entry but creates none
+	Asked                    // the sender has asked for an address of ours: the packet also creates an entry
+	Answered                 // the packet answers our solicitation: it confirms the MAC, if we have solicited
 )
 
 // Deadline returns when Advance must be called, or Never.
@@ -102,7 +102,7 @@ func (c *Cache) Learn(now time.Duration, addr netip.Addr, mac wire.MAC, ev Evide
 	}
 }
 
-// learnNew learns an address without an entry. Only a request for one of our addresses creates an entry.
+// learnNew learns the MAC of an address that has no entry. Only a request for one of our addresses creates an entry.
 func (c *Cache) learnNew(now time.Duration, addr netip.Addr, mac wire.MAC, ev Evidence) {
 	if ev != Asked {
 		c.counters.Unmatched++
@@ -169,7 +169,7 @@ func (c *Cache) unanswered(now time.Duration, n *neighbour) {
 		c.due.PushBack(&n.turn)
 	case n.state == Probe:
 		c.fail(n)
-		n.state = Negative // fail has already notified those that wait for it
+		n.state = Negative // fail has already reported to the owner that waiting packets cannot be sent
 		c.drop(n)
 	default:
 		c.fail(n)

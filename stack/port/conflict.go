@@ -6,20 +6,21 @@ import (
 	"loam/wire"
 )
 
-// Options determine with which sockets a socket may share its port. The zero value shares with none.
+// Options determine with which other sockets a socket may share its port. A socket with the zero value shares its port with
+// no other socket.
 type Options struct {
 	ReuseAddr bool   // SO_REUSEADDR
 	ReusePort bool   // SO_REUSEPORT
-	Owner     uint32 // effective user ID: only sockets of one user share by SO_REUSEPORT
-	Interface int    // SO_BINDTODEVICE: index of the only interface; 0: all interfaces
+	Owner     uint32 // effective user ID of the program: SO_REUSEPORT shares only between sockets of one user
+	Interface int    // SO_BINDTODEVICE: index of the interface; 0: all interfaces
 	V6Only    bool   // IPV6_V6ONLY: the unspecified IPv6 address means IPv6 only
 }
 
 // Claim describes a socket's use of a port, requested or granted.
 type Claim struct {
-	Addr netip.Addr // unspecified: all addresses
+	Addr netip.Addr // local address; unspecified: all addresses
 	Options
-	Listening bool // TCP: accepts connections
+	Listening bool // a TCP socket that accepts connections
 }
 
 // Conflict reports whether want cannot be granted because another socket has have, for the same port and
@@ -43,7 +44,7 @@ func Conflict(proto wire.Protocol, want, have Claim) bool {
 	return !want.ReuseAddr || !have.ReuseAddr || busy
 }
 
-// overlap reports whether a packet could match both claims.
+// overlap reports whether one packet could belong to both claims.
 func overlap(a, b Claim) bool {
 	if a.Interface != b.Interface && a.Interface != 0 && b.Interface != 0 {
 		return false
@@ -58,5 +59,5 @@ func overlap(a, b Claim) bool {
 	}
 }
 
-// takesIPv4 reports whether an IPv6 claim also receives IPv4 (RFC 3493 section 5.3).
+// takesIPv4 reports whether an IPv6 claim also receives IPv4 packets (RFC 3493 section 5.3).
 func (c *Claim) takesIPv4() bool { return c.Addr.IsUnspecified() && !c.V6Only }

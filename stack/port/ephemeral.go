@@ -25,7 +25,7 @@ const offsetPlaces = 1024
 // ephemeral returns a port for the connection f, whose local port is 0. No program has bound the port, and no
 // connection from it to the same peer exists. It returns false if no port is left.
 func (t *Table) ephemeral(f flow) (uint16, bool) {
-	if t.peers[f] >= t.count { // all are used for this peer: a search would look at each in vain
+	if t.peers[f] >= t.count { // all ephemeral ports have a connection to this peer, so a search would find none
 		return 0, false
 	}
 	h := t.hash(f)
@@ -44,8 +44,8 @@ func (t *Table) ephemeral(f flow) (uint16, bool) {
 	return 0, false
 }
 
-// unused returns a port without any binding that could overlap claim, even one that would share. It returns
-// false if no port is left.
+// unused returns a port without any binding that could overlap claim, even if the options allow sharing. It returns false if
+// no such port is left.
 func (t *Table) unused(proto wire.Protocol, claim Claim) (uint16, bool) {
 	claim.ReuseAddr, claim.ReusePort = false, false
 	begin := t.random.Uint64() % t.count

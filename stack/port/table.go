@@ -31,22 +31,22 @@ type Table struct {
 	count   uint64 // number of ephemeral ports
 	ports   map[number]*portState
 	flows   map[flow]struct{}
-	peers   map[flow]uint64 // by flow with local port 0: connections from ephemeral ports
+	peers   map[flow]uint64 // number of connections from ephemeral ports to each peer; the key is a flow with local port 0
 	key     siphash.Key
 	random  *rand.ChaCha8
-	offsets [offsetPlaces]uint64 // see ephemeral.go
+	offsets [offsetPlaces]uint64 // counters of the double-hash algorithm: see ephemeral.go
 }
 
-// number is a port of one protocol.
+// number identifies a port of one protocol.
 type number struct {
 	proto wire.Protocol
 	port  uint16
 }
 
-// portState holds the users of a port. It exists while there are any.
+// portState holds the bindings of a port. It exists while the port has any.
 type portState struct {
 	bindings list.List[Binding]
-	bound    int // number of bindings made by Bind
+	bound    int // number of bindings that Bind has made
 }
 
 // flow is the unique key of a connection.
@@ -59,8 +59,8 @@ type flow struct {
 type Binding struct {
 	number
 	claim Claim
-	bound bool // made by Bind, not for one Flow
-	users int  // the program, and the Flows
+	bound bool // Bind has made the binding; otherwise, Connect has made it for one Flow
+	users int  // number of users: the program's socket, and each Flow
 	node  list.Node[Binding]
 }
 
@@ -128,8 +128,8 @@ func (t *Table) Listen(b *Binding) error {
 	return nil
 }
 
-// SetInterface restricts b to one interface, or with 0 to none (SO_BINDTODEVICE). As on Linux, it does not
-// check for conflicts with existing bindings.
+// SetInterface restricts b to the interface with an index; 0 removes the restriction (SO_BINDTODEVICE). As on Linux, it does
+// not check for conflicts with existing bindings.
 func (t *Table) SetInterface(b *Binding, index int) { b.claim.Interface = index }
 
 // Release gives up a Binding and stops listening. If it has connections, the port stays in use until they are
@@ -174,7 +174,7 @@ func (t *Table) Connect(proto wire.Protocol, local, remote netip.AddrPort, b *Bi
 	return &Flow{f, b, false}, nil
 }
 
-// forget removes a connection from an ephemeral port from the count of its peer.
+// forget removes a connection from the count of its peer. Its local port is an ephemeral port.
 func (t *Table) forget(f flow) {
 	f.local = netip.AddrPortFrom(f.local.Addr(), 0)
 	if t.peers[f]--; t.peers[f] == 0 {

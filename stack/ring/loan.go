@@ -32,9 +32,9 @@ var loanQueues = sync.Pool{New: func() any { return new(loans) }}
 
 func (l *loans) at(i uint32) *loan { return &l.item[(l.head+i)%maxLoans] }
 
-// Lend is WriteAt and Commit of p without a copy. p is part of of, which belongs to the queue if Lend returns
-// true. Lend returns false and does nothing if off is not the end of the committed bytes, if p is empty, if
-// too much is lent already, or after Reset. Only the shard calls it.
+// Lend appends p to the committed bytes without copying it: it has the effect of WriteAt and Commit. p is a part of the
+// memory of, which belongs to the queue if Lend returns true. Lend returns false and does nothing if off is not the end of
+// the committed bytes, if p is empty, if maxLoans is reached, or after Reset. Only the shard calls it.
 func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,8 +54,8 @@ func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
 	return true
 }
 
-// borrowed returns the bytes of the loan at offset from, up to offset to. If no loan contains from, next is the start of the
-// next loan, or to if none starts before it.
+// borrowed returns the bytes from offset from to offset to that are in a loan. If from is in no loan, next is the start of
+// the next loan, or to if no loan starts before to.
 func (q *Receive) borrowed(from, to uint64) (p []byte, next uint64) {
 	if q.lent == nil {
 		return nil, to
@@ -72,7 +72,7 @@ func (q *Receive) borrowed(from, to uint64) (p []byte, next uint64) {
 	return nil, to
 }
 
-// giveBack frees the loans in front of off.
+// giveBack frees the loans whose bytes are all before off.
 func (q *Receive) giveBack(off uint64) {
 	l := q.lent
 	if l == nil {

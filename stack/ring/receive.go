@@ -18,12 +18,12 @@ import (
 type Receive struct {
 	mu        sync.Mutex
 	store     store
-	lent      *loans        // nil: none
-	consumed  atomic.Uint64 // changed under mu, never beyond committed
-	committed atomic.Uint64 // changed under mu
-	top       uint64        // offset behind the last byte stored
-	reading   bool          // the program copies from [consumed, committed)
-	dead      bool          // Reset was called
+	lent      *loans        // frames that hold committed bytes; nil: none
+	consumed  atomic.Uint64 // offset of the first byte that the program has not read; changed with mu held, never beyond committed
+	committed atomic.Uint64 // offset after the last byte that the program may read; changed with mu held
+	top       uint64        // offset after the last byte that is stored
+	reading   bool          // the program is copying bytes between consumed and committed
+	dead      bool          // Reset has been called
 }
 
 // WriteAt stores p at off, which must be at or behind the committed bytes. Only the shard calls it. The copy
@@ -51,7 +51,7 @@ func (q *Receive) WriteAt(p []byte, off uint64) {
 	}
 }
 
-// Commit makes all bytes in front of off readable. They must all have been stored. Only the shard calls it.
+// Commit makes all bytes before off readable. They must all have been stored. Only the shard calls it.
 func (q *Receive) Commit(off uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,15 +64,15 @@ func (q *Receive) Commit(off uint64) {
 	q.committed.Store(max(q.committed.Load(), off))
 }
 
-// Committed returns the end of the committed bytes, by Commit or Lend: everything that was ever readable.
+// Committed returns the offset after the last byte that Commit or Lend has made readable.
 func (q *Receive) Committed() uint64 { return q.committed.Load() }
 
 // Consumed returns the offset of the first byte that the program has not read.
 func (q *Receive) Consumed() uint64 { return q.consumed.Load() }
 
-// Readable returns how many bytes Read would return now.
+// Readable returns the number of bytes that Read would return now.
 func (q *Receive) Readable() int {
-	consumed := q.consumed.Load() // load first: committed may advance, but never falls behind
+	consumed := q.consumed.Load() // consumed is loaded first: committed may advance in between, but consumed never exceeds it
 	return int(q.committed.Load() - consumed)
 }
 
@@ -91,7 +91,7 @@ func (q *Receive) Read(p []byte) int {
 	return total
 }
 
-// Peek copies readable bytes to p without consuming them, from skip bytes behind the first. It returns the
+// Peek copies readable bytes to p without consuming them. It starts skip bytes after the first readable byte. It returns the
 // number of bytes copied.
 func (q *Receive) Peek(p []byte, skip int) int {
 	total := 0
@@ -106,9 +106,9 @@ func (q *Receive) Peek(p []byte, skip int) int {
 	return total
 }
 
-// read copies one stride or loan, skip bytes behind the first, and consumes it if take is set. The copy runs
-// without the lock: committed bytes do not change. Their chunks are freed by the program, which is busy here,
-// or by Reset, which leaves them to read while reading is set.
+// read copies one stride or loan, starting skip bytes after the first readable byte, and consumes it if take is set. The
+// copy runs without the lock, because committed bytes do not change. Their chunks are freed only by the program, which is in
+// this call, or by Reset, which leaves them to read while reading is set.
 func (q *Receive) read(p []byte, skip int, take bool) int {
 	if skip >= q.Readable() {
 		return 0
@@ -156,7 +156,7 @@ func (q *Receive) Discard(n int) int {
 	return n
 }
 
-// consume advances consumed by n and frees the memory in front of it. The caller holds mu.
+// consume advances consumed by n and frees the memory before it. The caller holds mu.
 func (q *Receive) consume(n int) {
 	consumed := q.consumed.Add(uint64(n))
 	q.giveBack(consumed)
@@ -167,8 +167,8 @@ func (q *Receive) consume(n int) {
 	}
 }
 
-// Reset drops all bytes. Afterwards nothing is readable and nothing is stored. It may run concurrently with
-// Read, Peek and Discard, but not with WriteAt: the shard calls it, or the last user once the shard is gone.
+// Reset drops all bytes. Afterwards nothing is readable and nothing can be stored. It may run concurrently with Read, Peek
+// and Discard, but not with WriteAt. It is called by the shard, or by the last user after the shard has ended.
 func (q *Receive) Reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -180,7 +180,7 @@ func (q *Receive) Reset() {
 	}
 }
 
-// clear frees all memory, after Reset.
+// clear frees all memory after Reset.
 func (q *Receive) clear() {
 	q.giveBack(q.top)
 	q.store.clear(q.top)

@@ -14,29 +14,29 @@ import (
 type Send struct {
 	mu       sync.Mutex
 	store    store
-	released atomic.Uint64 // changed under mu, never beyond end
-	end      atomic.Uint64 // changed under mu
-	reserved uint64        // end, or behind it while Write copies
+	released atomic.Uint64 // offset of the first byte that is still held; changed with mu held, never beyond end
+	end      atomic.Uint64 // offset after the last byte that was written; changed with mu held
+	reserved uint64        // equal to end, or beyond it while Write copies
 	limit    int
 	dead     bool // Reset was called
 }
 
-// SetLimit sets how many bytes the queue may hold. A limit below the current size takes effect as bytes are
-// released.
+// SetLimit sets the maximum number of bytes that the queue may hold. If the queue holds more than a new limit, it shrinks as
+// bytes are released.
 func (q *Send) SetLimit(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.limit = n
 }
 
-// Limit returns the value of SetLimit.
+// Limit returns the limit that SetLimit has set.
 func (q *Send) Limit() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.limit
 }
 
-// Room returns how many bytes Write would accept now.
+// Room returns the number of bytes that Write would accept now.
 func (q *Send) Room() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,9 +50,9 @@ func (q *Send) room() int {
 	return max(0, q.limit-q.Len())
 }
 
-// Len returns how many bytes are held.
+// Len returns the number of bytes that the queue holds.
 func (q *Send) Len() int {
-	released := q.released.Load() // load first: end may advance, but never falls behind
+	released := q.released.Load() // released is loaded first: end may advance in between, but released never exceeds it
 	return int(q.end.Load() - released)
 }
 
@@ -90,7 +90,7 @@ func (q *Send) write(p []byte) int {
 	sp.copyIn(p[:n])
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.dead { // Reset was called during the copy and left the chunks
+	if q.dead { // Reset was called during the copy, and has left the chunks to this call
 		q.reserved = q.end.Load()
 		q.store.clear(q.reserved)
 		return 0
@@ -99,12 +99,11 @@ func (q *Send) write(p []byte) int {
 	return n
 }
 
-// End returns the offset behind the last byte written.
+// End returns the offset after the last byte that was written.
 func (q *Send) End() uint64 { return q.end.Load() }
 
-// ReadAt fills p with the bytes at off. It panics unless all of them are held: written, and not released.
-// Only the shard calls it. The copy runs without the lock: bytes in front of end do not change, and only the
-// shard, which is busy here, releases them.
+// ReadAt fills p with the bytes at off. It panics unless the queue holds all of them. Only the shard calls it. The copy runs
+// without the lock, because bytes before end do not change, and only the shard, which is in this call, releases them.
 func (q *Send) ReadAt(p []byte, off uint64) {
 	for len(p) > 0 {
 		var sp spans
@@ -120,8 +119,8 @@ func (q *Send) ReadAt(p []byte, off uint64) {
 	}
 }
 
-// Release drops all bytes in front of off, which must be at most End. Only the shard calls it. An off that
-// has already been released has no effect.
+// Release drops all bytes before off, which must be at most End. Only the shard calls it. It does nothing if the bytes have
+// already been released.
 func (q *Send) Release(off uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,8 +138,8 @@ func (q *Send) Release(off uint64) {
 	}
 }
 
-// Reset drops all bytes. Afterwards Write accepts nothing and Len is 0. It may run concurrently with Write,
-// but not with ReadAt: the shard calls it, or the last user once the shard is gone.
+// Reset drops all bytes. Afterwards Write accepts nothing and Len is 0. It may run concurrently with Write, but not with
+// ReadAt. It is called by the shard, or by the last user after the shard has ended.
 func (q *Send) Reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

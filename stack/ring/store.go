@@ -7,8 +7,8 @@ package ring
 // the number of slots is a power of two, at least hi-lo. Slot k mod len is therefore unique, and chunks move
 // only when the table grows.
 type store struct {
-	lo, hi uint64   // chunk numbers
-	slot   []*chunk // inline[:] or large.slot; nil before first use
+	lo, hi uint64   // first chunk number, and the number after the last chunk
+	slot   []*chunk // the chunk table: inline[:] or large.slot; nil before the first use
 	large  *table
 	inline [inlineSlots]*chunk
 }
@@ -21,12 +21,12 @@ const stride = 65536/chunkSize + 1
 
 // spans is a run of chunks selected under the lock, to be copied without it.
 type spans struct {
-	skip  int // bytes of the first chunk in front of the run
-	n     int // chunks in use
+	skip  int // number of bytes of the first chunk that precede the run
+	n     int // number of chunks in the run
 	chunk [stride]*chunk
 }
 
-// reserve allocates the chunks for the offsets [from, to). from must be at or behind the last drop.
+// reserve allocates the chunks for the offsets from from to to. from must be at or after the offset of the last drop.
 func (s *store) reserve(from, to uint64) {
 	first, last := from/chunkSize, (to-1)/chunkSize
 	s.hi = max(s.hi, last+1)
@@ -41,7 +41,7 @@ func (s *store) reserve(from, to uint64) {
 	}
 }
 
-// grow makes the table at least hi-lo slots long.
+// grow enlarges the chunk table to at least hi-lo slots.
 func (s *store) grow() {
 	if s.slot == nil {
 		s.slot = s.inline[:]
@@ -64,8 +64,8 @@ func (s *store) grow() {
 	s.large, s.slot = t, t.slot
 }
 
-// pick fills sp with the chunks that hold [from, to) and returns the number of bytes covered, which is less
-// than to-from if there are more than stride chunks. All chunks must have been reserved.
+// pick stores the chunks that hold the bytes from from to to in sp. It returns the number of bytes in them, which is less
+// than to-from if more than stride chunks would be needed. All chunks must have been reserved.
 func (s *store) pick(sp *spans, from, to uint64) int {
 	mask := uint64(len(s.slot) - 1)
 	sp.skip, sp.n = int(from%chunkSize), 0
@@ -77,7 +77,7 @@ func (s *store) pick(sp *spans, from, to uint64) int {
 	return int(min(to, k*chunkSize) - from)
 }
 
-// drop frees the chunks that lie entirely in front of off, which may be behind hi.
+// drop frees the chunks whose bytes are all before off. off may be beyond the last chunk.
 func (s *store) drop(off uint64) {
 	lo := off / chunkSize
 	mask := uint64(len(s.slot) - 1)
@@ -90,7 +90,7 @@ func (s *store) drop(off uint64) {
 	s.lo, s.hi = lo, max(s.hi, lo)
 }
 
-// clear frees all memory, after the queue was drained or abandoned. The next byte has offset off or higher.
+// clear frees all memory when the queue is empty or abandoned. The next byte that is stored has offset off or higher.
 func (s *store) clear(off uint64) {
 	s.drop(s.hi * chunkSize)
 	s.lo, s.hi = off/chunkSize, off/chunkSize

@@ -1,2 +1,3 @@
-// Package socket has what all sockets of the stack share and no shard owns: errors, and waiting for a condition with a deadline.
+// Package socket contains the parts of the sockets of the stack that do not belong to a shard: errors, and waiting for a
+// condition with a deadline.
 package socket

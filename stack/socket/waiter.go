@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// Waiter is where a program's goroutines wait for one condition of a socket, such as
-// "readable", with a deadline. It is a doorbell: a channel of capacity 1.
+// Waiter lets a program's goroutines wait for one condition of a socket, such as "readable", with a deadline. It is a
+// doorbell: a channel of capacity 1.
 //
-// Code that may have made the condition true calls Ring. A waiting goroutine receives the
-// ring, checks the condition, and waits again if it does not hold. A ring wakes one
-// goroutine, and a goroutine that stops waiting rings for the next. So close and deadline
-// need no channel of their own, and waiting is a single receive.
+// Code that may have made the condition true calls Ring. A waiting goroutine receives from the channel, checks the
+// condition, and waits again if the condition does not hold. A ring wakes one goroutine, and a goroutine that stops waiting
+// rings for the next one. Closing and deadlines therefore need no channels of their own, and waiting is a single receive.
 //
-// No ring is lost. A goroutine increments waiting, then checks the condition, then
-// receives. The other side changes the condition first and then reads waiting.
+// No ring is lost. A goroutine increments the field waiting, then checks the condition, then receives. The other side
+// changes the condition first and then reads the field.
 //
-// Rejected: sync.Cond has no deadline. A channel closed per event costs an allocation per
-// event. A select over data, close and deadline costs three times as much as one receive.
+// Rejected: sync.Cond, which has no deadline. A channel that is closed for each event, which costs an allocation for each
+// event. A select over data, close and deadline, which costs three times as much as one receive.
 //
-// The zero value is ready for use. The channel is created at the first wait, so that a
-// connection without a waiter does not pay for it.
+// The zero value is ready for use. The channel is created at the first wait, so that a connection without a waiting
+// goroutine does not need one.
 type Waiter struct {
 	waiting  atomic.Int32
-	deadline atomic.Int64 // nanoseconds since clockZero; 0: none
+	deadline atomic.Int64 // deadline in nanoseconds since clockZero; 0: none
 	mu       sync.Mutex   // guards the fields below
 	closed   bool
 	bell     chan struct{} // capacity 1, never closed; if full, a ring is already pending
@@ -59,7 +58,7 @@ func (w *Waiter) enter() <-chan struct{} {
 	return w.bell
 }
 
-// leave undoes enter and wakes the next goroutine.
+// leave ends the registration of enter and wakes the next goroutine.
 func (w *Waiter) leave() {
 	if w.waiting.Add(-1) > 0 {
 		w.Ring()
@@ -124,7 +123,7 @@ func Await[T any](w *Waiter, try func() (T, error)) (v T, err error) {
 		if v, err = try(); err != ErrWouldBlock {
 			break
 		}
-		if bell == nil { // register, then check once more
+		if bell == nil { // enter before the last check of the condition, so that no ring is lost
 			bell = w.enter()
 			continue
 		}

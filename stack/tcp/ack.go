@@ -10,16 +10,16 @@ import "loam/wire"
 type arrival struct {
 	now     Time
 	seg     *Segment
-	before  int // bytes in the network before it (pipe)
+	before  int // bytes in the network before the acknowledgment (pipe)
 	acked   int // bytes newly acknowledged cumulatively
 	deliver int // bytes newly acknowledged, cumulatively or selectively
-	lost    int // bytes newly taken for lost
+	lost    int // bytes that are newly considered lost
 
-	oldest, newest Time // send times of the first and last acknowledged range sent once; -1: none
+	oldest, newest Time // send times of the first and the last acknowledged range that was sent only once; -1: none
 	resent         bool // a retransmitted range was acknowledged cumulatively
-	original       bool // a range sent once, in front of the recovery point, was delivered
+	original       bool // a range that was sent once and precedes the recovery point was delivered
 	sacked         bool // ranges were newly acknowledged selectively
-	dsack          bool // the peer reported data that arrived twice
+	dsack          bool // the peer reported data that it has received twice (DSACK)
 	dup            bool // a duplicate acknowledgment (RFC 5681 section 2)
 }
 
@@ -36,8 +36,8 @@ func (c *Conn) receiveAck(now Time, seg *Segment) bool {
 		c.ackedSYN(now, seg)
 		c.snd.wl1 = Seq(seg.Seq) - 1
 	}
-	// RFC 5961 section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT. As on Linux, numbers in front of the
-	// SYN's are also rejected, because they never existed.
+	// RFC 5961 section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT. As on Linux, numbers before the number of the SYN
+	// are also rejected, because they never existed.
 	oldest := min(uint64(c.snd.maxWnd), c.snd.off+1)
 	if d := ack.Sub(c.snd.una); d > c.flight() || d < -int(oldest) {
 		c.count(DropAck)
@@ -118,7 +118,7 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 		c.timers.stop(timerRTO)
 		c.idle(ev.now)
 	case !c.impatient():
-		c.armRTO(ev.now) // RFC 6298 (5.3)
+		c.armRTO(ev.now) // the timer restarts (RFC 6298 rule 5.3)
 	}
 }
 
@@ -132,7 +132,7 @@ func (c *Conn) ackedRange(ev *arrival, r *sent) {
 	}
 }
 
-// delivered records that the peer has range i, or the part r of it.
+// delivered records that the peer has received range i, or the part r of it.
 func (c *Conn) delivered(ev *arrival, r *sent, i int) {
 	ev.deliver += r.len()
 	if c.rate != nil {
@@ -166,9 +166,9 @@ func (c *Conn) measure(ev *arrival) {
 		d = c.ts.since(ev.now, ev.seg.TSEcr)
 	}
 	if d > 0 {
-		// RFC 7323 appendix G expects one sample per two segments. If devices merge segments, each
-		// acknowledgment covers more and samples are fewer. Without the correction, a bad measurement would
-		// take hundreds of samples to fade.
+		// RFC 7323 appendix G expects one sample per two segments. If devices merge segments, each acknowledgment covers
+		// more segments and there are fewer samples. Without this correction, a bad measurement would influence the average
+		// for hundreds of samples.
 		share := max(ev.acked, 2*int(c.window.MSS))
 		c.rtt.sample(c.cfg, ev.now, d, (ev.before+share-1)/share)
 	}

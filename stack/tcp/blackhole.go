@@ -12,22 +12,22 @@ import "time"
 
 const (
 	holeTimeouts = 3
-	holeLifetime = 10 // minutes
+	holeLifetime = 10 // time in minutes after which the full size is tried again
 )
 
-// Payloads without options that are tried. Every host accepts the smallest: 536 bytes for IPv4 (RFC 9293
-// section 3.7.1), and the payload of a 1280-byte link for IPv6 (RFC 8200 section 5).
+// Payload sizes without options that are tried, in bytes. Every host accepts the smallest: 536 bytes for IPv4 (RFC 9293
+// section 3.7.1), and the payload for a link with an MTU of 1280 for IPv6 (RFC 8200 section 5).
 const (
 	holeMSS4, leastHoleMSS4 = 1024, defaultMSS4
 	holeMSS6                = defaultMSS6
 )
 
-// suspectHole is called when the first segment in flight has timed out.
+// suspectHole is called when the retransmission timer of the first segment in flight has expired.
 func (c *Conn) suspectHole(now Time) {
 	switch {
 	case c.state < Established || int(c.snd.retries)+1 < holeTimeouts,
-		c.snd.wnd == 0,     // the peer accepts no data
-		c.soft != finished: // the reason is known: there is no route
+		c.snd.wnd == 0,     // the peer accepts no data, so a missing acknowledgment proves nothing
+		c.soft != finished: // an error such as a missing route explains the timeout
 		return
 	}
 	size := holeMSS4

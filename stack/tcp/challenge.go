@@ -10,7 +10,7 @@ import "time"
 
 const (
 	challengeEvery = 500 * time.Millisecond
-	challengeMost  = 10 // burst after a pause
+	challengeMost  = 10 // number of challenges that may be sent at once after a pause
 )
 
 // challenge sends an acknowledgment at once, unless the rate limit is exceeded. The limit is stored as one

@@ -75,9 +75,9 @@ type Config struct {
 type ECNMode uint8
 
 const (
-	ECNOff    ECNMode = iota // never
-	ECNAccept                // if the peer asks for it
-	ECNAsk                   // request it, and accept it if the peer asks for it
+	ECNOff    ECNMode = iota // ECN is never used
+	ECNAccept                // ECN is used if the peer requests it
+	ECNAsk                   // ECN is requested, and used if the peer requests it
 )
 
 // Defaults of Config.
@@ -105,7 +105,7 @@ var defaultConfig Config
 const (
 	maxUnscaled = 1<<16 - 1
 	maxWindow   = congestion.MaxWindow
-	minWindow   = 2048 // a smaller window would slow every sender down
+	minWindow   = 2048 // minimum buffer size; a smaller window would slow down every sender
 )
 
 func (c *Config) maxReceiveBuffer() int {
@@ -116,7 +116,7 @@ func (c *Config) receiveBuffer() int {
 	return min(clampBuffer(c.ReceiveBuffer, DefaultReceiveBuffer), c.maxReceiveBuffer())
 }
 
-// clampBuffer returns n, or otherwise if n is not set, limited to minWindow and maxWindow.
+// clampBuffer returns a buffer size between minWindow and maxWindow: n, or the default otherwise if n is 0.
 func clampBuffer(n, otherwise int) int {
 	if n <= 0 {
 		n = otherwise
@@ -149,7 +149,7 @@ func (c *Config) congestion() Congestion {
 	return congestion.NewCubic()
 }
 
-// duration returns d, or otherwise if d is not set.
+// duration returns d, or the default otherwise if d is 0.
 func duration(d, otherwise time.Duration) time.Duration {
 	if d <= 0 {
 		return otherwise
@@ -157,7 +157,7 @@ func duration(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// number returns n, or otherwise if n is not set.
+// number returns n, or the default otherwise if n is 0.
 func number(n, otherwise int) int {
 	if n <= 0 {
 		return otherwise

@@ -40,16 +40,16 @@ type Conn struct {
 	in  Incoming
 	cc  Congestion
 
-	rate *sampler // nil unless the congestion control is a Model
-	pace *pacer   // nil until something bounds the rate
+	rate *sampler // samples of the delivery rate; nil unless the congestion control is a Model
+	pace *pacer   // pacing state; nil until a rate limit is set
 
 	state    State
-	reason   reason // why the connection ended
-	soft     reason // error that may pass; returned if the attempt fails
-	passive  bool   // opened with Accept
-	gone     bool   // Close was called: the program no longer reads
-	todo     todo   // segments other than data that Poll has to send
-	finWait2 int16  // from SetFinWait2, in seconds
+	reason   reason // reason why the connection ended
+	soft     reason // error that may be temporary; returned if the connection attempt fails
+	passive  bool   // the connection was opened by Accept
+	gone     bool   // Close was called, so the program no longer reads
+	todo     todo   // segments without data that Poll has to send
+	finWait2 int16  // timeout set by SetFinWait2, in seconds
 
 	challenged Time // rate limit of challenge acknowledgments (challenge.go)
 
@@ -72,44 +72,44 @@ type Conn struct {
 // sender holds the send sequence space (RFC 9293 section 3.3.1) and the inputs to the decision when to send.
 type sender struct {
 	iss, una, nxt Seq
-	wl1, wl2      Seq // segment that last changed the window
+	wl1, wl2      Seq // sequence and acknowledgment number of the segment that last changed the window (SND.WL1, SND.WL2)
 	small         Seq // end of the last segment sent that was not full
-	refuse        Seq // sequence number for a reset that refuses a segment
+	refuse        Seq // sequence number for a reset that rejects a segment
 
-	wnd, maxWnd uint32 // window that the peer offers, and the largest it has ever offered
-	scale       uint8  // of the window field of received segments
-	holeMSS     uint16 // segment size for a suspected black hole; 0: none is suspected
+	wnd, maxWnd uint32 // window that the peer offers, and the largest window that it has ever offered
+	scale       uint8  // window scale of received segments
+	holeMSS     uint16 // segment size while a black hole is suspected; 0: none is suspected
 
 	// off is the offset of una in the outgoing stream. The SYN counts as the number in front of offset 0, so
 	// off is -1 (wrapped) until the SYN is acknowledged.
 	off uint64
-	end uint64 // Outgoing.End when the program last wrote
+	end uint64 // Outgoing.End after the program's last write
 
-	mss     uint16 // payload of a segment without options: minimum of the next two and holeMSS
+	mss     uint16 // payload of a segment without options in bytes: the minimum of the two fields below and of holeMSS
 	pathMSS uint16
 	peerMSS uint16
 	advMSS  uint16 // MSS that we announced to the peer
 
 	userTimeout millis
-	up          Seq  // SND.UP, if urgent: the end of the urgent data
-	lastSent    Time // when data was last sent
-	progress    Time // when una last moved, or data was first in flight again
+	up          Seq  // SND.UP, the end of the urgent data; valid if urgent is set
+	lastSent    Time // time at which data was last sent
+	progress    Time // time at which una last advanced, or at which data was first in flight again
 	retries     uint8
-	probes      uint8 // unanswered probes of a closed window
-	persists    uint8 // probes of a closed window since it closed
-	holeAt      uint8 // when a black hole was suspected, in minutes modulo 256
+	probes      uint8 // number of probes of a closed window that the peer has not answered
+	persists    uint8 // number of probes of a closed window since the window was closed
+	holeAt      uint8 // time at which a black hole was suspected, in minutes modulo 256
 
-	burst     uint32 // payload that the owner takes in one frame
-	maxFlight uint32 // maximum in flight in this window, see validate
+	burst     uint32 // maximum payload of a frame that the owner sends at once
+	maxFlight uint32 // maximum number of bytes in flight in the current window: see validate
 	usage     Seq
-	limited   bool // the congestion window held back data in this window
+	limited   bool // the congestion window has held back data in the current window
 
 	fin     bool // CloseWrite was called: a FIN follows the data
 	finSent bool
 	noDelay bool
 	cork    bool
-	more    bool // from SetMore
-	force   bool // send now, even if the segment is small
+	more    bool // set by SetMore: the program will write more soon
+	force   bool // send the next segment now, even if it is small
 	urgent  bool // up is set and not acknowledged
 }
 
@@ -117,14 +117,14 @@ type sender struct {
 type todo uint8
 
 const (
-	todoReset  todo = 1 << iota // a reset that ends the connection
-	todoRefuse                  // a reset that refuses one segment, with number snd.refuse
-	todoAck                     // an immediate acknowledgment
-	todoProbe                   // a tail loss probe
-	todoPoke                    // a segment that the peer must answer: keep-alive, closed window
+	todoReset  todo = 1 << iota // a reset that ends this connection
+	todoRefuse                  // a reset that rejects one received segment, with sequence number snd.refuse
+	todoAck                     // an acknowledgment without delay
+	todoProbe                   // a tail loss probe (RFC 8985)
+	todoPoke                    // a segment that makes the peer answer: keep-alive, or a probe of a closed window
 )
 
-// stats holds counts that only Info reports.
+// stats holds counts that only the method Info returns.
 type stats struct {
 	segsOut, segsIn, dataOut, dataIn uint32
 	delivered, deliveredCE           uint32
@@ -142,7 +142,7 @@ func (c *Conn) State() State { return c.state }
 // Err returns why the connection failed. It is nil if the connection has not ended, or ended in order.
 func (c *Conn) Err() error { return c.reason.err() }
 
-// ReadClosed reports whether the peer has sent its FIN and every byte in front of it has been committed.
+// ReadClosed reports whether the peer has sent its FIN and all data before it has been committed.
 func (c *Conn) ReadClosed() bool { return c.rcv.closed }
 
 // WriteClosed reports whether this side has ended the outgoing stream.

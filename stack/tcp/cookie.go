@@ -46,7 +46,7 @@ func (k *Key) checkCookie(id ID, irs, cookie, minute uint32) (mss uint16, ok boo
 // CookieSYNACK fills out the reply to syn without keeping any state. minute is a counter that advances once a
 // minute; mss and cfg are as for Accept.
 func (k *Key) CookieSYNACK(now Time, minute uint32, cfg *Config, id ID, mss int, syn *Segment, out *wire.TCP) {
-	var c Conn // the connection that Accept would make
+	var c Conn // the connection that Accept would create, to negotiate the options
 	c.init(now, cfg, id, 0, k.TimestampOffset(id), mss)
 	c.accept(now, syn)
 	index := 0

@@ -9,26 +9,26 @@ const (
 	SegmentsOut                   // segments sent; a larger frame counts as the segments it is cut into
 	Retransmits                   // segments retransmitted
 	FastRecoveries                // times loss was repaired without a timeout
-	Timeouts                      // retransmission timeouts
-	TailProbes                    // loss probes sent (RFC 8985)
-	Undos                         // congestion responses undone as spurious
+	Timeouts                      // retransmission timeouts that have expired
+	TailProbes                    // tail loss probes sent (RFC 8985)
+	Undos                         // congestion responses that were undone, because no data was lost
 	ChallengeAcks                 // challenge acknowledgments sent (RFC 5961)
 	ChallengeLimit                // challenge acknowledgments suppressed by the rate limit
 	ResetsOut                     // resets sent
-	DuplicatesIn                  // segments whose data had all arrived before
-	OutOfOrderIn                  // segments with data behind a gap
+	DuplicatesIn                  // segments whose data had all arrived earlier
+	OutOfOrderIn                  // segments with data after a gap
 
-	DropSequence  // outside the window
-	DropPAWS      // timestamp older than one already seen (RFC 7323)
-	DropTimestamp // timestamp missing although negotiated
-	DropNoAck     // no ACK bit in a state that needs it
-	DropAck       // acknowledges data never sent, or acknowledged long ago
-	DropRST       // reset that does not match (RFC 5961, RFC 1337)
-	DropSYN       // SYN in the window of a connection, or missing where one is required
-	DropRanges    // data behind more gaps than can be tracked
-	DropGone      // data after the program has closed the connection
-	DropClosed    // arrived after the connection ended
-	DropICMP      // ICMP message about a segment not in flight (RFC 5927)
+	DropSequence  // segment outside the window
+	DropPAWS      // segment with a timestamp older than one already received (RFC 7323)
+	DropTimestamp // segment without a timestamp, although timestamps were negotiated
+	DropNoAck     // segment without the ACK bit in a state that requires it
+	DropAck       // segment that acknowledges data that was never sent, or was acknowledged long ago
+	DropRST       // reset whose number does not match (RFC 5961, RFC 1337)
+	DropSYN       // SYN in the window of a connection, or no SYN where one is required
+	DropRanges    // segment with data after more gaps than the connection tracks
+	DropGone      // segment with data after the program has closed the connection
+	DropClosed    // segment that arrived after the connection ended
+	DropICMP      // ICMP error about a segment that is not in flight (RFC 5927)
 
 	NumCounters
 )

@@ -20,11 +20,11 @@ import "loam/wire"
 
 // ackPolicy is the state of the decision when to acknowledge.
 type ackPolicy struct {
-	quick       uint8 // remaining immediate acknowledgments
-	dups        uint8 // duplicate acknowledgments to send to a peer without SACK
+	quick       uint8 // number of acknowledgments that are still sent immediately
+	dups        uint8 // number of duplicate acknowledgments to send to a peer without SACK
 	interactive bool
-	pushed      bool   // the peer has pushed data since the last acknowledgment
-	last        millis // when the last segment with data arrived
+	pushed      bool   // the peer has sent a PSH since the last acknowledgment
+	last        millis // time at which the last segment with data arrived
 }
 
 // quickAcks covers an initial window of ten segments and its growth in the next round trip.
@@ -35,7 +35,7 @@ func (c *Conn) sawSegment(now Time, seg *Segment, n int) {
 	if n == 0 {
 		return
 	}
-	several := n > int(c.snd.advMSS) // segments merged by the device
+	several := n > int(c.snd.advMSS) // the device has merged several segments
 	if n > int(c.rcv.mss) && !several {
 		c.rcv.mss = uint16(n)
 	}
@@ -44,7 +44,7 @@ func (c *Conn) sawSegment(now Time, seg *Segment, n int) {
 	}
 	c.measureRTT(now, seg, n)
 	if c.ack.last.since(now) > c.rtt.rto && !c.ack.interactive {
-		c.ack.quick = max(c.ack.quick, quickAcks) // the peer starts again after a pause
+		c.ack.quick = max(c.ack.quick, quickAcks) // the peer sends again after a pause
 	}
 	c.ack.last = at(now)
 	switch {
@@ -70,8 +70,8 @@ func (c *Conn) delayedAckTimeout() {
 	c.todo |= todoAck
 }
 
-// duplicateAck schedules one more duplicate acknowledgment. A peer with SACK learns everything from the next
-// one. Other peers count duplicates, so each one is sent.
+// duplicateAck schedules one more duplicate acknowledgment. For a peer with SACK, one acknowledgment contains all
+// information. Other peers count duplicates, so each one is sent.
 func (c *Conn) duplicateAck() {
 	c.todo |= todoAck
 	if !c.rcv.sackOK && c.ack.dups < 255 {
@@ -79,7 +79,7 @@ func (c *Conn) duplicateAck() {
 	}
 }
 
-// answered records that data leaves. If data has just arrived, the connection is interactive.
+// answered records that data is sent. If data has just arrived, the connection becomes interactive.
 func (c *Conn) answered(now Time) {
 	if c.rcv.off > 0 && c.ack.last.since(now) <= c.cfg.delayedAck() {
 		c.ack.interactive = true
@@ -87,7 +87,7 @@ func (c *Conn) answered(now Time) {
 	}
 }
 
-// ackSent records that a segment with the current acknowledgment leaves, with or without data.
+// ackSent records that a segment with the current acknowledgment is sent, with or without data.
 func (c *Conn) ackSent(withData bool) {
 	if !withData && c.ack.dups > 0 {
 		c.ack.dups--

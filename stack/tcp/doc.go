@@ -66,18 +66,18 @@ type ID struct {
 // Outgoing holds the bytes that the program has written and the peer has not acknowledged. Offset 0 is the
 // first byte of the stream.
 type Outgoing interface {
-	// End returns the offset behind the last byte written.
+	// End returns the offset after the last byte that the program has written.
 	End() uint64
-	// Release reports that the peer has acknowledged every byte in front of off.
+	// Release reports that the peer has acknowledged every byte before off.
 	Release(off uint64)
 }
 
 // Incoming holds the bytes that have arrived and that the program has not read.
 type Incoming interface {
-	// WriteAt stores p at offset off. off is at or behind the committed end of the stream, and off+len(p)
-	// never exceeds the offered window.
+	// WriteAt stores p at offset off. off is at or after the committed end of the stream, and off+len(p) never exceeds the
+	// offered window.
 	WriteAt(p []byte, off uint64)
-	// Commit makes every byte in front of off readable.
+	// Commit makes every byte before off readable.
 	Commit(off uint64)
 	// Consumed returns the offset of the first byte that the program has not read.
 	Consumed() uint64
@@ -94,9 +94,9 @@ type Segment struct {
 // Out is one segment to send, or several of the same kind in one frame. If MSS is below Len, the owner sends
 // the frame with a GSO size of MSS.
 type Out struct {
-	wire.TCP        // ports, numbers, flags, window, options; everything but the checksum
+	wire.TCP        // ports, numbers, flags, window, options; all fields except the checksum
 	Off      uint64 // offset of the payload in the outgoing stream
 	Len      int    // length of the payload in bytes
-	MSS      int    // payload bytes per segment in a larger frame
-	ECT      bool   // send with an ECN-capable codepoint
+	MSS      int    // payload of each segment in bytes, for a frame that is larger than a segment
+	ECT      bool   // the IP packet is marked as ECN-capable (ECT)
 }

@@ -5,8 +5,7 @@ package tcp
 // selectively acknowledged. Limited transmit (RFC 3042) and the inflated window of fast recovery follow from
 // that without rules of their own.
 
-// dupBytes returns the bytes that the duplicates stand for, at most the bytes that are in flight and not
-// lost.
+// dupBytes returns the number of bytes for which the duplicates stand, at most the bytes that are in flight and not lost.
 func (c *Conn) dupBytes() int {
 	room := c.flight() - int(c.sent.lost) + int(c.sent.retrans)
 	return max(0, min(int(c.rec.dups)*int(c.window.MSS), room))
@@ -49,8 +48,8 @@ func (c *Conn) markFirstLost(ev *arrival) {
 	c.takeForLost(ev.now, 0)
 }
 
-// impatient reports whether the retransmission timer keeps running. Without SACK, one hole is found per round
-// trip, so after many losses a timeout and slow start are faster. Only the first partial acknowledgment
+// impatient reports whether acknowledgments leave the retransmission timer unchanged. Without SACK, one hole is found per
+// round trip, so after many losses a timeout and slow start are faster. Therefore only the first partial acknowledgment
 // restarts the timer (RFC 6582 section 3.2 step 3, the Impatient variant of section 4).
 func (c *Conn) impatient() bool {
 	return c.rec.state == CARecovery && c.rec.partial && c.snd.una.Less(c.rec.point)

@@ -14,8 +14,8 @@ import (
 	"loam/wire"
 )
 
-// noteDuplicate makes the next acknowledgment report s as a duplicate. If another report is pending, the two
-// are merged if they touch; otherwise s replaces the older report.
+// noteDuplicate makes the next acknowledgment report s as a duplicate. If a report is already pending, the two ranges are
+// merged if they touch; otherwise s replaces the older range.
 func (r *receiver) noteDuplicate(s span) {
 	if !r.sackOK || !s.from.Less(s.to) {
 		return
@@ -26,7 +26,7 @@ func (r *receiver) noteDuplicate(s span) {
 	r.dup = s
 }
 
-// blocks returns how many blocks the next segment carries.
+// blocks returns the number of SACK blocks in the next segment.
 func (r *receiver) blocks(timestamps bool) int {
 	if !r.sackOK {
 		return 0
@@ -39,7 +39,7 @@ func (r *receiver) blocks(timestamps bool) int {
 		n++
 	}
 	if timestamps {
-		return min(n, wire.MaxSACKBlocks-1) // timestamps leave room for one block less (RFC 2018 section 3)
+		return min(n, wire.MaxSACKBlocks-1) // with timestamps, the options have room for one block less (RFC 2018 section 3)
 	}
 	return min(n, wire.MaxSACKBlocks)
 }

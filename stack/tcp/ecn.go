@@ -8,23 +8,23 @@ import "loam/wire"
 
 // ecn is the state of ECN for one connection.
 type ecn struct {
-	on    bool // negotiated by both sides
-	asked bool // our SYN requests ECN
-	echo  bool // set ECE until the peer has reduced its window
-	cwr   bool // announce our reduction with the next new data
+	on    bool // both sides have agreed to use ECN
+	asked bool // our SYN requested ECN
+	echo  bool // segments have ECE until the peer has reduced its window
+	cwr   bool // the next segment with new data has CWR: our window was reduced
 }
 
 // ask decides whether our SYN requests ECN.
 func (e *ecn) ask(mode ECNMode) { e.asked = mode == ECNAsk }
 
-// answer decides on ECN for a SYN that may request it.
+// answer decides whether ECN is used, when a SYN of the peer may request it.
 func (e *ecn) answer(mode ECNMode, syn wire.TCPFlags) {
 	e.asked = false
 	e.on = mode != ECNOff && syn.Has(wire.ECE|wire.CWR)
 }
 
-// agreed processes the reply to our SYN. If both bits are set, something without ECN support has echoed them
-// (section 6.1.1).
+// agreed processes the ECN bits of the reply to our SYN. If both bits are set, a host or device without ECN support has
+// copied them, and ECN is not used (section 6.1.1).
 func (e *ecn) agreed(synAck wire.TCPFlags) {
 	e.on = e.asked && synAck&(wire.ECE|wire.CWR) == wire.ECE
 }
@@ -40,7 +40,7 @@ func (e *ecn) synFlags(answer bool) wire.TCPFlags {
 	return 0
 }
 
-// mark makes a segment with new data ECN-capable.
+// mark makes a segment with new data ECN-capable, and sets its CWR bit if that is due.
 func (e *ecn) mark(out *Out) {
 	if !e.on || out.Len == 0 {
 		return

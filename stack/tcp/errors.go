@@ -11,11 +11,11 @@ var (
 	ErrUnreachable = errors.New("destination unreachable")
 )
 
-// reason is one of these errors, or none, encoded in a byte.
+// reason identifies one of these errors, or none, in a byte.
 type reason uint8
 
 const (
-	finished reason = iota // ended in order, or not ended
+	finished reason = iota // the connection has not ended, or has ended in order
 	wasReset
 	wasRefused
 	timedOut

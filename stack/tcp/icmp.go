@@ -7,10 +7,10 @@ type ICMPKind uint8
 
 // Kinds of ICMP errors.
 const (
-	ICMPUnreachable ICMPKind = iota // soft: net or host unreachable, time exceeded, parameter problem
-	ICMPRefused                     // hard: protocol or port unreachable, prohibited
-	ICMPTooBig                      // fragmentation needed, packet too big
-	ICMPNoNeighbour                 // not ICMP: the next hop on our own link does not answer
+	ICMPUnreachable ICMPKind = iota // a soft error: network or host unreachable, time exceeded, parameter problem
+	ICMPRefused                     // a hard error: protocol or port unreachable, or prohibited
+	ICMPTooBig                      // fragmentation needed, or packet too big
+	ICMPNoNeighbour                 // no ICMP error: the next hop on our own link does not answer
 )
 
 // minReportedMSS is the minimum to which an ICMP message can reduce the segment size: the MTU of every IPv4

@@ -7,52 +7,52 @@ import "loam/stack/tcp/congestion"
 type Info struct {
 	State        State
 	CAState      CAState
-	Congestion   string // name of the algorithm
-	Retransmits  int    // consecutive timeouts
-	Probes       int    // unanswered probes of a closed window or an idle peer
-	Backoff      int    // doublings of the timeout
+	Congestion   string // name of the congestion control
+	Retransmits  int    // number of consecutive timeouts
+	Probes       int    // number of unanswered probes of a closed window or an idle peer
+	Backoff      int    // number of times the timeout has been doubled
 	Timestamps   bool
 	SACK         bool
 	ECN          bool
 	WindowScaled bool
 	SndWScale    uint8 // shift of the peer's window field
 	RcvWScale    uint8 // shift of our window field
-	AppLimited   bool  // the congestion window was not fully used lately
+	AppLimited   bool  // the congestion window was not fully used recently
 
 	RTO     Time
-	ATO     Time // acknowledgment delay
-	RTT     Time // smoothed; 0 if not measured yet
+	ATO     Time // timeout of delayed acknowledgments
+	RTT     Time // smoothed round trip time; 0 if not measured yet
 	RTTVar  Time
-	MinRTT  Time // minimum of the last minutes; 0 if not measured yet
-	RcvRTT  Time // measured by the receiver; 0 if not measured
-	SndMSS  int  // payload of a full segment sent
-	RcvMSS  int  // largest payload received
+	MinRTT  Time // minimum round trip time of the last minutes; 0 if not measured yet
+	RcvRTT  Time // round trip time as measured by the receiver; 0 if not measured
+	SndMSS  int  // payload of a full segment that is sent, in bytes
+	RcvMSS  int  // largest payload of a segment that was received, in bytes
 	AdvMSS  int  // MSS announced to the peer
-	PathMSS int  // payload that the path allows
+	PathMSS int  // payload in bytes that the path allows
 
 	LastDataSent Time // time since data was last sent, or since the connection was opened
-	LastDataRecv Time // time since data was last received, in the same unit
-	LastAckRecv  Time // time since any segment was last received, in the same unit
+	LastDataRecv Time // time since data was last received, or since the connection was opened
+	LastAckRecv  Time // time since any segment was last received, or since the connection was opened
 
-	Unacked int // in flight
-	Sacked  int // in flight and acknowledged selectively or by duplicates
-	Lost    int // in flight and taken for lost
-	Retrans int // in flight and retransmitted
+	Unacked int // segments in flight
+	Sacked  int // segments in flight that were acknowledged selectively or by duplicates
+	Lost    int // segments in flight that are considered lost
+	Retrans int // segments in flight that were retransmitted
 
-	SndCwnd       int // congestion window
+	SndCwnd       int // congestion window in segments
 	SndCwndBytes  int
-	SndSsthresh   int    // slow start threshold; MaxInt32 before the first reduction
-	PacingRate    uint64 // bytes per second; 0: not paced
-	MaxPacingRate uint64 // SetMaxPacingRate; 0: no bound
-	DeliveryRate  uint64 // last sample in bytes per second; 0: not measured (only a Model measures it)
-	RateLimited   bool   // that sample was limited by the program
+	SndSsthresh   int    // slow start threshold in segments; MaxInt32 before the first reduction
+	PacingRate    uint64 // pacing rate in bytes per second; 0: data is not paced
+	MaxPacingRate uint64 // limit set by SetMaxPacingRate in bytes per second; 0: no limit
+	DeliveryRate  uint64 // last sample of the delivery rate in bytes per second; 0: not measured (only a Model measures it)
+	RateLimited   bool   // the last sample was limited because the program had nothing to send
 	BBR           BBRInfo
-	SndWnd        int // bytes offered by the peer
-	RcvWnd        int // bytes offered to the peer
-	RcvSpace      int // bytes that the program may leave unread
-	NotSent       int // bytes written but not yet sent
-	Reordering    int // degree of reordering seen, in segments, at least 3
-	ReorderSeen   int // number of times reordering was seen
+	SndWnd        int // window that the peer offers, in bytes
+	RcvWnd        int // window that is offered to the peer, in bytes
+	RcvSpace      int // number of bytes that the program may leave unread
+	NotSent       int // number of bytes written but not yet sent
+	Reordering    int // observed degree of reordering in segments, at least 3
+	ReorderSeen   int // number of times reordering was observed
 	BytesSent     uint64
 	BytesRetrans  uint64
 	BytesAcked    uint64
@@ -64,9 +64,9 @@ type Info struct {
 	DataSegmentsOut uint32
 	DataSegmentsIn  uint32
 	Delivered       uint32
-	DeliveredCE     uint32 // delivered segments acknowledged with ECE
-	DSACKDups       uint32 // duplicates reported by the peer
-	OutOfOrder      uint32 // received behind a gap
+	DeliveredCE     uint32 // delivered segments that were acknowledged with ECE
+	DSACKDups       uint32 // duplicates that the peer has reported (D-SACK)
+	OutOfOrder      uint32 // segments received after a gap
 }
 
 // CAState is the state of congestion control, with Linux's values.
@@ -74,11 +74,11 @@ type CAState uint8
 
 // The states.
 const (
-	CAOpen     CAState = iota // nothing unusual
-	CADisorder                // selective or duplicate acknowledgments have come
-	CACWR                     // slowing down because of ECN
-	CARecovery                // repairing loss by fast retransmit
-	CALoss                    // repairing loss after a timeout
+	CAOpen     CAState = iota // no loss, reordering or congestion is known
+	CADisorder                // selective or duplicate acknowledgments have arrived
+	CACWR                     // the window is being reduced because of ECN
+	CARecovery                // loss is being repaired by fast retransmit
+	CALoss                    // loss is being repaired after a timeout
 )
 
 // Info returns a snapshot of the connection.

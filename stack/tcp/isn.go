@@ -39,8 +39,8 @@ func (k *Key) hash(tag uint32, id ID, arg uint64) uint64 {
 	return siphash.Sum(k.secret, b[:])
 }
 
-// ISN returns the initial sequence number of a connection (RFC 6528): a hash of the ID plus a clock with a
-// tick of 4 microseconds, so that a new connection starts behind the previous one.
+// ISN returns the initial sequence number of a connection (RFC 6528): a hash of the ID plus a clock with a tick of 4
+// microseconds. A new connection with the same ID therefore starts after the numbers of the previous one.
 func (k *Key) ISN(now Time, id ID) uint32 {
 	return uint32(now/(4*time.Microsecond)) + uint32(k.hash(tagISN, id, 0))
 }

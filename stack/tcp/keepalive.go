@@ -7,11 +7,11 @@ import "time"
 
 // keepAlive holds the keep-alive settings and state of one connection.
 type keepAlive struct {
-	received Time   // when the last segment of the peer arrived
-	idle     millis // idle time before the first probe; 0: off
+	received Time   // time at which the last segment of the peer arrived
+	idle     millis // idle time before the first probe; 0: keep-alive is off
 	interval millis
 	count    uint8
-	probes   uint8 // unanswered probes
+	probes   uint8 // number of probes without an answer
 }
 
 // SetKeepAlive makes the connection probe the peer after it has been silent for idle. An idle of 0 stops the
@@ -24,8 +24,8 @@ func (c *Conn) SetKeepAlive(now Time, idle, interval time.Duration, count int) {
 	c.keepAliveStart(now)
 }
 
-// keepAliveStart arms the timer where keep-alive applies: in all synchronized states except those that only
-// wait for the end.
+// keepAliveStart arms the timer if keep-alive applies to the state: to all synchronized states except those that only wait
+// for the end of the connection.
 func (c *Conn) keepAliveStart(now Time) {
 	if c.ending() {
 		return
@@ -36,9 +36,8 @@ func (c *Conn) keepAliveStart(now Time) {
 	}
 }
 
-// keepAliveTimeout runs when the peer may have been silent for too long. Arriving segments do not touch the
-// timer; this function checks when the last one arrived. Data in flight, or waiting for the window, has its
-// own timers.
+// keepAliveTimeout runs when the peer may have been silent for too long. Arriving segments do not restart the timer, so this
+// function checks the time of the last one. If data is in flight or waits for the window, other timers detect a dead peer.
 func (c *Conn) keepAliveTimeout(now Time) {
 	k := &c.keep
 	quiet := now - k.received

@@ -31,7 +31,7 @@ func Accept(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, syn *Se
 	return c
 }
 
-// accept processes the SYN of a passive open. CookieSYNACK uses it as well.
+// accept initializes a connection from the SYN of a passive open. CookieSYNACK calls it as well.
 func (c *Conn) accept(now Time, syn *Segment) {
 	c.state = SynReceived
 	c.passive = true
@@ -74,7 +74,7 @@ func (c *Conn) takeSYN(now Time, syn *Segment) {
 	c.rcv.edge = c.rcv.nxt.Add(window)
 	c.rcv.lastAck = c.rcv.nxt
 	c.agree(now, syn)
-	c.snd.wnd = uint32(syn.Window) // a SYN's window is never scaled
+	c.snd.wnd = uint32(syn.Window) // the window of a SYN is never scaled
 	c.snd.maxWnd = c.snd.wnd
 	c.snd.wl1, c.snd.wl2 = c.rcv.irs, Seq(syn.Ack)
 }
@@ -172,7 +172,8 @@ func (c *Conn) SetCongestion(now Time, cc Congestion) {
 	if c.state.synchronized() {
 		c.startModel(now)
 		if c.rate == nil && c.rec.state != CAOpen {
-			c.window.Threshold = min(c.window.Threshold, c.window.Size) // threshold for the rest of the recovery
+			// the new window also limits the threshold for the rest of the recovery
+			c.window.Threshold = min(c.window.Threshold, c.window.Size)
 		}
 	}
 }
@@ -192,13 +193,13 @@ func (c *Conn) receiveSynReceived(now Time, seg *Segment) bool {
 	syn, ack := seg.Flags.Has(wire.SYN), seg.Flags.Has(wire.ACK)
 	if syn && Seq(seg.Seq) == c.rcv.irs && !seg.Flags.Has(wire.RST) {
 		if !ack {
-			// A repeated SYN: our SYN-ACK may have been lost.
+			// The peer has repeated its SYN: our SYN-ACK may have been lost.
 			c.resendSYN()
 			return false
 		}
 		if Seq(seg.Ack) == c.snd.nxt && c.sent.len() > 0 && !c.passive {
-			// The SYN-ACK of a simultaneous open. Its number is in front of the window, so section 3.10.7.4
-			// would answer and drop it, although figure 8 continues to ESTABLISHED.
+			// The segment is the SYN-ACK of a simultaneous open. Its number is before the window, so section 3.10.7.4 would
+			// answer and drop it, although figure 8 continues to ESTABLISHED.
 			c.ackedSYN(now, seg)
 			c.todo |= todoAck
 			return false

@@ -7,7 +7,7 @@ import "loam/wire"
 // exception, since it has a default.
 
 const (
-	// Segment sizes assumed for a SYN without the MSS option (RFC 9293 MUST-15).
+	// Segment sizes for a peer whose SYN has no MSS option, for IPv4 and IPv6 (RFC 9293 MUST-15).
 	defaultMSS4, defaultMSS6 = 536, 1220
 
 	// minMSS is the minimum to which a peer or an ICMP message can reduce the segment size. With 40 bytes of
@@ -37,7 +37,7 @@ func (c *Conn) propose(mss int) {
 	c.snd.advMSS = c.snd.pathMSS
 	c.snd.peerMSS = c.snd.pathMSS
 	c.snd.mss = c.snd.pathMSS
-	c.rcv.mss = min(c.snd.advMSS, defaultMSS4) // until a larger segment arrives
+	c.rcv.mss = min(c.snd.advMSS, defaultMSS4) // assumed segment size of the peer until a larger segment arrives
 	c.rcv.size = uint32(c.cfg.receiveBuffer())
 	c.rcv.max = uint32(c.cfg.maxReceiveBuffer())
 	c.rcv.scaled = !c.cfg.NoWindowScale
@@ -73,7 +73,7 @@ func (c *Conn) agree(now Time, syn *Segment) {
 	c.updateMSS()
 }
 
-// updateMSS recomputes the segment size after a change of the path's or the peer's limit.
+// updateMSS recomputes the segment size after the limit of the path or of the peer has changed.
 func (c *Conn) updateMSS() {
 	c.snd.mss = min(c.snd.pathMSS, c.snd.peerMSS)
 	if c.snd.holeMSS != 0 {

@@ -1,9 +1,9 @@
 package tcp
 
-// Queries that help the owner avoid work.
+// Queries by which the owner of a connection avoids unnecessary work.
 
-// Notice returns how many more bytes the program may consume before Consumed would send a segment to the
-// peer. An owner may postpone its call of Consumed until then without any effect on the peer.
+// Notice returns the number of bytes that the program may still read before Consumed would send a segment to the peer. An
+// owner may postpone its call of Consumed until then without any effect on the peer.
 func (c *Conn) Notice() int {
 	if !c.state.receives() || c.gone {
 		return maxWindow
@@ -16,13 +16,13 @@ func (c *Conn) Notice() int {
 	return notice
 }
 
-// Reach returns how many bytes behind the last acknowledged one have been sent or may be sent at once within
-// both windows.
+// Reach returns the number of bytes after the last acknowledged byte that have been sent, or may be sent at once within both
+// windows.
 func (c *Conn) Reach() int {
 	return max(c.flight(), min(int(c.window.Size), int(c.snd.wnd)))
 }
 
-// SentTo returns the offset in the outgoing stream behind the last byte ever sent.
+// SentTo returns the offset in the outgoing stream after the last byte that was ever sent.
 func (c *Conn) SentTo() uint64 {
 	switch {
 	case c.state == SynSent || c.state == SynReceived || c.state == Closed:
@@ -36,7 +36,8 @@ func (c *Conn) SentTo() uint64 {
 // MinRTT returns the minimum round trip time of the last minutes, 0 if none has been measured.
 func (c *Conn) MinRTT() Time { return c.rtt.min }
 
-// CongestionWindow returns how many bytes may be in flight, 0 before the handshake is complete and after the end.
+// CongestionWindow returns the number of bytes that may be in flight. It returns 0 before the handshake is complete and
+// after the connection has ended.
 func (c *Conn) CongestionWindow() int {
 	if c.cc == nil {
 		return 0

@@ -23,10 +23,10 @@ import (
 
 // pacer is the state of a connection that paces or has paced.
 type pacer struct {
-	next   Time   // when more data may leave (C.next_send_time)
-	most   uint64 // SetMaxPacingRate in bytes per second; 0: no limit
-	held   bool   // next has not been reached
-	waited bool   // data was held back until next
+	next   Time   // time at which more data may be sent (C.next_send_time)
+	most   uint64 // limit set by SetMaxPacingRate in bytes per second; 0: no limit
+	held   bool   // the time next has not been reached, so data must wait
+	waited bool   // data was held back until the time next
 }
 
 const (
@@ -60,7 +60,7 @@ func (c *Conn) largestFrame() uint32 {
 	return c.snd.burst
 }
 
-// departed records that n bytes leave.
+// departed records that n bytes are sent, and computes the next departure time.
 func (c *Conn) departed(now Time, n int) {
 	rate := c.pacingRate()
 	if rate == 0 || n == 0 {
@@ -73,7 +73,7 @@ func (c *Conn) departed(now Time, n int) {
 	from := now
 	if p.waited {
 		from = max(p.next, now-min(max(leastSlack, c.rtt.srtt/2), mostSlack))
-		if from > p.next && c.rate != nil { // later than the slack
+		if from > p.next && c.rate != nil { // the timer was later than the slack allows
 			c.rate.limit(c.pipe())
 		}
 	}
@@ -91,7 +91,7 @@ func (c *Conn) releasePace(now Time) {
 	}
 }
 
-// holdBack reports whether only pacing holds back data. If so, it arms the timer for the next departure.
+// holdBack reports whether data waits only because of pacing. If so, it arms the timer for the next departure.
 func (c *Conn) holdBack() bool {
 	p := c.pace
 	switch {
@@ -110,9 +110,8 @@ func (c *Conn) holdBack() bool {
 	return p.waited
 }
 
-// repace has the rate of slow start follow the round trip time, with each acknowledgment of new data. A rate
-// from a moment when that time was long would otherwise limit the sender so that its window is never in
-// use, and therefore never grows.
+// repace adapts the rate of slow start to the round trip time, with each acknowledgment of new data. Otherwise, with a rate
+// computed from a long round trip time, the sender would never use the window fully, and the window would never grow.
 func (c *Conn) repace() {
 	if c.window.Rate == 0 || c.rate != nil {
 		return

@@ -19,7 +19,8 @@ import "time"
 // corkTime is the longest time that SetCork and SetMore hold data back.
 const corkTime = 200 * time.Millisecond
 
-// hold is called when nothing can be sent now. It arms the timer if no other event will change that.
+// hold is called when nothing can be sent now. It arms the persist timer unless another event is expected that allows
+// sending.
 func (c *Conn) hold(now Time) {
 	if c.sent.len() > 0 || c.state < Established || c.unsent() == 0 && (!c.snd.fin || c.snd.finSent) {
 		c.timers.stop(timerPersist)
@@ -35,7 +36,7 @@ func (c *Conn) hold(now Time) {
 	c.timers[timerPersist] = now + d
 }
 
-// persistTimeout runs when data has waited too long.
+// persistTimeout runs when data has waited for the duration of the persist timer.
 func (c *Conn) persistTimeout(now Time) {
 	if c.snd.wnd > 0 {
 		c.snd.force = true
@@ -48,7 +49,7 @@ func (c *Conn) persistTimeout(now Time) {
 		c.close(c.failure())
 		return
 	case c.gone && int(c.snd.persists) >= retries:
-		// The program no longer exists, and a peer that answers for ever would hold memory for ever.
+		// After Close no program uses the connection. A peer that answers probes forever would hold memory forever.
 		c.reset(timedOut)
 		return
 	}

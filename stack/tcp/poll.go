@@ -107,7 +107,7 @@ func (c *Conn) next() (action, int) {
 		if n, ok := c.sendable(); ok && (n == 0 || !c.pacingHeld()) {
 			return fresh, n
 		}
-		if c.sent.resend > 0 && !c.pacingHeld() { // F-RTO has no new data to judge by
+		if c.sent.resend > 0 && !c.pacingHeld() { // there is no new data that could decide F-RTO, so lost data is retransmitted
 			if n := c.resendable(); n > 0 {
 				return again, n
 			}
@@ -154,10 +154,11 @@ func (c *Conn) segment() int {
 	return n
 }
 
-// windowRoom returns how far the peer's window reaches beyond SND.NXT.
+// windowRoom returns the number of bytes by which the peer's window extends beyond SND.NXT.
 func (c *Conn) windowRoom() int { return int(c.snd.wnd) - c.flight() }
 
-// congestionRoom returns how many more bytes may enter the network: at least one segment if it is empty.
+// congestionRoom returns the number of bytes that the congestion window still allows. If nothing is in flight, it allows at
+// least one segment.
 func (c *Conn) congestionRoom() int {
 	pipe := c.pipe()
 	if pipe == 0 {
@@ -166,7 +167,7 @@ func (c *Conn) congestionRoom() int {
 	return int(c.window.Size) - pipe
 }
 
-// resendable returns how many bytes of the first lost range may be sent again now.
+// resendable returns the number of bytes of the first lost range that may be sent again now.
 func (c *Conn) resendable() int {
 	r := c.sent.at(c.sent.firstResend())
 	mss := c.segment()
@@ -188,8 +189,8 @@ func (c *Conn) resendable() int {
 	return n
 }
 
-// sendable returns how many bytes of new data may be sent now. It returns 0 and true for a FIN without data,
-// and false if nothing may be sent.
+// sendable returns the number of bytes of new data that may be sent now. It returns 0 and true for a FIN without data, and
+// false if nothing may be sent.
 func (c *Conn) sendable() (int, bool) {
 	room := c.windowRoom()
 	if room <= 0 || c.sent.full() {
@@ -216,7 +217,7 @@ func (c *Conn) sendable() (int, bool) {
 		return n, true
 	case c.snd.force:
 		return n, true
-	case n < avail: // silly window avoidance, RFC 9293 section 3.8.6.2.1 (3)
+	case n < avail: // silly window avoidance: the usable window is too small (RFC 9293 section 3.8.6.2.1, rule 3)
 		return n, n >= int(c.snd.maxWnd/2) && (c.snd.noDelay || c.flight() == 0)
 	}
 	return n, c.tailAllowed()
@@ -267,8 +268,8 @@ func (c *Conn) restart(now Time) {
 	c.snd.lastSent = now
 }
 
-// resume notifies a Model that data leaves after an idle period: the program had nothing to send and nothing
-// was in flight (draft-ietf-ccwg-bbr section 5.4.1).
+// resume notifies a Model that data is sent after an idle period, in which the program had nothing to send and nothing was
+// in flight (draft-ietf-ccwg-bbr section 5.4.1).
 func (c *Conn) resume(now Time) {
 	if c.rate != nil && c.rate.limited != 0 && c.pipe() == 0 {
 		c.cc.Restart(&c.window, now, now-c.snd.lastSent)

@@ -11,15 +11,15 @@ package tcp
 
 import "time"
 
-// A probe is also sent in fast recovery, as in RFC 9002 section 6.2, where section 7.2 relies on the
-// retransmission timeout. A peer that merges segments answers everything in flight with one acknowledgment.
-// If that is lost, or a retransmission is lost with nothing sent behind it, no more acknowledgments arrive.
-// Without new data, the probe retransmits the first missing segment.
+// A probe is also sent in fast recovery, as in RFC 9002 section 6.2. RFC 8985 section 7.2 relies on the retransmission
+// timeout there. A peer that merges segments answers everything in flight with one acknowledgment. If that acknowledgment is
+// lost, or if a retransmission is lost and nothing was sent after it, no more acknowledgments arrive. Without new data, the
+// probe retransmits the first missing segment.
 
-// probe holds the state of section 5.3 for tail loss probes.
+// probe holds the state of tail loss probes (RFC 8985 section 5.3).
 type probe struct {
 	end     Seq   // SND.NXT when the probe was sent (TLP.end_seq)
-	pending uint8 // segments of new data that may still be sent for the probe
+	pending uint8 // number of segments with new data that may still be sent for the probe
 	on      bool  // a probe is outstanding
 	again   bool  // the probe was a retransmission (TLP.is_retrans)
 	doubled bool  // the peer reported the probe as a duplicate
@@ -45,7 +45,7 @@ func (c *Conn) armProbe(now Time) {
 	d := time.Second
 	if c.rtt.srtt > 0 {
 		d = 2*c.rtt.srtt + tick
-		if c.flight() < 2*int(c.window.MSS) && !recovering { // the peer may wait for a second segment
+		if c.flight() < 2*int(c.window.MSS) && !recovering { // the peer may delay its acknowledgment until a second segment arrives
 			d += probeAckDelay
 		}
 	}
@@ -64,7 +64,7 @@ func (c *Conn) probeTimeout(now Time) {
 	c.armRTO(now)
 }
 
-// probeSent records that the probe, or a part of it, has left.
+// probeSent records that the probe, or a part of it, has been sent. again means that it was a retransmission.
 func (c *Conn) probeSent(again bool, pending int) {
 	if !c.probe.on {
 		c.count(TailProbes)
@@ -76,9 +76,9 @@ func (c *Conn) probeSent(again bool, pending int) {
 	c.timers.stop(timerProbe)
 }
 
-// probeAcked is section 7.4.2: it detects whether the probe repaired a loss that would otherwise go
-// unnoticed. For a probe with new data, RACK detects the loss. A retransmitted segment was not lost if the
-// peer reports a duplicate or acknowledges twice.
+// probeAcked implements section 7.4.2: it detects whether the probe has repaired a loss that would otherwise not be noticed.
+// For a probe with new data, RACK detects the loss. If the probe was a retransmission, the segment was not lost if the peer
+// reports a duplicate or acknowledges it twice.
 func (c *Conn) probeAcked(ev *arrival) {
 	p := &c.probe
 	if !p.on || Seq(ev.seg.Ack).Less(p.end) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Written reports that Outgoing.End has moved. It is ignored after CloseWrite.
+// Written reports that the program has written, so that Outgoing.End has advanced. It is ignored after CloseWrite.
 func (c *Conn) Written(now Time) {
 	if c.snd.fin || c.state == Closed {
 		return
@@ -17,7 +17,7 @@ func (c *Conn) Written(now Time) {
 	c.snd.end = c.out.End()
 }
 
-// CloseWrite ends the outgoing stream behind the bytes written so far (shutdown). A FIN follows them.
+// CloseWrite ends the outgoing stream after the bytes written so far (shutdown(2)). A FIN follows them.
 func (c *Conn) CloseWrite(now Time) {
 	if c.snd.fin || c.state == Closed {
 		return

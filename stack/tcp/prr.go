@@ -4,15 +4,15 @@ package tcp
 // delivered. The window thus shrinks to the threshold over one round trip, without a pause or a burst. PRR
 // applies in Recovery and CWR.
 
-// prr holds its state, in bytes.
+// prr holds the state of proportional rate reduction, in bytes.
 type prr struct {
-	delivered uint32 // delivered since the state began (prr_delivered)
-	out       uint32 // sent since then (prr_out)
-	flight    uint32 // in flight at that time (RecoverFS)
+	delivered uint32 // bytes delivered since the recovery state began (prr_delivered)
+	out       uint32 // bytes sent since the recovery state began (prr_out)
+	flight    uint32 // bytes in flight when the recovery state began (RecoverFS)
 }
 
-// prrBegin initializes the state at the acknowledgment that began it. Data that this acknowledgment delivers
-// counts as delivered during the state. So does data selectively acknowledged just before, if nothing has
+// prrBegin initializes prr at the acknowledgment that starts the recovery state. Data that this acknowledgment delivers
+// counts as delivered during recovery. The same holds for data that was selectively acknowledged just before, if nothing has
 // been sent for it yet: an owner processes all received segments before it polls.
 func (c *Conn) prrBegin(ev *arrival) {
 	earlier := max(int(c.sent.sacked)+c.dupBytes()-ev.deliver, 0)
@@ -35,12 +35,12 @@ func (c *Conn) prrAcked(ev *arrival) {
 	} else {
 		n = max(int(p.delivered)-int(p.out), ev.deliver)
 		if ev.acked > 0 && ev.lost == 0 {
-			n += mss // a safeACK: the repair makes progress
+			n += mss // the acknowledgment is a safeACK of RFC 9937: the repair makes progress
 		}
 		n = min(n, threshold-pipe)
 	}
 	if p.out == 0 {
-		n = max(n, mss) // retransmit at least the first hole at once
+		n = max(n, mss) // at least the first hole is retransmitted at once
 	}
 	c.window.Size = uint32(pipe + max(n, 0))
 }

@@ -11,25 +11,26 @@ type rack struct {
 	at         Time // send time of the delivered range that was sent last (RACK.xmit_ts)
 	rtt        Time // round trip time of that range
 	end        Seq  // end of that range (RACK.end_seq)
-	fack       Seq  // the highest number delivered (RACK.fack)
-	round      Seq  // SND.NXT when the reordering window last grew
+	fack       Seq  // highest sequence number delivered (RACK.fack)
+	round      Seq  // SND.NXT when the reordering window was last enlarged
 	inRound    bool
-	reordering bool   // reordering has been seen
-	mult       uint8  // reordering window, in quarters of the minimum RTT
-	persist    uint8  // recoveries until the window shrinks again
-	degree     uint16 // worst reordering seen, in segments
+	reordering bool   // reordering has been observed
+	mult       uint8  // reordering window in quarters of the minimum round trip time
+	persist    uint8  // number of recoveries until the reordering window shrinks again
+	degree     uint16 // largest observed reordering in segments
 }
 
 const (
 	dupThresh = 3
 
-	// Number of recoveries that an enlarged reordering window lasts (section 6.2 step 4).
+	// rackPersist is the number of recoveries for which an enlarged reordering window is kept (section 6.2 step 4).
 	rackPersist = 16
 )
 
 func (r *rack) init(iss Seq) { r.fack, r.end, r.mult = iss, iss, 1 }
 
-// sentAfter reports whether a range sent at t1 that ends at s1 left after a range sent at t2 that ends at s2.
+// sentAfter reports whether one range was sent after another: the first at time t1 with its end at s1, the other at t2 with
+// its end at s2.
 func sentAfter(t1 Time, s1 Seq, t2 Time, s2 Seq) bool {
 	return t1 > t2 || t1 == t2 && s2.Less(s1)
 }
@@ -70,7 +71,8 @@ func (c *Conn) rackTrusts(ev *arrival, s *sent) bool {
 	return ev.now-s.at >= c.rtt.min
 }
 
-// reorderWindow returns how much later the other range must have been sent (step 4).
+// reorderWindow returns how much later than a range another range must have been sent, before its delivery shows that the
+// range is lost (step 4).
 func (c *Conn) reorderWindow() Time {
 	if !c.rack.reordering && (c.rec.state >= CARecovery || c.sent.sackedSegs >= dupThresh) {
 		return 0
@@ -92,7 +94,7 @@ func (c *Conn) rackDSACK(ev *arrival) {
 	r.persist = rackPersist
 }
 
-// rackRecovered counts down the recoveries that a wide window lasts.
+// rackRecovered counts down the recoveries for which an enlarged window is kept.
 func (c *Conn) rackRecovered() {
 	r := &c.rack
 	if r.persist == 0 {
@@ -103,8 +105,8 @@ func (c *Conn) rackRecovered() {
 	}
 }
 
-// detectLoss is step 5: it marks lost ranges, and arms the timer for ranges that become lost if no
-// acknowledgment arrives in time. It returns the bytes marked.
+// detectLoss implements step 5: it marks lost ranges, and arms the timer for ranges that will be lost if no acknowledgment
+// arrives in time. It returns the number of bytes marked.
 func (c *Conn) detectLoss(now Time) int {
 	lost, wait := 0, Time(0)
 	window := c.reorderWindow()
@@ -115,7 +117,7 @@ func (c *Conn) detectLoss(now Time) int {
 		}
 		if !sentAfter(c.rack.at, c.rack.end, s.at, s.end) {
 			if s.sends == 1 {
-				break // all later ranges were sent after it, too
+				break // all later ranges were sent even later
 			}
 			continue
 		}
@@ -133,7 +135,7 @@ func (c *Conn) detectLoss(now Time) int {
 	return lost
 }
 
-// reorderTimeout runs when overtaken data has not been acknowledged in time.
+// reorderTimeout runs when data has not been acknowledged within the reordering window, although later data was delivered.
 func (c *Conn) reorderTimeout(now Time) {
 	ev := arrival{now: now, before: c.pipe()}
 	if ev.lost = c.detectLoss(now); ev.lost > 0 && c.rec.state < CARecovery {

@@ -32,13 +32,13 @@ type sampler struct {
 	deliveredAt Time   // C.delivered_time
 	firstSent   Time   // C.first_send_time
 	limited     uint64 // C.app_limited of the draft: value of delivered at which samples are no longer limited by the application; 0: not limited
-	minRTT      Time   // least RS.rtt, or the handshake's; 0: none
-	newestAt    Time   // when the newest range of this acknowledgment was sent
+	minRTT      Time   // minimum of RS.rtt and the round trip time of the handshake; 0: none
+	newestAt    Time   // time at which the newest range of this acknowledgment was sent
 	newestEnd   Seq    // RS.last_acked_packet_id
 
 	sendElapsed, ackElapsed Time
 	sample                  Sample
-	rate                    uint64 // rate of the last sample, for Info
+	rate                    uint64 // delivery rate of the last sample, for Info
 	rateLimited             bool
 	loss                    Loss
 }
@@ -60,14 +60,14 @@ func (c *Conn) startModel(now Time) {
 	m.Start(&c.window, now, c.rtt.srtt, uint32(c.snd.iss))
 }
 
-// sampleSent records that range i leaves with n bytes, which the pipe already includes.
+// sampleSent records that n bytes of range i are sent. The pipe already includes these bytes.
 func (c *Conn) sampleSent(now Time, i, n int) {
 	if c.rate != nil {
 		c.rate.leaves(now, c.sent.transit(i), n, c.pipe())
 	}
 }
 
-// leaves records the delivery state in t when n bytes leave (section 4.1.2.2).
+// leaves stores the delivery state in t when n bytes are sent (section 4.1.2.2).
 func (s *sampler) leaves(now Time, t *transit, n, pipe int) {
 	if pipe <= n {
 		s.firstSent, s.deliveredAt = now, now
@@ -119,7 +119,7 @@ func (s *sampler) finish() {
 	rs.Delivered = s.delivered - rs.Prior
 	rs.Interval = max(s.sendElapsed, s.ackElapsed)
 	if rs.Interval < s.minRTT || rs.Interval <= 0 {
-		return // a retransmitted range whose first transmission has arrived
+		return // a retransmitted range whose first transmission has arrived: the interval is too short
 	}
 	rs.Rate = congestion.Rate(rs.Delivered, rs.Interval)
 	if !rs.Limited || rs.Rate >= s.rate {
@@ -172,5 +172,5 @@ func (c *Conn) checkLimited() {
 	}
 }
 
-// limit implements MarkConnectionAppLimited.
+// limit implements MarkConnectionAppLimited: samples count as limited until the data in flight is delivered.
 func (s *sampler) limit(pipe int) { s.limited = max(s.delivered+uint64(pipe), 1) }

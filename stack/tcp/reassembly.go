@@ -2,36 +2,36 @@ package tcp
 
 import "loam/stack/tcp/sequence"
 
-// The data that has arrived behind a gap: a short sorted list of ranges. The bytes are already in Incoming.
+// The data that has arrived after a gap: a short sorted list of ranges. The bytes are already in Incoming.
 //
-// The list is bounded. Otherwise a peer that sends every other byte of the window could make it as long as
-// the window. At the bound, a segment that would begin a new range is dropped, and the peer retransmits it.
-// The loss of one segment in twenty in a window of 4 MB leaves 140 gaps.
+// The list is bounded. Otherwise a peer that sends every other byte of the window could make the list as long as the window.
+// When the list is full, a segment that would begin a new range is dropped, and the peer retransmits it. As an example, the
+// loss of one segment in twenty in a window of 4 MB leaves 140 gaps.
 
-// span is the range [from, to) of sequence numbers.
+// span is a range of sequence numbers, including from and excluding to.
 type span struct{ from, to Seq }
 
 func (s span) empty() bool { return s.from == s.to }
 
 const maxRanges = 256
 
-// rangesOf returns the bound for a window of size bytes. It exceeds maxRanges on long paths, where the loss
-// of one segment in twenty leaves a gap every 29,000 bytes.
+// rangesOf returns the maximum number of ranges for a window of size bytes. It exceeds maxRanges on long paths, where the
+// loss of one segment in twenty leaves a gap every 29,000 bytes.
 func rangesOf(size uint32) int { return max(maxRanges, int(size>>14)) }
 
 // reassembly is the list of ranges, and the order in which to report them to the peer.
 type reassembly struct {
-	ranges     []span   // in order; no two overlap or touch
-	recent     [16]span // the ranges changed last, latest first
+	ranges     []span   // ranges in ascending order, which neither overlap nor touch
+	recent     [16]span // the ranges that were changed last, the latest first
 	numRecent  uint8
-	unreported uint8 // number of recent ranges, from the first, not yet reported to the peer
+	unreported uint8 // number of elements at the start of recent that have not been reported to the peer
 }
 
-// gaps reports whether any data is waiting behind a gap.
+// gaps reports whether data has arrived after a gap.
 func (r *receiver) gaps() bool { return r.behind != nil && len(r.behind.ranges) > 0 }
 
-// insert adds s, merges ranges that overlap or touch it, and makes the result the latest range. It returns
-// the first part of s that had arrived before. ok is false if the list already has most ranges.
+// insert adds s, merges ranges that overlap or touch it, and makes the result the latest range. It returns the first part of
+// s that had arrived before. ok is false if the list already has most ranges.
 func (r *reassembly) insert(s span, most int) (overlap span, ok bool) {
 	i := r.search(s.from)
 	if i == len(r.ranges) || s.to.Less(r.ranges[i].from) {
@@ -109,7 +109,7 @@ func (r *reassembly) changed(s span) {
 	r.unreported = min(r.unreported+1, r.numRecent)
 }
 
-// keep removes the recent ranges that are not wanted.
+// keep removes the elements of recent for which wanted returns false.
 func (r *reassembly) keep(wanted func(span) bool) {
 	n, unreported := uint8(0), uint8(0)
 	for i, s := range r.recent[:r.numRecent] {
@@ -134,7 +134,7 @@ func (r *reassembly) report(n int) []span {
 	return r.recent[from:][:n]
 }
 
-// forget removes recent ranges in front of nxt.
+// forget removes elements of recent that are before nxt.
 func (r *reassembly) forget(nxt Seq) {
 	r.keep(func(s span) bool { return nxt.Less(s.from) })
 }

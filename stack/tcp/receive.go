@@ -42,8 +42,8 @@ func (c *Conn) Receive(now Time, seg *Segment) {
 	}
 }
 
-// acceptable is step 1: it reports whether the segment is new and inside the window. An unacceptable segment
-// is answered with an acknowledgment.
+// acceptable implements step 1: it reports whether the segment is new and inside the window. A segment that is not
+// acceptable is answered with an acknowledgment.
 func (c *Conn) acceptable(now Time, seg *Segment) bool {
 	n := seg.len()
 	if c.ts.on && !seg.Flags.Has(wire.RST) {
@@ -119,7 +119,7 @@ func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 	}
 }
 
-// receiveControl is steps 2 and 4. It also drops segments without ACK.
+// receiveControl implements steps 2 and 4. It also drops segments without ACK.
 func (c *Conn) receiveControl(now Time, seg *Segment) {
 	switch {
 	case seg.Flags.Has(wire.RST):
@@ -135,8 +135,8 @@ func (c *Conn) receiveControl(now Time, seg *Segment) {
 	}
 }
 
-// receiveReset is step 2 with RFC 5961 section 3: a reset is accepted only if its number equals RCV.NXT, and
-// challenged elsewhere in the window. In TIME-WAIT it is ignored (RFC 1337, fix 1).
+// receiveReset implements step 2 with RFC 5961 section 3. A reset is accepted only if its number equals RCV.NXT. Elsewhere
+// in the window it is answered with a challenge acknowledgment. In TIME-WAIT it is ignored (RFC 1337, fix 1).
 func (c *Conn) receiveReset(now Time, seg *Segment) {
 	switch {
 	case c.state == TimeWait:
@@ -147,7 +147,7 @@ func (c *Conn) receiveReset(now Time, seg *Segment) {
 	case c.state == SynReceived && !c.passive:
 		c.close(wasRefused)
 	case (c.state == Closing || c.state == LastAck) && c.snd.finSent && c.flight() <= 1:
-		c.close(finished) // all our data has arrived
+		c.close(finished) // the peer has received all our data
 	default:
 		c.close(wasReset)
 	}

@@ -18,19 +18,19 @@ package tcp
 type recovery struct {
 	state   CAState
 	frto    frtoStep
-	partial bool   // a partial acknowledgment has arrived, without SACK
-	point   Seq    // SND.NXT when the state began, RecoveryPoint of RFC 6675, recover of RFC 6582
-	dups    uint32 // duplicate acknowledgments, without SACK
+	partial bool   // without SACK: a partial acknowledgment has arrived
+	point   Seq    // SND.NXT when the state began (RecoveryPoint of RFC 6675, recover of RFC 6582)
+	dups    uint32 // without SACK: number of duplicate acknowledgments
 	prr     prr
 
-	// State for undoing a reduction (undo.go).
+	// The fields below are used to undo a reduction of the window (undo.go).
 	undoable         bool
-	answered         bool   // new data has been acknowledged since
+	answered         bool   // new data has been acknowledged since the reduction
 	stamped          bool   // stamp is set
-	stamp            uint32 // our timestamp clock at the first retransmission
-	marker, expires  Seq    // SND.UNA when the state began, SND.NXT when it ended
-	resent, doubled  uint32 // bytes retransmitted since, and those of them reported as duplicates
-	size0, threshold uint32 // window before the reduction
+	stamp            uint32 // our timestamp clock at the time of the first retransmission
+	marker, expires  Seq    // SND.UNA when the state began, and SND.NXT when it ended
+	resent, doubled  uint32 // bytes retransmitted since then, and the number of them that the peer has reported as duplicates
+	size0, threshold uint32 // congestion window and threshold before the reduction
 }
 
 // react evaluates an acknowledgment.
@@ -80,7 +80,7 @@ func (c *Conn) reactOpen(ev *arrival) {
 		c.rec.dups = 0
 	case ev.dup:
 		c.duplicate(ev)
-		// RFC 6582 section 3.2 step 2: ignore duplicates that the last recovery itself has caused.
+		// RFC 6582 section 3.2 step 2: ignore duplicates that were caused by the retransmissions of the last recovery.
 		if ev.deliver > 0 && c.rec.dups == dupThresh && c.rec.point.Less(c.snd.una) {
 			c.markFirstLost(ev)
 		}
@@ -104,7 +104,8 @@ func (c *Conn) enterRecovery(ev *arrival) {
 	c.rec.partial = false
 	c.prrBegin(ev)
 	if c.rate == nil {
-		c.window.Size = uint32(c.pipe()) + c.window.MSS // at least one segment is retransmitted
+		// the window allows one segment more than the data in flight, to retransmit at once
+		c.window.Size = uint32(c.pipe()) + c.window.MSS
 	}
 }
 
@@ -114,7 +115,7 @@ func (c *Conn) reduce(ev *arrival) {
 	c.ecn.cwr = c.ecn.on
 	c.window.Threshold = c.cc.Reduce(&c.window, ev.now, uint32(ev.before))
 	if c.rate == nil {
-		c.window.Rate = 0 // prr.go decides when to send
+		c.window.Rate = 0 // during recovery, prr.go decides when to send, and not the pacing rate
 	}
 }
 
@@ -128,8 +129,8 @@ func (c *Conn) reactRecovery(ev *arrival) {
 	case c.rcv.sackOK:
 		ev.lost = c.detectLoss(ev.now)
 	case ev.acked > 0:
-		// A partial acknowledgment: the next hole begins at SND.UNA (RFC 6582 section 3.2 step 3). One
-		// acknowledged segment was the retransmitted one; the duplicates stand for the rest.
+		// A partial acknowledgment shows that the next hole begins at SND.UNA (RFC 6582 section 3.2 step 3). One of the
+		// acknowledged segments was the retransmitted one; the duplicates stand for the others.
 		c.rec.partial = true
 		c.lowerDups(ev)
 		c.markFirstLost(ev)
@@ -138,7 +139,7 @@ func (c *Conn) reactRecovery(ev *arrival) {
 	}
 }
 
-// recovered ends a state whose recovery point has been acknowledged.
+// recovered ends a state when its recovery point has been acknowledged.
 func (c *Conn) recovered(ev *arrival) {
 	was := c.rec.state
 	if was != CACWR && c.spurious(ev) {

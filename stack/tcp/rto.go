@@ -5,7 +5,8 @@ package tcp
 // retransmitTimeout runs when the oldest data in flight has not been acknowledged in time.
 func (c *Conn) retransmitTimeout(now Time) {
 	if c.sent.at(0).resend() && c.resendable() > 0 {
-		// The owner had no room to send what the last timeout requested. That says nothing about the path.
+		// The owner had no room to send the segment that the last timeout requested. The timeout therefore proves nothing
+		// about the path.
 		c.armRTO(now)
 		return
 	}
@@ -16,7 +17,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	c.count(Timeouts)
 	if c.state < Established {
 		c.sent.setFlags(c.sent.at(0), sentLost, sentRetrans)
-		c.ecn.asked = false // RFC 3168 section 6.1.1.1: the ECN bits may have caused the loss
+		c.ecn.asked = false // the ECN bits in the SYN may have caused its loss (RFC 3168 section 6.1.1.1)
 	} else {
 		c.suspectHole(now)
 		c.enterLoss(now)
@@ -44,7 +45,7 @@ func (c *Conn) armRTO(now Time) {
 
 const maxBackoff = 30
 
-// gaveUp reports whether the limit of retransmissions, or of time, without an answer is reached.
+// gaveUp reports whether the limit of retransmissions, or of the time without an answer, has been reached.
 func (c *Conn) gaveUp(now Time) bool {
 	if c.state < Established {
 		return int(c.snd.retries) >= c.cfg.synRetries(c.passive)
@@ -55,7 +56,7 @@ func (c *Conn) gaveUp(now Time) bool {
 	return int(c.snd.retries) >= c.cfg.retries()
 }
 
-// failure returns why a connection that gave up ended: the last ICMP error, or a timeout.
+// failure returns the reason for which the connection ends after it gave up: the last ICMP error, or a timeout.
 func (c *Conn) failure() reason {
 	if c.soft != finished {
 		return c.soft
@@ -89,9 +90,8 @@ func (c *Conn) enterLoss(now Time) {
 	c.window.Size = uint32(c.pipe()) + c.window.MSS
 }
 
-// markTimedOut marks the ranges that a timeout takes for lost. If the peer has selectively acknowledged the
-// first range but not cumulatively, it has reneged (RFC 2018 section 8). Then all selective acknowledgments
-// are discarded.
+// markTimedOut marks the ranges that are considered lost after a timeout. If the peer has acknowledged the first range
+// selectively but not cumulatively, it has reneged (RFC 2018 section 8). Then all selective acknowledgments are discarded.
 func (c *Conn) markTimedOut(now Time) {
 	reneged := c.sent.at(0).flags&sentSacked != 0
 	patience := c.rack.rtt + c.reorderWindow()

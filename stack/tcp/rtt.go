@@ -8,16 +8,16 @@ import "time"
 // and not to the sum, so that a steady path of 300 ms does not time out after 301.
 type rtt struct {
 	srtt, rttvar Time
-	rto          Time // without backoff
-	min          Time // minimum of the last minutes, 0 if none
+	rto          Time // retransmission timeout without backoff
+	min          Time // minimum round trip time of the last minutes; 0 if none
 	minAt        millis
 	backoff      uint8 // number of doublings of the timeout
 }
 
 const (
-	initialRTO = time.Second // RFC 6298 (2.1)
+	initialRTO = time.Second // timeout before the first measurement (RFC 6298 rule 2.1)
 
-	// Timeout after a SYN was lost, if no round trip was measured (5.7).
+	// lostSYNRTO is the timeout after a SYN was lost, if no round trip was measured (RFC 6298 rule 5.7).
 	lostSYNRTO = 3 * time.Second
 
 	// minRTTAge is how long the minimum round trip time remains valid, since paths change. RFC 8985 section
@@ -27,8 +27,8 @@ const (
 
 func (r *rtt) init(cfg *Config) { r.rto = min(initialRTO, cfg.maxRTO()) }
 
-// sample adds the measurement d. expected is the likely number of samples per round trip; the more there are,
-// the less weight each one has (RFC 7323 appendix G).
+// sample updates the estimate with the measurement d. expected is the expected number of samples per round trip: the higher
+// it is, the less weight each sample has (RFC 7323 appendix G).
 func (r *rtt) sample(cfg *Config, now, d Time, expected int) {
 	d = max(d, 1)
 	if r.min == 0 || d <= r.min || r.minAt.since(now) > minRTTAge {
@@ -49,7 +49,7 @@ func (r *rtt) sample(cfg *Config, now, d Time, expected int) {
 	r.backoff = 0
 }
 
-// afterLostSYN raises the timeout after a lost SYN (RFC 6298 (5.7)).
+// afterLostSYN raises the timeout after a SYN was lost (RFC 6298 rule 5.7).
 func (r *rtt) afterLostSYN(cfg *Config) {
 	if r.srtt == 0 {
 		r.rto = min(max(r.rto, lostSYNRTO), cfg.maxRTO())

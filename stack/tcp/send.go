@@ -1,13 +1,13 @@
 package tcp
 
-// Building segments.
+// Building segments: the functions that fill out an Out for Poll.
 
 import (
 	"loam/stack/tcp/sequence"
 	"loam/wire"
 )
 
-// fill sets the fields that every segment of a synchronized connection carries.
+// fill sets the fields that all segments of a synchronized connection have in common.
 func (c *Conn) fill(now Time, out *Out) {
 	out.Ack = uint32(c.rcv.nxt)
 	out.Flags = wire.ACK
@@ -21,11 +21,11 @@ func (c *Conn) fill(now Time, out *Out) {
 	}
 }
 
-// numberForAck returns the sequence number for a segment without data. It is SND.NXT, or the right edge if
-// the peer has shrunk its window below that, so that the peer accepts the segment.
+// numberForAck returns the sequence number for a segment without data: SND.NXT. If the peer has shrunk its window below
+// SND.NXT, it returns the right edge of the window, so that the peer accepts the segment.
 func (c *Conn) numberForAck() Seq {
 	if c.state == SynReceived {
-		return c.snd.nxt // a SYN needs no window
+		return c.snd.nxt // the number of a SYN does not depend on the window
 	}
 	end := c.snd.una.Add(int(c.snd.wnd))
 	return sequence.Min(c.snd.nxt, end)
@@ -51,7 +51,7 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	r.sends = min(r.sends, 254) + 1
 	out.Seq = uint32(c.snd.iss)
 	out.Flags = wire.SYN
-	out.Window = uint16(min(c.rcv.edge.Sub(c.rcv.nxt), maxUnscaled)) // a SYN's window is never scaled
+	out.Window = uint16(min(c.rcv.edge.Sub(c.rcv.nxt), maxUnscaled)) // the window of a SYN is never scaled
 	if c.state == SynReceived {
 		out.Flags |= wire.ACK
 		out.Ack = uint32(c.rcv.nxt)
@@ -64,7 +64,7 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	}
 }
 
-// sendReset sends a reset that either ends the connection or refuses one segment.
+// sendReset sends a reset, which either ends this connection or rejects one received segment.
 func (c *Conn) sendReset(now Time, out *Out, a action) {
 	c.count(ResetsOut)
 	if a == refusal {
@@ -77,7 +77,7 @@ func (c *Conn) sendReset(now Time, out *Out, a action) {
 	out.Seq = uint32(c.numberForAck())
 	out.Ack = uint32(c.rcv.nxt)
 	out.Flags = wire.RST | wire.ACK
-	c.putTimestamps(now, out) // RFC 7323 section 3.2: SHOULD
+	c.putTimestamps(now, out) // a reset should have timestamps if they were negotiated (RFC 7323 section 3.2)
 }
 
 // putTimestamps adds the timestamps option if it was negotiated.
@@ -123,9 +123,8 @@ func (c *Conn) sendNew(now Time, out *Out, n int) {
 	c.validate(c.limited())
 }
 
-// frame returns how many of n bytes go into one frame: at most what the owner takes, and at most half of
-// either window. A frame may be lost as a whole. If it held everything in flight, no later segment would
-// reveal the loss.
+// frame returns how many of n bytes are sent in one frame: at most the owner's limit, and at most half of either window. A
+// frame may be lost as a whole. If it contained everything in flight, no later segment would reveal the loss.
 func (c *Conn) frame(n, mss int) int {
 	if c.snd.urgent {
 		return min(n, mss)
@@ -137,7 +136,7 @@ func (c *Conn) frame(n, mss int) int {
 	return most - most%mss
 }
 
-// limited reports whether only the congestion window holds back data.
+// limited reports whether data waits only because of the congestion window.
 func (c *Conn) limited() bool {
 	want := min(c.unsent(), c.windowRoom())
 	return want > 0 && c.congestionRoom() < min(want, int(max(c.window.MSS, min(c.largestFrame(), c.window.Size/4))))
@@ -161,8 +160,7 @@ func (c *Conn) sendAgain(now Time, out *Out, n int) {
 	}
 	c.resendRange(now, out, i)
 	if i == 0 && !c.impatient() {
-		// The first range gets a whole timeout again. Otherwise the timer would expire before the answer can
-		// arrive.
+		// The timer is restarted for the first range. Otherwise it would expire before the answer can arrive.
 		c.armRTO(now)
 	}
 }
@@ -208,7 +206,7 @@ func (c *Conn) sendTailProbe(now Time, out *Out) {
 	}
 	if c.rec.state == CARecovery {
 		c.resendRange(now, out, c.firstMissing(mss))
-		c.probeSent(false, 0) // the loss that it repairs is already known
+		c.probeSent(false, 0) // the loss that the probe repairs is already known
 		return
 	}
 	i := c.sent.len() - 1
@@ -223,8 +221,8 @@ func (c *Conn) sendTailProbe(now Time, out *Out) {
 	c.probeSent(true, 0)
 }
 
-// firstMissing returns the index of the first segment that the peer is not known to have; one must exist. It
-// may not be the first in flight if the peer has dropped selectively acknowledged data.
+// firstMissing returns the index of the first segment that the peer has not acknowledged in any way; there must be one. It
+// may not be the first in flight, if the peer has dropped data that it had selectively acknowledged.
 func (c *Conn) firstMissing(mss int) int {
 	i := 0
 	for c.sent.at(i).flags&sentSacked != 0 {
@@ -236,7 +234,7 @@ func (c *Conn) firstMissing(mss int) int {
 	return i
 }
 
-// sentData records that a segment with n bytes of data leaves.
+// sentData records that a segment with n bytes of data is sent.
 func (c *Conn) sentData(now Time, n int) {
 	c.snd.force = false
 	c.snd.lastSent = now
@@ -246,7 +244,7 @@ func (c *Conn) sentData(now Time, n int) {
 	c.timers.stop(timerPersist)
 	c.departed(now, n)
 	if !c.timers.armed(timerRTO) {
-		c.armRTO(now) // RFC 6298 (5.1)
+		c.armRTO(now) // the timer starts when data is sent (RFC 6298 rule 5.1)
 	}
 	if n > 0 {
 		c.answered(now)

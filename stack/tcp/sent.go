@@ -20,18 +20,18 @@ type sentFlags uint8
 const (
 	sentSYN     sentFlags = 1 << iota // the first number is a SYN
 	sentFIN                           // the last number is a FIN
-	sentSacked                        // selectively acknowledged
-	sentLost                          // taken for lost
-	sentRetrans                       // a retransmission of it is in flight
+	sentSacked                        // the range was selectively acknowledged
+	sentLost                          // the range is considered lost
+	sentRetrans                       // a retransmission of the range is in flight
 )
 
-// sent is a range of sequence numbers that left at the same time.
+// sent is a range of sequence numbers that were sent at the same time.
 type sent struct {
 	seq, end Seq
-	at       Time   // last transmission
-	mss      uint16 // payload of each segment in the range
-	segs     uint16 // number of segments; saturates
-	sends    uint8  // number of transmissions; saturates
+	at       Time   // time of the last transmission
+	mss      uint16 // payload of each segment in the range in bytes
+	segs     uint16 // number of segments; stops at its maximum
+	sends    uint8  // number of transmissions; stops at its maximum
 	flags    sentFlags
 }
 
@@ -39,7 +39,7 @@ type sent struct {
 // that acknowledges every other segment of a large window cannot use more memory and time.
 const maxSent = 1 << 13
 
-// maxGrown bounds the bytes of a range that grows (push).
+// maxGrown is the maximum size of a range that push extends, in bytes.
 const maxGrown = 1 << 16
 
 func (r *sent) len() int { return int(r.end - r.seq) }
@@ -56,7 +56,7 @@ func (r *sent) payload() int {
 	return n
 }
 
-// resend reports whether the range waits to be retransmitted.
+// resend reports whether the range is lost and waits to be retransmitted.
 func (r *sent) resend() bool { return r.flags&(sentLost|sentRetrans) == sentLost }
 
 // countSegments sets segs from the payload and mss.
@@ -67,15 +67,16 @@ func (r *sent) countSegments() {
 
 // sentQueue is a ring of ranges in order of their sequence numbers.
 type sentQueue struct {
-	buf      []sent     // the length is a power of two, or buf is nil
-	transits *[]transit // parallel to buf, for a Model (rate.go); otherwise nil
+	buf      []sent     // ring of ranges, whose length is a power of two; nil: no range was ever stored
+	transits *[]transit // for a Model, the transit of each element of buf (rate.go); otherwise nil
 	head, n  uint32
 
-	// Byte sums of the ranges with these flags, and the segments of sacked ranges.
+	// sacked, lost and retrans are the numbers of bytes in ranges with these flags, resend those that wait to be
+	// retransmitted.
 	sacked, lost, retrans, resend uint32
 	sackedSegs                    uint32
 
-	resendFrom Seq // no range in front of this waits to be retransmitted
+	resendFrom Seq // no range before this number waits to be retransmitted
 }
 
 func (q *sentQueue) at(i int) *sent { return &q.buf[(q.head+uint32(i))&uint32(len(q.buf)-1)] }
@@ -121,8 +122,8 @@ func (q *sentQueue) setFlags(r *sent, set, clear sentFlags) {
 	q.account(r, 1)
 }
 
-// push appends a range that has just left. If the last range left at the same time in whole segments, it
-// grows instead, so an owner that reads the clock once for many segments gets a single range.
+// push appends a range that has just been sent. If the last range was sent at the same time and consists of whole segments,
+// push extends that range instead. An owner that reads the clock once for many segments thus gets a single range.
 func (q *sentQueue) push(r sent) {
 	if q.n > 0 {
 		if l := q.last(); l.at == r.at && l.mss == r.mss && l.sends == 1 && r.sends == 1 && l.flags == 0 &&
@@ -163,7 +164,7 @@ func (q *sentQueue) pop() {
 	q.n--
 }
 
-// trimFront removes the numbers in front of seq from the first range. seq lies inside that range.
+// trimFront removes the numbers before seq from the first range. seq lies inside that range.
 func (q *sentQueue) trimFront(seq Seq) {
 	r := q.at(0)
 	q.account(r, -1)
@@ -172,7 +173,7 @@ func (q *sentQueue) trimFront(seq Seq) {
 	q.account(r, 1)
 }
 
-// find returns the index of the first range that ends behind seq.
+// find returns the index of the first range that ends after seq.
 func (q *sentQueue) find(seq Seq) int {
 	lo, hi := 0, q.len()
 	for lo < hi {

@@ -14,24 +14,24 @@ import (
 type receiver struct {
 	irs     Seq
 	nxt     Seq    // RCV.NXT
-	edge    Seq    // right edge that the peer knows: RCV.NXT + RCV.WND
-	lastAck Seq    // Last.ACK.sent of RFC 7323
-	off     uint64 // offset of nxt in the incoming stream
+	edge    Seq    // right edge of the window that the peer knows: RCV.NXT + RCV.WND
+	lastAck Seq    // last acknowledgment number sent (Last.ACK.sent of RFC 7323)
+	off     uint64 // offset in the incoming stream of the byte with number nxt
 
-	size, max uint32 // receive buffer in bytes, and its maximum
-	mss       uint16 // largest payload that looked like a single segment
-	scale     uint8  // of the window field of segments that we send
+	size, max uint32 // size of the receive buffer in bytes, and its maximum
+	mss       uint16 // largest payload that was probably a single segment, in bytes
+	scale     uint8  // window scale of segments that we send
 	scaled    bool
 	sackOK    bool
 
-	finSeen bool // the peer's FIN has arrived, at finSeq
-	closed  bool // the FIN and everything in front of it have arrived
-	urgent  bool // up is set
+	finSeen bool // the peer's FIN has arrived; its number is finSeq
+	closed  bool // the FIN and all data before it have arrived
+	urgent  bool // the peer has announced urgent data: up is valid
 	finSeq  Seq
 
-	up     Seq         // RCV.UP: end of the urgent data, as announced by the peer
-	dup    span        // duplicate to report to the peer (D-SACK); empty if none
-	behind *reassembly // ranges behind a gap; nil if there were none lately
+	up     Seq         // RCV.UP: the end of the urgent data, as announced by the peer
+	dup    span        // duplicate range to report to the peer (D-SACK); empty if none
+	behind *reassembly // ranges that have arrived after a gap; nil if there were none recently
 
 	tune tuning
 }
@@ -46,13 +46,13 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	if c.ecn.on {
 		c.receivedCE(seg)
 	}
-	if d := c.rcv.nxt.Sub(seq); d > 0 { // the front has already arrived
+	if d := c.rcv.nxt.Sub(seq); d > 0 { // the start of the segment has already arrived
 		c.rcv.noteDuplicate(span{seq, sequence.Min(c.rcv.nxt, seq.Add(len(p)))})
 		c.todo |= todoAck
 		p = p[min(d, len(p)):]
 		seq = c.rcv.nxt
 	}
-	if over := seq.Add(len(p)).Sub(c.rcv.edge); over > 0 || over == 0 && fin { // the end is beyond the window
+	if over := seq.Add(len(p)).Sub(c.rcv.edge); over > 0 || over == 0 && fin { // the end of the segment is beyond the window
 		p, fin = p[:max(0, len(p)-over)], false
 		c.todo |= todoAck
 	}
@@ -67,7 +67,7 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 	if fin && !c.rcv.finSeen {
 		c.rcv.finSeen, c.rcv.finSeq = true, seq.Add(len(p))
 	}
-	if c.rcv.finSeen { // ignore data behind the FIN
+	if c.rcv.finSeen { // data after the FIN is ignored
 		if over := seq.Add(len(p)).Sub(c.rcv.finSeq); over > 0 {
 			p = p[:max(0, len(p)-over)]
 		}
@@ -93,7 +93,7 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 		filled = c.fillGap()
 	}
 	if len(p) > 0 || filled {
-		c.tuneWindow(now) // counts earlier reads, which the owner may not have reported
+		c.tuneWindow(now) // the program may have read data that the owner has not reported yet: count that first
 		c.in.Commit(c.rcv.off)
 	}
 	c.sawSegment(now, seg, len(p))
@@ -101,20 +101,19 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 		c.receiveFIN(now)
 	}
 	if filled || c.rcv.gaps() {
-		c.todo |= todoAck // RFC 5681 section 4.2
+		c.todo |= todoAck // a segment that fills a gap is acknowledged at once (RFC 5681 section 4.2)
 	}
 }
 
-// noteOverlap records a D-SACK report (RFC 2883 section 4.2): of the n bytes in front of RCV.NXT, the first
-// part that had already arrived behind a gap.
+// noteOverlap prepares a D-SACK report (RFC 2883 section 4.2). n bytes before RCV.NXT were just received; it reports the
+// first part of them that had already arrived after a gap.
 func (c *Conn) noteOverlap(n int) {
 	if c.rcv.dup.empty() {
 		c.rcv.noteDuplicate(c.rcv.behind.overlap(0, span{c.rcv.nxt.Add(-n), c.rcv.nxt}))
 	}
 }
 
-// fillGap advances RCV.NXT over the ranges it has reached. The last range may end with the FIN, which is not
-// data.
+// fillGap advances RCV.NXT over the ranges that it has reached. The last range may end with the FIN, which is not data.
 func (c *Conn) fillGap() bool {
 	from := c.rcv.nxt
 	c.rcv.nxt = c.rcv.behind.take(from)
@@ -152,16 +151,16 @@ func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	}
 }
 
-// receiveFIN is step 8.
+// receiveFIN implements step 8: it processes the FIN of the peer.
 func (c *Conn) receiveFIN(now Time) {
 	c.rcv.nxt++
 	c.rcv.closed = true
-	c.rcv.behind = nil // empty, unless the peer sent data behind its FIN
+	c.rcv.behind = nil // no range is left, unless the peer has sent data after its FIN
 	c.todo |= todoAck
 	switch c.state {
 	case Established:
 		c.state = CloseWait
-	case FinWait1: // our FIN is not acknowledged; otherwise step 5 would have left this state
+	case FinWait1: // our FIN is not acknowledged yet; otherwise step 5 would have left this state
 		c.state = Closing
 	case FinWait2:
 		c.enterTimeWait(now)

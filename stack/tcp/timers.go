@@ -2,20 +2,20 @@ package tcp
 
 import "time"
 
-// Deadlines of a connection. The owner arms one timer for the earliest.
+// Deadlines of a connection. The owner arms one timer, for the earliest deadline.
 
 // timer identifies one deadline of a connection. Timers that expire together run in this order.
 type timer uint8
 
 const (
-	timerProbe   timer = iota // tail loss probe (probe.go); runs before timerRTO, which it postpones
-	timerRTO                  // oldest data unacknowledged for too long (rto.go)
-	timerReorder              // overtaken data is taken for lost (rack.go)
-	timerPersist              // data held back by the peer's window or by this side (persist.go)
-	timerAck                  // delayed acknowledgment (delayedack.go)
+	timerProbe   timer = iota // a tail loss probe is due (probe.go); runs before timerRTO, which it postpones
+	timerRTO                  // the oldest data was not acknowledged in time (rto.go)
+	timerReorder              // data that was overtaken by later data is considered lost (rack.go)
+	timerPersist              // data has been held back for too long, by the peer's window or by this side (persist.go)
+	timerAck                  // a delayed acknowledgment is due (delayedack.go)
 	timerLife                 // keep-alive (keepalive.go), or the end of FIN-WAIT-2 or TIME-WAIT (timewait.go)
-	timerTrim                 // idle connection: free memory
-	timerPace                 // more data may leave (pacing.go)
+	timerTrim                 // the connection is idle: memory can be freed
+	timerPace                 // pacing allows more data to be sent (pacing.go)
 	numTimers
 )
 
@@ -81,17 +81,17 @@ func (c *Conn) expired(now Time, i timer) {
 	}
 }
 
-// idle arms the trim timer if there is memory to free.
+// idle arms the timer timerTrim if the connection has memory that could be freed.
 func (c *Conn) idle(now Time) {
 	if len(c.sent.buf) > smallSent || c.rcv.behind != nil {
 		c.timers[timerTrim] = now + trimAfter
 	}
 }
 
-// smallSent is the largest ring of sent ranges that trim need not free.
+// smallSent is the size of a ring of sent ranges that trim need not free.
 const smallSent = 4
 
-// trim frees unused memory. If some is still in use, it runs again later.
+// trim frees unused memory. If some memory is still in use, it arms timerTrim again.
 func (c *Conn) trim(now Time) {
 	if c.sent.len() == 0 {
 		c.sent.release()

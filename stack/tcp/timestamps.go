@@ -13,18 +13,18 @@ import "time"
 type timestamps struct {
 	on       bool
 	offset   uint32
-	recent   uint32 // TS.Recent: the value that we echo
+	recent   uint32 // TS.Recent: the timestamp of the peer that we echo
 	recentAt millis
 }
 
-// tick is the granularity of our clock.
+// tick is the resolution of our timestamp clock.
 const tick = time.Millisecond
 
 // pawsIdle is how long TS.Recent remains valid. With a peer's clock of one millisecond, half of the number
 // space takes 24.8 days (section 5.5).
 const pawsIdle = 24 * 24 * time.Hour
 
-// clock returns our timestamp at a time.
+// clock returns the value of our timestamp clock at a time.
 func (t *timestamps) clock(at Time) uint32 { return uint32(at/tick) + t.offset }
 
 func (t *timestamps) remember(now Time, val uint32) { t.recent, t.recentAt = val, at(now) }

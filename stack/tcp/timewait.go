@@ -9,7 +9,7 @@ import (
 	"loam/wire"
 )
 
-// ending reports whether the connection only waits for its end.
+// ending reports whether the connection only waits for its end, in FIN-WAIT-2 after Close or in TIME-WAIT.
 func (c *Conn) ending() bool { return c.state == TimeWait || c.state == FinWait2 && c.gone }
 
 // enterTimeWait stays in TIME-WAIT for 2 MSL, so that a lost acknowledgment of the peer's FIN can be sent
@@ -59,7 +59,7 @@ func (c *Conn) CanReuse(now Time, syn *Segment) bool {
 		return newer
 	}
 	if !c.ts.on {
-		return true // timestamps distinguish the two connections
+		return true // the peer's timestamps distinguish segments of the two connections
 	}
 	return Seq(c.ts.recent).Less(Seq(syn.TSVal)) || c.ts.recent == syn.TSVal && newer
 }

@@ -24,7 +24,7 @@ func (c *Conn) remember() {
 	r.size0, r.threshold = c.window.Size, c.window.Threshold
 }
 
-// noteResent records that n bytes are retransmitted.
+// noteResent records that n bytes are retransmitted, and the time of the first retransmission.
 func (c *Conn) noteResent(now Time, n int) {
 	r := &c.rec
 	r.resent += uint32(n)

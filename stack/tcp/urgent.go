@@ -9,7 +9,7 @@ package tcp
 
 import "loam/wire"
 
-// SetUrgent marks the outgoing stream in front of off as urgent. That data may not have been written yet.
+// SetUrgent marks the outgoing stream before off as urgent. The program may write that data later.
 func (c *Conn) SetUrgent(off uint64) {
 	up := c.snd.una.Add(int(off - c.snd.off))
 	if c.state == Closed || !c.snd.una.Less(up) || c.snd.urgent && up.LessEq(c.snd.up) {
@@ -35,10 +35,10 @@ func (c *Conn) markUrgent(out *Out) {
 		return
 	}
 	out.Flags |= wire.URG
-	out.Urgent = uint16(min(d, 1<<16-1)) // limited to the range of the field
+	out.Urgent = uint16(min(d, 1<<16-1)) // limited to the largest value of the 16-bit field
 }
 
-// receiveUrgent is step 6 of SEGMENT ARRIVES.
+// receiveUrgent implements step 6 of SEGMENT ARRIVES.
 func (c *Conn) receiveUrgent(seg *Segment) {
 	up := Seq(seg.Seq).Add(int(seg.Urgent))
 	if !c.state.receives() || !c.rcv.nxt.Less(up) || c.rcv.urgent && up.LessEq(c.rcv.up) {

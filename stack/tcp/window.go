@@ -22,9 +22,9 @@ import (
 // tuning holds the measurement of one round trip.
 type tuning struct {
 	since Time
-	rtt   Time   // round trip measured by the receiver; 0: only SRTT is known
-	off   uint32 // low half of the offset that the program had read up to at since
-	last  uint32 // bytes read in the previous round trip
+	rtt   Time   // round trip time as measured by the receiver; 0: only SRTT is known
+	off   uint32 // lower half of the offset up to which the program had read at the time since
+	last  uint32 // number of bytes that the program read in the previous round trip
 }
 
 // freeEdge returns the right edge that the buffer allows now, at least the announced one.
@@ -59,8 +59,8 @@ func (c *Conn) putWindow(out *wire.TCP) {
 	r.edge = sequence.Max(r.edge, r.nxt.Add(int(field<<r.scale)))
 }
 
-// Consumed reports that Incoming.Consumed has moved. A window update is sent at once if the peer may be
-// waiting for it: if its window has at least doubled, or half of the buffer has become free. A delayed
+// Consumed reports that the program has read, so that Incoming.Consumed has advanced. A window update is sent at once if the
+// peer may be waiting for it: if its window has at least doubled, or half of the buffer has become free. A delayed
 // acknowledgment may also be sent.
 func (c *Conn) Consumed(now Time) {
 	if !c.state.receives() || c.gone {

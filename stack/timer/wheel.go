@@ -51,18 +51,18 @@ const (
 	tickBits  = 16
 	digitBits = 6
 	slots     = 1 << digitBits
-	levels    = 8 // 16 + 8*6 bits are all bits of a Duration
+	levels    = 8 // 16 + 8*6 = 64 bits, which are all bits of a Duration
 )
 
 // Entry is one deadline. The zero value is not scheduled. It must not be copied while it is scheduled, and
 // belongs to one wheel at a time.
 type Entry struct {
-	// Owner is the value that the entry is embedded in, for the fire function. The wheel does not use it.
+	// Owner is the value that contains the entry. The fire function uses it, and the wheel does not.
 	Owner any
 
-	next, prev *Entry // in the circular list of its slot; nil: not scheduled
-	tick       uint64 // when it fires
-	visit      uint64 // when its slot is visited, at most tick
+	next, prev *Entry // neighbours in the circular list of the slot; nil: not scheduled
+	tick       uint64 // tick at which the entry fires
+	visit      uint64 // tick at which the slot of the entry is visited, at most tick
 	level      uint8
 	slot       uint8
 }
@@ -72,12 +72,12 @@ func (e *Entry) Scheduled() bool { return e.next != nil }
 
 // Wheel is a set of entries. The zero value is empty and its time is zero. It belongs to one goroutine.
 type Wheel struct {
-	elapsed uint64         // slots up to this tick have been visited
-	now     uint64         // Advance is advancing to this tick, or has reached it
-	count   int            // entries scheduled
-	halfway int            // the level whose current slot AdvanceSome has visited in part; 0: none
-	busy    uint8          // bit l: level l has entries
-	used    [levels]uint64 // bit s of word l: list[l][s] is not empty
+	elapsed uint64         // all slots up to this tick have been visited
+	now     uint64         // tick that Advance has reached or is advancing to
+	count   int            // number of scheduled entries
+	halfway int            // level whose current slot AdvanceSome has visited only in part; 0: none
+	busy    uint8          // bit l is set if level l has entries
+	used    [levels]uint64 // bit s of element l is set if list[l][s] is not empty
 	list    [levels][slots]*Entry
 }
 
@@ -110,7 +110,7 @@ func (w *Wheel) Cancel(e *Entry) {
 	}
 }
 
-// Next returns when Advance must be called: at or before the first deadline, rounded up to a tick. It returns
+// Next returns the time at which Advance must be called: at or before the first deadline, rounded up to a tick. It returns
 // Never if no entry is scheduled.
 func (w *Wheel) Next() time.Duration {
 	if w.busy == 0 {
@@ -183,7 +183,7 @@ func roundUp(t time.Duration) uint64 {
 
 // nextSlot returns the slot to visit next and the tick at which it begins. busy must not be zero.
 func (w *Wheel) nextSlot() (level, slot int, tick uint64) {
-	if w.halfway > 0 { // elapsed is still the tick at which that slot begins
+	if w.halfway > 0 { // the slot that was visited in part begins at the tick elapsed
 		if slot := int(w.elapsed >> (w.halfway * digitBits) % slots); w.list[w.halfway][slot] != nil {
 			return w.halfway, slot, w.elapsed
 		}

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Alarm is the ITIMER_REAL of a process. Its lock is a leaf.
+// Alarm is the timer ITIMER_REAL of a process. No other lock is acquired while its lock is held.
 type Alarm struct {
 	mu       sync.Mutex
 	timer    *time.Timer
-	at       time.Time // time of the next expiration; zero: none
+	at       time.Time // time of the next expiration; zero: the timer is stopped
 	interval time.Duration
 }
 
@@ -39,7 +39,7 @@ func (i *Alarm) left() (left, interval time.Duration) {
 	return max(time.Until(i.at), time.Microsecond), i.interval
 }
 
-// expire starts the timer again, and calls ring.
+// expire restarts a periodic timer and calls ring.
 func (i *Alarm) expire(ring func()) {
 	i.mu.Lock()
 	i.at = time.Time{}

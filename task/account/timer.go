@@ -4,10 +4,10 @@ import "time"
 
 // Timer is one of the timers of CPU time of a process: ITIMER_VIRTUAL and ITIMER_PROF.
 type Timer struct {
-	at, interval time.Duration // CPU time of the next expiration; 0: none
+	at, interval time.Duration // at: CPU time of the next expiration; 0: the timer is stopped
 }
 
-// Set starts the timer at a CPU time, and returns the time that was left and the interval.
+// Set starts the timer at the CPU time now, and returns the time that was left and the interval.
 func (c *Timer) Set(now, first, interval time.Duration) (left, old time.Duration) {
 	left, old = c.Left(now)
 	c.at, c.interval = 0, interval
@@ -17,7 +17,7 @@ func (c *Timer) Set(now, first, interval time.Duration) (left, old time.Duration
 	return left, old
 }
 
-// Left returns the time that is left, at least a microsecond, and the interval.
+// Left returns the CPU time until the next expiration, at least a microsecond, and the interval.
 func (c *Timer) Left(now time.Duration) (left, interval time.Duration) {
 	if c.at == 0 {
 		return 0, c.interval
@@ -28,7 +28,7 @@ func (c *Timer) Left(now time.Duration) (left, interval time.Duration) {
 // Armed reports whether the timer runs.
 func (c *Timer) Armed() bool { return c.at != 0 }
 
-// Due reports whether the timer has expired, and starts it again.
+// Due reports whether the timer has expired at the CPU time now. A periodic timer is restarted.
 func (c *Timer) Due(now time.Duration) bool {
 	if c.at == 0 || now < c.at {
 		return false

@@ -11,15 +11,16 @@ import (
 	"loam/mem"
 )
 
-// Usage counts the use of resources by a task, or the sum of several tasks (getrusage(2)). Times are in nanoseconds. The
-// goroutine of the task writes; anyone reads.
+// Usage counts the use of resources by a thread, or the sum of several threads (getrusage(2)). Times are in nanoseconds. The
+// goroutine of the thread writes the counters, and any goroutine may read them.
 type Usage struct {
 	User, System           atomic.Int64
-	Minor, Major           atomic.Int64 // page faults
-	Voluntary, Involuntary atomic.Int64 // context switches: waits, and interrupts in ring 3
-	Peak                   atomic.Int64 // resident memory, in pages
+	Minor, Major           atomic.Int64 // page faults without and with input from a disk
+	Voluntary, Involuntary atomic.Int64 // context switches: waits (voluntary), and interrupts in ring 3 (involuntary)
+	Peak                   atomic.Int64 // largest resident memory in pages
 
-	Reads, Writes, BytesRead, BytesWritten atomic.Int64 // calls like read(2) and write(2)
+	// counts of system calls such as read(2) and write(2), and bytes that they transferred
+	Reads, Writes, BytesRead, BytesWritten atomic.Int64
 }
 
 // Add adds the use by another task or process.

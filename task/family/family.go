@@ -29,46 +29,48 @@ const MaxPID PID = 4 << 20
 // Process is one process.
 type Process struct {
 	PID, Group, Session PID
-	// SubReaper gets orphans of its descendants (PR_SET_CHILD_SUBREAPER).
+	// SubReaper makes the process the new parent of descendants whose parent has ended (PR_SET_CHILD_SUBREAPER).
 	SubReaper bool
-	// Executed: the process has called execve since fork, so its parent cannot move it to another group.
+	// Executed is set if the process has called execve since fork, so that its parent cannot move it to another group.
 	Executed bool
-	// Supervised says that process 1 controls it as a job: it is in another group of the same session, in effect.
+	// Supervised is set if process 1 controls the process as a job. For the question whether its group is orphaned, its
+	// parent then counts as a member of another group of the same session.
 	Supervised bool
 	// NoZombies is set if children of the process leave no zombies: SIGCHLD is ignored, or has SA_NOCLDWAIT.
 	NoZombies bool
-	// Foster says that children which it adopts after the end of their parent leave no zombies.
+	// Foster is set if children that the process has adopted after the end of their parent leave no zombies.
 	Foster bool
-	// Held says that its end is not reported to the parent yet: a tracer sees it first (ptrace(2)).
+	// Held is set if the end of the process is not yet reported to its parent, because a tracer sees it first (ptrace(2)).
 	Held bool
 
 	parent   *Process
-	parentID atomic.Int32 // PID of parent, which anyone may read without the lock
+	parentID atomic.Int32 // PID of the parent, which any goroutine may read without the lock
 	children []*Process
 	zombie   bool
-	adopted  bool // its first parent has ended
+	adopted  bool // the process that created this one has ended
 	stopped  bool
-	// news is an event other than the end that a wait can report once: a stop or a continuation.
+	// news is an event that a wait can report once: a stop or a continuation, but not the end.
 	news   Event
 	status int32
 }
 
-// Event is the kind of news that a wait reports.
+// Event is an event of a child that wait(2) reports.
 type Event uint8
 
 // Events.
 const (
 	Nothing Event = iota
-	Exited        // status is as in wait4
-	Stopped       // status is the signal
+	Exited        // the process has ended; the status is encoded as in wait4(2)
+	Stopped       // the process has stopped; the status is the signal
 	Continued
-	Trapped // a stop for a tracer: status is the signal, and an event << 8 (ptrace(2)). A Tree never reports it.
+	// a traced thread has stopped: the status is the signal, and an event << 8 (ptrace(2)). A Tree never reports this event.
+	Trapped
 )
 
 // Tree holds all processes.
 type Tree struct {
 	processes map[PID]*Process
-	names     map[PID]int // how many processes have a number as theirs, their group's or their session's
+	names     map[PID]int // for each number, how many times it is used as a process, as a process's group or as its session
 	last      PID
 	init      *Process
 }
@@ -82,7 +84,7 @@ func New() (*Tree, *Process) {
 // Find returns a process, zombies included, or nil.
 func (t *Tree) Find(pid PID) *Process { return t.processes[pid] }
 
-// Parent returns the number of the parent; process 1 has none, which is 0. It needs no lock.
+// Parent returns the PID of the parent, and 0 for process 1, which has no parent. It needs no lock.
 func (p *Process) Parent() PID { return PID(p.parentID.Load()) }
 
 // Zombie reports whether the process has ended and not been waited for.
@@ -106,7 +108,8 @@ func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 	return child, nil
 }
 
-// reserved is the number from which the search begins again: low ones belong to what boots.
+// reserved is the number at which the search starts again after MaxPID. Lower numbers are left to processes that start at
+// boot.
 const reserved PID = 300
 
 // number returns the next free number.

@@ -2,7 +2,8 @@ package family
 
 import "loam/abi/linux"
 
-// SetGroup moves a process to a group (setpgid(2)): pid 0 is the caller, group 0 the process's own number.
+// SetGroup moves a process to a process group (setpgid(2)). pid 0 means the caller; group 0 means the group with the number
+// of the process.
 func (t *Tree) SetGroup(caller *Process, pid, group PID) error {
 	if group < 0 {
 		return linux.EINVAL
@@ -66,8 +67,8 @@ func (t *Tree) Members(group PID) (all []*Process) {
 	return all
 }
 
-// Orphaned reports whether a group is orphaned: no member has a parent in another group of the same session.
-// Members that have ended do not count.
+// Orphaned reports whether a process group is orphaned: no member has a parent in another group of the same session. Members
+// that have ended do not count.
 func (t *Tree) Orphaned(group PID) bool {
 	for _, p := range t.processes {
 		if p.Group != group || p.zombie || p.parent == nil {

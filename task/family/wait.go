@@ -8,14 +8,15 @@ import (
 
 // Ended lists the consequences of the end of a process.
 type Ended struct {
-	// Notify is the process that gets SIGCHLD, or nil. The caller also wakes the threads of that process that wait for
+	// Notify is the process that receives SIGCHLD, or nil. The caller also wakes the threads of that process that wait for
 	// children.
 	Notify *Process
-	// Hangup are the groups that became orphaned with a stopped member: each gets SIGHUP and SIGCONT.
+	// Hangup contains the groups that became orphaned while a member was stopped. Each receives SIGHUP and SIGCONT.
 	Hangup []PID
-	// Orphans are the children that have a new parent; those with a parent death signal get it.
+	// Orphans contains the children that have a new parent. A child that has requested a signal at the death of its parent
+	// receives it.
 	Orphans []*Process
-	// Reapers are the new parents that have a zombie to wait for, and get SIGCHLD.
+	// Reapers contains the new parents of zombies, which receive SIGCHLD.
 	Reapers []*Process
 }
 
@@ -53,10 +54,10 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 	return e
 }
 
-// unwanted reports whether the parent does not wait for the process.
+// unwanted reports whether the parent does not wait for the process, so that it leaves no zombie.
 func (p *Process) unwanted() bool { return p.parent.NoZombies || p.adopted && p.parent.Foster }
 
-// Release lets the parent wait for a zombie that was held, and returns the parent to notify, or nil.
+// Release allows the parent to wait for a zombie that was held (Process.Held). It returns the parent to notify, or nil.
 func (t *Tree) Release(p *Process) *Process {
 	p.Held = false
 	parent := p.parent
@@ -66,10 +67,12 @@ func (t *Tree) Release(p *Process) *Process {
 	return parent
 }
 
-// Hush drops news of a stop or a continuation: the tracer, which is the parent, sees the stops of each thread.
+// Hush drops a stop or a continuation that was not reported yet: the parent traces the process, and gets the stops of each
+// thread instead.
 func (p *Process) Hush() { p.news = Nothing }
 
-// watched returns the groups that the end of p can orphan, its own and its children's, and whether they are orphaned already.
+// watched returns the groups that the end of p can orphan, which are the groups of p and of its children, and for each
+// whether it is orphaned already.
 func (t *Tree) watched(p *Process) map[PID]bool {
 	groups := map[PID]bool{p.Group: t.Orphaned(p.Group)}
 	for _, c := range p.children {
@@ -78,7 +81,7 @@ func (t *Tree) watched(p *Process) map[PID]bool {
 	return groups
 }
 
-// reaper returns the new parent of a process's children: the nearest ancestor that asked for it, or process 1.
+// reaper returns the new parent of a process's children: the nearest ancestor with SubReaper set, or process 1.
 func (t *Tree) reaper(p *Process) *Process {
 	for a := p.parent; a != nil; a = a.parent {
 		if a.SubReaper && !a.zombie {
@@ -88,7 +91,7 @@ func (t *Tree) reaper(p *Process) *Process {
 	return t.init
 }
 
-// remove forgets a zombie.
+// remove removes a zombie from the tree.
 func (t *Tree) remove(p *Process) {
 	p.parent.children = slices.DeleteFunc(p.parent.children, func(c *Process) bool { return c == p })
 	delete(t.processes, p.PID)
@@ -111,21 +114,21 @@ func (p *Process) Continue() bool {
 // caller's process group, -1 any child, and -n the process group n.
 type Selector PID
 
-// Wanted are the events that a wait asks for.
+// Wanted is the set of events that a wait requests.
 type Wanted struct {
 	Exited, Stopped, Continued bool
-	Keep                       bool // WNOWAIT: the child can be waited for again
+	Keep                       bool // WNOWAIT: the event is not consumed, and a later wait can report it again
 }
 
 // Report is the result of a wait.
 type Report struct {
-	Event  Event // Nothing: no child has news yet
+	Event  Event // Nothing: no child has an event to report yet
 	PID    PID
 	Status int32
 }
 
-// Wait returns news of a child, and takes them. The zombie of a reported end goes. Errors: ECHILD if no
-// child is meant.
+// Wait returns an event of a child that s selects, and consumes it. If the event is the end of the child, its zombie is
+// removed. Errors: ECHILD if s selects no child.
 func (t *Tree) Wait(caller *Process, s Selector, w Wanted) (Report, error) {
 	some := false
 	for _, c := range caller.children {
@@ -158,7 +161,7 @@ func (s Selector) selects(caller, c *Process) bool {
 	return c.Group == PID(-s)
 }
 
-// report returns the news of a process that a wait wants.
+// report returns the event of a process if the wait requests it.
 func (p *Process) report(w Wanted) Report {
 	switch {
 	case p.zombie && w.Exited && !p.Held:

@@ -20,25 +20,26 @@ const (
 	contextRegs  = 40
 	contextCS    = contextRegs + 18*8
 	contextCode  = contextCS + 8
-	contextVec   = contextCS + 40 // offset of the address of the saved vector registers
+	contextVec   = contextCS + 40 // offset of the field with the address of the saved vector registers
 	contextMask  = contextRegs + 256
 	contextSize  = contextMask + setSize
 	setSize      = 8
 	frameInfo    = frameContext + contextSize
 	frameSize    = frameInfo + signal.InfoSize
 
-	redZone     = 128 // below the stack pointer, belongs to the interrupted function (System V ABI, 3.2.2)
+	// size of the red zone below the stack pointer, which belongs to the interrupted function (System V ABI, 3.2.2)
+	redZone     = 128
 	vectorAlign = 64
 )
 
 // Marks in the vector registers, for programs that search the frame for the extended state (struct
 // _fpx_sw_bytes).
 const (
-	reservedAt     = 464 // offset in the legacy area of XSAVE
+	reservedAt     = 464 // offset of the bytes for software in the legacy area of XSAVE
 	magic1, magic2 = 0x46505853, 0x46505845
 	sizeofMagic2   = 4
 
-	hasExtended, hasSegments = 1, 6 // flags of uc_flags
+	hasExtended, hasSegments = 1, 6 // bits of uc_flags: the frame has extended state, and segment registers
 )
 
 // registers returns the general registers in the order of struct sigcontext.
@@ -52,7 +53,7 @@ func registers(f *amd64.Frame) [18]*uint64 {
 // Signal is a signal with the state of the interrupted thread, as a frame records it.
 type Signal struct {
 	signal.Delivery
-	Stack  linux.SigStack // the alternate stack, with SS_ONSTACK if the thread is on it
+	Stack  linux.SigStack // alternate stack of the thread, with SS_ONSTACK if the thread is using it
 	OnNext bool           // the handler runs on the alternate stack
 	Fault  uint64         // address of the last page fault
 }
@@ -63,7 +64,8 @@ func BufferSize(vectors int) int {
 	return frameSize + padding + vectors + sizeofMagic2
 }
 
-// Build encodes a frame in a buffer. It returns the encoding and its address. The vector registers of the thread are in it.
+// Build encodes a frame in a buffer, including the vector registers of the thread. It returns the encoding and the address
+// at which the frame belongs.
 func Build(buffer []byte, t machine.Thread, d Signal) (b []byte, at uint64) {
 	f := t.Registers()
 	sp := f.SP - redZone
@@ -82,7 +84,7 @@ func Build(buffer []byte, t machine.Thread, d Signal) (b []byte, at uint64) {
 	return b, at
 }
 
-// Enter makes a thread begin the handler whose frame is at an address.
+// Enter sets the registers of a thread so that it begins the handler whose frame is at an address.
 func Enter(t machine.Thread, d signal.Delivery, at uint64) {
 	f := t.Registers()
 	f.IP, f.SP = d.Action.Handler, at
@@ -91,7 +93,7 @@ func Enter(t machine.Thread, d signal.Delivery, at uint64) {
 	t.Restore()
 }
 
-// put encodes the frame without the vector registers in zeroed memory.
+// put encodes the frame without the vector registers. The memory of b is zero before.
 func put(b []byte, d *Signal, f *amd64.Frame, vectorsAt uint64) {
 	le := binary.LittleEndian
 	le.PutUint64(b, d.Action.Restorer)
@@ -114,7 +116,8 @@ func put(b []byte, d *Signal, f *amd64.Frame, vectorsAt uint64) {
 	d.Info.Put(b[frameInfo:])
 }
 
-// mark adds the marks of the extended state to vector registers. The last bytes of b are the room for the second mark.
+// mark stores the marks of the extended state in the vector registers. The last bytes of b are the space for the second
+// mark.
 func mark(b []byte) {
 	const header = 512
 	le := binary.LittleEndian
@@ -129,7 +132,7 @@ func mark(b []byte) {
 // Context is the part of a frame that sigreturn(2) reads.
 type Context []byte
 
-// ReadContext reads the context of the handler that a thread leaves, in a buffer. read copies memory of the process.
+// ReadContext reads the context of the handler that a thread leaves into a buffer. read copies memory of the process.
 func ReadContext(buffer []byte, t machine.Thread, read func(b []byte, addr uint64) linux.Errno) (Context, linux.Errno) {
 	c := buffer[:contextSize]
 	return c, read(c, t.Registers().SP-8+frameContext)

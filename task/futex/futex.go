@@ -29,21 +29,22 @@ import (
 const (
 	Waiters   = 0x80000000
 	OwnerDied = 0x40000000
-	Owner     = 0x3fffffff // thread ID
+	Owner     = 0x3fffffff // bits of the word that contain the thread ID of the owner
 )
 
-// AnyBit is the bitset of waits and wakes that do not use one.
+// AnyBit is the bitset of waits and wakes without a bitset argument.
 const AnyBit = ^uint32(0)
 
 // Waiter is one thread that waits. It is in at most one queue.
 type Waiter[K comparable] struct {
-	Thread   uint32 // ID, for PI
-	Priority int    // for PI: higher goes first
+	Thread   uint32 // thread ID, for a PI futex
+	Priority int    // for a PI futex: the waiter with the highest priority gets the lock first
 
-	// Woken belongs to the caller, which blocks and wakes the thread by it.
+	// Woken belongs to the caller, which uses it to block and wake the thread.
 	Woken chan struct{}
 
-	// Word is the address of the word in the memory of the thread, for PI: the word changes when the thread gets the lock.
+	// Word is the address of the futex word in the memory of the thread. It is set for a PI futex, whose word the kernel
+	// changes when the thread gets the lock.
 	Word uint64
 	// Target is the PI futex to which RequeuePI may move the waiter (FUTEX_WAIT_REQUEUE_PI); nil: none.
 	Target *K
@@ -51,8 +52,9 @@ type Waiter[K comparable] struct {
 	key    K
 	bitset uint32
 	queued bool
-	pi     bool // it waits for the lock of a PI futex
-	// queue and taken are the storage of a queue, and of a result, with this waiter only. Most have one waiter.
+	pi     bool // the thread waits for the lock of a PI futex
+	// queue and taken are storage for a queue and for a result with this waiter only. Most futexes have one waiter, which
+	// then needs no allocation.
 	queue, taken [1]*Waiter[K]
 }
 
@@ -65,7 +67,7 @@ func (w *Waiter[K]) ForLock() bool { return w.pi }
 // Table holds the queues. The zero value is empty.
 type Table[K comparable] struct {
 	queues map[K][]*Waiter[K]
-	owners map[K]uint32 // threads that own PI futexes with waiters
+	owners map[K]uint32 // for each PI futex with waiters, the thread that owns it
 }
 
 // Wait puts a waiter at the end of a queue. bitset is not zero.
@@ -81,8 +83,8 @@ func (t *Table[K]) Wait(key K, w *Waiter[K], bitset uint32) {
 	t.queues[key] = append(q, w)
 }
 
-// Cancel removes a waiter whose wait ends by time or signal. It reports whether the waiter was still
-// waiting: if not, it was woken, and the wait succeeds.
+// Cancel removes a waiter whose wait ends by timeout or signal. It returns false if the waiter was not waiting any more:
+// then it was woken, and the wait succeeds.
 func (t *Table[K]) Cancel(w *Waiter[K]) bool {
 	if !w.queued {
 		return false
@@ -91,7 +93,7 @@ func (t *Table[K]) Cancel(w *Waiter[K]) bool {
 	return true
 }
 
-// Wake removes up to n waiters that share a bit with bitset, in order of arrival, and returns them.
+// Wake removes up to n waiters whose bitset shares a bit with bitset, in order of arrival, and returns them.
 func (t *Table[K]) Wake(key K, n int, bitset uint32) []*Waiter[K] {
 	return t.take(key, func(w *Waiter[K]) bool { return w.bitset&bitset != 0 }, n)
 }
@@ -118,8 +120,8 @@ func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Wai
 	return taken
 }
 
-// Requeue wakes up to wake waiters and moves up to move of the others to another queue. The caller has compared the
-// word for FUTEX_CMP_REQUEUE. It returns the woken and the number moved.
+// Requeue wakes up to wake waiters, and moves up to move other waiters to the queue of to. For FUTEX_CMP_REQUEUE, the caller
+// has compared the word. It returns the woken waiters and the number of moved waiters.
 func (t *Table[K]) Requeue(from, to K, wake, move int) (woken []*Waiter[K], moved int) {
 	woken = t.Wake(from, wake, AnyBit)
 	if from == to {
@@ -135,18 +137,18 @@ func (t *Table[K]) Requeue(from, to K, wake, move int) (woken []*Waiter[K], move
 // Count returns the number of waiters of a futex.
 func (t *Table[K]) Count(key K) int { return len(t.queues[key]) }
 
-// Empty reports whether no thread waits.
+// Empty reports whether no thread waits for any futex.
 func (t *Table[K]) Empty() bool { return len(t.queues) == 0 }
 
-// Operation is the encoded argument of FUTEX_WAKE_OP: what to do to the second word, and how to compare
-// what it was.
+// Operation is the encoded argument of FUTEX_WAKE_OP: an operation on the second word, and a comparison of its previous
+// value.
 type Operation uint32
 
-// Apply returns the new value of the word and whether the old one compares. ok is false for an
-// operation that does not exist (ENOSYS).
+// Apply returns the new value of the word, and whether the comparison of its old value is true. ok is false for an operation
+// that does not exist (ENOSYS).
 func (o Operation) Apply(old uint32) (value uint32, compares, ok bool) {
 	argument := signed12(uint32(o) >> 12)
-	if o>>28&8 != 0 { // FUTEX_OP_OPARG_SHIFT
+	if o>>28&8 != 0 { // FUTEX_OP_OPARG_SHIFT: the operand is a bit number
 		argument = 1 << (argument & 31)
 	}
 	switch o >> 28 & 7 {
@@ -168,7 +170,7 @@ func (o Operation) Apply(old uint32) (value uint32, compares, ok bool) {
 	if kind > 5 {
 		return 0, false, false
 	}
-	// Equal, unequal, less, less or equal, greater, greater or equal.
+	// The comparisons in the order of their numbers: equal, unequal, less, less or equal, greater, greater or equal.
 	return value, [...]bool{order == 0, order != 0, order < 0, order <= 0, order > 0, order >= 0}[kind], true
 }
 

@@ -4,14 +4,14 @@ import "slices"
 
 // The queues of PI futexes, and waiters that move to one (FUTEX_CMP_REQUEUE_PI).
 
-// WaitLock is Wait for the lock of a PI futex that a thread owns.
+// WaitLock adds a waiter for the lock of a PI futex, which the thread owner has.
 func (t *Table[K]) WaitLock(key K, w *Waiter[K], owner uint32) {
 	t.Wait(key, w, AnyBit)
 	w.pi = true
 	t.own(key, owner)
 }
 
-// own records the owner of a PI futex with waiters.
+// own records which thread owns a PI futex with waiters.
 func (t *Table[K]) own(key K, owner uint32) {
 	if t.owners == nil {
 		t.owners = map[K]uint32{}
@@ -19,16 +19,16 @@ func (t *Table[K]) own(key K, owner uint32) {
 	t.owners[key] = owner
 }
 
-// Plain reports whether all waiters of a futex are those of FUTEX_WAIT. Other waiters cannot be woken by FUTEX_WAKE, nor moved by
+// Plain reports whether all waiters of a futex wait by FUTEX_WAIT. Other waiters cannot be woken by FUTEX_WAKE, nor moved by
 // FUTEX_REQUEUE (EINVAL).
 func (t *Table[K]) Plain(key K) bool {
 	return !slices.ContainsFunc(t.queues[key], func(w *Waiter[K]) bool { return w.pi || w.Target != nil })
 }
 
-// Blocks reports whether a thread that waited for a PI futex would wait for itself: the owner, or a thread that the owner waits
-// for, is the thread. waiter returns the waiter of a thread, or nil.
+// Blocks reports whether a thread that waits for a PI futex would cause a deadlock: the owner is the thread itself, or waits
+// for it directly or through other owners. waiter returns the waiter of a thread, or nil.
 func (t *Table[K]) Blocks(owner, thread uint32, waiter func(uint32) *Waiter[K]) bool {
-	const most = 1024 // as max_lock_depth
+	const most = 1024 // the maximum length of a chain, as max_lock_depth of Linux
 	for range most {
 		if owner == thread {
 			return true
@@ -52,8 +52,8 @@ func (t *Table[K]) Owned(thread uint32) (keys []K) {
 	return keys
 }
 
-// Movable returns up to n waiters of a futex, in order of arrival. ok is false if one of them did not ask to be moved to the
-// PI futex to (EINVAL).
+// Movable returns up to n waiters of a futex, in order of arrival. ok is false if one of them has not requested to be moved
+// to the PI futex to (EINVAL).
 func (t *Table[K]) Movable(from, to K, n int) (list []*Waiter[K], ok bool) {
 	q := t.queues[from]
 	list = slices.Clone(q[:min(n, len(q))])
@@ -71,5 +71,5 @@ func (t *Table[K]) Move(w *Waiter[K], to K, owner uint32) {
 	t.WaitLock(to, w, owner)
 }
 
-// Acquire records that a waiter has left its queue with the lock.
+// Acquire records that a waiter was removed from its queue because it got the lock.
 func (t *Table[K]) Acquire(w *Waiter[K]) { w.pi = true }

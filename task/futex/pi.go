@@ -1,21 +1,21 @@
 package futex
 
-// Lock is the outcome of an attempt to lock a PI futex.
+// Lock is the result of an attempt to lock a PI futex.
 type Lock uint8
 
-// Outcomes.
+// Values of Lock.
 const (
-	Acquired Lock = iota // the word was changed
-	MustWait             // call Wait and block, after storing the word
-	Deadlock             // EDEADLK: the thread has it already
-	NoOwner              // ESRCH: the owner does not exist
+	Acquired Lock = iota // the thread has the lock: store the new word
+	MustWait             // store the new word, then call WaitLock and block
+	Deadlock             // the thread already has the lock (EDEADLK)
+	NoOwner              // the owner does not exist (ESRCH)
 )
 
-// LockWord returns the new value of a word that thread wants to lock, and the outcome. exists reports
-// whether a thread with an ID is alive.
+// LockWord returns the new value of a word that a thread wants to lock, and the result. exists reports whether a thread with
+// an ID is alive.
 func LockWord(word, thread uint32, exists func(uint32) bool) (uint32, Lock) {
 	switch owner := word & Owner; {
-	case owner == 0: // also of an owner that died: the new one has to repair what the lock protects
+	case owner == 0: // OwnerDied is kept: the new owner must repair the data that the lock protects
 		return word&(Waiters|OwnerDied) | thread, Acquired
 	case owner == thread:
 		return word, Deadlock
@@ -25,8 +25,8 @@ func LockWord(word, thread uint32, exists func(uint32) bool) (uint32, Lock) {
 	return word | Waiters, MustWait
 }
 
-// Unlock hands a PI futex over. It returns the new word and the waiter that owns it now, or nil if no thread waits. ok is
-// false if thread is not the owner (EPERM).
+// Unlock passes a PI futex from thread to the next waiter. It returns the new word and the new owner, or nil if no thread
+// waits. ok is false if thread is not the owner (EPERM).
 func (t *Table[K]) Unlock(key K, word, thread uint32) (value uint32, next *Waiter[K], ok bool) {
 	if word&Owner != thread {
 		return word, nil, false
@@ -35,7 +35,7 @@ func (t *Table[K]) Unlock(key K, word, thread uint32) (value uint32, next *Waite
 	return value, next, true
 }
 
-// pass removes the first waiter and returns the word that makes it the owner.
+// pass removes the waiter that gets the lock next, and returns it with the word that makes it the owner.
 func (t *Table[K]) pass(key K) (uint32, *Waiter[K]) {
 	first := t.Highest(key)
 	if first == nil {
@@ -60,9 +60,9 @@ func (t *Table[K]) Highest(key K) (first *Waiter[K]) {
 	return first
 }
 
-// DiedOwner returns what the end of a thread makes of the word of a robust futex that it may hold: the
-// new word, and whether one waiter is to be woken. changed is false if the thread does not hold it. For a PI futex the
-// kernel hands over by DiedPI instead of waking.
+// DiedOwner returns how the end of a thread changes the word of a robust futex: the new word, and whether one waiter must be
+// woken. changed is false if the thread does not hold the futex. For a PI futex the kernel calls DiedPI instead of waking a
+// waiter.
 func DiedOwner(word, thread uint32) (value uint32, wake, changed bool) {
 	if word&Owner != thread {
 		return word, false, false
@@ -70,27 +70,27 @@ func DiedOwner(word, thread uint32) (value uint32, wake, changed bool) {
 	return word&Waiters | OwnerDied, word&Waiters != 0, true
 }
 
-// DiedPI hands a PI futex of a dead owner to the next waiter. The word then has OwnerDied.
+// DiedPI passes a PI futex of a thread that has ended to the next waiter. The new word has OwnerDied set.
 func (t *Table[K]) DiedPI(key K) (value uint32, next *Waiter[K]) {
 	value, next = t.pass(key)
 	return value | OwnerDied, next
 }
 
-// maxRobust bounds the number of entries of a robust list, which may be circular (ROBUST_LIST_LIMIT).
+// maxRobust is the maximum number of entries that are followed in a robust list, which may be circular (ROBUST_LIST_LIMIT).
 const maxRobust = 2048
 
 // Robust is one lock of a list: the address of its word, and whether it is a PI futex.
 type Robust struct {
 	Word uint64
 	PI   bool
-	// Pending is the lock that the thread was about to take or to release: it may be in no list, and
-	// its waiters are woken also if the word is zero.
+	// Pending is set for the lock that the thread was about to acquire or release. This lock may be in no list. Its waiters
+	// are also woken if the word is zero.
 	Pending bool
 }
 
-// WalkRobust calls f for each lock of the list whose head is at an address (set_robust_list(2)): three
-// words, the first entry, the distance from an entry to its futex word, and a pending entry. Bit 0 of a pointer
-// marks PI. read returns a word of the thread's memory. A list that cannot be read ends there.
+// WalkRobust calls f for each lock of the robust list of a thread (set_robust_list(2)). At head are three words: the first
+// entry, the distance from an entry to its futex word, and a pending entry. Bit 0 of a pointer marks a PI futex. read
+// returns a word of the thread's memory. The walk ends at an entry that cannot be read.
 func WalkRobust(head uint64, read func(addr uint64) (uint64, bool), f func(Robust)) {
 	var h [3]uint64
 	for i := range h {
@@ -105,12 +105,12 @@ func WalkRobust(head uint64, read func(addr uint64) (uint64, bool), f func(Robus
 		f(Robust{Word: pointer&^1 + offset, PI: pointer&1 != 0, Pending: isPending})
 	}
 	for n := 0; entry&^1 != head && n < maxRobust; n++ {
-		next, ok := read(entry &^ 1) // before the lock is given away, and its memory with it
+		next, ok := read(entry &^ 1) // read first: after f, another thread may have the lock and free the entry
 		if entry&^1 != pending&^1 {
 			lock(entry, false)
 		}
 		if !ok {
-			return // Linux, too, then ignores the pending lock
+			return // as on Linux, the pending lock is then ignored
 		}
 		entry = next
 	}

@@ -18,16 +18,17 @@ import (
 	"loam/task/sysv"
 )
 
-// Objects is the objects of a system. The lock of a mem.Map is taken before its lock.
+// Objects holds the System V objects of a system. If both are needed, the lock of a mem.Map is acquired before the lock of
+// Objects.
 type Objects struct {
 	memory mem.Memory
-	pages  int64 // size of the machine's memory
+	pages  int64 // size of the machine's memory in pages
 
 	mu    sync.Mutex
 	state *sysv.State
-	undo  map[int32]sysv.Undo // by ID of the process: of those that have used SEM_UNDO
+	undo  map[int32]sysv.Undo // adjustments of processes that have used SEM_UNDO, by process ID
 
-	segments atomic.Bool // a segment has existed, so munmap must look for attached segments
+	segments atomic.Bool // a segment has existed, so munmap must check for attached segments
 }
 
 // New returns the objects of a system with a memory of a size in pages.
@@ -37,30 +38,31 @@ func New(memory mem.Memory, pages int64) *Objects {
 
 // Caller is the thread that makes a call.
 type Caller interface {
-	// PID returns the ID of the thread's process, Identity its credentials, and Map and Memory its memory.
+	// PID returns the process ID of the thread, Identity its credentials, and Map and Memory its memory.
 	PID() int32
 	Identity() *credential.Set
 	Map() *mem.Map
 	Memory() call.Memory
-	// Await waits until ready is closed, or until the time most has passed unless that is negative. Errors: ETIMEDOUT, EINTR.
+	// Await waits until ready is closed, or until the duration most has passed. A negative duration means no timeout.
+	// Errors: ETIMEDOUT, EINTR.
 	Await(ready <-chan struct{}, most time.Duration) linux.Errno
 	// Duration reads a struct timespec. Errors: EFAULT, EINVAL.
 	Duration(addr uint64) (time.Duration, linux.Errno)
 }
 
-// task is a call in progress.
+// task is a System V call in progress: the objects and the calling thread.
 type task struct {
 	Caller
 	objects *Objects
 }
 
-// forever is the time of a wait without a limit.
+// forever is the duration of a wait without a timeout.
 const forever time.Duration = -1
 
 // number returns an int from a register.
 func number(a uint64) int { return int(int32(a)) }
 
-// Serves reports whether a call is one of System V's IPC.
+// Serves reports whether a system call belongs to System V IPC.
 func Serves(number int) bool { return calls[number] != nil }
 
 // Call executes a call.
@@ -114,7 +116,7 @@ func (t task) caller() sysv.Caller {
 	}, Has: c.Has, Now: time.Now().Unix()}
 }
 
-// with calls f with the lock.
+// with calls f while it holds the lock of the objects.
 func (t task) with(f func(s *sysv.State, c sysv.Caller) (uint64, linux.Errno)) (uint64, linux.Errno) {
 	c := t.caller()
 	i := t.objects
@@ -123,7 +125,7 @@ func (t task) with(f func(s *sysv.State, c sysv.Caller) (uint64, linux.Errno)) (
 	return f(i.state, c)
 }
 
-// Leave applies the adjustments of a process that ends (SEM_UNDO).
+// Leave applies the semaphore adjustments (SEM_UNDO) of a process that ends.
 func (i *Objects) Leave(pid int32) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -159,9 +161,9 @@ func (i *Objects) Files() map[string]func() string {
 const (
 	permissionsSize = 48
 	semOpSize       = 6
-	setSize64       = 104 // struct semid64_ds
-	queueSize       = 120 // struct msqid64_ds
-	segmentSize     = 112 // struct shmid64_ds
+	setSize64       = 104 // size of struct semid64_ds
+	queueSize       = 120 // size of struct msqid64_ds
+	segmentSize     = 112 // size of struct shmid64_ds
 )
 
 // putPermissions encodes a struct ipc64_perm.
@@ -174,7 +176,7 @@ func putPermissions(b []byte, p *sysv.Permissions) {
 	le.PutUint16(b[24:], uint16(p.ID>>15))
 }
 
-// setPermissions reads what IPC_SET changes from the beginning of a structure.
+// setPermissions reads the fields that IPC_SET changes, which are at the beginning of a structure.
 func (t task) setPermissions(at uint64, size int) (b []byte, uid, gid, mode uint32, errno linux.Errno) {
 	b = make([]byte, size)
 	errno = t.Memory().Read(b, at)
@@ -196,7 +198,7 @@ func putInts(b []byte, ints ...int) {
 	}
 }
 
-// statted returns the object of IPC_STAT and its variants, by ID or by place.
+// statted returns the object for IPC_STAT, by its ID, or for variants such as SHM_STAT, by its place in the table.
 func statted[T any](c sysv.Caller, a call.Args, byID, any bool, find, at func(sysv.Caller, int32, uint32) (T, linux.Errno)) (T, linux.Errno) {
 	access := uint32(0o444)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"loam/task/sysv"
 )
 
-// Message queues of System V: the calls.
+// Calls on System V message queues.
 
 // typeSize is the size of the type that precedes the text of a message, in bytes.
 const typeSize = 8
@@ -34,12 +34,12 @@ func msgsnd(t task, a call.Args) (uint64, linux.Errno) {
 	})
 }
 
-// messages makes an operation on a queue, and makes it again after each wait.
+// messages tries an operation on a queue until it succeeds or fails, and waits after each try that cannot succeed yet.
 func (t task) messages(id int32, try func(s *sysv.State, c sysv.Caller, wake func()) (*sysv.Waiter, linux.Errno)) linux.Errno {
 	x := t.objects
 	for {
 		c := t.caller()
-		ready := make(chan struct{}) // closed to try again
+		ready := make(chan struct{}) // closed when the operation should be tried again
 		x.mu.Lock()
 		w, errno := try(x.state, c, func() { close(ready) })
 		x.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"loam/task/sysv"
 )
 
-// Shared memory segments of System V: the calls.
+// Calls on System V shared memory segments.
 
 // shmget implements shmget(2). Segments of huge pages are not supported (EINVAL).
 func shmget(t task, a call.Args) (uint64, linux.Errno) {
@@ -35,7 +35,7 @@ func shmget(t task, a call.Args) (uint64, linux.Errno) {
 	})
 }
 
-// region records a change of the number of regions of a segment. The caller holds the lock of a map.
+// region records that the number of mappings of a segment has changed by n. The caller holds the lock of a map.
 func (i *Objects) region(g *sysv.Segment, n int) {
 	i.mu.Lock()
 	gone := i.state.Region(g, n)
@@ -117,14 +117,14 @@ func shmdt(t task, a call.Args) (uint64, linux.Errno) {
 	return 0, file.ToErrno(err)
 }
 
-// left records the process and the time of the end of regions.
+// left records the process and the time at which mappings of segments ended.
 func (i *Objects) left(c sysv.Caller, memory ...any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.state.Left(c, memory)
 }
 
-// LeaveSegments records that the process of a caller stops using a range of its memory, if there have ever been segments.
+// LeaveSegments records that the process of c unmaps a range of its memory. It does nothing if no segment has ever existed.
 func (i *Objects) LeaveSegments(c Caller, start, end uint64) {
 	if !i.segments.Load() {
 		return
@@ -192,7 +192,7 @@ func shmctl(t task, a call.Args) (uint64, linux.Errno) {
 			m.Drop()
 		}
 		return 0, errno
-	case linux.SHM_LOCK, linux.SHM_UNLOCK: // there is no swap
+	case linux.SHM_LOCK, linux.SHM_UNLOCK: // locking has no effect, because memory is never swapped out
 		return t.with(func(s *sysv.State, c sysv.Caller) (uint64, linux.Errno) {
 			g, errno := s.Segment(c, int32(a.A1), 0)
 			if errno == 0 {

@@ -9,7 +9,7 @@ import (
 	"loam/task/sysv"
 )
 
-// Sets of semaphores.
+// Calls on System V semaphore sets.
 
 // semop implements semop(2) and semtimedop(2).
 func (t task) semop(a call.Args, most time.Duration) (uint64, linux.Errno) {
@@ -33,7 +33,7 @@ func (t task) semop(a call.Args, most time.Duration) (uint64, linux.Errno) {
 		undone = undone || ops[i].Flags&linux.SEM_UNDO != 0
 	}
 	c, x := t.caller(), t.objects
-	ready := make(chan struct{}) // closed when the operation is done
+	ready := make(chan struct{}) // closed when the operation has been executed
 	x.mu.Lock()
 	u := x.undo[t.PID()]
 	if u == nil && undone {

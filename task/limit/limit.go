@@ -11,7 +11,7 @@ import (
 // MaxOpenFiles bounds RLIMIT_NOFILE (/proc/sys/fs/nr_open).
 const MaxOpenFiles = 1 << 20
 
-// Set is the limits of a process, by resource.
+// Set holds the limits of a process, by resource.
 type Set = [linux.RLIM_NLIMITS]linux.Rlimit
 
 // Default returns the limits of the first process: Linux's defaults for a machine of a size in pages.
@@ -21,7 +21,7 @@ func Default(pages int64) (l Set) {
 	}
 	const (
 		files, stack, locked, queues = 1024, 8 << 20, 8 << 20, 819200
-		pagesPerTask                 = 32 // pages of memory for each task that RLIMIT_NPROC allows
+		pagesPerTask                 = 32 // RLIMIT_NPROC allows one thread for this number of pages of memory
 	)
 	tasks := uint64(max(pages/pagesPerTask, 64))
 	l[linux.RLIMIT_NOFILE] = linux.Rlimit{Cur: files, Max: MaxOpenFiles}
@@ -35,14 +35,16 @@ func Default(pages int64) (l Set) {
 	return l
 }
 
-// May reports whether a thread may see and change the limits of another process.
+// May reports whether a thread with the credentials own may read and change the limits of a process with the credentials
+// other.
 func May(own, other *credential.Set) bool {
 	same := own.UID == other.UID && own.UID == other.EUID && own.UID == other.SUID &&
 		own.GID == other.GID && own.GID == other.EGID && own.GID == other.SGID
 	return same || own.Has(linux.CAP_SYS_RESOURCE)
 }
 
-// Check returns the limit that replaces an old one when a thread asks for a new one. Errors: EINVAL, EPERM.
+// Check returns the new limit of a resource, if a thread with the credentials own may replace the limit old by to. Errors:
+// EINVAL, EPERM.
 func Check(resource uint64, old, to linux.Rlimit, own *credential.Set) (linux.Rlimit, linux.Errno) {
 	switch {
 	case to.Cur > to.Max:
@@ -52,7 +54,7 @@ func Check(resource uint64, old, to linux.Rlimit, own *credential.Set) (linux.Rl
 		return old, linux.EPERM
 	}
 	if resource == linux.RLIMIT_CPU && to.Cur == 0 {
-		to.Cur = 1 // as on Linux, 0 means at once
+		to.Cur = 1 // a CPU limit of 0 means 1 second, as on Linux
 	}
 	return to, 0
 }

@@ -1,5 +1,5 @@
-// Package machine is the interface to what runs threads: address spaces and registers. Package kernel/user implements it in a virtual
-// machine, and a script in tests.
+// Package machine is the interface between package task and the component that runs threads in ring 3: address spaces and
+// registers. Package kernel/user implements it in a virtual machine. In tests, a script implements it.
 package machine
 
 import (
@@ -12,11 +12,11 @@ type Reason uint8
 
 // Reasons.
 const (
-	Call        Reason = iota // the SYSCALL instruction
-	Fault                     // an access to a page that is not mapped for it
-	Exception                 // another exception; Frame.Vector is its vector
-	Interrupted               // for another reason: check for requests, and run again
-	Moved                     // it has not run: see Thread.Watch
+	Call        Reason = iota // the thread executed the SYSCALL instruction
+	Fault                     // the thread accessed a page that is not mapped, or not for this kind of access
+	Exception                 // the thread caused another exception; Frame.Vector is its vector
+	Interrupted               // any other reason: the caller checks for requests, and runs the thread again
+	Moved                     // the thread has not run: see Thread.Watch
 )
 
 // Machine runs threads in address spaces. Its methods are safe for concurrent use.
@@ -28,42 +28,42 @@ type Machine interface {
 	Pages() int64
 }
 
-// Space is the page tables of an address space.
+// Space is an address space with its page tables.
 type Space interface {
 	mem.Tables
-	// Read and Write copy memory of the process. They return the bytes copied, fewer than len(b) if the next byte is not
-	// mapped, or not writable.
+	// Read and Write copy memory of the process. They return the number of bytes copied, which is less than len(b) if the
+	// next byte is not mapped, or for Write not writable.
 	Read(addr uint64, b []byte) int
 	Write(addr uint64, b []byte) int
-	// CompareAndSwap replaces an aligned 32-bit word if its value is old, atomically with instructions of the process. It
-	// returns the value found. ok is false if the word is not mapped, or not writable.
+	// CompareAndSwap replaces an aligned 32-bit word if its value is old. It is atomic with respect to instructions of the
+	// process. It returns the previous value. ok is false if the word is not mapped or not writable.
 	CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool)
 	// NewThread returns a thread with all registers zero. Errors: ENOMEM.
 	NewThread() (Thread, error)
-	// Close releases the tables. No thread is left.
+	// Close releases the page tables. No thread of the address space exists any more.
 	Close()
 }
 
-// Thread is the registers of a thread. Only Kick may be called by other goroutines.
+// Thread holds the registers of a thread and runs it. Only Kick may be called by other goroutines.
 type Thread interface {
 	Run() Reason
-	// Registers returns the registers while the thread is not running. Restore makes the next Run load all of them,
-	// also after a system call.
+	// Registers returns the registers while the thread is not running. After Restore, the next Run loads all of them, even
+	// after a system call.
 	Registers() *amd64.Frame
 	Restore()
 	FaultAddress() uint64
 	// Kick makes the Run in progress, or else the next one, return Interrupted.
 	Kick()
-	// Settle withdraws a Kick. The caller then looks for the request that came with it.
+	// Settle withdraws a Kick. The caller then checks for the request for which the Kick was made.
 	Settle()
-	// Watch makes Run return Moved, before the thread runs, if another thread was in ring 3 on the CPU since, or if the thread
-	// was on another CPU. CPU then returns the number of the CPU.
+	// Watch makes Run return Moved, without running the thread, if another thread has been in ring 3 on the CPU since, or if
+	// the thread was last on another CPU. CPU returns the number of the CPU at that time.
 	Watch(on bool)
 	CPU() int
 	Bases() (fs, gs uint64)
 	SetBases(fs, gs uint64) error
-	// VectorSize returns the size of the vector registers in bytes. Vectors stores them in the standard format of XSAVE;
-	// SetVectors replaces them. b has that size.
+	// VectorSize returns the size of the vector registers in bytes. Vectors stores them in b in the standard format of
+	// XSAVE, and SetVectors replaces them; b has that size.
 	VectorSize() int
 	Vectors(b []byte)
 	SetVectors(b []byte)

@@ -5,8 +5,8 @@ import (
 	"loam/arch/amd64"
 )
 
-// None is a Thread that does not run in ring 3: of a program in ring 0, or of a process whose program is not loaded
-// yet.
+// None is a Thread that cannot run in ring 3. It stands for a program in ring 0, and for a process whose program is not
+// loaded yet.
 type None struct{}
 
 func (None) Run() Reason                   { return Interrupted }

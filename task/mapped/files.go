@@ -27,27 +27,27 @@ type Files struct {
 
 	mu    sync.Mutex
 	known map[fs.Node]*File
-	old   []*File // files with an earlier content, or dropped from known
+	old   []*File // files whose content was replaced, or that were removed from known
 	added int     // number of calls of Object since the last release
 }
 
-// File is a file that can be mapped. own is set for a content that belongs to it; modify and size are
-// then those at which its pages were read. Files.mu guards all but the File and the pager.
+// File is a file that can be mapped. own is set if the pages belong to this File; modify and size are then the attributes at
+// the time when the pages were read. Files.mu guards all fields except the embedded File and the pager.
 type File struct {
 	*cache.File
 	node   fs.Node
-	pager  *pager // the pager of own
+	pager  *pager // reads and writes the pages if own is set
 	handle fs.Handle
-	more   []fs.Handle // handles that handle has replaced
+	more   []fs.Handle // earlier handles of the file
 	own    bool
-	stored fs.Stored // handle as a fs.Stored, if the file can share pages with its file system
-	writes bool      // handle permits writing
+	stored fs.Stored // handle as an fs.Stored, if the file system can share its pages; otherwise nil
+	writes bool      // handle is open for writing
 	modify fs.Time
 	size   int64
-	held   int // number of calls that are about to map the file
+	held   int // number of calls that are about to map the file, so that it must not be released
 }
 
-// New returns the files whose pages are in a cache.
+// New returns the Files whose pages are in the page cache c.
 func New(c *cache.Cache) *Files { return &Files{cache: c, known: map[fs.Node]*File{}} }
 
 // pager reads and writes pages of a file of the tree.
@@ -93,7 +93,7 @@ func (p *pager) WritePages(first uint64, pages [][]byte, size int64) error {
 		return nil
 	}
 	b := pages[0]
-	if len(pages) > 1 { // one write for all pages, so that the file system makes one change
+	if len(pages) > 1 { // a single write for all pages, so that the file system makes one change
 		b = slices.Concat(pages...)
 	}
 	for b = b[:left]; len(b) > 0; {
@@ -117,10 +117,10 @@ func (p *pager) Sync() error {
 	return nil
 }
 
-// releaseEvery is the number of calls of Object after which removed files are searched.
+// releaseEvery is the number of calls of Object between two searches for files that can be released.
 const releaseEvery = 64
 
-// mostKnown bounds the files whose pages are kept without a mapping.
+// mostKnown is the maximum number of files whose pages are kept although no process maps them.
 const mostKnown = 4096
 
 // Object returns the pages of a file that is open for mapping. The caller maps them, and then calls Unhold.
@@ -155,7 +155,7 @@ func (s *Files) Object(f posix.Mapped) *File {
 		m.File = s.cache.NewFile(m.pager, f.Attr.Size, label)
 		if m.stored != nil {
 			m.stored.SetPages(m.File)
-			m.Renew(f.Node.Attr().Size) // the size may have changed since f.Attr; later changes go through m
+			m.Renew(f.Node.Attr().Size) // the size may have changed since f.Attr was read; later changes are reported to m
 		}
 	}
 	m.SetLabel(label)
@@ -167,14 +167,13 @@ func (s *Files) Object(f posix.Mapped) *File {
 // has left the page cache, because the program in ring 0 maps the file.
 func (m *File) hold() bool { return m.own || m.File.Hold() }
 
-// same reports whether m is the content of the open file f.
+// same reports whether m has the content of the open file f.
 func (m *File) same(f posix.Mapped) bool {
 	return !m.own || m.stored != nil || m.modify == f.Attr.Modify && m.size == f.Attr.Size
 }
 
-// join passes the handle of a file that was opened again to m, if it permits writing and the
-// present handle does not. A file that other programs have changed is read again. The caller holds
-// Files.mu.
+// join uses the handle of a file that was opened again for m, if this handle permits writing and the present one does not.
+// If other programs have changed the file, its pages are read again. The caller holds Files.mu.
 func (m *File) join(f posix.Mapped) {
 	if m.stored != nil && m.stored.Foreign() && (m.modify != f.Attr.Modify || m.size != f.Attr.Size) {
 		m.modify, m.size = f.Attr.Modify, f.Attr.Size
@@ -184,7 +183,7 @@ func (m *File) join(f posix.Mapped) {
 		f.Handle.Close()
 		return
 	}
-	m.more = append(m.more, m.handle) // pages may be being read through the old handle
+	m.more = append(m.more, m.handle) // pages may still be read through the old handle
 	m.handle, m.writes = f.Handle, true
 	m.stored, _ = f.Handle.(fs.Stored)
 	m.pager.handle.Store(&f.Handle)
@@ -195,7 +194,7 @@ func (m *File) join(f posix.Mapped) {
 func (m *File) close() {
 	if m.own {
 		if m.node.Attr().Links > 0 {
-			m.Flush() // no caller waits for the error
+			m.Flush() // there is no caller to report an error to
 		}
 		if m.stored != nil {
 			m.stored.SetPages(nil)
@@ -207,7 +206,7 @@ func (m *File) close() {
 	}
 }
 
-// contentOf returns the content of a file that has its content in a page cache, or nil.
+// contentOf returns the page cache of a file whose file system keeps its content in one, or nil.
 func contentOf(h fs.Handle) *cache.File {
 	if p, ok := h.(fs.Paged); ok {
 		f, _ := p.Content().(*cache.File)
@@ -216,7 +215,7 @@ func contentOf(h fs.Handle) *cache.File {
 	return nil
 }
 
-// Unhold ends earlier calls of Object for these files.
+// Unhold ends the effect of earlier calls of Object for these files.
 func (s *Files) Unhold(all ...*File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +240,7 @@ func (s *Files) releaseUnused() {
 	s.added = 0
 	for node, m := range s.known {
 		inUse := m.held > 0 || m.Mapped()
-		if node.Attr().Links == 0 && !(m.stored != nil && inUse) { // a file on storage has one File
+		if node.Attr().Links == 0 && !(m.stored != nil && inUse) { // a file on storage that is in use keeps its File, even without a name
 			delete(s.known, node)
 			s.old = append(s.old, m)
 		}
@@ -275,13 +274,13 @@ func (s *Files) Request(q *mem.Request, p *posix.Process, fd int) (*File, linux.
 func (s *Files) Flush() {
 	defer s.release()
 	if _, dirty := s.cache.Pages(); dirty > 0 {
-		const later = time.Hour // longer than the age at which a page is written back
+		const later = time.Hour // a time that makes all pages older than the age at which they are written back
 		s.cache.Step(time.Now().Add(later))
 		s.cache.Step(time.Now())
 	}
 }
 
-// Drop gives up all pages that are kept, without writing any back. No process is left.
+// Drop releases all pages without writing them back. No process exists any more.
 func (s *Files) Drop() {
 	for _, f := range s.known {
 		f.Drop()

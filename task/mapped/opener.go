@@ -10,7 +10,7 @@ import (
 	"loam/posix/credential"
 )
 
-// Opener opens files for package exec, as a process sees them.
+// Opener opens files for package exec, as one process sees them.
 type Opener struct {
 	process *posix.Process
 	files   *Files
@@ -21,10 +21,10 @@ type Opener struct {
 // NewOpener returns an Opener. Release ends its use.
 func NewOpener(files *Files, p *posix.Process) *Opener { return &Opener{process: p, files: files} }
 
-// Release lets files that have been opened be closed when they have no mapping.
+// Release ends the use of the files that were opened. Those without a mapping can then be closed.
 func (o *Opener) Release() { o.files.Unhold(o.held...) }
 
-// Last returns the newest file. Its handle is not used.
+// Last returns the newest file that was opened. The caller must not use its handle.
 func (o *Opener) Last() posix.Mapped { return o.last }
 
 // Open returns an executable file, relative to a directory descriptor.
@@ -51,7 +51,8 @@ func (r cachedReader) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// Privileges returns what an executable file gives its program: set-user-ID and set-group-ID bits, and capabilities.
+// Privileges returns the privileges that an executable file gives its program: the set-user-ID and set-group-ID bits, and
+// file capabilities.
 func Privileges(m posix.Mapped) credential.File {
 	const groupExecute = 0o010
 	a := m.Attr

@@ -24,7 +24,7 @@ type Caller interface {
 // Serve executes a call.
 type Serve func(t Caller, a call.Args) (uint64, linux.Errno)
 
-// adopt returns a function that makes a set the credentials of the thread, unless there is an error.
+// adopt returns a function that stores new credentials of the thread, unless its second argument is an error.
 func adopt(t Caller) func(credential.Set, linux.Errno) (uint64, linux.Errno) {
 	return func(c credential.Set, errno linux.Errno) (uint64, linux.Errno) {
 		if errno == 0 {
@@ -44,9 +44,10 @@ func flag(on bool) uint64 {
 	return 0
 }
 
-// Calls read and change the credentials of a thread (credentials(7)). Package credential has the rules.
+// Calls maps the numbers of system calls to functions that read and change the credentials of a thread (credentials(7)).
+// Package credential has the rules.
 //
-// As on Linux each thread has its own. The C library changes those of all threads.
+// As on Linux each thread has its own credentials. The C library changes the credentials of all threads.
 var Calls = map[int]Serve{
 	linux.SYS_GETUID:  ofSet(func(c *credential.Set) uint32 { return c.UID }),
 	linux.SYS_GETEUID: ofSet(func(c *credential.Set) uint32 { return c.EUID }),
@@ -94,7 +95,7 @@ var Calls = map[int]Serve{
 	linux.SYS_CAPSET: capset,
 }
 
-// ofSet returns a call that returns an ID.
+// ofSet returns a function for a call that returns one ID of the credentials.
 func ofSet(id func(*credential.Set) uint32) Serve {
 	return func(t Caller, _ call.Args) (uint64, linux.Errno) { return uint64(id(t.Identity())), 0 }
 }

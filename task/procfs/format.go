@@ -12,18 +12,18 @@ import (
 // The texts of the files, in the formats of proc(5) and of Linux's source (fs/proc/array.c, base.c).
 
 const (
-	tick     = time.Second / 100 // USER_HZ
+	tick     = time.Second / 100 // a clock tick of proc(5): 1 / USER_HZ
 	pageSize = 4096
 	infinite = ^uint64(0)
 )
 
-// states are the words for Stat.State.
+// states maps Stat.State to the text in the file status.
 var states = map[byte]string{
 	'R': "R (running)", 'S': "S (sleeping)", 'D': "D (disk sleep)", 'T': "T (stopped)", 't': "t (tracing stop)",
 	'Z': "Z (zombie)", 'X': "X (dead)",
 }
 
-// stat returns the 52 fields of proc_pid_stat(5). open says that the reader may see addresses.
+// stat returns the 52 fields of proc_pid_stat(5). open means that the reader may see addresses.
 func (s *Stat) stat(open bool) string {
 	priority := 20 + s.Nice
 	if s.Priority > 0 {
@@ -35,13 +35,14 @@ func (s *Stat) stat(open bool) string {
 		}
 		return 0
 	}
-	code := func(a uint64) uint64 { // 1 stands for an address that is not shown
+	code := func(a uint64) uint64 { // an address that the reader may not see is shown as 1
 		if !open && s.Memory {
 			return 1
 		}
 		return a
 	}
-	const forked, randomised = 0x40, 0x400000 // flags: PF_FORKNOEXEC is not known; PF_RANDOMIZE
+	// bits of the field flags: PF_FORKNOEXEC (never shown, because it is not known) and PF_RANDOMIZE
+	const forked, randomised = 0x40, 0x400000
 	fields := []any{
 		s.TID, "(" + s.Name + ")", string(s.State), s.Parent, s.Group, s.Session, s.Terminal, s.TerminalGroup, randomised,
 		s.Minor, s.ChildMinor, s.Major, s.ChildMajor,
@@ -156,7 +157,7 @@ func (s *Stat) statusMemory(b *strings.Builder) {
 	fmt.Fprintf(b, "CoreDumping:\t0\nTHP_enabled:\t%d\nuntag_mask:\t0xffffffffffffffff\n", flag(!s.SmallPages))
 }
 
-// escaped replaces characters of a name that would break lines.
+// escaped replaces characters of a name that would break the lines of the file.
 func escaped(name string) string { return strings.NewReplacer("\\", `\\`, "\n", `\n`).Replace(name) }
 
 // cpuMask returns a set of CPUs in hexadecimal groups of 32 bits.
@@ -204,7 +205,7 @@ func cpuList(set []uint64) string {
 	return strings.Join(parts, ",")
 }
 
-// limitNames are the rows of limits, by resource.
+// limitNames are the names and units in the file limits, by resource.
 var limitNames = [linux.RLIM_NLIMITS]struct{ name, unit string }{
 	{"Max cpu time", "seconds"}, {"Max file size", "bytes"}, {"Max data size", "bytes"}, {"Max stack size", "bytes"},
 	{"Max core file size", "bytes"}, {"Max resident set", "bytes"}, {"Max processes", "processes"}, {"Max open files", "files"},
@@ -231,13 +232,13 @@ func (s *Stat) limits() string {
 	return b.String()
 }
 
-// io returns proc_pid_io(5). Nothing is counted of what reaches a disk.
+// io returns proc_pid_io(5). Bytes that are read from or written to a disk are not counted.
 func (c Counts) io() string {
 	return fmt.Sprintf("rchar: %d\nwchar: %d\nsyscr: %d\nsyscw: %d\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n",
 		c.BytesRead, c.BytesWritten, c.Reads, c.Writes)
 }
 
-// rollup returns smaps_rollup: the sums of smaps.
+// rollup returns the content of smaps_rollup: the sums of the fields of smaps.
 func rollup(smaps []byte) string {
 	var names []string
 	sums := map[string]uint64{}

@@ -28,7 +28,8 @@ func (h handle) Sync() error { return linux.EINVAL }
 // Close implements fs.Handle.
 func (h handle) Close() error { return nil }
 
-// textHandle is a file with a text, which is made by a read at the beginning: programs rewind a file to read it again.
+// textHandle is an open file with a text. A read at offset 0 generates the text, because programs rewind a file to read it
+// again.
 type textHandle struct {
 	handle
 	mu   sync.Mutex
@@ -74,10 +75,10 @@ func (h *textHandle) Append(b []byte) (int, int64, error) {
 	return n, 0, err
 }
 
-// memoryHandle is mem: the memory of a process, at its addresses.
+// memoryHandle is the open file mem: offsets are addresses in the memory of a process.
 type memoryHandle struct{ handle }
 
-// ReadAt implements fs.Handle. Errors: EIO where there is no memory.
+// ReadAt implements fs.Handle. Errors: EIO if no memory is mapped at the offset.
 func (h memoryHandle) ReadAt(b []byte, offset int64) (int, error) {
 	return h.access(len(b), func(p Process) int { return p.ReadMemory(b, uint64(offset)) })
 }
@@ -90,7 +91,7 @@ func (h memoryHandle) WriteAt(b []byte, offset int64) (int, error) {
 func (h memoryHandle) access(want int, move func(Process) int) (int, error) {
 	p, _, err := h.node.process()
 	if err != nil {
-		return 0, nil // as Linux: the end of the file
+		return 0, nil // as on Linux, a write to memory that is not mapped writes nothing
 	}
 	n := move(p)
 	if n == 0 && want > 0 {
@@ -99,12 +100,14 @@ func (h memoryHandle) access(want int, move func(Process) int) (int, error) {
 	return n, nil
 }
 
-// pagemapHandle is pagemap: a word for each page, with a bit for its presence. Physical addresses are not shown.
+// pagemapHandle is the open file pagemap: a word for each page of the address space, in which a bit shows whether the page
+// is present. Physical addresses are not shown.
 type pagemapHandle struct{ handle }
 
 // ReadAt implements fs.Handle. Errors: EINVAL unless size and offset are multiples of a word.
 func (h pagemapHandle) ReadAt(b []byte, offset int64) (int, error) {
-	const word, present, most = 8, 1 << 63, 4096 // most words of one read
+	// size of a word, the bit for a present page, and the maximum number of words in a read
+	const word, present, most = 8, 1 << 63, 4096
 	if len(b)%word != 0 || offset%word != 0 {
 		return 0, linux.EINVAL
 	}

@@ -9,27 +9,28 @@ import (
 	"loam/task/account"
 )
 
-// Figures is the figures of a machine, for files of /proc such as stat and meminfo.
+// Figures holds measurements of a machine, for files of /proc such as stat and meminfo.
 type Figures struct {
 	CPUs    int
-	Up      time.Duration // since the start
-	Busy    time.Duration // CPU time used on all CPUs
-	Used    account.Usage // by all processes since the start
-	Forks   uint64        // processes and threads since the start
+	Up      time.Duration // time since the start of the machine
+	Busy    time.Duration // CPU time used on all CPUs together
+	Used    account.Usage // resources used by all processes since the start
+	Forks   uint64        // number of processes and threads created since the start
 	LastPID int
 	Load    account.Load
 
-	Running, Tasks int    // tasks that run or could, and all
-	Total, Free    uint64 // memory in bytes
-	// Pages of private memory, of files, of changed files, and of memory that is promised.
+	Running, Tasks int    // number of threads that run or are runnable, and of all threads
+	Total, Free    uint64 // size of the memory and free memory in bytes
+	// Numbers of pages: private memory, file contents, changed file contents, and memory that is promised to processes.
 	Private, Files, Dirty, Committed uint64
-	Killed                           int64 // processes ended since memory ran out
-	// UserPages is the physical pages in use for ring 3: of processes, files, page tables and registers.
+	Killed                           int64 // number of processes killed because memory ran out
+	// UserPages is the number of physical pages used for Linux programs: memory of processes, file contents, page tables and
+	// registers.
 	UserPages int64
-	Heap      uint64 // bytes of objects in the heap of the kernel
+	Heap      uint64 // size of the objects in the heap of the kernel in bytes
 }
 
-// times returns the times of all CPUs: in ring 3, in the kernel, and idle.
+// times returns the CPU times of all CPUs together: in ring 3, in the kernel, and idle.
 func (f *Figures) times() (user, system, idle time.Duration) {
 	whole := f.Up * time.Duration(f.CPUs)
 	user = time.Duration(f.Used.User.Load())

@@ -9,9 +9,10 @@ import (
 
 // MemoryView implements the methods of Process about memory.
 type MemoryView struct {
-	// Borrow returns the memory of the process, and a function that ends its use; nil after the end of the process.
+	// Borrow returns the memory of the process, and a function that ends its use. It returns nil after the end of the
+	// process.
 	Borrow func() (m *mem.Map, leave func())
-	// Places returns where the program of the process has its parts.
+	// Places returns the addresses of the parts of the process's program.
 	Places func() exec.Places
 }
 
@@ -33,7 +34,7 @@ func (w MemoryView) Sizes(r *Stat) {
 	r.Code = (places.CodeEnd+mem.PageSize-1)&^(mem.PageSize-1) - places.CodeStart&^(mem.PageSize-1)
 }
 
-// mostText bounds what a read of arguments or environment copies, in bytes.
+// mostText is the maximum number of bytes that a read of arguments or environment copies.
 const mostText = 2 << 20
 
 // between returns the memory of the process between two addresses.
@@ -45,8 +46,8 @@ func (w MemoryView) between(from, to uint64) []byte {
 	return b[:w.ReadMemory(b, from)]
 }
 
-// Arguments implements Process. A program that has overwritten the end of its arguments shows a single string, which
-// may continue in its environment (setproctitle(3)).
+// Arguments implements Process. If a program has overwritten the end of its arguments, they are a single string, which may
+// continue in the environment (setproctitle(3)).
 func (w MemoryView) Arguments() []byte {
 	e := w.Places()
 	b := w.between(e.ArgStart, e.ArgEnd)

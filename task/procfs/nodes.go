@@ -11,19 +11,19 @@ import (
 	"loam/fs"
 )
 
-// Config says what is shown.
+// Config holds the settings of Processes.
 type Config struct {
 	Source Source
 	// Mounts and MountInfo are the texts of the files with these names.
 	Mounts, MountInfo string
-	// Own is the process ID of callers that are no threads of processes; 0: they have none.
+	// Own is the process ID of callers that are not threads of a process. 0: such callers have no ID.
 	Own int
 }
 
-// Processes is the entries of all processes in the root of /proc.
+// Processes holds the entries of all processes in the root directory of /proc.
 type Processes struct {
 	Config
-	root  fs.Directory // see SetRoot
+	root  fs.Directory // parent of all entries: see SetRoot
 	since fs.Time
 }
 
@@ -34,9 +34,9 @@ func New(c Config) *Processes { return &Processes{Config: c, since: fs.Time(time
 type node struct {
 	in       *Processes
 	pid, tid int
-	thread   bool // below task/
+	thread   bool // the file is below the directory task, and is about the thread
 	what     *entry
-	fd       int // below fd and fdinfo; else -1
+	fd       int // number of the descriptor, below the directories fd and fdinfo; otherwise -1
 }
 
 // kind is the type of an entry.
@@ -51,25 +51,25 @@ const (
 	symlink
 )
 
-// entry describes the files with a name in the directory of a process.
+// entry describes a kind of file in the directory of a process.
 type entry struct {
 	name    string
 	kind    kind
 	mode    fs.Mode
-	guarded bool // needs the permission to trace the process
+	guarded bool // access requires the permission to trace the process
 	text    func(n node, p Process, s *Stat, c fs.Caller) (string, error)
 	set     Attribute
 	link    Link
-	number  uint8 // unique
-	hidden  bool  // not in the directory of a thread
+	number  uint8 // unique number, part of the inode number
+	hidden  bool  // the file is not in the directory of a thread
 }
 
-// plain returns a text function that depends on the snapshot only.
+// plain returns a text function for a file that depends only on the snapshot of the thread.
 func plain(f func(*Stat) string) func(node, Process, *Stat, fs.Caller) (string, error) {
 	return func(_ node, _ Process, s *Stat, _ fs.Caller) (string, error) { return f(s), nil }
 }
 
-// ofProcess returns a text function that depends on the process only.
+// ofProcess returns a text function for a file that depends only on the process.
 func ofProcess(f func(Process) []byte) func(node, Process, *Stat, fs.Caller) (string, error) {
 	return func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return string(f(p)), nil }
 }
@@ -81,7 +81,7 @@ func fixed(s string) func(node, Process, *Stat, fs.Caller) (string, error) {
 // entries are the files of a process, in the order of a listing.
 var entries []*entry
 
-// The directory of a process itself, and the entries with numbers.
+// Entries that are not in the list entries: the directory of a process, and files whose names are numbers.
 var (
 	own          = &entry{name: "", kind: folder, mode: 0o555}
 	tasks        = &entry{name: "task", kind: folder, mode: 0o555, hidden: true}
@@ -157,7 +157,7 @@ func (n node) process() (Process, *Stat, error) {
 	return p, &s, nil
 }
 
-// ProcessOf returns the ID of the process whose directory in /proc a file is.
+// ProcessOf returns the ID of the process to whose directory in /proc a file belongs.
 func ProcessOf(f fs.Node) (pid int, ok bool) {
 	d, ok := f.(dirNode)
 	return d.pid, ok && d.what == own && !d.thread
@@ -222,7 +222,7 @@ func (n node) inode() uint64 {
 
 // Change implements fs.Node.
 func (n node) Change(c fs.Change) error {
-	if c.Fields == fs.SetSize { // O_TRUNC of a file that can be written
+	if c.Fields == fs.SetSize { // O_TRUNC succeeds for a file that can be written, and has no effect
 		return nil
 	}
 	return linux.EPERM
@@ -251,14 +251,15 @@ func (n node) OpenFor(v *fs.View, flags fs.Flags) (fs.Handle, error) {
 	return &textHandle{handle: handle{n, v.Caller, flags}}, nil
 }
 
-// dirNode is a directory, link a symbolic link with a text, magicLink one that leads to an open file.
+// dirNode is a directory. linkNode is a symbolic link with a text. magicNode is a symbolic link that leads directly to an
+// open file.
 type (
 	dirNode   struct{ node }
 	linkNode  struct{ node }
 	magicNode struct{ node }
 )
 
-// wrap gives a node the methods of its type.
+// wrap returns a node as the type that has the methods for its kind.
 func wrap(n node) fs.Node {
 	switch n.what.kind {
 	case folder:
@@ -282,7 +283,7 @@ func (l linkNode) Target() (string, error) {
 // Target implements fs.Link.
 func (m magicNode) Target() (string, error) { return "", linux.EACCES }
 
-// find returns the file that a link leads to.
+// find returns the file to which a link leads.
 func (m magicNode) find(v *fs.View) (fs.Place, string, error) {
 	p, _, err := m.process()
 	if err != nil {
@@ -320,7 +321,7 @@ func (m magicNode) Jump(v *fs.View) (fs.Place, error) {
 	return place, err
 }
 
-// decimal returns the value of a name in a directory of numbers.
+// decimal parses a name in a directory whose entries are numbers.
 func decimal(name string) (int, bool) {
 	n, err := strconv.ParseUint(name, 10, 31)
 	return int(n), err == nil && (name == "0" || !strings.HasPrefix(name, "0"))
@@ -390,7 +391,7 @@ func (d dirNode) NameOf(child fs.Directory) (string, bool) {
 	return c.what.name, true
 }
 
-// Read implements fs.Directory. The cursor of an entry with a number is the number plus one.
+// Read implements fs.Directory. The cursor of an entry whose name is a number is that number plus one.
 func (d dirNode) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	p, _, err := d.process()
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 
 // The entries in the root of /proc: a directory for each process, and links to the directory of the caller.
 
-// selfLink is self or thread-self.
+// selfLink is the symbolic link /proc/self or /proc/thread-self.
 type selfLink struct {
 	in     *Processes
 	thread bool
 }
 
-// Names of the links, and their cursors: behind every process.
+// Names and cursors of the links. Their cursors are higher than those of all processes.
 const (
 	selfName, threadName = "self", "thread-self"
 
@@ -34,7 +34,7 @@ func (l selfLink) Change(fs.Change) error { return linux.EPERM }
 // Open implements fs.Node.
 func (l selfLink) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ELOOP }
 
-// Target implements fs.Link: the caller is unknown.
+// Target implements fs.Link. It fails, because the target depends on the caller: see TargetFor.
 func (l selfLink) Target() (string, error) { return "", linux.ENOENT }
 
 // TargetFor implements fs.Personal.
@@ -57,7 +57,7 @@ func (p *Processes) directory(pid int) dirNode {
 	return dirNode{node{in: p, pid: pid, tid: pid, what: own, fd: -1}}
 }
 
-// SetRoot sets the directory that is the parent of all entries. It is called before the first lookup.
+// SetRoot sets the parent directory of all entries. It is called before the first lookup.
 func (p *Processes) SetRoot(root fs.Directory) { p.root = root }
 
 // Lookup returns the entry with a name, or nil. The ID of a thread leads to the directory of its process, which a listing

@@ -25,7 +25,8 @@ type Process interface {
 	Stat(tid int) (Stat, bool)
 	// Owner returns the user and group that own the files of the process, and whether it is dumpable (PR_SET_DUMPABLE).
 	Owner() (uid, gid uint32, dumpable bool)
-	// MayInspect reports whether a thread may see what only the process itself and debuggers may (ptrace(2)).
+	// MayInspect reports whether the caller may see information that only the process itself and its debuggers may see
+	// (ptrace(2)).
 	MayInspect(c fs.Caller) bool
 
 	// Arguments, Environment and Auxv return the initial strings and the auxiliary vector, from the memory of the process.
@@ -34,20 +35,21 @@ type Process interface {
 	Auxv() []byte
 	Maps() []byte
 	Smaps() []byte
-	// ReadMemory and WriteMemory access the memory of the process. They return 0 where there is none.
+	// ReadMemory and WriteMemory access the memory of the process. They return the number of bytes, which is 0 if the
+	// address is not mapped.
 	ReadMemory(b []byte, addr uint64) int
 	WriteMemory(b []byte, addr uint64) int
-	// Present reports whether a page is in memory.
+	// Present reports whether the page at an address is in memory.
 	Present(addr uint64) bool
 
 	// Descriptors returns the open descriptors in ascending order, and Descriptor describes one.
 	Descriptors() []int
 	Descriptor(fd int) (Descriptor, bool)
-	// Link returns a file that the process uses, and its path.
+	// Link returns a file that the process uses, such as its executable, and the path of the file.
 	Link(l Link) (place fs.Place, path string, ok bool)
-	// Counts returns the numbers of the file io.
+	// Counts returns the values of the file io.
 	Counts() Counts
-	// Set changes an attribute to text that a caller has written. Errors: EINVAL, EPERM, EACCES.
+	// Set changes an attribute to the text that a caller has written to its file. Errors: EINVAL, EPERM, EACCES.
 	Set(c fs.Caller, tid int, a Attribute, text string) error
 }
 
@@ -61,7 +63,7 @@ const (
 	Root
 )
 
-// Attribute is an attribute of a process that a write to a file changes.
+// Attribute is an attribute of a process that changes when its file is written.
 type Attribute uint8
 
 // Attributes.
@@ -79,7 +81,7 @@ type Descriptor struct {
 	Offset int64
 	Inode  uint64
 	Mount  int
-	Extra  string // further lines of fdinfo
+	Extra  string // lines of fdinfo that depend on the kind of the file
 }
 
 // Counts holds the numbers of /proc/PID/io, in bytes and calls.
@@ -88,36 +90,37 @@ type Counts struct{ BytesRead, BytesWritten, Reads, Writes uint64 }
 // Stat is a snapshot of a thread. Sizes are in bytes.
 type Stat struct {
 	PID, TID, Parent, Group, Session int
-	Terminal, TerminalGroup          int // device number of the controlling terminal, 0 for none; and its foreground group, or -1
-	Tracer                           int
-	Name                             string
-	State                            byte // as in ps(1): R, S, D, T, Z
-	ExitSignal                       int
-	Threads                          int
-	Started                          time.Duration // since the start of the machine
+	// device number of the controlling terminal, 0 for none; and its foreground process group, or -1
+	Terminal, TerminalGroup int
+	Tracer                  int
+	Name                    string
+	State                   byte // letter of ps(1): R, S, D, T or Z
+	ExitSignal              int
+	Threads                 int
+	Started                 time.Duration // time at which the thread started, relative to the start of the machine
 
 	User, System, ChildUser, ChildSystem   time.Duration
-	Minor, Major, ChildMinor, ChildMajor   uint64 // page faults
-	Voluntary, Involuntary                 uint64 // context switches
+	Minor, Major, ChildMinor, ChildMajor   uint64 // page faults of the process, and of children that were waited for
+	Voluntary, Involuntary                 uint64 // numbers of context switches
 	Nice, Policy, Priority                 int
 	Affinity                               []uint64
 	Credentials                            credential.Set
 	Umask                                  uint32
-	TableSize                              int // size of the descriptor table
+	TableSize                              int // number of slots of the descriptor table
 	Pending, SharedPending, Blocked        uint64
 	Ignored, Caught                        uint64
-	Queued                                 uint64 // signals
+	Queued                                 uint64 // number of queued signals
 	Limits                                 [linux.RLIM_NLIMITS]linux.Rlimit
-	KillPreference                         int    // oom_score_adj
-	LoginUser                              uint32 // user ID of the login (loginuid); -1: not set
+	KillPreference                         int    // value of oom_score_adj
+	LoginUser                              uint32 // user ID of the login (file loginuid); -1: not set
 	Size, Peak, Locked, Data, Stack, Code  uint64
 	Resident, ResidentPeak, Anonymous      uint64
 	CodeStart, CodeEnd, DataStart, DataEnd uint64
 	StackStart, BreakStart                 uint64
 	ArgStart, ArgEnd, EnvStart, EnvEnd     uint64
-	Memory                                 bool // it has memory: it is no zombie
+	Memory                                 bool // the process has memory: it is not a zombie
 	ExitCode                               int
-	Persona                                uint32 // personality(2)
+	Persona                                uint32 // execution domain (personality(2))
 	SmallPages                             bool
-	Filtered, Filters                      int // the mode of seccomp(2), and the number of filters
+	Filtered, Filters                      int // mode of seccomp(2), and number of filters
 }

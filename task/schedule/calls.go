@@ -12,14 +12,14 @@ import (
 	"loam/posix/credential"
 )
 
-// Traits are attributes that a thread inherits from its creator and that have no effect. A lock of the caller guards all but
-// Slack, which belongs to the thread.
+// Traits are scheduling attributes that a thread inherits from its creator and that have no effect. A lock of the caller
+// guards all fields except Slack, which belongs to the thread.
 type Traits struct {
 	Nice, Policy, Priority int
 	ResetOnFork            bool
-	Slack                  uint64   // PR_SET_TIMERSLACK, in nanoseconds
-	affinity               []uint64 // bit sets of CPUs; nil: all
-	io                     uint64   // ioprio_set(2)
+	Slack                  uint64   // timer slack in nanoseconds (PR_SET_TIMERSLACK)
+	affinity               []uint64 // bit set of the CPUs that the thread may use; nil: all
+	io                     uint64   // value of ioprio_set(2)
 }
 
 // DefaultSlack is the timer slack of a new process, in nanoseconds. It has no effect: timers are not delayed.
@@ -32,7 +32,7 @@ func (r *Traits) SetSlack(n uint64) {
 	}
 }
 
-// Affinity returns the CPUs that the thread may use, of all of a machine, as a bit set.
+// Affinity returns the bit set of the CPUs that the thread may use. cpus is the number of CPUs of the machine.
 func (r *Traits) Affinity(cpus int) []uint64 {
 	if r.affinity != nil {
 		return r.affinity
@@ -61,7 +61,7 @@ func (r Traits) Inherited() Traits {
 type Thread interface {
 	Traits() *Traits
 	Identity() *credential.Set
-	// Limit returns the soft limit of a resource. The caller holds the lock of traits.
+	// Limit returns the soft limit of a resource. The caller holds the lock that guards Traits.
 	Limit(resource int) uint64
 }
 
@@ -69,9 +69,11 @@ type Thread interface {
 type Caller interface {
 	Thread
 	Memory() call.Memory
-	// With calls f with the thread that has an ID, or the caller for 0, and the lock of traits held. Errors: EINVAL, ESRCH.
+	// With calls f with the thread that has an ID, or with the calling thread for 0. The lock that guards Traits is held
+	// during the call. Errors: EINVAL, ESRCH.
 	With(id uint64, f func(Thread) (uint64, linux.Errno)) (uint64, linux.Errno)
-	// Select calls f with the threads that getpriority(2) means, and the lock of traits held. Errors: EINVAL, ESRCH.
+	// Select calls f with the threads that the arguments of getpriority(2) select. The lock that guards Traits is held
+	// during the call. Errors: EINVAL, ESRCH.
 	Select(which int, who uint64, f func([]Thread) (uint64, linux.Errno)) (uint64, linux.Errno)
 	// CPUs returns the number of CPUs.
 	CPUs() int
@@ -150,7 +152,7 @@ var Calls = map[int]Serve{
 	linux.SYS_SCHED_GET_PRIORITY_MAX: func(_ Caller, a call.Args) (uint64, linux.Errno) { return priorityBound(number(a.A1), 99) },
 	linux.SYS_SCHED_GET_PRIORITY_MIN: func(_ Caller, a call.Args) (uint64, linux.Errno) { return priorityBound(number(a.A1), 1) },
 	linux.SYS_SCHED_RR_GET_INTERVAL: func(t Caller, a call.Args) (uint64, linux.Errno) {
-		const slice, roundRobin = 3_000_000, 100_000_000 // nanoseconds
+		const slice, roundRobin = 3_000_000, 100_000_000 // time slices in nanoseconds, for normal policies and for SCHED_RR
 		policy, errno := t.With(a.A1, func(of Thread) (uint64, linux.Errno) { return uint64(of.Traits().Policy), 0 })
 		if errno != 0 {
 			return 0, errno
@@ -167,7 +169,7 @@ var Calls = map[int]Serve{
 	linux.SYS_SCHED_GETATTR: schedGetattr,
 	linux.SYS_SCHED_SETATTR: schedSetattr,
 	linux.SYS_IOPRIO_GET: func(t Caller, a call.Args) (uint64, linux.Errno) {
-		if number(a.A1) != 1 { // a process; groups and users have no common value
+		if number(a.A1) != 1 { // only a process can be selected; groups and users have no common value
 			return 0, linux.EINVAL
 		}
 		return t.With(a.A2, func(of Thread) (uint64, linux.Errno) { return of.Traits().io, 0 })
@@ -188,16 +190,17 @@ var Calls = map[int]Serve{
 	},
 }
 
-// mayAdjust reports whether the task may change the scheduling of another.
+// mayAdjust reports whether thread t may change the scheduling of thread of.
 func mayAdjust(t, of Thread) bool {
 	own, other := t.Identity(), of.Identity()
 	return own.EUID == other.UID || own.EUID == other.EUID || own.Has(linux.CAP_SYS_NICE)
 }
 
-// Bounds of nice values. getpriority(2) returns the distance from niceTop.
+// Bounds of nice values. getpriority(2) returns niceTop minus the nice value.
 const lowestNice, highestNice, niceTop = -20, 19, 20
 
-// mayNice reports whether the task may give a task a nice value (RLIMIT_NICE). The caller holds System.mu.
+// mayNice reports whether thread t may set the nice value of thread of (RLIMIT_NICE). The caller holds the lock that guards
+// Traits.
 func mayNice(t, of Thread, nice int) bool {
 	return nice >= of.Traits().Nice || uint64(niceTop-nice) <= of.Limit(linux.RLIMIT_NICE) || t.Identity().Has(linux.CAP_SYS_NICE)
 }
@@ -231,7 +234,8 @@ func setpriority(t Caller, a call.Args) (uint64, linux.Errno) {
 	})
 }
 
-// priorityBound returns a bound of the static priority of a policy. Errors: EINVAL.
+// priorityBound returns the lowest or highest static priority of a policy: realTime for a real-time policy, otherwise 0.
+// Errors: EINVAL.
 func priorityBound(policy int, realTime uint64) (uint64, linux.Errno) {
 	switch policy {
 	case linux.SCHED_FIFO, linux.SCHED_RR:
@@ -242,7 +246,7 @@ func priorityBound(policy int, realTime uint64) (uint64, linux.Errno) {
 	return 0, linux.EINVAL
 }
 
-// set sets policy, priority and nice value of a task. The caller holds System.mu. Errors: EINVAL, EPERM.
+// set sets policy, priority and nice value of a thread. The caller holds the lock that guards Traits. Errors: EINVAL, EPERM.
 func set(t, of Thread, policy, priority, nice int, reset bool) (uint64, linux.Errno) {
 	realTime := policy == linux.SCHED_FIFO || policy == linux.SCHED_RR
 	c := t.Identity()
@@ -263,7 +267,7 @@ func set(t, of Thread, policy, priority, nice int, reset bool) (uint64, linux.Er
 	return 0, 0
 }
 
-// The first version of struct sched_attr (sched_setattr(2)).
+// Sizes, offsets and the flag of the first version of struct sched_attr (sched_setattr(2)).
 const attrSize, attrFlags, attrNice, attrPriority, resetFlag = 48, 8, 16, 20, 1
 
 // schedGetattr implements sched_getattr(2). Errors: EINVAL, ESRCH, EFAULT.
@@ -325,7 +329,7 @@ func schedGetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	if a.A2%setWordBytes != 0 || a.A2 < size {
 		return 0, linux.EINVAL
 	}
-	if number(a.A1) < 0 { // no process has the ID: the other calls return EINVAL
+	if number(a.A1) < 0 { // a negative ID selects no process; the other calls return EINVAL for it
 		return 0, linux.ESRCH
 	}
 	var set []uint64
@@ -339,8 +343,8 @@ func schedGetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	return size, t.Memory().Write(a.A3, b)
 }
 
-// schedSetaffinity implements sched_setaffinity(2). The set is reported, and every CPU still runs the thread. Errors:
-// EINVAL if no CPU is left, EPERM, ESRCH, EFAULT.
+// schedSetaffinity implements sched_setaffinity(2). The set is stored and reported, but every CPU may run the thread.
+// Errors: EINVAL if the set has no CPU of the machine, EPERM, ESRCH, EFAULT.
 func schedSetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	all := AllCPUs(t.CPUs())
 	b := make([]byte, len(all)*setWordBytes)

@@ -10,13 +10,13 @@ import (
 	"loam/posix/bpf"
 )
 
-// Filter is one program of a chain. A nil Filter is the empty chain.
+// Filter is one filter program, linked to the older filters of its chain. A nil Filter is the empty chain.
 type Filter struct {
 	older   *Filter
 	program bpf.Program
-	strict  bool // SECCOMP_MODE_STRICT, which has no program
+	strict  bool // the chain is SECCOMP_MODE_STRICT, which has no program
 	count   int  // number of filters in the chain
-	cost    int  // number of instructions in the chain of filters, plus overheadEach for each filter
+	cost    int  // number of instructions of all filters in the chain, plus overheadEach for each filter
 }
 
 // Bounds of a chain (Linux's kernel/seccomp.c).
@@ -26,13 +26,13 @@ const (
 	callDataSize   = 64 // size of struct seccomp_data in bytes
 )
 
-// Strict returns the chain of a thread that may only read, write, exit and return from handlers.
+// Strict returns the chain for SECCOMP_MODE_STRICT: the thread may only read, write, exit, and return from signal handlers.
 func Strict() *Filter { return &Filter{strict: true} }
 
-// IsStrict reports whether the chain is that of Strict.
+// IsStrict reports whether the chain was returned by Strict.
 func (f *Filter) IsStrict() bool { return f != nil && f.strict }
 
-// StrictAllows reports whether a thread with Strict may make a call.
+// StrictAllows reports whether a thread in strict mode may make a system call.
 func StrictAllows(number uint64) bool {
 	switch number {
 	case linux.SYS_READ, linux.SYS_WRITE, linux.SYS_EXIT, linux.SYS_RT_SIGRETURN:
@@ -101,13 +101,14 @@ func (f *Filter) Descends(top *Filter) bool {
 	return false
 }
 
-// allowed reports whether a filter of calls may have an instruction: loads of whole words only, and no remainders.
+// allowed reports whether a filter of system calls may contain an instruction. It may only load whole words, and has no
+// remainder operation.
 func allowed(i bpf.Instruction) bool {
 	const (
 		load, loadX, alu      = 0, 1, 4
 		class, mode, size, op = 7, 0xe0, 0x18, 0xf0
 		absolute, indirect    = 0x20, 0x40
-		shift                 = 0xa0 // BPF_MSH
+		shift                 = 0xa0 // addressing mode BPF_MSH
 		modulo                = 0x90
 	)
 	switch i.Code & class {
@@ -137,8 +138,8 @@ func Data(number uint64, f *amd64.Frame) []byte {
 	return b
 }
 
-// Verdict returns what the chain says about a call: the action with the highest precedence, of the newest filter that returns
-// it.
+// Verdict returns the action of the chain for a system call: the action with the highest precedence. If several filters
+// return it, the value of the newest one counts.
 func (f *Filter) Verdict(data []byte) uint32 {
 	result := uint32(linux.SECCOMP_RET_ALLOW)
 	for ; f != nil; f = f.older {

@@ -10,7 +10,7 @@ const (
 	ChildContinued
 )
 
-const coreFlag = 0x80 // of a status: a core was dumped
+const coreFlag = 0x80 // bit of a wait status: the process has dumped core
 
 // ChildCode returns the si_code for a status of a process that has ended.
 func ChildCode(status int32) int32 {

@@ -1,10 +1,10 @@
 package signal
 
-// Delivery is the action of a thread for a signal before it returns to its program.
+// Delivery describes how a signal is delivered to a thread that is about to return to its program.
 type Delivery struct {
 	Effect Effect
 	Info   Info
-	Action Action // with Handle
+	Action Action // the handler, if Effect is Handle
 	// Mask is the signal mask that sigreturn restores. The handler runs with the thread's new mask.
 	Mask Set
 }
@@ -26,8 +26,8 @@ func (t *Thread) Next() Delivery {
 // Dequeue removes the next signal that the thread does not block. A debugger inspects it before Deliver.
 func (t *Thread) Dequeue() (Info, bool) { return t.Take(^t.mask) }
 
-// Take removes a signal of a set from those pending: the thread's own first. sigtimedwait and
-// signalfd take blocked ones so.
+// Take removes a pending signal that is in s. Signals of the thread are taken before signals of the process. sigtimedwait
+// and signalfd use it to take blocked signals.
 func (t *Thread) Take(s Set) (Info, bool) {
 	if i, ok := t.pending.take(s); ok {
 		return i, true
@@ -52,7 +52,7 @@ func (t *Thread) Deliver(i Info) Delivery {
 		p.actions[i.Signal].Handler = Default
 	}
 	d := Delivery{Effect: Handle, Info: i, Action: a, Mask: t.mask}
-	if t.saved != nil { // the mask of a wait (sigsuspend) ends when a handler runs
+	if t.saved != nil { // a handler runs, so the mask of a waiting call (sigsuspend) ends
 		d.Mask, t.saved = *t.saved, nil
 	}
 	mask := t.mask | a.Mask
@@ -71,10 +71,10 @@ func (t *Thread) Force(i Info) {
 		p.actions[i.Signal] = Action{}
 	}
 	if p.actions[i.Signal].Handler == Default {
-		p.Init = false // also init dies of its own faults
+		p.Init = false // process 1 is also killed by its own faults
 	}
 	t.mask &^= SetOf(i.Signal)
-	t.pending.remove(SetOf(i.Signal)) // this one, with its address, is the one that counts
+	t.pending.remove(SetOf(i.Signal)) // this signal, which has the address of the fault, replaces one that is pending
 	t.pending.add(i, true)
 }
 
@@ -86,7 +86,7 @@ type Interrupted uint8
 const (
 	// Restartable calls restart if the handler has SA_RESTART: read, write, wait4, futex.
 	Restartable Interrupted = iota
-	// Always restarts, whatever the handler says.
+	// Always restarts, whether or not the handler has SA_RESTART.
 	Always
 	// NoHandler restarts only if no handler ran: pause, sigsuspend, ppoll.
 	NoHandler

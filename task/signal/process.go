@@ -2,28 +2,28 @@ package signal
 
 import "slices"
 
-// Process holds what the threads of a process share.
+// Process holds the signal state that the threads of a process share.
 type Process struct {
-	// Init is process 1: only signals for which it has a handler reach it.
+	// Init is set for process 1, which receives only signals for which it has a handler.
 	Init    bool
 	actions [Last + 1]Action
 	pending queue
 	threads []*Thread
 }
 
-// Thread holds what a thread has for itself.
+// Thread holds the signal state of one thread.
 type Thread struct {
-	// Traced is a thread with a debugger, which sees all signals of the thread, ignored ones included.
+	// Traced is set if the thread has a debugger, which sees all signals of the thread, including ignored ones.
 	Traced  bool
 	process *Process
 	mask    Set
-	saved   *Set // the mask to restore after a handler, set by Suspend (sigsuspend, ppoll)
+	saved   *Set // mask to restore after a handler or a wait, set by Suspend (sigsuspend, ppoll); nil: none
 	sought  Set  // blocked signals that the thread waits for, set by Seek
 	pending queue
 }
 
-// queue is a set of pending signals with their infos, in the order of arrival. A signal can be
-// pending without an info, if there was no room.
+// queue holds pending signals with their infos, in the order of arrival. If there was no room for an info, a signal can be
+// pending without one.
 type queue struct {
 	set   Set
 	infos []Info
@@ -31,13 +31,13 @@ type queue struct {
 
 // Outcome is the result of sending a signal.
 type Outcome struct {
-	// Wake is the thread that has something to take now, or nil. It leaves its wait.
+	// Wake is a thread that can take the signal now, or nil. The caller ends its wait.
 	Wake *Thread
-	// Kill is set if the process ends: the caller wakes all threads, which then end.
+	// Kill is set if the signal ends the process. The caller wakes all threads, which then end.
 	Kill bool
-	// Resume says that a stopped process continues.
+	// Resume is set if a stopped process continues.
 	Resume bool
-	// Full says that a real-time signal found no room: sigqueue returns EAGAIN.
+	// Full is set if there was no room for a real-time signal: sigqueue then returns EAGAIN.
 	Full bool
 }
 
@@ -54,20 +54,20 @@ func (p *Process) Clone(mask Set) *Thread {
 	return t
 }
 
-// Exit ends a thread. Its own signals are lost; others of the process stay pending.
+// Exit ends a thread. Signals that are pending for the thread are lost; signals of the process stay pending.
 func (t *Thread) Exit() {
 	p := t.process
 	p.threads = slices.DeleteFunc(p.threads, func(o *Thread) bool { return o == t })
 }
 
-// Fork returns the process of a child with the thread that called fork. Nothing is pending there.
+// Fork returns the signal state of a child process, whose only thread is a copy of t. No signal is pending in the child.
 func (t *Thread) Fork() (*Process, *Thread) {
 	child := &Process{actions: t.process.actions}
 	return child, child.Clone(t.mask)
 }
 
-// Exec makes handlers default: a new program has no code for them. Ignored signals stay ignored. t is the only thread
-// that is left.
+// Exec prepares for a new program: it sets dispositions with handlers to the default, because the new program has no code
+// for them. Ignored signals stay ignored. t is the only thread of the process.
 func (t *Thread) Exec() {
 	p := t.process
 	for i := range p.actions {
@@ -82,8 +82,8 @@ func (t *Thread) Exec() {
 // Action returns the disposition of a signal.
 func (p *Process) Action(n Number) Action { return p.actions[n] }
 
-// SetAction changes the disposition of a signal and returns whether it may be changed (EINVAL
-// otherwise). A signal that becomes ignored is no longer pending.
+// SetAction changes the disposition of a signal. It returns false if the disposition may not be changed (EINVAL). A pending
+// signal that becomes ignored is dropped.
 func (p *Process) SetAction(n Number, a Action) bool {
 	if n < 1 || n > Last || unblockable.Has(n) {
 		return false
@@ -96,13 +96,13 @@ func (p *Process) SetAction(n Number, a Action) bool {
 	return true
 }
 
-// ignored reports whether a signal would do nothing.
+// ignored reports whether a signal would have no effect on the process.
 func (p *Process) ignored(n Number) bool {
 	h := p.actions[n].Handler
 	return h == Ignore || h == Default && defaultEffect(n) == None
 }
 
-// flush removes signals from all queues.
+// flush removes signals from the queues of the process and its threads.
 func (p *Process) flush(s Set) {
 	p.pending.remove(s)
 	for _, t := range p.threads {
@@ -116,8 +116,8 @@ func (t *Thread) Mask() Set { return t.mask }
 // SetMask changes the blocked signals. SIGKILL and SIGSTOP cannot be blocked.
 func (t *Thread) SetMask(s Set) { t.mask = s &^ unblockable }
 
-// Suspend sets a mask for the time of a wait (sigsuspend, ppoll, pselect, epoll_pwait). The old one comes back by
-// Resume, or after the handler that ends the wait.
+// Suspend sets a mask during a waiting call (sigsuspend, ppoll, pselect, epoll_pwait). The old mask is restored by Resume,
+// or after the handler that ends the wait.
 func (t *Thread) Suspend(s Set) {
 	old := t.mask
 	t.saved = &old
@@ -141,10 +141,11 @@ func (t *Thread) Seek(s Set) {
 // Sought ends Seek.
 func (t *Thread) Sought() { t.mask, t.sought = t.mask|t.sought, 0 }
 
-// Pending returns the signals that are pending for the thread and blocked or not (sigpending masks them).
+// Pending returns the signals that are pending for the thread or its process, whether blocked or not. sigpending returns the
+// blocked ones of them.
 func (t *Thread) Pending() Set { return t.pending.set | t.process.pending.set }
 
-// Deliverable reports whether Next has something to do: waits end with EINTR or are restarted.
+// Deliverable reports whether Next would return a signal. If so, a waiting call ends with EINTR or is restarted.
 func (t *Thread) Deliverable() bool { return t.Pending()&^t.mask != 0 }
 
 // Send sends a signal to the process. room reports whether the sender may queue another info
@@ -183,13 +184,13 @@ func (p *Process) send(to *Thread, i Info, room bool) (o Outcome) {
 	return o
 }
 
-// fatal reports whether a signal ends the process at once. One with a core dump is left to Next.
+// fatal reports whether a signal ends the process at once. A signal that also dumps core takes effect in Next instead.
 func (p *Process) fatal(n Number) bool {
 	return p.actions[n].Handler == Default && defaultEffect(n) == Terminate
 }
 
-// discards reports whether a signal is dropped when it is sent: it is ignored, and no thread that
-// could take it blocks it (a blocked signal may find a handler later).
+// discards reports whether a signal is dropped when it is sent, because it is ignored. It is not dropped if a thread that
+// could take it blocks it, because there may be a handler when it is unblocked.
 func (p *Process) discards(to *Thread, n Number) bool {
 	if p.Init && p.actions[n].Handler == Default {
 		return true
@@ -203,7 +204,7 @@ func (p *Process) discards(to *Thread, n Number) bool {
 	return to == nil || !(to.mask|to.sought).Has(n) && (!to.Traced || n == Kill)
 }
 
-// chosen returns the thread to wake: the target, or the first that does not block the signal.
+// chosen returns the thread to wake: the thread to which the signal was sent, or the first one that does not block it.
 func (p *Process) chosen(to *Thread, n Number) *Thread {
 	if to != nil {
 		if to.mask.Has(n) {
@@ -219,8 +220,9 @@ func (p *Process) chosen(to *Thread, n Number) *Thread {
 	return nil
 }
 
-// add makes a signal pending. It reports whether its info found room; without, a standard signal is pending
-// nevertheless, and a real-time signal once. A standard signal that is pending already keeps its info.
+// add makes a signal pending. It reports whether there was room for its info. Without room, a standard signal becomes
+// pending without an info, and a real-time signal becomes pending only once. A standard signal that is already pending keeps
+// its info.
 func (q *queue) add(i Info, room bool) bool {
 	s := SetOf(i.Signal)
 	if i.Signal < firstRealTime && q.set&s != 0 {
@@ -248,7 +250,7 @@ func (q *queue) take(s Set) (Info, bool) {
 	}
 	n := (q.set & s).first()
 	at := slices.IndexFunc(q.infos, func(i Info) bool { return i.Signal == n })
-	if at < 0 { // its info found no room
+	if at < 0 { // there was no room for the info of the signal
 		q.set &^= SetOf(n)
 		return Info{Signal: n, Code: CodeUser}, true
 	}

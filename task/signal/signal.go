@@ -61,7 +61,7 @@ func SetOf(all ...Number) (s Set) {
 // Has reports whether the set contains a signal.
 func (s Set) Has(n Number) bool { return s&SetOf(n) != 0 }
 
-// first returns the signal that is delivered first of a set, which is not empty.
+// first returns the signal of a set that is delivered first. The set is not empty.
 func (s Set) first() Number {
 	if fault := s & synchronous; fault != 0 {
 		s = fault
@@ -85,15 +85,15 @@ type Effect uint8
 
 // Effects.
 const (
-	None      Effect = iota // nothing is to be delivered
-	Handle                  // a handler runs
-	Terminate               // the process ends
-	Core                    // the process ends with a core dump
-	Suspend                 // the process stops; in an orphaned group only SIGSTOP stops it: the caller knows
+	None      Effect = iota // no signal is to be delivered, or it is ignored
+	Handle                  // the handler is called
+	Terminate               // the signal ends the process
+	Core                    // the signal ends the process with a core dump
+	Suspend                 // the process stops; in an orphaned group, only SIGSTOP stops it, which the caller checks
 )
 
-// defaultEffect returns what a signal does without a handler. Continuing happens when SIGCONT is sent, not when it is
-// delivered, so its delivery does nothing.
+// defaultEffect returns the effect of a signal without a handler. SIGCONT has none here, because it continues the process
+// when it is sent, not when it is delivered.
 func defaultEffect(n Number) Effect {
 	switch s := SetOf(n); {
 	case s&stops != 0:
@@ -113,19 +113,19 @@ type Info struct {
 	Errno  int32
 	PID    int32
 	UID    uint32
-	Status int32  // SIGCHLD
-	User   uint64 // SIGCHLD: CPU times of the child, in ticks
+	Status int32  // for SIGCHLD: the exit status or signal
+	User   uint64 // for SIGCHLD: CPU times of the child in ticks
 	System uint64
-	Value  uint64 // sigqueue, timers; SIGSYS: the number of the call, and the architecture << 32
-	Addr   uint64 // faults; SIGSYS: the address of the call
+	Value  uint64 // for sigqueue and timers: the value; for SIGSYS: the number of the call, and the architecture << 32
+	Addr   uint64 // for faults: the address; for SIGSYS: the address of the call
 }
 
-// Values of Info.Code that matter here (siginfo(7)).
+// Values of Info.Code that this package distinguishes (siginfo(7)).
 const (
-	CodeUser   = 0    // kill
-	CodeKernel = 0x80 // the kernel, without more to say
-	CodeQueue  = -1   // sigqueue
-	CodeThread = -6   // tgkill
+	CodeUser   = 0    // SI_USER: sent by kill(2)
+	CodeKernel = 0x80 // SI_KERNEL: sent by the kernel
+	CodeQueue  = -1   // SI_QUEUE: sent by sigqueue(3)
+	CodeThread = -6   // SI_TKILL: sent by tgkill(2)
 )
 
 // Flags of an Action, SA_*.
@@ -139,7 +139,7 @@ const (
 	ResetHandler = 0x80000000
 )
 
-// Handlers with a meaning.
+// Special values of a handler.
 const (
 	Default = 0
 	Ignore  = 1

@@ -7,7 +7,8 @@ import (
 	"loam/abi/linux"
 )
 
-// Memory implements call.Memory with a buffer: the memory of a child that has none yet. Addresses count from memoryStart.
+// Memory implements call.Memory with a buffer. It serves as the memory of a child process that has none yet. Its addresses
+// start at memoryStart.
 type Memory struct{ bytes []byte }
 
 const memoryStart = 1 << 12
@@ -79,7 +80,7 @@ func (m *Memory) String(addr uint64, most int) (string, linux.Errno) {
 	return string(b[:end]), 0
 }
 
-// Bytes implements call.Memory: everything is copied.
+// Bytes implements call.Memory. It returns nil, so that all memory is copied.
 func (*Memory) Bytes(uint64, int) ([]byte, linux.Errno) { return nil, 0 }
 
 // Scratch implements call.Memory.

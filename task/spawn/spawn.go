@@ -1,7 +1,8 @@
-// Package spawn has the part of fork(2) and execve(2) in one step that needs no process: the attributes of a new process,
-// and the system calls that set them. A program in ring 0 cannot fork, since its copy would be a second kernel. So a child
-// exists before its program is loaded, and makes the calls that package syscall of Go makes between fork and exec, in the
-// same order (syscall.forkAndExecInChild1). The first error ends the child and is the result.
+// Package spawn implements the parts of a combined fork(2) and execve(2) that need no process: the attributes of a new
+// process, and the system calls that set them. A program in ring 0 cannot fork, since its copy would be a second kernel.
+// Therefore a child process is created before its program is loaded. It makes the system calls that package syscall of Go
+// makes between fork and exec, in the same order (syscall.forkAndExecInChild1). The first error ends the child and is the
+// result.
 package spawn
 
 import (
@@ -14,45 +15,45 @@ import (
 
 // Attributes describe a new process, as syscall.ProcAttr and syscall.SysProcAttr do.
 type Attributes struct {
-	Path      string // relative to the child's working directory
+	Path      string // path of the program, relative to the child's working directory
 	Args, Env []string
-	Dir       string // empty: the program's
-	Root      string // for chroot(2); empty: the program's
-	Files     []int  // the program's descriptors that become 0, 1 and so on; -1: closed
+	Dir       string // working directory; empty: the parent's
+	Root      string // argument of chroot(2); empty: the root of the parent
+	Files     []int  // descriptors of the parent that become 0, 1 and so on in the child; -1: not open
 
-	Session    bool // setsid(2)
-	Group      bool // setpgid(2), with GroupID
+	Session    bool // call setsid(2)
+	Group      bool // call setpgid(2) with GroupID
 	GroupID    int
-	Foreground bool // makes the group the foreground group of the terminal with the program's descriptor Terminal
-	Detach     bool // TIOCNOTTY on descriptor 0
-	Control    bool // TIOCSCTTY on the child's descriptor Terminal
+	Foreground bool // make the process group the foreground group of the terminal; Terminal is a descriptor of the parent
+	Detach     bool // call TIOCNOTTY on descriptor 0
+	Control    bool // call TIOCSCTTY; Terminal is a descriptor of the child
 	Terminal   int
 
 	User        *User
-	Ambient     []int // capabilities
-	DeathSignal int   // PR_SET_PDEATHSIG; 0: none
-	Unshare     int   // flags of unshare(2); 0: none
+	Ambient     []int // ambient capabilities
+	DeathSignal int   // argument of PR_SET_PDEATHSIG; 0: none
+	Unshare     int   // flags of unshare(2); 0: not called
 	OpenFiles   *linux.Rlimit
 
-	ProcessFD bool // also returns a pidfd
+	ProcessFD bool // the result includes a pidfd of the child
 }
 
-// User is the user of a new process. Groups is nil if KeepGroups.
+// User holds the IDs of a new process. Groups is not used if KeepGroups is set.
 type User struct {
 	UID, GID   uint32
 	Groups     []uint32
 	KeepGroups bool
 }
 
-// Caller makes system calls for a child that has no memory yet. After an error it makes none.
+// Caller makes system calls for a child process that has no memory yet. After an error it makes no further calls.
 type Caller struct {
-	// Call makes a call of the child, which has Memory.
+	// Call makes a system call of the child, whose memory is Memory.
 	Call   func(number uint64, a call.Args) (uint64, linux.Errno)
 	Memory Memory
 	errno  linux.Errno
 }
 
-// Prepare makes the calls between fork and exec, until one fails.
+// Prepare makes the system calls between fork and exec. It stops at the first error.
 func (c *Caller) Prepare(q *Attributes) linux.Errno {
 	c.relate(q)
 	c.restrict(q)
@@ -72,7 +73,7 @@ func (c *Caller) do(number uint64, args ...uint64) uint64 {
 	return n
 }
 
-// try makes a call whose error does not matter.
+// try makes a call and ignores its error.
 func (c *Caller) try(number uint64, args ...uint64) {
 	before := c.errno
 	c.do(number, args...)
@@ -132,8 +133,9 @@ func (c *Caller) restrict(q *Attributes) {
 
 // raise adds capabilities to the permitted, inheritable and ambient sets (capabilities(7)).
 func (c *Caller) raise(all []int) {
-	const version, raise = 0x20080522, 2          // _LINUX_CAPABILITY_VERSION_3, PR_CAP_AMBIENT_RAISE
-	const words, permitted, inheritable = 3, 1, 2 // of struct __user_cap_data_struct
+	const version, raise = 0x20080522, 2 // _LINUX_CAPABILITY_VERSION_3 and PR_CAP_AMBIENT_RAISE
+	// number of words in struct __user_cap_data_struct, and the indices of two of them
+	const words, permitted, inheritable = 3, 1, 2
 	header := c.Memory.Store(binary.LittleEndian.AppendUint64(nil, version))
 	data := c.Memory.Store(make([]byte, 2*words*4))
 	c.do(linux.SYS_CAPGET, header, data)
@@ -152,11 +154,11 @@ func (c *Caller) raise(all []int) {
 	}
 }
 
-// arrange puts the descriptors in their places, then sets the terminal and the limit of open files.
+// arrange moves the descriptors to their final numbers, then sets the terminal and the limit of open files.
 func (c *Caller) arrange(q *Attributes) {
 	files := slices.Clone(q.Files)
 	next := max(len(files), slices.Max(append(files, 0))) + 1
-	for i, fd := range files { // those that a later step would overwrite move up
+	for i, fd := range files { // descriptors that a later step would overwrite are moved to higher numbers first
 		if fd >= 0 && fd < i {
 			c.do(linux.SYS_DUP3, uint64(fd), uint64(next), linux.O_CLOEXEC)
 			files[i] = next

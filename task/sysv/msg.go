@@ -10,17 +10,17 @@ import (
 
 // Limits of message queues: Linux's defaults (/proc/sys/kernel/msgmax, msgmnb, msgmni).
 const (
-	MaxMessage    = 8192  // bytes of a message
-	MaxQueueBytes = 16384 // of a new queue
+	MaxMessage    = 8192  // maximum size of a message in bytes
+	MaxQueueBytes = 16384 // maximum size of all messages of a new queue in bytes
 	MaxQueues     = 32000
 )
 
-// Queue is a queue of messages.
+// Queue is a message queue.
 type Queue struct {
 	Permissions
-	Sent, Received, Changed  int64 // times
+	Sent, Received, Changed  int64 // times of the last msgsnd, msgrcv and change, in seconds since 1970
 	Bytes, Limit             uint64
-	LastSender, LastReceiver int32 // process IDs
+	LastSender, LastReceiver int32 // process IDs of the last sender and receiver
 	messages                 []Message
 	waiting                  []*Waiter
 }
@@ -43,7 +43,7 @@ func (s *State) GetQueue(c Caller, key int32, flags int) (int32, linux.Errno) {
 	})
 }
 
-// Queue returns a queue that a caller may access, as Segment does.
+// Queue returns the queue with an ID, if the caller may access it. Errors: EINVAL, EACCES.
 func (s *State) Queue(c Caller, id int32, access uint32) (*Queue, linux.Errno) {
 	q, errno := s.queues.find(id)
 	if errno == 0 && !q.allows(c, access) {
@@ -52,7 +52,7 @@ func (s *State) Queue(c Caller, id int32, access uint32) (*Queue, linux.Errno) {
 	return q, errno
 }
 
-// QueueAt is Queue by the place in the table.
+// QueueAt returns the queue in a place of the table, if the caller may access it. Errors: EINVAL, EACCES.
 func (s *State) QueueAt(c Caller, place int32, access uint32) (*Queue, linux.Errno) {
 	q, errno := s.queues.at(place)
 	if errno == 0 && !q.allows(c, access) {
@@ -75,7 +75,7 @@ func (s *State) RemoveQueue(c Caller, q *Queue) linux.Errno {
 	return 0
 }
 
-// SetLimit changes owner, mode and the limit of bytes (IPC_SET). Errors: EPERM.
+// SetLimit changes owner, mode and the maximum number of bytes of a queue (IPC_SET). Errors: EPERM.
 func (q *Queue) SetLimit(c Caller, uid, gid, mode uint32, limit uint64) linux.Errno {
 	if limit > MaxQueueBytes && !c.Has(linux.CAP_SYS_RESOURCE) {
 		return linux.EPERM
@@ -88,7 +88,7 @@ func (q *Queue) SetLimit(c Caller, uid, gid, mode uint32, limit uint64) linux.Er
 	return 0
 }
 
-// wake wakes all threads that wait for the queue; they try their operations again.
+// wake wakes all threads that wait for the queue, which then try their operations again.
 func (q *Queue) wake() {
 	all := q.waiting
 	q.waiting = nil
@@ -104,14 +104,14 @@ func (q *Queue) wait(wake func()) *Waiter {
 	return w
 }
 
-// CancelMessage ends a wait at a queue.
+// CancelMessage removes the waiter of a thread that no longer waits for a queue.
 func (s *State) CancelMessage(id int32, w *Waiter) {
 	if q, errno := s.queues.find(id); errno == 0 {
 		q.waiting = slices.DeleteFunc(q.waiting, func(o *Waiter) bool { return o == w })
 	}
 }
 
-// Send implements msgsnd(2). If the queue is full, it returns a Waiter, and the caller tries again when that is woken. Errors:
+// Send implements msgsnd(2). If the queue is full, it returns a Waiter; when that is woken, the caller tries again. Errors:
 // EINVAL, EACCES, EAGAIN.
 func (s *State) Send(c Caller, id int32, m Message, flags int, wake func()) (*Waiter, linux.Errno) {
 	if m.Type < 1 || len(m.Text) > MaxMessage {
@@ -134,8 +134,8 @@ func (s *State) Send(c Caller, id int32, m Message, flags int, wake func()) (*Wa
 	return nil, 0
 }
 
-// Receive implements msgrcv(2) for a buffer of size bytes. Without a message of the type it returns a Waiter. Errors: EINVAL,
-// EACCES, E2BIG, ENOMSG.
+// Receive implements msgrcv(2) for a buffer of size bytes. If the queue has no message of the type, it returns a Waiter;
+// when that is woken, the caller tries again. Errors: EINVAL, EACCES, E2BIG, ENOMSG.
 func (s *State) Receive(c Caller, id int32, size uint64, kind int64, flags int, wake func()) (Message, *Waiter, linux.Errno) {
 	var none Message
 	copies := flags&linux.MSG_COPY != 0
@@ -170,7 +170,7 @@ func (s *State) Receive(c Caller, id int32, size uint64, kind int64, flags int, 
 	return m, nil, 0
 }
 
-// choose returns the index of the message that a receiver gets, or -1.
+// choose returns the index of the message for a receiver, or -1 if none has the requested type.
 func (q *Queue) choose(kind int64, flags int) int {
 	switch {
 	case flags&linux.MSG_COPY != 0:
@@ -193,7 +193,7 @@ func (q *Queue) choose(kind int64, flags int) int {
 	return best
 }
 
-// QueueTotals returns the number of queues, of messages and of their bytes, and the highest place in use.
+// QueueTotals returns the number of queues, of messages and of their bytes, and the highest place of the table in use.
 func (s *State) QueueTotals() (count, messages int, bytes uint64, highest int32) {
 	for _, q := range s.queues.all() {
 		messages += len(q.messages)

@@ -20,15 +20,15 @@ const (
 // Set is a set of semaphores.
 type Set struct {
 	Permissions
-	Operated, Changed int64 // times
+	Operated, Changed int64 // times of the last semop and change, in seconds since 1970
 	semaphores        []semaphore
-	waiting           []*Operation // in the order of arrival
+	waiting           []*Operation // waiting operations, in the order of arrival
 	removed           bool
 }
 
 type semaphore struct {
 	value int
-	last  int32 // process ID
+	last  int32 // process ID of the process that changed the semaphore last
 }
 
 func (t *Set) permissions() *Permissions { return &t.Permissions }
@@ -36,7 +36,7 @@ func (t *Set) permissions() *Permissions { return &t.Permissions }
 // Size returns the number of semaphores.
 func (t *Set) Size() int { return len(t.semaphores) }
 
-// Undo holds the adjustments of a process (SEM_UNDO), by set.
+// Undo holds the adjustments that a process has accumulated (SEM_UNDO), for each set.
 type Undo map[*Set][]int
 
 // Op is struct sembuf.
@@ -46,14 +46,14 @@ type Op struct {
 	Flags  int16
 }
 
-// Operation is an array of Ops that a thread waits to execute.
+// Operation is an array of Ops that a thread waits to execute at once.
 type Operation struct {
 	Waiter
 	set     *Set
 	ops     []Op
 	undo    Undo
 	pid     int32
-	blocker Op // the first that is not possible
+	blocker Op // the first of the Ops that is not possible now
 }
 
 // GetSet implements semget(2). Errors: EINVAL, ENOSPC, ENOENT, EEXIST, EACCES.
@@ -111,8 +111,8 @@ func (o *Operation) finish(errno linux.Errno) {
 	o.Wake()
 }
 
-// Operate executes operations at once or not at all (semop(2)). If one of them is not possible yet, it returns an Operation that
-// waits; wake is its Wake. Errors: EINVAL, E2BIG, EFBIG, EACCES, EAGAIN, ERANGE.
+// Operate executes operations all at once or not at all (semop(2)). If one of them is not possible yet, it returns a waiting
+// Operation; wake is called when the Operation has ended. Errors: EINVAL, E2BIG, EFBIG, EACCES, EAGAIN, ERANGE.
 func (s *State) Operate(c Caller, id int32, ops []Op, undo Undo, wake func()) (*Operation, linux.Errno) {
 	t, errno := s.sets.find(id)
 	if errno != 0 {
@@ -184,7 +184,7 @@ func (o *Operation) try() (possible bool, errno linux.Errno) {
 	return true, 0
 }
 
-// adjustable reports whether the adjustment stays within its range after operation i.
+// adjustable reports whether the SEM_UNDO adjustment stays within its range after operation i.
 func (o *Operation) adjustable(i int) bool {
 	sum := 0
 	if a := o.undo[o.set]; a != nil {
@@ -198,7 +198,7 @@ func (o *Operation) adjustable(i int) bool {
 	return sum >= -MaxValue-1 && sum <= MaxValue
 }
 
-// settle executes waiting operations that are possible now, in the order of arrival, until none is.
+// settle executes waiting operations that have become possible, in the order of arrival, until none is possible.
 func (t *Set) settle(now int64) {
 	for again := true; again; {
 		again = false
@@ -209,7 +209,7 @@ func (t *Set) settle(now int64) {
 				if o.blocker.Flags&linux.IPC_NOWAIT == 0 {
 					continue
 				}
-				errno = linux.EAGAIN // now another of its operations is impossible, one with IPC_NOWAIT
+				errno = linux.EAGAIN // another of its operations, which has IPC_NOWAIT, is now impossible
 			}
 			t.waiting = slices.Delete(t.waiting, i, i+1)
 			i--
@@ -245,8 +245,8 @@ func (t *Set) Value(n int) (value int, last int32, higher, zero int, errno linux
 	return t.semaphores[n].value, t.semaphores[n].last, higher, zero, 0
 }
 
-// SetValues sets semaphores from number n on (SETVAL, SETALL), and drops the adjustments of all processes for them. Errors:
-// EINVAL, ERANGE.
+// SetValues sets the values of semaphores, starting with number n (SETVAL, SETALL). It drops the adjustments of all
+// processes for these semaphores. Errors: EINVAL, ERANGE.
 func (s *State) SetValues(c Caller, t *Set, n int, values []int, all []Undo) linux.Errno {
 	if n < 0 || n+len(values) > len(t.semaphores) {
 		return linux.EINVAL
@@ -269,7 +269,7 @@ func (s *State) SetValues(c Caller, t *Set, n int, values []int, all []Undo) lin
 	return 0
 }
 
-// Leave applies the adjustments of a process that ends.
+// Leave applies the SEM_UNDO adjustments of a process that ends.
 func (s *State) Leave(c Caller, undo Undo) {
 	for t, adjustments := range undo {
 		if t.removed {
@@ -286,7 +286,7 @@ func (s *State) Leave(c Caller, undo Undo) {
 	}
 }
 
-// SetTotals returns the number of sets, the number of semaphores, and the highest place in use.
+// SetTotals returns the number of sets, the number of semaphores, and the highest place of the table in use.
 func (s *State) SetTotals() (count, semaphores int, highest int32) {
 	for _, t := range s.sets.all() {
 		semaphores += len(t.semaphores)

@@ -9,8 +9,8 @@ import (
 
 // Limits of shared memory: Linux's defaults (/proc/sys/kernel/shmmax, shmall, shmmni).
 const (
-	MaxSegmentSize  = 1<<64 - 1 - 1<<24 // bytes
-	MaxSegmentPages = 1<<64 - 1 - 1<<24 // of all segments
+	MaxSegmentSize  = 1<<64 - 1 - 1<<24 // maximum size of a segment in bytes
+	MaxSegmentPages = 1<<64 - 1 - 1<<24 // maximum size of all segments in pages
 	MaxSegments     = 4096
 
 	pageSize = 4096
@@ -19,15 +19,15 @@ const (
 // Segment is a shared memory segment. Memory belongs to the caller.
 type Segment struct {
 	Permissions
-	Size                    uint64 // bytes
-	Attached                int    // regions that show it
-	Creator, Last           int32  // process IDs
-	Attach, Detach, Changed int64  // times
-	Removed                 bool   // IPC_RMID: it goes with the last region
+	Size                    uint64 // size in bytes
+	Attached                int    // number of regions of processes that map the segment
+	Creator, Last           int32  // process IDs of the creator and of the process that attached or detached the segment last
+	Attach, Detach, Changed int64  // times of the last attach, detach and change, in seconds since 1970
+	Removed                 bool   // IPC_RMID was called: the segment is freed when the last region ends
 	Memory                  any
-	Resident                func() uint64 // pages
-	removed                 bool          // it is in no table
-	holds                   int           // calls that are about to attach it
+	Resident                func() uint64 // returns the number of pages in memory
+	removed                 bool          // the segment is not in the table any more
+	holds                   int           // number of calls that are about to attach the segment
 }
 
 func (g *Segment) permissions() *Permissions { return &g.Permissions }
@@ -57,8 +57,8 @@ func (s *State) GetSegment(c Caller, key int32, size uint64, flags int, allocate
 	})
 }
 
-// Segment returns a segment that a caller may access. access is 0o444 for reading, 0o666 for both, 0: any caller. Errors:
-// EINVAL, EACCES.
+// Segment returns the segment with an ID, if the caller may access it. access is 0o444 for reading, 0o666 for reading and
+// writing, and 0 for no check. Errors: EINVAL, EACCES.
 func (s *State) Segment(c Caller, id int32, access uint32) (*Segment, linux.Errno) {
 	g, errno := s.segments.find(id)
 	if errno == 0 && !g.allows(c, access) {
@@ -67,7 +67,7 @@ func (s *State) Segment(c Caller, id int32, access uint32) (*Segment, linux.Errn
 	return g, errno
 }
 
-// SegmentAt is Segment by the place in the table.
+// SegmentAt returns the segment in a place of the table, if the caller may access it. access is as for Segment.
 func (s *State) SegmentAt(c Caller, place int32, access uint32) (*Segment, linux.Errno) {
 	g, errno := s.segments.at(place)
 	if errno == 0 && !g.allows(c, access) {
@@ -76,17 +76,17 @@ func (s *State) SegmentAt(c Caller, place int32, access uint32) (*Segment, linux
 	return g, errno
 }
 
-// Hold keeps a removed segment during a call that attaches it. Unhold reports whether the segment has gone.
+// Hold prevents that a segment is freed during a call that attaches it.
 func (g *Segment) Hold() { g.holds++ }
 
-// Unhold is the counterpart of Hold.
+// Unhold ends the effect of Hold. It reports whether the segment is no longer used, so that the caller frees its memory.
 func (s *State) Unhold(g *Segment) bool {
 	g.holds--
 	return s.gone(g)
 }
 
-// Region records that a region of a process shows the segment, for n above 0, or no longer. It reports whether the segment has
-// gone, so that its memory is freed.
+// Region records that a process maps the segment in one more region, or if n is negative in one region less. It reports
+// whether the segment is no longer used, so that the caller frees its memory.
 func (s *State) Region(g *Segment, n int) bool {
 	g.Attached += n
 	return s.gone(g)
@@ -102,7 +102,8 @@ func (s *State) gone(g *Segment) bool {
 	return true
 }
 
-// RemoveSegment implements IPC_RMID. It reports whether the segment has gone at once. Errors: EPERM.
+// RemoveSegment implements IPC_RMID. It reports whether the segment is not in use, so that the caller frees its memory at
+// once. Errors: EPERM.
 func (s *State) RemoveSegment(c Caller, g *Segment) (bool, linux.Errno) {
 	if !g.owns(c) {
 		return false, linux.EPERM
@@ -114,7 +115,7 @@ func (s *State) RemoveSegment(c Caller, g *Segment) (bool, linux.Errno) {
 	return s.gone(g), 0
 }
 
-// SegmentTotals returns the number of segments, their pages, the pages in memory, and the highest place in use.
+// SegmentTotals returns the number of segments, their pages, the pages in memory, and the highest place of the table in use.
 func (s *State) SegmentTotals() (count int, pages, resident uint64, highest int32) {
 	for _, g := range s.segments.all() {
 		resident += g.Resident()
@@ -122,7 +123,7 @@ func (s *State) SegmentTotals() (count int, pages, resident uint64, highest int3
 	return s.segments.count, s.pages, resident, s.segments.highest()
 }
 
-// Lock records that a segment is locked in memory, or no longer (SHM_LOCK, SHM_UNLOCK). Errors: EPERM.
+// Lock records whether a segment is locked in memory (SHM_LOCK, SHM_UNLOCK). Errors: EPERM.
 func (g *Segment) Lock(c Caller, on bool) linux.Errno {
 	const locked = 0o2000
 	switch {
@@ -136,7 +137,7 @@ func (g *Segment) Lock(c Caller, on bool) linux.Errno {
 	return 0
 }
 
-// Left records that a process no longer shows the segments with the given memory.
+// Left records that a process has unmapped the segments with the given memory.
 func (s *State) Left(c Caller, memory []any) {
 	for _, g := range s.segments.all() {
 		for _, m := range memory {

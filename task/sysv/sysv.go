@@ -18,10 +18,10 @@ import (
 // Caller is the thread that makes a call.
 type Caller struct {
 	PID      int32
-	UID, GID uint32 // effective
+	UID, GID uint32 // effective user and group ID
 	InGroup  func(gid uint32) bool
 	Has      func(capability int) bool
-	Now      int64 // seconds since 1970
+	Now      int64 // current time in seconds since 1970
 }
 
 // Permissions is struct ipc64_perm.
@@ -32,7 +32,7 @@ type Permissions struct {
 	Mode                 uint32
 }
 
-// Bits of an access, for user, group and others.
+// Permission bits of an access, for user, group and others.
 const (
 	mayRead  = 0o444
 	mayWrite = 0o222
@@ -40,7 +40,7 @@ const (
 	modeBits = 0o777
 )
 
-// allows reports whether a caller may access the object in a way.
+// allows reports whether a caller may access the object with the permissions access.
 func (p *Permissions) allows(c Caller, access uint32) bool {
 	granted := p.Mode
 	switch {
@@ -70,7 +70,7 @@ func (p *Permissions) Set(c Caller, uid, gid, mode uint32) linux.Errno {
 // object is the interface that all kinds of objects have in common.
 type object interface{ permissions() *Permissions }
 
-// Places of a table, and the bits of an ID that are the place.
+// The number of places in a table, and the bits of an ID that contain the place.
 const (
 	placeBits = 15
 	placeMask = 1<<placeBits - 1
@@ -80,9 +80,9 @@ const (
 type table[T object] struct {
 	places []T
 	used   []bool
-	keys   map[int32]int // of objects with a key: the place
+	keys   map[int32]int // place of each object that has a key
 	most   int
-	last   int // the place of the newest object
+	last   int // place of the newest object
 	serial int32
 	count  int
 }
@@ -203,7 +203,7 @@ type State struct {
 	segments table[*Segment]
 	sets     table[*Set]
 	queues   table[*Queue]
-	pages    uint64 // of all segments
+	pages    uint64 // number of pages of all segments
 }
 
 // New returns a state without objects.
@@ -211,10 +211,10 @@ func New() *State {
 	return &State{segments: newTable[*Segment](MaxSegments), sets: newTable[*Set](MaxSets), queues: newTable[*Queue](MaxQueues)}
 }
 
-// Waiter is a thread whose operation is not possible yet. Wake is called once, when the operation has been done or should be
-// tried again.
+// Waiter represents a thread whose operation is not possible yet. Wake is called once, when the operation has been executed
+// or should be tried again.
 type Waiter struct {
 	Wake  func()
-	Done  bool // Errno is the result
+	Done  bool // the operation has ended, and its result is Errno
 	Errno linux.Errno
 }

@@ -8,7 +8,7 @@ import (
 // FlagResume is RF of RFLAGS: a breakpoint for the next instruction is ignored.
 const FlagResume = 1 << 16
 
-// DebugRegisters are DR0 to DR7 of a thread. DR6 is the status that Linux shows.
+// DebugRegisters holds the registers DR0 to DR7 of a thread. DR6 has the value that Linux shows to debuggers.
 type DebugRegisters [8]uint64
 
 // Bits of DR7 (SDM volume 3, 17.2.4).
@@ -18,7 +18,7 @@ const (
 	debugStatus   = 6
 	debugControl  = 7
 	DebugCount    = 4
-	debugHit      = 1<<DebugCount - 1 // of DR6
+	debugHit      = 1<<DebugCount - 1 // bits of DR6 for hits of DR0 to DR3
 	debugReserved = 0xffff0ff0        // bits of DR6 that always read as 1
 )
 
@@ -52,21 +52,22 @@ func (d *DebugRegisters) set(i int, v uint64) linux.Errno {
 	return 0
 }
 
-// Addresses returns DR0 to DR3, and Control DR7.
+// Addresses returns the registers DR0 to DR3, and Control returns DR7.
 func (d *DebugRegisters) Addresses() [DebugCount]uint64 { return [DebugCount]uint64(d[:DebugCount]) }
 
 func (d *DebugRegisters) Control() uint64 { return d[debugControl] }
 
-// Single reports whether DR6 says that a single step caused a debug exception, and Hit whether a breakpoint did.
+// Single reports whether a single step caused a debug exception, and Hit whether a breakpoint did. status is the value of
+// DR6.
 func Single(status uint64) bool { return status&step != 0 }
 
 func Hit(status uint64) bool { return status&debugHit != 0 }
 
-// step is BS of DR6.
+// step is the bit BS of DR6.
 const step = 1 << 14
 
-// Trapped records a debug exception with a status of DR6. It reports whether an instruction breakpoint was hit: the thread must
-// run the instruction with FlagResume.
+// Trapped records a debug exception; status is the value of DR6. It reports whether an instruction breakpoint was hit: the
+// thread must then execute the instruction with FlagResume.
 func (d *DebugRegisters) Trapped(status uint64) (instruction bool) {
 	for n := range DebugCount {
 		if status>>n&1 != 0 && d[debugControl]>>(16+4*n)&3 == 0 {

@@ -10,7 +10,7 @@ import (
 	"loam/task/signal"
 )
 
-// ptrace(2): the requests. trace.go has the stops.
+// The requests of ptrace(2). stops.go has the stops.
 
 // traceOptions are the known options of PTRACE_SETOPTIONS.
 const traceOptions = 0xff | linux.PTRACE_O_EXITKILL
@@ -52,7 +52,7 @@ func Call(t Thread, a call.Args) (uint64, linux.Errno) {
 	return locked(t, func() (uint64, linux.Errno) { return 0, control(t, a) })
 }
 
-// traceMe makes the thread that has created the process trace it (PTRACE_TRACEME). The caller holds the lock.
+// traceMe implements PTRACE_TRACEME: the thread that created the process becomes the tracer. The caller holds the lock.
 func traceMe(t Thread) (uint64, linux.Errno) {
 	p, s := t.Process(), t.System()
 	parent := s.Process(p.Node().Parent())
@@ -73,7 +73,7 @@ func traceMe(t Thread) (uint64, linux.Errno) {
 	return 0, 0
 }
 
-// attachTo makes the task the tracer of a thread. The caller holds the lock.
+// attachTo makes thread t the tracer of the thread with an ID. The caller holds the lock.
 func attachTo(t Thread, id uint64, seize bool, options uint64) linux.Errno {
 	of := t.System().Thread(family.PID(number(id)))
 	switch {
@@ -90,7 +90,7 @@ func attachTo(t Thread, id uint64, seize bool, options uint64) linux.Errno {
 	return 0
 }
 
-// tracing returns a thread that the task traces, and that is stopped. The caller holds the lock. Errors: ESRCH.
+// tracing returns the thread with an ID, which t traces and which is stopped. The caller holds the lock. Errors: ESRCH.
 func tracing(t Thread, id uint64) (*Tracee, linux.Errno) {
 	x, errno := traces(t, id)
 	if errno == 0 && (!x.stopped || x.listening) {
@@ -99,7 +99,7 @@ func tracing(t Thread, id uint64) (*Tracee, linux.Errno) {
 	return x, errno
 }
 
-// traces returns a thread that the task traces. The caller holds the lock. Errors: ESRCH.
+// traces returns the thread with an ID, which t traces. The caller holds the lock. Errors: ESRCH.
 func traces(t Thread, id uint64) (*Tracee, linux.Errno) {
 	of := t.System().Thread(family.PID(number(id)))
 	if of == nil || of.Links().Traced == nil || of.Links().Traced.by != t {
@@ -196,7 +196,7 @@ func peekPoke(t Thread, a call.Args) (uint64, linux.Errno) {
 	return 0, 0
 }
 
-// load writes what a request reads to the memory of the tracer. PTRACE_GET_SYSCALL_INFO returns the size.
+// load stores the result of a request in the memory of the tracer. PTRACE_GET_SYSCALL_INFO returns its size.
 func load(t Thread, a call.Args, get func(Stopped) ([]byte, linux.Errno)) (uint64, linux.Errno) {
 	var b []byte
 	_, errno := locked(t, func() (uint64, linux.Errno) {
@@ -215,7 +215,7 @@ func load(t Thread, a call.Args, get func(Stopped) ([]byte, linux.Errno)) (uint6
 	return 0, t.Memory().Write(a.A4, b)
 }
 
-// store reads a structure from the memory of the tracer, and stores it in a thread.
+// store reads a structure from the memory of the tracer, and sets the state of a stopped thread from it.
 func store(t Thread, a call.Args, size int, set func(Stopped, []byte) linux.Errno) (uint64, linux.Errno) {
 	b := make([]byte, size)
 	if errno := t.Memory().Read(b, a.A4); errno != 0 {
@@ -284,7 +284,7 @@ func registerSet(t Thread, a call.Args) (uint64, linux.Errno) {
 	return 0, t.Memory().Write(a.A4+wordSize, binary.LittleEndian.AppendUint64(nil, uint64(len(b))))
 }
 
-// LoadDebug gives the debug registers of a traced thread to the machine. The next entry to ring 3 loads all registers. The
+// LoadDebug passes the debug registers of a traced thread to the machine. The next entry to ring 3 loads all registers. The
 // caller holds the lock, and the thread does not run.
 func LoadDebug(t Thread) {
 	x := t.Links().Traced
@@ -297,8 +297,8 @@ func LoadDebug(t Thread) {
 	}
 }
 
-// DebugTrap returns the signal for a debug exception: a step, or a hit of a debug register. It returns false for a hit that
-// was not meant for the thread.
+// DebugTrap returns the signal for a debug exception: a step, or a hit of a debug register. It returns false if the thread
+// has set no breakpoint that explains the exception.
 func DebugTrap(t Thread, ip uint64) (signal.Info, bool) {
 	status := t.Machine().DebugStatus()
 	i := signal.Info{Signal: signal.Trap, Code: trapStep, Addr: ip}

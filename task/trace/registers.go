@@ -13,18 +13,18 @@ import (
 
 // Sizes and offsets in bytes.
 const (
-	wordSize      = 8             // of a register
-	RegistersSize = 27 * wordSize // struct user_regs_struct
-	userDebug     = 848           // u_debugreg in struct user
+	wordSize      = 8             // size of a register
+	RegistersSize = 27 * wordSize // size of struct user_regs_struct
+	userDebug     = 848           // offset of u_debugreg in struct user
 	userSize      = userDebug + 8*wordSize
-	FloatSize     = 512 // struct user_fpregs_struct: the legacy area of XSAVE
-	systemMask    = 464 // of XCR0 in NT_X86_XSTATE
+	FloatSize     = 512 // size of struct user_fpregs_struct, which is the legacy area of XSAVE
+	systemMask    = 464 // offset of XCR0 in NT_X86_XSTATE
 )
 
 // Indices in struct user_regs_struct of registers that are not plain fields of a frame.
 const (
 	userAX    = 10
-	userCall  = 15 // orig_rax
+	userCall  = 15 // index of orig_rax, the number of the system call
 	userCS    = 17
 	userFlags = 18
 	userSS    = 20
@@ -42,9 +42,9 @@ func frameRegisters(f *amd64.Frame) [27]*uint64 {
 
 // Results of an interrupted call, which a debugger sees before it is made again (Linux's include/linux/errno.h).
 const (
-	restartSystem   = 512 // unless a handler without SA_RESTART runs
-	restartNoHand   = 514 // unless a handler runs
-	restartBlock    = 516 // with the remaining time
+	restartSystem   = 512 // ERESTARTSYS: restarts unless a handler without SA_RESTART runs
+	restartNoHand   = 514 // ERESTARTNOHAND: restarts unless a handler runs
+	restartBlock    = 516 // ERESTART_RESTARTBLOCK: restarts with the remaining time
 	userFlagsChange = 0x54dd5
 )
 
@@ -85,7 +85,7 @@ func (x Stopped) Registers() []byte {
 	return b
 }
 
-// register returns a word of struct user_regs_struct.
+// register returns register i of struct user_regs_struct.
 func (x Stopped) register(i int) uint64 {
 	f := x.Thread.Registers()
 	if r := frameRegisters(f)[i]; r != nil {
@@ -108,7 +108,7 @@ func (x Stopped) register(i int) uint64 {
 	case userGS:
 		return gs
 	}
-	return 0 // DS, ES, FS, GS
+	return 0 // the segment registers DS, ES, FS and GS
 }
 
 // SetRegisters decodes a struct user_regs_struct, or the first words of one.
@@ -121,7 +121,7 @@ func (x Stopped) SetRegisters(b []byte) linux.Errno {
 	return 0
 }
 
-// setRegister changes a word of struct user_regs_struct. Errors: EIO for a value that ring 3 cannot have.
+// setRegister changes register i of struct user_regs_struct. Errors: EIO for a value that is not possible in ring 3.
 func (x Stopped) setRegister(i int, v uint64) linux.Errno {
 	f := x.Thread.Registers()
 	x.Thread.Restore()
@@ -153,7 +153,7 @@ func (x Stopped) setRegister(i int, v uint64) linux.Errno {
 	return 0
 }
 
-// plainVectors returns the vector registers as the machine keeps them.
+// plainVectors returns the vector registers in the format in which the machine keeps them.
 func (x Stopped) plainVectors() []byte {
 	b := make([]byte, x.Thread.VectorSize())
 	x.Thread.Vectors(b)
@@ -167,7 +167,7 @@ func (x Stopped) Float() []byte { return x.plainVectors()[:FloatSize] }
 func (x Stopped) SetFloat(b []byte) linux.Errno {
 	v := x.plainVectors()
 	copy(v, b)
-	const header, legacy = 512, 3 // offset of the XSAVE header, and its bits for x87 and SSE
+	const header, legacy = 512, 3 // offset of the XSAVE header, and the bits for x87 and SSE in it
 	v[header] |= legacy
 	x.Thread.SetVectors(v)
 	x.Thread.Restore()

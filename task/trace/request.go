@@ -10,7 +10,7 @@ import (
 
 // Requests of ptrace(2) that read or change a stopped thread.
 
-// Get returns the function that encodes what a request reads, or nil for other requests.
+// Get returns the function that encodes the result of a request that reads state. It returns nil for other requests.
 func Get(a call.Args) func(Stopped) ([]byte, linux.Errno) {
 	switch a.A1 {
 	case linux.PTRACE_GETREGS:
@@ -43,7 +43,7 @@ func Get(a call.Args) func(Stopped) ([]byte, linux.Errno) {
 	return nil
 }
 
-// SetInfo replaces the siginfo of the signal that is delivered (PTRACE_SETSIGINFO).
+// SetInfo replaces the siginfo of the signal that is about to be delivered (PTRACE_SETSIGINFO).
 func (x Stopped) SetInfo(b []byte) linux.Errno {
 	if x.Info == nil {
 		return linux.EINVAL

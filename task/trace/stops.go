@@ -8,35 +8,36 @@ import (
 // The stops of a traced thread (ptrace(2)). A stopped thread is a parked goroutine in stop. Its tracer reads and changes
 // the thread under the lock of System, which a resumed thread acquires first. The lock guards all fields of Tracee.
 
-// Tracee is the state of a thread that another thread, the tracer, traces. It outlives the thread until a wait has
-// reported its end.
+// Tracee is the state of a thread that is traced by another thread, the tracer. It is kept after the end of the thread until
+// a wait has reported that end.
 type Tracee struct {
 	task Thread
-	by   Thread // the tracer
+	by   Thread // the thread that traces this one
 	State
-	seized bool // by PTRACE_SEIZE
+	seized bool // attached by PTRACE_SEIZE
 
-	calls bool // it stops at the beginning and the end of calls
-	step  bool // it stops after one instruction
+	calls bool // the thread stops at the beginning and the end of system calls
+	step  bool // the thread stops after one instruction
 
 	stopped   bool
-	listening bool  // PTRACE_LISTEN: the group stop continues
-	news      bool  // no wait has reported the stop yet
-	code      int32 // of the stop: a signal, and an event << 8
+	listening bool  // PTRACE_LISTEN was called: the thread stays in a group stop
+	news      bool  // the current stop has not been reported by a wait yet
+	code      int32 // code of the current stop: a signal, and an event << 8
 	resume    chan struct{}
-	inject    signal.Number // the signal with which it was resumed; 0: none
+	inject    signal.Number // signal with which the tracer resumed the thread; 0: none
 
-	joined  bool // the stop of its process has been reported
-	notify  bool // a stop of the process has ended: report it (PTRACE_SEIZE)
-	trap    bool // PTRACE_INTERRUPT
-	exiting bool // the stop is at the end of the thread
+	joined  bool // the thread has reported the current stop of its process
+	notify  bool // the process continues after a stop, which must be reported (PTRACE_SEIZE)
+	trap    bool // PTRACE_INTERRUPT was called
+	exiting bool // the thread has stopped at its end (PTRACE_EVENT_EXIT)
 
 	dead   bool // the thread has ended
-	final  bool // and a wait can report it
+	final  bool // the thread has ended, and a wait can report that
 	status int32
 }
 
-// view returns the thread as its tracer reads and changes it. It is stopped, and the caller holds the lock.
+// view returns the state of the thread that its tracer reads and changes. The thread is stopped, and the caller holds the
+// lock.
 func (x *Tracee) view() Stopped {
 	t := x.task
 	return Stopped{State: &x.State, Thread: t.Machine(), Again: t.Again(), Signals: t.Signals(), Attend: func() { t.Attend() }}
@@ -53,7 +54,7 @@ func attach(t Thread, by Thread, seized bool, options uint64) *Tracee {
 	return x
 }
 
-// untrace ends the tracing. The thread continues with a signal unless that is 0. The caller holds the lock.
+// untrace ends the tracing. The thread continues with signal n, unless n is 0. The caller holds the lock.
 func (x *Tracee) untrace(n signal.Number) {
 	by := x.by
 	for i, o := range by.Links().Tracees {
@@ -72,9 +73,9 @@ func (x *Tracee) untrace(n signal.Number) {
 	t.Links().Traced, t.Signals().Traced = nil, false
 	x.hook()
 	x.release(n)
-	t.Alert() // it joins a stop of its process
+	t.Alert() // the thread takes part in the stop of its process
 	p := t.Process()
-	if p.Stopped() && by.Process().Node().PID == p.Node().Parent() && !Traces(by.Process(), p) { // which it can wait for now
+	if p.Stopped() && by.Process().Node().PID == p.Node().Parent() && !Traces(by.Process(), p) { // the former tracer is the parent, and can now wait for the stopped process
 		p.Node().Stop(int32(p.StopSignal()))
 		by.Process().ChildNews(p, signal.ChildStopped, int32(p.StopSignal()))
 	}
@@ -88,11 +89,11 @@ func (x *Tracee) release(n signal.Number) {
 	}
 }
 
-// hook sets the flag that makes the thread look for a tracer in calls. The caller holds the lock.
+// hook sets the flag that makes system calls of the thread check for a tracer. The caller holds the lock.
 func (x *Tracee) hook() { x.task.Hook(x.calls || x.step || x.Debug.Active()) }
 
-// stop stops the thread until the tracer resumes it, or the process ends. It returns the signal with which the thread
-// was resumed. The caller holds the lock, which is released meanwhile.
+// stop stops the thread until the tracer resumes it, or until the process ends. It returns the signal with which the thread
+// was resumed. The caller holds the lock, which is released during the stop.
 func stop(t Thread, code int32, info *signal.Info) signal.Number {
 	x, p, s := t.Links().Traced, t.Process(), t.System()
 	if x == nil || !x.exiting && (p.Ending() || t.Dismissed()) {
@@ -104,20 +105,13 @@ func stop(t Thread, code int32, info *signal.Info) signal.Number {
 	resume := x.resume
 	notifyTracer(x.by.Process(), t, signal.ChildTrapped, code)
 	s.Unlock()
-	t.Rest(true)
-	for waiting := true; waiting; {
-		select {
-		case <-resume:
-			waiting = false
-		case <-t.Interrupt():
-			s.Lock()
-			if !x.exiting && (p.Ending() || t.Dismissed()) {
-				x.release(0)
-			}
-			s.Unlock()
+	for t.Await(resume) != 0 {
+		s.Lock()
+		if !x.exiting && (p.Ending() || t.Dismissed()) {
+			x.release(0)
 		}
+		s.Unlock()
 	}
-	t.Rest(false)
 	s.Lock()
 	x.Entering, x.Leaving, x.Filtered = false, false, false
 	if t.Links().Traced != x || p.Ending() {
@@ -129,10 +123,10 @@ func stop(t Thread, code int32, info *signal.Info) signal.Number {
 	return x.inject
 }
 
-// flagTrap is TF of RFLAGS: an exception follows the next instruction.
+// flagTrap is the bit TF of RFLAGS: an exception follows the next instruction.
 const flagTrap = 1 << 8
 
-// endStep removes the flag by which the thread has made one step.
+// endStep clears the flag that has made the thread stop after one instruction.
 func (x *Tracee) endStep() {
 	if x.step {
 		x.task.Machine().Registers().Flags &^= flagTrap
@@ -141,12 +135,13 @@ func (x *Tracee) endStep() {
 	}
 }
 
-// stopInfo returns the siginfo of a stop that no signal has caused.
+// stopInfo returns the siginfo of a stop that was not caused by a signal.
 func stopInfo(t Thread, n signal.Number, code int32) *signal.Info {
 	return &signal.Info{Signal: n, Code: code, PID: int32(t.ID()), UID: t.Identity().UID}
 }
 
-// Event stops the thread for an event with a message, if the tracer wants it. It reports whether it has.
+// Event stops the thread for an event, if the tracer has requested this event. message is returned by PTRACE_GETEVENTMSG. It
+// reports whether the thread has stopped.
 func Event(t Thread, event int32, message uint64) bool {
 	s := t.System()
 	s.Lock()
@@ -161,8 +156,8 @@ func Event(t Thread, event int32, message uint64) bool {
 	return true
 }
 
-// Job stops a traced thread for a stop of its process, for its end, or for PTRACE_INTERRUPT. It reports whether it
-// has. The caller holds the lock.
+// Job stops a traced thread for a stop of its process, for the end of that stop, or for PTRACE_INTERRUPT. It reports whether
+// the thread has stopped. The caller holds the lock.
 func Job(t Thread) bool {
 	x, p := t.Links().Traced, t.Process()
 	switch {
@@ -187,10 +182,11 @@ func Job(t Thread) bool {
 	return true
 }
 
-// Roams reports whether the tracer has resumed the thread during a stop of its process. The caller holds the lock.
+// Roams reports whether the tracer has resumed the thread while its process is stopped. The caller holds the lock.
 func Roams(t Thread) bool { return t.Links().Traced != nil && t.Links().Traced.joined }
 
-// NotifyContinued makes the threads that a tracer has seized report the end of a stop. The caller holds the lock.
+// NotifyContinued makes threads that were attached by PTRACE_SEIZE report that a stop of the process has ended. The caller
+// holds the lock.
 func NotifyContinued(p Process) {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil && x.seized {
@@ -203,8 +199,8 @@ func NotifyContinued(p Process) {
 	}
 }
 
-// NextDelivery returns the next signal to deliver. A tracer sees it first, and may replace or drop it. The caller holds
-// the lock.
+// NextDelivery returns the next signal to deliver. The tracer of the thread sees it first, and may replace or drop it. The
+// caller holds the lock.
 func NextDelivery(t Thread) signal.Delivery {
 	for t.Links().Traced != nil {
 		i, ok := t.Signals().Dequeue()
@@ -224,7 +220,7 @@ func NextDelivery(t Thread) signal.Delivery {
 	return t.Signals().Next()
 }
 
-// signalStop is the stop before the delivery of a signal. It returns the signal to deliver, and false for none.
+// signalStop stops the thread before the delivery of a signal. It returns the signal to deliver, and false if there is none.
 func signalStop(t Thread, i signal.Info) (signal.Info, bool) {
 	x := t.Links().Traced
 	info := i
@@ -242,7 +238,7 @@ func signalStop(t Thread, i signal.Info) (signal.Info, bool) {
 	return info, true
 }
 
-// callStop is the stop at the beginning or the end of a call. The caller holds the lock.
+// callStop stops the thread at the beginning or the end of a system call. The caller holds the lock.
 func callStop(t Thread, entry bool) {
 	x := t.Links().Traced
 	if x == nil || !x.calls {
@@ -262,7 +258,8 @@ func callStop(t Thread, entry bool) {
 	}
 }
 
-// EnterCall is the stop at the beginning of a call. A tracer may change the number; -1 prevents the call.
+// EnterCall stops the thread at the beginning of a system call, if its tracer wants that. The tracer may change the number;
+// -1 prevents the call.
 func EnterCall(t Thread, number uint64) (uint64, bool) {
 	s := t.System()
 	s.Lock()
@@ -272,7 +269,7 @@ func EnterCall(t Thread, number uint64) (uint64, bool) {
 		return number, true
 	}
 	x.InCall, x.Number = true, number
-	noCall := linux.ENOSYS // what a debugger sees, and the result of a call that it prevents
+	noCall := linux.ENOSYS // the debugger sees this value as the result, and it is the result of a call that it prevents
 	f := t.Machine().Registers()
 	f.AX = -uint64(noCall)
 	callStop(t, true)
@@ -303,7 +300,7 @@ func LeaveCall(t Thread) {
 	LoadDebug(t)
 }
 
-// Handler stops a thread that makes steps at the first instruction of a handler.
+// Handler stops a single-stepping thread at the first instruction of a signal handler.
 func Handler(t Thread) {
 	s := t.System()
 	s.Lock()
@@ -311,7 +308,7 @@ func Handler(t Thread) {
 	stop(t, linux.SIGTRAP, stopInfo(t, linux.SIGTRAP, linux.SIGTRAP))
 }
 
-// Stepping reports whether the thread makes a step, and ends it: the frame of a handler must not contain the flag.
+// Stepping reports whether the thread is single-stepping, and clears the flag: the frame of a handler must not contain it.
 func Stepping(t Thread) bool {
 	s := t.System()
 	s.Lock()
@@ -323,7 +320,7 @@ func Stepping(t Thread) bool {
 	return false
 }
 
-// Exec reports a new program. former is the ID that the thread had before.
+// Exec reports to the tracer that the thread has executed a new program. former is the ID that the thread had before.
 func Exec(t Thread, former uint64) {
 	if Event(t, linux.PTRACE_EVENT_EXEC, former) {
 		return
@@ -336,8 +333,8 @@ func Exec(t Thread, former uint64) {
 	}
 }
 
-// Inherit makes the tracer of t trace its child from the beginning, if it wants that or the call has CLONE_PTRACE. The
-// child begins with a stop. It returns the event of t; 0: none. The caller holds the lock.
+// Inherit makes the tracer of t also trace a new child of t, if the tracer has requested that or the call has CLONE_PTRACE.
+// The child begins with a stop. It returns the event that t reports; 0: none. The caller holds the lock.
 func Inherit(t, child Thread, flags, sig uint64) (event int32) {
 	x := t.Links().Traced
 	if x == nil {
@@ -366,7 +363,7 @@ func Inherit(t, child Thread, flags, sig uint64) (event int32) {
 	return event
 }
 
-// Exit is the stop at the end of a thread.
+// Exit stops a thread at its end, if its tracer has requested that.
 func Exit(t Thread, status int32) {
 	s := t.System()
 	s.Lock()
@@ -380,7 +377,8 @@ func Exit(t Thread, status int32) {
 	stop(t, code, stopInfo(t, linux.SIGTRAP, code))
 }
 
-// KillExiting lets threads that have stopped at their end continue: the process has been killed. The caller holds the lock.
+// KillExiting resumes threads that have stopped at their end, because the process has been killed. The caller holds the
+// lock.
 func KillExiting(p Process) {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil && x.exiting {
@@ -389,8 +387,8 @@ func KillExiting(p Process) {
 	}
 }
 
-// Gone records the end of a thread: its tracer waits for it, and its own tracees have no tracer any more. It reports
-// whether the ID of the thread stays in use. The caller holds the lock.
+// Gone records the end of a thread. Its tracer can wait for it, and the threads that it traced have no tracer any more. It
+// reports whether the ID of the thread stays in use. The caller holds the lock.
 func Gone(t Thread, status int32) (kept bool) {
 	for len(t.Links().Tracees) > 0 {
 		x := t.Links().Tracees[0]
@@ -410,7 +408,7 @@ func Gone(t Thread, status int32) (kept bool) {
 		return false
 	}
 	x.dead, x.status, x.stopped = true, status, false
-	if t.ID() == t.Process().Node().PID { // reported at the end of the process
+	if t.ID() == t.Process().Node().PID { // the end of a first thread is reported when the process ends
 		t.Process().Links().First = x
 		return false
 	}
@@ -435,7 +433,7 @@ func EndProcess(p Process) (held bool) {
 	return true
 }
 
-// forget frees what the end of a traced thread has kept. The caller holds the lock.
+// forget frees the ID that an ended traced thread has kept. The caller holds the lock.
 func (x *Tracee) forget() {
 	t := x.task
 	p, s := t.Process(), t.System()
@@ -457,7 +455,7 @@ func (x *Tracee) forget() {
 	}
 }
 
-// Replaced drops the record of a first thread whose ID another thread gets by execve. The caller holds the lock.
+// Replaced removes the record of the first thread when another thread gets its ID by execve. The caller holds the lock.
 func Replaced(p Process) {
 	if p.Links().First != nil {
 		p.Links().First.untrace(0)
@@ -465,8 +463,8 @@ func Replaced(p Process) {
 	}
 }
 
-// Unsafe reports whether execve must not give privileges: the tracer could not trace the new program. The caller holds
-// the lock.
+// Unsafe reports whether execve must not grant privileges, because the tracer would not be permitted to trace the new
+// program. The caller holds the lock.
 func Unsafe(p Process) bool {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil && !x.by.Identity().Has(linux.CAP_SYS_PTRACE) {
@@ -476,8 +474,9 @@ func Unsafe(p Process) bool {
 	return false
 }
 
-// Filtered stops the thread for its tracer (SECCOMP_RET_TRACE), which may change the call. Without a tracer that asked for
-// it, the call fails with ENOSYS. It returns the number of the call to execute, and false for none.
+// Filtered stops the thread for its tracer when a filter returns SECCOMP_RET_TRACE. The tracer may change the system call.
+// If no tracer has requested the event, the call fails with ENOSYS. It returns the number of the call to execute, and false
+// if none is executed.
 func Filtered(t Thread, number uint64, data uint32) (uint64, bool) {
 	s := t.System()
 	s.Lock()
@@ -495,7 +494,7 @@ func Filtered(t Thread, number uint64, data uint32) (uint64, bool) {
 	return x.Number, int64(x.Number) >= 0 && !t.Process().Ending()
 }
 
-// Unjoin makes each traced thread report the next stop of the process. The caller holds the lock.
+// Unjoin makes each traced thread report the next stop of its process. The caller holds the lock.
 func Unjoin(p Process) {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil {
@@ -504,7 +503,7 @@ func Unjoin(p Process) {
 	}
 }
 
-// Rejoin makes the traced threads that run join the present stop of the process. The caller holds the lock.
+// Rejoin makes traced threads that run take part in the current stop of their process. The caller holds the lock.
 func Rejoin(p Process) {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil && !x.stopped {
@@ -520,7 +519,7 @@ func NotifyEnd(p Process) {
 	notifyTracer(x.by.Process(), x.task, signal.ChildCode(p.Status()), p.Status())
 }
 
-// NewProgram forgets the debug registers of a thread that executes another program. The caller holds the lock.
+// NewProgram clears the debug registers of a thread that executes another program. The caller holds the lock.
 func NewProgram(t Thread) {
 	if x := t.Links().Traced; x != nil {
 		x.Debug = DebugRegisters{}

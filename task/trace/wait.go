@@ -7,8 +7,8 @@ import (
 
 // Waiting for traced threads (ptrace(2), wait(2)).
 
-// News returns news of the threads that a thread traces, and takes them. some reports whether a thread is meant. The caller
-// holds the lock.
+// News returns an event of a thread that t traces and that of selects, and consumes it. some reports whether of selects any
+// traced thread. The caller holds the lock.
 func News(t Thread, of family.Selector, w family.Wanted) (r family.Report, some bool) {
 	for _, x := range t.Links().Tracees {
 		if !x.selected(t.Process(), of) {
@@ -22,7 +22,7 @@ func News(t Thread, of family.Selector, w family.Wanted) (r family.Report, some 
 	return r, some
 }
 
-// selected reports whether a wait of process p is about the thread.
+// selected reports whether a wait of process p selects the thread.
 func (x *Tracee) selected(p Process, of family.Selector) bool {
 	switch {
 	case of > 0:
@@ -35,7 +35,7 @@ func (x *Tracee) selected(p Process, of family.Selector) bool {
 	return x.task.Process().Node().Group == family.PID(-of)
 }
 
-// report returns news of the thread, and takes them. A reported end is forgotten.
+// report returns an event of the thread, and consumes it. If the event is the end of the thread, the record is removed.
 func (x *Tracee) report(w family.Wanted) family.Report {
 	switch {
 	case x.final && w.Exited:
@@ -51,7 +51,7 @@ func (x *Tracee) report(w family.Wanted) family.Report {
 	return family.Report{}
 }
 
-// Traces reports whether the process traces a thread of another. The caller holds the lock.
+// Traces reports whether a thread of process p traces a thread of process o. The caller holds the lock.
 func Traces(p Process, o Process) bool {
 	for t := range o.Threads() {
 		if x := t.Links().Traced; x != nil && x.by.Process() == p {
@@ -61,7 +61,7 @@ func Traces(p Process, o Process) bool {
 	return false
 }
 
-// notifyTracer notifies the process that a thread which it traces has stopped or ended. The caller holds the lock.
+// notifyTracer notifies the process that traces a thread that the thread has stopped or ended. The caller holds the lock.
 func notifyTracer(p Process, of Thread, code, status int32) {
 	p.WakeWaiters()
 	if code == signal.ChildTrapped && p.HidesStops() {

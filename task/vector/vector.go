@@ -25,8 +25,9 @@ func Read(m call.Memory, addr, count uint64) ([]linux.Iovec, linux.Errno) {
 	return all, 0
 }
 
-// Transfer copies between local, in the memory m, and remote, by a function that copies between a buffer and the other memory. A
-// transfer that ends early returns the number of bytes that it has copied. Errors: EFAULT.
+// Transfer copies between the vector local, in the memory m, and the vector remote, in the memory of another process. move
+// copies between a buffer and that other memory. A transfer that ends early returns the number of bytes that it has copied.
+// Errors: EFAULT.
 func Transfer(m call.Memory, local, remote []linux.Iovec, move func(b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
 	const piece = 64 << 10
 	done := uint64(0)
@@ -45,7 +46,8 @@ func Transfer(m call.Memory, local, remote []linux.Iovec, move func(b []byte, at
 	return done, 0
 }
 
-// transfer moves a piece between the task's own memory and another's, and returns the bytes moved.
+// transfer copies one piece between own, an address in the memory m, and the other memory. It returns the number of bytes
+// copied.
 func transfer(m call.Memory, own uint64, b []byte, move func([]byte) int, write bool) uint64 {
 	if write {
 		if m.Read(b, own) != 0 {
@@ -60,7 +62,7 @@ func transfer(m call.Memory, own uint64, b []byte, move func([]byte) int, write 
 	return uint64(n)
 }
 
-// advance skips n bytes of the first element, and empty elements.
+// advance skips n bytes of the first element of v, and removes empty elements.
 func advance(v []linux.Iovec, n uint64) []linux.Iovec {
 	v[0].Base, v[0].Len = v[0].Base+n, v[0].Len-n
 	for len(v) > 0 && v[0].Len == 0 {

@@ -20,9 +20,9 @@ type aim struct {
 	// bound is a loop that makes only the same system calls, so no generator can be faster; "" means
 	// none.
 	bound string
-	// queues is the number of queues of both; 0 is 1.
+	// queues is the number of queues that Loam and the peer use; 0 means 1.
 	queues int
-	// float means that no thread of either is bound to a processor in the pairs. A peer that is not
+	// float means that no thread of Loam or of the peer is bound to a processor in the pairs. A peer that is not
 	// bound moves away from a processor that another program uses; a bound thread would wait.
 	float bool
 }
@@ -66,10 +66,10 @@ type outcome struct {
 	Met   bool    `json:"met"` // whether Ratio is at least Least
 	// MetByWall is unreliable on a machine with other load.
 	MetByWall bool `json:"met_by_wall"`
-	// Quiet is the number of rounds in which no other program took a processor from either of the two.
+	// Quiet is the number of rounds in which no other program took a processor from Loam or from the peer.
 	// If there are at least quietRounds, Wall is from these rounds only.
 	Quiet int `json:"quiet"`
-	// Bound and BoundByWall are the ratios of the bound of the aim; 0: it has none.
+	// Bound and BoundByWall are the ratios of the loop that bounds the aim; 0: the aim has no bound.
 	Bound       float64 `json:"bound,omitempty"`
 	BoundByWall float64 `json:"bound_by_wall,omitempty"`
 }

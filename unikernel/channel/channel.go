@@ -32,24 +32,24 @@ type Kind uint8
 
 // Kinds of frames.
 const (
-	Read     Kind = iota // standard input
-	Output               // standard output
-	Errors               // standard error
+	Read     Kind = iota // a read of standard input
+	Output               // a write to standard output
+	Errors               // a write to standard error
 	Terminal             // an ioctl(2) on a standard stream
-	Results              // the archive of files for the command, when the program ends
-	Keys                 // input of the terminal, if the terminal is not standard input
+	Results              // the archive of files that the command receives when the program ends
+	Keys                 // a read of the terminal, if standard input is not the terminal
 	kinds
 )
 
 // Sizes in bytes.
 const (
-	Window     = 32 << 10 // unwritten output per stream
+	Window     = 32 << 10 // maximum output per stream that the command has not written yet
 	MaxPayload = 16 << 10
 	HeaderLen  = 8
 )
 
-// Suspend is the number of a Terminal request that stops the command as Ctrl-Z does. The answer comes when it continues.
-// No request of Linux has this number.
+// Suspend is the number of a Terminal request that stops the command as Ctrl-Z does. The answer is sent when the command
+// continues. Linux has no request with this number.
 const Suspend = 0xffff_4c53
 
 // ErrFrame is returned for a malformed or unexpected frame.
@@ -103,7 +103,7 @@ func ParseResult(b []byte) (r Result, rest []byte, err error) {
 
 // Request is the first part of a Terminal frame from the program.
 type Request struct {
-	FD     uint32 // 0, 1 or 2
+	FD     uint32 // descriptor of the standard stream: 0, 1 or 2
 	Number uint32 // request number of the ioctl
 }
 

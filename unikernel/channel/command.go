@@ -12,7 +12,7 @@ import (
 type Command struct {
 	In          io.Reader
 	Out, Errors io.Writer
-	Results     io.Writer // nil: results are discarded
+	Results     io.Writer // receives the archive of files; nil: the archive is discarded
 	// Keys is the terminal, for a program whose standard input is not the terminal; nil: none.
 	Keys io.Reader
 	// Together reports that Out and Errors are the same file. Output to them then keeps its order.
@@ -30,7 +30,7 @@ type Command struct {
 // pieces is a queue of output frames to write. The sender keeps to its window, so the queue is short.
 type pieces struct {
 	mu     sync.Mutex
-	come   sync.Cond // guarded by mu
+	come   sync.Cond // signals that the queue has changed; guarded by mu
 	list   []piece
 	bytes  int
 	closed bool
@@ -88,10 +88,12 @@ func (q *pieces) close() {
 // been written. A read from In or Keys that is blocked at that time is abandoned.
 func (c *Command) Serve(conn io.ReadWriter) error {
 	c.to = conn
-	reads := make(chan int, 1) // sent and closed by Serve, received by read; full: a second request before the answer, a protocol error
+	// Serve sends and closes, read receives; if it is full, the program has sent a second request before the answer, which
+	// is a protocol error
+	reads := make(chan int, 1)
 	go c.read(Read, c.In, reads)
 	defer close(reads)
-	keys := make(chan int, 1) // like reads
+	keys := make(chan int, 1) // used for Keys requests in the same way as reads
 	go c.read(Keys, c.Keys, keys)
 	defer close(keys)
 	out := newPieces()
@@ -167,7 +169,7 @@ func (c *Command) read(k Kind, from io.Reader, reads <-chan int) {
 	}
 }
 
-// write writes the pieces of a queue, and answers each.
+// write writes the pieces of a queue to Out or Errors, and answers each.
 func (c *Command) write(q *pieces) {
 	for {
 		p, ok := q.take()

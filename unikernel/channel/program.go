@@ -22,9 +22,9 @@ type Program struct {
 	open    func() (Console, error)
 	opening sync.Once
 	console Console
-	frame   []byte // guarded by sending
+	frame   []byte // buffer for a frame; guarded by sending
 
-	sending sync.Mutex // serialises frames
+	sending sync.Mutex // held while a frame is sent
 	answers [kinds]chan answer
 	inlet   sync.Mutex // held from a Read request until its answer
 	keys    sync.Mutex // held from a Keys request until its answer
@@ -36,7 +36,7 @@ type Program struct {
 // answer is the command's answer to a Read, Keys or Terminal request.
 type answer struct {
 	errno linux.Errno
-	bytes []byte // owned by the receiver
+	bytes []byte // result of the call; owned by the receiver
 }
 
 // outlet is the state of an output stream.
@@ -44,8 +44,8 @@ type outlet struct {
 	turn sync.Mutex // held by a writer for a whole Write
 	// mu guards the fields below.
 	mu     sync.Mutex
-	moved  sync.Cond // sent, errno or closed have changed; guarded by mu
-	sent   int       // bytes sent and not yet written by the command
+	moved  sync.Cond // signals that sent, errno or closed has changed; guarded by mu
+	sent   int       // number of bytes sent that the command has not written yet
 	errno  linux.Errno
 	closed bool
 }
@@ -54,7 +54,9 @@ type outlet struct {
 func NewProgram(open func() (Console, error)) *Program {
 	p := &Program{open: open, ended: make(chan struct{})}
 	for k := range p.answers {
-		p.answers[k] = make(chan answer, 1) // sent by receive, received by ask, never closed; full: an answer without a request, a protocol error
+		// receive sends, ask receives; never closed; if it is full, the command has sent an answer without a request, which
+		// is a protocol error
+		p.answers[k] = make(chan answer, 1)
 	}
 	for k := range p.outlets {
 		p.outlets[k].moved.L = &p.outlets[k].mu
@@ -121,7 +123,7 @@ func (p *Program) send(k Kind, payload ...[]byte) linux.Errno {
 		size += len(b)
 	}
 	p.frame = Append(p.frame[:0], k, nil)
-	p.frame[4], p.frame[5] = byte(size), byte(size>>8) // below MaxPayload
+	p.frame[4], p.frame[5] = byte(size), byte(size>>8) // the size is below MaxPayload, so two bytes are enough
 	for _, b := range payload {
 		p.frame = append(p.frame, b...)
 	}
@@ -184,7 +186,7 @@ func (o *outlet) taken(n int, errno linux.Errno) {
 	o.moved.Broadcast()
 }
 
-// await waits until at most most bytes are unwritten. It returns the error of earlier writes, once.
+// await waits until at most most bytes are unwritten. It returns the error of earlier writes once.
 func (o *outlet) await(most int) linux.Errno {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -231,8 +233,8 @@ func (s *Stream) Read(b []byte) (int, linux.Errno) {
 	return 0, linux.EBADF
 }
 
-// read sends a read request of kind k and waits for the answer. The caller passes the mutex for that kind, which allows
-// one request at a time.
+// read sends a read request of kind k and waits for the answer. It holds the mutex one, which allows one request of that
+// kind at a time.
 func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, linux.Errno) {
 	if errno := p.ready(); errno != 0 {
 		return 0, errno
@@ -244,7 +246,8 @@ func (p *Program) read(k Kind, one *sync.Mutex, b []byte) (int, linux.Errno) {
 	return copy(b, a.bytes), a.errno
 }
 
-// isTerminal reports whether the stream is a character device by its mode. Here every such device is a terminal.
+// isTerminal reports whether the stream is a terminal. The loam command passes the mode of the stream; every character
+// device is a terminal here.
 func (s *Stream) isTerminal() bool { return fs.Mode(s.mode).Type() == fs.CharDevice }
 
 // Write writes all of b unless it fails.

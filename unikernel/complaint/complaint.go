@@ -35,7 +35,7 @@ func (h Handler) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// said returns an attribute with the separator before it.
+// said formats an attribute, with a separator before it.
 func said(a slog.Attr) string { return ", " + a.Key + " " + a.Value.String() }
 
 // WithAttrs implements slog.Handler.

@@ -35,7 +35,7 @@ type Row struct {
 	What  string  `json:"what"`
 	Linux float64 `json:"linux_ns"`
 	Loam  float64 `json:"loam_ns"`
-	Ratio float64 `json:"ratio"` // Linux / Loam: above 1, the call is cheaper on Loam
+	Ratio float64 `json:"ratio"` // time on Linux divided by time on Loam: above 1, the call is cheaper on Loam
 }
 
 // Result is the result of a measurement.

@@ -16,13 +16,13 @@ const (
 // Disk describes a disk image of the host for the guest. A virtual machine sees it as hardware; a process gets a
 // descriptor of the image.
 type Disk struct {
-	Kind     string // DiskVirtio and so on
+	Kind     string // DiskVirtio, DiskNVMe or DiskAHCI
 	FD       int    // descriptor of the image in a process
 	Name     string // name of the image on the host, for messages
 	Path     string // mount point of the file system on it; "/": the root; empty: a block device only
 	ReadOnly bool
 	Snapshot bool // writes stay in memory, and the image does not change
-	Fresh    bool // the image was just made: the program's user becomes the owner of its root
+	Fresh    bool // the image was just created, so the program's user becomes the owner of its root directory
 }
 
 // encode writes the line of a disk.

@@ -33,7 +33,7 @@ type Config struct {
 	User     string // user of a Linux program, USER[:GROUP]; empty: root
 	Machine  bool   // the guest is a virtual machine
 
-	Disks []Disk // in the order of their numbers
+	Disks []Disk // disks in the order of their numbers
 
 	// Streams are the modes (st_mode) of the standard streams that a virtual machine reaches through
 	// package channel; 0 for a stream that is not open. If all are 0, the machine does not use package
@@ -61,26 +61,26 @@ type Config struct {
 	// runtime of a process cannot read.
 	Limited bool
 
-	// Results are paths of guest files that the loam command receives as an archive (tar) when the program
-	// ends. A process writes the archive to ResultsFD. ResultFolders are created before the program starts.
+	// Results are the paths of files in the guest that the loam command receives as an archive (tar) when the program ends.
+	// A process writes the archive to ResultsFD. ResultFolders are created before the program starts.
 	Results, ResultFolders []string
 	ResultsFD              int
 }
 
 // Mount is an archive (fs/tarfs) that is mounted in the guest's tree.
 type Mount struct {
-	Archive  int    // a descriptor in a process, the number of an archive in a machine
+	Archive  int    // descriptor of the archive in a process, number of the archive in a machine
 	Path     string // mount point; "/": its files are added to the root file system
-	File     bool   // the archive contains one file, which is mounted itself
+	File     bool   // the archive contains one file, which is mounted instead of a folder
 	Writable bool   // writes succeed and stay in memory; the root is always writable
 	Deferred bool   // a folder that is loaded on first access
 }
 
 // Shared is a folder of the host that the program can change (fs/ninep).
 type Shared struct {
-	Server  int    // descriptor of a socket to its server in a process; the number of a console, from 0, in a machine
+	Server  int    // descriptor of a socket to the server in a process; number of a console, from 0, in a machine
 	Path    string // mount point
-	NoCache bool   // mode None of fs/ninep
+	NoCache bool   // caching is off: mode None of fs/ninep
 }
 
 // Kind is the kind of a link, which determines the meaning of its descriptors.
@@ -88,23 +88,23 @@ type Kind string
 
 // Kinds of links.
 const (
-	Socket Kind = "socket" // loam/link/unixsock: a socket to the loam command
-	Tap    Kind = "tap"    // loam/link/tap: queues of a TAP device of the host
-	Card   Kind = "card"   // loam/link/virtionet: a virtual machine's network card; without descriptors
+	Socket Kind = "socket" // a socket to the loam command (loam/link/unixsock)
+	Tap    Kind = "tap"    // queues of a TAP device of the host (loam/link/tap)
+	Card   Kind = "card"   // a virtual machine's network card, without descriptors (loam/link/virtionet)
 )
 
 // Link is one network link of a guest.
 type Link struct {
 	Kind     Kind
 	Name     string // name of the interface, such as "eth0"
-	FDs      []int  // one per queue
+	FDs      []int  // descriptors, one per queue
 	MTU      int
-	MAC      wire.MAC      // of the guest's end; zero: any
-	Offloads link.Offloads // for a Tap: the offloads that its host side has enabled
-	Address  netip.Prefix  // IPv4; not valid: none
-	Gateway  netip.Addr    // default route; not valid: none
-	Address6 netip.Prefix  // IPv6; if neither address is valid, the guest uses DHCP and IPv6 autoconfiguration
-	Gateway6 netip.Addr    // default route for IPv6; not valid: none
+	MAC      wire.MAC      // MAC address of the guest's end; zero: any
+	Offloads link.Offloads // for a Tap: offloads that the host's side has enabled
+	Address  netip.Prefix  // IPv4 address; not valid: none
+	Gateway  netip.Addr    // default gateway for IPv4; not valid: none
+	Address6 netip.Prefix  // IPv6 address; if neither address is valid, the guest uses DHCP and IPv6 autoconfiguration
+	Gateway6 netip.Addr    // default gateway for IPv6; not valid: none
 	Alone    bool          // no other host on the link can have the addresses: no conflict detection
 	Trace    int           // descriptor for a pcapng trace; 0: none
 }
@@ -204,7 +204,7 @@ func (c Config) Encode() string {
 	return b.String()
 }
 
-// line returns a mount's line.
+// line returns the line of a mount in the encoding.
 func (m Mount) line() string {
 	text := fmt.Sprintf("mount archive=%d path=%s", m.Archive, escape(m.Path))
 	if m.File {
@@ -219,7 +219,7 @@ func (m Mount) line() string {
 	return text + "\n"
 }
 
-// line returns a folder's line.
+// line returns the line of a shared folder in the encoding.
 func (s Shared) line() string {
 	text := fmt.Sprintf("shared server=%d path=%s", s.Server, escape(s.Path))
 	if s.NoCache {
@@ -228,7 +228,7 @@ func (s Shared) line() string {
 	return text + "\n"
 }
 
-// set stores one word of a folder's line.
+// set stores one word of a shared folder's line, key=value.
 func (s *Shared) set(key, value string) (err error) {
 	switch {
 	case key == "server":
@@ -385,7 +385,7 @@ func (c *Config) set(l *Link, m *Mount, d *Disk, shared *Shared, line, key, valu
 	return err
 }
 
-// parseMode parses the mode of a stream.
+// parseMode parses the mode of a standard stream.
 func parseMode(s string) (uint32, error) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	return uint32(n), err

@@ -35,7 +35,7 @@ func entryCode(at, tables uint32, entry uint64) []byte {
 	}
 	b = le.AppendUint16(b, gdtEntries*8-1)
 	b = le.AppendUint32(b, at)
-	b = append(b, 0, 0) // padding to entryOffset
+	b = append(b, 0, 0) // padding up to entryOffset
 
 	code := func(bytes ...byte) { b = append(b, bytes...) }
 	code32 := func(v uint32, bytes ...byte) { b = le.AppendUint32(append(b, bytes...), v) }

@@ -41,7 +41,7 @@ func AddFiles(data, files []byte) ([]byte, error) {
 // spareHeader returns the offset of the PT_PHDR header in the file.
 func spareHeader(data []byte) (at int, ok bool) {
 	le := binary.LittleEndian
-	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked both
+	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked the offset and the number of headers
 	for i := range count {
 		at = first + i*segmentSize
 		if elf.ProgType(le.Uint32(data[at:])) == elf.PT_PHDR {
@@ -54,7 +54,7 @@ func spareHeader(data []byte) (at int, ok bool) {
 // End returns the first physical address after a program that Prepare has changed, including its files.
 func End(data []byte) uint64 {
 	le := binary.LittleEndian
-	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked both
+	first, count := int(le.Uint64(data[32:])), int(le.Uint16(data[56:])) // parse has checked the offset and the number of headers
 	end := uint64(0)
 	for i := range count {
 		if h := data[first+i*segmentSize:]; elf.ProgType(le.Uint32(h)) == elf.PT_LOAD {

@@ -30,11 +30,11 @@ import (
 
 // LinkFlags returns the flags for the Go linker: text in the upper half, and the entry point.
 func LinkFlags() string {
-	const text = boot.Text - 1<<64 // the flag is a signed number
+	const text = boot.Text - 1<<64 // the flag -T expects a signed number
 	return fmt.Sprintf("-T %d -R %d -E %s", int64(text), pageSize, entrySymbol)
 }
 
-// entrySymbol is the entry point in 64-bit mode.
+// entrySymbol is the name of the entry point in 64-bit mode.
 const entrySymbol = "runtime.loamStart"
 
 // ErrNotProgram is returned for a file that the linker did not write with LinkFlags.
@@ -69,7 +69,7 @@ type file struct {
 // segment is a program header.
 type segment struct {
 	elf.ProgHeader
-	raw []byte // the header's bytes in the file
+	raw []byte // the bytes of the header in the file
 }
 
 // Prepare changes data, a program, in place as the package comment describes. The error wraps ErrNotProgram
@@ -160,8 +160,8 @@ func (f *file) find(t elf.ProgType) *segment {
 // most is the size of the region that the entry code's page tables map at boot.Image, in bytes.
 const most = 1 << 30
 
-// cutZeros shortens the last segment, so that it ends after the variables that must exist at boot. It makes room for
-// the page tables behind them, and returns the virtual address of the page tables.
+// cutZeros shortens the last segment, so that it ends after the variables that must exist at boot. The page tables of the
+// entry code follow these variables, and cutZeros returns their virtual address.
 func (f *file) cutZeros() (uint64, error) {
 	var last *segment
 	for i := range f.segments {
@@ -192,8 +192,8 @@ func (f *file) cutZeros() (uint64, error) {
 	return tables, nil
 }
 
-// needed returns the virtual address where the variables end that the kernel itself uses. These are its own, the entry
-// code's, and package runtime's, which it uses to print function names. Without a symbol table (-ldflags=-s) their
+// needed returns the virtual address after the variables that the kernel itself uses: its own variables, variables of the
+// entry code, and variables of package runtime, which the kernel uses to print function names. Without a symbol table (-ldflags=-s) their
 // addresses are unknown, and needed returns the end of the segment.
 func (f *file) needed(last *segment) uint64 {
 	end := last.Vaddr + last.Memsz
@@ -230,7 +230,7 @@ func (f *file) addNote(entry uint32) {
 	le := binary.LittleEndian
 	at := f.note - pvhNoteSize
 	note := f.data[at:]
-	le.PutUint32(note, 4) // size of the name
+	le.PutUint32(note, 4) // size of the note's name in bytes
 	le.PutUint32(note[4:], 4)
 	le.PutUint32(note[8:], pvhNoteType)
 	copy(note[12:], "Xen\x00")

@@ -19,13 +19,13 @@ func instructionLength(code []byte) int {
 type decoder struct {
 	code    []byte
 	at      int
-	word    bool // 16-bit operands
-	long    bool // 64-bit operands (REX.W)
-	address bool // 32-bit addresses
+	word    bool // the instruction has 16-bit operands (prefix 0x66)
+	long    bool // the instruction has 64-bit operands (REX.W)
+	address bool // the instruction has 32-bit addresses (prefix 0x67)
 	bad     bool
 }
 
-// next returns the next byte and advances; 0 after the end.
+// next returns the next byte and advances. It returns 0 after the end.
 func (d *decoder) next() byte {
 	d.at++
 	if d.at > len(d.code) {
@@ -43,7 +43,7 @@ func (d *decoder) peek() byte {
 	return 0
 }
 
-// prefixes skips the prefixes; REX is the last.
+// prefixes skips the prefixes of an instruction. REX must be the last prefix.
 func (d *decoder) prefixes() {
 	for d.at < len(d.code) {
 		switch d.peek() {
@@ -83,14 +83,14 @@ func (d *decoder) opcode() {
 		default:
 			d.operands(map0F, op)
 		}
-	case 0xc5: // two-byte VEX
+	case 0xc5: // prefix of a two-byte VEX instruction
 		d.next()
 		d.vector(map0F)
-	case 0xc4: // three-byte VEX
+	case 0xc4: // prefix of a three-byte VEX instruction
 		where := int(d.next() & 0x1f)
 		d.next()
 		d.vector(where)
-	case 0x62: // EVEX
+	case 0x62: // prefix of an EVEX instruction
 		where := int(d.next() & 0x7)
 		d.next()
 		d.next()
@@ -108,14 +108,14 @@ func (d *decoder) vector(where int) {
 
 // operands skips the operands of an opcode: ModR/M and SIB bytes, displacement and immediate.
 func (d *decoder) operands(where int, op byte) {
-	field := byte(0) // reg field of ModR/M, which is part of the opcode in some instructions
+	field := byte(0) // field reg of the ModR/M byte, which is part of the opcode in some instructions
 	if hasModRM(where, op) {
 		field = d.modRM()
 	}
 	d.at += d.immediate(where, op, field)
 }
 
-// modRM reads a ModR/M byte, its SIB byte and displacement, and returns the reg field.
+// modRM reads a ModR/M byte, its SIB byte and its displacement, and returns the field reg.
 func (d *decoder) modRM() byte {
 	b := d.next()
 	mod, rm := b>>6, b&7
@@ -129,7 +129,7 @@ func (d *decoder) modRM() byte {
 	switch {
 	case mod == 1:
 		d.at++
-	case mod == 2, base == 5: // base 5 with mod 0: no base register, or RIP-relative
+	case mod == 2, base == 5: // a 32-bit displacement; base 5 with mod 0 means no base register, or RIP-relative
 		d.at += 4
 	}
 	return b >> 3 & 7
@@ -170,7 +170,7 @@ func (d *decoder) immediate(where int, op, field byte) int {
 		case ranges(op, [2]byte{0x70, 0x73}, [2]byte{0xa4, 0xa4}, [2]byte{0xac, 0xac}, [2]byte{0xba, 0xba},
 			[2]byte{0xc2, 0xc2}, [2]byte{0xc4, 0xc6}):
 			return 1
-		case ranges(op, [2]byte{0x80, 0x8f}): // jumps with a 32-bit displacement
+		case ranges(op, [2]byte{0x80, 0x8f}): // conditional jumps with a 32-bit displacement
 			return 4
 		}
 	case mapOne:
@@ -179,7 +179,7 @@ func (d *decoder) immediate(where int, op, field byte) int {
 	return 0
 }
 
-// immediateOne is immediate for one-byte opcodes.
+// immediateOne returns the number of bytes of immediate operands for one-byte opcodes.
 func (d *decoder) immediateOne(op, field byte) int {
 	operand := 4
 	if d.word && !d.long {
@@ -194,14 +194,14 @@ func (d *decoder) immediateOne(op, field byte) int {
 	case op < 0x40 && op&7 == 5, op == 0xf7 && field < 2,
 		ranges(op, [2]byte{0x68, 0x69}, [2]byte{0x81, 0x81}, [2]byte{0xa9, 0xa9}, [2]byte{0xc7, 0xc7}):
 		return operand
-	case ranges(op, [2]byte{0xe8, 0xe9}): // a call or a jump
+	case ranges(op, [2]byte{0xe8, 0xe9}): // CALL and JMP with a 32-bit displacement
 		return 4
 	case ranges(op, [2]byte{0xb8, 0xbf}):
 		if d.long {
 			return 8
 		}
 		return operand
-	case ranges(op, [2]byte{0xa0, 0xa3}): // a 64-bit address
+	case ranges(op, [2]byte{0xa0, 0xa3}): // MOV with a 64-bit address
 		if d.address {
 			return 4
 		}

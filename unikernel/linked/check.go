@@ -12,8 +12,8 @@ import (
 // Package sandbox confines such a program like any other. It is rejected because it does not work on Loam, and because
 // it was probably written to do harm.
 type Complaint struct {
-	Symbol string // the name whose definition is not Go's own
-	File   string // the source file that defines it; empty: not known
+	Symbol string // name of the symbol whose definition is not part of the Go runtime
+	File   string // source file that defines the symbol; empty: not known
 	Why    string
 }
 
@@ -25,7 +25,7 @@ func (c *Complaint) Error() string {
 	return fmt.Sprintf("%s %s, in %s", c.Symbol, c.Why, c.File)
 }
 
-// Libraries is the error for a program that the dynamic loader must load C libraries for.
+// Libraries is the error for a program for which the dynamic loader must load C libraries.
 type Libraries struct{ Names []string }
 
 // Error implements error.
@@ -87,7 +87,7 @@ func checkConstructors(f *elf.File) error {
 func checkCgo(f *elf.File) error {
 	symbols, err := f.Symbols()
 	if errors.Is(err, elf.ErrNoSymbols) {
-		return nil // without a symbol table, only checkRuntime applies
+		return nil // without a symbol table, only checkRuntime examines the program
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrProgram, err)

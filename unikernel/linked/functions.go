@@ -18,7 +18,7 @@ var ErrProgram = errors.New("not a program of Go for linux/amd64")
 // Function is the name of a function and its range in the section .text.
 type Function struct {
 	Name       string
-	Start, End uint64 // offsets in .text, in bytes
+	Start, End uint64 // offsets in the section .text, in bytes
 }
 
 // Functions lists the functions of a program. It uses the symbol table or, if the program was linked without one

@@ -15,9 +15,9 @@ import (
 // function of Loam takes its place and can still call it. A rule is checked before it is applied: the file
 // must declare the function exactly once, with the signature that the replacement was written for.
 type rename struct {
-	file      string // below GOROOT/src, with slashes
+	file      string // path of the file below GOROOT/src, with slashes
 	signature string // "func name(params) results" as gofmt writes it; for a method, with its receiver
-	to        string // the new name
+	to        string // new name of the function
 }
 
 // name returns the name of the function that r renames.
@@ -34,9 +34,9 @@ func (r rename) method() bool { return strings.HasPrefix(r.signature, "func (") 
 
 // field is a field that is added to a struct of the standard library.
 type field struct {
-	file string // below GOROOT/src, with slashes
-	of   string // the name of the type
-	text string // its declaration
+	file string // path of the file below GOROOT/src, with slashes
+	of   string // name of the struct type
+	text string // declaration of the field
 }
 
 // mismatch is the error for a rule that does not fit the source it is applied to.
@@ -89,7 +89,7 @@ func apply(name string, rules []rename, fields []field, src []byte) ([]byte, err
 			continue
 		}
 		edits = append(edits, dropLinkname(fn, r.name(), offset)...)
-		selected := map[*ast.Ident]bool{} // identifiers after a dot (x.F), which do not name the function F of this package
+		selected := map[*ast.Ident]bool{} // identifiers after a dot (x.F), which do not refer to a function of this package
 		ast.Inspect(fn, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:

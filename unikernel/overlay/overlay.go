@@ -38,7 +38,7 @@ type Part int
 
 // Parts of the overlay.
 const (
-	Personality Part = 1 << iota // Loam serves system calls
+	Personality Part = 1 << iota // system calls are served by Loam
 	Ring0                        // the program is a kernel: remaining SYSCALL instructions become function calls
 )
 

@@ -8,7 +8,7 @@ import "strings"
 // release holds the edits for one release of Go.
 type release struct {
 	version string // such as "go1.26"; covers all its patch releases
-	newest  string // the newest patch release that was reviewed and run; the oldest is VERSION.0
+	newest  string // newest patch release that was reviewed and run; the oldest supported one is VERSION.0
 	renames []rename
 	fields  []field
 }
@@ -104,7 +104,7 @@ var fields = []field{
 
 // shape is text that a file of the standard library must contain, because Loam's code relies on it.
 type shape struct {
-	file string // below GOROOT/src
+	file string // path of the file below GOROOT/src
 	text string
 }
 

@@ -15,7 +15,7 @@ type blockFile struct {
 	sector int64 // logical sector size in bytes
 }
 
-// partly serialises writes of partial sectors, which read the sector, change it and write it back.
+// partly serialises writes of partial sectors, each of which reads the sector, changes it and writes it back.
 var partly sync.Mutex
 
 // blocks returns the range of whole sectors that covers n bytes at an offset.

@@ -9,7 +9,7 @@ import (
 
 // entry is a row of the table of calls, reduced to what call needs.
 type entry struct {
-	serve     syscalls.Serve // nil: the call fails with errno
+	serve     syscalls.Serve // function that serves the call; nil: the call fails with errno
 	addresses uint8          // bit i is set if argument i is an address: see call.Arguments
 	ofFile    bool           // the first argument is a file descriptor
 	errno     linux.Errno

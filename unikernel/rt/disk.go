@@ -37,10 +37,10 @@ var diskKinds = map[string]diskKind{
 // disk is a disk of the program.
 type disk struct {
 	guest.Disk
-	device string // name in /dev
+	device string // name of the device file in /dev
 	number fs.Device
 	open   func() (block.Device, error) // opens the device; called at most once
-	system *ext4.FileSystem             // nil: it is not mounted
+	system *ext4.FileSystem             // file system on the disk; nil: the disk is not mounted
 }
 
 // disks are the program's disks. They are set before the program starts.
@@ -151,7 +151,7 @@ func unmount() {
 			if d.system == nil {
 				continue
 			}
-			if err := d.system.Close(); err != nil && !errors.Is(err, linux.EIO) { // EIO was reported when it happened
+			if err := d.system.Close(); err != nil && !errors.Is(err, linux.EIO) { // an EIO was reported when it occurred
 				diskReports.report(fmt.Sprintf("%s: it was not unmounted cleanly: %v", d.label(), err))
 			}
 		}

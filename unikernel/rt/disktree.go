@@ -109,7 +109,7 @@ func coverEtc(v *fs.View) error {
 		at, err := v.Lookup(v.Root, path.Join("/etc", name), true)
 		if errors.Is(err, iofs.ErrNotExist) {
 			if at, err = createFile(v, path.Join("/etc", name)); err != nil {
-				continue // a dangling symbolic link, or a read-only root
+				continue // skipped: a dangling symbolic link, or a read-only root
 			}
 		}
 		if err != nil {

@@ -24,8 +24,8 @@ func unmountAtEnd() {
 		}
 	}
 	if len(list) > 0 {
-		// Package signal sends without waiting, and awaitSignal receives. It is never closed. Full: the program
-		// is ending already.
+		// Package signal sends without waiting, and awaitSignal receives. The channel is never closed. If it is full, the
+		// program is ending already.
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, list...)
 		go awaitSignal(c)

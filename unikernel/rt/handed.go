@@ -18,10 +18,10 @@ import (
 
 // handedLink is the guest's end of the socket to the gateway.
 type handedLink struct {
-	fd   int // descriptor of the host
+	fd   int // descriptor of the host for the socket to the gateway
 	file *os.File
 	raw  syscall.RawConn
-	ways []posix.Way // address pairs of connections that may reach the program; ports are 0
+	ways []posix.Way // address pairs of connections that the program may receive; their ports are 0
 
 	mu     sync.Mutex
 	ends   []byte // encoded hand.End records to send; guarded by mu
@@ -132,7 +132,7 @@ func (h *handedLink) flush() bool {
 			h.ends = h.ends[n:]
 		case linux.EAGAIN:
 			return false
-		default: // the gateway has gone
+		default: // the gateway has ended, so nothing needs the records
 			h.ends = nil
 		}
 	}

@@ -17,12 +17,12 @@ import (
 type hostConn struct {
 	link    *handedLink
 	client  uint16
-	fd      int           // descriptor of the host; -1: none was received
-	in, out atomic.Uint64 // bytes received and sent
+	fd      int           // descriptor of the host for the connection; -1: none was received
+	in, out atomic.Uint64 // numbers of bytes received and sent
 	reset   atomic.Bool   // a call has failed with ECONNRESET or EPIPE
 
 	mu      sync.Mutex // guards the fields below
-	watched *os.File   // a duplicate of fd that Watch waits on
+	watched *os.File   // file of a duplicate of fd, on which Watch waits
 	closed  bool
 }
 
@@ -157,7 +157,7 @@ func (c *hostConn) Close(abort, refused bool) {
 	c.mu.Lock()
 	c.closed = true
 	if c.watched != nil {
-		go c.watched.Close() // Close waits for running callbacks, and one of them may be the caller
+		go c.watched.Close() // Close waits until callbacks have returned, and the caller may be one of them
 	}
 	c.mu.Unlock()
 	if abort && c.fd >= 0 {

@@ -54,7 +54,7 @@ var coreLimit coreDumps
 
 // coreDumps holds the soft and hard limit on core dumps, in bytes and with inverted bits.
 type coreDumps struct {
-	mu         sync.Mutex // guards the limits below
+	mu         sync.Mutex // guards the two limits
 	soft, hard uint64
 }
 
@@ -176,7 +176,7 @@ type region struct {
 // moving its mappings. leastRegion is in bytes.
 const (
 	leastRegion = 1 << 30
-	regionRoom  = 4 // multiple of the file's size
+	regionRoom  = 4 // the reservation is this multiple of the file's size
 )
 
 // Reserve implements posix.Kernel.

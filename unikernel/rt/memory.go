@@ -119,7 +119,7 @@ func (goMemory) Scratch() []byte { return nil }
 // memory on a stack: the code below the call may keep the slice where other goroutines see it. It is also
 // so if the first or last byte cannot be read: the copy then returns EFAULT.
 func (goMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
-	const half = 1 << 47 // addresses have 47 bits, sign-extended
+	const half = 1 << 47 // addresses have 47 bits and a sign: those from half up to -half do not exist
 	end := addr + uint64(n)
 	if end < addr || n > half || addr+half >= 2*half && addr-(stackTop-half) > half {
 		return nil, linux.EFAULT

@@ -95,7 +95,7 @@ func configure(ifc *stack.Interface, hostname string) error {
 
 // waitLess cancels ctx laterTime after routers have given the interface an address.
 func waitLess(ctx context.Context, cancel context.CancelFunc, ifc *stack.Interface) {
-	if _, err := ifc.Autoconfigure(ctx); err != nil { // none in time, or no IPv6 on this link
+	if _, err := ifc.Autoconfigure(ctx); err != nil { // no IPv6 address was assigned in time, or the link has no IPv6
 		return
 	}
 	select {

@@ -13,9 +13,9 @@ type reports struct {
 	// texts carries messages. File systems send without waiting, and drop the message if it is full; loop
 	// receives; close closes it.
 	texts chan string
-	ended chan struct{} // closed by loop
+	ended chan struct{} // loop closes it when all messages are written
 
-	mu     sync.Mutex // guards closed; held while sending
+	mu     sync.Mutex // guards closed; held while a message is sent
 	closed bool
 }
 

@@ -14,7 +14,7 @@ import (
 type resolvConf struct {
 	mu      sync.Mutex // guards the fields below
 	tree    *fs.Tree
-	network *stack.Stack // nil until begin
+	network *stack.Stack // the stack; nil until begin is called
 	text    string       // the content that Loam last wrote
 }
 

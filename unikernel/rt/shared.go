@@ -10,10 +10,11 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Shared folders of the host that the program can change. The loam command has started a server for each.
+// Shared folders: folders of the host that the program can read and change. The loam command has started a server process
+// for each.
 
-// mountShared mounts the folders. The hook in package syscall must already be installed: in a process, the connections
-// to the servers are files of the host.
+// mountShared mounts the shared folders of the configuration. The hook in package syscall must already be installed: in a
+// process, the connections to the server processes are files of the host.
 func mountShared(tree *fs.Tree, p Platform, c guest.Config) error {
 	v := fs.NewView(tree)
 	v.Umask = 0

@@ -28,9 +28,9 @@ func Process() *posix.Process { return process }
 
 // Owners of a system call, as the hook in package syscall (unikernel/overlay) distinguishes them.
 const (
-	ofHost     = iota // the host
-	ofFirstArg        // Loam, unless the first argument is a file descriptor of the host
-	ofLoam            // Loam
+	ofHost     = iota // the call is passed to the host
+	ofFirstArg        // Loam serves the call, unless its first argument is a descriptor of the host
+	ofLoam            // Loam serves the call
 )
 
 // takes holds the owner of each system call, by number.
@@ -138,7 +138,7 @@ func start(p Platform, c guest.Config) error {
 	if err := mountShared(tree, p, c); err != nil {
 		return err
 	}
-	if c.Folder != "" { // a mounted root may lack this folder, and the program then starts in /
+	if c.Folder != "" { // a mounted root may not contain this folder; the program then starts in /
 		if errno := process.Chdir(c.Folder); errno != 0 && errno != linux.ENOENT {
 			return fmt.Errorf("%s: %w", c.Folder, errno)
 		}

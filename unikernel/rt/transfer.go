@@ -59,7 +59,7 @@ func readAny(fd int, p []byte) (n int, err error) {
 	at := unsafe.Pointer(unsafe.SliceData(p))
 	bubble, ok, onStack := enterWith(at)
 	if !ok {
-		return -1, linux.ENOSYS // the results that package syscall returns for an error
+		return -1, linux.ENOSYS // the values that package syscall returns for an error
 	}
 	if ending.Load() {
 		park()

@@ -26,7 +26,7 @@ import (
 // it. It is built before the program starts, in the same way on every platform. Read-only mounts stay
 // unchanged: where Loam would add a file of its own and gets EROFS, it omits the file.
 
-// folders always exist, whatever the user mounts.
+// folders always exist, even if the user's mounts do not contain them.
 var folders = []struct {
 	path string
 	mode fs.Mode

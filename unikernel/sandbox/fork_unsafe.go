@@ -18,9 +18,9 @@ import (
 
 // child holds the data that the child process uses.
 type child struct {
-	program     uintptr // descriptor of the program's file
+	program     uintptr // descriptor of the program's executable file
 	rules       int     // descriptor of a Landlock ruleset; -1: none
-	user        int     // user ID to change to; -1: keep the stage's
+	user        int     // user ID to change to; -1: keep the stage's user ID
 	dropCaps    bool
 	namespace   bool // the stage is process 1 of a PID namespace
 	stage       uintptr
@@ -49,7 +49,7 @@ type filterProgram struct {
 // shared is memory that the stage and the child share. The child writes it, and the stage reads it.
 type shared struct {
 	listener atomic.Int32 // descriptor of the filter's listener, which both processes have; 0: not created yet
-	step     atomic.Int32 // the step that failed; 0: none
+	step     atomic.Int32 // the step that has failed; 0: none
 	errno    atomic.Int32
 }
 
@@ -77,7 +77,7 @@ func newChild(s *stage, rules int) (*child, error) {
 	c := &child{
 		program: uintptr(s.program()), rules: rules, user: s.User, dropCaps: s.DropCaps,
 		namespace: s.layers.PID, stage: uintptr(os.Getpid()), code: s.Filter, pid: s.PID,
-		// with a limit of one byte, Linux writes no core file and starts no helper (core(5))
+		// with a limit of one byte, Linux writes no core file and starts no helper program (core(5))
 		core:      syscall.Rlimit{Cur: 1, Max: 1},
 		capHeader: [2]uint32{unix.LINUX_CAPABILITY_VERSION_3, 0},
 		blocked:   ^uint64(0), shared: (*shared)(unsafe.Pointer(&page[0])), sharedBytes: page, empty: new(byte),

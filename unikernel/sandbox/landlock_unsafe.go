@@ -8,12 +8,12 @@ import (
 
 // Bits of struct landlock_ruleset_attr, by the ABI version that introduced them (linux/landlock.h; landlock(7)).
 const (
-	filesV1 = 1<<13 - 1 // from EXECUTE to MAKE_SYM
+	filesV1 = 1<<13 - 1 // file access rights from EXECUTE to MAKE_SYM
 	filesV2 = filesV1 | unix.LANDLOCK_ACCESS_FS_REFER
 	filesV3 = filesV2 | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	filesV5 = filesV3 | 1<<15 // IOCTL_DEV
-	netV4   = 1<<2 - 1        // BIND_TCP, CONNECT_TCP
-	scopeV6 = 1<<2 - 1        // ABSTRACT_UNIX_SOCKET, SIGNAL
+	filesV5 = filesV3 | 1<<15 // file access right IOCTL_DEV
+	netV4   = 1<<2 - 1        // network rights BIND_TCP and CONNECT_TCP
+	scopeV6 = 1<<2 - 1        // scopes ABSTRACT_UNIX_SOCKET and SIGNAL
 )
 
 // rulesetAttr is struct landlock_ruleset_attr. A kernel rejects a structure that is larger than its own, so the size
@@ -40,7 +40,7 @@ func newRules(program int) (fd, version int) {
 	if errno != 0 {
 		return -1, 0
 	}
-	// execveat also opens the file for reading.
+	// execveat needs the right to read the file in addition
 	const run = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	rule := pathBeneath{allowed: run, parent: int32(program)}
 	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); errno != 0 {

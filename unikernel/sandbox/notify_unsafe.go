@@ -49,7 +49,7 @@ const (
 
 // canNotify reports whether the kernel's filters have notifications.
 func canNotify() bool {
-	action := uint32(0x7fc00000) // SECCOMP_RET_USER_NOTIF
+	action := uint32(0x7fc00000) // value of SECCOMP_RET_USER_NOTIF
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
 	return errno == 0
 }
@@ -92,7 +92,7 @@ func allowExec(listener int) error {
 	}
 	r := response{id: n.id, flags: notifyContinue}
 	if _, err := notifyCall(listener, notifySend, unsafe.Pointer(&r)); err != nil {
-		return ErrKernel // kernels before Linux 5.5 do not have the flag, and return EINVAL
+		return ErrKernel // kernels before Linux 5.5 do not know the flag, and return EINVAL
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func serveMaps(listener, proc, pid int) {
 	defer unix.Close(listener)
 	for {
 		n, err := receive(listener)
-		if err != nil { // ENOENT: no process has the filter any longer
+		if err != nil { // ENOENT: no process with the filter exists any more
 			return
 		}
 		if n.number != unix.SYS_OPENAT2 {
@@ -114,7 +114,7 @@ func serveMaps(listener, proc, pid int) {
 		switch err := handMaps(listener, n, proc, pid); err {
 		case nil:
 			return
-		case unix.ENOENT: // a signal interrupted the call, and the program repeats it
+		case unix.ENOENT: // a signal has interrupted the call, and the program makes it again
 		default:
 			answer(listener, n, 0, unix.ENOENT)
 			return

@@ -18,7 +18,7 @@ type Process struct {
 	layers  Layers
 	stage   *exec.Cmd
 	control *os.File
-	pidfd   *os.File // pidfd of the program; nil: the stage sent none
+	pidfd   *os.File // pidfd of the program; nil: the stage has sent none
 
 	mu sync.Mutex // held while pidfd is used or closed
 }
@@ -28,7 +28,7 @@ type report struct {
 	Layers Layers
 	Error  string
 	Errno  syscall.Errno // errno of the failed step; 0: none
-	Kernel bool          // the kernel lacks what the filter needs
+	Kernel bool          // the kernel lacks a feature that the filter needs
 }
 
 // error returns the error in a report, or nil if the program runs.
@@ -118,7 +118,7 @@ func (p *Process) Wait() (syscall.WaitStatus, error) {
 	if err == nil && n == statusSize {
 		return syscall.WaitStatus(binary.LittleEndian.Uint32(message)), nil
 	}
-	if err == nil && n > 0 { // a report instead of a status: the program could not be executed
+	if err == nil && n > 0 { // the stage has sent a report instead of a status: the program could not be executed
 		var r report
 		if err = json.Unmarshal(message[:n], &r); err == nil {
 			err = r.error()

@@ -59,10 +59,11 @@ const FirstFile = 3
 
 // Command describes a program to start.
 type Command struct {
-	Program string     // path of an executable
-	Args    []string   // including the program's name
-	Env     []string   // each KEY=VALUE
-	Files   []*os.File // numbered from FirstFile in the program; the next number is the program's own file, open for reading
+	Program string   // path of the executable file
+	Args    []string // arguments, starting with the program's name
+	Env     []string // environment; each element has the form KEY=VALUE
+	// files that get the numbers from FirstFile in the program; the next number is the program's own file, open for reading
+	Files []*os.File
 
 	// Stdin, Stdout and Stderr are the program's standard streams; nil: the caller's.
 	Stdin, Stdout, Stderr *os.File
@@ -80,18 +81,18 @@ type Command struct {
 	DiskSizes []int64
 
 	Group    bool // the program runs in a process group of its own
-	KeepRoot bool // if root starts the program, it stays root
+	KeepRoot bool // if root starts the program, the program stays root
 
-	probe bool // set up the layers and report them, but start no program
+	probe bool // set up the layers of confinement and report them, but start no program
 }
 
 // Layers describes the layers that confine a program. Closed descriptors, no_new_privs and the filter are not listed,
 // because every program has them.
 type Layers struct {
-	User, Mount, PID, Network, IPC bool   // namespaces; Mount includes the empty root
-	Landlock                       int    // version of Landlock's ABI; 0: not in force
+	User, Mount, PID, Network, IPC bool   // kinds of namespaces that the program has of its own; Mount includes the empty root
+	Landlock                       int    // version of Landlock's ABI; 0: Landlock is not in force
 	Unprivileged                   bool   // the program's user is not root of the host
-	Why                            string // why namespaces are missing; empty: none is missing
+	Why                            string // reason why namespaces are missing; empty: none is missing
 }
 
 // ErrKernel is returned by Start on a kernel that cannot confine a program.
@@ -150,7 +151,7 @@ type attempt struct {
 	why   string
 }
 
-// refused reports whether a process could not be created because a namespace is unavailable (clone(2)).
+// refused reports whether a process could not be created because a kind of namespace is not available (clone(2)).
 func refused(err error) bool {
 	for _, e := range []error{syscall.EPERM, syscall.EINVAL, syscall.ENOSPC, syscall.EUSERS, syscall.EACCES, syscall.ENOSYS} {
 		if errors.Is(err, e) {
@@ -186,7 +187,7 @@ func openProgram(name string, nobody bool) (*os.File, error) {
 		copied.Close()
 		return nil, err
 	}
-	defer copied.Close() // a file that is open for writing cannot be executed
+	defer copied.Close() // a file that is open for writing cannot be executed, so the writable copy is closed
 	return os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 

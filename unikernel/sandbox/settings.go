@@ -18,12 +18,12 @@ import (
 // program's environment with a zero byte after each entry. The environment is not part of the JSON because it may not
 // be valid UTF-8.
 type settings struct {
-	Descriptors int    // number of the program's descriptors; the stage's own follow: settings, control socket
-	Nonblock    []int  // the program's descriptors to set non-blocking
+	Descriptors int    // number of descriptors of the program; the stage's own descriptors follow: settings, control socket
+	Nonblock    []int  // descriptors of the program that are set non-blocking
 	Filter      []byte // array of struct sock_filter
 	PID         []int  // indices of instructions that contain the program's process ID
 	Flags       uintptr
-	User        int  // user ID to change to; -1: keep the user
+	User        int  // user ID to change to; -1: keep the user ID
 	DropCaps    bool // drop all capabilities
 	Probe       bool // report the layers and start no program
 	env         []string
@@ -39,7 +39,7 @@ func (c *Command) settings(f seal.Program, flags uintptr) *settings {
 	if c.unprivileged() {
 		s.User = Nobody
 		if flags&syscall.CLONE_NEWUSER != 0 {
-			s.User = 0 // user 0 of the namespace is Nobody outside
+			s.User = 0 // user 0 of the user namespace is the user Nobody outside of it
 		}
 	}
 	for _, i := range f.Code {

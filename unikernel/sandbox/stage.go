@@ -23,7 +23,7 @@ const (
 
 func init() {
 	if len(os.Args) > 0 && os.Args[0] == stageName {
-		runtime.LockOSThread() // the calls for namespaces and fork apply to the calling thread
+		runtime.LockOSThread() // the calls for namespaces and the fork apply to the calling thread
 		runStage()
 	}
 }
@@ -42,7 +42,7 @@ func runStage() {
 	disregardSignals()
 	s, err := openStage()
 	if err != nil {
-		os.Exit(1) // without a control socket there is no process to report to
+		os.Exit(1) // without a control socket, there is no process that could receive a report
 	}
 	c, err := s.prepare()
 	switch {
@@ -151,7 +151,7 @@ func (s *stage) run(c *child) error {
 	if err != nil {
 		return os.NewSyscallError("pidfd_open", err)
 	}
-	go serveMaps(listener, s.proc, pid) // ends with this process at the latest
+	go serveMaps(listener, s.proc, pid) // serveMaps returns when this process ends, at the latest
 	if err := s.report(report{Layers: s.layers}, pidfd); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (s *stage) run(c *child) error {
 	if err != nil {
 		return err
 	}
-	if errno := c.failure(); errno != 0 { // execveat failed: the status is not a program's
+	if errno := c.failure(); errno != 0 { // execveat has failed, so the status is not the program's
 		return os.NewSyscallError("execveat", errno)
 	}
 	return syscall.Sendmsg(s.control, binary.LittleEndian.AppendUint32(nil, uint32(status)), nil, nil, 0)

@@ -43,7 +43,7 @@ var (
 type assembler struct {
 	code   []Instruction
 	jumps  []distances
-	labels []int // index of the instruction for each label; -1: not placed yet
+	labels []int // for each label, the index of the instruction that it marks; -1: not placed yet
 	pid    []int // indices of instructions that compare with the process ID
 }
 
@@ -58,7 +58,7 @@ func (a *assembler) newLabel() label {
 	return label(len(a.labels) - 1)
 }
 
-// place sets label l to the next instruction.
+// place makes the next instruction the target of label l.
 func (a *assembler) place(l label) { a.labels[l] = len(a.code) }
 
 func (a *assembler) load(offset uint32)   { a.emit(Instruction{Code: opLoad, K: offset}) }
@@ -74,7 +74,7 @@ func (a *assembler) branch(op uint16, k uint32, yes, no label) {
 	a.emit(Instruction{Code: op, K: k})
 }
 
-// jump goes to l.
+// jump emits an unconditional jump to l.
 func (a *assembler) jump(l label) { a.branch(opEqual, 0, l, l) }
 
 // assemble fills in the distances of all jumps, and returns the program.

@@ -12,15 +12,15 @@ import (
 const (
 	offNumber = 0
 	offArch   = 4
-	offPlace  = 8  // address of the instruction after the one that makes the call
-	offArgs   = 16 // arguments of eight bytes each, lower half first
+	offPlace  = 8  // address after the instruction that makes the call
+	offArgs   = 16 // six arguments of eight bytes each, the lower half first
 )
 
 // Values that the kernel defines.
 const (
 	archAMD64 = 0xc000003e // AUDIT_ARCH_X86_64
 	retTrap   = 0x00030000 // SECCOMP_RET_TRAP
-	retErrno  = 0x00050000 // SECCOMP_RET_ERRNO; the errno is in the lower half
+	retErrno  = 0x00050000 // SECCOMP_RET_ERRNO; the lower half contains the errno
 	retNotify = 0x7fc00000 // SECCOMP_RET_USER_NOTIF
 	retAllow  = 0x7fff0000 // SECCOMP_RET_ALLOW
 )
@@ -61,10 +61,10 @@ func (p Process) disks(c Call) []Process {
 // Program is a filter of system calls.
 type Program struct {
 	Code []Instruction
-	PID  []int // indices of instructions whose K must be set to the process ID
+	PID  []int // indices of instructions whose field K must be set to the process ID
 }
 
-// Filter generates the filter for a process. It returns an error if places lacks a function that the table names.
+// Filter generates the filter for a process. It returns an error if places lacks a function that a row of calls names.
 func Filter(calls []Call, places []Place, p Process) (Program, error) {
 	var a assembler
 	a.load(offArch)
@@ -90,7 +90,7 @@ func Filter(calls []Call, places []Place, p Process) (Program, error) {
 	return Program{code, a.pid}, err
 }
 
-// has reports whether the process has the descriptors that a row of the table is about.
+// has reports whether the process has the kind of descriptors that a row of the table concerns.
 func (p Process) has(c Call) bool {
 	for _, t := range c.If {
 		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && len(p.DiskSizes) == 0 {
@@ -185,7 +185,7 @@ func (a *assembler) test(t Test, own Process, no label) {
 // argument is its position. The sum has 64 bits, but BPF computes with 32. A carry from the lower halves therefore
 // counts as an upper half that is greater by one.
 func (a *assembler) within(count int, size int64, no label) {
-	const most = 1 << 31 // Linux transfers less than this in one call (MAX_RW_COUNT)
+	const most = 1 << 31 // Linux transfers less than this number of bytes in one call (MAX_RW_COUNT)
 	low, high := uint32(size), size>>32
 	position := uint32(offArgs + 8*(count+1))
 	noCarry, done := a.newLabel(), a.newLabel()

@@ -37,10 +37,10 @@ import (
 type Call struct {
 	Number uint32
 	Name   string
-	From   []string // functions that may make the system call; nil: any
-	If     []Test   // tests of the arguments; all must hold
+	From   []string // functions that may make the system call; nil: any function
+	If     []Test   // tests of the arguments, all of which must pass
 	Why    string
-	Do     Action // applied to a matching call
+	Do     Action // action for a call that matches the row
 }
 
 // Action is the treatment of a call that matches a row of the table.
@@ -50,7 +50,7 @@ const (
 	Allow   Action = iota
 	Absent         // the call returns ENOENT
 	Invalid        // the call returns EINVAL
-	Notify         // package sandbox answers the call, once
+	Notify         // package sandbox answers the call, but only the first time
 )
 
 // result returns the action as the return value of a filter (seccomp(2)).
@@ -72,27 +72,27 @@ const Gate = "internal/runtime/syscall/linux.Syscall6"
 
 // Kinds of tests.
 const (
-	Equal   = iota // the argument is one of Values
-	Set            // it has all bits of Values[0]
-	Self           // it is the ID of this process, or one of Values
-	Clear          // it has no bit of Values[0]
-	Socket         // it is the socket for handing over connections
-	Handed         // it is the descriptor of a connection that was handed over
-	Disk           // it is the descriptor of a disk image
-	NoDisk         // it is not the descriptor of a disk image
-	Within         // it and the next are a count of bytes and a position, which end within the disk image
-	Below          // it is less than Values[0] as an unsigned number
-	AtLeast        // it is not less than Values[0] as an unsigned number
-	Unequal        // it is not Values[0]
+	Equal   = iota // the argument equals one of Values
+	Set            // the argument has all bits of Values[0]
+	Self           // the argument is the ID of this process, or one of Values
+	Clear          // the argument has no bit of Values[0]
+	Socket         // the argument is the descriptor of the socket for handed-over connections
+	Handed         // the argument is the descriptor of a handed-over connection
+	Disk           // the argument is the descriptor of a disk image
+	NoDisk         // the argument is not the descriptor of a disk image
+	Within         // the argument and the next one are a number of bytes and a position, which end within the disk image
+	Below          // the argument is less than Values[0], as an unsigned number
+	AtLeast        // the argument is at least Values[0], as an unsigned number
+	Unequal        // the argument does not equal Values[0]
 )
 
 // A Test checks the lower 32 bits of an argument. The kernel uses only these for an argument of type
 // int, and flags have no meaning in the other bits.
 type Test struct {
-	Arg    int // from 0
+	Arg    int // number of the argument, from 0
 	Kind   int
 	Values []uint32
-	Text   string // the test in words, for docs/seal.md
+	Text   string // description of the test, for docs/seal.md
 }
 
 const (

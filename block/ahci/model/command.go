@@ -2,8 +2,8 @@ package model
 
 // Interrupt reasons, bits of the port's interrupt status.
 const (
-	answered  = 1 << 0  // device to host register FIS
-	completed = 1 << 3  // set device bits FIS, for queued commands
+	answered  = 1 << 0  // the disk sent a "device to host register" FIS
+	completed = 1 << 3  // the disk sent a "set device bits" FIS, which completes queued commands
 	changed   = 1 << 22 // the link has changed (PhyRdy)
 	busError  = 1 << 29
 	taskError = 1 << 30
@@ -21,7 +21,7 @@ func (c *Controller) carryOut(slot int, header []byte) bool {
 	queued := table[2] == 0x60 || table[2] == 0x61
 	switch lie {
 	case Silence:
-		c.regs[pIssue] &^= bit // the command was sent to the disk
+		c.regs[pIssue] &^= bit // the command was sent to the disk: its bit in PxCI is cleared
 		if !queued {
 			c.regs[pIssue] |= bit
 			return false
@@ -64,13 +64,13 @@ func (c *Controller) carryOut(slot int, header []byte) bool {
 // fail ends a command with an error: the disk aborts all queued commands and waits for a reset.
 func (c *Controller) fail(bit uint32, queued bool) {
 	if queued {
-		c.regs[pIssue] &^= bit // the bit in SACT stays set
+		c.regs[pIssue] &^= bit // the bit in PxCI is cleared, and the bit in PxSACT stays set until the command completes
 	}
 	c.regs[pTask] = ready | 1 | 0x40<<8
 	c.event(taskError)
 }
 
-// do executes a command. It returns false for an error.
+// do executes a command of the given table with the given memory regions. It returns false for an error.
 func (c *Controller) do(table []byte, regions int) bool {
 	command, device := table[2], table[7]
 	lba := uint64(table[4]) | uint64(table[5])<<8 | uint64(table[6])<<16 | uint64(table[8])<<24 | uint64(table[9])<<32 | uint64(table[10])<<40
@@ -149,7 +149,7 @@ func (c *Controller) trim(table []byte, regions int) bool {
 	return true
 }
 
-// identify fills in the answer of IDENTIFY DEVICE.
+// identify fills in the answer of the ATA command IDENTIFY DEVICE.
 func (c *Controller) identify(b []byte) {
 	word := func(i int, v uint16) { le.PutUint16(b[2*i:], v) }
 	word(75, 31)

@@ -17,35 +17,35 @@ import (
 // Lie is a way to complete a command, correct or wrong.
 type Lie uint8
 
-// The ways to complete a command.
+// Lie values: the ways to complete a command.
 const (
 	Truth   Lie = iota
-	Fail        // completes with an error, as for an unreadable sector
-	Silence     // never completes
-	Quiet       // completes without an interrupt
-	Bus         // never completes; the controller reports an error of its host bus
-	Pulled      // never completes; the disk is unplugged
-	Vanish      // never completes; the controller is unplugged
-	Extra       // completes correctly, and completes another slot too, whether or not that slot has a command
-	Lies        // number of ways
+	Fail        // the command completes with an error, as for an unreadable sector
+	Silence     // the command never completes
+	Quiet       // the command completes without an interrupt
+	Bus         // the command never completes; the controller reports an error of its host bus
+	Pulled      // the command never completes; the disk is unplugged
+	Vanish      // the command never completes; the controller is unplugged
+	Extra       // the command completes correctly, and another slot completes too, whether or not that slot has a command
+	Lies        // number of ways to complete a command
 )
 
 // Controller is the device. Its exported fields are set before a driver uses it.
 type Controller struct {
 	Data    []byte // contents of the disk at port 2, in sectors of 512 bytes; nil: no disk
-	Plain   bool   // no native command queuing
-	NoMSI   bool   // only an interrupt line
+	Plain   bool   // the controller has no native command queuing
+	NoMSI   bool   // the controller has only an interrupt line
 	FUA     bool
-	Stuck   bool                     // ports do not stop
-	Change  func(answer []byte)      // modifies the data of IDENTIFY DEVICE
+	Stuck   bool                     // the controller's ports do not stop
+	Change  func(answer []byte)      // Change modifies the data that IDENTIFY DEVICE returns
 	Next    func() Lie               // how to complete the next command with data; nil: correctly
-	Bad     func(sector uint64) bool // sectors that cannot be read or written
+	Bad     func(sector uint64) bool // Bad reports whether a sector cannot be read or written
 	Flushed int                      // number of flushes, and of writes with FUA
-	Resets  int                      // number of resets of the link
+	Resets  int                      // number of resets of the link so far
 
 	plug virtio.Plug
 
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards the fields below
 	regs [(0x100 + 0x80*4) / 4]uint32
 	gone bool
 }
@@ -59,7 +59,7 @@ const (
 	ports = 1<<0 | 1<<disk
 )
 
-// Indices of registers, in words of 32 bits.
+// Indices of registers in the register space, in words of 32 bits.
 const (
 	control = 0x04 / 4
 	status  = 0x08 / 4
@@ -76,7 +76,7 @@ const (
 	pActive    = at + 0x34/4
 	pIssue     = at + 0x38/4
 
-	ready = 0x50 // DRDY and DSC
+	ready = 0x50 // PxTFD.STS: DRDY and DSC, the disk is ready
 )
 
 // Add plugs a controller into a machine.
@@ -146,13 +146,13 @@ func (c *Controller) Write(at, width int, v64 uint64) {
 	case pIssue:
 		c.regs[i] |= v
 		c.work()
-	case 0, 3, pTask, pLink, pSignature: // read-only
+	case 0, 3, pTask, pLink, pSignature: // the driver cannot write these registers
 	default:
 		c.regs[i] = v
 	}
 }
 
-// command starts and stops the port.
+// command starts and stops the port according to a value that the driver wrote to PxCMD.
 func (c *Controller) command(v uint32) {
 	const start, receive, receives, runs = 1 << 0, 1 << 4, 1 << 14, 1 << 15
 	was := c.regs[pCommand]
@@ -175,7 +175,7 @@ func (c *Controller) line() {
 	}
 }
 
-// event raises an interrupt for a reason.
+// event raises an interrupt for a reason, a bit of PxIS.
 func (c *Controller) event(reason uint32) {
 	c.regs[pStatus] |= reason
 	if c.regs[pStatus]&c.regs[pEnable] == 0 {

@@ -41,11 +41,11 @@ func (c *Controller) identify(what uint32, b []byte) {
 	switch what {
 	case 0:
 		le.PutUint64(b, uint64(len(c.Data)/512))
-		b[24] = 1 << 4          // NPWG is valid
-		le.PutUint16(b[64:], 7) // 8 blocks
+		b[24] = 1 << 4          // NSFEAT: the field NPWG is valid
+		le.PutUint16(b[64:], 7) // NPWG, Namespace Preferred Write Granularity: 8 blocks
 		le.PutUint32(b[128:], 9<<16)
 	case 1:
-		b[77] = 3 // 32 KiB
+		b[77] = 3 // MDTS, Maximum Data Transfer Size: 32 KiB
 		le.PutUint16(b[520:], 1<<2|1<<3)
 		b[525] = 1
 	case 2:

@@ -15,18 +15,18 @@ import (
 // Lie is a way to complete a command, correct or wrong.
 type Lie uint8
 
-// The ways to complete a command.
+// Lie values: the ways to complete a command.
 const (
 	Truth    Lie = iota
-	WrongID      // with the identifier of another command
-	Status       // with the given status, without executing it
-	Silence      // never
-	Twice        // twice
-	Quiet        // without an interrupt
-	Fatal        // never; the controller reports a fatal error
-	Vanish       // never; the controller is unplugged
+	WrongID      // the completion has the identifier of another command
+	Status       // the command completes with the given status, and is not executed
+	Silence      // the command never completes
+	Twice        // the command completes twice
+	Quiet        // the command completes without an interrupt
+	Fatal        // the command never completes; the controller reports a fatal error
+	Vanish       // the command never completes; the controller is unplugged
 	Spurious     // correctly, and with an interrupt of another vector too
-	Lies         // number of ways
+	Lies         // number of ways to complete a command
 )
 
 // Controller is the device. Its exported fields are set before a driver uses it.
@@ -34,7 +34,7 @@ type Controller struct {
 	Data     []byte // contents of namespace 1, in blocks of 512 bytes
 	Queues   int    // maximum number of I/O queues
 	Change   func(what uint32, answer []byte)
-	Stuck    bool // it never becomes ready
+	Stuck    bool // the controller never becomes ready
 	Features uint16
 	// Next decides how the next I/O command is completed; nil: correctly. The number is the status,
 	// identifier or vector of the Lie.
@@ -43,7 +43,7 @@ type Controller struct {
 
 	plug virtio.Plug
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	regs    [0x38]byte
 	queues  [17]queue
 	masked  bool
@@ -56,15 +56,17 @@ type queue struct {
 	submit, done         uint64
 	submitSize, doneSize int
 	vector               int
-	head, tail           int // indices in the submission queue
-	at, taken            int // indices in the completion queue
-	phase                uint16
+	head, tail           int // head: index of the next entry to process; tail: index behind the last entry, in the submission queue
+	// at: index of the next entry to fill; taken: index behind the last entry that the driver has processed, in the
+	// completion queue
+	at, taken int
+	phase     uint16
 }
 
 var le = binary.LittleEndian
 
-// Add plugs a controller into a machine. It has the given number of MSI-X vectors; with 0 it uses
-// an interrupt line.
+// Add plugs a controller into a machine. The controller has the given number of MSI-X vectors; with 0 it uses an interrupt
+// line.
 func Add(m *virtio.Machine, c *Controller, vectors int) {
 	c.vectors = vectors
 	const entries, timeout, commandSet = 255, 2, 1 << 37
@@ -111,7 +113,7 @@ func (c *Controller) Write(at, width int, v uint64) {
 	}
 }
 
-// configure starts or stops the controller.
+// configure starts or stops the controller after the driver wrote to the register CC.
 func (c *Controller) configure(enable bool) {
 	c.queues = [17]queue{}
 	c.regs[0x1c] = 0

@@ -2,6 +2,7 @@ package english
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,83 @@ func g() {}
 			got = append(got, fmt.Sprintf("%d %s %s", p.Line, p.Text, p.Code))
 		}
 		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.file, got, test.want)
+		}
+	}
+}
+
+// A passage has the text that a reader sees above it: the enclosing declaration, or the headings.
+func TestAbove(t *testing.T) {
+	const code = `package p
+
+// T is a type.
+type T struct {
+	a int // first
+}
+
+type (
+	// U is a type of a group.
+	U struct {
+		// b is a field.
+		b int
+	}
+)
+
+// f adds.
+func (t *T) f(
+	n int,
+) int {
+	// inner
+	return n // last
+}
+
+// C is a number.
+const C = 1 // one
+
+// free
+`
+	const assembly = "// f adds.\nTEXT f(SB)\n\t// first\n\tADDQ $1, AX\n\t// second\n\tRET\n\n// g is next.\nTEXT g(SB)\n\t// third\n\tRET\n"
+	const document = "# A\n\none\n\n## B\n\n### C\n\ntwo\n\n## D\n\n| h | i |\n|---|---|\n| three | 3 |\n\n```\n# code\n```\n\nfour\n"
+	for _, test := range []struct {
+		file, text string
+		want       map[string]string // text -> above
+	}{
+		{"p.go", code, map[string]string{
+			"T is a type.":            "",
+			"first":                   "// T is a type.\ntype T struct {",
+			"U is a type of a group.": "type (",
+			"b is a field.":           "type (\n// U is a type of a group.\nU struct {",
+			"f adds.":                 "",
+			"inner":                   "// f adds.\nfunc (t *T) f(\n\tn int,\n) int {",
+			"last":                    "// f adds.\nfunc (t *T) f(\n\tn int,\n) int {",
+			"C is a number.":          "",
+			"one":                     "// C is a number.",
+			"free":                    "",
+		}},
+		{"p.s", assembly, map[string]string{
+			"f adds.":    "",
+			"first":      "// f adds.\nTEXT f(SB)",
+			"second":     "// f adds.\nTEXT f(SB)",
+			"g is next.": "",
+			"third":      "// g is next.\nTEXT g(SB)",
+		}},
+		{"p.md", document, map[string]string{
+			"one":           "# A",
+			"two":           "# A > ## B > ### C",
+			"| h | i |":     "# A > ## D",
+			"| three | 3 |": "# A > ## D\n| h | i |",
+			"four":          "# A > ## D",
+		}},
+	} {
+		all, err := Passages(test.file, []byte(test.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, p := range all {
+			got[strings.TrimSpace(p.Text)] = p.Above
+		}
+		if !maps.Equal(got, test.want) {
 			t.Errorf("%s: got %q, want %q", test.file, got, test.want)
 		}
 	}

@@ -18,9 +18,12 @@ type Passage struct {
 	File string
 	Line int    // number of the first line of Text
 	Text string // without comment markers; lines end with "\n"
-	// Code is the code that a comment is about: before it on its line, or on the next line. Of a table row, it is the first row
-	// of the table. Otherwise it is empty.
+	// Code is the code that a comment is about: before it on its line, or on the next line. It is empty in a document.
 	Code string
+	// Above is the text that a reader of the file sees above the passage. For a comment inside a declaration, it is the doc comment and the head of the
+	// declaration: a function's signature, or the first line of a type or of a group. For assembly, it is the TEXT line with its
+	// comment. For a document, it is the path of headings, and for a table row also the first row of the table.
+	Above string
 }
 
 // Lines returns the number of lines of the passage.
@@ -50,10 +53,11 @@ func goComments(file string, src []byte) ([]Passage, error) {
 	if ast.IsGenerated(tree) {
 		return nil, nil
 	}
+	source := goSource{fset, tree, string(src)}
 	code := strings.Split(string(src), "\n")
 	var all []Passage
 	for _, group := range tree.Comments {
-		p := Passage{File: file, Line: fset.Position(group.Pos()).Line}
+		p := Passage{File: file, Line: source.line(group.Pos()), Above: source.above(group)}
 		for _, c := range group.List {
 			p.Text += commentText(c.Text)
 		}
@@ -85,13 +89,23 @@ func commentText(c string) string {
 func lineComments(file string, src []byte) []Passage {
 	var all []Passage
 	var p Passage
-	n := 0
+	n, doc, function := 0, "", ""
 	for line := range strings.Lines(string(src) + "\n") {
 		n++
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
 		switch {
+		case ok && !strings.HasPrefix(line, "//"): // inside a function
+		case ok:
+			doc += line
+			function = ""
+		case strings.HasPrefix(line, "TEXT "):
+			function, doc = doc+strings.TrimSpace(line), ""
+		default:
+			doc = ""
+		}
+		switch {
 		case ok && p.Text == "":
-			p = Passage{File: file, Line: n, Text: strings.TrimSpace(rest) + "\n"}
+			p = Passage{File: file, Line: n, Text: strings.TrimSpace(rest) + "\n", Above: function}
 		case ok:
 			p.Text += strings.TrimSpace(rest) + "\n"
 		case p.Text != "":
@@ -119,7 +133,8 @@ func paragraphs(file string, src []byte) []Passage {
 		}
 		p = Passage{}
 	}
-	n, code, header := 0, false, ""
+	n, code := 0, false
+	var position outline
 	for line := range strings.Lines(string(src) + "\n") {
 		n++
 		line = strings.TrimRight(line, "\n")
@@ -128,10 +143,10 @@ func paragraphs(file string, src []byte) []Passage {
 			end()
 			continue
 		}
-		row := strings.HasPrefix(line, "|")
-		if !row {
-			header = ""
+		if !code {
+			position.read(line)
 		}
+		row := strings.HasPrefix(line, "|")
 		if code || rule.MatchString(line) || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "    ") && p.Text == "" {
 			end()
 			continue
@@ -140,10 +155,10 @@ func paragraphs(file string, src []byte) []Passage {
 			end()
 		}
 		if p.Text == "" {
-			p = Passage{File: file, Line: n, Code: header}
+			p = Passage{File: file, Line: n, Above: position.above()}
 		}
-		if row && header == "" {
-			header = strings.TrimSpace(line)
+		if row && position.header == "" {
+			position.header = strings.TrimSpace(line)
 		}
 		p.Text += linkTo.ReplaceAllString(line, "]") + "\n"
 	}

@@ -32,19 +32,34 @@ func main() {
 	}
 	r := rand.New(rand.NewPCG(*seed, 0))
 	for i, p := range draw(r, code, *comments) {
-		fmt.Printf("%d. %s:%d\n", i+1, p.File, p.Line)
-		for line := range strings.Lines(p.Text) {
-			fmt.Printf("   // %s", line)
-		}
-		fmt.Printf("   %s\n\n", p.Code)
+		fmt.Printf("%d. %s", i+1, comment(p))
 	}
 	for i, p := range draw(r, documents, *sentences) {
-		fmt.Printf("%d. %s:%d\n", i+1, p.File, p.Line)
-		if p.Code != "" {
-			fmt.Printf("   (after: %s)\n", p.Code)
-		}
-		fmt.Printf("   %s\n\n", strings.TrimSpace(p.Text))
+		fmt.Printf("%d. %s", i+1, sentence(p))
 	}
+}
+
+// comment returns a comment for the reader, with the enclosing declaration above it and its line of code below it.
+func comment(p english.Passage) string {
+	text := fmt.Sprintf("%s:%d\n", p.File, p.Line) + context("above", p.Above)
+	for line := range strings.Lines(p.Text) {
+		text += "   // " + line
+	}
+	return text + fmt.Sprintf("   %s\n\n", p.Code)
+}
+
+// sentence returns a sentence of a document for the reader, with its headings and the sentence before it.
+func sentence(p english.Passage) string {
+	text := fmt.Sprintf("%s:%d\n", p.File, p.Line) + context("above", p.Above) + context("after", p.Code)
+	return text + fmt.Sprintf("   %s\n\n", strings.TrimSpace(p.Text))
+}
+
+// context returns text in parentheses with a label, or "" if there is no text.
+func context(label, text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf("   (%s: %s)\n", label, strings.ReplaceAll(text, "\n", "\n           "))
 }
 
 // prose returns the comments of the code, and the documents split into sentences.
@@ -66,13 +81,13 @@ var (
 	word        = regexp.MustCompile(`\pL{2,}`)
 )
 
-// split returns the sentences of a paragraph that have at least four words. The context of a sentence is the sentence before
-// it, and of a table row the first row of its table.
+// split returns the sentences of a paragraph that have at least four words. Code of a sentence is the sentence before it in
+// the paragraph.
 func split(p english.Passage) (all []english.Passage) {
-	rest, before := strings.Join(strings.Fields(p.Text), " "), p.Code
+	rest, before := strings.Join(strings.Fields(p.Text), " "), ""
 	add := func(text string) {
 		if len(word.FindAllString(text, -1)) >= 4 {
-			all = append(all, english.Passage{File: p.File, Line: p.Line, Text: text, Code: before})
+			all = append(all, english.Passage{File: p.File, Line: p.Line, Text: text, Code: before, Above: p.Above})
 		}
 		before = strings.TrimSpace(text)
 	}

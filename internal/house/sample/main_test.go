@@ -41,3 +41,26 @@ func TestDraw(t *testing.T) {
 		}
 	}
 }
+
+// The sample shows a reader what an editor has on the screen around a comment or a sentence.
+func TestContext(t *testing.T) {
+	tree := fstest.MapFS{
+		"a.go": {Data: []byte("package a\n\n// T is a type.\ntype T struct {\n\tn int // a number\n}\n")},
+		"b.md": {Data: []byte("# Title\n\n## Part\n\nThis is the first sentence. And this is the second one.\n\n| name | meaning |\n|---|---|\n| a | a table row of some words |\n")},
+	}
+	code, documents, err := prose(tree, "")
+	if err != nil || len(code) != 2 || len(documents) != 3 {
+		t.Fatalf("got %v, %v, %v", code, documents, err)
+	}
+	for _, test := range []struct{ got, want string }{
+		{comment(code[0]), "a.go:3\n   // T is a type.\n   type T struct {\n\n"},
+		{comment(code[1]), "a.go:5\n   (above: // T is a type.\n           type T struct {)\n   // a number\n   n int\n\n"},
+		{sentence(documents[0]), "b.md:5\n   (above: # Title > ## Part)\n   This is the first sentence.\n\n"},
+		{sentence(documents[1]), "b.md:5\n   (above: # Title > ## Part)\n   (after: This is the first sentence.)\n   And this is the second one.\n\n"},
+		{sentence(documents[2]), "b.md:9\n   (above: # Title > ## Part\n           | name | meaning |)\n   | a | a table row of some words |\n\n"},
+	} {
+		if test.got != test.want {
+			t.Errorf("got %q, want %q", test.got, test.want)
+		}
+	}
+}

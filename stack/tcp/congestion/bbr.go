@@ -67,17 +67,17 @@ var bbrGains = [...]struct{ pacing, cwnd uint64 }{
 
 // Design parameters (sections 2.5 to 2.7 and 2.15).
 const (
-	bbrBeta         = 70 // percent
-	bbrHeadroom     = 15 // percent
-	bbrPacingMargin = 1  // percent
-	bbrMinPipe      = 4  // segments
-	bbrFullLosses   = 6  // lost ranges in a round trip that end Startup (section 5.3.1.3)
+	bbrBeta         = 70 // Beta in percent: the factor by which loss lowers the short-term model
+	bbrHeadroom     = 15 // Headroom in percent: the part of the path that is left to other flows
+	bbrPacingMargin = 1  // PacingMargin in percent: the rate is lower than the bandwidth by this
+	bbrMinPipe      = 4  // MinPipeCwnd in segments
+	bbrFullLosses   = 6  // number of lost ranges in a round trip that ends Startup (section 5.3.1.3)
 
-	bbrMinRTTLen        = 10e9  // ns
-	bbrProbeRTTInterval = 5e9   // ns
-	bbrProbeRTTTime     = 200e6 // ns
+	bbrMinRTTLen        = 10e9  // MinRTTFilterLen in nanoseconds
+	bbrProbeRTTInterval = 5e9   // ProbeRTTInterval in nanoseconds
+	bbrProbeRTTTime     = 200e6 // ProbeRTTDuration in nanoseconds
 
-	bbrAckedLen = 10 // round trips (ExtraAckedFilterLen)
+	bbrAckedLen = 10 // ExtraAckedFilterLen in round trips
 )
 
 // DraftLossThresh is the loss that the draft tolerates in a probe for bandwidth (the default of its
@@ -91,58 +91,58 @@ const (
 // value. With few segments in flight, one or two lost segments are already more than 10 %.
 const bbrGrace = 3
 
-// bbrNone is an unlimited volume or rate.
+// bbrNone is the value of a volume or rate that is not limited.
 const bbrNone = 1<<63 - 1
 
 // bbr is the state of one connection, with the names of the draft.
 type bbr struct {
-	lossThresh  uint64 // percent
-	grace       uint64 // extra bytes that may be lost: bbrGrace segments, or 0 with the draft's threshold
+	lossThresh  uint64 // LossThresh in percent of the data in flight
+	grace       uint64 // number of bytes that may be lost in addition: bbrGrace segments, or 0 with the draft's threshold
 	state       bbrState
 	ackPhase    acksPhase
 	random      uint32
 	initialCwnd uint64
-	bw          uint64 // sending rate before the gain
+	bw          uint64 // bandwidth: the sending rate before the pacing gain is applied
 	priorCwnd   uint64
-	recovering  bool // InLossRecovery
+	recovering  bool // BBR.InLossRecovery: a recovery is in progress
 
 	// Round trips, counted by delivered data (section 5.5.1).
 	roundCount         uint32
 	roundStart         bool
 	nextRoundDelivered uint64
 
-	// The long-term and short-term model (section 3.4.2).
-	maxBw             maxFilter // slots are ProbeBW cycles
+	// The model of the path: the long-term part, and the short-term part that loss lowers (section 3.4.2).
+	maxBw             maxFilter // each slot is one cycle of ProbeBW
 	bwShortterm       uint64
 	inflightLongterm  uint64
 	inflightShortterm uint64
 	bwLatest          uint64
 	inflightLatest    uint64
 
-	// Loss in this round trip (section 5.5.10).
+	// Loss in the current round trip (section 5.5.10).
 	lossInRound    bool
 	lossRoundStart bool
 	lossRoundDone  uint64 // BBR.loss_round_delivered
 	lossRanges     int    // discontiguous ranges lost in this round trip
-	lossEnd        Seq    // end of the last lost range
+	lossEnd        Seq    // sequence number at the end of the last lost range
 
-	// The minimum round trip time (section 5.3.4.3).
-	minRTT          Time // bbrNone: none yet
+	// Measurement of the minimum round trip time (section 5.3.4.3).
+	minRTT          Time // bbrNone: not measured yet
 	minRTTAt        Time
 	probeRTTDelay   Time
 	probeRTTDelayAt Time
 	probeRTTExpired bool
-	probeRTTDone    Time // end of ProbeRTT; 0: its volume is not reached yet
-	probeRTTRound   bool // a round trip has passed at that volume
+	probeRTTDone    Time // time at which ProbeRTT ends; 0: the data in flight is not yet low enough
+	probeRTTRound   bool // a round trip has passed since the data in flight was low enough
 	idleRestart     bool
 
-	// Aggregation (section 5.5.9).
+	// Aggregation of acknowledgments (section 5.5.9).
 	extraAcked     maxFilter
-	extraSlotRound uint32 // round in which the current slot began
+	extraSlotRound uint32 // round trip in which the current slot of extraAcked began
 	extraDelivered uint64
 	extraStart     Time
 
-	// Whether the path is full (section 5.3.1.2).
+	// Detection that the path is full (section 5.3.1.2).
 	fullBwReached, fullBwNow bool
 	fullBw                   uint64
 	fullBwCount              int
@@ -155,9 +155,9 @@ type bbr struct {
 	probeUpRounds      uint
 	probeUpAcked       uint64
 	probeUpAckedPerInc uint64
-	probeSample        bool // is_bw_probe_sample
-	probeTooHigh       bool // prev_probe_too_high
-	probePrecautionary bool // prev_probe_precautionary
+	probeSample        bool // BBR.is_bw_probe_sample of the draft
+	probeTooHigh       bool // BBR.prev_probe_too_high of the draft
+	probePrecautionary bool // BBR.prev_probe_precautionary of the draft
 
 	undo bbrUndo
 }
@@ -230,10 +230,10 @@ func percent(n, p uint64) uint64 {
 
 // BBRInfo holds the fields of Linux's struct tcp_bbr_info. It is zero for other congestion controls.
 type BBRInfo struct {
-	Bandwidth  uint64 // bytes per second
+	Bandwidth  uint64 // bandwidth in bytes per second
 	MinRTT     Time
-	PacingGain int // percent
-	WindowGain int // percent
+	PacingGain int // pacing gain in percent
+	WindowGain int // gain of the congestion window in percent
 }
 
 // Info returns the state for programs.
@@ -250,12 +250,12 @@ func (b *bbr) Info() BBRInfo {
 type Path struct {
 	Phase      string // "Startup", "Drain", "ProbeDown", "ProbeCruise", "ProbeRefill", "ProbeUp" or "ProbeRTT"
 	Full       bool   // the path has been full once
-	FullRounds int    // round trips without a higher rate
-	Bandwidth  uint64 // the sending rate before the gain
-	Most       uint64 // the highest delivery rate
-	Short      uint64 // the bound of the rate since the last probe
-	Bounded    bool   // loss has bounded the volume in flight
-	Volume     uint64 // in flight without a queue
+	FullRounds int    // number of round trips without a higher rate
+	Bandwidth  uint64 // sending rate before the pacing gain is applied
+	Most       uint64 // highest measured delivery rate
+	Short      uint64 // upper bound of the rate since the last probe (short-term model)
+	Bounded    bool   // loss has limited the volume in flight
+	Volume     uint64 // volume in flight that causes no queue
 	MinRTT     Time
 }
 

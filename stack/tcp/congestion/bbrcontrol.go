@@ -43,12 +43,12 @@ func (b *bbr) quantizationBudget(w *Window, volume uint64) uint64 {
 	return volume
 }
 
-// inflight implements Inflight.
+// inflight implements Inflight: the volume in flight for a bandwidth and a gain, with room for large frames.
 func (b *bbr) inflight(w *Window, bw, gain uint64) uint64 {
 	return b.quantizationBudget(w, b.bdpMultiple(bw, gain))
 }
 
-// maxInflight implements UpdateMaxInflight.
+// maxInflight implements UpdateMaxInflight: the volume in flight for the current bandwidth and window gain.
 func (b *bbr) maxInflight(w *Window) uint64 {
 	return b.quantizationBudget(w, b.bdpMultiple(b.bw, bbrGains[b.state].cwnd)+b.extraAcked.max())
 }
@@ -96,5 +96,5 @@ func (b *bbr) saveCwnd(w *Window) {
 	}
 }
 
-// restoreCwnd implements RestoreCwnd.
+// restoreCwnd implements RestoreCwnd: the window is at least the saved one.
 func (b *bbr) restoreCwnd(w *Window) { w.Size = uint32(max(uint64(w.Size), b.priorCwnd)) }

@@ -6,7 +6,7 @@ package congestion
 // bbrUndo holds the values to restore if a recovery was spurious (section 2.14).
 type bbrUndo struct {
 	state                               bbrState
-	moved                               bool // state is valid: the recovery has ended that state
+	moved                               bool // state is valid, because the recovery has ended this state
 	bwShortterm                         uint64
 	inflightShortterm, inflightLongterm uint64
 }
@@ -22,7 +22,7 @@ func (b *bbr) lossTolerated(s *Sample) bool {
 	return s.SACK && b.grace > 0 && s.Lost <= uint64(s.InFlight)*(b.lossThresh-DraftLossThresh)/100+b.grace
 }
 
-// noteLoss implements NoteLoss.
+// noteLoss implements NoteLoss: it begins a round trip with loss, if there was none before.
 func (b *bbr) noteLoss(w *Window, delivered uint64) {
 	if !b.lossInRound {
 		b.lossRoundDone = delivered
@@ -103,7 +103,7 @@ func (b *bbr) Marked(w *Window, now Time) {
 // timeout, the Conn leaves room for one segment. A Model has no threshold.
 func (b *bbr) Reduce(w *Window, now Time, flight uint32) uint32 {
 	b.saveCwnd(w)
-	if !b.lossInRound && !b.undo.moved { // otherwise Lost has just saved it
+	if !b.lossInRound && !b.undo.moved { // otherwise Lost has already saved the state
 		b.saveStateUponLoss(w)
 	}
 	b.recovering = true

@@ -5,7 +5,7 @@ package congestion
 // maxFilter is a maximum over the current and the previous slot.
 type maxFilter struct{ now, before uint64 }
 
-// take adds a value to the current slot.
+// take adds a value to the maximum of the current slot.
 func (f *maxFilter) take(v uint64) { f.now = max(f.now, v) }
 
 // advance begins a new slot. If the current slot is empty, nothing changes and the previous maximum stays.
@@ -59,7 +59,7 @@ func (b *bbr) advanceLatestDeliverySignals(s *Sample) {
 	}
 }
 
-// resetCongestionSignals implements ResetCongestionSignals.
+// resetCongestionSignals implements ResetCongestionSignals, at the start of each round trip.
 func (b *bbr) resetCongestionSignals() {
 	b.lossInRound = false
 	b.bwLatest, b.inflightLatest = 0, 0
@@ -93,7 +93,7 @@ func (b *bbr) adaptLowerBounds(w *Window) {
 // resetShortTermModel implements ResetShortTermModel.
 func (b *bbr) resetShortTermModel() { b.bwShortterm, b.inflightShortterm = bbrNone, bbrNone }
 
-// boundBwForModel implements BoundBWForModel.
+// boundBwForModel implements BoundBWForModel: the bandwidth is the minimum of the two models.
 func (b *bbr) boundBwForModel() { b.bw = min(b.maxBw.max(), b.bwShortterm) }
 
 // updateACKAggregation implements UpdateACKAggregation (section 5.5.9). Acknowledgments beyond the expected

@@ -4,7 +4,7 @@ package congestion
 
 import "time"
 
-// enter moves to a state.
+// enter changes the state to s.
 func (b *bbr) enter(s bbrState) { b.state = s }
 
 // checkStartupDone implements CheckStartupDone (section 5.3.1.1).
@@ -110,7 +110,7 @@ func (b *bbr) isRenoCoexistenceProbeTime(w *Window) bool {
 	return uint64(b.roundsSinceProbeUp) >= min(b.targetInflight(w)/uint64(w.MSS), 63)
 }
 
-// targetInflight implements TargetInflight.
+// targetInflight implements TargetInflight: the lower of the volume for the bandwidth and the window.
 func (b *bbr) targetInflight(w *Window) uint64 {
 	return min(b.bdpMultiple(b.bw, 100), uint64(w.Size))
 }

@@ -69,13 +69,13 @@ type Model interface {
 
 // Window is the state shared by all congestion controls. Sizes are in bytes.
 type Window struct {
-	Size      uint32 // cwnd
-	Threshold uint32 // ssthresh
+	Size      uint32 // congestion window (cwnd) in bytes
+	Threshold uint32 // slow start threshold (ssthresh) in bytes
 	MSS       uint32 // SMSS: payload of a full segment
-	Rate      uint64 // pacing rate in bytes per second; 0: acknowledgments alone clock the sender
+	Rate      uint64 // pacing rate in bytes per second; 0: data is not paced, and acknowledgments clock the sender
 }
 
-// quantum returns the bytes that may leave at once at that rate.
+// quantum returns the number of bytes that may be sent at once at the window's pacing rate.
 func (w *Window) quantum() uint32 { return Quantum(w.Rate, w.MSS) }
 
 // Limits of a quantum.
@@ -112,13 +112,13 @@ func (w *Window) floor(n uint32) uint32 { return max(n, 2*w.MSS) }
 // Ack describes an acknowledgment for a congestion control. Sizes are in bytes.
 type Ack struct {
 	Now      Time
-	Bytes    uint32  // newly delivered
-	InFlight uint32  // before this acknowledgment
-	Frame    uint32  // maximum payload of a frame; 0: one segment
-	RTT      Time    // a new measurement, or 0
-	SRTT     Time    // smoothed
-	Una, Nxt Seq     // SND.UNA and SND.NXT after it
-	Sample   *Sample // for a Model, else nil
+	Bytes    uint32  // bytes newly delivered
+	InFlight uint32  // bytes in flight before this acknowledgment
+	Frame    uint32  // maximum payload of a frame in bytes; 0: one segment
+	RTT      Time    // round trip time measured by this acknowledgment; 0: not measured
+	SRTT     Time    // smoothed round trip time
+	Una, Nxt Seq     // SND.UNA and SND.NXT after this acknowledgment
+	Sample   *Sample // delivery rate sample for a Model; nil for other controls
 }
 
 // congestions lists the algorithms by their Linux names.
@@ -147,31 +147,34 @@ func Named(name string) func() Control {
 
 // Sample is the delivery rate sample of one acknowledgment (RS, section 4.1.2.1.3).
 type Sample struct {
-	Any       bool   // some data was delivered; otherwise the fields down to Limited are undefined
-	Rate      uint64 // bytes per second; 0: no reliable sample (RS.delivery_rate)
-	Interval  Time   // RS.interval
-	RTT       Time   // of the newest range; 0: it was retransmitted (RS.rtt)
-	Delivered uint64 // during the interval (RS.delivered)
-	Prior     uint64 // bytes delivered since the start, acknowledged or selectively acknowledged: C.delivered of the BBR draft when the newest range was sent (RS.prior_delivered)
-	Lost      uint64 // taken for lost since then (RS.lost)
-	InFlight  uint32 // in flight at that time, including the range (RS.tx_in_flight)
-	Limited   bool   // the program had nothing to send (RS.is_app_limited)
+	Any       bool   // some data was delivered; if not, the fields from Rate to Limited are undefined
+	Rate      uint64 // delivery rate in bytes per second; 0: no reliable sample (RS.delivery_rate)
+	Interval  Time   // time over which the sample was taken (RS.interval)
+	RTT       Time   // round trip time of the newest delivered range; 0: that range was retransmitted (RS.rtt)
+	Delivered uint64 // bytes delivered during the interval (RS.delivered)
+	// C.delivered of the BBR draft at the time when the newest delivered range was sent: all bytes delivered since the
+	// start, cumulatively or selectively acknowledged (RS.prior_delivered)
+	Prior    uint64
+	Lost     uint64 // bytes considered lost since that time (RS.lost)
+	InFlight uint32 // bytes in flight at that time, including the range (RS.tx_in_flight)
+	Limited  bool   // the program had nothing to send at that time (RS.is_app_limited)
 
-	Acked    uint32 // newly acknowledged bytes, cumulatively or selectively (RS.newly_acked)
-	Total    uint64 // C.delivered
-	Flight   uint32 // C.inflight after this acknowledgment
-	Full     bool   // the window was fully used in the last round trip (C.is_cwnd_limited)
-	SACK     bool   // C.has_selective_acks
-	Withhold bool   // set by the Model: the data in flight says nothing about the path's rate
+	Acked  uint32 // newly acknowledged bytes, cumulatively or selectively (RS.newly_acked)
+	Total  uint64 // bytes delivered since the start (C.delivered)
+	Flight uint32 // bytes in flight after this acknowledgment (C.inflight)
+	Full   bool   // the window was fully used in the last round trip (C.is_cwnd_limited)
+	SACK   bool   // the peer supports selective acknowledgments (C.has_selective_acks)
+	// set by the Model: the caller limits the data in flight for a purpose, so later samples do not show the path's rate
+	Withhold bool
 }
 
-// Loss describes a range that is taken for lost (section 5.5.10.2).
+// Loss describes a range that is considered lost (section 5.5.10.2).
 type Loss struct {
 	Now      Time
-	Seq, End Seq    // the range (P.size is End - Seq)
-	Total    uint64 // C.delivered
-	Lost     uint64 // taken for lost since the range was sent, including it (RS.lost)
-	InFlight uint32 // in flight when it was sent (RS.tx_in_flight)
-	Limited  bool   // P.is_app_limited
+	Seq, End Seq    // first sequence number of the range, and the one after it (P.size is End - Seq)
+	Total    uint64 // bytes delivered since the start (C.delivered)
+	Lost     uint64 // bytes considered lost since the range was sent, including the range (RS.lost)
+	InFlight uint32 // bytes in flight when the range was sent (RS.tx_in_flight)
+	Limited  bool   // the program had nothing more to send when the range was sent (P.is_app_limited)
 	SACK     bool
 }

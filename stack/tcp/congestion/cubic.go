@@ -12,20 +12,20 @@ import "math"
 type cubic struct {
 	start hystart
 
-	epoch    Time    // when congestion avoidance began; 0: not yet
-	k        float64 // seconds from epoch until the window is wMax
+	epoch    Time    // time at which congestion avoidance began; 0: it has not begun
+	k        float64 // time from epoch until the window reaches wMax, in seconds
 	wMax     float64 // window before the last reduction, lowered by fast convergence
 	reno     float64 // window that RFC 5681 would have (W_est)
 	prior    float64 // window before the last reduction (cwnd_prior)
-	fraction float64 // growth of less than a byte
+	fraction float64 // growth of the window of less than a byte, carried to the next acknowledgment
 
-	undoMax, undoK float64 // values before the last Reduce
+	undoMax, undoK float64 // values of wMax and k before the last Reduce
 	undoEpoch      Time
 }
 
 const (
-	cubicC    = 0.4 // segments per second cubed (section 5.1)
-	cubicBeta = 0.7 // section 4.6
+	cubicC    = 0.4 // constant C in segments per second cubed (section 5.1)
+	cubicBeta = 0.7 // multiplicative decrease factor (section 4.6)
 	// cubicAlpha gives the Reno-friendly window the average of RFC 5681 for this beta (section 4.3).
 	cubicAlpha = 3 * (1 - cubicBeta) / (1 + cubicBeta)
 )
@@ -46,13 +46,13 @@ func (c *cubic) Acked(w *Window, a Ack) {
 		c.begin(a.Now, cwnd)
 	}
 	target := c.at((a.Now - c.epoch + a.SRTT).Seconds())
-	target = min(max(target, cwnd), 1.5*cwnd) // section 4.2
+	target = min(max(target, cwnd), 1.5*cwnd) // the window grows by at most half in a round trip (section 4.2)
 
 	alpha := cubicAlpha
 	if c.reno >= c.prior {
 		alpha = 1
 	}
-	c.reno += alpha * acked / cwnd // section 4.3
+	c.reno += alpha * acked / cwnd // growth of the Reno-friendly window (section 4.3)
 	grow := (target - cwnd) / cwnd * acked
 	if c.at((a.Now - c.epoch).Seconds()) < c.reno {
 		grow = max(c.reno-cwnd, 0)

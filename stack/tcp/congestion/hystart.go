@@ -21,28 +21,28 @@ import "time"
 // Only the first slow start is monitored, as section 4.3 recommends. Later ones have a threshold.
 
 const (
-	hyMinThresh = 4 * time.Millisecond  // MIN_RTT_THRESH
-	hyMaxThresh = 16 * time.Millisecond // MAX_RTT_THRESH
-	hyDivisor   = 8                     // MIN_RTT_DIVISOR
-	hySamples   = 8                     // N_RTT_SAMPLE
-	cssDivisor  = 4                     // CSS_GROWTH_DIVISOR
-	cssRounds   = 5                     // CSS_ROUNDS
-	hyLimit     = 8                     // L, for senders that do not pace, in segments
+	hyMinThresh = 4 * time.Millisecond  // MIN_RTT_THRESH of RFC 9406
+	hyMaxThresh = 16 * time.Millisecond // MAX_RTT_THRESH of RFC 9406
+	hyDivisor   = 8                     // MIN_RTT_DIVISOR of RFC 9406
+	hySamples   = 8                     // N_RTT_SAMPLE of RFC 9406
+	cssDivisor  = 4                     // CSS_GROWTH_DIVISOR of RFC 9406
+	cssRounds   = 5                     // CSS_ROUNDS of RFC 9406
+	hyLimit     = 8                     // L of RFC 9406 in segments, for senders that do not pace
 
-	// Slow start may pace from this round trip time on: four quanta (Quantum).
+	// pacedFrom is the round trip time from which on slow start may pace: four quanta (Quantum).
 	pacedFrom = 4 * time.Millisecond
 )
 
 // hystart is the state of slow start for one connection.
 type hystart struct {
-	last, now Time // minimum RTT of the previous round and of this one; 0: none
-	base      Time // minimum RTT at the time when growth was slowed down; 0: growth was not slowed down
+	last, now Time // minimum round trip time of the previous round and of the current round; 0: none
+	base      Time // minimum round trip time when growth was slowed down; 0: growth was not slowed down
 	end       Seq  // SND.NXT when the round began
 	samples   uint8
-	rounds    uint8 // rounds of slowed growth
+	rounds    uint8 // number of rounds with slowed growth
 	running   bool
 	left      bool // the first slow start is over
-	paced     bool // an acknowledgment has exceeded the limit
+	paced     bool // an acknowledgment has exceeded the limit, so slow start paces
 }
 
 // acked grows the window in slow start. It returns the bytes left for congestion avoidance to count.
@@ -80,7 +80,8 @@ func (h *hystart) acked(w *Window, a Ack) uint32 {
 	return rest
 }
 
-// SlowStartRate is the rate at which slow start paces: twice the window a round trip; 0: not at all.
+// SlowStartRate returns the rate in bytes per second at which slow start paces: two windows per round trip. It returns 0 if
+// slow start does not pace.
 func SlowStartRate(w *Window, srtt Time) uint64 {
 	if !w.SlowStart() || srtt < pacedFrom {
 		return 0
@@ -106,7 +107,7 @@ func (h *hystart) watch(w *Window, a Ack) {
 		return
 	}
 	if h.base > 0 {
-		if h.now < h.base { // it was jitter
+		if h.now < h.base { // the round trip time has fallen again, so the increase was only jitter
 			h.base = 0
 		}
 		return
@@ -129,15 +130,15 @@ func (h *hystart) nextRound(w *Window, a Ack) {
 	h.last, h.now, h.samples = h.now, 0, 0
 }
 
-// leave stops the monitoring, because the threshold is known.
+// leave ends the monitoring when the first slow start is over.
 func (h *hystart) leave() { h.left = true }
 
-// undo resumes the monitoring if the first slow start was left unnecessarily.
+// undo resumes the monitoring if the first slow start was ended unnecessarily.
 func (h *hystart) undo(w *Window) {
 	if w.Threshold == NoThreshold {
 		*h = hystart{}
 	}
 }
 
-// restart discards the rounds, which an idle period has ended.
+// restart discards the measurements after an idle period.
 func (h *hystart) restart() { h.running, h.base, h.last, h.now = false, 0, 0, 0 }

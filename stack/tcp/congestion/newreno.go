@@ -4,7 +4,7 @@ package congestion
 // NewReno part, RFC 6582, is in package tcp.
 type newReno struct {
 	start hystart
-	acked uint32 // bytes since the window last grew
+	acked uint32 // bytes acknowledged since the window last grew
 }
 
 // NewReno returns the congestion control of RFC 5681.

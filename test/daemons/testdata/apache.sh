@@ -1,4 +1,4 @@
-# Apache with the MPMs event and prefork: files, keep-alive, graceful restart under load, graceful end.
+# Tests Apache with the MPMs event and prefork: static files, keep-alive, graceful restart under load, graceful stop.
 . /scripts/common.sh
 mkdir -p /var/run/apache2 /var/lock/apache2
 head -c 1024 /dev/urandom > /var/www/html/1k

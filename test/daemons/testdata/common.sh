@@ -1,4 +1,4 @@
-# Functions of the scripts. The first argument of a script is the seconds that each load lasts.
+# Functions that the test scripts of this folder share. The first argument of each script is the duration of a load in seconds.
 set -u
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C HOME=/root
 seconds=$1
@@ -7,10 +7,10 @@ echo
 
 fail() { echo "FAIL $*"; }
 
-# must DESCRIPTION COMMAND: the command has to succeed.
+# must DESCRIPTION COMMAND: runs the command, and fails the test if the command fails.
 must() { local what=$1; shift; "$@" || fail "$what: status $?"; }
 
-# until_true COMMAND: waits for a minute at most.
+# until_true COMMAND: repeats the command until it succeeds, for a minute at most.
 until_true() {
 	local i
 	for i in {1..600}; do "$@" > /dev/null 2>&1 && return; sleep 0.1; done
@@ -18,7 +18,7 @@ until_true() {
 }
 gone() { ! pgrep -x "$1"; }
 
-# figures NAME: free memory, and descriptors and resident memory of the processes with a name.
+# figures NAME: prints the free memory of the machine, and the number of descriptors and the resident memory of the processes called NAME.
 figures() {
 	local p free
 	free=$(awk '/^MemFree/ {print $2}' /proc/meminfo)
@@ -30,7 +30,7 @@ figures() {
 }
 descriptors() { ls "/proc/$1/fd" | wc -l; }
 
-# http_load DESCRIPTION wrk's arguments: fails if an error is reported. A timeout is no error on a busy host before a minute.
+# http_load DESCRIPTION ARGUMENTS: runs wrk with the arguments, and fails the test if wrk reports an error. The timeout is a minute, because the host may be busy.
 http_load() {
 	local what=$1 out; shift
 	out=$(wrk --timeout 60s -d "$seconds" "$@") || fail "$what: wrk"
@@ -38,7 +38,7 @@ http_load() {
 	echo "$what: $(awk '/requests in/ {print $1 " requests"} /^Requests\/sec/ {print $2 "/s"}' <<< "$out" | tr '\n' ' ')"
 }
 
-# ab_load DESCRIPTION ab's arguments: a connection for each request, or with -k fewer.
+# ab_load DESCRIPTION ARGUMENTS: runs ab with the arguments. It opens a connection for each request, or fewer with -k.
 ab_load() {
 	local what=$1 out; shift
 	out=$(ab -q -s 120 -t "$seconds" -n 1000000 "$@" 2>&1) || fail "$what: $out"

@@ -1,4 +1,4 @@
-# dnsmasq: names of a file, of options and backwards, by UDP and TCP, under load from dig.
+# Tests dnsmasq: names from a file and from options, and reverse lookups, by UDP and TCP, under load from dig.
 . /scripts/common.sh
 printf '10.1.2.3 a.example\nfd00::1 a.example\n' > hosts
 dnsmasq --user=root --no-resolv --no-hosts --addn-hosts=/tmp/hosts --listen-address=127.0.0.1 --bind-interfaces --port=5353 \

@@ -1,4 +1,4 @@
-# PostgreSQL: rows that are reported, beside transactions that keep balances equal.
+# PostgreSQL for the test that kills machines: one client inserts rows and reports each commit, and others make transactions that keep the sums of balances equal.
 . /scripts/common.sh
 export PATH=/usr/lib/postgresql/15/bin:$PATH
 mkdir -p /srv/pg && chown postgres /srv/pg && cd /srv/pg

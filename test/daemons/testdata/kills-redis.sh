@@ -1,4 +1,4 @@
-# redis with an append-only file that is synced at each change: a counter.
+# redis for the test that kills machines: a client increments a counter, and each change is synced to an append-only file.
 . /scripts/common.sh
 mkdir -p /srv/redis
 redis-server --dir /srv/redis --appendonly yes --appendfsync always --save '' --auto-aof-rewrite-min-size 64kb --daemonize yes \

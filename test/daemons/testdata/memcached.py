@@ -1,4 +1,4 @@
-# Sixteen clients of memcached: memcached.py SECONDS. Each reads what it wrote last, or nothing if it was evicted.
+# Usage: memcached.py SECONDS. Runs sixteen clients of memcached. A read must return the value that the client has written last, or nothing if the value was evicted.
 import random
 import socket
 import sys

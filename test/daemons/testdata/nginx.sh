@@ -1,4 +1,4 @@
-# nginx with two workers: static files, a proxy, reload under load, reopened logs, graceful end.
+# Tests nginx with two workers: static files, a proxy, reload under load, reopened logs, graceful stop.
 . /scripts/common.sh
 mkdir -p /srv/www
 head -c 1024 /dev/urandom > /srv/www/1k
@@ -38,7 +38,7 @@ http_load "proxy, 1 MiB, 4 connections" -t 1 -c 4 http://127.0.0.1:8080/proxy/1m
 ab_load "1 KiB, without keep-alive" -c 16 http://127.0.0.1:8080/1k
 figures nginx
 
-# A reload ends idle connections of the old workers. ab does not count these as errors without -k.
+# A reload closes idle connections of the old workers. ab counts these as errors only with -k.
 ab -q -s 120 -n 300 -c 4 http://127.0.0.1:8080/1k > ab.out 2>&1 &
 for i in 1 2 3; do must reload nginx -s reload; sleep 0.3; done
 wait %1 || fail "load during the reload: $(cat ab.out)"

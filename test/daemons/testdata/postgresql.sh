@@ -1,4 +1,4 @@
-# PostgreSQL: initdb, transactions, balances after the death of a backend and after a restart.
+# Tests PostgreSQL: initdb, transactions, and the balances after a backend was killed and after a restart.
 . /scripts/common.sh
 export PATH=/usr/lib/postgresql/15/bin:$PATH
 
@@ -6,7 +6,7 @@ mkdir -p /srv/pg && chown postgres /srv/pg && cd /srv/pg
 as() { setpriv --reuid postgres --regid postgres --init-groups "$@"; }
 sql() { as psql -h /tmp -Atc "$1" postgres; }
 
-# The sums of all accounts, branches and recorded changes are equal after each transaction.
+# After each transaction, the sums of all accounts, of all branches and of all recorded changes are equal.
 balances() {
 	local sums
 	sums=$(sql 'select (select sum(abalance) from pgbench_accounts), (select sum(bbalance) from pgbench_branches), (select sum(delta) from pgbench_history)')
@@ -14,7 +14,7 @@ balances() {
 	echo "balances $sums"
 }
 
-# bench DESCRIPTION pgbench's arguments. Without -n, pgbench empties pgbench_history first.
+# bench DESCRIPTION ARGUMENTS: runs pgbench with the arguments. Without -n, pgbench empties pgbench_history first.
 bench() {
 	local what=$1 out; shift
 	out=$(as pgbench -n -h /tmp -T "$seconds" "$@" postgres 2>&1) || fail "$what: $out"
@@ -32,7 +32,7 @@ bench '8 clients, TCP, read only' -h 127.0.0.1 -S -c 8 -j 2
 balances
 figures postgres
 
-# A backend that is killed makes the server restart all others, and recover from the log.
+# If a backend is killed, the server restarts all other backends and recovers from its log.
 as pgbench -n -h /tmp -c 8 -j 2 -T 60 postgres > /tmp/killed 2>&1 &
 busy() { [ "$(sql "select count(*) > 4 from pg_stat_activity where backend_type = 'client backend'")" = t ]; }
 until_true busy

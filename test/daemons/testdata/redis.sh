@@ -1,4 +1,4 @@
-# redis: both kinds of persistence, children that save under load, latency, recovery of all keys after SIGKILL and at the end.
+# Tests redis: both kinds of persistence, child processes that save under load, latency, and the recovery of all keys after SIGKILL and after a shutdown.
 . /scripts/common.sh
 mkdir -p /srv/redis
 start() {

@@ -1,4 +1,4 @@
-# Makes an image of ext4 with a root folder of Debian 12: root.sh ROOT IMAGE PACKAGES.
+# Usage: root.sh ROOT IMAGE PACKAGES. Makes an ext4 image with a root file system of Debian 12.
 set -eu
 root=$1 image=$2
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C

@@ -1,4 +1,4 @@
-# sshd and ssh: logins by key, exit status, files in both directions, a terminal, a forwarded port, a user who may not.
+# Tests sshd and ssh: login by key, exit status, files in both directions, a terminal, a forwarded port, and a user who is not allowed to log in.
 . /scripts/common.sh
 mkdir -p /run/sshd /root/.ssh
 chmod 700 /root/.ssh

@@ -1,9 +1,13 @@
 #include "textflag.h"
 
-// func thread(stack, tid uintptr) uintptr
+// thread starts a thread that ends at once, and returns the result of the system call. The call is
 //
-// clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD|CLONE_SYSVSEM|CLONE_CHILD_CLEARTID); the new thread
-// calls exit(0). It has no frame, so the stack of the new thread is not used.
+//	clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD|CLONE_SYSVSEM|CLONE_CHILD_CLEARTID)
+//
+// The new thread calls exit(0) and does not use its stack, so stack need not be writable. The kernel
+// stores 0 at tid when the thread ends.
+//
+//	func thread(stack, tid uintptr) uintptr
 TEXT ·thread(SB), NOSPLIT, $0-24
 	MOVQ $0x250f00, DI
 	MOVQ stack+0(FP), SI

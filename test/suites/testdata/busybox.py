@@ -13,7 +13,7 @@ applets = {name.removesuffix(".tests") for name in os.listdir(".")
 WORDS = {"PASS": "pass", "FAIL": "fail", "SKIPPED": "skip", "UNTESTED": "skip"}
 for applet in sorted(applets):
     status, text = run(["./runtest", "-v", applet], float(sys.argv[1]),
-                       env={**os.environ, "ECHO": "/bin/busybox echo -ne"})  # else it compiles an echo
+                       env={**os.environ, "ECHO": "/bin/busybox echo -ne"})  # otherwise the tests compile an echo program
     if "FAIL" in text:
         show(text, 20000)
     seen = collections.Counter()

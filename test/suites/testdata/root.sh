@@ -1,5 +1,5 @@
-# Makes an image of ext4 with a root folder of Debian 12 and the test suites: root.sh ROOT IMAGE GOROOT PACKAGES SOURCES.
-# The suites are in /suites: the sources of busybox and perl as Debian has them, and Go's tests, built from GOROOT.
+# Usage: root.sh ROOT IMAGE GOROOT PACKAGES SOURCES. Makes an ext4 image with a root file system of Debian 12 and the test suites.
+# The suites are in /suites: Debian's sources of busybox and perl, and Go's tests, which are built from GOROOT.
 set -eu
 root=$1 image=$2 goroot=$3
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
@@ -19,12 +19,12 @@ mkdir busybox perl
 tar -xf busybox_*.orig.tar.* -C busybox --strip-components=1
 tar -xf busybox_*.debian.tar.* -C busybox
 tar -xf perl_*.orig.tar.* -C perl --strip-components=1
-# busybox's tests look for the program and its configuration one folder above theirs.
+# The tests of busybox look for the program and its configuration in the parent of their folder.
 mkdir ../busybox ../perl
 mv busybox/testsuite ../busybox/
 cp busybox/debian/config/pkg/deb ../busybox/.config
 ln -s /bin/busybox ../busybox/busybox
-# Perl's tests look for modules in ../lib: those of the installed perl, in one folder.
+# The tests of perl look for modules in ../lib. This folder gets the modules of the installed perl.
 mv perl/t perl/MANIFEST ../perl/
 mkdir ../perl/lib
 for lib in "$root"/usr/share/perl/5.*.* "$root"/usr/lib/x86_64-linux-gnu/perl/5.*.* "$root"/usr/lib/x86_64-linux-gnu/perl-base; do
@@ -35,7 +35,7 @@ ln -s /usr/bin/perl ../perl/t/perl
 cd ..
 rm -rf source
 
-# A test of Go's runs in its package's folder, which may have files for it. Others are in folders of GOROOT.
+# A Go test runs in the folder of its package, which may contain files that the test reads. Other files are in folders of GOROOT.
 mkdir -p go/src go/lib/time
 cp -a "$goroot/src/testdata" go/src/
 cp -a "$goroot/lib/time/zoneinfo.zip" go/lib/time/

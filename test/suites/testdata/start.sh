@@ -1,5 +1,5 @@
-# Starts a script of this folder in an environment that is equal on Loam and on Linux: start.sh SCRIPT ARGUMENT...
-# Capabilities that could change the host's clock or hardware are removed on both.
+# Usage: start.sh SCRIPT ARGUMENT... Starts a script of this folder in an environment that is the same on Loam and on Linux.
+# On both systems, capabilities that could change the host's clock or hardware are removed.
 mkdir -p /tmp/work
 cd /tmp/work
 ulimit -c 0

@@ -10,7 +10,7 @@ import sys
 from outcome import report, run, show
 
 SECONDS, CLASS, EARLIER = float(sys.argv[1]), sys.argv[2], sys.argv[3:]
-# Exit statuses of stress-ng (man page): lack of resources and features that are missing are no failures.
+# Exit statuses of stress-ng (man page) that are not failures: lack of resources, and missing features.
 STATUS = {0: "pass", 3: "skip", 4: "skip", None: "hang"}
 
 

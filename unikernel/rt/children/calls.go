@@ -39,7 +39,7 @@ func serveCalls() {
 	}
 }
 
-// always is for calls that are about children only.
+// always is the condition for calls that only concern children.
 func always(call.Caller, call.Args) bool { return true }
 
 // ofOther reports whether the first argument is the ID of another process; 0 is the program.
@@ -48,10 +48,10 @@ func ofOther(c call.Caller, a call.Args) bool {
 	return pid != 0 && pid != c.Process.PID()
 }
 
-// ofGroup is ofOther for kill(2), where 0 selects the process group.
+// ofGroup reports whether the first argument of kill(2) selects another process, or a process group (0).
 func ofGroup(c call.Caller, a call.Args) bool { return int(int32(a.A1)) != c.Process.PID() }
 
-// secondOfOther is ofOther for the second argument.
+// secondOfOther reports whether the second argument is the ID of another process.
 func secondOfOther(c call.Caller, a call.Args) bool {
 	return ofOther(c, call.Args{A1: a.A2})
 }

@@ -23,7 +23,7 @@ func init() {
 	serveCalls()
 }
 
-// host is the program as process 1; nil before the first child. It is set once.
+// host is the program as process 1. It is set once, when the first child is created; nil before.
 var host atomic.Pointer[task.Host]
 
 // open creates the system of processes, once.

@@ -56,10 +56,10 @@ func (platform) Open(l guest.Link) (link.Device, error) {
 
 // devices are the devices of the machine.
 type devices struct {
-	firmware *acpi.Tables // nil: the machine has none
-	bus      *pci.Bus     // nil: the machine has no PCI bus
+	firmware *acpi.Tables // ACPI tables; nil: the machine has none
+	bus      *pci.Bus     // PCI bus; nil: the machine has none
 	found    []*virtio.Device
-	why      error // errors of the search for devices
+	why      error // errors that occurred in the search for devices
 }
 
 // hardware finds the machine's devices, once.

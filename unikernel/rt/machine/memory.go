@@ -16,7 +16,9 @@ func limitMemory() {
 		return
 	}
 	free := int64(s.Freeram) * int64(s.Unit)
-	const inTenths, parts = 8, 4 // the remainder is for page tables and for garbage that is not collected yet
+	// the limit in tenths of the memory (the rest is for page tables and for garbage that is not collected yet), and the
+	// divisor for the stack size
+	const inTenths, parts = 8, 4
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(free / 10 * inTenths)
 	}

@@ -22,7 +22,7 @@ import (
 const (
 	statusNotExecutable = 126
 	statusNotFound      = 127
-	statusSignal        = 128 // plus the number of the signal that ended the program
+	statusSignal        = 128 // added to the number of the signal that has ended the program
 )
 
 // Main runs the program of the command line, and exits with its status.
@@ -67,7 +67,7 @@ func run(args []string) int {
 	return statusOf(attend(p, c))
 }
 
-// attend forwards signals and changes of the terminal's size until the first process ends, and returns the status of
+// attend forwards signals and changes of the terminal's size until the first process ends, and returns the exit status of
 // that process. c is nil if the process has no terminal.
 func attend(p *task.Process, c *console) int32 {
 	signals := make(chan os.Signal, 16)
@@ -108,7 +108,7 @@ func find(name string) string {
 	return name
 }
 
-// refused reports that a program cannot be started, and returns the status that a shell would.
+// refused prints why a program cannot be started, and returns the exit status that a shell would return.
 func refused(path string, err error) int {
 	what := err.Error()
 	var errno linux.Errno

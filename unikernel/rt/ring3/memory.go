@@ -15,7 +15,7 @@ import (
 // AllocateBlock always reports that there is no block: the kernel's allocator gives single pages to ring 3.
 type memory struct {
 	pages *user.Pages
-	refs  []atomic.Int32 // by page number
+	refs  []atomic.Int32 // reference count of each page, by page number
 	zero  mem.Page
 }
 

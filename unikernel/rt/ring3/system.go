@@ -11,6 +11,7 @@ import (
 	"loam/fs/pseudo"
 	"loam/kernel/user"
 	"loam/task"
+	"loam/task/rseq"
 	"loam/unikernel/rt"
 )
 
@@ -23,13 +24,13 @@ func NewSystem() (*task.System, error) {
 	}
 	s := task.New(task.Config{
 		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: cpuClock(), ClockPage: m.clock(), CPUs: runtime.NumCPU(),
-		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: task.RseqFeatures, RseqAlign: task.RseqAlign},
+		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: rseq.Features, RseqAlign: rseq.Align},
 	})
 	rt.UsePageCache(s.NewContent)
 	return s, nil
 }
 
-// ShowProcesses makes /proc show the processes of a system. hosted says that the program in ring 0 is one of them.
+// ShowProcesses makes /proc show the processes of a system. hosted means that the program in ring 0 is one of them.
 func ShowProcesses(s *task.System, hosted bool) error {
 	err := rt.MountProc(func(p *pseudo.Process) {
 		p.Writable, p.Listed = true, hosted

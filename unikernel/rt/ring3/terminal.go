@@ -18,10 +18,10 @@ import (
 // console is the pseudo-terminal, together with the streams of the user's terminal.
 type console struct {
 	process       *posix.Process
-	master, slave int  // descriptors of process
-	errors        bool // standard error of the loam command is the terminal too
+	master, slave int  // descriptors of the two ends, in process
+	errors        bool // standard error of the loam command is the terminal as well
 
-	writing sync.Mutex // held while output is moved
+	writing sync.Mutex // held while output is copied
 }
 
 // Descriptors of the standard streams.
@@ -141,7 +141,7 @@ func (c *console) show() bool {
 		case errno != 0 || n <= 0:
 			return false
 		}
-		c.process.Write(stdout, room[:n]) // fails only if the user's terminal is gone
+		c.process.Write(stdout, room[:n]) // Write fails only if the user's terminal no longer exists
 	}
 }
 

@@ -1,11 +1,13 @@
 #include "textflag.h"
 
-// What runs in ring 3. Each fragment is copied to a page of a process and begins at its first
-// byte; none uses an address of its own. SYSCALLs are bytes, since the runtime's own have
-// something else in their place.
+// Code fragments that run in ring 3. Each is copied to the start of a page of a process, so it contains no
+// absolute address. SYSCALL instructions are written as bytes, because a build for Loam replaces those
+// that the assembler knows.
 #define SYSCALL_INSTRUCTION BYTE $0x0f; BYTE $0x05
 
-// func fragment(number int) uintptr
+// fragment returns the address of a fragment, by its number in the table fragments.
+//
+//	func fragment(number int) uintptr
 TEXT ·fragment(SB),NOSPLIT,$0-16
 	MOVQ	number+0(FP), AX
 	LEAQ	fragments<>(SB), CX
@@ -22,30 +24,31 @@ DATA	fragments<>+40(SB)/8, $watch<>(SB)
 DATA	fragments<>+48(SB)/8, $count<>(SB)
 GLOBL	fragments<>(SB), RODATA, $56
 
-// calls calls getpid for ever. BX counts what came back wrong.
+// calls calls getpid forever. R12 is the expected result, and BX counts wrong results.
 TEXT calls<>(SB),NOSPLIT|NOFRAME,$0
 	XORL	BX, BX
 again:
 	MOVL	$39, AX
 	SYSCALL_INSTRUCTION
-	CMPQ	AX, R12	// the caller has put the answer there
+	CMPQ	AX, R12	// R12 is the expected result
 	JEQ	again
 	INCQ	BX
 	JMP	again
 
-// spin counts in BX for ever.
+// spin increments BX forever.
 TEXT spin<>(SB),NOSPLIT|NOFRAME,$0
 again:
 	INCQ	BX
 	JMP	again
 
-// count counts in the word at R13 for ever.
+// count increments the word at address R13 forever.
 TEXT count<>(SB),NOSPLIT|NOFRAME,$0
 again:
 	INCQ	(R13)
 	JMP	again
 
-// touch writes to DI, to the next page, and so on, and calls with DI when it has done R13 pages.
+// touch writes to R13 pages, starting at address DI. After the last page, it makes a system call with the
+// address after that page in DI.
 TEXT touch<>(SB),NOSPLIT|NOFRAME,$0
 again:
 	MOVQ	DI, 0(DI)
@@ -57,24 +60,24 @@ again:
 	SYSCALL_INSTRUCTION
 	JMP	again
 
-// divide divides by zero.
+// divide causes an exception: a division by zero.
 TEXT divide<>(SB),NOSPLIT|NOFRAME,$0
 	XORL	CX, CX
 	DIVQ	CX
 	JMP	-1(PC)
 
-// keep fills the registers with what R12 says, and compares them for ever across calls and
-// across time: general registers, x87, SSE, AVX, bases of FS and GS. R13 is the address of a page. What is
-// lost ends in UD2.
+// keep fills the registers with values computed from R12, and then checks forever that they are preserved
+// across system calls and interrupts: general registers, x87, SSE, AVX, and the bases of FS and GS. R13 is
+// the address of a page for comparisons. A lost value ends the fragment by UD2.
 TEXT keep<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	R12, 2048(R13)
 	MOVQ	R12, CX
 	ANDL	$3, CX
-	SHLL	$13, CX	// the rounding mode
+	SHLL	$13, CX	// the rounding mode in MXCSR, bits 13 and 14
 	ORL	$0x1f80, CX
 	MOVL	CX, 2056(R13)
 	LDMXCSR	2056(R13)
-	BYTE $0x41; BYTE $0xdf; BYTE $0xad; LONG $2048	// FILD of it
+	BYTE $0x41; BYTE $0xdf; BYTE $0xad; LONG $2048	// FILD 2048(R13): load the integer R12
 	BYTE $0xd9; BYTE $0xeb	// FLDPI
 	MOVQ	R12, X0
 	VPBROADCASTQ	X0, Y0
@@ -192,7 +195,7 @@ compare:
 bad:
 	UD2
 
-// watch reads the word at R13 for ever, and ends in UD2 if it is R12.
+// watch reads the word at address R13 until the word equals R12, and then executes UD2.
 TEXT watch<>(SB),NOSPLIT|NOFRAME,$0
 again:
 	INCQ	BX

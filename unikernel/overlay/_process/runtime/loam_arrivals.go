@@ -15,10 +15,10 @@ func loamArrived(events []linux.EpollEvent) {
 	for i := range events {
 		ev := &events[i]
 		if ev.Events&(linux.EPOLLIN|end) == 0 || *(**uintptr)(unsafe.Pointer(&ev.Data)) == &netpollEventFd {
-			continue // an event of netpollBreak, in Go 1.26
+			continue // in Go 1.26, an event of netpollBreak
 		}
 		tp := *(*taggedPointer)(unsafe.Pointer(&ev.Data))
-		pd := (*pollDesc)(tp.pointer()) // nil for an event of netpollBreak, in Go 1.27
+		pd := (*pollDesc)(tp.pointer()) // nil in Go 1.27 for an event of netpollBreak
 		if pd == nil || pd.fdseq.Load() != tp.tag() {
 			continue
 		}

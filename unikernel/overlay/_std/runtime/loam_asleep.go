@@ -46,7 +46,7 @@ func loamCheckdead() {
 	}
 	gp := loamFirst(loamGoesOn)
 	if gp == nil {
-		gp = loamFirst(loamInside) // slower: it unwinds stacks
+		gp = loamFirst(loamInside) // examined last, because it is slower: it unwinds stacks
 	}
 	if gp != nil {
 		loamAwake.gp, loamAwake.id = uintptr(unsafe.Pointer(gp)), gp.goid
@@ -136,7 +136,7 @@ func loamTimer(t *timer) bool {
 		return !loamProgramReceives((*hchan)(efaceOf(&t.arg).data))
 	}
 	switch arg := t.arg.(type) {
-	case *g: // the goroutine is in time.Sleep
+	case *g: // the goroutine waits in time.Sleep
 		return isSystemGoroutine(arg, false)
 	case func():
 		return loamNamed(findfunc(abi.FuncPCABIInternal(arg)))

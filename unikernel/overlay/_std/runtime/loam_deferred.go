@@ -25,14 +25,14 @@ import (
 
 // loamDeferred is a field that the overlay adds to a P. It belongs to the thread that has the P.
 type loamDeferred struct {
-	tick     uint32 // schedtick while the goroutine that a loop or the poller readied may run
-	count    uint32 // number of deferred wakes so far
+	tick     uint32 // value of schedtick while the goroutine may run that a loop of Loam or the poller has readied
+	count    uint32 // number of wakes that were deferred so far
 	deferred bool   // the latest deferred wake has not been made; it may have become unnecessary
 	// unwatched is set when a goroutine that a loop has readied runs while the runtime's monitor sleeps.
 	// Nothing then preempts a goroutine that runs for long, or polls for input while all Ps are busy. The
 	// alarm therefore also wakes the monitor.
 	unwatched bool
-	watch     bool // the monitor must be woken when the running goroutine yields
+	watch     bool // the runtime's monitor must be woken when the running goroutine yields
 	// unpolled is set when a goroutine that the poller has readied runs while no thread waits for input.
 	unpolled bool
 }
@@ -40,9 +40,9 @@ type loamDeferred struct {
 // loamAlarm is a field that the overlay adds to an M: a timer whose signal is sent to this thread. Only the
 // thread itself, and the signal's handler on it, use it.
 type loamAlarm struct {
-	state uint32 // one of the states below
-	timer int32  // the timer's ID
-	seen  uint32 // the P's count when the alarm was set
+	state uint32 // one of the states of an alarm below
+	timer int32  // ID of the timer
+	seen  uint32 // value of P's count when the alarm was set
 
 	// polled is the single goroutine that the poller last returned to this thread; 0 if it returned none or
 	// several. It may have run since. waited reports whether the thread blocked in the poller for it.
@@ -72,7 +72,7 @@ func loamWakep() {
 	mp := getg().m
 	if pp := mp.p.ptr(); pp != nil {
 		pp.loam.deferred, pp.loam.unpolled = false, false
-		if pp.loam.watch && mp.curg == nil { // a goroutine has yielded
+		if pp.loam.watch && mp.curg == nil { // the running goroutine has yielded
 			pp.loam.watch = false
 			loamWatch()
 		}
@@ -137,7 +137,7 @@ func loamDeferPoll(mp *m, pp *p) bool {
 	if !runqempty(pp) || sched.runq.size != 0 {
 		return false
 	}
-	pp.loam.tick = pp.schedtick + 1 // execute increments schedtick
+	pp.loam.tick = pp.schedtick + 1 // execute will increment schedtick
 	pp.loam.unpolled = true
 	return loamCountDeferred(mp, pp)
 }
@@ -159,7 +159,7 @@ func loamSetAlarm(mp *m, pp *p) bool {
 		return false
 	}
 	mp.loam.seen = pp.loam.count
-	mp.loam.state = loamAlarmOn // before the signal can arrive
+	mp.loam.state = loamAlarmOn // set before the signal can arrive
 	var when itimerspec
 	when.it_value.setNsec(loamPatience)
 	timer_settime(mp.loam.timer, 0, &when, nil)
@@ -191,14 +191,14 @@ func loamRing() {
 		return
 	}
 	if watch := (pp.loam.unwatched || pp.loam.unpolled) && pp.loam.tick == pp.schedtick; !watch && (!pp.loam.deferred || runqempty(pp)) {
-		return // the deferred wake has become unnecessary, or is about to
+		return // the deferred wake has become unnecessary, or is about to become so
 	}
 	if pp.loam.count == mp.loam.seen {
 		pp.loam.watch = pp.loam.unwatched
 		curg.preempt = true
 		curg.stackguard0 = stackPreempt
 	}
-	loamSetAlarm(mp, pp) // for a later deferred wake, or because the goroutine may not be preemptible here
+	loamSetAlarm(mp, pp) // set again for a later deferred wake, or because the goroutine may not be preemptible at this point
 }
 
 // unminit is called when a thread exits. It deletes the thread's timer.

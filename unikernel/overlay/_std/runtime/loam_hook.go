@@ -128,8 +128,8 @@ func doInit(ts []*initTask) {
 
 // States of an initTask, as far as doInit distinguishes them.
 const (
-	loamInitNone  = iota // none of its functions has been called
-	loamInitBegun        // some of its functions have been called
+	loamInitNone  = iota // none of the functions of the package has been called
+	loamInitBegun        // some of the functions of the package have been called
 	loamInitDone
 )
 

@@ -65,14 +65,14 @@ type loamArrivals struct {
 // asked for.
 const loamEpollPri = 0x2
 
-// loamHandedOpen is linuxNetpollopen for a handed-over connection: it also asks for EPOLLPRI.
+// loamHandedOpen adds a handed-over connection to epoll, as linuxNetpollopen does, and also requests EPOLLPRI.
 func loamHandedOpen(fd uintptr, pd *pollDesc) uintptr {
 	ev := linux.EpollEvent{Events: linux.EPOLLIN | linux.EPOLLOUT | linux.EPOLLRDHUP | linux.EPOLLET | loamEpollPri}
 	*(*taggedPointer)(unsafe.Pointer(&ev.Data)) = taggedPointerPack(unsafe.Pointer(pd), pd.fdseq.Load())
 	return linux.EpollCtl(epfd, linux.EPOLL_CTL_ADD, int32(fd), &ev)
 }
 
-// netpollclose removes a poll descriptor from where netpollopen has added it.
+// netpollclose removes a poll descriptor from Loam or from epoll, where netpollopen has added it.
 func netpollclose(fd uintptr) uintptr {
 	if fd-loamHostFD < loamHostSpan {
 		return linuxNetpollclose(fd - loamHostFD)
@@ -137,7 +137,7 @@ func loamGoready(gp *g) {
 // loamReady is the runtime's ready, except that it calls wakep only from the second goroutine on.
 func loamReady(gp *g) {
 	status := readgstatus(gp)
-	mp := acquirem() // keeps the P
+	mp := acquirem() // prevents that the goroutine loses its P
 	if status&^_Gscan != _Gwaiting {
 		dumpgstatus(gp)
 		throw("bad g->status in loamReady")
@@ -159,8 +159,8 @@ func loamReady(gp *g) {
 }
 
 // loamResumed is called by Loam's loops when they continue after a point at which they may have blocked. If
-// they have not blocked, goroutines that they have readied still wait for this thread; loamResumed then
-// wakes another thread.
+// the loop has not blocked, the goroutines that it has readied still wait for this thread. loamResumed then
+// wakes another thread to run them.
 //
 //go:linkname loamResumed
 func loamResumed() {

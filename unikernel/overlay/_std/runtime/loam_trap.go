@@ -25,14 +25,14 @@ import (
 
 // Values in the kernel's report of a trap (sigaction(2)).
 const (
-	loamSeccomp   = 1          // SYS_SECCOMP
-	loamArchAMD64 = 0xc000003e // AUDIT_ARCH_X86_64
+	loamSeccomp   = 1          // si_code of SIGSYS: SYS_SECCOMP
+	loamArchAMD64 = 0xc000003e // si_arch of SIGSYS: AUDIT_ARCH_X86_64
 	loamENOSYS    = 1<<64 - 38
 )
 
 // loamSigsys is the siginfo_t of a trapped call.
 type loamSigsys struct {
-	siginfoFields // si_addr is the address after the instruction
+	siginfoFields // si_addr in it is the address after the instruction
 	number        int32
 	arch          uint32
 }
@@ -50,7 +50,7 @@ func sighandler(sig uint32, info *siginfo, ctxt unsafe.Pointer, gp *g) {
 		if getg().m.loam.state == loamAlarmOn {
 			loamRing()
 		}
-		if info.si_code == _SI_TIMER { // an alarm: the signal is not delivered to the program
+		if info.si_code == _SI_TIMER { // an alarm of this thread: the signal is not delivered to the program
 			doSigPreempt(gp, &sigctxt{info, ctxt})
 			return
 		}
@@ -107,10 +107,10 @@ type loamRegisters struct {
 
 // loamTrap describes a goroutine whose call is being served. It lies on that goroutine's stack.
 type loamTrap struct {
-	regs   uintptr // *loamRegisters, further up the stack
+	regs   uintptr // address of a loamRegisters, further up the stack
 	gp     guintptr
 	bubble *synctestBubble
-	next   uintptr // *loamTrap
+	next   uintptr // address of the next loamTrap in the list
 }
 
 // asyncPreempt2 replaces the runtime's function. It is nosplit like that function: the stack must not move
@@ -137,7 +137,7 @@ func asyncPreempt2() {
 // loamTraps are the trapped calls that loamNextTrap has not returned yet.
 var loamTraps struct {
 	lock    mutex
-	first   uintptr  // *loamTrap
+	first   uintptr  // address of the first loamTrap; 0: none
 	waiting guintptr // the goroutine parked in loamNextTrap, or 0
 }
 

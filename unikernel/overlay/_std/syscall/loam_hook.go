@@ -20,12 +20,12 @@ const (
 	loamHostSpan = 1 << 24
 )
 
-// Owners of a system call, by its number. unikernel/rt/start.go sets them from the table of calls
-// (posix/call).
+// Owners of a system call: the values of the table loamCalls, which unikernel/rt/start.go fills from the
+// table of calls (posix/call).
 const (
-	loamHost    = 0 // the host
-	loamFirstFD = 1 // Loam, unless the first argument is a descriptor of the host
-	loamOurs    = 2 // Loam
+	loamHost    = 0 // the call is passed to the host
+	loamFirstFD = 1 // Loam serves the call, unless its first argument is a descriptor of the host
+	loamOurs    = 2 // Loam serves the call
 )
 
 // loamCalls holds the owner of each system call. The last entry stands for all higher numbers. The host

@@ -5,7 +5,7 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// Functions of package syscall that do not pass through the hook in the toolchain's version.
+// Functions of package syscall whose versions in the toolchain bypass the hook.
 
 // loamSpawn starts a program as a process in ring 3, and returns its process ID. It is nil as a process, and in a
 // virtual machine if the program was linked without package children of Loam.

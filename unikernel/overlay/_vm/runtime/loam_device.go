@@ -69,8 +69,8 @@ func loamPollInterrupts() {
 func netpoll(delay int64) (gList, int32) {
 	var list gList
 	if delay != 0 {
-		// As in Go's version: a netpollBreak that finds the signal set from here on relies on this thread
-		// to look again.
+		// As in Go's version: if netpollBreak finds the signal already set from here on, it relies on this thread to check
+		// again.
 		if broken, _ := loamCall(loamCallPoll, uintptr(delay), 0); broken == 1 {
 			netpollWakeSig.Store(0)
 		}

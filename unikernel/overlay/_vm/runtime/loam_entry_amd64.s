@@ -15,7 +15,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Offsets in loam/kernel.cpu; a test compares them.
+// Offsets of the fields of loam/kernel.cpu, the structure of a CPU. A test compares them with the Go type.
 #define cpu_frameEnd	8
 #define cpu_scratch	16
 #define cpu_stack	24
@@ -26,33 +26,35 @@
 #define cpu_dozes	156
 #define cpu_user	208
 
-// interruptRoom is the space for the frames of loam/kernel.Interrupted and its callees on the stack for faults.
-// IST stacks are aligned by the processor.
+// interruptRoom is the space in bytes that loam/kernel.Interrupted and its callees need on the stack. A fault meanwhile uses
+// the memory below. The processor aligns the stacks of the interrupt stack table.
 #define interruptRoom	2048
 
-// PUSH_REGISTERS stores the general registers of an amd64.Frame, from the last to the first.
+// PUSH_REGISTERS pushes the general registers, so that they form the start of an amd64.Frame: the last field first.
 #define PUSH_REGISTERS \
 	PUSHQ	AX; PUSHQ	CX; PUSHQ	DX; PUSHQ	BX; \
 	PUSHQ	BP; PUSHQ	SI; PUSHQ	DI; \
 	PUSHQ	R8; PUSHQ	R9; PUSHQ	R10; PUSHQ	R11; \
 	PUSHQ	R12; PUSHQ	R13; PUSHQ	R14; PUSHQ	R15
 
-// Of loam/kernel/timekeeper.Clock.
+// Offsets of the fields of loam/kernel/timekeeper.Clock.
 #define clock_sequence	0
 #define clock_start	8
 #define clock_base	16
 #define clock_scale	24
 #define clock_wall	32
 
-// Of loam/arch/amd64.Frame.
+// Size of loam/arch/amd64.Frame, and offsets of its fields.
 #define frameSize	176
 #define frame_vector	120
 #define frame_cs	144
 
-// Of loam/kernel/user.page; see loam_user_amd64.s.
+// Offsets of the fields of loam/kernel/user.page, the context of a thread in ring 3: see loam_user_amd64.s.
 #define page_live	224
 #define page_vector	256
 
+// Selectors of the kernel's code and data segments, the first vector that is no exception, and the values of
+// amd64.Frame.Vector for the two kinds of system calls (loam/arch/amd64).
 #define selectorCode	8
 #define selectorData	16
 #define exceptions	32
@@ -66,11 +68,11 @@
 // after a reset.
 #define SSE \
 	MOVQ	CR0, AX; \
-	ANDQ	$~(1<<2 | 1<<3 | 1<<29 | 1<<30), AX; \ // no emulation, no task switch, caches
-	ORQ	$(1<<1 | 1<<5), AX; \ // monitor coprocessor, native errors
+	ANDQ	$~(1<<2 | 1<<3 | 1<<29 | 1<<30), AX; \ // CR0: clear EM (emulation), TS (task switched), NW and CD (caches disabled)
+	ORQ	$(1<<1 | 1<<5), AX; \ // CR0: set MP (monitor coprocessor) and NE (native x87 errors)
 	MOVQ	AX, CR0; \
 	MOVQ	CR4, AX; \
-	ORQ	$(1<<9 | 1<<10), AX; \ // SSE, and its exceptions
+	ORQ	$(1<<9 | 1<<10), AX; \ // CR4: set OSFXSR (SSE) and OSXMMEXCPT (SSE exceptions)
 	MOVQ	AX, CR4; \
 	FINIT; \
 	XORPS	X15, X15; \
@@ -88,7 +90,7 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 
 	SSE
 
-	// Addresses in this file that the kernel needs.
+	// Store the addresses of functions in this file in loam/kernel.entries.
 	LEAQ	runtime·loamTrap(SB), AX
 	MOVQ	AX, loam∕kernel·entries+0(SB)
 	LEAQ	loamVectors<>(SB), AX
@@ -104,7 +106,7 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	LEAQ	loamCrashG<>(SB), AX
 	MOVQ	AX, loam∕kernel·entries+48(SB)
 	LEAQ	runtime·loamCrashM(SB), CX
-	MOVQ	CX, g_m(AX)	// not an M of the program's: other CPUs may run those meanwhile
+	MOVQ	CX, g_m(AX)	// this g has an M of its own, because other CPUs may run the program's Ms during a crash
 	LEAQ	loamClockGettime<>(SB), AX
 	MOVQ	AX, runtime·vdsoClockgettimeSym(SB)
 
@@ -115,19 +117,20 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	CALL	loam∕kernel·Begin<ABIInternal>(SB)
 	JMP	leave<>(SB)
 
-// loamStartCPU is the entry point of another CPU in 64-bit mode. The page tables are the entry code's,
-// which do not map the CPU's stack. RBX is the address of its loam/kernel.cpu.
+// loamStartCPU is the entry point of each CPU except the first, in 64-bit mode. RBX is the address of the
+// CPU's loam/kernel.cpu. At first the CPU uses the page tables of the entry code (unikernel/image), which
+// do not map its stack.
 TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVL	$1, AX
 	XCHGL	AX, cpu_claimed(BX)
 	TESTL	AX, AX
 	JEQ	claimed
 	CLI
-	HLT	// too late: see kernel/smp.go
+	HLT	// the first CPU no longer waits for this one: see kernel/smp.go
 	JMP	-2(PC)
 claimed:
 	SSE
-	MOVQ	loam∕kernel·tables(SB), AX	// their root
+	MOVQ	loam∕kernel·tables(SB), AX	// the physical address of the kernel's page tables
 	MOVQ	AX, CR3
 	MOVQ	cpu_stack(BX), SP
 	LEAQ	loamKernelG<>(SB), R14
@@ -135,7 +138,8 @@ claimed:
 	CALL	loam∕kernel·StartCPU<ABIInternal>(SB)
 	JMP	leave<>(SB)
 
-// Compiled code uses only the stack bounds of a g. These have no bounds: see kernel/stack.go.
+// The g structures of the kernel, and the boot stack. Compiled code uses only the stack bounds of a g. In
+// these structures the bounds are 0, so no function tries to grow the stack: see kernel/stack.go.
 GLOBL loamKernelG<>(SB), NOPTR, $gSize
 GLOBL loamCrashG<>(SB), NOPTR, $gSize
 GLOBL loamBootStack<>(SB), NOPTR, $bootStackSize
@@ -150,7 +154,8 @@ TEXT runtime·loamGate(SB),NOSPLIT|NOFRAME,$0
 	POPQ	CX
 	JMP	call<>(SB)
 
-// loamExit is loamGate for a thread that ends: another thread may already use its stack.
+// loamExit replaces loamGate for a thread that ends. It does not access the stack of the thread, which
+// another thread may already use.
 TEXT runtime·loamExit(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	XORL	CX, CX
@@ -162,7 +167,7 @@ TEXT runtime·loamExit(SB),NOSPLIT|NOFRAME,$0
 // registers to be preserved. The return is by IRET, as for all frames, because SYSRET returns to ring 3.
 TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
 	TESTQ	CX, CX
-	JPL	user	// programs in ring 3 have the lower half
+	JPL	user	// the return address is in the lower half of the address space: the call comes from ring 3
 	MOVQ	SP, cpu_scratch(GS)
 	MOVQ	cpu_frameEnd(GS), SP
 	PUSHQ	$selectorData
@@ -176,7 +181,8 @@ TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
 user:
 	JMP	runtime·loamUserCall(SB)
 
-// call continues loamGate and loamExit. The registers are as after a SYSCALL instruction.
+// call is the common end of loamGate and loamExit. It saves a frame and calls the kernel. CX is the return
+// address and R11 the flags, as after a SYSCALL instruction.
 TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, cpu_scratch(GS)
 	MOVQ	cpu_frameEnd(GS), SP
@@ -190,7 +196,8 @@ TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	JMP	runtime·loamServe(SB)
 
-// trap continues loamVectors and loamTrap. The vector is on the stack.
+// trap is the common end of loamVectors and loamTrap. The processor's part of the frame, the error code
+// and the vector are on the stack already.
 TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	CLD
@@ -199,14 +206,14 @@ TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	JMP	runtime·loamUserTrap(SB)
 kernel:
 
-	// A frame elsewhere is not a thread's: the kernel was interrupted.
+	// If the frame is not at the end of the thread's page, then the kernel was interrupted, and not a thread.
 	MOVQ	cpu_frameEnd(GS), AX
 	SUBQ	$frameSize, AX
 	CMPQ	AX, SP
 	JEQ	2(PC)
 	JMP	inside<>(SB)
 
-	// Save all state that XCR0 names; without XSAVE, the state of FXSAVE.
+	// Save all vector state that is enabled in XCR0. A processor without XSAVE saves it with FXSAVE.
 	MOVQ	cpu_vector(GS), DI
 	CMPB	loam∕kernel·haveXSave(SB), $0
 	JEQ	old
@@ -242,7 +249,7 @@ TEXT leave<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	cpu_user(GS), CX
 	TESTQ	CX, CX
 	JEQ	free
-	MOVL	$1, AX	// a context's x87 state is in the processor: save it
+	MOVL	$1, AX	// the processor holds the x87 state of a context, which is saved first
 	XORL	DX, DX
 	XSAVE64	page_vector(CX)
 	MOVL	$0, page_live(CX)
@@ -283,7 +290,7 @@ TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	LEAQ	loamKernelG<>(SB), R14
 	XORPS	X15, X15
 	XORL	BP, BP
-	LEAQ	-interruptRoom(SP), AX	// a fault in Interrupted must not overwrite its stack
+	LEAQ	-interruptRoom(SP), AX	// a fault in Interrupted uses the memory below its stack
 	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	SP, BX
 	MOVQ	0(GS), AX
@@ -315,7 +322,7 @@ TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	frameSize(SP), AX
 	MOVQ	AX, DX
 	SHRQ	$32, DX
-	MOVL	$0xc0000101, CX	// the base of GS
+	MOVL	$0xc0000101, CX	// IA32_GS_BASE
 	WRMSR
 	JMP	crash<>(SB)
 
@@ -345,9 +352,9 @@ again:
 	ORQ	DX, AX
 	SUBQ	loam∕kernel·clock+clock_start(SB), AX
 	JPL	later
-	XORL	AX, AX	// the counter of another CPU is some ticks ahead
+	XORL	AX, AX	// the counter of the CPU that set the clock may be slightly ahead: use 0
 later:
-	MULQ	loam∕kernel·clock+clock_scale(SB)	// 32 bits of it are a fraction
+	MULQ	loam∕kernel·clock+clock_scale(SB)	// nanoseconds per tick, a fixed-point number with 32 fraction bits
 	SHRQ	$32, DX, AX
 	ADDQ	loam∕kernel·clock+clock_base(SB), AX
 	MOVQ	loam∕kernel·clock+clock_wall(SB), R9
@@ -367,13 +374,13 @@ monotonic:
 	XORL	AX, AX
 	RET
 wait:
-	PAUSE	// another CPU is changing it
+	PAUSE	// the sequence is odd: another CPU is changing the clock
 	JMP	again
 
-// loamVectors is the code of all vectors, 16 bytes each. Those for which the
-// processor pushes an error code have none of their own (SDM volume 3, 6.13).
-// The pushes are written as bytes, since the linker adds up PUSHQs, and would think
-// that all of these were one after another.
+// loamVectors contains the entry code of all interrupt vectors, 16 bytes for each. The code pushes an
+// error code of 0 unless the processor has pushed one (SDM volume 3, 6.13), then the vector number.
+// PUSH is written as bytes, because the linker counts the stack use of all PUSHQ instructions of a
+// function as if they were executed one after another.
 #define PUSH(n) BYTE $0x6a; BYTE $(n)
 #define VECTOR(n) \
 	PCALIGN	$16; \

@@ -1,6 +1,6 @@
-// The functions of loam/arch/amd64 that are instructions: see instruction.go
-// there. They follow Go's internal calling convention: arguments and results in
-// AX, BX, CX, DI; R14 and X15 are kept.
+// Functions of loam/arch/amd64 that each execute one privileged or special instruction. arch/amd64/instruction.go
+// declares and documents them. They follow Go's internal calling convention: arguments and results are in
+// AX, BX, CX and DI, and R14 and X15 are preserved.
 
 #include "textflag.h"
 
@@ -99,7 +99,8 @@ TEXT loam∕arch∕amd64·InvalidatePage<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	INVLPG	(AX)
 	RET
 
-// A far return reloads CS.
+// LoadGDT loads the descriptor table and reloads all segment registers. CS can only be reloaded by a far
+// return, to done.
 TEXT loam∕arch∕amd64·LoadGDT<ABIInternal>(SB),NOSPLIT,$16
 	MOVW	BX, 0(SP)
 	MOVQ	AX, 2(SP)
@@ -116,8 +117,8 @@ TEXT loam∕arch∕amd64·LoadGDT<ABIInternal>(SB),NOSPLIT,$16
 	MOVQ	$8, 8(SP)
 	JMP	far<>(SB)
 
-// far returns to the address on the stack, and done from LoadGDT, whose frame has
-// lost the two words.
+// far returns to done, whose address and selector are the two words at SP. The far return removes these
+// words. done therefore removes only the rest of LoadGDT's stack frame, and returns to its caller.
 TEXT far<>(SB),NOSPLIT|NOFRAME,$0
 	RETFQ
 
@@ -136,7 +137,7 @@ TEXT loam∕arch∕amd64·LoadTask<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	LTR	AX
 	RET
 
-// The assembler has no LLDT.
+// LoadLocal loads the register of the local descriptor table. The assembler does not know LLDT.
 TEXT loam∕arch∕amd64·LoadLocal<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	BYTE $0x0f; BYTE $0x00; BYTE $0xd0	// LLDT AX
 	RET
@@ -169,7 +170,8 @@ TEXT loam∕arch∕amd64·Pause<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	PAUSE
 	RET
 
-// STI lets interrupts in only behind the next instruction, so none is missed.
+// Doze halts until the next interrupt. STI enables interrupts only after the next instruction, so no
+// interrupt can occur between STI and HLT and be missed.
 TEXT loam∕arch∕amd64·Doze<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	STI
 	HLT

@@ -5,7 +5,7 @@ package runtime
 
 import "internal/runtime/syscall/linux"
 
-// loamRest serves such a call at once.
+// loamRest serves a trapped call at once: it passes the call to Loam's kernel.
 //
 //go:nowritebarrierrec
 func loamRest(c *sigctxt) {

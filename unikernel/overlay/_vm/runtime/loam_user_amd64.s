@@ -1,28 +1,30 @@
 // Entry to ring 3, and return from it.
 //
-// loam/kernel/user.enter is a function that returns when ring 3 is left: by a system call, an exception
-// or an interrupt. The registers of ring 3 are in the context, a page of their own, which is accessed
-// through the window onto physical memory. So the processor can store a frame there at any time. It
-// could not in the Go heap, where a page may be absent for a moment.
+// loam/kernel/user.enter runs a thread in ring 3, and returns when the thread leaves ring 3: by a system
+// call, an exception or an interrupt. The registers of ring 3 are saved in the context of the thread
+// (loam/kernel/user.page). A context is a physical page that is accessed through the window, the mapping
+// of all physical memory. The processor can therefore store a frame there at any time. It could not do
+// so in the Go heap, where a page may be absent for a moment.
 //
 // While a thread is in ring 3, entry 1 of the interrupt stack table points to the end of the frame in
 // the context, and loam/kernel.cpu holds the registers of the goroutine. The kernel core never sees a
 // thread in ring 3: an interrupt first returns the thread to the end of enter, and is then served as if
 // it had occurred in ring 0. So only interrupts take the core's lock.
 //
-// Vector registers: Go code uses SSE and AVX, so their registers are saved and loaded on each way, with
-// moves. The x87 state stays in the processor until the CPU enters ring 3 for another context, loads the
+// Vector registers: Go code uses SSE and AVX, so their registers are saved and loaded with moves on each
+// entry to ring 3 and each return. The x87 state stays in the processor until the CPU enters ring 3 for another context, loads the
 // registers of an interrupted thread, or gets a request of another CPU. Then it is saved, and cpu_user
-// is cleared. cpu_user is a context if and only if page_live of that context is the CPU. With AVX-512,
-// which Go code also uses, XSAVE saves everything on each way, and cpu_user is always 0.
+// is cleared. cpu_user is the address of a context if and only if page_live of that context is the number
+// of the CPU plus 1. With AVX-512, which Go code also uses, XSAVE and XRSTOR transfer all state on each
+// entry and return, and cpu_user is always 0.
 //
-// From CLI to the end only the context, loam/kernel.cpu and the CPU's stack are accessed. All of these
-// are always present.
+// After CLI, the code accesses only the context, loam/kernel.cpu and the CPU's stack. Their pages are
+// always present.
 
 #include "go_asm.h"
 #include "textflag.h"
 
-// Offsets in loam/kernel.cpu; a test compares them.
+// Offsets of the fields of loam/kernel.cpu, the structure of a CPU. A test compares them with the Go type.
 #define cpu_frameEnd	8
 #define cpu_scratch	16
 #define cpu_stack	24
@@ -37,7 +39,8 @@
 #define cpu_number	216
 #define cpu_last	224
 
-// Offsets in loam/kernel/user.page, which begins with an amd64.Frame; a test compares them.
+// Offsets of the fields of loam/kernel/user.page, a context, which begins with an amd64.Frame. A test
+// compares them with the Go type.
 #define frameSize	176
 #define frame_vector	120
 #define frame_ip	136
@@ -61,7 +64,7 @@
 #define page_control	3616
 #define page_status	3624
 
-// Of loam/arch/amd64.
+// Constants of loam/arch/amd64 and loam/kernel/user: selectors, flags, and the vectors that enter returns.
 #define selectorCode	0x08
 #define selectorData	0x10
 #define userData	0x2b
@@ -93,16 +96,19 @@
 	POPQ	DI; POPQ	SI; POPQ	BP; \
 	POPQ	BX; POPQ	DX; POPQ	CX; POPQ	AX
 
-// func enter(page uintptr) (vector uint64)
+// enter runs a thread in ring 3, and returns the vector of the reason why it has left ring 3.
+//
+//	func enter(page uintptr) (vector uint64)
 TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	AX, DI
 	CLI
-	// The signal of a preemption request before CLI has already been delivered. A later request
-	// interrupts ring 3.
+	// If the runtime has requested preemption before CLI, its signal was delivered already and would
+	// not interrupt ring 3: return at once. A later request interrupts ring 3.
 	CMPQ	g_stackguard0(R14), $const_stackPreempt
 	JEQ	stopped
-	// Publish the CPU, then check for a request to leave ring 3. Kick does the two in the reverse
-	// order, so one of the two sees the other.
+	// Publish the CPU number, then check whether loam/kernel/user.Kick requests the thread to leave
+	// ring 3. Kick first stores its request and then reads the CPU number, so either enter sees the
+	// request or Kick sees the CPU.
 	MOVL	cpu_number(GS), CX
 	INCL	CX
 	XCHGL	CX, page_cpu(DI)
@@ -113,7 +119,8 @@ TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	frame_ip(DI), CX
 	SHRQ	$47, CX
 	JNE	wild
-	// A watched context returns if another one was in ring 3 on this CPU since, or this one on another CPU.
+	// A watched context (restartable sequences) returns if another context has run in ring 3 on this
+	// CPU since, or if this context last ran on another CPU.
 	CMPL	page_watched(DI), $0
 	JEQ	here
 	MOVL	cpu_number(GS), CX
@@ -146,7 +153,7 @@ load:
 	MOVL	CX, page_live(DI)
 	MOVQ	DI, cpu_user(GS)
 foreign:
-	// Another context left its selectors.
+	// The segment registers contain the selectors of the previous context: clear them.
 	INCL	R10
 	XORL	CX, CX
 	MOVW	CX, DS
@@ -156,8 +163,8 @@ known:
 	MOVQ	page_root(DI), CX
 	CMPQ	CX, cpu_root(GS)
 	JEQ	space
-	// The CPU uses the space as soon as CR3 is written, and the old one no longer then: the
-	// write drops all of its translations.
+	// Add the CPU to the set of CPUs that use the new address space before CR3 is written, and remove
+	// it from the set of the old space afterwards: the write drops all translations of the old space.
 	MOVL	cpu_number(GS), R8
 	MOVQ	page_active(DI), DX
 	LOCK
@@ -266,7 +273,7 @@ TEXT slow<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	(page_debug+0)(SP), AX
 	MOVQ	AX, DR0
 	MOVQ	(page_debug+8)(SP), AX
-	BYTE $0x0f; BYTE $0x23; BYTE $0xc8	// MOVQ AX, DR1, which the assembler does not know
+	BYTE $0x0f; BYTE $0x23; BYTE $0xc8	// MOVQ AX, DR1: the assembler cannot encode DR1
 	MOVQ	(page_debug+16)(SP), AX
 	MOVQ	AX, DR2
 	MOVQ	(page_debug+24)(SP), AX
@@ -286,9 +293,10 @@ TEXT fast<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	40(SP), SP
 	BYTE $0x48; BYTE $0x0f; BYTE $0x07	// SYSRETQ
 
-// func saveOwn(page *page) (live uint32)
+// saveOwn saves the x87 state of a context if this CPU holds it. It returns 0, or the number plus 1 of
+// another CPU that holds the state. If XSAVE transfers all vector state (AVX-512), no CPU ever holds it.
 //
-// With XSAVE for all vector registers no CPU ever holds the state.
+//	func saveOwn(page *page) (live uint32)
 TEXT loam∕kernel∕user·saveOwn<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	AX, DI
 	CLI
@@ -307,9 +315,11 @@ other:
 	STI
 	RET
 
-// func forget(active *uint64, root uint64, va, pages uint64) (others uint64)
+// forget drops this CPU's cached translations of a range of an address space (TLB), if the CPU uses that
+// space; 0 pages means all translations. It returns the set of other CPUs that use the space. Interrupts
+// are disabled, so the thread stays on this CPU from reading the set to the end.
 //
-// Interrupts are disabled, so the CPU stays the same from reading the set to the end.
+//	func forget(active *uint64, root uint64, va, pages uint64) (others uint64)
 TEXT loam∕kernel∕user·forget<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	CLI
 	MOVQ	0(AX), AX
@@ -348,16 +358,18 @@ TEXT runtime·loamUserCall(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	JMP	back<>(SB)
 
-// loamUserTrap handles exceptions and interrupts in ring 3. The frame is complete.
+// loamUserTrap handles exceptions and interrupts that occur in ring 3. trap (loam_entry_amd64.s) has stored
+// the whole frame at SP.
 TEXT runtime·loamUserTrap(SB),NOSPLIT|NOFRAME,$0
 	SWAPGS
 	JMP	back<>(SB)
 
-// back returns to the goroutine. SP is the context's page.
+// back returns from enter to the goroutine after ring 3 was left. SP is the address of the context.
 TEXT back<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, DI
 	MOVL	$0, page_cpu(DI)
-	// Clear flags of ring 3 that a gate preserves, such as alignment check, which suspends SMAP.
+	// Clear the flags of ring 3 that the processor does not clear on entry, such as AC, which would
+	// suspend SMAP.
 	MOVQ	cpu_stack(GS), SP
 	PUSHQ	$2
 	POPFQ
@@ -381,7 +393,7 @@ TEXT back<>(SB),NOSPLIT|NOFRAME,$0
 	VMOVDQU	Y13, (page_wide+416)(DI)
 	VMOVDQU	Y14, (page_wide+448)(DI)
 	VMOVDQU	Y15, (page_wide+480)(DI)
-	VZEROUPPER	// the code after this uses SSE
+	VZEROUPPER	// avoids a penalty in the code that follows, which uses SSE
 	JMP	saved
 narrow:
 	MOVOU	X0, (page_wide+0)(DI)
@@ -459,7 +471,8 @@ interrupt:
 	PUSH_REGISTERS
 	JMP	runtime·loamServe(SB)
 
-// returned is the end of enter after an interrupt: the return address of enter is on the stack.
+// returned is the address at which the goroutine continues after an interrupt has been served. It returns
+// from enter: the return address of enter is at SP.
 TEXT returned<>(SB),NOSPLIT|NOFRAME,$0
 	RET
 

@@ -26,7 +26,7 @@ func loamWoken() {
 	if atomic.Load(&loamHeld) == 0 {
 		return
 	}
-	const few = 0 // goroutines queued besides runnext
+	const few = 0 // maximum number of queued goroutines, in addition to runnext, for which the thread stays held back
 	if pp := getg().m.p.ptr(); pp != nil && atomic.Load(&pp.runqtail)-atomic.Load(&pp.runqhead) > few {
 		loamCall(loamCallShare, 0, 0)
 	}

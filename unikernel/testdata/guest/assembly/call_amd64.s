@@ -1,7 +1,9 @@
 #include "funcdata.h"
 #include "textflag.h"
 
-// func call(trap, a1, a2, a3, a4, a5, a6 uintptr) uintptr
+// call makes a system call by a SYSCALL instruction.
+//
+//	func call(trap, a1, a2, a3, a4, a5, a6 uintptr) uintptr
 TEXT ·call(SB),NOSPLIT,$0-64
 	MOVQ	trap+0(FP), AX
 	MOVQ	a1+8(FP), DI
@@ -14,20 +16,23 @@ TEXT ·call(SB),NOSPLIT,$0-64
 	MOVQ	AX, ret+56(FP)
 	RET
 
-// func send(fd uintptr) (first uint64)
+// send writes eight bytes of its stack frame to fd. It returns the bytes as they are afterwards, or 0 if
+// the call fails.
+//
+//	func send(fd uintptr) (first uint64)
 TEXT ·send(SB),NOSPLIT,$16-16
 	NO_LOCAL_POINTERS
-	MOVQ	$0x6b6361747320610a, AX	// "\na stack" from behind
+	MOVQ	$0x6b6361747320610a, AX	// "\na stack" in little-endian order
 	MOVQ	AX, text-16(SP)
 	LEAQ	text-16(SP), SI
 	MOVQ	fd+0(FP), DI
 	MOVQ	$8, DX
-	MOVQ	$1, AX	// write
+	MOVQ	$1, AX	// the number of write(2)
 	SYSCALL
 	XORL	BX, BX
 	CMPQ	AX, $8
 	JNE	done
-	MOVQ	(SI), BX	// SI points there, wherever the stack is now
+	MOVQ	(SI), BX	// the call must preserve SI, which points to the text
 done:
 	MOVQ	BX, first+8(FP)
 	RET
@@ -37,7 +42,9 @@ done:
 #define FILLX(r, n) MOVQ $(0x2000+n), AX; MOVQ AX, r
 #define TESTX(r, n) MOVQ r, AX; CMPQ AX, $(0x2000+n); JNE lost
 
-// func keeps(trap, fd uintptr) bool
+// keeps makes a system call and reports whether the call has preserved all registers that SYSCALL preserves.
+//
+//	func keeps(trap, fd uintptr) bool
 TEXT ·keeps(SB),NOSPLIT,$0-17
 	FILLX(X0, 0); FILLX(X1, 1); FILLX(X2, 2); FILLX(X3, 3)
 	FILLX(X4, 4); FILLX(X5, 5); FILLX(X6, 6); FILLX(X7, 7)

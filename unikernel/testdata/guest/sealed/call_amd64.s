@@ -1,7 +1,9 @@
 #include "funcdata.h"
 #include "textflag.h"
 
-// func call(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
+// call makes a system call by a SYSCALL instruction.
+//
+//	func call(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 TEXT ·call(SB),NOSPLIT,$0-64
 	MOVQ	number+0(FP), AX
 	MOVQ	a1+8(FP), DI
@@ -14,7 +16,9 @@ TEXT ·call(SB),NOSPLIT,$0-64
 	MOVQ	AX, result+56(FP)
 	RET
 
-// func call32(number uintptr) (result int32)
+// call32 makes a system call of 32-bit programs, by INT 0x80.
+//
+//	func call32(number uintptr) (result int32)
 TEXT ·call32(SB),NOSPLIT,$0-12
 	MOVQ	number+0(FP), AX
 	XORL	BX, BX
@@ -22,10 +26,10 @@ TEXT ·call32(SB),NOSPLIT,$0-12
 	MOVL	AX, result+8(FP)
 	RET
 
-// func readByte(fd int) byte
+// readByte reads a byte into a buffer in its stack frame. It returns 0 if the call has changed a register
+// that a system call preserves, or the address of the buffer.
 //
-// The buffer lies in the frame. Its address, and all other registers that a system
-// call preserves, must be what they were.
+//	func readByte(fd int) byte
 TEXT ·readByte(SB),NOSPLIT,$8-9
 	NO_LOCAL_POINTERS
 	MOVB	$0, buf-8(SP)
@@ -35,7 +39,7 @@ TEXT ·readByte(SB),NOSPLIT,$8-9
 	MOVQ	SI, R12
 	MOVQ	$12345, BX
 	MOVQ	BX, X7
-	XORL	AX, AX // read(2)
+	XORL	AX, AX // the number of read(2)
 	SYSCALL
 	CMPQ	AX, $1
 	JNE	bad

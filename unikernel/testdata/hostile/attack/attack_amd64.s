@@ -1,6 +1,8 @@
 #include "textflag.h"
 
-// func Syscall(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
+// Syscall makes a system call by a SYSCALL instruction, which a process's filter rejects.
+//
+//	func Syscall(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 TEXT ·Syscall(SB), NOSPLIT, $0-64
 	MOVQ number+0(FP), AX
 	MOVQ a1+8(FP), DI
@@ -13,8 +15,10 @@ TEXT ·Syscall(SB), NOSPLIT, $0-64
 	MOVQ AX, result+56(FP)
 	RET
 
-// func Gate(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
-// The function takes its arguments in registers, and returns the negative errno in none of them but CX.
+// Gate calls the runtime's own function for system calls, whose address is in gateAt. That function takes
+// its arguments in registers, and returns the errno in CX.
+//
+//	func Gate(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 TEXT ·Gate(SB), NOSPLIT, $0-64
 	MOVQ number+0(FP), AX
 	MOVQ a1+8(FP), BX
@@ -32,12 +36,14 @@ good:
 	MOVQ AX, result+56(FP)
 	RET
 
-// gate finds the function by its address, which the Go half put there.
+// gate jumps to the function whose address the Go code has stored in gateAt.
 TEXT ·gate(SB), NOSPLIT, $0-0
 	MOVQ ·gateAt(SB), R11
 	JMP  R11
 
-// func past(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
+// past jumps to the SYSCALL instruction of the runtime's function, past the code before it.
+//
+//	func past(number, a1, a2, a3, a4, a5, a6 uintptr) (result int)
 TEXT ·past(SB), NOSPLIT, $0-64
 	MOVQ number+0(FP), AX
 	MOVQ a1+8(FP), DI
@@ -47,7 +53,7 @@ TEXT ·past(SB), NOSPLIT, $0-64
 	MOVQ a5+40(FP), R8
 	MOVQ a6+48(FP), R9
 	MOVQ ·instructionAt(SB), R11
-	// What follows the instruction returns to our caller with the result in AX, and 0 or an errno in CX.
+	// The code after that instruction returns here, with the result in AX, and 0 or an errno in CX.
 	CALL ·jump(SB)
 	TESTQ CX, CX
 	JZ   fine
@@ -60,7 +66,9 @@ fine:
 TEXT ·jump(SB), NOSPLIT, $0-0
 	JMP R11
 
-// func Syscall32(number, a1, a2, a3 uintptr) (result int32)
+// Syscall32 makes a system call of 32-bit programs, by INT 0x80.
+//
+//	func Syscall32(number, a1, a2, a3 uintptr) (result int32)
 TEXT ·Syscall32(SB), NOSPLIT, $0-36
 	MOVQ number+0(FP), AX
 	MOVQ a1+8(FP), BX
@@ -75,15 +83,17 @@ DATA ·path+8(SB)/8, $"m-hostil"
 DATA ·path+16(SB)/8, $"e/mark\x00\x00"
 GLOBL ·path(SB), NOPTR|RODATA, $24
 
-// func Early()
+// Early creates the file at path and writes to it.
+//
+//	func Early()
 TEXT ·Early(SB), NOSPLIT, $0-0
-	MOVQ $2, AX // open
+	MOVQ $2, AX // the number of open(2)
 	LEAQ ·path(SB), DI
 	MOVQ $0x41, SI // O_CREAT | O_WRONLY
 	MOVQ $0x1a4, DX
 	SYSCALL
 	MOVQ AX, DI
-	MOVQ $1, AX // write
+	MOVQ $1, AX // the number of write(2)
 	LEAQ ·path(SB), SI
 	MOVQ $4, DX
 	SYSCALL
@@ -91,21 +101,23 @@ TEXT ·Early(SB), NOSPLIT, $0-0
 
 GLOBL ·frame(SB), NOPTR, $2048
 
-// func Sigreturn(path uintptr)
-// Fills a struct ucontext (flags, link, stack, then struct sigcontext) and makes it the stack.
+// Sigreturn calls rt_sigreturn(2) with a forged frame, whose registers make an open(2) of path at the
+// runtime's SYSCALL instruction. The frame is a struct ucontext: flags, link, stack, then struct sigcontext.
+//
+//	func Sigreturn(path uintptr)
 TEXT ·Sigreturn(SB), NOSPLIT, $0-8
 	MOVQ path+0(FP), AX
 	LEAQ ·frame+1024(SB), BX
-	MOVQ AX, 104(BX) // DI
-	MOVQ $0x41, 112(BX) // SI: O_CREAT | O_WRONLY
-	MOVQ $0x1a4, 136(BX) // DX
-	MOVQ $2, 144(BX) // AX: open
-	MOVQ BX, 160(BX) // SP
+	MOVQ AX, 104(BX) // register DI: the path
+	MOVQ $0x41, 112(BX) // register SI: O_CREAT | O_WRONLY
+	MOVQ $0x1a4, 136(BX) // register DX: mode 0644
+	MOVQ $2, 144(BX) // register AX: the number of open(2)
+	MOVQ BX, 160(BX) // register SP
 	MOVQ ·instructionAt(SB), CX
-	MOVQ CX, 168(BX) // IP
-	MOVQ $0x202, 176(BX) // flags
+	MOVQ CX, 168(BX) // instruction pointer
+	MOVQ $0x202, 176(BX) // processor flags
 	MOVQ $0x2b000000000033, CX
-	MOVQ CX, 184(BX) // CS, GS, FS, SS
+	MOVQ CX, 184(BX) // segment selectors CS, GS, FS and SS
 	MOVQ BX, SP
 	MOVQ $15, AX
 	SYSCALL

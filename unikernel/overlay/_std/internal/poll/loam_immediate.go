@@ -20,7 +20,7 @@ import (
 
 // loamFile is a field that the overlay adds to an FD.
 type loamFile struct {
-	open unsafe.Pointer // handle of the open file; nil if its calls may block
+	open unsafe.Pointer // handle of the open file; nil if calls on the file may block
 }
 
 // loamImmediate returns the handle of a descriptor's open file, or nil if its calls may block. The four

@@ -1,4 +1,4 @@
-package task
+package futexcall
 
 import (
 	"encoding/binary"
@@ -16,9 +16,9 @@ const (
 	futexSize32    = 2  // FUTEX2_SIZE_U32
 )
 
-// futexWaitv implements futex_waitv(2): it waits for the first of several futexes, and returns the index of one that was
+// waitAny implements futex_waitv(2): it waits for the first of several futexes, and returns the index of one that was
 // woken. Errors: EINVAL, EFAULT, EAGAIN, ETIMEDOUT, EINTR.
-func futexWaitv(t *Task, a call.Args) (uint64, linux.Errno) {
+func (t task) waitAny(a call.Args) (uint64, linux.Errno) {
 	n, clock := uint32(a.A2), number(a.A5)
 	if uint32(a.A3) != 0 || n == 0 || n > mostFutexes || a.A1 == 0 {
 		return 0, linux.EINVAL
@@ -26,18 +26,18 @@ func futexWaitv(t *Task, a call.Args) (uint64, linux.Errno) {
 	if a.A4 != 0 && clock != linux.CLOCK_MONOTONIC && clock != linux.CLOCK_REALTIME {
 		return 0, linux.EINVAL
 	}
-	most, errno := t.futexTime(a.A4, clock)
+	most, errno := t.until(a.A4, clock)
 	if errno != 0 {
 		return 0, errno
 	}
 	b := make([]byte, n*futexWaitvSize)
-	if errno := t.caller.Memory.Read(b, a.A1); errno != 0 {
+	if errno := t.Memory().Read(b, a.A1); errno != 0 {
 		return 0, errno
 	}
 	all := make([]awaited, n)
-	woken := make(chan struct{}, n) // wakers send, at most once for each futex; this task receives
+	woken := make(chan struct{}, n) // wakers send, at most once for each futex; this thread receives
 	for i := range all {
-		if all[i], errno = t.parseAwaited(b[i*futexWaitvSize:]); errno != 0 {
+		if all[i], errno = parseAwaited(b[i*futexWaitvSize:]); errno != 0 {
 			return 0, errno
 		}
 		all[i].waiter.Woken = woken
@@ -50,13 +50,12 @@ func futexWaitv(t *Task, a call.Args) (uint64, linux.Errno) {
 	if errno := t.enqueue(all); errno != 0 {
 		return 0, errno
 	}
-	errno = t.await(woken, most)
-	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	errno = t.Await(woken, most)
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	index := -1
 	for i := range all {
-		if !s.futexes.Cancel(&all[i].waiter) {
+		if !t.table.Cancel(&all[i].waiter) {
 			index = i
 		}
 	}
@@ -76,7 +75,7 @@ type awaited struct {
 }
 
 // parseAwaited decodes a struct futex_waitv. Errors: EINVAL.
-func (t *Task) parseAwaited(b []byte) (w awaited, errno linux.Errno) {
+func parseAwaited(b []byte) (w awaited, errno linux.Errno) {
 	le := binary.LittleEndian
 	value, flags := le.Uint64(b), le.Uint32(b[16:])
 	w.addr, w.value, w.private = le.Uint64(b[8:]), uint32(value), flags&linux.FUTEX_PRIVATE_FLAG != 0
@@ -87,42 +86,33 @@ func (t *Task) parseAwaited(b []byte) (w awaited, errno linux.Errno) {
 	return w, 0
 }
 
-// locate finds the memory of a futex, and makes it present.
-func (t *Task) locate(w *awaited) linux.Errno {
+// locate finds the memory of a futex, and makes it present. Errors: EINVAL, EFAULT.
+func (t task) locate(w *awaited) linux.Errno {
 	const four = 4
 	if w.addr%four != 0 {
 		return linux.EINVAL
 	}
 	var ok bool
-	if w.key, ok = t.memory().Locate(w.addr, w.private); !ok {
+	if w.key, ok = t.Map().Locate(w.addr, w.private); !ok {
 		return linux.EFAULT
 	}
-	_, errno := memory{t}.word(w.addr)
+	_, errno := word(t.Caller, w.addr)
 	return errno
 }
 
 // enqueue begins to wait for all futexes, unless the value of one has changed. Errors: EAGAIN, EFAULT.
-func (t *Task) enqueue(all []awaited) linux.Errno {
-	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (t task) enqueue(all []awaited) linux.Errno {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for i := range all {
 		w := &all[i]
-		switch v, errno := (memory{t}).word(w.addr); {
-		case errno != 0:
-			return s.dequeue(all[:i], errno)
-		case v != w.value:
-			return s.dequeue(all[:i], linux.EAGAIN)
+		if errno := expect(t.Caller, w.addr, w.value); errno != 0 {
+			for j := range all[:i] {
+				t.table.Cancel(&all[j].waiter)
+			}
+			return errno
 		}
-		s.futexes.Wait(w.key, &w.waiter, futex.AnyBit)
+		t.table.Wait(w.key, &w.waiter, futex.AnyBit)
 	}
 	return 0
-}
-
-// dequeue ends the waits for futexes. The caller holds System.mu.
-func (s *System) dequeue(all []awaited, errno linux.Errno) linux.Errno {
-	for i := range all {
-		s.futexes.Cancel(&all[i].waiter)
-	}
-	return errno
 }

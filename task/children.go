@@ -1,0 +1,75 @@
+package task
+
+import (
+	"loam/abi/linux"
+	"loam/posix/file"
+	"loam/task/account"
+	"loam/task/family"
+	"loam/task/wait"
+)
+
+// Waits for children: see package wait.
+
+// WaitFor implements wait.Caller.
+func (t callTask) WaitFor(of family.Selector, w wait.Wanted, poll bool) (family.Report, *account.Usage, linux.Errno) {
+	p, s := t.process, t.process.system
+	for {
+		s.mu.Lock()
+		only := t.Task
+		if !w.Own {
+			only = nil
+		}
+		r, some := p.tracedNews(only, of, w.Wanted)
+		used, err := &account.Usage{}, error(nil)
+		if r.Event == family.Nothing {
+			if r, err = s.tree.Wait(p.node, of, w.Wanted); some {
+				err = nil
+			}
+			used = p.reap(r, w.Keep)
+		}
+		news := p.news
+		s.mu.Unlock()
+		if err != nil || r.Event != family.Nothing || poll {
+			return r, used, file.ToErrno(err)
+		}
+		if errno := t.await(news, forever); errno != 0 {
+			return r, used, errno
+		}
+	}
+}
+
+// reap returns the resources that a reported child has used. The resources of an ended child are added to the process's own
+// children. The caller holds System.mu.
+func (p *Process) reap(r family.Report, keep bool) *account.Usage {
+	used, s := &account.Usage{}, p.system
+	child := s.zombies[r.PID]
+	if child == nil {
+		child = s.processes[r.PID]
+	}
+	if child == nil {
+		return used
+	}
+	used.Add(child.used())
+	used.Add(&child.children)
+	if r.Event == family.Exited && !keep {
+		p.children.Add(used)
+		delete(s.zombies, r.PID)
+	}
+	return used
+}
+
+// forget removes the record of a process that is not waited for any more. The caller holds System.mu.
+func (s *System) forget(pid family.PID) {
+	if s.tree.Find(pid) == nil {
+		delete(s.zombies, pid)
+	}
+}
+
+// Watched implements wait.Caller.
+func (t callTask) Watched(fd uint64) (family.PID, bool, linux.Errno) {
+	p, nonblocking, errno := t.watched(fd)
+	if errno != 0 {
+		return 0, false, errno
+	}
+	return p.node.PID, nonblocking, 0
+}

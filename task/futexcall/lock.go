@@ -1,0 +1,185 @@
+package futexcall
+
+import (
+	"loam/abi/linux"
+	"loam/mem"
+	"loam/posix/call"
+	"loam/task/futex"
+)
+
+// Futexes with priority inheritance: locks whose words hold the ID of the owner.
+
+// exists reports whether a thread may own a lock. The caller holds the lock of Objects.
+func (o *Objects) exists(id uint32) bool { return o.thread(id) != nil }
+
+// waiterOf returns the waiter of a thread, or nil. The caller holds the lock of Objects.
+func (o *Objects) waiterOf(id uint32) *futex.Waiter[mem.Location] {
+	if c := o.thread(id); c != nil {
+		return &c.Futexes().waiter
+	}
+	return nil
+}
+
+// lockErrors are the errors for outcomes of futex.LockWord.
+var lockErrors = [...]linux.Errno{futex.Deadlock: linux.EDEADLK, futex.NoOwner: linux.ESRCH}
+
+// lockFor takes the lock in a word for a thread, or marks the word as waited for. It returns the owner if that is another
+// thread. more says that others will wait after the thread gets the lock. The caller holds the lock of Objects. Errors:
+// EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not free.
+func (t task) lockFor(addr uint64, thread uint32, try, more bool) (owner uint32, errno linux.Errno) {
+	value, errno := update(t.Caller, addr, func(old uint32) (uint32, linux.Errno) {
+		value, lock := futex.LockWord(old, thread, t.exists)
+		switch {
+		case lock == futex.MustWait && try:
+			return old, linux.EAGAIN
+		case lock == futex.MustWait && t.table.Blocks(old&futex.Owner, thread, t.waiterOf):
+			return old, linux.EDEADLK
+		case lock == futex.Acquired && more:
+			value |= futex.Waiters
+		}
+		return value, lockErrors[min(int(lock), len(lockErrors)-1)]
+	})
+	if owner = value & futex.Owner; owner == thread {
+		owner = 0
+	}
+	return owner, errno
+}
+
+// lock implements FUTEX_LOCK_PI, FUTEX_LOCK_PI2 and FUTEX_TRYLOCK_PI. Errors: EDEADLK, ESRCH, EINVAL, EFAULT, ETIMEDOUT, EAGAIN,
+// EINTR.
+func (t task) lock(key mem.Location, a call.Args, clock int, try bool) (uint64, linux.Errno) {
+	most, errno := t.until(a.A4, clock)
+	if try {
+		most, errno = forever, 0
+	}
+	if errno == 0 {
+		errno = writable(t.Caller, a.A1)
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	t.mu.Lock()
+	if t.table.Count(key) > 0 && t.table.Plain(key) {
+		t.mu.Unlock()
+		return 0, linux.EINVAL
+	}
+	owner, errno := t.lockFor(a.A1, uint32(t.ID()), try, false)
+	if errno != 0 || owner == 0 {
+		t.mu.Unlock()
+		return 0, errno
+	}
+	w := t.prepareLock(a.A1)
+	t.table.WaitLock(key, w, owner)
+	t.mu.Unlock()
+	return 0, t.await(w, most)
+}
+
+// prepareLock prepares the waiter of the thread for a lock at an address. The caller holds the lock of Objects.
+func (t task) prepareLock(addr uint64) *futex.Waiter[mem.Location] {
+	w := &t.Futexes().waiter
+	w.Thread, w.Priority, w.Word, w.Target = uint32(t.ID()), t.Priority(), addr, nil
+	return w
+}
+
+// unlock implements FUTEX_UNLOCK_PI: the waiter with the highest priority gets the lock. Errors: EPERM, EFAULT, EINVAL.
+func (t task) unlock(key mem.Location, a call.Args) (uint64, linux.Errno) {
+	if errno := writable(t.Caller, a.A1); errno != 0 {
+		return 0, errno
+	}
+	own := uint32(t.ID())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old, errno := word(t.Caller, a.A1)
+	switch {
+	case errno != 0:
+		return 0, errno
+	case old&futex.Owner != own:
+		return 0, linux.EPERM
+	case t.table.Count(key) > 0 && t.table.Plain(key):
+		return 0, linux.EINVAL
+	}
+	value, next, _ := t.table.Unlock(key, old, own)
+	_, errno = update(t.Caller, a.A1, func(uint32) (uint32, linux.Errno) { return value, 0 })
+	if next != nil {
+		next.Woken <- struct{}{}
+	}
+	return 0, errno
+}
+
+// waitRequeue implements FUTEX_WAIT_REQUEUE_PI: the thread waits at a first word, is moved to a lock, and returns with that
+// lock. Errors: EAGAIN, EINVAL, EFAULT, ETIMEDOUT, EINTR.
+func (t task) waitRequeue(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
+	to, ok := t.Map().Locate(a.A5, private)
+	most, errno := t.until(a.A4, clockOf(a))
+	switch {
+	case !ok:
+		return 0, linux.EFAULT
+	case to == key:
+		return 0, linux.EINVAL
+	case errno != 0:
+		return 0, errno
+	}
+	if _, errno := word(t.Caller, a.A1); errno != 0 {
+		return 0, errno
+	}
+	t.mu.Lock()
+	if errno := expect(t.Caller, a.A1, uint32(a.A3)); errno != 0 {
+		t.mu.Unlock()
+		return 0, errno
+	}
+	w := t.prepareLock(a.A5)
+	w.Target = &to
+	t.table.Wait(key, w, futex.AnyBit)
+	t.mu.Unlock()
+	errno = t.await(w, most)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w.Target = nil; errno == linux.EINTR && w.ForLock() {
+		errno = linux.EAGAIN // the first word has changed since
+	}
+	return 0, errno
+}
+
+// requeueLock implements FUTEX_CMP_REQUEUE_PI: the first waiter gets the lock if it is free, and others wait for it. It
+// returns their number. Errors: EAGAIN, EINVAL, EFAULT, EDEADLK, ESRCH.
+func (t task) requeueLock(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
+	to, ok := t.Map().Locate(a.A5, private)
+	switch {
+	case !ok:
+		return 0, linux.EFAULT
+	case number(a.A3) != 1 || number(a.A4) < 0 || to == key:
+		return 0, linux.EINVAL
+	}
+	_, errno := word(t.Caller, a.A1)
+	if errno == 0 {
+		errno = writable(t.Caller, a.A5)
+	}
+	if errno != 0 {
+		return 0, errno
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if errno := expect(t.Caller, a.A1, uint32(a.A6)); errno != 0 {
+		return 0, errno
+	}
+	list, ok := t.table.Movable(key, to, 1+number(a.A4))
+	if !ok {
+		return 0, linux.EINVAL
+	}
+	for done, w := range list {
+		owner, errno := t.lockFor(a.A5, w.Thread, false, done+1 < len(list))
+		switch {
+		case errno != 0 && done == 0:
+			return 0, errno
+		case errno != 0:
+			return uint64(done), 0
+		case owner == 0:
+			t.table.Cancel(w)
+			t.table.Acquire(w)
+			w.Woken <- struct{}{}
+		default:
+			t.table.Move(w, to, owner)
+		}
+	}
+	return uint64(len(list)), 0
+}

@@ -1,0 +1,61 @@
+package futexcall
+
+import (
+	"loam/abi/linux"
+	"loam/task/futex"
+)
+
+// The locks of a thread that ends, or executes another program.
+
+// Leave releases the robust futexes that a thread holds, and passes on its PI futexes. Their words show that the owner has died.
+func (o *Objects) Leave(c Caller) {
+	t := task{c, o}
+	t.leaveRobust()
+	t.leaveLocks()
+}
+
+// leaveRobust releases the robust futexes that the thread holds.
+func (t task) leaveRobust() {
+	list := t.Futexes().robust
+	if list == 0 {
+		return
+	}
+	m := t.Memory()
+	read := func(addr uint64) (uint64, bool) {
+		v, errno := m.Pointer(addr)
+		return v, errno == 0
+	}
+	futex.WalkRobust(list, read, func(r futex.Robust) {
+		var wake, free bool
+		if _, errno := update(t.Caller, r.Word, func(word uint32) (value uint32, errno linux.Errno) {
+			var held bool
+			if value, wake, held = futex.DiedOwner(word, uint32(t.ID())); !held {
+				errno = linux.ESRCH
+			}
+			free = word == 0
+			return value, errno
+		}); errno != 0 && errno != linux.ESRCH {
+			return
+		}
+		if !r.PI && (wake || r.Pending && free) { // leaveLocks hands a PI futex over
+			t.WakeAt(t.Map(), r.Word)
+		}
+	})
+	t.Futexes().robust = 0
+}
+
+// leaveLocks passes on the PI futexes that the thread owns.
+func (t task) leaveLocks() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, key := range t.table.Owned(uint32(t.ID())) {
+		value, next := t.table.DiedPI(key)
+		if next == nil {
+			continue
+		}
+		if of := t.thread(next.Thread); of != nil {
+			update(of, next.Word, func(uint32) (uint32, linux.Errno) { return value, 0 })
+		}
+		next.Woken <- struct{}{}
+	}
+}

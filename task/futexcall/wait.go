@@ -1,0 +1,155 @@
+package futexcall
+
+import (
+	"time"
+
+	"loam/abi/linux"
+	"loam/mem"
+	"loam/posix/call"
+	"loam/task/futex"
+)
+
+// Plain futexes: waiting while a word has a value, and waking.
+
+// wait waits while the word has a value. The time is relative, or absolute with a bitset. Errors: EAGAIN if the word has
+// another value, EINVAL, EFAULT, ETIMEDOUT, EINTR.
+func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (uint64, linux.Errno) {
+	if bits == 0 {
+		return 0, linux.EINVAL
+	}
+	most := forever
+	if a.A4 != 0 {
+		var errno linux.Errno
+		if most, errno = t.Duration(a.A4); errno != 0 {
+			return 0, errno
+		}
+		if absolute {
+			now, _ := t.Clock(clockOf(a))
+			most = max(most-time.Duration(now), 0)
+		}
+	}
+	if _, errno := word(t.Caller, a.A1); errno != 0 { // makes the page present, without the lock
+		return 0, errno
+	}
+	w := &t.Futexes().waiter
+	t.mu.Lock()
+	if errno := expect(t.Caller, a.A1, uint32(a.A3)); errno != 0 {
+		t.mu.Unlock()
+		return 0, errno
+	}
+	t.table.Wait(key, w, bits)
+	t.mu.Unlock()
+	return 0, t.await(w, most)
+}
+
+// await waits until a waiter that is in a queue is woken. Errors: ETIMEDOUT, EINTR.
+func (t task) await(w *futex.Waiter[mem.Location], most time.Duration) linux.Errno {
+	errno := t.Await(w.Woken, most)
+	if errno == 0 {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.table.Cancel(w) { // the thread was woken meanwhile
+		<-w.Woken
+		return 0
+	}
+	return errno
+}
+
+// wake implements FUTEX_WAKE and FUTEX_WAKE_BITSET. Errors: EINVAL.
+func (t task) wake(key mem.Location, a call.Args, bits uint32) (uint64, linux.Errno) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if bits == 0 || !t.table.Plain(key) {
+		return 0, linux.EINVAL
+	}
+	return uint64(rouse(t.table.Wake(key, number(a.A3), bits))), 0
+}
+
+// rouse resumes waiters that were removed from the queues. The caller holds the lock.
+func rouse(all []*futex.Waiter[mem.Location]) int {
+	for _, w := range all {
+		w.Woken <- struct{}{}
+	}
+	return len(all)
+}
+
+// requeue wakes some waiters and moves others to a second futex. Errors: EINVAL, EFAULT, EAGAIN.
+func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uint64, linux.Errno) {
+	to, ok := t.Map().Locate(a.A5, private)
+	if !ok {
+		return 0, linux.EFAULT
+	}
+	if number(a.A3) < 0 || number(a.A4) < 0 {
+		return 0, linux.EINVAL
+	}
+	if _, errno := word(t.Caller, a.A1); errno != 0 {
+		return 0, errno
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.table.Plain(key) {
+		return 0, linux.EINVAL
+	}
+	if compare {
+		if errno := expect(t.Caller, a.A1, uint32(a.A6)); errno != 0 {
+			return 0, errno
+		}
+	}
+	woken, moved := t.table.Requeue(key, to, number(a.A3), number(a.A4))
+	n := rouse(woken)
+	if compare {
+		n += moved
+	}
+	return uint64(n), 0
+}
+
+// wakeOp changes a second word, and wakes waiters of both. Errors: EINVAL, EFAULT, ENOSYS.
+func (t task) wakeOp(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
+	second, ok := t.Map().Locate(a.A5, private)
+	if !ok {
+		return 0, linux.EFAULT
+	}
+	if errno := writable(t.Caller, a.A5); errno != 0 {
+		return 0, errno
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.table.Plain(key) || !t.table.Plain(second) {
+		return 0, linux.EINVAL
+	}
+	compares := false
+	_, errno := update(t.Caller, a.A5, func(old uint32) (uint32, linux.Errno) {
+		value, is, ok := futex.Operation(a.A6).Apply(old)
+		if compares = is; !ok {
+			return 0, linux.ENOSYS
+		}
+		return value, 0
+	})
+	if errno != 0 {
+		return 0, errno
+	}
+	n := rouse(t.table.Wake(key, number(a.A3), futex.AnyBit))
+	if compares {
+		n += rouse(t.table.Wake(second, number(a.A4), futex.AnyBit))
+	}
+	return uint64(n), 0
+}
+
+// WakeAt wakes one thread that waits for the word at an address, whether it waits with FUTEX_PRIVATE_FLAG or without.
+func (o *Objects) WakeAt(m *mem.Map, addr uint64) {
+	if key, ok := m.Locate(addr, false); ok {
+		o.wakeOne(key)
+	}
+	o.wakeOne(mem.Location{Map: m, Offset: addr})
+}
+
+// wakeOne wakes one waiter of a plain futex.
+func (o *Objects) wakeOne(key mem.Location) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.table.Plain(key) {
+		rouse(o.table.Wake(key, 1, futex.AnyBit))
+	}
+}
