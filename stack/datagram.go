@@ -13,9 +13,9 @@ import (
 type Datagram struct {
 	From, To  netip.AddrPort // To is the destination address of the packet
 	Len       int            // payload length, possibly more than was copied to the buffer
-	Interface int            // index of the interface it arrived on
+	Interface int            // index of the interface on which the datagram arrived
 	TTL, TOS  uint8
-	at        tcp.Time // see Stack.Arrived
+	at        tcp.Time // arrival time: see Stack.Arrived
 }
 
 // Arrived returns when a datagram arrived, by the current wall clock.
@@ -33,15 +33,15 @@ func (p *packet) datagram(now tcp.Time, from, to netip.AddrPort, n int) Datagram
 // themselves, and its size is their memory, not just their payload.
 type messageQueue[T any] struct {
 	mu     sync.Mutex
-	items  []queued[T] // valid from head on
+	items  []queued[T] // messages, valid from index head on
 	head   int
-	size   int // bytes of frame buffers held
+	size   int // bytes of the frame buffers in the queue
 	limit  int
 	closed bool
 }
 
 type queued[T any] struct {
-	frame *link.Frame // its bytes are the payload
+	frame *link.Frame // frame whose bytes are the payload of the message
 	info  T
 }
 

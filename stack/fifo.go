@@ -4,7 +4,7 @@ package stack
 // time. The zero value is an empty queue.
 type fifo[T any] struct {
 	items []T
-	head  int // index of the oldest item
+	head  int // index of the oldest item in items
 }
 
 func (q *fifo[T]) len() int { return len(q.items) - q.head }
@@ -24,7 +24,7 @@ func (q *fifo[T]) pop() T {
 	switch {
 	case q.head == len(q.items):
 		q.items, q.head = emptied(q.items), 0
-	case q.head >= maxKept && q.head > len(q.items)/2: // amortized, each item is moved once
+	case q.head >= maxKept && q.head > len(q.items)/2: // each item is moved at most once on average
 		rest := copy(q.items, q.items[q.head:])
 		clear(q.items[rest:])
 		q.items, q.head = q.items[:rest], 0

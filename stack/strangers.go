@@ -91,8 +91,7 @@ func (sh *shard) countStray(ifc *Interface, seg *tcp.Segment) {
 	}
 }
 
-// thinStrays makes the device drop most stray segments. The first time, it makes all shards
-// join the set of flows instead, and the last one calls thinStrays again.
+// thinStrays makes the device drop most strays. First, all shards join the set of flows, and the last one calls it again.
 func (l *ifaceLoop) thinStrays() {
 	flows, complete, err := l.listing.Begin(len(l.stack.shards))
 	switch {

@@ -15,8 +15,8 @@ type Learned struct {
 	Advertisers map[netip.Addr][]netip.Addr // routers that advertise the prefix of an address
 	Routes      []autoconf.Route            // routes through routers that answer
 	DNS         []netip.Addr                // DNS servers; link-local addresses have a zone
-	MTU         int                         // IPv6 MTU in bytes; 0: the interface's
-	HopLimit    uint8                       // IPv6 hop limit; 0: not advertised
+	MTU         int                         // largest IPv6 packet in bytes; 0: as the interface allows
+	HopLimit    uint8                       // hop limit of IPv6 packets; 0: routers have not advertised one
 }
 
 // AutoLink is an interface that configures itself from router advertisements and DHCPv6.
@@ -31,7 +31,7 @@ type AutoLink interface {
 	SetTimes(autoconf.Link)
 	// Publish publishes what the interface has learned, and replaces routes in the same step.
 	Publish(l Learned, before, after []autoconf.Route)
-	// NotifyDNS reports that there may be other DNS servers.
+	// NotifyDNS reports that the DNS servers may have changed.
 	NotifyDNS()
 	// SendSolicitation sends a message to all routers, and SendDHCPv6 one to all DHCP servers.
 	SendSolicitation(wire.RouterSolicitation)
@@ -46,7 +46,7 @@ type Auto struct {
 	link    AutoLink
 	host    *autoconf.Host
 	held    autoconf.Setup        // the configuration applied last
-	ours    []netip.Prefix        // addresses that it has added; others were configured before
+	ours    []netip.Prefix        // addresses that this Auto has added; others were configured before
 	waiting []chan<- netip.Prefix // one per call of Await; capacity 1, sent to once
 	dhcp    dhcpv6
 }
@@ -68,7 +68,7 @@ func (a *Auto) Await(got chan<- netip.Prefix) {
 	a.Answer()
 }
 
-// Forget undoes Await.
+// Forget undoes Await: got receives no address.
 func (a *Auto) Forget(got chan<- netip.Prefix) { a.waiting = without(a.waiting, got) }
 
 // Answer sends a usable address to calls that wait for one. It is called when an address has become usable.
@@ -89,7 +89,7 @@ func (a *Auto) Answer() {
 	}
 }
 
-// Receive processes a router advertisement.
+// Receive processes a router advertisement from the address src.
 func (a *Auto) Receive(now Time, src netip.Addr, m *wire.RouterAdvertisement) {
 	a.host.Receive(now, src, m)
 }
@@ -116,7 +116,8 @@ func (a *Auto) Deadline() Time {
 	return min(a.host.Deadline(), a.dhcp.deadline())
 }
 
-// Advance runs the timers of router discovery, sends its message, and applies what it has learned.
+// Advance runs the timers of router discovery, sends the message that is due, and applies what has been learned from
+// routers.
 func (a *Auto) Advance(now Time) {
 	a.host.Advance(now)
 	if m, ok := a.host.Poll(now); ok {
@@ -127,8 +128,8 @@ func (a *Auto) Advance(now Time) {
 	}
 }
 
-// setUp applies a configuration to the interface. Addresses come first, so that there is
-// a source address when a route becomes available.
+// setUp applies a configuration to the interface. Addresses are applied before routes, so that there is a source address
+// when a route becomes available.
 func (a *Auto) setUp(now Time, u autoconf.Setup) {
 	var wanted []netip.Prefix
 	for _, w := range u.Addresses {

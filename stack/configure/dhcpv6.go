@@ -16,13 +16,12 @@ import (
 type dhcpv6 struct {
 	mac    wire.MAC
 	random func() *rand.Rand
-	client *dhcp.Client6  // nil: routers have not advertised addresses
+	client *dhcp.Client6  // the DHCPv6 client; nil: routers have not advertised addresses
 	inform *dhcp.Inform   // nil: routers have not advertised other information alone
 	ours   []netip.Prefix // addresses of the client that were not configured before
 }
 
-// startDHCPv6 starts to request what routers advertise, once the link-local address is
-// usable.
+// startDHCPv6 starts to request what routers advertise, as soon as the link-local address is usable.
 func (a *Auto) startDHCPv6(now Time) {
 	d, said := &a.dhcp, a.held.Link
 	switch {
@@ -63,7 +62,7 @@ func (a *Auto) AdvanceDHCPv6(now Time) {
 	}
 }
 
-// ReceiveDHCPv6 processes a message to the client port.
+// ReceiveDHCPv6 processes a message that arrived at the port of DHCPv6 clients.
 func (a *Auto) ReceiveDHCPv6(now Time, m *wire.DHCPv6) {
 	if a.dhcp.client != nil {
 		a.dhcp.client.Receive(now, m)
@@ -73,8 +72,8 @@ func (a *Auto) ReceiveDHCPv6(now Time, m *wire.DHCPv6) {
 	}
 }
 
-// configureDHCPv6 applies the client's addresses to the interface. If the server has
-// none, it requests other information.
+// configureDHCPv6 applies the addresses that the client has obtained to the interface. If the server has no addresses, it
+// requests other information.
 func (a *Auto) configureDHCPv6(now Time) {
 	d := &a.dhcp
 	wanted := d.addresses()
@@ -86,14 +85,13 @@ func (a *Auto) configureDHCPv6(now Time) {
 	a.Answer()
 }
 
-// publish publishes what the interface has learned and notifies of the new DNS
-// servers.
+// publish publishes what the interface has learned, and reports that the DNS servers may have changed.
 func (a *Auto) publish() {
 	a.link.Publish(a.learned(), nil, nil)
 	a.link.NotifyDNS()
 }
 
-// ReleaseDHCPv6 releases the addresses and stops requesting them.
+// ReleaseDHCPv6 releases the addresses and ends the requests for addresses.
 func (a *Auto) ReleaseDHCPv6(now Time) {
 	if a.dhcp.client == nil {
 		return
