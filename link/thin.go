@@ -3,6 +3,7 @@ package link
 import (
 	"encoding/binary"
 	"net/netip"
+	"time"
 
 	"loam/wire"
 )
@@ -22,7 +23,11 @@ const (
 	KindARP                        // ARP requests
 	KindUDP                        // UDP datagrams, except fragments
 
-	NumKinds = iota
+	NumKinds = iota // number of kinds that KindOf returns
+
+	// KindStray are TCP segments without a connection, except those of KindSYN and fragments. Only a FlowThinner drops
+	// them.
+	KindStray Kinds = 1 << NumKinds
 )
 
 // Thinning says which frames a device drops.
@@ -32,8 +37,8 @@ type Thinning struct {
 	Port uint16
 	// Shift is the share of these frames that is delivered: one in 1<<Shift, chosen at random. At most 31.
 	Shift uint8
-	// Known are IPv4 senders whose frames are all delivered, at most MaxKnown. For ARP, the sender is the
-	// sender's protocol address.
+	// Known are IPv4 senders whose frames are all delivered, at most MaxKnown, except frames of KindStray. For ARP, the
+	// sender is the sender's protocol address.
 	Known []netip.Addr
 }
 
@@ -46,6 +51,20 @@ type Thinner interface {
 	// the device cannot do this; the earlier thinning is then still in force.
 	Thin(Thinning) error
 }
+
+// FlowThinner is a Thinner that can also drop frames of KindStray.
+type FlowThinner interface {
+	Thinner
+	// Flows returns the set of connections whose segments are not stray. All calls return the same set, which is empty
+	// at first. The caller adds all connections before it calls Thin with KindStray, and each new one before the reply
+	// to its first segment can arrive. While KindStray is being dropped, Thin must be called every StrayLife/2 or more
+	// often; otherwise the device delivers all such frames again. An error means that the device cannot drop them.
+	Flows() (*Flows, error)
+}
+
+// StrayLife is how long frames of KindStray are dropped after a call of Thin. The limit matters if the process is killed
+// and the interface remains.
+const StrayLife = 3 * time.Second
 
 // KindOf returns the kind of an Ethernet frame and its sender. The kind is 0 if the frame has none. KindOf checks only
 // the fields that determine the kind.

@@ -13,6 +13,7 @@ import (
 	"loam/stack/flood"
 	"loam/stack/ip"
 	"loam/stack/neigh"
+	"loam/stack/shared"
 	"loam/wire"
 )
 
@@ -27,6 +28,7 @@ type Interface struct {
 	index       int
 	device      link.Device
 	thinning    *flood.Thinning // thinning of floods by the device; nil: the device cannot do it; owned by loop
+	listing     *flood.Listing  // connections whose segments the device delivers in a flood of strays; nil: the device cannot find strays; owned by loop
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
@@ -132,6 +134,7 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		if thinner, ok := dev.(link.Thinner); ok {
 			used := func(port uint16) bool { return port == dhcpClientPort || s.ports.Used(wire.ProtoUDP, port) }
 			ifc.thinning = flood.NewThinning(thinner, used, s.peers.List)
+			ifc.listing = flood.NewListing(thinner)
 		}
 	}
 	ifc.neighbours.Store(&map[netip.Addr]*neighbour{})
@@ -261,7 +264,6 @@ func (i *Interface) post(f func(*ifaceLoop)) {
 
 // randomMAC returns a locally administered unicast address.
 func (s *Stack) randomMAC() wire.MAC {
-	r := uint64(time.Now().UnixNano()) * s.seed
-	r = mix(r, s.seed)
+	r := shared.Mix(uint64(time.Now().UnixNano())*s.seed, s.seed)
 	return wire.MAC{0x02, byte(r), byte(r >> 8), byte(r >> 16), byte(r >> 24), byte(r >> 32)}
 }

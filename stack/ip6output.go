@@ -5,6 +5,7 @@ import (
 
 	"loam/link"
 	"loam/stack/ip"
+	"loam/stack/shared"
 	"loam/wire"
 )
 
@@ -79,6 +80,6 @@ func (sh *shard) fragment6(p *path, f *link.Frame) {
 
 // flowLabel returns the flow label of packets between two ports (RFC 6437 section 3).
 func (s *Stack) flowLabel(src, dst netip.AddrPort) uint32 {
-	h := mix(fold(src.Addr())^fold(dst.Addr())^uint64(src.Port())<<16^uint64(dst.Port()), ^s.seed)
+	h := shared.Mix(shared.Fold(src.Addr())^shared.Fold(dst.Addr())^uint64(src.Port())<<16^uint64(dst.Port()), ^s.seed)
 	return uint32(h) & wire.MaxFlowLabel
 }

@@ -59,6 +59,7 @@ func (sh *shard) knownLink(ifc *Interface) *txLink {
 // without that interface.
 func (sh *shard) unlink(ifc *Interface) {
 	sh.tables = sh.stack.tables.Load()
+	sh.strays.Leave(ifc.listing.Flows())
 	for i, l := range sh.links {
 		if l.ifc == ifc {
 			l.drop()

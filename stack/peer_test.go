@@ -107,6 +107,12 @@ func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 func attachPeer(t *testing.T, s *stack.Stack, p pipe.Config, c stack.InterfaceConfig) *peer {
 	t.Helper()
 	near, far := pipe.New(p)
+	return attachPeerBy(t, s, near, far, c)
+}
+
+// attachPeerBy is attachPeer for a pipe that exists. The stack's end may be wrapped.
+func attachPeerBy(t *testing.T, s *stack.Stack, near link.Device, far *pipe.Device, c stack.InterfaceConfig) *peer {
+	t.Helper()
 	c.Name = "eth0"
 	w := &peer{t: t, s: s, dev: far, queue: far.Queues()[0]}
 	var err error

@@ -9,6 +9,7 @@ import (
 	"loam/link"
 	"loam/stack/flood"
 	"loam/stack/icmp"
+	"loam/stack/shared"
 	"loam/wire"
 )
 
@@ -282,19 +283,19 @@ func shardOfPacket(s *Stack, p *packet, payload []byte) int {
 		return 0
 	case p.fragment:
 	case (p.proto == wire.ProtoTCP || p.proto == wire.ProtoUDP || p.proto == wire.ProtoUDPLite) && len(payload) >= 4:
-		return shardOf(p.src, p.dst, binary.BigEndian.Uint16(payload), binary.BigEndian.Uint16(payload[2:]), s.seed, n)
+		return shared.ShardOf(p.src, p.dst, binary.BigEndian.Uint16(payload), binary.BigEndian.Uint16(payload[2:]), s.seed, n)
 	case p.proto == wire.ProtoICMPv6 && len(payload) > wire.ICMPv6Len:
 		if h, quoted, err := wire.ParseICMPv6(payload); err == nil && h.IsError() {
 			if q, ok := icmp.ParseQuote(quoted); ok {
-				return shardOf(q.Src, q.Dst, q.SrcPort, q.DstPort, s.seed, n)
+				return shared.ShardOf(q.Src, q.Dst, q.SrcPort, q.DstPort, s.seed, n)
 			}
 		}
 	case p.proto == wire.ProtoICMP && len(payload) > wire.ICMPv4Len:
 		if h, quoted, err := wire.ParseICMPv4(payload); err == nil && h.IsError() {
 			if q, ok := icmp.ParseQuote(quoted); ok {
-				return shardOf(q.Src, q.Dst, q.SrcPort, q.DstPort, s.seed, n)
+				return shared.ShardOf(q.Src, q.Dst, q.SrcPort, q.DstPort, s.seed, n)
 			}
 		}
 	}
-	return shardOf(p.src, p.dst, 0, 0, s.seed, n)
+	return shared.ShardOf(p.src, p.dst, 0, 0, s.seed, n)
 }

@@ -49,6 +49,7 @@ type shard struct {
 	pings     map[uint16][]*Pinger          // several per identifier with SO_REUSEADDR; newest first
 	forward   forwarding
 	strangers flood.Strangers
+	strays    flood.Strays
 
 	waitingByAge list.List[timeWait] // the elements of timeWaits, oldest first
 	orphans      list.List[TCPConn]  // connections without a program, oldest first

@@ -125,7 +125,7 @@ func (sh *shard) addCounters(c *Counters) {
 
 // shardFor returns the shard that owns a flow. The hash is symmetric in a and b.
 func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
-	return s.shards[shardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
+	return s.shards[shared.ShardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
 }
 
 // newKey returns a key of random bytes.

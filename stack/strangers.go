@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/tcp"
+	"loam/wire"
 )
 
 // Limits on replies to strangers: see flood.Strangers.
@@ -48,8 +50,7 @@ const (
 	pressedFor  = time.Second
 )
 
-// notePressure counts full batches and records when the stack is overloaded. It runs on
-// the receiver.
+// notePressure counts full batches of a receiver, and records when the stack is overloaded.
 func (r *receiver) notePressure(frames int) {
 	if frames < link.BatchSize || r.ifc.loopback {
 		r.full = 0
@@ -61,8 +62,7 @@ func (r *receiver) notePressure(frames int) {
 	}
 }
 
-// countKinds counts arriving frames that may belong to a flood. The device must be able to
-// thin them out.
+// countKinds counts frames that may belong to a flood, on a device that can thin them out.
 func (r *receiver) countKinds(frames []*link.Frame) {
 	i := r.ifc
 	thinned := i.thinning.Active()
@@ -81,5 +81,42 @@ func (r *receiver) countKinds(frames []*link.Frame) {
 func (l *ifaceLoop) thin(kinds link.Kinds, port uint16) {
 	if l.thinning.Begin(l.now, kinds, port) {
 		l.stack.tally.count(EthFloods)
+	}
+}
+
+// countStray counts a segment that matches no connection, unless it is a SYN alone.
+func (sh *shard) countStray(ifc *Interface, seg *tcp.Segment) {
+	if ifc.listing != nil && seg.Flags&(wire.SYN|wire.ACK) != wire.SYN && sh.strays.Count(sh.now, len(sh.stack.shards), ifc.thinning) {
+		ifc.post((*ifaceLoop).thinStrays)
+	}
+}
+
+// thinStrays makes the device drop most strays. First, all shards join the set of flows, and the last one calls it again.
+func (l *ifaceLoop) thinStrays() {
+	flows, complete, err := l.listing.Begin(len(l.stack.shards))
+	switch {
+	case err != nil:
+		l.stack.config.Log.Warn("floods of TCP segments cannot be filtered", "interface", l.name, "error", err)
+	case complete:
+		l.thin(link.KindStray, 0)
+	case flows != nil:
+		for _, sh := range l.stack.shards {
+			sh.post(func(sh *shard) { sh.join(l.Interface, flows) })
+		}
+	}
+}
+
+// join adds the connections of the shard to the flows of an interface. Interface.loop posts it, so it runs before unlink.
+func (sh *shard) join(ifc *Interface, flows *link.Flows) {
+	sh.strays.Join(flows, func(add func(local, remote netip.AddrPort)) {
+		for _, c := range sh.conns {
+			add(c.local, c.remote)
+		}
+		for _, w := range sh.timeWaits {
+			add(w.machine.ID().Local, w.machine.ID().Remote)
+		}
+	})
+	if ifc.listing.Joined() {
+		ifc.post((*ifaceLoop).thinStrays)
 	}
 }

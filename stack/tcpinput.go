@@ -55,6 +55,7 @@ func (sh *shard) inputTCPUnknown(p *packet, seg *tcp.Segment) {
 	if sh.closing {
 		return
 	}
+	sh.countStray(p.ifc, seg)
 	id := tcpID(p, seg)
 	if l := sh.listener(p.ifc, id); l != nil {
 		if l.input(sh, id, p, seg) {
@@ -121,6 +122,7 @@ func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 // add adds a connection with its machine to the shard.
 func (sh *shard) add(c *TCPConn) {
 	sh.conns[flowOf(c.local, c.remote)] = c
+	sh.strays.Add(c.local, c.remote)
 	c.options.apply(sh.now, c)
 	sh.mark(c)
 }
@@ -134,6 +136,7 @@ func (sh *shard) remove(c *TCPConn) {
 	sh.wheel.Cancel(&c.timer)
 	sh.leaveOrphans(c)
 	delete(sh.conns, flowOf(c.local, c.remote))
+	sh.strays.Remove(c.local, c.remote)
 	sh.stack.ports.Close(c.flow)
 	c.toSend.Reset()
 	c.leaveListener()

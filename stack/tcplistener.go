@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/stack/port"
+	"loam/stack/shared"
 	"loam/stack/socket"
 	"loam/stack/tcp"
 	"loam/wire"
@@ -202,7 +203,7 @@ func (sh *shard) listener(ifc *Interface, id tcp.ID) *TCPListener {
 	case 1:
 		return list[0]
 	}
-	return list[shardOf(id.Remote.Addr(), id.Local.Addr(), id.Remote.Port(), id.Local.Port(), ^sh.stack.seed, len(list))]
+	return list[shared.ShardOf(id.Remote.Addr(), id.Local.Addr(), id.Remote.Port(), id.Local.Port(), ^sh.stack.seed, len(list))]
 }
 
 // anyAddr returns the unspecified address of the same IP version.
@@ -284,6 +285,7 @@ func (l *TCPListener) sendCookie(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	o := l.Options()
 	sh.stack.key.CookieSYNACK(sh.now, uint32(sh.now/cookiePeriod), &sh.tcpConfig, id, o.mss(sh.mss(o.Device, id)), syn, &h)
 	l.lastCookie.Store(int64(sh.now))
+	sh.strays.AddCookie(id.Local, id.Remote)
 	sh.tally.count(TCPCookiesSent)
 	sh.sendStateless(o.Device, id, &h)
 }

@@ -27,13 +27,14 @@ type timeWait struct {
 func (sh *shard) retire(c *TCPConn) {
 	w := &timeWait{machine: c.machine, flow: c.flow}
 	c.flow = nil
+	id := w.machine.ID()
+	sh.strays.Add(id.Local, id.Remote)
 	sh.remove(c)
 	if sh.waitingByAge.Len() >= sh.stack.config.MaxTimeWait {
 		sh.tally.count(TCPTimeWaitOverflow)
 		sh.endTimeWait(sh.waitingByAge.Front())
 	}
 	w.timer.Owner, w.turn.Owner = w, w
-	id := w.machine.ID()
 	sh.timeWaits[flowOf(id.Local, id.Remote)] = w
 	sh.waitingByAge.PushBack(&w.turn)
 	sh.wheel.Schedule(&w.timer, w.machine.Deadline())
@@ -78,6 +79,7 @@ func (w *timeWait) tick(sh *shard) {
 func (sh *shard) endTimeWait(w *timeWait) {
 	id := w.machine.ID()
 	delete(sh.timeWaits, flowOf(id.Local, id.Remote))
+	sh.strays.Remove(id.Local, id.Remote)
 	w.turn.Remove()
 	sh.wheel.Cancel(&w.timer)
 	sh.stack.ports.Close(w.flow)

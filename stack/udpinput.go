@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"loam/link"
+	"loam/stack/shared"
 	"loam/wire"
 )
 
@@ -159,7 +160,7 @@ func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.Add
 	}
 	n := 0
 	if most > 1 {
-		n = shardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, most)
+		n = shared.ShardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, most)
 	}
 	for _, c := range list {
 		if c.peer.Load() != nil || !c.receivesOn(ifc) || bound > 0 && c.Device() == nil {

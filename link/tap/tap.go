@@ -13,11 +13,8 @@
 package tap
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
-	"syscall"
 
 	"loam/link"
 	"loam/link/fd"
@@ -46,7 +43,7 @@ type Device struct {
 	ends   []*queue
 	queues []link.Queue // the same as ends
 
-	program atomic.Pointer[[]syscall.SockFilter] // the program that Thin attached last: see thin.go
+	filters filters // see thin.go
 }
 
 // Open opens the interface, and creates it if it does not exist. It does not configure the
@@ -128,12 +125,7 @@ func (d *Device) Stats() (s link.Stats) {
 // Close implements link.Device. An interface that Open created is removed, unless Config.Persist is
 // set.
 func (d *Device) Close() error {
-	var first error
-	if d.program.Swap(nil) != nil {
-		if first = d.Thin(link.Thinning{}); errors.Is(first, syscall.EBADFD) {
-			first = nil // the interface has been removed, and the filter with it
-		}
-	}
+	first := d.end()
 	for _, q := range d.ends {
 		if err := q.close(); err != nil && first == nil {
 			first = err

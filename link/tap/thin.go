@@ -3,8 +3,10 @@
 package tap
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"syscall"
 
 	"loam/link"
@@ -15,21 +17,37 @@ import (
 // kernel runs it for each frame before it queues the frame for the reader. No privilege is needed
 // beyond the descriptor.
 
+// filters are the programs of a device.
+type filters struct {
+	mu      sync.Mutex           // guards the fields below
+	program []syscall.SockFilter // attached; the kernel remembers where it is in memory
+	sieve   *sieve               // nil until Flows is called
+	closed  bool
+}
+
 // Thin implements link.Thinner. A TUN interface has no filters.
 //
 // The kernel remembers where the program is in the memory of this process, for further descriptors of
 // the interface. IFF_NOFILTER makes a descriptor ignore that, and Close removes the filter.
 func (d *Device) Thin(t link.Thinning) error {
-	fd := d.ends[0].file
-	var err error
-	failed := fd.Do(func(fd uintptr) {
-		if t.Kinds == 0 {
-			err = detachFilter(int(fd))
-			return
+	if t.Kinds&link.KindStray != 0 {
+		if _, err := d.Flows(); err != nil {
+			return err
 		}
-		program := thinner(t)
-		if err = attachFilter(int(fd), program); err == nil {
-			d.program.Store(&program)
+	}
+	d.filters.mu.Lock()
+	defer d.filters.mu.Unlock()
+	if d.filters.closed {
+		return link.ErrClosed
+	}
+	return d.thin(t)
+}
+
+// thin is Thin without its checks.
+func (d *Device) thin(t link.Thinning) (err error) {
+	failed := d.ends[0].file.Do(func(fd uintptr) {
+		if err = d.filters.classic(int(fd), t); err == nil {
+			err = d.filters.strays(int(fd), t)
 		}
 	})
 	if failed != nil {
@@ -39,6 +57,74 @@ func (d *Device) Thin(t link.Thinning) error {
 		return fmt.Errorf("%s: filter: %w", d.info.Name, err)
 	}
 	return nil
+}
+
+// classic attaches or removes the program for all kinds except KindStray.
+func (f *filters) classic(fd int, t link.Thinning) error {
+	if t.Kinds&^link.KindStray == 0 {
+		if f.program == nil {
+			return nil
+		}
+		f.program = nil
+		return detachFilter(fd)
+	}
+	program := thinner(t)
+	err := attachFilter(fd, program)
+	if err == nil {
+		f.program = program
+	}
+	return err
+}
+
+// strays attaches or removes the program for KindStray.
+func (f *filters) strays(fd int, t link.Thinning) error {
+	switch {
+	case f.sieve == nil:
+		return nil
+	case t.Kinds&link.KindStray == 0:
+		return f.sieve.unset(fd)
+	}
+	return f.sieve.set(fd, t.Shift)
+}
+
+// Flows implements link.FlowThinner. It needs CAP_BPF and Linux 5.8.
+func (d *Device) Flows() (*link.Flows, error) {
+	d.filters.mu.Lock()
+	defer d.filters.mu.Unlock()
+	switch {
+	case d.filters.closed:
+		return nil, link.ErrClosed
+	case d.info.Medium != link.Ethernet:
+		return nil, fmt.Errorf("%s: stray segments: a TUN interface has no filters", d.info.Name)
+	case d.filters.sieve == nil:
+		s, err := newSieve(progSocketFilter)
+		if err != nil {
+			return nil, fmt.Errorf("%s: stray segments: %w", d.info.Name, err)
+		}
+		d.filters.sieve = s
+	}
+	return d.filters.sieve.flows, nil
+}
+
+// end removes the programs when the device is closed.
+func (d *Device) end() error {
+	d.filters.mu.Lock()
+	defer d.filters.mu.Unlock()
+	if d.filters.closed {
+		return nil
+	}
+	d.filters.closed = true
+	if d.filters.program == nil && d.filters.sieve == nil {
+		return nil
+	}
+	err := d.thin(link.Thinning{})
+	if d.filters.sieve != nil {
+		d.filters.sieve.close()
+	}
+	if errors.Is(err, syscall.EBADFD) {
+		return nil // the interface has been removed, and the filters with it
+	}
+	return err
 }
 
 // Results of the program: the number of bytes of a frame to deliver.

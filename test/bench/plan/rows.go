@@ -59,7 +59,7 @@ var (
 	onPipe   = []string{subject.Loam, subject.GVisor, subject.Linux}
 	onTap    = []string{subject.Loam, subject.GVisor, subject.GVisorVnet, subject.Linux}
 	onVeth   = []string{subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.Linux}
-	onFlood  = []string{subject.Loam, subject.LoamBound, subject.GVisor, subject.Linux}
+	onFlood  = []string{subject.Loam, subject.LoamBound, subject.LoamSieve, subject.GVisor, subject.Linux}
 	ofMemory = []string{subject.Loam, subject.GVisor} // not Linux: the kernel's memory is not in the heap of the process
 )
 

@@ -65,6 +65,8 @@ func title(name string) string {
 		return "Loam, relayed"
 	case subject.LoamBound:
 		return "Loam, deaf to floods"
+	case subject.LoamSieve:
+		return "Loam, floods filtered"
 	case subject.GVisor:
 		return "gVisor"
 	case subject.GVisorVnet:
@@ -78,7 +80,7 @@ func title(name string) string {
 }
 
 // order is the order of columns and bars.
-var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.LoamRelay, subject.LoamBound, subject.GVisor, subject.GVisorVnet, subject.Linux, subject.LinuxProxy}
+var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.LoamRelay, subject.LoamBound, subject.LoamSieve, subject.GVisor, subject.GVisorVnet, subject.Linux, subject.LinuxProxy}
 
 // number formats a figure with three significant digits and without an exponent.
 func number(v float64) string {

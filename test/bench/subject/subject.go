@@ -51,6 +51,7 @@ const (
 	LoamXDP    = "loam-xdp"    // Loam on an interface, with AF_XDP
 	LoamRelay  = "loam-relay"  // a whole program on Loam; the gateway relays its connections
 	LoamBound  = "loam-bound"  // Loam on a tap that drops floods at once: the bound of reading frame by frame
+	LoamSieve  = "loam-sieve"  // Loam on a tap whose filter in the kernel drops floods: the bound of the kernel's path
 	GVisor     = "gvisor"
 	GVisorVnet = "gvisor-vnet" // gVisor on our tap link with segmentation offload
 	Linux      = "linux"
@@ -66,7 +67,7 @@ var (
 	Second = netip.MustParsePrefix("10.9.0.2/24")
 )
 
-var subjects = []Subject{loam{}, loamPacket, loamRing, loamXDP, loamBound{}, gvisor{}, gvisor{vnet: true}, linux{}}
+var subjects = []Subject{loam{}, loamPacket, loamRing, loamXDP, loamBound{}, loamSieve{}, gvisor{}, gvisor{vnet: true}, linux{}}
 
 // ByName returns the subject with that name.
 func ByName(name string) (Subject, error) {

@@ -1,0 +1,4 @@
+package tap
+
+// sysBPF is missing in package syscall on this machine.
+const sysBPF = 321

@@ -1,0 +1,5 @@
+package tap
+
+import "syscall"
+
+const sysBPF = syscall.SYS_BPF
