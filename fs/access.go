@@ -16,13 +16,13 @@ type Rights uint8
 // Members of Rights.
 const (
 	Explicit    Rights = 1 << iota
-	Override           // CAP_DAC_OVERRIDE: ignore permission bits
+	Override           // CAP_DAC_OVERRIDE: the holder may ignore permission bits
 	ReadSearch         // CAP_DAC_READ_SEARCH: ignore them for reading, and for searching directories
-	ChangeOwner        // CAP_CHOWN
-	ActAsOwner         // CAP_FOWNER
-	KeepSetIDs         // CAP_FSETID: set-user-ID and set-group-ID bits stay
-	MakeDevices        // CAP_MKNOD
-	Administer         // CAP_SYS_ADMIN: extended attributes of class "trusted"
+	ChangeOwner        // CAP_CHOWN: the holder may change owners of files
+	ActAsOwner         // CAP_FOWNER: the holder may act as the owner of any file
+	KeepSetIDs         // CAP_FSETID: set-user-ID and set-group-ID bits stay when the holder changes a file
+	MakeDevices        // CAP_MKNOD: the holder may create device files
+	Administer         // CAP_SYS_ADMIN: the holder may use extended attributes of class "trusted"
 )
 
 // has reports whether c has a right.
@@ -36,7 +36,7 @@ func (c *Credentials) has(r Rights) bool {
 // Wish is a set of access modes, with the values of access(2).
 type Wish uint32
 
-// Access modes.
+// Access modes: the ways in which a caller wants to use a file.
 const (
 	ToExecute Wish = 1 << iota // for a directory: search
 	ToWrite

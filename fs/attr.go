@@ -30,17 +30,17 @@ type Time int64
 
 // Attr holds the attributes that stat(2) returns. It is comparable.
 type Attr struct {
-	Inode     uint64 // unique in its file system while the file exists
+	Inode     uint64 // inode number, unique in the file system while the file exists
 	Mode      Mode
-	Links     uint32 // number of names
+	Links     uint32 // number of names of the file
 	UID, GID  uint32
-	Device    Device // device number of a device file
-	Size      int64  // bytes; of a symbolic link, the length of its target
-	Blocks    int64  // allocated, in units of 512 bytes
+	Device    Device // device number, of a device file
+	Size      int64  // size in bytes; of a symbolic link, the length of its target
+	Blocks    int64  // allocated space in units of 512 bytes
 	BlockSize int64  // preferred size of reads and writes, in bytes
 	Access    Time
-	Modify    Time // last change of the content
-	Status    Time // last change of content or attributes (st_ctime)
+	Modify    Time // time of the last change of the content
+	Status    Time // time of the last change of content or attributes (st_ctime)
 }
 
 // Device is a device number.
@@ -85,11 +85,11 @@ type Change struct {
 
 // Usage holds the information that statfs(2) returns.
 type Usage struct {
-	Type          int64 // magic number, as in statfs(2)
+	Type          int64 // magic number of the file system, f_type in statfs(2)
 	BlockSize     int64
-	Blocks        uint64 // total; 0: no limit
+	Blocks        uint64 // total number of blocks; 0: no limit
 	BlocksFree    uint64
-	Files         uint64 // total; 0: no limit
+	Files         uint64 // total number of files; 0: no limit
 	FilesFree     uint64
 	ReadOnly      bool
 	MaxNameLength int64

@@ -34,7 +34,7 @@ func (v *View) Change(p Place, c Change, now bool) error {
 			c.Mode &^= SetGID
 		}
 	} else if c.Fields&(SetOwner|SetGroup) != 0 && a.Mode.Type() == Regular {
-		c.Fields |= SetMode // chown(2) clears the set-user-ID and set-group-ID bits
+		c.Fields |= SetMode // chown(2) also clears the set-user-ID and set-group-ID bits
 		c.Mode = a.Mode & Permissions &^ SetUID
 		if a.Mode&0o010 != 0 {
 			c.Mode &^= SetGID

@@ -13,8 +13,8 @@ type File struct {
 	tree   *Tree
 	place  Place
 	dir    Place  // where the file was found; zero: unknown
-	name   string // in dir
-	handle Handle // nil for a directory, and with PathOnly
+	name   string // name of the file in dir
+	handle Handle // the open file; nil for a directory, and with PathOnly
 	flags  atomic.Int32
 
 	// Properties of the handle, determined once.
@@ -89,7 +89,7 @@ func (f *File) Read(p []byte) (int, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, err := f.handle.ReadAt(p, f.offset)
+	n, err := f.transfer().ReadAt(p, f.offset)
 	f.offset += int64(n)
 	return f.reportEvent(n, Accessed), err
 }
@@ -107,13 +107,13 @@ func (f *File) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if flags&Append != 0 {
-		n, end, err := f.handle.Append(p)
+		n, end, err := f.transfer().Append(p)
 		if err == nil {
 			f.offset = end
 		}
 		return f.reportEvent(n, Modified), err
 	}
-	n, err := f.handle.WriteAt(p, f.offset)
+	n, err := f.transfer().WriteAt(p, f.offset)
 	f.offset += int64(n)
 	return f.reportEvent(n, Modified), err
 }
@@ -123,7 +123,7 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 	if err := f.readyAt(f.Flags().MayRead(), offset); err != nil {
 		return 0, err
 	}
-	n, err := f.handle.ReadAt(p, offset)
+	n, err := f.transfer().ReadAt(p, offset)
 	return f.reportEvent(n, Accessed), err
 }
 
@@ -134,10 +134,10 @@ func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 		return 0, err
 	}
 	if flags&Append != 0 {
-		n, _, err := f.handle.Append(p)
+		n, _, err := f.transfer().Append(p)
 		return f.reportEvent(n, Modified), err
 	}
-	n, err := f.handle.WriteAt(p, offset)
+	n, err := f.transfer().WriteAt(p, offset)
 	return f.reportEvent(n, Modified), err
 }
 

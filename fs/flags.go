@@ -15,9 +15,10 @@ const (
 	Truncate  Flags = linux.O_TRUNC
 	Append    Flags = linux.O_APPEND
 	MustBeDir Flags = linux.O_DIRECTORY
+	Direct    Flags = linux.O_DIRECT // see Bypass
 	NoFollow  Flags = linux.O_NOFOLLOW
-	PathOnly  Flags = linux.O_PATH                         // no I/O, only the path
-	TempFile  Flags = linux.O_TMPFILE &^ linux.O_DIRECTORY // __O_TMPFILE: O_TMPFILE without O_DIRECTORY
+	PathOnly  Flags = linux.O_PATH                         // the file is opened as a path, without I/O
+	TempFile  Flags = linux.O_TMPFILE &^ linux.O_DIRECTORY // bit __O_TMPFILE: O_TMPFILE without O_DIRECTORY
 
 	accessMode Flags = linux.O_ACCMODE
 )

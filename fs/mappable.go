@@ -12,7 +12,7 @@ type Memory interface {
 	Bytes(n int64) ([]byte, error)
 	// Clear zeroes the bytes in [from, to), which Bytes has returned before.
 	Clear(from, to int64)
-	// Free releases the range. Its bytes must not be used afterwards.
+	// Free releases the range of addresses. Its bytes must not be used afterwards.
 	Free()
 }
 
@@ -28,6 +28,6 @@ type Mappable interface {
 	// there at least until Unmap has been called as often as Map. All mappings of a file share one
 	// Memory. Errors: ENOMEM, also if the file is mapped and its memory is too small.
 	Map(size int64, reserve Reserve) (Memory, error)
-	// Unmap ends a mapping. The Handle is closed after it.
+	// Unmap ends a mapping. The Handle is closed after Unmap.
 	Unmap()
 }

@@ -48,10 +48,10 @@ type mount struct {
 	fs       FileSystem
 	file     Node   // mounted instead of the root, if only one file of fs is mounted
 	at       Place  // the mount point, which the mount covers; zero for the root of the tree
-	device   Device // st_dev of the files in fs
+	device   Device // device number of the files in fs (st_dev)
 	readOnly bool
 
-	covered atomic.Bool // something is mounted on one of its files
+	covered atomic.Bool // another file system is mounted on one of the files of this one
 }
 
 // root returns the place of the mounted root. It calls FileSystem.Root each time, so that a file system
@@ -76,10 +76,10 @@ type deviceKey struct {
 // Lookups take no lock.
 type Tree struct {
 	root    *mount
-	mounts  atomic.Pointer[map[Place]*mount] // by the hidden place; replaced, never modified
-	drivers sync.Map                         // deviceKey -> OpenDevice
-	watcher atomic.Pointer[Watcher]          // nil: no watcher
-	cookies atomic.Uint32                    // last Notice.Cookie
+	mounts  atomic.Pointer[map[Place]*mount] // mounts by the place that each hides; the map is replaced, never modified
+	drivers sync.Map                         // drivers of devices, from deviceKey to OpenDevice
+	watcher atomic.Pointer[Watcher]          // the watcher; nil: none
+	cookies atomic.Uint32                    // the newest value of Notice.Cookie
 
 	mu     sync.Mutex // held while mounts is replaced
 	serial uint32     // minor device number of the newest mount
@@ -88,9 +88,23 @@ type Tree struct {
 // NewTree returns a tree with one file system, mounted at "/".
 func NewTree(root FileSystem) *Tree {
 	t := &Tree{serial: 1}
-	t.root = &mount{fs: root, device: Device{Minor: 1}}
+	t.root = &mount{fs: root, device: deviceOf(root, 1)}
 	t.mounts.Store(&map[Place]*mount{})
 	return t
+}
+
+// OnDevice is a FileSystem on a block device with a number, which is st_dev of its files. The zero Device is no number.
+type OnDevice interface {
+	FileSystem
+	Device() Device
+}
+
+// deviceOf returns the device number of a mount: the number of the block device, or serial if there is none.
+func deviceOf(f FileSystem, serial uint32) Device {
+	if on, ok := f.(OnDevice); ok && on.Device() != (Device{}) {
+		return on.Device()
+	}
+	return Device{Minor: serial}
 }
 
 // Root returns the place of "/".
@@ -121,7 +135,7 @@ func (t *Tree) mount(m *mount, at Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.serial++
-	m.device = Device{Minor: t.serial}
+	m.device = deviceOf(m.fs, t.serial)
 	old := *t.mounts.Load()
 	table := make(map[Place]*mount, len(old)+1)
 	for place, over := range old {

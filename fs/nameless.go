@@ -17,7 +17,7 @@ type NamelessUse uint8
 
 // Purposes.
 const (
-	ToSeal NamelessUse = iota // can be sealed; never gets a name
+	ToSeal NamelessUse = iota // the file can be sealed, and never gets a name
 	ToName                    // Directory.Link may give it its first name while it is open
 	ToKeep                    // can neither be sealed nor get a name
 )
@@ -27,11 +27,11 @@ type Seals uint32
 
 // Seals, each named after the operation that it forbids.
 const (
-	SealSeals       Seals = 1 << iota // adding seals
-	SealShrink                        // making the file shorter
-	SealGrow                          // making the file longer
-	SealWrite                         // writing
-	SealFutureWrite                   // writing, except through existing mappings
+	SealSeals       Seals = 1 << iota // forbids to add seals
+	SealShrink                        // forbids to make the file shorter
+	SealGrow                          // forbids to make the file longer
+	SealWrite                         // forbids to write
+	SealFutureWrite                   // forbids to write, except through mappings that exist
 
 	allSeals = SealSeals | SealShrink | SealGrow | SealWrite | SealFutureWrite
 )

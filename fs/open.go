@@ -174,6 +174,8 @@ func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 		return nil
 	case kind == Symlink:
 		return linux.ELOOP
+	case flags&Direct != 0 && !directAllowed(kind):
+		return linux.EINVAL
 	}
 	writes := flags.MayWrite() || flags&Truncate != 0
 	if writes {

@@ -56,6 +56,7 @@ type System struct {
 	ranges    lock.Table // locks of fcntl(2)
 	watchers  event.Watchers
 	queues    mqueue.State
+	direct    atomic.Bool // a file was opened with O_DIRECT
 }
 
 // place holds the root, the working directory and the umask of a process in the file tree.

@@ -218,6 +218,9 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	case linux.F_GETFL:
 		return int(o.Flags.Load()), 0
 	case linux.F_SETFL:
+		if errno := p.mayBeDirect(o, arg); errno != 0 {
+			return -1, errno
+		}
 		if (arg^int(o.Flags.Load()))&linux.O_ASYNC != 0 {
 			p.setAsync(o, fd, arg&linux.O_ASYNC != 0) // for a file that sends no SIGIO, O_ASYNC is only stored
 		}
@@ -241,6 +244,34 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return n, errno
 	}
 	return -1, linux.EINVAL
+}
+
+// mayBeDirect checks F_SETFL with O_DIRECT. Errors: EINVAL.
+func (p *Process) mayBeDirect(o *file.Description, flags int) Errno {
+	if flags&linux.O_DIRECT == 0 {
+		return 0
+	}
+	switch o.File.Mode() & linux.S_IFMT {
+	case linux.S_IFREG, linux.S_IFBLK:
+		p.direct.Store(true)
+	case linux.S_IFIFO:
+	default:
+		return linux.EINVAL
+	}
+	return 0
+}
+
+// CheckMemory checks an address of the caller's memory for a read or write of fd with O_DIRECT. Errors: EINVAL.
+func (p *Process) CheckMemory(fd int, address uint64) Errno {
+	if !p.direct.Load() {
+		return 0
+	}
+	if o := p.fds.Get(fd); o != nil {
+		if f, ok := o.File.(*treeFile); ok && address&uint64(f.MemoryAlignment()-1) != 0 {
+			return linux.EINVAL
+		}
+	}
+	return 0
 }
 
 // unnotify implements F_NOTIFY (dnotify). Without events, the call succeeds: it would remove a notification, and there are

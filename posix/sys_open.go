@@ -152,7 +152,10 @@ func (p *Process) absolute(at fs.Place, path string) string {
 
 // installTree allocates a descriptor for a file of the tree.
 func (p *Process) installTree(f *treeFile, flags int) (int, Errno) {
-	return p.installWith(f, flags&statusFlags, flags&linux.O_CLOEXEC != 0)
+	if flags&linux.O_DIRECT != 0 {
+		p.direct.Store(true)
+	}
+	return p.installWith(f, flags&(statusFlags|linux.O_DIRECT), flags&linux.O_CLOEXEC != 0)
 }
 
 // openAgain opens the file behind a descriptor again. A file of the tree gets its own offset. Other

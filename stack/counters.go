@@ -13,93 +13,94 @@ import (
 // counted by reason, under the protocol that dropped it.
 type Counter uint8
 
-// The counters. counterNames has their printed names in the same order.
+// The counters. Each counts packets, frames or messages of the protocol in its name, unless its comment says otherwise.
+// counterNames has their printed names in the same order.
 const (
 	EthReceived Counter = iota
 	EthSent
-	EthMalformed        // header truncated, 802.3 length framing, too many tags, group address as source
-	EthNotForUs         // unicast to another station
-	EthUnknownType      // no protocol for the EtherType
-	EthTagged           // a VLAN that is not configured
+	EthMalformed        // frames with a truncated header, 802.3 length framing, too many tags, or a group address as source
+	EthNotForUs         // unicast frames to another station
+	EthUnknownType      // frames whose EtherType belongs to no protocol of the stack
+	EthTagged           // frames of a VLAN that is not configured
 	EthNoRoom           // ARP and DHCP packets dropped because the device was full
 	EthFloods           // floods that the device was asked to thin out
 	ARPReceived         //
 	ARPSent             //
 	ARPMalformed        //
-	ARPOverflow         // dropped: the interface loop could not keep up
-	ARPConflict         // another host claims one of our addresses
+	ARPOverflow         // messages dropped because the interface loop could not keep up
+	ARPConflict         // conflicts: another host claims one of our addresses
 	NDReceived          //
 	NDSent              //
-	NDMalformed         // bad field or option, or a hop limit other than 255
-	NDOverflow          // dropped: the interface loop could not keep up
-	NDConflict          // another host claims one of our IPv6 addresses
-	RedirectFollowed    // better first hops accepted from routers
-	RedirectIgnored     // the interface is the loopback's, a router's or a gateway's
-	RedirectUnsent      // IPv4: quotes a packet that no socket can have sent
-	RedirectStranger    // not from the current first hop of the destination
-	RedirectOffLink     // the new hop is not the address of another host on the link
-	RedirectOverflow    // dropped: too many at once
-	GroupReceived       // IGMP and MLD messages
+	NDMalformed         // messages with a bad field or option, or a hop limit other than 255
+	NDOverflow          // messages dropped because the interface loop could not keep up
+	NDConflict          // conflicts: another host claims one of our IPv6 addresses
+	RedirectFollowed    // redirects accepted from routers: a better first hop is used from then on
+	RedirectIgnored     // redirects ignored because the interface is the loopback's, a router's or a gateway's
+	RedirectUnsent      // IPv4 redirects ignored because they quote a packet that no socket can have sent
+	RedirectStranger    // redirects ignored because they do not come from the current first hop of the destination
+	RedirectOffLink     // redirects ignored because the new hop is not the address of another host on the link
+	RedirectOverflow    // redirects dropped because too many arrived at once
+	GroupReceived       // IGMP and MLD messages received
 	GroupSent           //
-	GroupMalformed      // bad field, length, or IGMP checksum
-	GroupIgnored        // of no use to a host, or not credible
-	GroupOverflow       // dropped: the interface loop could not keep up
+	GroupMalformed      // messages with a bad field, length, or IGMP checksum
+	GroupIgnored        // messages that a host has no use for, or that are not credible
+	GroupOverflow       // messages dropped because the interface loop could not keep up
 	NeighResolved       //
-	NeighFailed         // no answer: the waiting packets were dropped
-	NeighOverflow       // too many packets waited for one neighbour; the oldest was dropped
+	NeighFailed         // neighbours that did not answer: the waiting packets were dropped
+	NeighOverflow       // packets dropped because too many waited for one neighbour; the oldest is dropped
 	IPReceived          //
 	IPSent              //
-	IPDelivered         // passed to a protocol
-	IPMalformed         // bad header, length or option
+	IPDelivered         // packets passed to a protocol
+	IPMalformed         // packets with a bad header, length or option
 	IPChecksum          //
-	IPNotForUs          // destination is not one of our addresses
-	IPNotMember         // to a multicast group this host has not joined
-	IPMartian           // source or destination not valid on this interface
-	IPSourceRoute       // source-routed: rejected
-	IPDiscarded         // IPv6: an extension header demands it, or is malformed
-	IPProblem           // IPv6: unknown header, answered with "parameter problem"
-	IPNoProtocol        // answered with "protocol unreachable" or "parameter problem"
+	IPNotForUs          // packets whose destination is not one of our addresses
+	IPNotMember         // packets to a multicast group that this host has not joined
+	IPMartian           // packets with a source or destination that is not valid on the interface
+	IPSourceRoute       // source-routed packets, which are rejected
+	IPDiscarded         // IPv6 packets with a malformed extension header, or one that demands that they are discarded
+	IPProblem           // IPv6 packets with an unknown header, answered with "parameter problem"
+	IPNoProtocol        // packets of an unsupported protocol, answered with "protocol unreachable" or "parameter problem"
 	IPNoRoute           //
 	IPFragments         // fragments received
 	IPReassembled       // datagrams reassembled
-	IPReassembly        // fragments dropped: overlap, timeout, memory limit
+	IPReassembly        // fragments dropped because of an overlap, a timeout or the memory limit
 	IPFragmented        // datagrams fragmented for sending
 	IPFragsSent         //
-	IPOverflow          // the shard's queue of packets from other shards was full, or its fragment memory in a flood
+	IPOverflow          // packets dropped because the shard's queue of packets from other shards was full, or its memory for fragments in a flood
 	ICMPReceived        //
 	ICMPSent            //
 	ICMPMalformed       //
 	ICMPChecksum        //
 	ICMPEcho            // echo requests answered
 	ICMPEchoReply       // replies delivered to a ping socket
-	ICMPErrors          // errors received and delivered to a socket
-	ICMPIgnored         // other types, and replies and errors that match no socket
-	ICMPFiltered        // rejected by a ping socket's filter
-	ICMPOverflow        // a ping socket's receive buffer was full
+	ICMPErrors          // ICMP errors received and delivered to a socket
+	ICMPIgnored         // messages of other types, and replies and errors that match no socket
+	ICMPFiltered        // messages rejected by a ping socket's filter
+	ICMPOverflow        // messages dropped because a ping socket's receive buffer was full
 	ICMPErrorsSent      //
-	ICMPLimited         // errors suppressed by the rate limit
+	ICMPLimited         // ICMP errors that were not sent because of the rate limit
 	ICMPNoRoom          // replies dropped because the device was full
-	RawReceived         // copies delivered to raw sockets
+	RawReceived         // copies of packets delivered to raw sockets
 	RawSent             //
-	RawFiltered         // rejected by a raw socket's filter, or bad checksum
-	RawOverflow         // a raw socket's receive buffer was full
+	RawFiltered         // copies rejected by a raw socket's filter, or dropped because of a bad checksum
+	RawOverflow         // copies dropped because a raw socket's receive buffer was full
 	LinkReceived        // copies of frames delivered to link-layer sockets
 	LinkSent            //
-	LinkFiltered        // rejected by the socket's filter
-	LinkOverflow        // the socket's receive buffer was full
+	LinkFiltered        // copies of frames rejected by a link-layer socket's filter
+	LinkOverflow        // copies of frames dropped because a link-layer socket's receive buffer was full
 	LinkNoRoom          // frames of link-layer sockets dropped because the device was full
 	UDPReceived         //
 	UDPSent             //
 	UDPMalformed        //
 	UDPChecksum         //
-	UDPNoPort           // no socket: answered with "port unreachable" unless it was broadcast or multicast
-	UDPFiltered         // rejected by the socket's filter, or by its least checksum coverage (UDP-Lite)
-	UDPOverflow         // the socket's receive buffer was full
+	UDPNoPort           // datagrams for which there is no socket, answered with "port unreachable" unless they were broadcast or multicast
+	UDPFiltered         // datagrams rejected by the socket's filter, or by its least checksum coverage (UDP-Lite)
+	UDPOverflow         // datagrams dropped because the socket's receive buffer was full
 	TCPReceived         //
 	TCPSent             //
 	TCPMalformed        //
 	TCPChecksum         //
-	TCPNoPort           // answered with a reset
+	TCPNoPort           // segments for which there is no socket, answered with a reset
 	TCPActiveOpens      //
 	TCPPassiveOpens     //
 	TCPEstablished      // connections that reached ESTABLISHED
@@ -108,22 +109,22 @@ const (
 	TCPTimeouts         // connections that timed out
 	TCPRetransmits      // segments retransmitted
 	TCPLossTimeouts     // retransmission timeouts
-	TCPFastRecoveries   // losses detected without a timeout
-	TCPTailProbes       // tail loss probes (RFC 8985)
-	TCPUndos            // window reductions undone because nothing was lost
+	TCPFastRecoveries   // losses that were detected without a timeout
+	TCPTailProbes       // tail loss probes sent (RFC 8985)
+	TCPUndos            // reductions of the congestion window that were undone because nothing had been lost
 	TCPOutOfOrder       // segments that arrived beyond a gap
-	TCPDuplicates       // segments received before
-	TCPBacklogFull      // connection attempts dropped: the accept queue was full
-	TCPCookiesSent      // SYNs answered with a cookie, without state
+	TCPDuplicates       // segments that had been received before
+	TCPBacklogFull      // connection attempts dropped because the accept queue was full
+	TCPCookiesSent      // SYNs answered with a cookie, for which the stack keeps no state
 	TCPCookiesBad       // acknowledgments without a connection and with a wrong cookie
 	TCPNoRoom           // resets dropped because the device was full
-	TCPTimeWaitOverflow // connections removed from TIME-WAIT early: there were too many
-	TCPOrphanOverflow   // orphaned connections reset: there were too many
+	TCPTimeWaitOverflow // connections removed from TIME-WAIT early because there were too many
+	TCPOrphanOverflow   // orphaned connections that were reset because there were too many
 	TCPResetsLimited    // segments without a connection left unanswered by the rate limit
 	TCPCookiesLimited   // SYNs from unknown hosts left unanswered by the rate limit
-	ForwardOverflow     // connection attempts dropped: too many wait for the forwarder
+	ForwardOverflow     // connection attempts dropped because too many wait for the forwarder
 	IPv6BytesReceived   // bytes of the IPv6 packets in IPReceived
-	IPv6BytesSent       // bytes of IPv6 packets sent
+	IPv6BytesSent       // bytes of the IPv6 packets in IPSent
 	numCounters
 )
 

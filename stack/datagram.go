@@ -12,10 +12,10 @@ import (
 type Datagram struct {
 	From, To  netip.AddrPort // To is the destination address of the packet
 	Len       int            // payload length, possibly more than was copied to the buffer
-	Interface int            // index of the interface it arrived on
+	Interface int            // index of the interface on which the datagram arrived
 	TTL, TOS  uint8
 	partial   uint16   // UDP-Lite: bytes that the checksum covers, unless it covers all
-	at        tcp.Time // see Stack.Arrived
+	at        tcp.Time // arrival time: see Stack.Arrived
 }
 
 // Arrived returns when a datagram arrived, by the current wall clock.

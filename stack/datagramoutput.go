@@ -17,8 +17,8 @@ type outgoing struct {
 	frame *link.Frame
 	path  path
 	owner datagramOwner
-	size  int            // bytes to report to owner.sent
-	local netip.AddrPort // selects the shard
+	size  int            // number of bytes to report to owner.sent
+	local netip.AddrPort // local address and port, which select the shard
 	loops bool           // broadcast or multicast that this host may receive too: see shard.loopBack
 }
 
@@ -31,7 +31,7 @@ type datagramOwner interface {
 
 // sendBuffer counts the bytes that a socket has queued for sending.
 type sendBuffer struct {
-	pending atomic.Int64 // bytes of frame buffers
+	pending atomic.Int64 // bytes of the frame buffers that are queued
 	starved atomic.Bool  // a writer has found no room
 }
 
@@ -61,7 +61,8 @@ func (b *sendBuffer) give(size int) bool {
 // can: a wake of the loop costs more than the turn. To another host the loop sends, since it sends several datagrams
 // with one call to the device.
 func (sh *shard) submit(o *outgoing) {
-	here := o.path.ifc.loopback && o.frame.Len() <= lightBytes // once it is queued, the frame belongs to the shard
+	// the frame belongs to the shard after it is queued, so it is examined before
+	here := o.path.ifc.loopback && o.frame.Len() <= lightBytes
 	sh.inbox.mu.Lock()
 	ended := sh.inbox.ended
 	if !ended {
@@ -80,7 +81,7 @@ func (sh *shard) submit(o *outgoing) {
 // sendDatagram sends a datagram now, or queues it until the device has room.
 func (sh *shard) sendDatagram(o *outgoing) {
 	if o.path.tables != sh.tables && sh.tables.byIndex(o.path.ifc.index) == nil {
-		o.drop() // the interface has been detached
+		o.drop() // the interface was detached
 		return
 	}
 	l := sh.link(o.path.ifc)
@@ -100,7 +101,7 @@ func (sh *shard) sendNow(o *outgoing) {
 	o.owner.sent(o.size)
 }
 
-// drop frees a datagram without sending it.
+// drop frees a datagram without sending it, and informs its owner.
 func (o *outgoing) drop() {
 	o.frame.Free()
 	o.owner.sent(o.size)

@@ -17,8 +17,8 @@ type datagramSocket struct {
 	watcher
 	*Memberships
 	stack      *Stack
-	network    string         // network name of package net, for errors
-	local      netip.AddrPort // the port has a protocol-specific meaning
+	network    string         // name of the network as in package net, for errors
+	local      netip.AddrPort // local address; the meaning of the port depends on the protocol
 	v6Only     bool           // the option at the time the socket was bound
 	readers    socket.Waiter
 	writers    socket.Waiter
@@ -30,12 +30,12 @@ type datagramSocket struct {
 
 	mu      sync.Mutex // guards the fields below
 	options UDPOptions
-	remote  netip.AddrPort // peer, if connected
+	remote  netip.AddrPort // address of the peer, if the socket is connected
 	closed  bool
-	peer    atomic.Pointer[netip.AddrPort] // copy of remote, read by shards
+	peer    atomic.Pointer[netip.AddrPort] // copy of remote that shards read
 
 	filter atomic.Pointer[Filter]
-	device atomic.Pointer[Interface] // see SetDevice
+	device atomic.Pointer[Interface] // interface that the socket is bound to: see SetDevice
 }
 
 // init sets the initial state of a socket.

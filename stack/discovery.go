@@ -10,8 +10,8 @@ type Discovery uint8
 // Path MTU discovery modes. Unlike on Linux, the numbers start with the default.
 const (
 	DiscoverWant      Discovery = iota // set DF if the datagram fits the path MTU, otherwise fragment
-	DiscoverDont                       // never set DF
-	DiscoverDo                         // never fragment
+	DiscoverDont                       // Don't-Fragment is never set
+	DiscoverDo                         // packets are never fragmented
 	DiscoverProbe                      // never fragment, and use the MTU of the interface instead of the path MTU
 	DiscoverInterface                  // like DiscoverProbe, without DF; reports of routers are ignored
 	DiscoverOmit                       // like DiscoverInterface, but fragment if too long for the interface
@@ -72,7 +72,7 @@ func (s *Stack) narrowPath(p *path, dst netip.Addr) {
 // 11.3).
 type PathMTU struct {
 	To  netip.Addr // with a zone if the address is link-local
-	MTU int        // in bytes
+	MTU int        // the path MTU in bytes
 }
 
 // TakePathMTU returns and clears the last report of a packet that was too long. It

@@ -13,9 +13,9 @@ import (
 type DatagramError struct {
 	Err        error          // the error for the program
 	Local      bool           // detected by this host; otherwise reported by an ICMP message
-	Type, Code uint8          // of the ICMP message
+	Type, Code uint8          // type and code of the ICMP message
 	Info       uint32         // the MTU if the datagram was too long, otherwise the pointer or other data of the message
-	To         netip.AddrPort // destination of the datagram
+	To         netip.AddrPort // destination of the datagram that was not delivered
 	Message    Datagram       // describes the ICMP message; From is its sender
 	Payload    []byte         // the part of the datagram quoted in the message, and any bytes after it
 
@@ -27,7 +27,7 @@ type DatagramError struct {
 type errorQueue struct {
 	mu    sync.Mutex
 	items []DatagramError
-	size  int         // sum of the charges, in bytes
+	size  int         // sum of the charges of items, in bytes
 	some  atomic.Bool // whether items is not empty; read at every poll
 }
 

@@ -9,11 +9,11 @@ type Events uint32
 const (
 	Readable   Events = 1 << iota // a read would not block (data, end of file or an error)
 	Writable                      // a write would not block (room, or an error)
-	ReadHangup                    // the peer will send no more
-	Hangup                        // both directions have ended
-	Error                         // an error is pending: Err returns it
+	ReadHangup                    // the peer will send no more data
+	Hangup                        // both directions of the connection have ended
+	Error                         // an error is pending, which Err returns
 	Urgent                        // an urgent byte is available: see TCPConn.TryReadUrgent
-	Drained                       // all written data is acknowledged: see TCPConn.Drained
+	Drained                       // all written data was acknowledged: see TCPConn.Drained
 )
 
 // watcher holds the function to call when an event begins. The zero value has none.
@@ -34,7 +34,7 @@ func (w *watcher) Watch(f func(Events)) {
 	w.f.Store(&f)
 }
 
-// reportEvents reports events to the registered function.
+// reportEvents reports events to the function that Watch has registered.
 func (w *watcher) reportEvents(e Events) {
 	if f := w.f.Load(); f != nil {
 		(*f)(e)

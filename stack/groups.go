@@ -202,14 +202,14 @@ func (l *ifaceLoop) sendGroup(m *group.Message) {
 
 // Groups describes the multicast groups of an interface.
 type Groups struct {
-	IGMP, MLD int // protocol versions in use
+	IGMP, MLD int // versions of IGMP and MLD in use
 	Members   []Membership
 }
 
 // Membership is a group that is received on an interface.
 type Membership struct {
 	Group    netip.Addr
-	Users    int           // sockets that have joined it, and addresses that need it
+	Users    int           // number of sockets that have joined the group, and of addresses that need it
 	Answer   time.Duration // time until a query about the group is answered; negative: no answer is due
 	Reporter bool          // no other host has reported the group since this one did
 }
@@ -250,7 +250,7 @@ func (l *ifaceLoop) listGroups() Groups {
 // SourceMention is a source in the sockets' filters of a group.
 type SourceMention struct {
 	Group, Source    netip.Addr
-	Include, Exclude int // number of sockets, by filter mode
+	Include, Exclude int // numbers of sockets with a filter that includes or excludes the listed sources
 }
 
 // SourceMentions returns the sources in filters on the interface, in no particular order.

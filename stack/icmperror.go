@@ -16,13 +16,13 @@ import (
 type icmpError struct {
 	quote      icmp.Quote
 	kind       icmp.Kind
-	mtu        int        // for icmp.TooBig, in bytes
-	typ, code  uint8      // type and code of the message
+	mtu        int        // MTU in bytes, for icmp.TooBig
+	typ, code  uint8      // type and code of the ICMP message
 	info       uint32     // the MTU, pointer or other data of the message
 	message    Datagram   // describes the message; From is its sender
 	packet     []byte     // the quoted part of our packet, and any bytes after it
-	quoted     int        // wire.ICMPv4.QuoteLen
-	on         *Interface // interface where it arrived; nil: unrelated to the sender of the packet
+	quoted     int        // value of wire.ICMPv4.QuoteLen
+	on         *Interface // interface where the message arrived; nil: unrelated to the sender of the packet
 	unresolved bool       // a local error: the next hop does not answer
 }
 

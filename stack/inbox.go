@@ -15,7 +15,7 @@ type inbox struct {
 	ended bool          // the shard has ended and ignores new requests
 	wake  chan struct{} // capacity 1: sent by any goroutine, received by loop, never closed
 
-	work   asked // belongs to the shard
+	work   asked // requests that the shard has taken from in; belongs to the shard
 	served int   // connections of work.conns already served; belongs to the shard
 }
 
@@ -24,7 +24,7 @@ type asked struct {
 	conns    []*TCPConn     // connections that the program wrote, read or closed; each listed once
 	requests []func(*shard) // control operations such as bind, dial and close; run in order
 	sends    []outgoing     // datagrams of programs; bounded by their send buffers
-	packets  []packet       // packets from other shards, see maxInjected
+	packets  []packet       // packets from other shards, at most maxInjected
 }
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }

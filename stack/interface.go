@@ -26,7 +26,7 @@ type Interface struct {
 	name        string
 	index       int
 	device      link.Device
-	thinning    *flood.Thinning // nil: the device cannot thin out floods; owned by loop
+	thinning    *flood.Thinning // thinning of floods by the device; nil: the device cannot do it; owned by loop
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
@@ -35,7 +35,7 @@ type Interface struct {
 	acceptAny   bool
 	ipv6        bool
 	noDetection bool
-	groupless   bool // groups are not reported on this link
+	groupless   bool // membership in multicast groups is not reported on this link
 
 	receivers []*receiver
 	ports     []*txPort
@@ -51,7 +51,7 @@ type Interface struct {
 	routersIn   chan routerMessage                        // from receivers; never closed; if full, dropped and counted
 	groupsIn    chan wire.GroupMessage                    // from shards; never closed; if full, dropped and counted
 	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; if full, dropped and counted
-	routing     atomic.Int32                              // role in router discovery: routerless and the other constants
+	routing     atomic.Int32                              // the interface's role in router discovery: routerless and the other constants
 
 	receptions receptions // multicast groups that sockets and addresses need
 
@@ -65,9 +65,9 @@ type Interface struct {
 // InterfaceConfig configures an attachment. The zero value attaches the device under its
 // own name.
 type InterfaceConfig struct {
-	Name string   // empty: the device's name
+	Name string   // name of the interface; empty: the device's name
 	MAC  wire.MAC // zero: the device's, or a random locally administered address
-	MTU  int      // in bytes; zero: the device's MTU, which is also the maximum
+	MTU  int      // largest packet in bytes; zero: the device's MTU, which is also the maximum
 	// AcceptAny makes the interface accept packets to any destination address. Packets
 	// that match no socket go to the stack's forwarder.
 	AcceptAny bool

@@ -25,7 +25,7 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	r.tally.add6(IPv6BytesReceived, uint64(wire.IPv6Len+len(payload)))
 	p.src, p.dst = h.Src, h.Dst
 	p.tos, p.ttl = h.TrafficClass, h.HopLimit
-	p.frame.Resize(wire.IPv6Len + len(payload)) // removes the link's padding
+	p.frame.Resize(wire.IPv6Len + len(payload)) // the frame may end with padding of the link, which is removed
 	if reason, drop := r.refuseIPv6(t, p, &h); drop {
 		r.drop6(p.frame, reason)
 		return
@@ -99,7 +99,7 @@ func (r *receiver) martian6(t *tables, p *packet, h *wire.IPv6) bool {
 	if _, ours := t.local[p.src]; ours {
 		return !r.ifc.loopback && !advertises(p, h)
 	}
-	if p.src.IsUnspecified() { // duplicate address detection and MLD reports
+	if p.src.IsUnspecified() { // such a packet belongs to duplicate address detection, or is an MLD report
 		return h.NextHeader != wire.ProtoICMPv6 && h.NextHeader != wire.ProtoHopByHop
 	}
 	return p.src.IsMulticast() || p.src.Is4In6() || p.dst.Is4In6() || p.dst.IsUnspecified()
@@ -206,7 +206,7 @@ func (sh *shard) reassemble6(p *packet) {
 	whole.fragment = false
 	whole.frame, whole.tos = frameOf(&d), d.Header.TOS
 	h, _, err = wire.ParseIPv6(whole.frame.Bytes())
-	if err != nil || !whole.setChain(&h) || whole.fragment { // the reassembled packet is a fragment again
+	if err != nil || !whole.setChain(&h) || whole.fragment { // the reassembled packet must not be a fragment again
 		sh.tally.count6(IPDiscarded)
 		whole.frame.Free()
 		return

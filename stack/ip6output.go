@@ -21,9 +21,9 @@ type ipHeader struct {
 	proto    wire.Protocol
 	ttl, tos uint8
 	src, dst netip.Addr
-	id       uint16 // IPv4
-	atomic   bool   // IPv4: set DF
-	label    uint32 // IPv6
+	id       uint16 // identification in an IPv4 header
+	atomic   bool   // DF is set in an IPv4 header, so that no router fragments the packet
+	label    uint32 // flow label in an IPv6 header
 	loops    bool   // broadcast or multicast that this host may receive too: see shard.loopBack
 }
 

@@ -24,14 +24,14 @@ type LinkConn struct {
 	watcher
 	readers socket.Waiter
 	stack   *Stack
-	cooked  bool // frames exclude the link header
+	cooked  bool // frames are read and written without the link header
 	queue   queue.Messages[LinkFrame]
 	filter  atomic.Pointer[Filter]
 	bound   atomic.Pointer[linkBinding]
-	sink    atomic.Pointer[func([]byte, *LinkFrame) bool] // see SetSink
+	sink    atomic.Pointer[func([]byte, *LinkFrame) bool] // function that receives frames: see SetSink
 
 	ignoreOutgoing     atomic.Bool
-	received, overflew atomic.Uint32 // since the last TakeStats; received includes overflew
+	received, overflew atomic.Uint32 // numbers of frames since the last TakeStats; received includes overflew
 
 	mu     sync.Mutex // guards closed
 	closed bool
@@ -39,8 +39,8 @@ type LinkConn struct {
 
 // linkBinding selects the frames that a socket receives.
 type linkBinding struct {
-	on   *Interface     // nil: all interfaces
-	kind wire.EtherType // 0: nothing; LinkAll: every type
+	on   *Interface     // interface of the frames; nil: all interfaces
+	kind wire.EtherType // type of the frames; 0: none; LinkAll: every type
 }
 
 // Frame types in addition to EtherTypes (linux/if_ether.h).
@@ -57,21 +57,21 @@ const (
 	FrameToHost FrameKind = iota
 	FrameToAll
 	FrameToGroup
-	FrameToOther // unicast to another station
+	FrameToOther // a unicast frame to another station
 	FrameOutgoing
 )
 
 // LinkFrame describes a frame that was read.
 type LinkFrame struct {
-	Type      wire.EtherType // after any VLAN tags, or LinkLLC
+	Type      wire.EtherType // type of the frame, after any VLAN tags; LinkLLC if it has none
 	Kind      FrameKind
-	Interface int      // index of the interface
-	From      wire.MAC // zero if the link has no addresses
+	Interface int      // index of the interface of the frame
+	From      wire.MAC // source address; zero if the link has no addresses
 	Len       int      // length in bytes, possibly more than was copied to the buffer
 	WireLen   int      // length in bytes before the filter truncated the frame
 	Header    int      // length of the link header, in bytes
-	Partial   bool     // the checksum was left to a device
-	at        tcp.Time // see ArrivedFrame
+	Partial   bool     // the frame has no checksum yet: the device was to compute it
+	at        tcp.Time // arrival time: see ArrivedFrame
 }
 
 // ArrivedFrame returns when a frame arrived or was sent, by the current wall clock.
@@ -145,9 +145,8 @@ func (c *LinkConn) SetFilter(f Filter) {
 	c.filter.Store(&f)
 }
 
-// SetSink makes f receive frames instead of the receive buffer; nil restores the buffer.
-// f must not retain the frame, and reports whether it had room for the frame. It is
-// called concurrently.
+// SetSink makes f receive frames instead of the receive buffer; nil restores the buffer. f must not retain the frame, and
+// reports whether it had room for it. Several goroutines may call f at the same time.
 func (c *LinkConn) SetSink(f func(frame []byte, info *LinkFrame) bool) {
 	if f == nil {
 		c.sink.Store(nil)
@@ -156,7 +155,7 @@ func (c *LinkConn) SetSink(f func(frame []byte, info *LinkFrame) bool) {
 	c.sink.Store(&f)
 }
 
-// IgnoreOutgoing excludes sent frames if on is true.
+// IgnoreOutgoing sets whether the socket ignores frames that this host sends.
 func (c *LinkConn) IgnoreOutgoing(on bool) { c.ignoreOutgoing.Store(on) }
 
 // SetReceiveBuffer bounds the memory of unread frames, in bytes.
@@ -267,7 +266,7 @@ func (c *LinkConn) TryWrite(p []byte, on *Interface, to wire.MAC, kind wire.Ethe
 // much.
 const tagLen = 4
 
-// send passes a frame to the device. It takes ownership of the frame.
+// send passes a frame to the device of an interface. It takes ownership of the frame.
 func (c *LinkConn) send(on *Interface, f *link.Frame) error {
 	if s := c.stack; s.linkConns.Load() != nil {
 		s.tapOutgoing(&s.tally, on, f, c)

@@ -99,7 +99,7 @@ func (c *LinkConn) receives(ifc *Interface, info *LinkFrame) bool {
 
 // input delivers a copy of a frame to the socket, after the filter.
 func (c *LinkConn) input(counts *tally, ifc *Interface, b []byte, info LinkFrame) {
-	made := 0 // bytes of header that the frame lacks
+	made := 0 // length of the header that the frame lacks, in bytes
 	switch header := ifc.headerLen(); {
 	case c.cooked && ifc.medium == link.Ethernet:
 		b = b[min(header, len(b)):]

@@ -40,9 +40,9 @@ type neighMessage struct {
 type neighKind uint8
 
 const (
-	neighWant    neighKind = iota // a packet is waiting for it
-	neighUse                      // packets are being sent to it
-	neighConfirm                  // it is known to be reachable
+	neighWant    neighKind = iota // a packet is waiting for the next hop to be resolved
+	neighUse                      // packets are being sent to the next hop
+	neighConfirm                  // the next hop is known to be reachable
 )
 
 // neighbour returns the link-layer address of a next hop, if it is resolved.
@@ -136,7 +136,7 @@ type ifaceLoop struct {
 	now   tcp.Time
 	arp   *neigh.ARP
 	ndp   *neigh.NDP
-	dhcp  *configure.Lease // nil: no DHCP client
+	dhcp  *configure.Lease // the DHCP client; nil: none
 	timer *time.Timer
 	armed tcp.Time
 

@@ -14,37 +14,37 @@ import (
 // ip(7), ipv6(7) and tcp(7).
 type TCPOptions struct {
 	Delay             bool          // inverse of TCP_NODELAY, which Go programs expect to be on
-	Cork              bool          // TCP_CORK
-	QuickAck          bool          // TCP_QUICKACK: 1
-	DelayAck          bool          // TCP_QUICKACK: 0; if neither is set: quick at first, then adaptive
-	KeepAlive         bool          // SO_KEEPALIVE
-	KeepAliveIdle     time.Duration // TCP_KEEPIDLE; zero: two hours
-	KeepAliveInterval time.Duration // TCP_KEEPINTVL; zero: 75 s
-	KeepAliveCount    int           // TCP_KEEPCNT; zero: 9
-	UserTimeout       time.Duration // TCP_USER_TIMEOUT; zero: none
+	Cork              bool          // TCP_CORK: segments that are not full are held back
+	QuickAck          bool          // TCP_QUICKACK is 1: received data is acknowledged at once
+	DelayAck          bool          // TCP_QUICKACK is 0: acknowledgments are delayed; if neither is set: quick at first, then adaptive
+	KeepAlive         bool          // SO_KEEPALIVE: an idle connection is probed
+	KeepAliveIdle     time.Duration // TCP_KEEPIDLE: idle time before the first probe; zero: two hours
+	KeepAliveInterval time.Duration // TCP_KEEPINTVL: time between probes; zero: 75 s
+	KeepAliveCount    int           // TCP_KEEPCNT: number of probes without an answer that end the connection; zero: 9
+	UserTimeout       time.Duration // TCP_USER_TIMEOUT: limit on the time that sent data stays unacknowledged; zero: none
 	FinWait2          time.Duration // TCP_LINGER2: limit on FIN-WAIT-2 after Close; zero: as in tcp.Config; negative: none at all
-	ReceiveBuffer     int           // SO_RCVBUF in bytes; zero: grows as needed
-	SendBuffer        int           // SO_SNDBUF in bytes; zero: grows as needed
+	ReceiveBuffer     int           // SO_RCVBUF: size of the receive buffer in bytes; zero: it grows as needed
+	SendBuffer        int           // SO_SNDBUF: size of the send buffer in bytes; zero: it grows as needed
 	Congestion        string        // TCP_CONGESTION: one of congestion.Names; empty: as in tcp.Config
-	MaxPacingRate     uint64        // SO_MAX_PACING_RATE in bytes per second; zero: unlimited
-	UnsentLow         int           // TCP_NOTSENT_LOWAT in bytes; zero or negative: none
+	MaxPacingRate     uint64        // SO_MAX_PACING_RATE: limit on the rate of sending in bytes per second; zero: none
+	UnsentLow         int           // TCP_NOTSENT_LOWAT: limit on unsent data in the send buffer, in bytes; zero or negative: none
 	MaxSegment        int           // TCP_MAXSEG, set before the connection is opened; zero: as the path allows
 	DeferAccept       time.Duration // TCP_DEFER_ACCEPT: how long Accept withholds connections without data
 	SynRetries        int           // TCP_SYNCNT, set before the connection is opened; zero: as in tcp.Config
-	TTL               uint8         // IP_TTL; zero: 64
-	TOS               uint8         // IP_TOS; the stack sets the ECN bits
+	TTL               uint8         // IP_TTL: time to live of IPv4 packets; zero: 64
+	TOS               uint8         // IP_TOS: type of service of IPv4 packets; the stack sets the ECN bits
 	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: as advertised by routers, or 64
-	TrafficClass      uint8         // IPV6_TCLASS; the stack sets the ECN bits
+	TrafficClass      uint8         // IPV6_TCLASS: traffic class of IPv6 packets; the stack sets the ECN bits
 	Device            *Interface    // SO_BINDTODEVICE: use only this interface; nil: any
 	SoftErrors        bool          // IP_RECVERR: transient errors are reported at once and abort a connection attempt
-	SoftErrors6       bool          // IPV6_RECVERR: the same for IPv6 peers
+	SoftErrors6       bool          // IPV6_RECVERR: transient errors of IPv6 peers are reported at once and abort a connection attempt
 	V6Only            bool          // IPV6_V6ONLY: a socket bound to :: does not accept IPv4
-	UrgentInline      bool          // SO_OOBINLINE
+	UrgentInline      bool          // SO_OOBINLINE: the urgent byte stays in the stream
 	Stamps            bool          // SO_TIMESTAMP: Arrived returns when bytes arrived
-	Linger            bool          // SO_LINGER
-	LingerTime        time.Duration // with Linger; zero: Close resets the connection
-	ReuseAddr         bool          // SO_REUSEADDR
-	ReusePort         bool          // SO_REUSEPORT
+	Linger            bool          // SO_LINGER: LingerTime applies
+	LingerTime        time.Duration // time of SO_LINGER; zero: Close resets the connection
+	ReuseAddr         bool          // SO_REUSEADDR: shares its port with sockets that have this option, unless one listens
+	ReusePort         bool          // SO_REUSEPORT: shares its port with sockets of the same user that have this option
 }
 
 const defaultTTL = 64

@@ -21,16 +21,16 @@ type txLink struct {
 	blocked   bool                         // the device was full; resume will be called
 	opening   queue.FIFO[*TCPConn]         // connections that wait for room and are not established; served first
 	stalled   queue.FIFO[*TCPConn]         // other connections that wait for room; each connection is in at most one list, once
-	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
+	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved, by next hop
 	held      int                          // number of packets in waiting
 	datagrams queue.FIFO[outgoing]         // datagrams that wait for room, in order; bounded by their send buffers
-	goOn      func(*shard)                 // resume as a func value, allocated once
+	goOn      func(*shard)                 // the method resume as a func value, allocated once
 }
 
 // Limits on packets that wait for neighbours, per interface and shard.
 const (
 	maxWaiting    = 128 // packets for one neighbour; the longest datagram has 119 fragments at an MTU of 576
-	maxWaitingFor = 256 // neighbours
+	maxWaitingFor = 256 // next hops with waiting packets
 	maxWaitingAll = 2048
 )
 
@@ -88,13 +88,13 @@ func (l *txLink) roomFor(most int) bool {
 	return len(l.frames) < most
 }
 
-// flush passes the frames to the device.
+// flush passes the collected frames to the device.
 func (l *txLink) flush() {
 	if len(l.frames) == 0 || l.blocked {
 		return
 	}
 	n, err := l.port.send(l, l.frames)
-	if err != nil { // the device is closed
+	if err != nil { // the device was closed
 		link.FreeAll(l.frames[n:])
 		n = len(l.frames)
 	}

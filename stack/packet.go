@@ -20,8 +20,8 @@ type packet struct {
 	tos       uint8
 	ttl       uint8
 	fragment  bool
-	broadcast bool   // dst is a broadcast or multicast address
-	group     bool   // the link-layer destination was a group address
+	broadcast bool   // dst, the destination, is a broadcast or multicast address
+	group     bool   // the destination of the frame was a group address
 	problem   uint8  // IPv6: 1 + the code of the "parameter problem" to answer with; 0: none
 	toMany    bool   // with problem: answer even if dst is a multicast address
 	problemAt uint16 // IPv6: offset of the problem, otherwise of the field that names proto

@@ -235,7 +235,7 @@ func (p *Pinger) Close() error {
 // PingReply describes the reply to Stack.Ping.
 type PingReply struct {
 	From netip.Addr
-	Len  int // bytes of data
+	Len  int // bytes of data in the reply
 	TTL  uint8
 	RTT  time.Duration
 }

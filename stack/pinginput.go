@@ -65,7 +65,7 @@ func (sh *shard) pinger(ifc *Interface, id uint16, at netip.Addr) *Pinger {
 // forwarder.
 type PingRequest struct {
 	shard    *shard
-	rest     uint32 // identifier and sequence number
+	rest     uint32 // identifier and sequence number, as in the message
 	tos      uint8
 	from     *Interface
 	Src, Dst netip.Addr // source and destination of the request

@@ -21,9 +21,9 @@ type RawConn struct {
 	datagramSocket
 	proto      wire.Protocol
 	bound      atomic.Pointer[netip.Addr]
-	checksumAt atomic.Int32              // see SetChecksum
-	whole      atomic.Bool               // see SetHeaderIncluded
-	blocked    atomic.Pointer[[8]uint32] // see BlockTypes; nil: none
+	checksumAt atomic.Int32              // offset of the checksum in packets: see SetChecksum
+	whole      atomic.Bool               // programs write the IP header themselves: see SetHeaderIncluded
+	blocked    atomic.Pointer[[8]uint32] // ICMP types that are not delivered: see BlockTypes; nil: none
 }
 
 // ProtoRaw is the protocol number for sockets that only send complete packets
@@ -216,7 +216,7 @@ func putChecksum(b []byte, at int, h *ipHeader) {
 	b[at], b[at+1] = 0, 0
 	sum := ^wire.Sum(b, wire.PseudoSum(h.proto, h.src, h.dst, len(b)))
 	if sum == 0 && h.proto == wire.ProtoUDP {
-		sum = 0xffff // RFC 8200 section 8.1
+		sum = 0xffff // RFC 8200 section 8.1: 0 would mean that there is no checksum
 	}
 	binary.BigEndian.PutUint16(b[at:], sum)
 }

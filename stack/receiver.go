@@ -21,7 +21,7 @@ type receiver struct {
 	tally  tally
 	out    []*batch      // batches being filled, by shard; nil when empty
 	asked  icmp.Bucket   // rate limit of ARP requests
-	full   int           // full batches in a row
+	full   int           // number of full batches that were read in a row
 	census flood.Census  // frames that may belong to a flood
 	ended  chan struct{} // closed by loop
 }
@@ -197,7 +197,7 @@ func (r *receiver) receiveIPv4(t *tables, p *packet) {
 	p.src, p.dst = h.Src, h.Dst
 	p.headerLen, p.proto = uint16(h.Len()), h.Protocol
 	p.tos, p.ttl, p.fragment = h.TOS, h.TTL, h.IsFragment()
-	p.frame.Resize(h.Len() + len(payload)) // removes the link's padding
+	p.frame.Resize(h.Len() + len(payload)) // the frame may end with padding of the link, which is removed
 	if r.ifc.forLease(p) {
 		if reason, ok := p.hand(r.ifc.leases); !ok {
 			r.tally.count(reason)

@@ -22,10 +22,10 @@ import (
 
 // redirectMessage is the content of a redirect.
 type redirectMessage struct {
-	from netip.Addr // the router
+	from netip.Addr // address of the router that sent the redirect
 	dst  netip.Addr
-	via  netip.Addr // the better first hop
-	mac  wire.MAC   // link-layer address of via; zero: not included
+	via  netip.Addr // address of the better first hop
+	mac  wire.MAC   // link-layer address of via; zero: the redirect does not include it
 }
 
 // followsRedirects reports whether the interface accepts redirects: it is on an Ethernet

@@ -37,30 +37,30 @@ type shard struct {
 	owner sync.Mutex // held by the goroutine that runs the turn; guards the fields below
 
 	now    tcp.Time // time, read once per turn
-	tables *tables  // read once per turn
+	tables *tables  // the stack's tables, read once per turn
 	tally  tally
 	random *rand.Rand
 
 	conns     map[flow]*TCPConn
-	timeWaits map[flow]*timeWait                // disjoint from conns
-	listeners map[netip.AddrPort][]*TCPListener // several per address with SO_REUSEPORT
+	timeWaits map[flow]*timeWait                // connections in TIME-WAIT, which are not in conns
+	listeners map[netip.AddrPort][]*TCPListener // listeners by address, several for one address with SO_REUSEPORT
 	sockets   map[netip.AddrPort][]*UDPConn
-	lites     map[netip.AddrPort][]*UDPConn // the UDP-Lite sockets
-	pings     map[uint16][]*Pinger          // several per identifier with SO_REUSEADDR; newest first
+	lites     map[netip.AddrPort][]*UDPConn // UDP-Lite sockets by address
+	pings     map[uint16][]*Pinger          // ping sockets by identifier, several for one identifier with SO_REUSEADDR, newest first
 	forward   forwarding
 	strangers flood.Strangers
 
-	waitingByAge list.List[timeWait] // all of timeWaits, oldest first
+	waitingByAge list.List[timeWait] // the elements of timeWaits, oldest first
 	orphans      list.List[TCPConn]  // connections without a program, oldest first
-	orphanBytes  int                 // sum of their charges
+	orphanBytes  int                 // sum of the fields charged of orphans, in bytes
 
 	wheel timer.Wheel
 	timer *time.Timer
-	armed tcp.Time // when timer fires; tcp.Never: it is stopped
+	armed tcp.Time // time when timer fires; tcp.Never: timer is stopped
 
-	dirty      []*TCPConn // touched in this turn, to be asked for output
+	dirty      []*TCPConn // connections that were touched in this turn and are asked for output at its end
 	spare      []*TCPConn // the other of two slices that dirty alternates between
-	links      []*txLink  // at most one per interface
+	links      []*txLink  // the shard's outputs, at most one per interface
 	reassembly *ip.Reassembler
 	tcpConfig  tcp.Config   // the stack's configuration, with this shard's counters
 	tcpCounts  tcp.Counters //

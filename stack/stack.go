@@ -20,14 +20,14 @@ import (
 // AddAddress or DHCP an address, and AddRoute a route.
 type Stack struct {
 	config Config
-	epoch  time.Time // tcp.Time counts from here
-	seed   uint64    // of the flow hash
+	epoch  time.Time // the time from which tcp.Time counts
+	seed   uint64    // random seed of the flow hash
 
 	shards []*shard
 	tables atomic.Pointer[tables] // read without a lock, replaced under mu
 
 	ports     *shared.Ports // local addresses and ports in use
-	key       *tcp.Key      // for initial sequence numbers and SYN cookies
+	key       *tcp.Key      // secret key for initial sequence numbers and SYN cookies
 	ids       shared.Identifications
 	paths     shared.PathMTUs
 	errors    shared.ErrorLimit
@@ -35,11 +35,11 @@ type Stack struct {
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
 	raws      atomic.Pointer[[]*RawConn]   // raw sockets, replaced under mu; nil: none
 	linkConns atomic.Pointer[[]*LinkConn]  // link-layer sockets, replaced under mu; nil: none
-	dns       atomic.Pointer[[]netip.Addr] // see SetDNS
+	dns       atomic.Pointer[[]netip.Addr] // name servers: see SetDNS
 	tally     tally                        // counted by programs' goroutines; shards and receivers have their own
 
 	peers        flood.Peers
-	pressedUntil atomic.Int64 // tcp.Time, set by receivers: see notePressure
+	pressedUntil atomic.Int64 // the stack counts as overloaded until this tcp.Time; set by receivers: see notePressure
 
 	mu        sync.Mutex // guards configuration changes and the fields below
 	closed    bool

@@ -16,12 +16,12 @@ import (
 // immutable. A change creates a new version and publishes it in Stack.tables, so readers
 // need no lock and see a consistent state. Changes are rare and made under Stack.mu.
 type tables struct {
-	interfaces []*Interface                     // in order of index, without gaps
+	interfaces []*Interface                     // interfaces in order of index, without gaps
 	local      map[netip.Addr]local             // destination addresses that belong to this host
-	addresses  []Address                        // as configured, in order
+	addresses  []Address                        // addresses as configured, in order
 	tentative  []Address                        // addresses under duplicate detection (RFC 4862): see Interface.trial
 	own6       map[int][]ip.Own                 // usable IPv6 source addresses, by interface index
-	routes     []Route                          // as configured, in order
+	routes     []Route                          // routes as configured, in order
 	learned    map[int]configure.Learned        // from IPv6 routers, by interface index
 	lookup     ip.Table                         // routes and prefixes of addresses
 	detours    map[int]map[netip.Addr]ip.Detour // redirects, by interface index and destination: see redirected
@@ -42,11 +42,11 @@ type Address struct {
 // Route is an entry of the routing table.
 type Route struct {
 	Dst       netip.Prefix
-	Gateway   netip.Addr // zero: the destination is on the link
-	Interface string     // empty: the interface whose prefix contains Gateway
+	Gateway   netip.Addr // next router; zero: the destination is on the link
+	Interface string     // name of the outgoing interface; empty: the interface whose prefix contains Gateway
 	Source    netip.Addr // preferred source address; zero: the interface's first suitable address
-	Metric    int        // among equal prefixes, the lowest is used
-	MTU       int        // in bytes; zero: the interface's
+	Metric    int        // among routes with equal prefixes, the one with the lowest metric is used
+	MTU       int        // largest packet in bytes; zero: as the interface allows
 }
 
 // byIndex returns the interface with an index, or nil.
@@ -276,7 +276,7 @@ type path struct {
 	tables  *tables // the path is valid while these tables are current
 	ifc     *Interface
 	nextHop netip.Addr // the destination itself or a gateway, on the link of ifc
-	source  netip.Addr // for a socket without a source address
+	source  netip.Addr // source address for a socket that has none
 	mtu     int
 	narrow  bool // the path MTU is below mtu: see ip.PathMTU
 

@@ -36,7 +36,7 @@ type TCPConn struct {
 	writeMu       sync.Mutex // one writer to toSend at a time
 	turn          sync.Mutex // one Write at a time, until it has written everything
 
-	unsentLow atomic.Uint32 // TCPOptions.UnsentLow, at least 0
+	unsentLow atomic.Uint32 // TCPOptions.UnsentLow, or 0 if UnsentLow is negative
 	status    atomic.Uint32 // status bits, set by the shard and by the program
 	wish      atomic.Uint32 // wish bits, set by the program, cleared by the shard
 	failure   atomic.Pointer[error]
@@ -46,42 +46,42 @@ type TCPConn struct {
 	urgent    atomic.Uint64 // position of the urgent byte: see tcpurgent.go
 	notify    atomic.Uint64 // a read beyond this offset may open the window and must notify the shard
 
-	// The fields below belong to the shard.
+	// The fields from here on belong to the shard of the connection.
 	machine  *tcp.Conn
 	flow     *port.Flow   // nil: a forwarder's connection, whose ports are not ours
 	listener *TCPListener // until the connection has been handed to a program
 	offerBy  tcp.Time     // deadline for handing over a connection without data; 0: at once
 	path     path
-	device   *Interface // TCPOptions.Device
-	stamped  bool       // TCPOptions.Stamps
+	device   *Interface // copy of TCPOptions.Device
+	stamped  bool       // copy of TCPOptions.Stamps
 	timer    timer.Entry
-	orphan   list.Node[TCPConn] // on shard.orphans
+	orphan   list.Node[TCPConn] // the connection's place in shard.orphans
 	charged  int                // the connection's share of shard.orphanBytes
 	ipID     uint16
-	ttl, tos uint8  // set by the program; ttl 0: pathHops
-	pathHops uint8  // see path.hopLimit
-	label    uint32 // IPv6: flow label
-	narrow   bool   // routers may fragment: see ip.PathMTU
-	dirty    bool   // on shard.dirty
-	stalled  bool   // on txLink.stalled
+	ttl, tos uint8  // TTL or hop limit, and type of service, that the program has set; ttl 0: pathHops is used
+	pathHops uint8  // result of path.hopLimit
+	label    uint32 // flow label of the connection's IPv6 packets
+	narrow   bool   // routers may fragment the connection's packets: see ip.PathMTU
+	dirty    bool   // the connection is in shard.dirty
+	stalled  bool   // the connection is in txLink.stalled or txLink.opening
 	removed  bool
-	evicted  bool   // it was an orphan and has been reset
+	evicted  bool   // the connection was an orphan and has been reset
 	pathSeen uint32 // the generation of the stack's path MTUs on which path is based
 	sawEnd   uint64 // toSend.End when the machine last learned of it
 
 	urgentTo       atomic.Uint64 // with wishUrgent: the end of the urgent data
-	sawUrgent      uint64        // end of the urgent data last published
+	sawUrgent      uint64        // end of the urgent data that was last published
 	urgentReported bool          // the arrival of the urgent byte has been reported
 	sendLimit      int           // limit of toSend in bytes, before unsentLow is applied
-	fixedSend      bool          // sendLimit does not grow
+	fixedSend      bool          // sendLimit does not grow, because the program has set it
 	reportedTo     uint64        // with wishEach: how much data had arrived at the last report
 }
 
 // Bits of TCPConn.status. A bit is never cleared.
 const (
 	statusConnected  uint32 = 1 << iota // the handshake is complete
-	statusReadClosed                    // the peer has ended its stream and all of it is in the ring
-	statusEnded                         // the machine has ended; failure says why
+	statusReadClosed                    // the peer has ended its stream, and all data of the stream is in the ring
+	statusEnded                         // the machine has ended; the field failure says why
 	statusShutRead                      // the program has shut down reading
 	statusShutWrite                     // the program has shut down writing
 	statusClosed                        // the program has closed the socket
@@ -94,12 +94,12 @@ const (
 	wishCloseWrite                    //
 	wishClose                         //
 	wishAbort                         //
-	wishOptions                       // options have changed
+	wishOptions                       // the options of the connection have changed
 	wishRead                          // a read found no data: report when data arrives
 	wishWrite                         // a write found no room: report when there is room
-	wishUrgent                        // there is urgent data, up to urgentTo
-	wishDrained                       // the program waits until all is acknowledged: report it
-	wishMore                          // more data will follow (MSG_MORE); set until the next write without it
+	wishUrgent                        // the program has written urgent data, up to urgentTo
+	wishDrained                       // the program waits until all data is acknowledged: report when it is
+	wishMore                          // the program will write more data (MSG_MORE); set until the next write without MSG_MORE
 	wishEach                          // report every arrival, even if earlier data is unread; never cleared
 )
 

@@ -18,7 +18,7 @@ type TCPBinding struct {
 	port    *port.Binding
 
 	mu     sync.Mutex
-	used   bool // by a listener or a connection
+	used   bool // a listener or a connection uses the binding
 	closed bool
 }
 

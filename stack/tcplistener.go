@@ -35,7 +35,7 @@ type TCPListener struct {
 	lastCookie atomic.Int64 // tcp.Time of the last cookie sent, 0 if none
 
 	mu     sync.Mutex
-	queue  []*TCPConn // established, oldest first
+	queue  []*TCPConn // established connections that Accept has not returned, oldest first
 	closed bool
 }
 

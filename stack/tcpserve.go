@@ -172,7 +172,7 @@ func (c *TCPConn) maxPayload() int {
 	if c.path.ifc != nil && c.path.ifc.offloads.Has(tso) && !c.narrow {
 		return wire.MaxIPv4 - wire.IPv4MinLen - wire.TCPMaxLen
 	}
-	return 0 // one segment
+	return 0 // one segment at a time
 }
 
 // segmentation returns the offload flag and frame type for the connection's version of

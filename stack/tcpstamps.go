@@ -14,7 +14,7 @@ import (
 // each position had arrived.
 type stamps struct {
 	mu   sync.Mutex
-	list []stamp // oldest first; at most maxStamps
+	list []stamp // times by position in the stream, oldest first; at most maxStamps
 }
 
 type stamp struct {

@@ -89,7 +89,7 @@ func (c *TCPConn) stretch(skip, n int) (pass, most int) {
 func (c *TCPConn) readPastMark(p []byte) int {
 	pass, most := c.stretch(0, len(p))
 	if pass > 0 && c.received.Discard(pass) < pass {
-		return 0 // it has not arrived yet
+		return 0 // the urgent byte has not arrived yet
 	}
 	n := c.received.Read(p[:most])
 	if u := c.urgent.Load(); u != 0 && c.received.Consumed() >= u>>urgentShift {

@@ -20,7 +20,7 @@ type timeWait struct {
 	machine *tcp.Conn
 	flow    *port.Flow
 	timer   timer.Entry
-	turn    list.Node[timeWait] // on shard.waitingByAge, oldest first
+	turn    list.Node[timeWait] // the connection's place in shard.waitingByAge, oldest first
 }
 
 // retire replaces a connection whose machine only waits by a timeWait.

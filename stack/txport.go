@@ -13,7 +13,7 @@ import (
 type txPort struct {
 	queue link.Queue
 
-	mu      sync.Mutex    // guards the fields below
+	mu      sync.Mutex    // guards the fields below, except woken
 	control []*link.Frame // frames of the interface (ARP, DHCP) and of LinkConns, sent first; at most maxControl
 	waiting []*txLink     // links that wait for room; each is listed once
 	closed  bool

@@ -20,25 +20,25 @@ const (
 // udp(7).
 type UDPOptions struct {
 	Broadcast     bool       // SO_BROADCAST: permits sending to broadcast addresses
-	ReuseAddr     bool       // SO_REUSEADDR
-	ReusePort     bool       // SO_REUSEPORT
-	TTL           uint8      // IP_TTL; zero: 64
-	GroupTTL      uint8      // IP_MULTICAST_TTL; zero: 1
-	TOS           uint8      // IP_TOS
+	ReuseAddr     bool       // SO_REUSEADDR: the socket shares its port with sockets that have this option
+	ReusePort     bool       // SO_REUSEPORT: the socket shares its port with sockets of the same user that have this option
+	TTL           uint8      // IP_TTL: time to live of IPv4 datagrams; zero: 64
+	GroupTTL      uint8      // IP_MULTICAST_TTL: time to live of IPv4 multicast datagrams; zero: 1
+	TOS           uint8      // IP_TOS: type of service of IPv4 datagrams
 	HopLimit      uint8      // IPV6_UNICAST_HOPS; zero: as advertised by routers, or 64
-	GroupHops     uint8      // IPV6_MULTICAST_HOPS; zero: 1
-	TrafficClass  uint8      // IPV6_TCLASS
-	Discovery     Discovery  // IP_MTU_DISCOVER
-	Discovery6    Discovery  // IPV6_MTU_DISCOVER
-	Device        *Interface // SO_BINDTODEVICE, initial value: see SetDevice
+	GroupHops     uint8      // IPV6_MULTICAST_HOPS: hop limit of IPv6 multicast datagrams; zero: 1
+	TrafficClass  uint8      // IPV6_TCLASS: traffic class of IPv6 datagrams
+	Discovery     Discovery  // IP_MTU_DISCOVER: whether IPv4 datagrams may be fragmented
+	Discovery6    Discovery  // IPV6_MTU_DISCOVER: whether IPv6 datagrams may be fragmented
+	Device        *Interface // SO_BINDTODEVICE: the interface at the creation of the socket; see SetDevice
 	Whole6        bool       // IPV6_DONTFRAG: IPv6 packets are not fragmented by this host
 	ReportPathMTU bool       // IPV6_RECVPATHMTU: TakePathMTU reports packets rejected by Whole6
 	MaxPacket6    int        // IPV6_MTU: longer IPv6 packets are fragmented; zero: the path MTU
 	NoLoop        bool       // IP_MULTICAST_LOOP off: sent multicast packets are not delivered on this host
-	NoLoop6       bool       // IPV6_MULTICAST_LOOP off: the same for IPv6
+	NoLoop6       bool       // IPV6_MULTICAST_LOOP off: sent IPv6 multicast packets are not delivered on this host
 	V6Only        bool       // IPV6_V6ONLY: a socket bound to :: does not receive IPv4
-	ReceiveBuffer int        // SO_RCVBUF in bytes; zero: 2 MiB
-	SendBuffer    int        // SO_SNDBUF in bytes; zero: 1 MiB
+	ReceiveBuffer int        // SO_RCVBUF: size of the receive buffer in bytes; zero: 2 MiB
+	SendBuffer    int        // SO_SNDBUF: size of the send buffer in bytes; zero: 1 MiB
 
 	// Groups is the initial set of multicast groups; nil: none.
 	Groups *Memberships
@@ -48,10 +48,10 @@ type UDPOptions struct {
 	AllGroups, AllGroups6 bool
 
 	QueueErrors  bool // IP_RECVERR: all errors about IPv4 datagrams are reported and queued for TakeError
-	QueueErrors6 bool // IPV6_RECVERR: the same for IPv6
+	QueueErrors6 bool // IPV6_RECVERR: all errors about IPv6 datagrams are reported and queued for TakeError
 
 	ReportExtensions  bool // IP_RECVERR_RFC4884: DatagramError.Extensions is set in errors about IPv4 datagrams
-	ReportExtensions6 bool // IPV6_RECVERR_RFC4884: the same for IPv6
+	ReportExtensions6 bool // IPV6_RECVERR_RFC4884: DatagramError.Extensions is set in errors about IPv6 datagrams
 
 	// SendCoverage is the number of bytes that the checksum of sent UDP-Lite datagrams covers, including the header
 	// (UDPLITE_SEND_CSCOV). 0: all.
@@ -77,7 +77,7 @@ type UDPConn struct {
 	datagramSocket
 	proto wire.Protocol // ProtoUDP or ProtoUDPLite
 	home  *shard        // the only shard that has the socket (forwarder's sockets); nil: all shards
-	port  *port.Binding // nil for a forwarder's socket
+	port  *port.Binding // the socket's local port; nil for a forwarder's socket
 }
 
 // Filter returns how many bytes of a packet a socket keeps. 0 means that the packet is
@@ -186,11 +186,11 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 // UDPSend overrides socket options for one datagram, like the control messages of ip(7)
 // and RFC 3542.
 type UDPSend struct {
-	Source netip.Addr // an address of this host; zero: the socket's
+	Source netip.Addr // source address of the datagram, an address of this host; zero: the socket's address
 	On     *Interface // for multicast and link-local destinations; nil: by the routing table
-	TTL    uint8      // TTL or hop limit; zero: the socket's
-	TOS    uint8      // TOS or traffic class
-	HasTOS bool       // use TOS instead of the socket's
+	TTL    uint8      // TTL or hop limit of the datagram; zero: the socket's setting
+	TOS    uint8      // TOS or traffic class of the datagram, if HasTOS is set
+	HasTOS bool       // TOS applies instead of the socket's setting
 
 	// Segment is the payload size of each datagram if the data is split into several; the
 	// last may be shorter (UDP_SEGMENT). 0: one datagram. A segment that exceeds the path

@@ -2,8 +2,8 @@ package task
 
 import "sync/atomic"
 
-// attention is a word that the loop and the calls of a task check. One load returns both whether a
-// request is pending, and whether calls have hooks (a tracer or a filter).
+// attention is a word of a thread that the thread's loop and its calls check. One load returns both whether a request is
+// pending, and whether calls have hooks (a tracer or a filter).
 type attention struct{ bits atomic.Uint32 }
 
 // Reasons for which a thread must stop before it returns to ring 3, one bit each.
@@ -16,7 +16,7 @@ const (
 // Load reports whether a request is pending.
 func (a *attention) Load() bool { return a.bits.Load()&requested != 0 }
 
-// Store records or removes a request.
+// Store records that a request is pending, or that none is.
 func (a *attention) Store(on bool) { a.set(requested, on) }
 
 // hook records whether a tracer wants to see calls.
@@ -25,7 +25,7 @@ func (a *attention) hook(on bool) { a.set(hookedCall, on) }
 // hooked reports whether a tracer wants to see calls.
 func (a *attention) hooked() bool { return a.bits.Load()&hookedCall != 0 }
 
-// filter records that calls are filtered.
+// filter records that the calls of the thread are filtered (seccomp).
 func (a *attention) filter() { a.set(filteredCall, true) }
 
 func (a *attention) set(bit uint32, on bool) {

@@ -24,11 +24,11 @@ func (t callTask) PID() int32 { return int32(t.process.node.PID) }
 // Identity returns the credentials of the thread.
 func (t callTask) Identity() *credential.Set { return t.creds() }
 
-// Map and Memory return the memory of the process.
+// Map and Memory return the memory of the process that the thread belongs to.
 func (t callTask) Map() *mem.Map       { return t.memory().Map }
 func (t callTask) Memory() call.Memory { return t.caller.Memory }
 
-// Await is await.
+// Await waits as Task.await does.
 func (t callTask) Await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	return t.await(ready, most)
 }

@@ -23,7 +23,7 @@ import (
 // noResult is returned by a call after which the registers are not changed: rt_sigreturn, execve, exit.
 const noResult linux.Errno = 1 << 16
 
-// serveFunc executes a call of a task.
+// serveFunc executes a system call of a thread.
 type serveFunc func(t *Task, a call.Args) (uint64, linux.Errno)
 
 // served holds the calls of this package, by number. It is not changed after init.
@@ -34,12 +34,12 @@ var personality [call.Numbers]*call.Row
 
 // Kinds of calls that a task treats in a special way.
 const (
-	masks  = 1 << iota // the call sets a mask of signals while it waits
+	masks  = 1 << iota // the call sets a signal mask while it waits
 	reads              // the call counts as a read in /proc/PID/io
 	writes             // the call counts as a write in /proc/PID/io
 )
 
-// kinds holds the kinds of calls, by number.
+// kinds holds the kinds of calls, by number: a set of the bits above.
 var kinds = [call.Numbers]uint8{
 	linux.SYS_PPOLL: masks, linux.SYS_EPOLL_PWAIT: masks, linux.SYS_EPOLL_PWAIT2: masks, linux.SYS_PSELECT6: masks,
 	linux.SYS_READ: reads, linux.SYS_READV: reads, linux.SYS_PREAD64: reads, linux.SYS_PREADV: reads, linux.SYS_PREADV2: reads,
@@ -88,7 +88,7 @@ func addFamilies() {
 	}
 }
 
-// call executes the call with a number.
+// call executes the system call with a number.
 func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	if number >= call.Numbers {
 		return 0, linux.ENOSYS
@@ -156,7 +156,7 @@ func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 	return errno == 0, errno
 }
 
-// unmask restores the mask after a call of maskFor.
+// unmask restores the signal mask that was in force before a call of maskFor.
 func (t *Task) unmask() {
 	t.process.system.mu.Lock()
 	defer t.process.system.mu.Unlock()
@@ -247,7 +247,7 @@ func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
 	return t.caller.Memory.Write(addr, b)
 }
 
-// miscCalls are calls that belong to no other group.
+// miscCalls are the calls that belong to no other group.
 var miscCalls = map[int]serveFunc{
 	linux.SYS_SCHED_YIELD: func(*Task, call.Args) (uint64, linux.Errno) { runtime.Gosched(); return 0, 0 },
 	linux.SYS_GETRANDOM:   getrandom,

@@ -64,7 +64,7 @@ func mmap(t *Task, a call.Args) (uint64, linux.Errno) {
 
 // mincore implements mincore(2).
 func mincore(t *Task, a call.Args) (uint64, linux.Errno) {
-	const most = 1 << 20 // maximum number of pages of one call
+	const most = 1 << 20 // maximum number of pages in one call
 	pages := (a.A2 + mem.PageSize - 1) / mem.PageSize
 	if pages > most {
 		return 0, linux.ENOMEM

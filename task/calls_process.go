@@ -11,7 +11,7 @@ import (
 	"loam/task/trace"
 )
 
-// processCalls create, replace and end processes and threads.
+// processCalls are the calls that create, replace and end processes and threads.
 var processCalls = map[int]serveFunc{
 	linux.SYS_CLONE: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.clone(clone.Parse(a)) },
 	linux.SYS_CLONE3: func(t *Task, a call.Args) (uint64, linux.Errno) {
@@ -99,7 +99,7 @@ func (t *Task) newThread(c clone.Request) (uint64, linux.Errno) {
 		return 0, errno
 	}
 	id, err := s.tree.Thread()
-	if err != nil || p.ending || t.dismissed.Load() { // a new thread would not be dismissed
+	if err != nil || p.ending || t.dismissed.Load() { // the threads are ending: a new thread would not be asked to end
 		if err == nil {
 			s.tree.Forget(id)
 		}
@@ -216,7 +216,7 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	if c.Flags&linux.CLONE_CLEAR_SIGHAND != 0 {
 		signals.Exec()
 	}
-	if p.ending { // what ended the parent has not reached the child: without this, kill(-1) would not end a fork bomb
+	if p.ending { // the process ends, and the signal that ended it has not reached the child: without this check, kill(-1) would not end a fork bomb
 		child.end(linux.SIGKILL)
 	}
 	s.mu.Unlock()
@@ -235,7 +235,7 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	return uint64(node.PID), 0
 }
 
-// awaitVfork waits for a vfork child. Only the end of this process interrupts it.
+// awaitVfork waits until a vfork child has memory of its own or has ended. Only the end of this process interrupts the wait.
 func (t *Task) awaitVfork(gone <-chan struct{}) {
 	for {
 		if t.await(gone, forever) == 0 {

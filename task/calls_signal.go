@@ -347,7 +347,7 @@ func (t *Task) attend() {
 			continue
 		}
 		again := t.again.Pending
-		if d.Effect == signal.None && t.suspended { // a restarted call sets its mask again
+		if d.Effect == signal.None && t.suspended { // a restarted call sets its signal mask again
 			t.signals.Resume()
 		}
 		t.suspended = t.suspended && d.Effect != signal.None && d.Effect != signal.Handle
@@ -379,13 +379,14 @@ func (t *Task) attend() {
 	}
 }
 
-// stop stops the process, unless the signal comes from a terminal and its group is orphaned. The caller holds System.mu.
+// stop stops the process by a signal, unless the signal comes from a terminal and the process group is orphaned. The caller
+// holds System.mu.
 func (t *Task) stop(n signal.Number) {
 	p, s := t.process, t.process.system
 	if n != signal.Stop && s.tree.Orphaned(p.node.Group) {
 		return
 	}
-	if p.stopped { // a tracer has resumed threads
+	if p.stopped { // the process was stopped already, and a tracer has resumed some of its threads
 		trace.Rejoin(traceProcess{p})
 		return
 	}

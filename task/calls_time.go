@@ -10,7 +10,7 @@ import (
 	"loam/task/account"
 )
 
-// timeCalls are clocks, sleeps and timers.
+// timeCalls are the calls for clocks, sleeps and timers.
 var timeCalls = map[int]serveFunc{
 	linux.SYS_CLOCK_GETTIME: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		now, errno := t.clock(number(a.A1))
@@ -87,7 +87,7 @@ func (t *Task) duration(addr uint64) (time.Duration, linux.Errno) {
 	return time.Duration(s.Nano()), errno
 }
 
-// slept converts the result of a wait that only waits for its timeout.
+// slept converts the result of a wait that waits for nothing but its timeout: EAGAIN means success.
 func slept(errno linux.Errno) linux.Errno {
 	if errno == linux.ETIMEDOUT {
 		return 0

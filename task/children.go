@@ -8,7 +8,7 @@ import (
 	"loam/task/wait"
 )
 
-// Waits for children: see package wait.
+// This file lets a thread wait for children of its process. The calls are in package wait.
 
 // WaitFor implements wait.Caller.
 func (t callTask) WaitFor(of family.Selector, w wait.Wanted, poll bool) (family.Report, *account.Usage, linux.Errno) {

@@ -18,19 +18,19 @@ import (
 
 // executed describes the executable of a process. It does not change while the process runs it.
 type executed struct {
-	path   string // the file, of a script its interpreter
+	path   string // path of the file; for a script, the path of its interpreter
 	place  fs.Place
 	places exec.Places
 }
 
-// image is a new program: memory, a thread that begins there, and its credentials.
+// image is a new program that execve has loaded: its memory, a thread that begins in the memory, and its credentials.
 type image struct {
 	space   *addressSpace
 	thread  Thread
-	name    string // name of the task
+	name    string // name of the thread
 	program executed
 	creds   credential.Set
-	secure  bool // AT_SECURE
+	secure  bool // value of AT_SECURE in the auxiliary vector
 }
 
 // noRandomise is the flag of personality(2) that a debugger sets: addresses are the same each time.
@@ -157,7 +157,7 @@ func base(path string) string {
 
 // strings reads an array of pointers to strings. Errors: EFAULT, E2BIG.
 func (t *Task) strings(addr uint64) ([]string, linux.Errno) {
-	const most, longest = 1 << 17, 128 << 10 // one more byte than execve accepts
+	const most, longest = 1 << 17, 128 << 10 // longest is one byte more than execve accepts in a string
 	var all []string
 	for i := uint64(0); addr != 0; i++ {
 		at, errno := t.caller.Memory.Pointer(addr + i*8)

@@ -44,7 +44,7 @@ func (g groups) SignalOwner(to file.Owner, n int, code int32, band uint64, fd in
 	}()
 }
 
-// signalOwner is SignalOwner for a caller that holds System.mu.
+// signalOwner is as SignalOwner, for a caller that holds System.mu.
 func (g groups) signalOwner(to file.Owner, n int, code int32, band uint64, fd int) {
 	i := signal.Info{Signal: signal.Number(n), Code: signal.CodeKernel}
 	if to.Signal != 0 {
@@ -54,7 +54,7 @@ func (g groups) signalOwner(to file.Owner, n int, code int32, band uint64, fd in
 		if !maySignalOwner(to, p) {
 			return
 		}
-		if p.send(t, i) == linux.EAGAIN { // no room for a queued signal
+		if p.send(t, i) == linux.EAGAIN { // there is no room for a queued signal
 			p.send(t, signal.Info{Signal: linux.SIGIO, Code: signal.CodeKernel})
 		}
 	}

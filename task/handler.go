@@ -12,7 +12,7 @@ import (
 // noAltStack is the alternate stack of a thread that has none.
 var noAltStack = linux.SigStack{Flags: linux.SS_DISABLE}
 
-// handle makes the thread run a handler. If its stack cannot be written, the process gets SIGSEGV.
+// handle makes the thread run a signal handler. If the stack for the handler cannot be written, the process gets SIGSEGV.
 func (t *Task) handle(d signal.Delivery) {
 	if t.rseq.Active() {
 		t.checkAccess(rseq.Abort(callTask{t}))
@@ -30,12 +30,12 @@ func (t *Task) handle(d signal.Delivery) {
 	}
 	frame.Enter(t.thread, d, at)
 	if t.altStack.Flags&linux.SS_AUTODISARM != 0 {
-		t.altStack = noAltStack // the frame has it
+		t.altStack = noAltStack // the frame on the stack has the old value, which sigreturn restores
 	}
 }
 
-// lost ends the process because a handler cannot run. If the signal is SIGSEGV itself, or its handler has no stack
-// either, the process dies.
+// lost ends the process, or sends it SIGSEGV, because the handler of a signal cannot run. The process ends if the signal is
+// SIGSEGV itself, or if the handler of SIGSEGV has no stack either.
 func (t *Task) lost(n signal.Number) {
 	if n == signal.Segmentation {
 		t.process.system.mu.Lock()

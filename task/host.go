@@ -158,7 +158,7 @@ func (h *Host) discard(p *Process, t *Task) {
 	h.process.wakeWaiters()
 }
 
-// prepare makes the calls of the child, and loads its program.
+// prepare makes the calls that the child makes before it loads a program, and loads the program.
 func (t *Task) prepare(q *spawn.Attributes) linux.Errno {
 	c := &spawn.Caller{Call: t.call}
 	t.caller.Memory = &c.Memory

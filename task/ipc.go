@@ -9,7 +9,7 @@ func (t *Task) leaveSegments(start, end uint64) {
 	t.process.system.ipc.LeaveSegments(callTask{t}, start, end)
 }
 
-// leaveMemory is leaveSegments for all memory, unless another process shares it.
+// leaveMemory records that the process stops using all of its memory, unless another process shares the memory.
 func (t *Task) leaveMemory() {
 	if t.memory().users.Load() == 1 {
 		t.leaveSegments(0, mem.End)

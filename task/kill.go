@@ -55,7 +55,7 @@ func (t *Task) killOne(pid family.PID, i signal.Info) linux.Errno {
 	if p := s.processes[pid]; p != nil {
 		return t.sendTo(p, i)
 	}
-	if of := s.tasks[pid]; of != nil { // the number of a thread means its process
+	if of := s.tasks[pid]; of != nil { // the ID of a thread stands for the process of the thread
 		return t.sendTo(of.process, i)
 	}
 	switch {

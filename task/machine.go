@@ -2,7 +2,7 @@ package task
 
 import "loam/task/machine"
 
-// The interface to ring 3: see package machine.
+// These names belong to the interface to ring 3, which is in package machine.
 type (
 	Reason  = machine.Reason
 	Machine = machine.Machine

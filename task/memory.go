@@ -40,7 +40,7 @@ func (m memory) Write(addr uint64, b []byte) linux.Errno {
 	}
 }
 
-// present makes a page accessible, and reports whether it did.
+// present makes a page accessible, and reports whether it succeeded.
 func (m memory) present(addr uint64, access mem.Access) bool {
 	for range 2 {
 		switch m.t.memory().Fault(addr, access).Result {
@@ -64,7 +64,7 @@ func (m memory) Pointer(addr uint64) (uint64, linux.Errno) {
 
 // String implements call.Memory.
 func (m memory) String(addr uint64, most int) (string, linux.Errno) {
-	var text []byte // what does not fit the buffer
+	var text []byte // the part of the string that does not fit the buffer
 	for n := 0; n < most; {
 		at := addr + uint64(n)
 		piece := m.t.text[:min(most-n, len(m.t.text), int(mem.PageSize-at%mem.PageSize))]
@@ -95,14 +95,15 @@ func (m memory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 // Scratch implements call.Memory.
 func (m memory) Scratch() []byte { return m.t.scratch[:] }
 
-// setWord stores a 32-bit word.
+// setWord stores a word of 32 bits in the memory of the process.
 func (m memory) setWord(addr uint64, v uint32) linux.Errno {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], v)
 	return m.Write(addr, b[:])
 }
 
-// swap replaces a word if its value is old, and returns the value found. Words of futexes are aligned.
+// swap replaces a word in the memory of the process if its value is old, and returns the value found. Words of futexes are
+// aligned.
 func (m memory) swap(addr uint64, old, value uint32) (found uint32, errno linux.Errno) {
 	const aligned = 3
 	if addr&aligned != 0 {

@@ -47,7 +47,7 @@ var pidfdCalls = map[int]serveFunc{
 		if t.caller.Process.Opened(number(a.A1)) == nil {
 			return 0, linux.EBADF
 		}
-		return 0, linux.EINVAL // no file is a namespace
+		return 0, linux.EINVAL // no file of this system is a namespace, which setns(2) requires
 	},
 }
 
@@ -284,7 +284,7 @@ func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at u
 	return vector.Transfer(t.caller.Memory, local, remote, func(b []byte, at uint64) int { return move(of, b, at) }, write)
 }
 
-// Kinds of kcmp(2).
+// Kinds of kcmp(2): the objects of two processes that it compares.
 const (
 	kcmpFile = iota
 	kcmpVM
@@ -353,7 +353,7 @@ func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.EPERM
 	case a.A1&own == 0:
 		return 0, 0
-	case len(p.tasks) > 1: // the threads of a process share both
+	case len(p.tasks) > 1: // the threads of a process share what the call would separate: this is not implemented
 		return 0, linux.EINVAL
 	}
 	keep := posix.SharePlace | posix.ShareDescriptors

@@ -18,7 +18,7 @@ import (
 
 // The processes as /proc shows them: an implementation of procfs.Source.
 
-// shown is the system as a procfs.Source.
+// shown shows the system to package procfs, as a procfs.Source.
 type shown struct{ s *System }
 
 // Processes implements procfs.Source.
@@ -27,7 +27,7 @@ func (w shown) Processes() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := []int{int(s.root.PID)}
-	if s.processes[s.root.PID] != nil { // a Host
+	if s.processes[s.root.PID] != nil { // process 1 is a Host: a program in ring 0
 		all = nil
 	}
 	for pid := range s.processes {
@@ -62,7 +62,7 @@ func (w shown) Process(id int) procfs.Process {
 	return nil
 }
 
-// shownProcess is a process as a procfs.Process.
+// shownProcess shows a process to package procfs, as a procfs.Process.
 type shownProcess struct {
 	procfs.MemoryView
 	p *Process
@@ -90,7 +90,7 @@ func (w shownProcess) Threads() []int {
 	s := w.p.system
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := []int{int(w.p.node.PID)} // also after its first thread has ended
+	all := []int{int(w.p.node.PID)} // this ID belongs to the process, even after its first thread has ended
 	for _, t := range w.p.tasks {
 		all = append(all, int(t.id))
 	}
@@ -146,7 +146,7 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 	return r, true
 }
 
-// signals fills in the signals. The caller holds System.mu.
+// signals fills in the fields about signals. The caller holds System.mu.
 func (w shownProcess) signals(r *procfs.Stat, t *Task) {
 	if w.p.signals == nil {
 		return
@@ -181,7 +181,7 @@ func (t *Task) state() byte {
 		return 't'
 	case t.process.stopped && !t.roams():
 		return 'T'
-	case t.process.expects != nil && t.sleeps.Load(): // a vfork parent waits for it
+	case t.process.expects != nil && t.sleeps.Load(): // the parent of a vfork child waits for the child
 		return 'S'
 	case t.sleeps.Load():
 		return 'S'

@@ -27,7 +27,7 @@ type Process struct {
 	tasks   []*Task
 	limits  limit.Set
 
-	ending  bool // all tasks end, with status
+	ending  bool // all threads end, with the wait status in the field status
 	status  int32
 	stopped bool
 	resumed chan struct{} // closed by SIGCONT or the end; nil unless stopped
@@ -39,30 +39,30 @@ type Process struct {
 	expects    chan struct{} // closed when a vfork parent may continue; nil otherwise
 	alone      chan struct{} // closed when one thread is left; nil if no thread waits for that (execve)
 	alarm      account.Alarm
-	stops      chan struct{} // see Stopped
+	stops      chan struct{} // receives when the process has been stopped: see the method Stopped
 
 	past, children   account.Usage // of threads, and of children with theirs, that have ended
-	virtual, profile account.Timer // ITIMER_VIRTUAL, ITIMER_PROF
+	virtual, profile account.Timer // timers of setitimer(2): ITIMER_VIRTUAL and ITIMER_PROF
 	warned           uint64        // seconds of CPU time before which SIGXCPU is not sent again
 	timed            atomic.Bool   // a timer of CPU time runs: see expire
 
 	done chan struct{} // closed at the end; status is then final
 
-	exe executed // the executable
+	exe executed // the executable that the process runs
 
-	lastCreds   *credential.Set // credentials of its last thread; see creds
-	dumpable    atomic.Bool     // PR_SET_DUMPABLE: users other than root may inspect it
-	deathSignal atomic.Int32    // PR_SET_PDEATHSIG; 0: none
-	smallPages  atomic.Bool     // PR_SET_THP_DISABLE
-	loginUser   atomic.Uint32   // of /proc/PID/loginuid
-	started     time.Duration   // since the start of the machine
-	lastName    string          // of its last thread
+	lastCreds   *credential.Set // credentials of the last thread that has ended; see creds
+	dumpable    atomic.Bool     // PR_SET_DUMPABLE: users other than root may inspect the process
+	deathSignal atomic.Int32    // PR_SET_PDEATHSIG: the signal at the end of the parent; 0: none
+	smallPages  atomic.Bool     // PR_SET_THP_DISABLE: no huge pages
+	loginUser   atomic.Uint32   // content of /proc/PID/loginuid
+	started     time.Duration   // time of the start of the process, since the start of the machine
+	lastName    string          // name of the last thread that has ended
 	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
 	killPreference atomic.Int32
-	persona        atomic.Uint32 // personality(2)
+	persona        atomic.Uint32 // value of personality(2)
 	exitSignal     int           // the signal to the parent at the end (clone(2)); 0: none
-	onEnd          []func()      // called at the end, with System.mu held
-	exceeded       bool          // its user has more than RLIMIT_NPROC tasks: execve fails
+	onEnd          []func()      // functions that are called at the end of the process, with System.mu held
+	exceeded       bool          // the user of the process has more than RLIMIT_NPROC threads: execve fails
 
 	watchers []*func() // called when a signal has been sent: see WatchSignals
 }
@@ -84,7 +84,7 @@ func newProcess(s *System, node *family.Process) *Process {
 // PID returns the process ID.
 func (p *Process) PID() int { return int(p.node.PID) }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Status returns the status as wait4(2) reports it, after Done.
@@ -126,7 +126,7 @@ func (p *Process) memoryLimits() mem.Limits {
 	}
 }
 
-// leave drops one use of the memory, and frees it with the last.
+// leave ends one use of the memory, and frees the memory if it was the last use.
 func (a *addressSpace) leave() {
 	if a.users.Add(-1) == 0 {
 		a.Map.Destroy()

@@ -14,9 +14,9 @@ import (
 	"loam/task/procfs"
 )
 
-// The files of /proc that describe the machine, from the state of its processes and its memory.
+// This file makes the files of /proc that describe the machine, from the state of its processes and its memory.
 
-// Observe keeps the load average until the context ends.
+// Observe updates the load average every few seconds until the context ends.
 func (s *System) Observe(ctx context.Context) {
 	for {
 		select {

@@ -13,7 +13,7 @@ import (
 // The filters of system calls that threads set for themselves: see package seccomp. A thread without filters pays nothing: see
 // attention. System.mu is the lock of chains.
 
-// inherit gives a new thread the filters of the thread that creates it. The caller holds System.mu.
+// inherit gives a new thread the seccomp filters of the thread that creates it. The caller holds System.mu.
 func (t *Task) inherit(of *Task) { callTask{t}.SetFilters(of.filters.Load()) }
 
 // Filters implements seccomp.Thread.

@@ -22,7 +22,7 @@ import (
 	"loam/task/mapped"
 )
 
-// Config describes a System.
+// Config describes a System to New.
 type Config struct {
 	Machine Machine
 	// Auxiliary describes the processor to programs (getauxval(3)).
@@ -39,26 +39,26 @@ type Config struct {
 	Clock func() int64
 }
 
-// System is all Linux processes of a machine.
+// System is the set of all Linux processes of a machine.
 type System struct {
 	config  Config
-	clock   func() int64 // Config.Clock, or its replacement
+	clock   func() int64 // the clock: Config.Clock, or its replacement
 	memory  mem.Memory
 	account mem.Account
 	cache   *cache.Cache
 	files   *mapped.Files
 	vdso    exec.VDSO
 
-	mu        sync.Mutex // see the package comment
+	mu        sync.Mutex // guards the state of all processes: see the package comment
 	tree      *family.Tree
 	root      *family.Process
 	processes map[family.PID]*Process
-	zombies   map[family.PID]*Process // ended, and not waited for
+	zombies   map[family.PID]*Process // processes that have ended and that no parent has waited for
 	tasks     map[family.PID]*Task
-	forks     uint64        // processes and threads since the start
-	ended     account.Usage // of processes that have ended
+	forks     uint64        // number of processes and threads created since the start of the system
+	ended     account.Usage // resources used by processes that have ended
 	load      account.Load
-	killed    atomic.Int64 // processes ended since memory ran out
+	killed    atomic.Int64 // number of processes that were ended because memory had run out
 	futexes   *futexcall.Objects
 	ipc       *ipc.Objects
 }
@@ -77,7 +77,7 @@ func New(c Config) *System {
 	s.ipc = ipc.New(s.memory, c.Machine.Pages())
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
-	// As Linux's dirty_background_ratio and dirty_ratio.
+	// The limits are those of Linux: 10 % for dirty_background_ratio, 20 % for dirty_ratio.
 	s.cache = cache.New(s.memory, cache.Limits{Background: s.account.Total / 10, Dirty: s.account.Total / 5})
 	s.files = mapped.New(s.cache)
 	if c.ClockPage != 0 {
@@ -111,7 +111,7 @@ func (s *System) Start(q Program) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	node.NoZombies = false // zombies of process 1 are removed
+	node.NoZombies = false // a child of process 1 leaves no zombie
 	p := newProcess(s, node)
 	t, err := p.first(q)
 	if err != nil {

@@ -22,18 +22,18 @@ import (
 	"loam/task/trace"
 )
 
-// Task is one thread. Its goroutine owns all fields but those with another comment.
+// Task is one thread of a process. The goroutine of the thread owns all fields, except those whose comment says otherwise.
 type Task struct {
 	process *Process
 	id      family.PID
-	name    atomic.Pointer[string] // see comm
+	name    atomic.Pointer[string] // name of the thread: see comm
 	thread  Thread
-	signals *signal.Thread // guarded by System.mu
+	signals *signal.Thread // signals of the thread, guarded by System.mu
 	caller  call.Caller
 
 	// interrupt ends a wait. alert sends, a wait receives; capacity 1; never closed; full: the next wait ends at once.
 	interrupt chan struct{}
-	alerted   attention   // set by alert
+	alerted   attention   // requests to the thread, set by alert
 	closed    bool        // set when thread has been closed; guarded by System.mu
 	dismissed atomic.Bool // the task has to end, since another thread calls execve
 
@@ -41,7 +41,7 @@ type Task struct {
 	futexes      futexcall.Thread
 	rseq         rseq.Registration
 	altStack     linux.SigStack
-	text         [256]byte        // buffer for strings of the process
+	text         [256]byte        // buffer for strings from the memory of the process
 	scratch      [call.Small]byte // buffer for small copies of memory by calls
 	frames       []byte           // buffer for frames of signal handlers; nil before the first frame
 	again        trace.Again
@@ -49,14 +49,14 @@ type Task struct {
 	started      time.Duration // time at which the task was created, since the start of the machine
 	since        int64         // value of clockNow when CPU time was last charged to the task
 	faultsBefore int64         // number of page faults before the last execve
-	sleeps       atomic.Bool   // the task waits in a call
+	sleeps       atomic.Bool   // the thread waits in a call
 	traits       schedule.Traits
 	leaving      bool  // the thread ends before it returns to ring 3
-	exited       bool  // the thread has called exit(2)
-	exitCode     int32 // argument of exit(2), as a wait status
+	exited       bool  // the thread has called exit(2), which ends one thread
+	exitCode     int32 // argument of exit(2), in the form of a wait status
 	suspended    bool  // a call that waits has set the present signal mask (sigsuspend, ppoll)
 
-	links   trace.Links                    // guarded by System.mu
+	links   trace.Links                    // relations to tracers and traced threads, guarded by System.mu
 	filters atomic.Pointer[seccomp.Filter] // filters of seccomp(2), the newest first; System.mu guards stores
 }
 
@@ -73,7 +73,7 @@ func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, 
 	return t
 }
 
-// loop is the life of a thread.
+// loop runs the thread: it alternates between ring 3 and the requests and calls of the thread.
 func (t *Task) loop() {
 	for {
 		if t.alerted.Load() || t.again.Pending {
@@ -108,8 +108,8 @@ func (t *Task) alert() {
 	}
 }
 
-// rearm removes an interrupt that an earlier call has left, unless there is a request. It reports whether the call of the
-// thread has hooks.
+// rearm removes an interrupt that an earlier call has left, unless a request is pending. It reports whether the calls of the
+// thread have hooks.
 func (t *Task) rearm() (hooked bool) {
 	if len(t.interrupt) > 0 {
 		select {
@@ -130,7 +130,7 @@ func (t *Task) rearm() (hooked bool) {
 	return bits&(hookedCall|filteredCall) != 0
 }
 
-// serve executes a system call, with its hooks.
+// serve executes the system call that the thread has made, with its hooks.
 func (t *Task) serve() {
 	number := t.thread.Registers().AX
 	if !t.rearm() {
@@ -138,20 +138,20 @@ func (t *Task) serve() {
 		return
 	}
 	if number, ok := t.enterCall(number); ok {
-		t.rearm() // a stop has used up the interrupt
+		t.rearm() // the stop has consumed the interrupt
 		t.execute(number)
 	}
 	trace.LeaveCall(traceTask{t})
 }
 
-// execute executes a system call.
+// execute executes the system call with a number, and stores its result in the registers.
 func (t *Task) execute(number uint64) {
 	f := t.thread.Registers()
 	n, errno := t.call(number, call.Args{A1: f.DI, A2: f.SI, A3: f.DX, A4: f.R10, A5: f.R8, A6: f.R9})
 	if errno == noResult {
 		return
 	}
-	f = t.thread.Registers() // execve has another thread
+	f = t.thread.Registers() // execve has replaced the thread of the machine
 	if errno == 0 {
 		f.AX = n
 		return
@@ -164,12 +164,12 @@ func (t *Task) execute(number uint64) {
 
 // repeat makes the interrupted call again when the thread runs.
 func (t *Task) repeat() {
-	const instruction = 2 // bytes of SYSCALL
+	const instruction = 2 // length of the instruction SYSCALL in bytes
 	f := t.thread.Registers()
 	f.AX, f.IP = t.again.Number, f.IP-instruction
 }
 
-// fault resolves a page fault, or sends the signal for it.
+// fault resolves a page fault of the thread, or sends the signal that the fault causes.
 func (t *Task) fault() {
 	const write, fetch = 1 << 1, 1 << 4 // bits of the error code: SDM volume 3, 4.7
 	f := t.thread.Registers()
@@ -189,10 +189,10 @@ const (
 	busAddress          = 2
 	illOperand          = 2
 	fpeDivide           = 1
-	trapBreak           = 128 // SI_KERNEL: INT3
+	trapBreak           = 128 // SI_KERNEL: the instruction INT3 was executed
 	trapBreakpoint      = 1   // TRAP_BRKPT: a single step over a system call
 	trapStep            = 2
-	trapWatch           = 4 // a debug register
+	trapWatch           = 4 // TRAP_HWBKPT: a debug register has caused the trap
 )
 
 func (t *Task) faultAt(addr uint64, access mem.Access) {
@@ -209,7 +209,7 @@ func (t *Task) faultAt(addr uint64, access mem.Access) {
 	}
 }
 
-// exhausted frees memory, or ends a process.
+// exhausted frees memory, or ends a process, because no memory is left.
 func (t *Task) exhausted() {
 	const want = 256
 	if t.process.system.cache.Free(want) > 0 {
@@ -301,7 +301,7 @@ func (t *Task) endStatus() int32 {
 	case t.process.ending:
 		return t.process.status
 	}
-	return linux.SIGKILL // by execve(2) of another thread
+	return linux.SIGKILL // execve(2) of another thread has ended this thread
 }
 
 // remove takes a task off the lists. keep leaves its ID in use. The caller holds System.mu.
@@ -333,7 +333,7 @@ func (s *System) killLargest(needs *Process) {
 	var all []pressure.Process
 	for _, p := range s.processes {
 		a := p.space.Load()
-		if a == nil { // the program in ring 0
+		if a == nil { // the memory belongs to the program in ring 0
 			continue
 		}
 		if p.ending {

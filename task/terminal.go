@@ -10,7 +10,7 @@ import (
 	"loam/task/signal"
 )
 
-// Job control: what package posix asks about processes that use terminals.
+// This file implements job control: what package posix asks about processes that use terminals.
 
 // groups implements posix.Groups.
 type groups struct{ *System }

@@ -25,7 +25,7 @@ func (p *Process) sendTimer(thread int32, n int) linux.Errno {
 	return 0
 }
 
-// ring sends SIGALRM for an expiration of the alarm.
+// ring sends SIGALRM because the alarm has expired.
 func (p *Process) ring() {
 	p.system.mu.Lock()
 	defer p.system.mu.Unlock()

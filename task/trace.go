@@ -16,7 +16,7 @@ import (
 
 // Debuggers: see package trace. A thread without a tracer pays nothing: its call looks at the word attention, which it loads anyway.
 
-// traceSystem is a system as package trace sees it.
+// traceSystem shows the system to package trace, as a trace.System.
 type traceSystem struct{ *System }
 
 // Lock implements trace.System.
@@ -47,7 +47,7 @@ func (s traceSystem) Tree() *family.Tree { return s.tree }
 // Forget implements trace.System.
 func (s traceSystem) Forget(id family.PID) { s.forget(id) }
 
-// traceProcess is a process as package trace sees it.
+// traceProcess shows a process to package trace, as a trace.Process.
 type traceProcess struct{ *Process }
 
 // Node implements trace.Process.
@@ -127,7 +127,7 @@ func (p *Process) tracedNews(only *Task, of family.Selector, w family.Wanted) (r
 	return r, some
 }
 
-// traceTask is a thread as package trace sees it.
+// traceTask shows a thread to package trace, as a trace.Thread.
 type traceTask struct{ *Task }
 
 // ID implements trace.Thread.

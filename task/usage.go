@@ -52,7 +52,7 @@ func (t *Task) rest(asleep bool) {
 // sample records the peak of resident memory: the private pages or, if these are more, the faults of the program. A page of
 // a file counts only if it was mapped by a fault of its own.
 func (t *Task) sample() {
-	if t.memory() == nil { // of the program in ring 0
+	if t.memory() == nil { // the program in ring 0 makes the call
 		return
 	}
 	n := int64(t.memory().Usage().Private >> mem.PageShift)
@@ -152,7 +152,7 @@ func (t *Task) cpuClock(id int) (now int64, ok bool) {
 	return int64(p.used().Total()), true
 }
 
-// expire sends the signals of timers of CPU time that have expired. It runs when a task leaves ring 3.
+// expire sends the signals of CPU time timers that have expired. It runs when a thread leaves ring 3.
 func (p *Process) expire() {
 	s := p.system
 	s.mu.Lock()
@@ -200,7 +200,7 @@ func (p *Process) cpuItimer(which int) (*account.Timer, time.Duration) {
 	return nil, 0
 }
 
-// countFault counts a page fault.
+// countFault counts a page fault of the thread.
 func (t *Task) countFault() {
 	const every = 32 // number of page faults between two samples
 	if t.usage.Minor.Add(1)%every == 0 {

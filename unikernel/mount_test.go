@@ -218,3 +218,35 @@ func TestMountFails(t *testing.T) {
 		}
 	}
 }
+
+// O_DIRECT reads and writes a disk, and a mounted file system grows: for a Go program on each platform, and for a Linux
+// program. resize2fs of this host does the same.
+func TestDirectAndGrow(t *testing.T) {
+	image := func() string {
+		name := filepath.Join(t.TempDir(), "image")
+		if out, err := exec.Command("/usr/sbin/mke2fs", "-q", "-t", "ext4", name, "16M").CombinedOutput(); err != nil {
+			t.Fatalf("mke2fs: %v: %s", err, out)
+		}
+		if err := os.Truncate(name, 48<<20); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	root := rootWith(t, "/usr/sbin/resize2fs")
+	resize := linuxCommand("/usr/sbin/resize2fs", "/dev/vda")
+	resize.Env = append(resize.Env, withFiles+"="+root)
+	for name, c := range map[string]struct {
+		cmd  *exec.Cmd
+		want string
+	}{
+		"process": {guestCommand(NoNetwork, "direct"), "direct\n"}, "machine": {machineCommand(NoNetwork, "direct"), "direct\n"},
+		"Linux program": {linuxCommand(onThisHost(t, "direct")), "direct\n"}, "resize2fs": {resize, "is now 49152 (1k) blocks long."},
+	} {
+		image := image()
+		c.cmd.Env = append(c.cmd.Env, withDisks+"="+image+":/data")
+		if out, err := c.cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+		checkImage(t, image)
+	}
+}

@@ -26,7 +26,7 @@ uses is locked, and left alone.`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDiskCreate(), newDiskCheck(), newDiskList(), newDiskCat(), newDiskCopy(), newDiskStat())
+	cmd.AddCommand(newDiskCreate(), newDiskGrow(), newDiskCheck(), newDiskList(), newDiskCat(), newDiskCopy(), newDiskStat())
 	return cmd
 }
 
@@ -90,6 +90,25 @@ func newDiskCreate() *cobra.Command {
 	cmd.Flags().Uint32Var(&c.Inodes, "inodes", 0, "the least number of files that it can hold, `N` (default: one for each 16 KiB)")
 	cmd.Flags().IntVar(&c.Reserved, "reserved", 0, "blocks that only user 0 may use, in `PERCENT`")
 	return cmd
+}
+
+func newDiskGrow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "grow IMAGE SIZE",
+		Short: "Make an image and its file system larger",
+		Long: `Grow makes the file of an image larger, and then the file system in it. The files in it
+stay as they are. SIZE is in M or G. A program that runs on Loam can do the second step
+itself, with resize2fs, on a disk that is mounted.`,
+		Example: "  loam disk grow data.img 2G",
+		Args:    atLeast(2, 2, "IMAGE SIZE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := parseSizeOf("the size", args[1])
+			if err != nil {
+				return err
+			}
+			return diskError(imagefile.Grow(args[0], int64(n)))
+		},
+	}
 }
 
 func newDiskCheck() *cobra.Command {

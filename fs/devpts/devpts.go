@@ -14,19 +14,19 @@ import (
 	"loam/fs"
 )
 
-// Magic is f_type of statfs(2).
+// Magic is the value of f_type in statfs(2) for devpts.
 const Magic = 0x1cd1
 
 // Numbers of devices. A terminal has the minor number of its file.
 const (
 	Terminal   = 5 // major number of /dev/tty, /dev/console and /dev/ptmx
-	TTY        = 0 // minor numbers
+	TTY        = 0 // minor numbers of the devices with major number 5
 	Console    = 1
 	Multiplex  = 2
 	Slave      = 136 // major number of terminals
 	perMajor   = 1 << 20
-	most       = 4096 // kernel.pty.max
-	group      = 5    // of terminals: tty on Debian
+	most       = 4096 // maximum number of terminals, kernel.pty.max
+	group      = 5    // group of the files of terminals: tty on Debian
 	rootInode  = 1
 	ptmxInode  = 2
 	firstInode = 3
@@ -38,13 +38,13 @@ type FileSystem struct {
 	root *directory
 	ptmx *Node
 
-	mu    sync.Mutex // guards nodes
+	mu    sync.Mutex // guards the field nodes
 	nodes map[int]*Node
 }
 
 // Node is the file of a terminal, or ptmx.
 type Node struct {
-	mu   sync.Mutex // guards attr
+	mu   sync.Mutex // guards the field attr
 	attr fs.Attr
 }
 
@@ -157,7 +157,7 @@ func (n *Node) Change(c fs.Change) error {
 // Open implements fs.Node. The caller opens devices by their number.
 func (n *Node) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ENXIO }
 
-// directory is the root.
+// directory is the root directory of the file system.
 type directory struct {
 	system *FileSystem
 	node   *Node

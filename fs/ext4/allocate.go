@@ -149,7 +149,7 @@ func (o *op) search(group, bit, want uint32) (at, n uint32, err error) {
 	return at, n, nil
 }
 
-// use marks free blocks of one group as used.
+// use marks free blocks of one group as used in the group's bitmap.
 func (o *op) use(block, n uint64) error {
 	group, bit := o.s.geometry.GroupOf(block)
 	b, d, err := o.editBlockBitmap(group)
@@ -194,7 +194,7 @@ func (o *op) freeInGroup(group, bit, n uint32) error {
 		return err
 	}
 	if disk.ClearBits(b, bit, n) != n || d.FreeBlocks()+n > o.s.geometry.GroupBlocks(group) {
-		return errDamaged // a block was free already: two files contained it
+		return errDamaged // one of the blocks was free already: two files contained the block
 	}
 	d.SetFreeBlocks(d.FreeBlocks() + n)
 	o.countBlocks(int64(n))
@@ -267,7 +267,7 @@ func (s *FileSystem) spreadGroup() uint32 {
 	return s.spread
 }
 
-// takeInode allocates an inode in a group. It returns 0 if only reserved inodes are free.
+// takeInode allocates an inode in a group. It returns 0 if the group has no free inodes, other than reserved ones.
 func (o *op) takeInode(group uint32, isDir bool) (uint32, error) {
 	g := o.s.geometry
 	d, err := o.descriptor(group)

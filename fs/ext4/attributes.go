@@ -250,6 +250,6 @@ func (o *op) changeMode(i disk.Inode) {
 	if list, err := acl.Parse(all[at].Value); err == nil {
 		list.SetMode(i.Mode())
 		all[at].Value = list.Bytes()
-		o.setAttributes(0, i, all) // cannot fail: the length is the same
+		o.setAttributes(0, i, all) // this cannot fail, because the length of the attributes is unchanged
 	}
 }

@@ -36,10 +36,10 @@ type buffer struct {
 	kind   kind
 
 	tx     *transaction // the uncommitted transaction that contains this image; nil: none
-	logged bool         // committed to the journal, and not yet written to its own block
-	dirty  bool         // file content that is not yet written
-	late   bool         // dirty, in a block that already belonged to the file: the next commit may skip it
-	inode  uint32       // the file whose content it is
+	logged bool         // the buffer was committed to the journal, and is not yet written to its own block
+	dirty  bool         // the buffer has content of a file that is not yet written
+	late   bool         // the buffer is dirty, and its block already belonged to the file: the next commit may skip the buffer
+	inode  uint32       // the inode number of the file whose content the buffer has
 
 	listed     bool // in the list of buffers that may be dropped
 	next, prev *buffer
@@ -50,9 +50,12 @@ type buffer struct {
 type cache struct {
 	mu     sync.Mutex
 	blocks map[uint64]*buffer
-	head   buffer // head of the list, which is a ring
-	count  int    // buffers in the list
+	head   buffer // head of the list of buffers, which is a ring
+	count  int    // number of buffers in the list
 	limit  int
+
+	begun  uint64 // direct writes that have begun
+	active int    // direct writes that have not ended
 }
 
 func newCache(limit int) *cache {
@@ -83,6 +86,46 @@ func (c *cache) add(b *buffer) *buffer {
 	}
 	c.blocks[b.number] = b
 	c.settleLocked(b)
+	return b
+}
+
+// begin and end enclose a direct write, which changes the device and not the cache. Before end, the writer drops the blocks
+// from the cache. A read from the device that overlaps with a direct write does not fill the cache: see addRead.
+func (c *cache) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun++
+	c.active++
+}
+
+func (c *cache) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.active--
+}
+
+// mark returns a value for addRead, before a read from the device.
+func (c *cache) mark() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.active > 0 {
+		return c.begun - 1 // the read overlaps already
+	}
+	return c.begun
+}
+
+// addRead is add for a buffer that was read from the device. If the read overlapped with a direct write, addRead returns b
+// and leaves the cache as it is. Ops exclude direct writes, so their buffers are always added.
+func (c *cache) addRead(b *buffer, mark uint64) *buffer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.blocks[b.number]; old != nil {
+		return old
+	}
+	if mark == c.begun {
+		c.blocks[b.number] = b
+		c.settleLocked(b)
+	}
 	return b
 }
 

@@ -20,8 +20,8 @@ type Findings struct {
 	Files       uint64
 	Directories uint64
 	Blocks      uint64   // number of blocks in use
-	Problems    []string // at most mostProblems
-	More        int      // problems that are not listed
+	Problems    []string // problems that were found, at most mostProblems
+	More        int      // number of further problems, which are not listed
 }
 
 // OK reports whether no problem was found.
@@ -35,8 +35,8 @@ type checker struct {
 	s        *FileSystem
 	super    disk.Super
 	findings *Findings
-	used     []byte            // bitmap of the blocks in use
-	inodes   []byte            // bitmap of inodes in use
+	used     []byte            // bitmap of the blocks that are in use
+	inodes   []byte            // bitmap of the inodes that are in use
 	links    map[uint32]uint32 // number of names found for each inode, including "." and ".."
 	parents  map[uint32]uint32 // parent of each directory
 	shared   map[uint64]uint32 // number of references to each block of attributes
@@ -61,6 +61,7 @@ func Check(d block.Device) (*Findings, error) {
 	defer s.Close()
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	f.Summary.Blocks = s.geometry.Blocks // the journal may have a larger file system
 	c := &checker{
 		s: s, findings: f, used: make([]byte, (s.geometry.Blocks+7)/8), inodes: make([]byte, s.geometry.Inodes/8+1),
 		links: map[uint32]uint32{}, parents: map[uint32]uint32{}, shared: map[uint64]uint32{}, orphans: map[uint32]bool{},
@@ -317,7 +318,7 @@ func (c *checker) claimExtents(ino uint32, i disk.Inode, x disk.Extents) (blocks
 			continue
 		}
 		if !c.claim(x.Child(n), 1, "inode %d", ino) {
-			continue // following it could loop
+			continue // following the block could loop
 		}
 		below, err := c.s.node(x.Child(n), x.Depth()-1, owner(ino, i))
 		if err != nil {
@@ -342,7 +343,7 @@ func (c *checker) claimMap(ino uint32, number uint64, level int) (blocks uint64,
 		return 0, errDamaged
 	}
 	if !c.claim(number, 1, "inode %d", ino) || level == 0 {
-		return 1, nil // following it could loop
+		return 1, nil // following the block could loop
 	}
 	b, err := c.s.image(number, blockMap, func([]byte) bool { return true })
 	if err != nil {
@@ -374,7 +375,7 @@ func (c *checker) checkNames() {
 		}
 		i, err := c.s.inode(ino)
 		if err != nil {
-			continue // reported
+			continue // the problem was reported before
 		}
 		got, want := c.links[ino], uint32(i.Links())
 		isDir := fs.Mode(i.Mode()).Type() == fs.Dir
@@ -453,7 +454,7 @@ func (c *checker) checkEntry(dir uint32, e disk.DirEntry) (isDir bool) {
 	}
 	i, err := c.s.inode(e.Inode)
 	if err != nil {
-		return false // reported
+		return false // the problem was reported before
 	}
 	c.links[e.Inode]++
 	kind := entryType(fs.Mode(i.Mode()))

@@ -18,7 +18,7 @@ type transaction struct {
 	revoked map[uint64]struct{}
 	freed   map[uint32][]byte // for each group, a bitmap of the blocks that become free when the transaction is committed
 
-	freedBlocks uint64 // bits in freed
+	freedBlocks uint64 // number of blocks in the field freed
 }
 
 func newTransaction(number uint64) *transaction {
@@ -68,7 +68,7 @@ func (s *FileSystem) commitFor(ino uint32) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	if s.committed >= want && !s.waits(ino) {
-		return nil // an earlier commit included it
+		return nil // an earlier commit has included the change
 	}
 	for more := true; more; {
 		var err error
@@ -82,7 +82,11 @@ func (s *FileSystem) commitFor(ino uint32) error {
 // commitOnce commits one transaction. more is true if it had no room for all delayed content. The caller
 // holds commitMu.
 func (s *FileSystem) commitOnce(ino uint32) (more bool, err error) {
+	flush := s.unflushed.Swap(false)
 	t, images, contents, more, err := s.freeze(ino)
+	if err == nil && t == nil && flush {
+		err = s.device.io.Flush()
+	}
 	if err != nil {
 		s.fail(err)
 		return false, linux.EIO
@@ -110,7 +114,9 @@ func (s *FileSystem) commitOnce(ino uint32) (more bool, err error) {
 func (s *FileSystem) discard(t *transaction) {
 	bits := s.geometry.BlockBits
 	for group, freed := range t.freed {
+		s.mu.RLock()
 		start, end := s.geometry.GroupStart(group), s.geometry.GroupBlocks(group)
+		s.mu.RUnlock()
 		for i := disk.NextSet(freed, 0, end); i < end; {
 			n := disk.NextClear(freed, i, end) - i
 			s.device.io.Discard(int64(start+uint64(i))<<bits, int64(n)<<bits)
@@ -222,7 +228,7 @@ func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) er
 		return s.device.io.Flush()
 	}
 	if len(images) == 0 && len(t.revoked) == 0 {
-		return s.device.io.Flush() // only content: no transaction
+		return s.device.io.Flush() // only content of files has changed, which needs no transaction
 	}
 	now := s.config.Now()
 	jt := &journal.Transaction{Images: images, Seconds: uint64(now.Unix()), Nanoseconds: uint32(now.Nanosecond())}
@@ -332,8 +338,7 @@ func (s *FileSystem) fail(err error) {
 	}
 }
 
-// begin marks the file system as in use on disk: unless it is closed, it must be recovered or
-// checked.
+// begin marks the file system on the device as in use: until Close it needs recovery or a check.
 func (s *FileSystem) begin() error {
 	super, err := s.super()
 	if err != nil {

@@ -2,6 +2,7 @@ package ext4_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -88,7 +89,17 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 		v.Mkdir(v.Dir, name[:3], 0o755)
 		later := promises[len(promises)-1].later
 		later[name] = true
-		switch rnd.IntN(10) {
+		switch rnd.IntN(12) {
+		case 10, 11: // direct writes, over the content and beyond it
+			sector := d.Info().LogicalSector
+			at, n := rnd.IntN(8)*sector, (1+rnd.IntN(16))*sector
+			b := bytes.Repeat([]byte("direct.."), n/8)
+			f, err := v.Open(v.Dir, name, fs.WriteOnly|fs.Create|fs.Direct, 0o644)
+			must(t, err)
+			_, err = f.WriteAt(b, int64(at))
+			must(t, errors.Join(err, f.Close()))
+			c := files[name] + strings.Repeat("\x00", max(0, at+n-len(files[name])))
+			files[name] = c[:at] + string(b) + c[at+n:]
 		case 8, 9:
 			if content := files[name]; content != "" {
 				at := rnd.IntN(len(content))

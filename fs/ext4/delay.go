@@ -68,7 +68,7 @@ func (o *op) setDelayed(ino uint32, blocks span.Set) {
 func (t *tree) delay(logical, length uint64) bool {
 	s := t.o.s
 	spans := s.delayed[t.ino]
-	const margin = 64 // blocks that stay free for metadata
+	const margin = 64 // number of blocks that stay free for metadata
 	if uint64(t.ino)<<32 >= standIn || len(spans) >= mostSpans || s.spare() < length+s.nodesFor(length, 1)+margin {
 		return false
 	}
@@ -146,7 +146,7 @@ func (o *op) place(ino uint32, most int) error {
 // renumber gives a buffer the number of its block.
 func (o *op) renumber(from, to uint64) {
 	s := o.s
-	if old := s.cache.find(to); old != nil { // what the block held before it was freed
+	if old := s.cache.find(to); old != nil { // the buffer holds what the block contained before it was freed
 		delete(s.dirty, old)
 		s.cache.drop(to)
 	}
@@ -154,7 +154,7 @@ func (o *op) renumber(from, to uint64) {
 	o.undo = append(o.undo, func() { s.cache.move(to, from) })
 }
 
-// move changes the number of a buffer.
+// move changes the block number of a buffer.
 func (c *cache) move(from, to uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

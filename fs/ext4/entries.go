@@ -15,7 +15,7 @@ import (
 // names is a directory that an op changes, or that is read under a lock.
 type names struct {
 	s   *FileSystem
-	o   *op // nil: read-only
+	o   *op // the operation that changes the directory; nil: the directory is only read
 	ino uint32
 	i   disk.Inode
 }
@@ -99,7 +99,7 @@ func (n *names) firstKind() kind {
 	return directoryLeaf
 }
 
-// found is the location of a name.
+// found is the location of a name in a directory.
 type found struct {
 	logical uint64
 	kind    kind
@@ -173,7 +173,7 @@ func (n *names) add(name string, ino uint32, kind uint8) error {
 		return err
 	}
 	if !n.s.geometry.AddEntry(b, name, ino, kind) {
-		return linux.ENOSPC // names with the same hash fill a block
+		return linux.ENOSPC // the names with this hash fill a whole block, so that the block cannot be split
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (n *names) remove(f found) error {
 	return err
 }
 
-// relink makes a name refer to another inode.
+// relink makes a name refer to another inode, and stores its type.
 func (n *names) relink(f found, ino uint32, kind uint8) error {
 	b, err := n.editFound(f)
 	if err == nil {
@@ -318,7 +318,7 @@ func (n *names) list(cursor uint64) (entries []fs.Entry, more bool, err error) {
 		}
 		if len(entries) == 2*atOnce {
 			sortEntries(entries)
-			entries, cut, limit = entries[:atOnce], true, entries[atOnce].Cursor // the next call lists the later entries
+			entries, cut, limit = entries[:atOnce], true, entries[atOnce].Cursor // the next call of list returns the later entries
 		}
 	}
 	switch {

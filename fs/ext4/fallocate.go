@@ -193,7 +193,7 @@ func (h handle) inRange(offset, end int64, f func(*tree, run) (uint64, error), g
 		if err != nil {
 			return err
 		}
-		if first > last { // the range begins and ends in the same block
+		if first > last { // the range begins and ends within the same block
 			return t.clear(uint64(last), int(offset&(size-1)), int(end&(size-1)))
 		}
 		if from := int(offset & (size - 1)); from > 0 {

@@ -29,6 +29,11 @@ func (h handle) ReadAt(p []byte, offset int64) (int, error) {
 
 // ReadStorage implements fs.Stored.
 func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
+	return h.readRuns(p, offset, h.n.s.readRun)
+}
+
+// readRuns reads from runs of the file by read, which reads from one run.
+func (h handle) readRuns(p []byte, offset int64, read func(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error)) (int, error) {
 	s := h.n.s
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -49,7 +54,7 @@ func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
 	}
 	n := 0
 	for n < len(p) {
-		got, err := s.readRun(h.n.ino, i, p[n:], uint64(offset)+uint64(n))
+		got, err := read(h.n.ino, i, p[n:], uint64(offset)+uint64(n))
 		if err != nil {
 			if n > 0 {
 				break
@@ -105,14 +110,22 @@ func (s *FileSystem) contentRun(ino uint32, number, length, bytes uint64) (*buff
 		n++
 	}
 	data := make([]byte, n<<bits)
+	mark := s.cache.mark()
 	if err := s.device.read(number, data); err != nil {
 		return nil, linux.EIO
 	}
+	var first *buffer
 	for i := range n {
 		piece := data[i<<bits : (i+1)<<bits : (i+1)<<bits]
-		s.cache.add(&buffer{number: number + i, data: piece, kind: content, inode: ino})
+		b := s.cache.addRead(&buffer{number: number + i, data: piece, kind: content, inode: ino}, mark)
+		if i == 0 {
+			first = b
+		}
 	}
-	return s.content(number)
+	if first.kind != content {
+		return s.content(number)
+	}
+	return first, nil
 }
 
 // content returns a block of a file, and reads only that block.
@@ -126,7 +139,7 @@ type change struct {
 	inode  uint32
 	at     int
 	data   []byte // the caller's memory, which is read before the op ends
-	fresh  bool   // the rest of the block is zeros
+	fresh  bool   // the block is new: the rest of it is zeros
 	owned  bool   // the block already held content of this file
 	b      *buffer
 }
@@ -197,24 +210,33 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 		return 0, int64(h.n.Attr().Size), nil
 	}
 	const atOnce = 1 << 20 // appends of at most this size are atomic
+	most := atOnce
 	for n < len(p) {
-		got := 0
+		got, size := 0, 0
 		err := s.update(func(o *op) error {
+			got = 0
 			i, err := h.n.edit(o)
 			if err != nil {
 				return err
 			}
-			if at < 0 {
+			if n == 0 {
 				at = where(i)
 			}
 			if at >= s.maxSize() {
 				return linux.EFBIG
 			}
 			part := p[n:]
-			part = part[:min(int64(len(part)), s.maxSize()-at, atOnce)]
+			part = part[:min(int64(len(part)), s.maxSize()-at, int64(most))]
+			size = len(part)
 			got, err = o.write(h.n.ino, i, part, uint64(at))
 			return err
 		})
+		if err == linux.ENOSPC && got > 1 { // the op was undone, and there is room for less
+			if most = got; got == size {
+				most = got / 2 // there was room on the device, but not in a transaction
+			}
+			continue
+		}
 		if err != nil {
 			if n > 0 {
 				break
@@ -232,8 +254,8 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 	return n, at, nil
 }
 
-// write writes part of a file, as much as there is space for. It writes at least one byte or fails.
-// Errors: ENOSPC.
+// write writes part of a file. If the space is not enough, it returns ENOSPC and the number of bytes for which it is. Then
+// the op must be undone, because a block may have been allocated that the tree has no room for.
 func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	t, err := o.tree(ino)
 	if err != nil {
@@ -242,14 +264,8 @@ func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, erro
 	n := 0
 	for n < len(p) {
 		got, err := t.writeRun(p[n:], offset+uint64(n))
-		if err != nil && n == 0 {
-			return 0, err
-		}
 		if err != nil {
-			if err != linux.ENOSPC {
-				return 0, err
-			}
-			break
+			return n, err
 		}
 		n += got
 	}

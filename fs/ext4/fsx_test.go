@@ -140,3 +140,40 @@ func (m *model) zero(offset, n int) {
 		clear(m.b[offset:min(len(m.b), offset+n)])
 	}
 }
+
+// The disk becomes full in the middle of a write: a block is left, but none for the extent tree. The write returns what
+// it has written, and the rest of it leaves nothing behind.
+func TestFullInTheMiddle(t *testing.T) {
+	for free := 3; free < 12; free++ {
+		d := loadImage(t, makeImage(t, "8M", "-b", "1024"))
+		s := mount(t, d, ext4.Config{Interval: time.Hour})
+		v := newView(s)
+		f, err := v.Open(v.Dir, "new", fs.ReadWrite|fs.Create, 0o644)
+		must(t, err)
+		full, err := v.Open(v.Dir, "full", fs.ReadWrite|fs.Create, 0o644)
+		must(t, err)
+		a := full.Handle().(fs.Allocator)
+		size := int64(0)
+		for unit := int64(1 << 20); unit >= 1024; {
+			if err := a.Allocate(0, size, unit); err == nil {
+				size += unit
+			} else {
+				unit /= 2
+			}
+		}
+		for i := range free { // single blocks, apart from one another
+			must(t, a.Allocate(fs.PunchHole|fs.KeepSize, int64(i)*2048, 1024))
+		}
+		must(t, s.Sync())
+		data := bytes.Repeat([]byte{7}, 20<<10)
+		n, err := f.WriteAt(data, 0)
+		if err != nil || n == 0 {
+			t.Errorf("%d free blocks: %d bytes, %v", free, n, err)
+		}
+		if got := content(t, v, "new"); !bytes.Equal(got, data[:n]) {
+			t.Errorf("%d free blocks: the file has %d bytes, want %d", free, len(got), n)
+		}
+		must(t, errors.Join(f.Close(), full.Close(), s.Close()))
+		check(t, d)
+	}
+}

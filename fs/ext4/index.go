@@ -21,9 +21,9 @@ type path struct {
 
 type pathStep struct {
 	x       disk.Index
-	logical uint64 // index of the block in the directory
+	logical uint64 // number of the block within the directory
 	kind    kind
-	at      int // number of the entry
+	at      int // number of the entry in the block
 }
 
 // leaf returns the block of the directory at the end of the path.
@@ -69,7 +69,7 @@ func (n *names) walkTo(hash uint32) (path, error) {
 // next moves the path to the next leaf. It returns false if there is none.
 func (n *names) next(p *path) (bool, error) {
 	if p.visited++; p.visited > n.blocks() {
-		return false, errDamaged // an index block has several parents
+		return false, errDamaged // the tree is damaged: an index block has several parents
 	}
 	level := len(p.steps) - 1
 	for p.steps[level].at+1 >= p.steps[level].x.Count() {

@@ -17,11 +17,11 @@ type op struct {
 	s       *FileSystem
 	touched []touch
 	undo    []func()           // further actions of a rollback, the newest last
-	inodes  []uint32           // changed inodes, whose checksums must be written
+	inodes  []uint32           // numbers of the changed inodes, whose checksums must be written
 	bitmaps map[uint32][2]bool // groups whose block bitmap or inode bitmap changed
-	dropped []uint64           // blocks that were freed
+	dropped []uint64           // blocks that the operation has freed
 	content []change           // content to write to the cache when the op has succeeded
-	placing bool               // allocates reserved blocks
+	placing bool               // the operation may allocate blocks that are reserved for delayed content
 }
 
 // touch is the state of a block before the op changed it.

@@ -27,10 +27,11 @@ func (s *FileSystem) buffer(number uint64, k kind, check func([]byte) bool) (*bu
 			return nil, errDamaged
 		}
 		b = &buffer{number: number, data: make([]byte, s.geometry.BlockSize)}
+		mark := s.cache.mark()
 		if err := s.device.read(number, b.data); err != nil {
 			return nil, linux.EIO
 		}
-		b = s.cache.add(b)
+		b = s.cache.addRead(b, mark)
 	}
 	s.cache.mu.Lock()
 	checked := b.kind == k

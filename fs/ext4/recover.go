@@ -21,6 +21,9 @@ func (s *FileSystem) recover(super disk.Super) error {
 		if c.Super, err = s.replay(c); err != nil {
 			return err
 		}
+		if err := s.reload(); err != nil {
+			return err
+		}
 	}
 	if s.readOnly != "" {
 		return nil
@@ -84,7 +87,7 @@ func (s *FileSystem) readLog(at uint32) ([]byte, error) {
 func (s *FileSystem) replay(c journal.Config) ([]byte, error) {
 	images := map[uint64][]byte{} // the newest image of each block
 	r, err := journal.Recover(c, s.readLog, func(number uint64, data []byte) error {
-		if !s.geometry.Holds(number, 1) && number >= s.geometry.FirstData {
+		if number >= uint64(s.device.io.Size())>>s.geometry.BlockBits { // the geometry may be older than the journal
 			return errDamaged
 		}
 		images[number] = append([]byte(nil), data...)

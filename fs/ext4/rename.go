@@ -35,7 +35,7 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 			return err
 		}
 		if m.there && m.target.entry.Inode == m.old.entry.Inode {
-			return nil // both names refer to the same file: rename(2) leaves both
+			return nil // both names refer to the same file: rename(2) leaves both names
 		}
 		if flags&fs.RenameExchange != 0 {
 			err = m.exchange()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loam/block"
@@ -22,6 +23,7 @@ type Config struct {
 	Now        func() time.Time // the clock; nil: time.Now
 	// Discard enables discards of freed blocks, after the commit that freed them.
 	Discard bool
+	Number  fs.Device // number of the block device, for stat(2); zero: none
 	// Report is called with events for the operator, for example that the file system became
 	// read-only; nil: they are not reported.
 	Report func(string)
@@ -39,13 +41,13 @@ type FileSystem struct {
 
 	readOnly string // why the file system is read-only; "" if it is writable. Set by Open, and by fail under mu
 
-	mu         sync.RWMutex // see the package comment; guards all below
+	mu         sync.RWMutex // guards the fields below: see the package comment
 	running    *transaction
 	committing *transaction // the transaction that is being committed; nil: none
 	freeBlocks uint64
-	delayed    map[uint32]span.Set // by inode, in order: see delay.go
-	reserved   uint64              // blocks in delayed
-	spans      int                 // ranges in delayed
+	delayed    map[uint32]span.Set // delayed blocks by inode, in order: see delay.go
+	reserved   uint64              // number of blocks in the field delayed
+	spans      int                 // number of ranges in the field delayed
 	freeInodes uint32
 	handles    map[uint32]int  // number of open handles by inode
 	nameable   map[uint32]bool // inodes without a name that may still get one (linkat)
@@ -58,6 +60,9 @@ type FileSystem struct {
 	journal   *journal.Log
 	journalAt []run // location of the journal on the device
 	committed uint64
+
+	growing   sync.Mutex  // held by Grow, and taken before all others
+	unflushed atomic.Bool // a direct write has changed the device since the last flush
 
 	stop   chan struct{} // closed by Close
 	ended  chan struct{} // closed by loop when it ends
@@ -195,6 +200,9 @@ func (s *FileSystem) Usage() fs.Usage {
 	}
 }
 
+// Device implements fs.OnDevice.
+func (s *FileSystem) Device() fs.Device { return s.config.Number }
+
 // Sync implements fs.FileSystem.
 func (s *FileSystem) Sync() error {
 	flushed := s.pages.Flush()
@@ -212,3 +220,8 @@ func (s *FileSystem) report(format string, args ...any) {
 		s.config.Report("ext4: " + fmt.Sprintf(format, args...))
 	}
 }
+
+var (
+	_ fs.Growable = (*FileSystem)(nil)
+	_ fs.OnDevice = (*FileSystem)(nil)
+)

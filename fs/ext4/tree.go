@@ -10,7 +10,7 @@ import (
 type tree struct {
 	o    *op
 	ino  uint32
-	i    disk.Inode // the inode, for writing
+	i    disk.Inode // the inode that contains the root of the tree, for writing
 	goal uint64     // block near which new nodes are allocated
 }
 

@@ -60,7 +60,7 @@ func (i *Image) copyIn(from, to string, st os.FileInfo, skipped Skipped) (err er
 	case iofs.ModeSymlink:
 		var text string
 		if text, err = os.Readlink(from); err == nil {
-			v.Unlink(v.Root, to) // to replace it
+			v.Unlink(v.Root, to) // an existing file is removed, so that it can be replaced
 			err = v.Symlink(text, v.Root, to)
 		}
 	case 0:
@@ -195,7 +195,7 @@ func (i *Image) copyOut(place fs.Place, from, to string, skipped Skipped) (err e
 	case err != nil:
 		return errorf("", "%s:%s cannot be copied to %s: %v", i.name, from, to, err)
 	}
-	os.Lchown(to, int(a.UID), int(a.GID)) // fails without the privilege
+	os.Lchown(to, int(a.UID), int(a.GID)) // this fails without the privilege to change owners
 	if a.Mode.Type() == fs.Symlink {
 		return nil
 	}

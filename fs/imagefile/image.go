@@ -74,7 +74,7 @@ func examine(f *os.File, writable bool) (s disk.Summary, err error) {
 	if err != nil {
 		return s, err
 	}
-	size, err := f.Seek(0, io.SeekEnd) // also of a block device
+	size, err := f.Seek(0, io.SeekEnd) // Seek also finds the size of a block device
 	if st.IsDir() || err != nil {
 		return s, errorf("name the file of an image", "%s is no image of a disk", f.Name())
 	}

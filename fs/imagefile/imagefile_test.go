@@ -185,3 +185,30 @@ func TestRefused(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// An image grows, and keeps its files. An image that cannot grow keeps its size.
+func TestGrow(t *testing.T) {
+	path, dir := create(t, 20<<20), tree(t)
+	i := open(t, path, true)
+	must(t, i.CopyIn(dir, "/", func(string, string) {}))
+	must(t, i.Close())
+	must(t, imagefile.Grow(path, 300<<20))
+	f, err := imagefile.Check(path)
+	must(t, err)
+	if !f.OK() || f.Summary.Blocks*uint64(f.Summary.BlockSize) != 300<<20 {
+		t.Errorf("%d blocks of %d bytes, %q", f.Summary.Blocks, f.Summary.BlockSize, f.Problems)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	i = open(t, path, false)
+	must(t, i.CopyOut("/tree", out, func(string, string) {}))
+	must(t, i.Close())
+	if got, want := describe(t, out), describe(t, dir); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if err := imagefile.Grow(path, 1<<50); err == nil {
+		t.Error("it grew to 1 PiB")
+	}
+	if st, err := os.Stat(path); err != nil || st.Size() != 300<<20 {
+		t.Errorf("it has %d bytes, %v", st.Size(), err)
+	}
+}

@@ -27,7 +27,8 @@ func Lock(f *os.File, shared bool) error {
 	switch err := syscall.Flock(int(f.Fd()), how); {
 	case errors.Is(err, linux.EAGAIN):
 		return errors.New("another program has it locked")
-	case err != nil && !errors.Is(err, linux.ENOLCK) && !errors.Is(err, linux.EOPNOTSUPP): // some network file systems
+	// some network file systems do not support locks
+	case err != nil && !errors.Is(err, linux.ENOLCK) && !errors.Is(err, linux.EOPNOTSUPP):
 		return err
 	}
 	lock := syscall.Flock_t{Type: linux.F_WRLCK, Start: firstLockByte, Len: lockBytes}

@@ -69,7 +69,7 @@ func (f *file) zeroRange(offset, end int64) error {
 	}
 	for at := offset; at < end; at = (at/pageSize + 1) * pageSize {
 		if leaf := at / pageSize / leafPages; f.isEmpty(leaf) {
-			at = (leaf+1)*leafSize - pageSize // skip to the next leaf
+			at = (leaf+1)*leafSize - pageSize // the rest of this leaf has no pages: continue at the next leaf
 			continue
 		}
 		if err := f.zeroPage(at, min(end, (at/pageSize+1)*pageSize)); err != nil {

@@ -13,17 +13,17 @@ import (
 type directory struct {
 	node
 	parent *directory
-	name   string // in parent, for NameOf
-	gone   bool   // removed: no name can be added
+	name   string // name of the directory in parent, for NameOf
+	gone   bool   // the directory was removed: no name can be added
 	index  map[string]*entry
-	list   []*entry // by ascending cursor
+	list   []*entry // entries, by ascending cursor
 	holes  int      // entries of list whose file is nil
-	cursor uint64   // of the newest entry
+	cursor uint64   // cursor of the newest entry
 }
 
 type entry struct {
 	name   string
-	file   inode // nil once removed
+	file   inode // the file; nil after the entry was removed
 	cursor uint64
 }
 

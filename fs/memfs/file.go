@@ -18,13 +18,13 @@ type file struct {
 	node
 	base     []byte     // content below the pages; read-only, and owned by the caller of SetContent
 	leaves   [][]*page  // a leaf ends with its last allocated page; nil pages are holes or show base
-	held     int64      // allocated pages
+	held     int64      // number of allocated pages
 	mapped   mapped     // replaces base and leaves once the file has been mapped
 	paged    fs.Content // replaces base, leaves and mapped if there is a page cache: see Source
-	handles  int        // open handles
+	handles  int        // number of open handles
 	seals    fs.Seals
-	nameless bool // it has no name: the content is freed with the last handle
-	nameable bool // nameless, but may get a first name
+	nameless bool // the file has no name: its content is freed with the last handle
+	nameable bool // the file has no name, but may get a first name
 }
 
 // SetContent sets the content of a file of this file system that has not been written. The content may
@@ -150,7 +150,7 @@ func (f *file) cut(size int64) {
 	if p := f.page(size / pageSize); p != nil {
 		clear(p[size%pageSize:])
 	}
-	first := (size + pageSize - 1) / pageSize // the first page to free
+	first := (size + pageSize - 1) / pageSize // number of the first page to free
 	whole := (first + leafPages - 1) / leafPages
 	before := f.held
 	for i := first / leafPages; i < int64(len(f.leaves)); i++ {
@@ -254,7 +254,7 @@ func (f *file) write(p []byte, offset int64) (int, error) {
 	switch {
 	case len(p) == 0:
 		return 0, nil
-	case f.retired(): // closed by another goroutine in the meantime
+	case f.retired(): // another goroutine has closed the handle in the meantime
 		return 0, linux.EBADF
 	case offset >= MaxSize:
 		return 0, linux.EFBIG

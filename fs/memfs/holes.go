@@ -26,7 +26,7 @@ func (h handle) next(offset int64, data bool) (int64, bool) {
 	}
 	for at := offset; at < f.attr.Size; at = (at/pageSize + 1) * pageSize {
 		if leaf := at / pageSize / leafPages; data && f.isEmpty(leaf) {
-			at = (leaf+1)*leafSize - pageSize // skip to the next leaf
+			at = (leaf+1)*leafSize - pageSize // the rest of this leaf has no pages: continue at the next leaf
 			continue
 		}
 		if f.isData(at/pageSize) == data {

@@ -10,9 +10,9 @@ import (
 // write to the memory without any lock. The memory does not count towards the limit of the file system,
 // because most mapped files are long and nearly empty.
 type mapped struct {
-	memory  fs.Memory  // nil: the content is in pages
+	memory  fs.Memory  // memory that holds the content while the file is mapped; nil: the content is in the field pages
 	bytes   []byte     // the part of memory in use, in whole pages
-	reserve fs.Reserve // allocates memory; from the last Map
+	reserve fs.Reserve // function that allocates memory, from the last Map
 	count   int        // number of mappings
 }
 

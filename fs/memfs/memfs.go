@@ -38,8 +38,8 @@ const MaxSize = 1 << 40
 
 // Config limits the size of the file system. The zero Config is valid.
 type Config struct {
-	Bytes int64            // content, in whole pages; 0: no limit
-	Files int64            // files of any type; 0: no limit
+	Bytes int64            // maximum size of contents, in whole pages; 0: no limit
+	Files int64            // maximum number of files of any type; 0: no limit
 	Mode  fs.Mode          // permissions of the root directory; 0: 0755
 	Now   func() time.Time // the clock; nil: time.Now
 	// Source supplies contents from a page cache; nil: contents are in the Go heap.
@@ -50,9 +50,9 @@ type Config struct {
 type FileSystem struct {
 	config Config
 	root   *directory
-	names  sync.RWMutex // see the package comment
+	names  sync.RWMutex // guards the names of all directories: see the package comment
 	inode  atomic.Uint64
-	pages  atomic.Int64 // allocated
+	pages  atomic.Int64 // number of allocated pages
 	files  atomic.Int64 // files with a name or an open handle
 }
 
@@ -109,15 +109,15 @@ func take(held *atomic.Int64, n, bound int64) error {
 // node is the common part of files of all types.
 type node struct {
 	system *FileSystem
-	links  uint32 // guarded by system.names
+	links  uint32 // number of names, guarded by system.names
 
 	// The newest name, guarded by system.names. in is nil if that name has been removed.
 	in *directory
 	as string
 
 	mu     sync.RWMutex
-	attr   fs.Attr // without Links; guarded by mu
-	xattrs xattrs  // guarded by mu
+	attr   fs.Attr // attributes without the field Links; guarded by mu
+	xattrs xattrs  // extended attributes, guarded by mu
 }
 
 func (n *node) init(m *FileSystem, mode fs.Mode, owner fs.Owner) {

@@ -22,7 +22,7 @@ func (d *directory) Rename(name string, to fs.Directory, newName string, flags f
 		return err
 	}
 	if old != nil && old.file == from.file {
-		return nil // two names of the same file: rename(2) keeps both
+		return nil // both are names of the same file: rename(2) keeps both names
 	}
 	if flags&fs.RenameExchange != 0 {
 		from.file, old.file = old.file, from.file
@@ -66,7 +66,7 @@ func mayRename(d *directory, from *entry, into *directory, old *entry, flags fs.
 	case exchange:
 		return nil
 	case oldIsDir && oldDir.contains(d):
-		return linux.ENOTEMPTY // whatever from is, as on Linux
+		return linux.ENOTEMPTY // this applies whatever the file from is, as on Linux
 	case isDir && !oldIsDir:
 		return linux.ENOTDIR
 	case !isDir && oldIsDir:

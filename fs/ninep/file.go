@@ -148,7 +148,7 @@ func (n *node) keep() error {
 func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	s := r.s
 	h := &handle{node: r.node, flags: flags}
-	if h.takeMade() || !flags.MayWrite() && flags&fs.Truncate == 0 && s.takeContent(h) {
+	if h.takeMade() || !flags.MayWrite() && flags&(fs.Truncate|fs.Direct) == 0 && s.takeContent(h) {
 		return h, nil
 	}
 	err := error(nil)
@@ -189,7 +189,7 @@ func (h *handle) open() error {
 		return err
 	}
 	m := OpenAt{FID: fid, Name: name, Flags: uint32(h.flags & passedFlags)}
-	if s.valid > 0 && !h.flags.MayWrite() && h.flags&fs.Truncate == 0 {
+	if s.valid > 0 && !h.flags.MayWrite() && h.flags&(fs.Truncate|fs.Direct) == 0 {
 		m.Count = firstBytes
 	}
 	var answer OpenedAt

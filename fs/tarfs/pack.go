@@ -105,7 +105,7 @@ func (p *packer) tree(dir, as string) error {
 	}
 	start := "."
 	if !st.IsDir() {
-		folder, start = filepath.Split(folder)
+		folder, start = filepath.Dir(folder), filepath.Base(folder)
 	}
 	if p.root, err = os.OpenRoot(folder); err != nil {
 		return err

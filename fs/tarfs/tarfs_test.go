@@ -424,3 +424,17 @@ func TestPackSwappedFolder(t *testing.T) {
 	close(stop)
 	<-stopped
 }
+
+// A single file may be named relative to the working folder, without any folder.
+func TestPackRelativeFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("one", []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "./one"} {
+		v, _, _ := pack(t, name)
+		if _, err := v.Lookup(v.Root, "/one", false); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -150,6 +150,14 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		return c.terminal(descriptor, request, a.A3, size, out)
 	case posix.TakesValue(request):
 		return result(c.Process.TerminalValue(descriptor, request, number(a.A3)))
+	case request == linux.EXT4_IOC_RESIZE_FS:
+		blocks, errno := parse(c, a.A3, 8, le.Uint64)
+		if errno == 0 {
+			errno = c.Process.Grow(descriptor, blocks)
+		}
+		return fail(errno)
+	case posix.DiskResult(request) > 0:
+		return c.diskRequest(descriptor, request, a.A3)
 	case posix.IsInterfaceRequest(request):
 		return c.withArgument(a.A3, linux.SizeofIfreq, func(arg []byte) linux.Errno {
 			return c.Process.InterfaceRequest(descriptor, request, arg)
@@ -186,6 +194,21 @@ func (c Caller) interfaceList(fd int, addr uint64) linux.Errno {
 		}
 	}
 	return c.Memory.Write(addr, le.AppendUint32(nil, uint32(len(list))))
+}
+
+// diskRequest makes a request about a block device, and writes its result to addr.
+func (c Caller) diskRequest(fd, request int, addr uint64) (uint64, linux.Errno) {
+	n, errno := c.Process.DiskRequest(fd, request)
+	if errno != 0 {
+		return fail(errno)
+	}
+	return c.put(addr, posix.DiskResult(request), func(b []byte) {
+		if len(b) == 4 {
+			le.PutUint32(b, uint32(n))
+		} else {
+			le.PutUint64(b, n)
+		}
+	})
 }
 
 // terminal executes an ioctl of a terminal whose argument is in the caller's memory. The argument is written back only if

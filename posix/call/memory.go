@@ -129,6 +129,9 @@ func parse[T any](c Caller, addr uint64, size int, decode func(b []byte) T) (T, 
 // descriptor fd.
 func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
+	if errno == 0 && n > 0 {
+		errno = c.Process.CheckMemory(fd, addr)
+	}
 	switch {
 	case errno != 0:
 		return 0, c.orClosed(fd, errno)
@@ -158,6 +161,9 @@ func (c Caller) fillFrom(b []byte, addr uint64, read func([]byte) (int, linux.Er
 // drain passes the n bytes at addr in the caller's memory to write, which writes them to the descriptor fd.
 func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
+	if errno == 0 && n > 0 {
+		errno = c.Process.CheckMemory(fd, addr)
+	}
 	switch {
 	case errno != 0:
 		return 0, c.orClosed(fd, errno)

@@ -9,8 +9,8 @@ var Table = slices.Concat(filesRows, pathsRows, socketsRows, waitingRows, proces
 // Restrictions of calls that are implemented in part: the texts of Row.Missing.
 const (
 	noSignalMask  = "signals do not interrupt the call, and the signal mask is ignored"
-	noDirect      = "O_DIRECT and leases have no effect"
-	fewIoctls     = "supported: FIONREAD, FIONBIO, FIOASYNC, FIOSETOWN, FIOGETOWN, FIOCLEX, FIONCLEX, SIOCOUTQ, SIOCATMARK, requests of ioctl_tty(2) (for a terminal of the host only settings and size; TIOCSTI returns EIO), and requests of netdevice(7) that read properties of an interface; others return ENOTTY"
+	noDirect      = "leases have no effect, and O_DIRECT has none on files in memory"
+	fewIoctls     = "supported: FIONREAD, FIONBIO, FIOASYNC, FIOSETOWN, FIOGETOWN, FIOCLEX, FIONCLEX, SIOCOUTQ, SIOCATMARK, EXT4_IOC_RESIZE_FS, BLKGETSIZE64, BLKGETSIZE, BLKBSZGET, BLKSSZGET, BLKPBSZGET, BLKROGET, requests of ioctl_tty(2) (for a terminal of the host only settings and size; TIOCSTI returns EIO), and requests of netdevice(7) that read properties of an interface; others return ENOTTY"
 	fewControls   = "supported control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their IPv6 equivalents, SO_TIMESTAMP, SO_TIMESTAMPNS, PACKET_AUXDATA; MSG_OOB only on TCP; MSG_ERRQUEUE only on datagram sockets"
 	fewSockets    = "supported: AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route), AF_PACKET; others return EAFNOSUPPORT"
 	fewOptions    = "supported: the options in posix/socket/socket.go, in posix/packet/option.go, and in tcpoption.go, udpoption.go, rawsocket.go and sourcefilter.go of posix/inet; others return ENOPROTOOPT"

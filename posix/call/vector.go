@@ -110,6 +110,11 @@ func (c Caller) argument(a Args, few *fewPieces) (v vector, b []byte, errno linu
 	if v, errno = c.vector(a.A2, uint64(uint32(a.A3)), few); errno != 0 {
 		return v, nil, errno
 	}
+	for _, e := range v {
+		if errno = c.Process.CheckMemory(fd(a.A1), e.Base|e.Len); errno != 0 && e.Len > 0 {
+			return v, nil, errno
+		}
+	}
 	b, errno = c.single(v)
 	return v, b, errno
 }

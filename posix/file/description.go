@@ -99,11 +99,16 @@ func (o *Description) SetNonblocking(on bool) {
 // settable is the set of status flags that F_SETFL can change.
 const settable = linux.O_APPEND | linux.O_NONBLOCK | linux.O_NOATIME
 
-// SetFlags implements F_SETFL.
+// SetFlags implements F_SETFL. Only a file of the tree has O_DIRECT.
 func (o *Description) SetFlags(flags int) {
-	flags = int(o.Flags.Load())&^settable | flags&settable
+	f, ok := o.File.(direct)
+	mask := settable
+	if ok {
+		mask |= linux.O_DIRECT
+	}
+	flags = int(o.Flags.Load())&^mask | flags&mask
 	o.Flags.Store(int32(flags))
-	if f, ok := o.File.(direct); ok {
+	if ok {
 		f.SetFlags(fs.Flags(flags))
 	}
 }

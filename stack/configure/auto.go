@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"loam/stack/autoconf"
+	"loam/stack/dhcp"
 	"loam/wire"
 )
 
@@ -15,8 +16,8 @@ type Learned struct {
 	Advertisers map[netip.Addr][]netip.Addr // routers that advertise the prefix of an address
 	Routes      []autoconf.Route            // routes through routers that answer
 	DNS         []netip.Addr                // DNS servers; link-local addresses have a zone
-	MTU         int                         // IPv6 MTU in bytes; 0: the interface's
-	HopLimit    uint8                       // IPv6 hop limit; 0: not advertised
+	MTU         int                         // largest IPv6 packet in bytes; 0: as the interface allows
+	HopLimit    uint8                       // hop limit of IPv6 packets; 0: routers have not advertised one
 }
 
 // AutoLink is an interface that configures itself from router advertisements and DHCPv6.
@@ -31,7 +32,7 @@ type AutoLink interface {
 	SetTimes(autoconf.Link)
 	// Publish publishes what the interface has learned, and replaces routes in the same step.
 	Publish(l Learned, before, after []autoconf.Route)
-	// NotifyDNS reports that there may be other DNS servers.
+	// NotifyDNS reports that the DNS servers may have changed.
 	NotifyDNS()
 	// SendSolicitation sends a message to all routers, and SendDHCPv6 one to all DHCP servers.
 	SendSolicitation(wire.RouterSolicitation)
@@ -46,7 +47,7 @@ type Auto struct {
 	link    AutoLink
 	host    *autoconf.Host
 	held    autoconf.Setup        // the configuration applied last
-	ours    []netip.Prefix        // addresses that it has added; others were configured before
+	ours    []netip.Prefix        // addresses that this Auto has added; others were configured before
 	waiting []chan<- netip.Prefix // one per call of Await; capacity 1, sent to once
 	dhcp    dhcpv6
 }
@@ -68,7 +69,7 @@ func (a *Auto) Await(got chan<- netip.Prefix) {
 	a.Answer()
 }
 
-// Forget undoes Await.
+// Forget undoes Await: got receives no address.
 func (a *Auto) Forget(got chan<- netip.Prefix) { a.waiting = without(a.waiting, got) }
 
 // Answer sends a usable address to calls that wait for one. It is called when an address has become usable.
@@ -89,7 +90,7 @@ func (a *Auto) Answer() {
 	}
 }
 
-// Receive processes a router advertisement.
+// Receive processes a router advertisement from the address src.
 func (a *Auto) Receive(now Time, src netip.Addr, m *wire.RouterAdvertisement) {
 	a.host.Receive(now, src, m)
 }
@@ -116,7 +117,8 @@ func (a *Auto) Deadline() Time {
 	return min(a.host.Deadline(), a.dhcp.deadline())
 }
 
-// Advance runs the timers of router discovery, sends its message, and applies what it has learned.
+// Advance runs the timers of router discovery, sends the message that is due, and applies what has been learned from
+// routers.
 func (a *Auto) Advance(now Time) {
 	a.host.Advance(now)
 	if m, ok := a.host.Poll(now); ok {
@@ -127,8 +129,8 @@ func (a *Auto) Advance(now Time) {
 	}
 }
 
-// setUp applies a configuration to the interface. Addresses come first, so that there is
-// a source address when a route becomes available.
+// setUp applies a configuration to the interface. Addresses are applied before routes, so that there is a source address
+// when a route becomes available.
 func (a *Auto) setUp(now Time, u autoconf.Setup) {
 	var wanted []netip.Prefix
 	for _, w := range u.Addresses {
@@ -145,27 +147,6 @@ func (a *Auto) setUp(now Time, u autoconf.Setup) {
 	}
 	a.Answer()
 	a.startDHCPv6(now)
-}
-
-// removeOthers removes the addresses that are not wanted from an interface, and returns the rest.
-func removeOthers(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
-	return slices.DeleteFunc(ours, func(p netip.Prefix) bool {
-		if slices.Contains(wanted, p) {
-			return false
-		}
-		link.RemoveAddress(p)
-		return true
-	})
-}
-
-// addMissing adds wanted addresses to an interface, and returns those that are then its own.
-func addMissing(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
-	for _, p := range wanted {
-		if !slices.Contains(ours, p) && link.AddAddress(p) {
-			ours = append(ours, p)
-		}
-	}
-	return ours
 }
 
 // learned returns the results.
@@ -196,4 +177,87 @@ func (a *Auto) servers() (all []netip.Addr) {
 		}
 	}
 	return all
+}
+
+// startDHCPv6 starts to request what routers advertise, once the link-local address is
+// usable.
+func (a *Auto) startDHCPv6(now Time) {
+	d, said := &a.dhcp, a.held.Link
+	switch {
+	case !a.link.Settled():
+	case said.Managed && d.client == nil:
+		d.client = dhcp.NewClient6(d.mac, d.random())
+		d.client.Start(now)
+		a.link.ExpectDHCPv6()
+	case said.Other && !said.Managed: // a request for addresses includes the rest (RFC 4861 section 4.2)
+		a.startInform(now)
+	}
+}
+
+// startInform starts to request configuration without addresses (RFC 8415 section
+// 18.2.6).
+func (a *Auto) startInform(now Time) {
+	if d := &a.dhcp; d.inform == nil {
+		d.inform = dhcp.NewInform(d.mac, d.random())
+		d.inform.Start(now)
+		a.link.ExpectDHCPv6()
+	}
+}
+
+// AdvanceDHCPv6 sends the messages of the DHCPv6 clients and applies their results.
+func (a *Auto) AdvanceDHCPv6(now Time) {
+	if c := a.dhcp.client; c != nil {
+		if m, ok := c.Poll(now); ok {
+			a.link.SendDHCPv6(&m)
+		}
+		if c.Changed() {
+			a.configureDHCPv6(now)
+		}
+	}
+	if c := a.dhcp.inform; c != nil {
+		if m, ok := c.Poll(now); ok {
+			a.link.SendDHCPv6(&m)
+		}
+	}
+}
+
+// ReceiveDHCPv6 processes a message to the client port.
+func (a *Auto) ReceiveDHCPv6(now Time, m *wire.DHCPv6) {
+	if a.dhcp.client != nil {
+		a.dhcp.client.Receive(now, m)
+	}
+	if a.dhcp.inform != nil && a.dhcp.inform.Receive(now, m) {
+		a.publish()
+	}
+}
+
+// configureDHCPv6 applies the client's addresses to the interface. If the server has
+// none, it requests other information.
+func (a *Auto) configureDHCPv6(now Time) {
+	d := &a.dhcp
+	wanted := d.addresses()
+	d.ours = addMissing(a.link, removeOthers(a.link, d.ours, wanted), wanted)
+	if d.client.None() {
+		a.startInform(now)
+	}
+	a.publish()
+	a.Answer()
+}
+
+// publish publishes what the interface has learned and notifies of the new DNS
+// servers.
+func (a *Auto) publish() {
+	a.link.Publish(a.learned(), nil, nil)
+	a.link.NotifyDNS()
+}
+
+// ReleaseDHCPv6 releases the addresses and stops requesting them.
+func (a *Auto) ReleaseDHCPv6(now Time) {
+	if a.dhcp.client == nil {
+		return
+	}
+	if m, ok := a.dhcp.client.Close(); ok {
+		a.link.SendDHCPv6(&m)
+	}
+	a.AdvanceDHCPv6(now)
 }

@@ -3,32 +3,28 @@ package configure
 import (
 	"net/netip"
 	"slices"
-	"time"
 
 	"loam/stack/dhcp"
 	"loam/wire"
 )
 
-// Time is a time of the clock of the stack.
-type Time = time.Duration
-
 // Route is a route of a lease.
 type Route struct {
 	Dst     netip.Prefix
 	Gateway netip.Addr
-	Metric  int // among equal prefixes, the lowest is used
-	MTU     int // in bytes; zero: the interface's
+	Metric  int // among routes with equal prefixes, the one with the lowest metric is used
+	MTU     int // largest packet in bytes; zero: as the interface allows
 }
 
-// LeaseLink is an interface that is configured by DHCP.
+// LeaseLink is an interface that a Lease configures by DHCP.
 type LeaseLink interface {
 	Addresses
 	AddRoute(Route)
 	RemoveRoute(Route)
 	SetDNS([]netip.Addr)
-	// Lost reports that an address has been lost.
+	// Lost reports that the interface has lost an address, and why.
 	Lost(netip.Prefix, dhcp.Reason)
-	// SendDHCP sends a message of the client. last says that the address is about to be removed.
+	// SendDHCP sends a message of the DHCP client. last says that the address of the interface is about to be removed.
 	SendDHCP(m dhcp.Message, last bool)
 }
 
@@ -37,11 +33,11 @@ type Lease struct {
 	link    LeaseLink
 	client  *dhcp.Client
 	waiting []chan<- dhcp.Lease // one per call of Await; capacity 1, sent to once
-	held    dhcp.Lease          // the configured lease, if holds is set
+	held    dhcp.Lease          // the lease that is configured, if holds is set
 	holds   bool
 }
 
-// NewLease starts a client.
+// NewLease starts a DHCP client on an interface.
 func NewLease(now Time, link LeaseLink, c dhcp.Config) *Lease {
 	l := &Lease{link: link, client: dhcp.NewClient(c)}
 	l.client.Start(now)
@@ -57,18 +53,13 @@ func (l *Lease) Await(got chan<- dhcp.Lease) {
 	l.waiting = append(l.waiting, got)
 }
 
-// Forget undoes Await.
+// Forget undoes Await: got receives no lease.
 func (l *Lease) Forget(got chan<- dhcp.Lease) { l.waiting = without(l.waiting, got) }
-
-// without returns the list without x.
-func without[T comparable](list []T, x T) []T {
-	return slices.DeleteFunc(list, func(o T) bool { return o == x })
-}
 
 // Receive processes a message to the client.
 func (l *Lease) Receive(now Time, m *wire.DHCPv4) { l.client.Receive(now, m) }
 
-// Advance runs the client's timers, sends its message, and applies its events.
+// Advance runs the timers of the DHCP client, sends its message, and applies its events.
 func (l *Lease) Advance(now Time) {
 	l.client.Tick(now)
 	if m, ok := l.client.Poll(); ok {
@@ -94,7 +85,7 @@ func (l *Lease) Conflict(now Time, addr netip.Addr) {
 	}
 }
 
-// Close releases the lease.
+// Close releases the lease, and ends the client.
 func (l *Lease) Close(now Time) {
 	l.client.Close(now)
 	l.Advance(now)
@@ -126,7 +117,7 @@ func (l *Lease) apply(e dhcp.Event) {
 	l.waiting = nil
 }
 
-// changeRoutes replaces routes. Routes in both lists are not touched.
+// changeRoutes replaces the routes in before by those in after. Routes in both lists are not touched.
 func (l *Lease) changeRoutes(before, after []Route) {
 	for _, r := range before {
 		if !slices.Contains(after, r) {

@@ -12,7 +12,7 @@ import (
 // a flood. The stack would answer few of these frames, but it would spend a system call or more on each of them. A single sender is
 // not limited: it may be a host that waits for replies.
 
-// Limits of floods.
+// Limits above which frames count as a flood.
 const (
 	CensusFrames = 4096                   // frames of any kind after which a census ends
 	censusSpan   = 200 * time.Millisecond // that arrive within this time: 20,000 a second
@@ -24,14 +24,14 @@ type Census struct {
 	frames int
 	kinds  [link.NumKinds]int
 	sender vote[netip.Addr]
-	port   vote[uint16] // destination port of UDP datagrams
+	port   vote[uint16] // most frequent destination port of UDP datagrams
 }
 
 // vote finds the value that occurs in more than half of all cases, by the algorithm of Boyer
 // and Moore.
 type vote[T comparable] struct {
-	value T   // the candidate
-	lead  int // at most how often it has occurred more than all other values together
+	value T   // the value that may be the most frequent
+	lead  int // value has occurred at most this many times more than all other values together
 }
 
 func (v *vote[T]) add(value T) {
@@ -67,7 +67,7 @@ func (c *Census) Count(frames []*link.Frame, now func() time.Duration, report fu
 	return counted
 }
 
-// add counts a frame.
+// add counts a frame that has arrived.
 func (c *Census) add(kind link.Kinds, sender netip.Addr, frame []byte) {
 	c.frames++
 	c.kinds[bits.TrailingZeros8(uint8(kind))]++
@@ -77,8 +77,8 @@ func (c *Census) add(kind link.Kinds, sender netip.Addr, frame []byte) {
 	}
 }
 
-// flood returns the kinds that make up a flood, at the end of a census that took span. UDP
-// datagrams do if most of them have the same destination port.
+// flood returns the kinds of frames that make up a flood, at the end of a census that took span. UDP datagrams make up a
+// flood only if most of them have the same destination port.
 func (c *Census) flood(span time.Duration) (kinds link.Kinds) {
 	if span > censusSpan || c.sender.lead > CensusFrames/4 {
 		return 0

@@ -21,7 +21,7 @@ type Strangers struct {
 
 	resets  icmp.Bucket
 	cookies icmp.Bucket
-	pressed icmp.Bucket           // limited only while the stack is overloaded
+	pressed icmp.Bucket           // limit that applies only while the stack is overloaded
 	known   [knownPeers]knownPeer // by hash of the address; a new peer replaces an old one
 }
 
@@ -29,7 +29,7 @@ type Strangers struct {
 type knownPeer struct {
 	addr  netip.Addr
 	at    time.Duration
-	place uint64 // in Peers, or 0
+	place uint64 // place of the host in Peers; 0: none
 }
 
 const (
@@ -46,7 +46,7 @@ const (
 	cookieBurst = 8192
 
 	pressedPrice = time.Millisecond
-	PressedBurst = 64 // while the stack is overloaded
+	PressedBurst = 64 // burst while the stack is overloaded
 )
 
 // place returns the entry of the known peers where an address belongs.

@@ -8,9 +8,9 @@ import (
 	"loam/link"
 )
 
-// Thinning of a flood.
+// How a flood is thinned out.
 const (
-	thinShift = 4 // one in 16 is delivered
+	thinShift = 4 // one frame in 16 is delivered
 	// Interval is the time after which frames that still arrive show whether the flood continues.
 	Interval  = time.Second
 	thinLeast = 512 // if fewer frames were delivered in Interval, the flood is over
@@ -27,10 +27,10 @@ type Thinning struct {
 	used  func(port uint16) bool
 	known func() []netip.Addr
 
-	kinds  link.Kinds // being thinned out
-	port   uint16     // of link.KindUDP
+	kinds  link.Kinds // kinds of frames that are being thinned out
+	port   uint16     // destination port for link.KindUDP
 	review time.Duration
-	unable bool // the device has refused
+	unable bool // the device has refused to thin out frames
 
 	active    atomic.Bool
 	delivered atomic.Int64 // frames of any link.Kinds that have arrived since the last change
@@ -86,7 +86,7 @@ func (t *Thinning) Advance(now time.Duration) {
 	t.apply(now)
 }
 
-// apply passes the state to the device.
+// apply passes the current kinds and known peers to the device.
 func (t *Thinning) apply(now time.Duration) {
 	if err := t.device.Thin(link.Thinning{Kinds: t.kinds, Port: t.port, Shift: thinShift, Known: t.known()}); err != nil {
 		t.kinds, t.port, t.unable = 0, 0, true

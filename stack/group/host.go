@@ -19,7 +19,7 @@ const (
 	defaultRobustness = 2                 // number of transmissions of each change; all but one may be lost
 	defaultInterval   = 125 * time.Second // time between general queries of a querier
 	repeatWithin      = time.Second       // a change is reported again within this time, at random
-	repeatOldWithin   = 10 * time.Second  // the same in the older protocol versions
+	repeatOldWithin   = 10 * time.Second  // like repeatWithin, in the older protocol versions
 )
 
 // maxSources limits the stored sources of queries about a group (RFC 9776 section 9.1). A query about more
@@ -33,7 +33,7 @@ type Config struct {
 	Seed     uint64 // seed of the random delays, which prevent that hosts answer a query simultaneously
 }
 
-// Message is a message with its destination.
+// Message is a message to send, with its destination.
 type Message struct {
 	wire.GroupMessage
 	Dst netip.Addr
@@ -51,7 +51,7 @@ type Host struct {
 	cfg    Config
 	random *rand.Rand
 
-	version    uint8            // protocol version in use
+	version    uint8            // version of IGMP or MLD in use
 	older      [3]time.Duration // for each older version, the time until which a querier is assumed to be present; 0: none
 	robustness int              // robustness variable of the querier: number of transmissions of a change
 	interval   time.Duration    // time between general queries of the querier
@@ -193,7 +193,7 @@ func (h *Host) member(group netip.Addr) *member {
 // Deadline returns when Advance, and then Poll, must be called, or Never.
 func (h *Host) Deadline() time.Duration { return h.next }
 
-// Advance performs the actions that are due.
+// Advance performs the actions of the host that are due.
 func (h *Host) Advance(now time.Duration) {
 	if now < h.next {
 		return
@@ -210,7 +210,7 @@ func (h *Host) Advance(now time.Duration) {
 	h.schedule()
 }
 
-// schedule computes the earliest deadline.
+// schedule computes the earliest of the deadlines of the host and its members.
 func (h *Host) schedule() {
 	h.next = h.answer
 	for _, until := range h.older {
@@ -226,8 +226,8 @@ func (h *Host) schedule() {
 	}
 }
 
-// choose selects the protocol version (RFC 9776 section 7.2.1, RFC 9777 section 8.2.1). If it changes,
-// pending reports are dropped.
+// choose selects the protocol version (RFC 9776 section 7.2.1, RFC 9777 section 8.2.1). If the version changes, pending
+// reports are dropped.
 func (h *Host) choose(now time.Duration) {
 	version := h.cfg.Protocol.Newest()
 	for v := len(h.older) - 1; v > 0; v-- {

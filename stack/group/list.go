@@ -28,12 +28,12 @@ type List[I comparable] struct {
 	members []joined[I]
 }
 
-// joined is one group on one interface.
+// joined is a membership of the socket: one group on one interface.
 type joined[I comparable] struct {
 	group  netip.Addr
 	on     I
-	filter Filter // with the sources in the order given
-	listed bool   // the filter has had sources; single sources can no longer change its mode
+	filter Filter // filter of the membership, with the sources in the order in which they were added
+	listed bool   // the filter has had sources; adding a single source can no longer change its mode
 }
 
 // Change is a change of the filter with which a socket receives a group.
@@ -200,7 +200,7 @@ func mostSources(group netip.Addr) int {
 	return maxSources6
 }
 
-// enter, filter and leave change the list.
+// enter, filter and leave change the list of memberships.
 func (l *List[I]) enter(group netip.Addr, on I, f Filter) Change[I] {
 	l.members = append(l.members, joined[I]{group: group, on: on, filter: f, listed: len(f.Sources) > 0})
 	return Change[I]{Group: group, On: on, enters: true, to: f}

@@ -8,7 +8,7 @@ import (
 	"loam/wire"
 )
 
-// Receive processes a message that the caller has validated.
+// Receive processes a message of IGMP or MLD that the caller has validated.
 func (h *Host) Receive(now time.Duration, m *wire.GroupMessage) {
 	switch m.Kind {
 	case wire.GroupQuery:

@@ -9,8 +9,8 @@ import (
 // Reception combines the source filters of an interface's sockets for one group (RFC 9776 section 3.2, RFC
 // 9777 section 4.2). The zero value has no sockets.
 type Reception struct {
-	users   int // number of sockets
-	exclude int // number of sockets in mode EXCLUDE
+	users   int // number of sockets that have joined the group
+	exclude int // number of sockets whose filter has the mode EXCLUDE
 	sources map[netip.Addr]Mentions
 }
 
@@ -29,7 +29,7 @@ func (r *Reception) Leave(f Filter) {
 	r.count(f, -1)
 }
 
-// Change replaces the filter of a socket.
+// Change replaces the filter of one socket.
 func (r *Reception) Change(from, to Filter) {
 	r.count(from, -1)
 	r.count(to, 1)

@@ -13,11 +13,11 @@ import (
 // ErrorLimit is the rate limit of ICMP errors. It is shared by all shards, since a
 // destination can provoke errors on each of them.
 type ErrorLimit struct {
-	mu      sync.Mutex // guards limiter
+	mu      sync.Mutex // guards the field limiter
 	limiter icmp.Limiter
 }
 
-// Init prepares the limit for use.
+// Init prepares the zero ErrorLimit for use.
 func (e *ErrorLimit) Init() { e.limiter.Key = siphash.Key{K0: rand.Uint64(), K1: rand.Uint64()} }
 
 // Allow reports whether an error may be sent to dst now, and counts it against the limit.

@@ -18,19 +18,19 @@ import (
 // An unfragmented packet with DF needs no identification (RFC 6864 section 4.1). TCP
 // requests one only for packets that routers may fragment.
 type Identifications [idSources]struct {
-	mu     sync.Mutex // guards source
+	mu     sync.Mutex // guards the field source
 	source *ip.IDs
-	_      [48]byte // pads an element to a cache line
+	_      [48]byte // padding: each element has a cache line of its own
 }
 
 // idSources is the number of sources, a power of two.
 const idSources = 16
 
-// Init prepares the sources for use.
+// Init prepares the zero Identifications for use.
 func (ids *Identifications) Init() {
 	for i := range ids {
 		var seed [32]byte
-		rand.Read(seed[:]) // never fails
+		rand.Read(seed[:]) // Read of crypto/rand never fails
 		ids[i].source = ip.NewIDs(seed)
 	}
 }

@@ -18,13 +18,13 @@ const never = time.Duration(1<<63 - 1)
 // generation it last saw, and looks its path up again only if they differ.
 type PathMTUs struct {
 	generation atomic.Uint32
-	next       atomic.Int64 // time of the next expiry
+	next       atomic.Int64 // time at which the next path MTU expires
 
-	mu    sync.Mutex // guards known
+	mu    sync.Mutex // guards the field known
 	known ip.PathMTUs
 }
 
-// Init prepares the table for use.
+// Init prepares the zero PathMTUs for use.
 func (p *PathMTUs) Init() { p.next.Store(int64(never)) }
 
 // At expires old entries and returns the generation at time now.

@@ -20,7 +20,7 @@ type Ports struct {
 // NewPorts returns a table without entries.
 func NewPorts() *Ports {
 	var seed [32]byte
-	crand.Read(seed[:]) // never fails
+	crand.Read(seed[:]) // Read of crypto/rand never fails
 	return &Ports{table: port.NewTable(port.Config{Seed: seed})}
 }
 
@@ -42,14 +42,14 @@ func (p *Ports) SetInterface(b *port.Binding, number int) {
 	p.table.SetInterface(b, number)
 }
 
-// Listen marks a binding as listening. Errors: socket.ErrInUse.
+// Listen marks a binding as used by a listener. Errors: socket.ErrInUse.
 func (p *Ports) Listen(b *port.Binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return portError(p.table.Listen(b))
 }
 
-// Release releases a binding.
+// Release releases the port of a binding.
 func (p *Ports) Release(b *port.Binding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *Ports) Connect(local, remote netip.AddrPort, b *port.Binding, o port.Op
 	return f, portError(err)
 }
 
-// Close releases a connection. f may be nil.
+// Close releases a connection that Connect has reserved. f may be nil.
 func (p *Ports) Close(f *port.Flow) {
 	if f == nil {
 		return
@@ -82,7 +82,7 @@ func (p *Ports) Close(f *port.Flow) {
 	p.table.Close(f)
 }
 
-// portError translates an error of package port.
+// portError translates an error of package port into an error of package socket.
 func portError(err error) error {
 	switch err {
 	case nil:

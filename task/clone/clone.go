@@ -9,20 +9,20 @@ import (
 	"loam/task/signal"
 )
 
-// Request is one of these calls.
+// Request is a call of fork(2), vfork(2), clone(2) or clone3(2).
 type Request struct {
-	Flags             uint64 // CLONE_*
+	Flags             uint64 // set of flags CLONE_*
 	Signal            uint64 // sent to the parent at the end; 0: none
-	Stack             uint64 // 0: the stack pointer of the caller
-	ParentID, ChildID uint64 // addresses for the ID of the child
+	Stack             uint64 // stack pointer of the new thread; 0: as in the caller
+	ParentID, ChildID uint64 // addresses at which the ID of the child is stored
 	TLS               uint64
-	PIDFD             uint64 // address of the descriptor, with CLONE_PIDFD
+	PIDFD             uint64 // address at which the descriptor of the child is stored, with CLONE_PIDFD
 }
 
 // Sizes of the versions of struct clone_args in bytes, and the largest size that is accepted.
 const args0, args2, mostArgs = 64, 88, 4096
 
-// Groups of flags.
+// Groups of flags: those that create namespaces, and all flags.
 const (
 	Namespaces = linux.CLONE_NEWCGROUP | linux.CLONE_NEWIPC | linux.CLONE_NEWNET | linux.CLONE_NEWNS | linux.CLONE_NEWPID |
 		linux.CLONE_NEWTIME | linux.CLONE_NEWUSER | linux.CLONE_NEWUTS
@@ -40,7 +40,7 @@ func VFork() Request {
 // Parse decodes a call of clone(2). Errors: EINVAL.
 func Parse(a call.Args) (Request, linux.Errno) {
 	const both = linux.CLONE_PIDFD | linux.CLONE_PARENT_SETTID
-	if a.A1&both == both { // the two flags use the same argument
+	if a.A1&both == both { // both flags need the argument as the address of their result
 		return Request{}, linux.EINVAL
 	}
 	return Request{

@@ -15,7 +15,7 @@ import (
 	"loam/task/futex"
 )
 
-// Objects is the futexes of a system.
+// Objects is the set of futexes of a system.
 type Objects struct {
 	// mu guards table, and the threads that thread returns. It is not held while a page is loaded or a thread waits.
 	mu     *sync.Mutex
@@ -37,8 +37,8 @@ func (o *Objects) Empty() bool {
 
 // Thread is the state of a thread for these calls.
 type Thread struct {
-	// waiter waits for a futex. A waker sends on its channel, the thread receives; capacity 1; never closed; never full, since a
-	// waker sends once after each beginning of a wait.
+	// waiter waits for a futex. A waker sends on the waiter's channel, and the waiting thread receives. The channel has
+	// capacity 1, is never closed, and is never full, because a waker sends once after each beginning of a wait.
 	waiter futex.Waiter[mem.Location]
 	robust uint64 // address of the list of robust futexes; 0: none
 }
@@ -50,7 +50,7 @@ func NewThread() Thread {
 	return t
 }
 
-// Caller is a thread that makes calls.
+// Caller is a thread that makes a futex call.
 type Caller interface {
 	// ID returns the ID of the thread, and Futexes its state for this package.
 	ID() int32
@@ -71,7 +71,7 @@ type Caller interface {
 	Clock(id int) (int64, linux.Errno)
 }
 
-// task is a call in progress.
+// task is a futex call in progress.
 type task struct {
 	Caller
 	*Objects
@@ -83,7 +83,7 @@ const forever time.Duration = -1
 // number returns an int from a register.
 func number(a uint64) int { return int(int32(a)) }
 
-// Serve executes a call.
+// Serve executes a futex call.
 type Serve func(o *Objects, c Caller, a call.Args) (uint64, linux.Errno)
 
 // Calls are the calls of this package, by number.

@@ -135,7 +135,7 @@ func (t task) waitRequeue(key mem.Location, a call.Args, private bool) (uint64, 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if w.Target = nil; errno == linux.EINTR && w.ForLock() {
-		errno = linux.EAGAIN // the first word has changed since
+		errno = linux.EAGAIN // the first of the two words has changed since it was read
 	}
 	return 0, errno
 }

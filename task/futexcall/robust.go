@@ -14,7 +14,7 @@ func (o *Objects) Leave(c Caller) {
 	t.leaveLocks()
 }
 
-// leaveRobust releases the robust futexes that the thread holds.
+// leaveRobust releases the robust futexes that the thread holds. Their words show that the owner has died.
 func (t task) leaveRobust() {
 	list := t.Futexes().robust
 	if list == 0 {
@@ -37,7 +37,7 @@ func (t task) leaveRobust() {
 		}); errno != 0 && errno != linux.ESRCH {
 			return
 		}
-		if !r.PI && (wake || r.Pending && free) { // leaveLocks hands a PI futex over
+		if !r.PI && (wake || r.Pending && free) { // a PI futex is passed on by leaveLocks
 			t.WakeAt(t.Map(), r.Word)
 		}
 	})

@@ -28,7 +28,7 @@ func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (u
 			most = max(most-time.Duration(now), 0)
 		}
 	}
-	if _, errno := word(t.Caller, a.A1); errno != 0 { // makes the page present, without the lock
+	if _, errno := word(t.Caller, a.A1); errno != 0 { // this makes the page of the word present, which cannot be done with the lock held
 		return 0, errno
 	}
 	w := &t.Futexes().waiter
@@ -50,7 +50,7 @@ func (t task) await(w *futex.Waiter[mem.Location], most time.Duration) linux.Err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.table.Cancel(w) { // the thread was woken meanwhile
+	if !t.table.Cancel(w) { // the thread was woken between the end of its wait and this point
 		<-w.Woken
 		return 0
 	}
@@ -145,7 +145,7 @@ func (o *Objects) WakeAt(m *mem.Map, addr uint64) {
 	o.wakeOne(mem.Location{Map: m, Offset: addr})
 }
 
-// wakeOne wakes one waiter of a plain futex.
+// wakeOne wakes one waiter of a futex without priority inheritance.
 func (o *Objects) wakeOne(key mem.Location) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"loam/task/futex"
 )
 
-// Layout and limits of futex_waitv(2).
+// Layout of the arguments of futex_waitv(2), and its limits.
 const (
 	mostFutexes    = 128
-	futexWaitvSize = 24 // struct futex_waitv
-	futexSize32    = 2  // FUTEX2_SIZE_U32
+	futexWaitvSize = 24 // size of struct futex_waitv in bytes
+	futexSize32    = 2  // the flag FUTEX2_SIZE_U32
 )
 
 // waitAny implements futex_waitv(2): it waits for the first of several futexes, and returns the index of one that was
@@ -65,7 +65,7 @@ func (t task) waitAny(a call.Args) (uint64, linux.Errno) {
 	return 0, errno
 }
 
-// awaited is one of the futexes of futex_waitv.
+// awaited is one of the futexes for which futex_waitv waits.
 type awaited struct {
 	addr    uint64
 	value   uint32
@@ -86,7 +86,7 @@ func parseAwaited(b []byte) (w awaited, errno linux.Errno) {
 	return w, 0
 }
 
-// locate finds the memory of a futex, and makes it present. Errors: EINVAL, EFAULT.
+// locate finds the location of a futex in memory, and makes its page present. Errors: EINVAL, EFAULT.
 func (t task) locate(w *awaited) linux.Errno {
 	const four = 4
 	if w.addr%four != 0 {

@@ -42,7 +42,7 @@ type Registration struct {
 // Active reports whether a struct rseq is registered.
 func (r *Registration) Active() bool { return r.address != 0 }
 
-// Caller is the thread that makes a call.
+// Caller is the thread that makes a call of rseq(2).
 type Caller interface {
 	Memory() call.Memory
 	Machine() machine.Thread
@@ -79,11 +79,11 @@ func Call(t Caller, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.EFAULT
 	}
 	*old = Registration{address: a.A1, size: size, signature: signature}
-	t.Machine().Watch(true) // the next Run returns Moved
+	t.Machine().Watch(true) // Watch makes the next Run return Moved
 	return 0, 0
 }
 
-// putCPU stores cpu_id_start and cpu_id.
+// putCPU stores the number of the CPU in the fields cpu_id_start and cpu_id.
 func putCPU(t Caller, at uint64, start, id uint32) linux.Errno {
 	var b [8]byte
 	binary.LittleEndian.PutUint32(b[:], start)

@@ -12,7 +12,7 @@ import (
 	"loam/task/signal"
 )
 
-// Thread is a thread with its filters.
+// Thread is a thread with its seccomp filters.
 type Thread interface {
 	ID() int32
 	// Filters returns the chain of filters, and SetFilters replaces it. SetFilters is called with the lock of chains.
@@ -22,7 +22,7 @@ type Thread interface {
 	ForbidPrivileges()
 }
 
-// Caller is a thread that makes a call.
+// Caller is a thread that makes a system call.
 type Caller interface {
 	Thread
 	Memory() call.Memory
@@ -33,7 +33,7 @@ type Caller interface {
 	Others() iter.Seq[Thread]
 	// Registers returns the registers at the call.
 	Registers() *amd64.Frame
-	// Force sends a signal that the call causes.
+	// Force sends the thread a signal that its call has caused.
 	Force(signal.Info)
 	// Report reports the call to a tracer with data of the filter. It returns the number of the call to execute, and false for none.
 	Report(number uint64, data uint32) (uint64, bool)

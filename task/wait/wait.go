@@ -11,7 +11,7 @@ import (
 	"loam/task/signal"
 )
 
-// Caller is the thread that makes a call.
+// Caller is the thread that waits for a child.
 type Caller interface {
 	Memory() call.Memory
 	// WaitFor waits for news of a child, unless poll is set. It returns the resources that the child and its own children have
@@ -27,7 +27,7 @@ type Wanted struct {
 	Own bool // __WNOTHREAD: no threads that other threads of the process trace
 }
 
-// Serve executes a call.
+// Serve executes a call that waits for children.
 type Serve func(t Caller, a call.Args) (uint64, linux.Errno)
 
 // Calls are the calls of this package, by number.
@@ -48,7 +48,8 @@ func put(t Caller, addr uint64, size int, encode func([]byte)) linux.Errno {
 
 // wait4 implements wait4(2). Errors: EINVAL, ECHILD, EINTR, EFAULT.
 func wait4(t Caller, a call.Args) (uint64, linux.Errno) {
-	const known = linux.WNOHANG | linux.WUNTRACED | linux.WCONTINUED | 0xe0000000 // __WALL and the like
+	// flags that the call knows: __WALL and the like have no effect
+	const known = linux.WNOHANG | linux.WUNTRACED | linux.WCONTINUED | 0xe0000000
 	options := number(a.A3)
 	if uint32(options)&^known != 0 {
 		return 0, linux.EINVAL
@@ -82,7 +83,7 @@ func waitid(t Caller, a call.Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	unready := nonblocking && options&linux.WNOHANG == 0 // EAGAIN instead of a wait
+	unready := nonblocking && options&linux.WNOHANG == 0 // with PIDFD_NONBLOCK, the call returns EAGAIN instead of a wait
 	if unready {
 		options |= linux.WNOHANG
 	}

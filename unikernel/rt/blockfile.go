@@ -7,12 +7,48 @@ import (
 
 	"loam/abi/linux"
 	"loam/block"
+	"loam/fs"
 )
 
 // blockFile is an open block device as a file. Reads and writes may start and end at any byte.
 type blockFile struct {
 	*block.IO
-	sector int64 // logical sector size in bytes
+	sector  int64 // logical sector size in bytes
+	mounted bool  // writes fail with EBUSY
+}
+
+// Sectors implements fs.Disk.
+func (d blockFile) Sectors() (logical, physical int) {
+	i := d.Device().Info()
+	return i.LogicalSector, i.PhysicalSector
+}
+
+// ReadOnly implements fs.Disk.
+func (d blockFile) ReadOnly() bool { return d.Device().Info().ReadOnly }
+
+// Direct implements fs.Bypass. A block device has no cache here.
+func (d blockFile) Direct() fs.Handle { return directBlockFile{d} }
+
+// MemoryAlignment implements fs.Bypass.
+func (d blockFile) MemoryAlignment() int { return 512 }
+
+// directBlockFile is a blockFile with O_DIRECT: reads and writes are whole sectors.
+type directBlockFile struct{ blockFile }
+
+// ReadAt implements fs.Handle. Errors: EINVAL, EIO.
+func (d directBlockFile) ReadAt(p []byte, offset int64) (int, error) {
+	if (offset|int64(len(p)))&(d.sector-1) != 0 && offset < d.Size() {
+		return 0, linux.EINVAL
+	}
+	return d.blockFile.ReadAt(p, offset)
+}
+
+// WriteAt implements fs.Handle. Errors: EINVAL, EIO, ENOSPC.
+func (d directBlockFile) WriteAt(p []byte, offset int64) (int, error) {
+	if (offset|int64(len(p)))&(d.sector-1) != 0 {
+		return 0, linux.EINVAL
+	}
+	return d.blockFile.WriteAt(p, offset)
 }
 
 // partly serialises writes of partial sectors, each of which reads the sector, changes it and writes it back.
@@ -43,10 +79,13 @@ func (d blockFile) ReadAt(p []byte, offset int64) (int, error) {
 	return copy(p, b[offset-from:n]), nil
 }
 
-// WriteAt implements fs.Handle. Errors: EIO, ENOSPC at the end of the disk.
+// WriteAt implements fs.Handle. Errors: EIO, EBUSY, ENOSPC at the end of the disk.
 func (d blockFile) WriteAt(p []byte, offset int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if d.mounted {
+		return 0, linux.EBUSY
 	}
 	if offset >= d.Size() {
 		return 0, linux.ENOSPC
@@ -94,3 +133,8 @@ func errnoOf(err error) error {
 	}
 	return linux.EIO
 }
+
+var (
+	_ fs.Bypass = blockFile{}
+	_ fs.Disk   = blockFile{}
+)

@@ -85,10 +85,11 @@ func addDevices(v *fs.View, all []*disk) error {
 	return nil
 }
 
-// openFile opens the device as a file. Errors: EIO, ENXIO, EROFS, EBUSY for writing to a mounted disk.
+// openFile opens the device as a file. A mounted disk can be opened for writing, as resize2fs(8) does, but writes return
+// EBUSY. Errors: EIO, ENXIO, EROFS, EBUSY for a mounted disk with O_EXCL.
 func (d *disk) openFile(flags fs.Flags) (fs.Handle, error) {
 	writes := flags&linux.O_ACCMODE != linux.O_RDONLY
-	if writes && d.system != nil {
+	if flags&fs.Exclusive != 0 && d.system != nil {
 		return nil, linux.EBUSY
 	}
 	b, err := d.open()
@@ -98,7 +99,7 @@ func (d *disk) openFile(flags fs.Flags) (fs.Handle, error) {
 	if writes && (d.ReadOnly || b.Info().ReadOnly) {
 		return nil, linux.EROFS
 	}
-	return blockFile{block.NewIO(b), int64(b.Info().LogicalSector)}, nil
+	return blockFile{block.NewIO(b), int64(b.Info().LogicalSector), d.system != nil}, nil
 }
 
 // mostCache is the largest cache of a file system in bytes; at most an eighth of the memory is used.
@@ -110,7 +111,7 @@ func (d *disk) mount(to *reports) error {
 	if err == nil {
 		total, _ := memory()
 		d.system, err = ext4.Open(b, ext4.Config{
-			ReadOnly: d.ReadOnly, CacheBytes: int(min(mostCache, total/8)),
+			ReadOnly: d.ReadOnly, Number: d.number, CacheBytes: int(min(mostCache, total/8)),
 			Report: func(text string) { to.report(d.label() + ": " + text) },
 		})
 	}

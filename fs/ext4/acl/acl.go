@@ -13,7 +13,7 @@ import (
 // Names of the attributes.
 const (
 	Access  = "system.posix_acl_access"
-	Default = "system.posix_acl_default" // of a directory, for new files in it
+	Default = "system.posix_acl_default" // ACL of a directory, which new files in the directory get
 )
 
 // version is the format of a list.

@@ -12,7 +12,7 @@ import (
 
 // Attribute is an extended attribute: a name and its value.
 type Attribute struct {
-	Name  string // with its prefix, such as user.mime_type
+	Name  string // name with its prefix, such as user.mime_type
 	Value []byte
 }
 
@@ -77,7 +77,7 @@ func ReadAttributes(b []byte, block bool) ([]Attribute, error) {
 		}
 		return nil, nil
 	}
-	base := b[head:] // offsets of values are relative to base
+	base := b[head:] // the offsets of values count from base
 	if block {
 		base = b
 	}
@@ -95,7 +95,7 @@ func ReadAttributes(b []byte, block bool) ([]Attribute, error) {
 		}
 		place, size := int(le.Uint16(b[at+2:])), uint64(le.Uint32(b[at+8:]))
 		if le.Uint32(b[at+4:]) != 0 || size > uint64(len(base)) || place+int(size) > len(base) {
-			return nil, ErrCorrupt // a value in its own inode needs the feature ea_inode
+			return nil, ErrCorrupt // a value in an inode of its own needs the feature ea_inode, which is not supported
 		}
 		full := joinName(b[at+1], string(b[at+attributeEntry:at+attributeEntry+name]))
 		all = append(all, Attribute{full, bytes.Clone(base[place : place+int(size)])})
@@ -129,7 +129,7 @@ func WriteAttributes(b []byte, block bool, all []Attribute) {
 	at, base := 4, b[4:]
 	if block {
 		at, base = attributeHead, b
-		le.PutUint32(b[4:], 1) // reference count: one file
+		le.PutUint32(b[4:], 1) // reference count: one file uses the block
 		le.PutUint32(b[8:], 1) // number of blocks
 	}
 	end := len(base)

@@ -23,6 +23,9 @@ func newChecksums(s Super) Checksums {
 // Metadata reports whether the file system has metadata_csum.
 func (c *Checksums) Metadata() bool { return c.metadata }
 
+// Groups reports whether descriptors have checksums. Only then may bitmaps be uninitialised.
+func (c *Checksums) Groups() bool { return c.metadata || c.group16 }
+
 // group returns the checksum of a descriptor; ok is false if descriptors have none.
 func (c *Checksums) group(d Group, number uint32) (sum uint16, ok bool) {
 	var n [4]byte

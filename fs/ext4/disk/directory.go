@@ -9,11 +9,11 @@ type DirEntry struct {
 	Inode  uint32
 	Name   []byte // a part of the block, not a copy
 	Type   uint8  // one of the Type constants; 0 if entries have no types
-	Offset int    // offset in the block
+	Offset int    // offset of the entry in the block
 	Length int    // in bytes, including unused room after the name
 }
 
-// File types in entries.
+// File types in directory entries.
 const (
 	TypeUnknown = iota
 	TypeRegular

@@ -3,9 +3,9 @@ package disk
 // Extent is a run of adjacent blocks of a file.
 type Extent struct {
 	Logical   uint32 // the first block, as an index in the file
-	Length    uint32 // number of blocks: 1 to MaxExtent
+	Length    uint32 // length in blocks: 1 to MaxExtent
 	Physical  uint64 // number of the first block on the device
-	Unwritten bool   // allocated, but reads as zeros
+	Unwritten bool   // the blocks are allocated, but read as zeros
 }
 
 // MaxExtent is the maximum length of an extent in blocks; MaxUnwritten is the maximum for an
@@ -56,7 +56,7 @@ const (
 // RootEntries is the maximum number of entries of a root in an inode.
 const RootEntries = (BlockArea - extentHead) / extentEntry
 
-// Fields of the header.
+// Fields of the header of a node.
 func (x Extents) Count() int     { return int(le.Uint16(x[2:])) }
 func (x Extents) Max() int       { return int(le.Uint16(x[4:])) }
 func (x Extents) Depth() int     { return int(le.Uint16(x[6:])) }

@@ -43,7 +43,7 @@ func (d Group) setCount(lo, hi int, n uint32) {
 	}
 }
 
-// Fields.
+// Fields of a descriptor.
 func (d Group) BlockBitmap() uint64 { return d.block(0x0, 0x20) }
 func (d Group) InodeBitmap() uint64 { return d.block(0x4, 0x24) }
 func (d Group) InodeTable() uint64  { return d.block(0x8, 0x28) }

@@ -103,7 +103,7 @@ func (x Index) MoveTail(i int, to Index) (hash uint32) {
 	hash = x.Hash(i)
 	limit := to.Limit()
 	copy(to.b[to.at:], x.b[x.at+8*i:x.at+8*n])
-	le.PutUint16(to.b[to.at:], uint16(limit)) // stored in place of the first hash
+	le.PutUint16(to.b[to.at:], uint16(limit)) // the limit is stored in place of the first hash
 	to.setCount(n - i)
 	x.setCount(max(i, 1))
 	return hash

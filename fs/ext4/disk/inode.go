@@ -4,7 +4,7 @@ package disk
 // first 128 bytes, only the first ExtraIsize bytes exist.
 type Inode []byte
 
-// Bits of Flags.
+// Bits of an inode's Flags.
 const (
 	FlagImmutable  = 0x10
 	FlagAppend     = 0x20
@@ -23,12 +23,12 @@ const BlockArea = 60
 // MaxLinks is the maximum link count; a directory with more links has count 1 (dir_nlink).
 const MaxLinks = 65000
 
-// Fields of the first 128 bytes.
+// Fields in the first 128 bytes of an inode.
 func (i Inode) Mode() uint16         { return le.Uint16(i[0x0:]) }
 func (i Inode) UID() uint32          { return uint32(le.Uint16(i[0x2:])) | uint32(le.Uint16(i[0x78:]))<<16 }
 func (i Inode) GID() uint32          { return uint32(le.Uint16(i[0x18:])) | uint32(le.Uint16(i[0x7a:]))<<16 }
 func (i Inode) Size() uint64         { return uint64(le.Uint32(i[0x4:])) | uint64(le.Uint32(i[0x6c:]))<<32 }
-func (i Inode) DeletionTime() uint32 { return le.Uint32(i[0x14:]) } // in an orphan: the next orphan
+func (i Inode) DeletionTime() uint32 { return le.Uint32(i[0x14:]) } // time of deletion; of an orphan: the number of the next orphan
 func (i Inode) Links() uint16        { return le.Uint16(i[0x1a:]) }
 func (i Inode) Flags() uint32        { return le.Uint32(i[0x20:]) }
 func (i Inode) Area() []byte         { return i[0x28 : 0x28+BlockArea] }

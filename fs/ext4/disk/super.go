@@ -17,9 +17,9 @@ const (
 	Magic       = 0xef53
 )
 
-// Bits of State.
+// Bits of the superblock's State.
 const (
-	StateValid  = 1 // unmounted cleanly
+	StateValid  = 1 // the file system was unmounted cleanly
 	StateErrors = 2
 )
 
@@ -36,7 +36,7 @@ const (
 	UnsignedHash = 2
 )
 
-// Fields. High halves that exist only with the feature 64bit read as zero without it.
+// Fields of the superblock. High halves that exist only with the feature 64bit read as zero without the feature.
 func (s Super) Inodes() uint32          { return le.Uint32(s[0x0:]) }
 func (s Super) Blocks() uint64          { return s.wide(0x4, 0x150) }
 func (s Super) Reserved() uint64        { return s.wide(0x8, 0x154) }
@@ -88,12 +88,7 @@ func (s Super) HashSeed() (seed [4]uint32) {
 }
 
 // Setters of the fields that a mounted file system changes. Call Seal afterwards.
-func (s Super) SetFreeBlocks(n uint64) {
-	le.PutUint32(s[0xc:], uint32(n))
-	if s.Incompat()&Incompat64Bit != 0 {
-		le.PutUint32(s[0x158:], uint32(n>>32))
-	}
-}
+func (s Super) SetFreeBlocks(n uint64)   { s.setWide(0xc, 0x158, n) }
 func (s Super) SetFreeInodes(n uint32)   { le.PutUint32(s[0x10:], n) }
 func (s Super) SetMountTime(t uint32)    { le.PutUint32(s[0x2c:], t) }
 func (s Super) SetWriteTime(t uint32)    { le.PutUint32(s[0x30:], t) }
@@ -102,7 +97,25 @@ func (s Super) Mounts() uint16           { return le.Uint16(s[0x34:]) }
 func (s Super) SetState(state uint16)    { le.PutUint16(s[0x3a:], state) }
 func (s Super) SetIncompat(f uint32)     { le.PutUint32(s[0x60:], f) }
 func (s Super) SetROCompat(f uint32)     { le.PutUint32(s[0x64:], f) }
+func (s Super) SetReserved(n uint64)     { s.setWide(0x8, 0x154, n) }
+func (s Super) SetGroup(n uint16)        { le.PutUint16(s[0x5a:], n) } // of a copy
 func (s Super) SetLastOrphan(ino uint32) { le.PutUint32(s[0xe8:], ino) }
+
+func (s Super) setWide(lo, hi int, n uint64) {
+	le.PutUint32(s[lo:], uint32(n))
+	if s.Incompat()&Incompat64Bit != 0 {
+		le.PutUint32(s[hi:], uint32(n>>32))
+	}
+}
+
+// SetSize writes the fields that change when the file system grows. It clears the number of blocks for metadata, which
+// is a hint that Linux then computes.
+func (s Super) SetSize(g *Geometry) {
+	s.setWide(0x4, 0x150, g.Blocks)
+	le.PutUint32(s[0x0:], g.Inodes)
+	le.PutUint16(s[0xce:], uint16(g.reservedGDT))
+	le.PutUint32(s[0x248:], 0)
+}
 
 // Seal writes the checksum of the superblock, if the file system has checksums.
 func (s Super) Seal() {
@@ -111,10 +124,10 @@ func (s Super) Seal() {
 	}
 }
 
-// Geometry holds the fields of a checked superblock that never change while a file system is
-// mounted. All derived sizes are nonzero and do not overflow.
+// Geometry holds fields of a checked superblock. They never change while a file system is mounted, except by SetBlocks. All
+// derived sizes are nonzero and do not overflow.
 type Geometry struct {
-	BlockSize      int    // bytes: 1 to 64 KiB
+	BlockSize      int    // size of a block in bytes: 1 to 64 KiB
 	BlockBits      uint   // binary logarithm of BlockSize
 	Blocks         uint64 // number of blocks, at most 2^48
 	FirstData      uint64 // the first block of group 0
@@ -122,10 +135,10 @@ type Geometry struct {
 	Groups         uint32
 	Inodes         uint32
 	InodesPerGroup uint32
-	InodeSize      int // bytes
+	InodeSize      int // size of an inode in bytes
 	ExtraIsize     int // bytes of fields after the first 128 in new inodes
 	FirstInode     uint32
-	DescSize       int // bytes of a group descriptor
+	DescSize       int // size of a group descriptor in bytes
 	FlexGroups     uint32
 	FileType       bool // directory entries have types
 	LargeDir       bool
@@ -215,7 +228,7 @@ func (g *Geometry) check() error {
 	if wrong != "" {
 		return fmt.Errorf("the superblock is damaged: %s", wrong)
 	}
-	groups := (g.Blocks - g.FirstData + uint64(g.BlocksPerGroup) - 1) / uint64(g.BlocksPerGroup)
+	groups := g.groupsOf(g.Blocks)
 	if groups*uint64(g.InodesPerGroup) != uint64(g.Inodes) {
 		return errors.New("the superblock is damaged: number of inodes")
 	}

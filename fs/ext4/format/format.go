@@ -19,10 +19,10 @@ type Config struct {
 	InodeRatio int       // bytes of the device for each inode; 0: 16384, or 8192 below 512 MiB
 	Inodes     uint32    // minimum number of inodes; 0: determined by InodeRatio
 	Journal    int64     // size in bytes; 0: depends on the size of the device
-	Label      string    // at most 16 bytes
-	UUID       [16]byte  // zero: a random one
-	Seed       [16]byte  // for directory hashes; zero: a random one
-	Now        time.Time // zero: now
+	Label      string    // name of the file system, at most 16 bytes
+	UUID       [16]byte  // identifier of the file system; zero: a random one
+	Seed       [16]byte  // seed of the hash of names in directories; zero: a random one
+	Now        time.Time // time of the creation; zero: now
 	UID, GID   uint32    // owner of the root directory
 	Reserved   int       // percentage of blocks reserved for the superuser; 0: none
 }
@@ -50,7 +50,7 @@ const (
 	descSize  = 64
 	extraSize = 32 // bytes of fields after the first 128 bytes of an inode
 	flexShift = 4  // the bitmaps and tables of 16 groups are stored together
-	lostInode = 11 // inode of lost+found
+	lostInode = 11 // inode number of lost+found
 )
 
 // Write makes a file system, and discards the old contents of the device. When it returns, the file

@@ -26,12 +26,12 @@ type writer struct {
 	super    disk.Super
 	geometry *disk.Geometry
 	groups   []group
-	cursor   uint64 // where the next allocation begins to search
+	cursor   uint64 // block at which the next allocation begins to search
 
 	journal  []extent
 	root     uint64
 	lost     extent
-	indirect uint64 // the indirect block of the resize inode
+	indirect uint64 // number of the indirect block of the resize inode
 }
 
 var errSmall = errors.New("the device is too small for so many inodes or so long a journal")
@@ -40,7 +40,7 @@ var errSmall = errors.New("the device is too small for so many inodes or so long
 func newWriter(d block.Device, c Config) (*writer, error) {
 	w := &writer{config: c, io: block.NewIO(d), super: make(disk.Super, disk.SuperSize)}
 	blocks := uint64(d.Size()) / uint64(c.BlockSize)
-	for { // the last group is omitted if it would hold almost nothing
+	for { // this loop omits the last group if the group would hold almost nothing
 		if err := w.describe(blocks); err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func newWriter(d block.Device, c Config) (*writer, error) {
 func (w *writer) describe(blocks uint64) error {
 	c, s := &w.config, w.super
 	clear(s)
-	perGroup := uint64(min(8*c.BlockSize, 1<<16-8)) // e2fsprogs uses 16-bit counters
+	perGroup := uint64(min(8*c.BlockSize, 1<<16-8)) // e2fsprogs counts the blocks of a group in 16 bits
 	first := uint64(0)
 	if c.BlockSize == 1024 {
 		first = 1

@@ -25,7 +25,7 @@ func (w *writer) describeSizes(blocks, first, perGroup, groups, inodesPerGroup u
 	le.PutUint32(s[0x154:], uint32(reserved>>32))
 	le.PutUint32(s[0x14:], uint32(first))
 	le.PutUint32(s[0x18:], log)
-	le.PutUint32(s[0x1c:], log) // a cluster is a block
+	le.PutUint32(s[0x1c:], log) // size of a cluster: one block
 	le.PutUint32(s[0x20:], uint32(perGroup))
 	le.PutUint32(s[0x24:], uint32(perGroup))
 	le.PutUint32(s[0x28:], uint32(inodesPerGroup))
@@ -69,10 +69,10 @@ func (w *writer) describeRest() {
 	copy(s[0x68:], c.UUID[:])
 	copy(s[0x78:], c.Label)
 	copy(s[0xec:], c.Seed[:])
-	s[0xfc] = 1 // half MD4
+	s[0xfc] = 1 // s_def_hash_version: half MD4
 	s[0xfd] = 1 // 0x10c holds a copy of the journal's inode
 	s[0x174] = flexShift
-	s[0x175] = 1 // crc32c
+	s[0x175] = 1 // s_checksum_type: crc32c
 	s.Seal()
 }
 
@@ -106,7 +106,7 @@ func (w *writer) zero(e extent) error {
 
 func (w *writer) block() []byte { return make([]byte, w.geometry.BlockSize) }
 
-// newInode fills in an inode.
+// newInode fills in the fields of an inode.
 func (w *writer) newInode(i disk.Inode, mode, links uint16, size, sectors uint64) {
 	now := w.config.Now
 	i.SetExtraIsize(extraSize)

@@ -4,10 +4,10 @@ import "bytes"
 
 // Config describes the log to open.
 type Config struct {
-	Super     []byte // block 0 of the log; it is copied
-	BlockSize int    // bytes of a block, the same in the file system and the log
+	Super     []byte // superblock of the log, which is block 0; it is copied
+	BlockSize int    // size of a block in bytes, the same in the file system and the log
 	Length    uint32 // number of blocks of the log's file
-	Wide      bool   // block numbers may exceed 32 bits
+	Wide      bool   // block numbers of the device may exceed 32 bits
 	Checksums bool   // the file system has metadata_csum
 }
 
@@ -16,8 +16,8 @@ type StepKind uint8
 
 // Kinds of steps.
 const (
-	WriteLog  StepKind = iota // write a block of the log: Block is its index in the log
-	WriteHome                 // write a block of the device: Block is its number
+	WriteLog  StepKind = iota // writes a block of the log: Block is the index of the block in the log
+	WriteHome                 // writes a block of the device: Block is the number of the block
 	Flush                     // a barrier: all earlier steps must be durable before a later one begins
 )
 
@@ -47,7 +47,7 @@ type Transaction struct {
 type Log struct {
 	layout
 	super    []byte
-	first    uint32 // the first block of the ring
+	first    uint32 // number of the first block of the ring
 	length   uint32 // end of the ring: the number after its last block
 	head     uint32 // block of the ring where the next transaction begins
 	used     uint32 // number of blocks between tail and head
@@ -64,7 +64,7 @@ func Open(c Config) (*Log, error) {
 	}
 	super := bytes.Clone(c.Super)
 	if be.Uint32(super[0x1c:]) != 0 {
-		return nil, ErrDamaged // the log needs recovery
+		return nil, ErrDamaged // the log needs recovery before it is written
 	}
 	be.PutUint32(super[4:], typeSuper2)
 	features := be.Uint32(super[0x28:])&^(featureSum2|featureSum3|feature64|featureFastCommit|featureAsync) | featureRevoke
@@ -73,9 +73,9 @@ func Open(c Config) (*Log, error) {
 	}
 	if c.Checksums {
 		features |= featureSum3
-		super[0x50] = 4 // crc32c
+		super[0x50] = 4 // s_checksum_type: crc32c
 	}
-	be.PutUint32(super[0x24:], be.Uint32(super[0x24:])&^1) // checksums of version 1 are off
+	be.PutUint32(super[0x24:], be.Uint32(super[0x24:])&^1) // the checksums of version 1 are turned off
 	be.PutUint32(super[0x28:], features)
 	l := &Log{
 		layout: newLayout(super, c.BlockSize), super: super, first: be.Uint32(super[0x14:]),
@@ -93,8 +93,8 @@ func Init(b []byte, blocks uint32, uuid [16]byte) {
 	putHead(b, typeSuper2, 0)
 	be.PutUint32(b[0xc:], uint32(len(b)))
 	be.PutUint32(b[0x10:], blocks)
-	be.PutUint32(b[0x14:], 1) // first block of the ring
-	be.PutUint32(b[0x18:], 1) // first sequence number
+	be.PutUint32(b[0x14:], 1) // s_first: the ring begins at block 1
+	be.PutUint32(b[0x18:], 1) // s_sequence: the first sequence number is 1
 	copy(b[0x30:], uuid[:])
 	be.PutUint32(b[0x40:], 1) // number of file systems that use the log
 }

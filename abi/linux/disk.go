@@ -1,0 +1,14 @@
+package linux
+
+// Requests of ioctl(2) about block devices (linux/fs.h).
+const (
+	BLKROGET     = 0x125e
+	BLKGETSIZE   = 0x1260
+	BLKSSZGET    = 0x1268
+	BLKPBSZGET   = 0x127b
+	BLKBSZGET    = 0x80081270
+	BLKGETSIZE64 = 0x80081272
+)
+
+// EXT4_IOC_RESIZE_FS makes a file system of ext4 larger (linux/ext4.h).
+const EXT4_IOC_RESIZE_FS = 0x40086610

@@ -1,0 +1,308 @@
+package ext4_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"loam/abi/linux"
+	"loam/block"
+	"loam/block/fault"
+	"loam/block/memory"
+	"loam/fs"
+	"loam/fs/ext4"
+	"loam/internal/race"
+	"loam/mem/cache"
+	"loam/mem/memtest"
+)
+
+// openDirect opens a file twice: with O_DIRECT and without.
+func openDirect(t *testing.T, v *fs.View, name string) (direct, buffered *fs.File) {
+	t.Helper()
+	direct, err := v.Open(v.Dir, name, fs.ReadWrite|fs.Create|fs.Direct, 0o644)
+	must(t, err)
+	buffered, err = v.Open(v.Dir, name, fs.ReadWrite, 0)
+	must(t, err)
+	return direct, buffered
+}
+
+// Direct I/O is in whole sectors of the device (open(2)). A read at the end of the file needs no alignment.
+func TestDirectAlignment(t *testing.T) {
+	for _, sector := range []int{512, 4096} {
+		base := loadImage(t, makeImage(t, "16M", "-b", "4096"))
+		d := memory.FromImage(base.Image(), memory.Config{LogicalSector: sector})
+		s := mount(t, d, ext4.Config{Interval: time.Hour})
+		direct, buffered := openDirect(t, newView(s), "f")
+		for _, c := range []struct {
+			offset int64
+			n      int
+			want   error
+		}{
+			{0, sector, nil}, {int64(sector), 2 * sector, nil}, {int64(3 * sector), 8192, nil},
+			{1, sector, linux.EINVAL}, {0, sector - 1, linux.EINVAL}, {int64(sector) / 2, sector, linux.EINVAL},
+		} {
+			if _, err := direct.WriteAt(make([]byte, c.n), c.offset); !errors.Is(err, c.want) {
+				t.Errorf("sectors of %d: write of %d at %d: %v, want %v", sector, c.n, c.offset, err, c.want)
+			}
+			if _, err := direct.ReadAt(make([]byte, c.n), c.offset); !errors.Is(err, c.want) {
+				t.Errorf("sectors of %d: read of %d at %d: %v, want %v", sector, c.n, c.offset, err, c.want)
+			}
+		}
+		if n, err := direct.ReadAt(make([]byte, 3), 1<<20+1); n != 0 || err != nil {
+			t.Errorf("read at the end: %d, %v", n, err)
+		}
+		must(t, buffered.Truncate(int64(sector)+100)) // a read up to the end may end inside a sector
+		if n, err := direct.ReadAt(make([]byte, 4*sector), int64(sector)); n != 100 || err != nil {
+			t.Errorf("read up to the end: %d, %v", n, err)
+		}
+		direct.SetFlags(fs.ReadWrite | fs.Append | fs.Direct)
+		if _, err := direct.Write(make([]byte, sector)); !errors.Is(err, linux.EINVAL) {
+			t.Errorf("append at a partial sector: %v", err)
+		}
+		must(t, buffered.Truncate(int64(sector)))
+		if n, err := direct.Write(bytes.Repeat([]byte{7}, sector)); n != sector || err != nil {
+			t.Errorf("append: %d, %v", n, err)
+		}
+		if got := buffered.Attr().Size; got != int64(2*sector) {
+			t.Errorf("the size is %d", got)
+		}
+		direct.SetFlags(fs.ReadWrite)
+		if _, err := direct.WriteAt([]byte{1}, 1); err != nil {
+			t.Errorf("after O_DIRECT was cleared: %v", err)
+		}
+		must(t, errors.Join(direct.Close(), buffered.Close(), s.Close()))
+		check(t, d)
+	}
+}
+
+// A directory cannot be opened with O_DIRECT.
+func TestDirectDirectory(t *testing.T) {
+	s := mount(t, loadImage(t, makeImage(t, "16M")), ext4.Config{})
+	defer s.Close()
+	v := newView(s)
+	if _, err := v.Open(v.Dir, "/", fs.ReadOnly|fs.Direct, 0); !errors.Is(err, linux.EINVAL) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A direct write is on the device when it returns, and a direct read comes from the device.
+func TestDirectReachesDevice(t *testing.T) {
+	d := loadImage(t, makeImage(t, "16M", "-b", "4096"))
+	s := mount(t, d, ext4.Config{Interval: time.Hour})
+	direct, _ := openDirect(t, newView(s), "f")
+	data := bytes.Repeat([]byte("0123456789abcdef"), 64<<10/16)
+	for round := range 3 { // into a hole, then over blocks that the file has
+		data[0] = byte(round)
+		before := d.Stats().WriteBytes
+		if n, err := direct.WriteAt(data, 0); n != len(data) || err != nil {
+			t.Fatalf("%d, %v", n, err)
+		}
+		if n := d.Stats().WriteBytes - before; n < uint64(len(data)) {
+			t.Errorf("round %d: %d bytes were written", round, n)
+		}
+		before = d.Stats().ReadBytes
+		got := make([]byte, len(data))
+		if n, err := direct.ReadAt(got, 0); n != len(got) || err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("round %d: read %d, %v", round, n, err)
+		}
+		if n := d.Stats().ReadBytes - before; n != uint64(len(data)) {
+			t.Errorf("round %d: %d bytes were read", round, n)
+		}
+	}
+	must(t, direct.Close())
+	must(t, s.Close())
+}
+
+// Direct and buffered reads and writes, mappings, truncate and fallocate see the same content.
+func TestDirectModel(t *testing.T) {
+	for _, block := range []string{"1024", "4096"} {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprint(block, "/", seed), func(t *testing.T) { directModel(t, block, seed) })
+		}
+	}
+}
+
+func directModel(t *testing.T, block string, seed uint64) {
+	d := loadImage(t, makeImage(t, "32M", "-b", block))
+	s := mount(t, d, ext4.Config{Interval: time.Hour, CacheBytes: 1 << 20})
+	v := newView(s)
+	direct, buffered := openDirect(t, v, "f")
+	mapped := mappings{memory: memtest.NewMemory(512), of: map[fs.Node]*mapping{}}
+	mapped.pages = cache.New(mapped.memory, cache.Limits{})
+	m := &model{rnd: rand.New(rand.NewPCG(seed, 9)), block: int(s.Usage().BlockSize)}
+	steps := 1500
+	if race.Enabled {
+		steps = 300
+	}
+	for step := range steps {
+		what := ""
+		const sector = 512
+		at, n := m.rnd.IntN(most/2/sector)*sector, (1+m.rnd.IntN(64))*sector
+		switch m.rnd.IntN(5) {
+		case 0, 1:
+			what = "direct write"
+			data := bytes.Repeat([]byte{byte(step) | 1}, n)
+			m.grow(at + n)
+			copy(m.b[at:], data)
+			if got, err := direct.WriteAt(data, int64(at)); got != n || err != nil {
+				t.Fatalf("step %d: %s of %d at %d: %d, %v", step, what, n, at, got, err)
+			}
+		case 2:
+			what = "direct read"
+			got := make([]byte, n)
+			k, err := direct.ReadAt(got, int64(at))
+			want := m.b[min(at, len(m.b)):min(at+n, len(m.b))]
+			if err != nil || !bytes.Equal(got[:k], want) {
+				t.Fatalf("step %d: %s of %d at %d: %d, %v; want %d", step, what, n, at, k, err, len(want))
+			}
+		case 3:
+			if len(m.b) == 0 {
+				continue
+			}
+			what = "store"
+			at = m.rnd.IntN(len(m.b))
+			data := bytes.Repeat([]byte{byte(step) | 1}, min(n, len(m.b)-at))
+			copy(m.b[at:], data)
+			mapped.store(t, v, "f", int64(at), data)
+		case 4:
+			call, do, want := m.change(buffered)
+			what = call
+			if err := do(); !errors.Is(err, want) {
+				t.Fatalf("step %d: %s: %v, want %v", step, call, err, want)
+			}
+		}
+		if step%40 == 0 {
+			must(t, s.Sync())
+		}
+		if step%7 == 0 {
+			if got := content(t, v, "f"); !bytes.Equal(got, m.b) {
+				t.Fatalf("step %d: %s: the content differs: %d bytes, want %d", step, what, len(got), len(m.b))
+			}
+		}
+	}
+	mapped.unmap(t)
+	must(t, errors.Join(direct.Close(), buffered.Close(), s.Close()))
+	check(t, d)
+	s = mount(t, d, ext4.Config{})
+	if got := content(t, newView(s), "f"); !bytes.Equal(got, m.b) {
+		t.Error("opened again, the content differs")
+	}
+	must(t, s.Close())
+}
+
+// gated is a device that holds one write before it is carried out, and one read after it was carried out.
+type gated struct {
+	*memory.Device
+	armed         atomic.Bool
+	write, read   chan struct{} // closed when the write, or the read, is held
+	written, seen chan struct{} // closed to release the write, or the read
+}
+
+func (g *gated) Submit(queue int, rs []*block.Request) {
+	hold := g.armed.Load()
+	if hold && rs[0].Op == block.Write {
+		close(g.write)
+		<-g.written
+	}
+	op := rs[0].Op
+	g.Device.Submit(queue, rs)
+	if hold && op == block.Read {
+		close(g.read)
+		<-g.seen
+	}
+}
+
+// A buffered read that overlaps with a direct write does not leave the former content in the cache.
+func TestDirectWhileReading(t *testing.T) {
+	g := &gated{Device: loadImage(t, makeImage(t, "16M", "-b", "4096"))}
+	g.write, g.read, g.written, g.seen = make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s := mount(t, g, ext4.Config{Interval: time.Hour})
+	direct, buffered := openDirect(t, newView(s), "f")
+	data := bytes.Repeat([]byte{1}, 4096)
+	write := func() {
+		if n, err := direct.WriteAt(data, 0); n != len(data) || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	read := func() []byte {
+		got := make([]byte, len(data))
+		if _, err := buffered.ReadAt(got, 0); err != nil {
+			t.Error(err)
+		}
+		return got
+	}
+	write()
+	must(t, s.Sync())
+	data = bytes.Repeat([]byte{2}, 4096)
+	g.armed.Store(true)
+	var writer, reader sync.WaitGroup
+	writer.Go(write)
+	<-g.write
+	reader.Go(func() { read() })
+	<-g.read
+	g.armed.Store(false)
+	close(g.written)
+	writer.Wait()
+	close(g.seen)
+	reader.Wait()
+	if got := read(); !bytes.Equal(got, data) {
+		t.Errorf("the cache has %d, the device %d", got[0], data[0])
+	}
+	must(t, errors.Join(direct.Close(), buffered.Close(), s.Close()))
+}
+
+// fsync after a direct write flushes the device, also if nothing else has changed.
+func TestDirectSync(t *testing.T) {
+	r := &recorder{Device: loadImage(t, makeImage(t, "16M", "-b", "4096"))}
+	now := time.Now()
+	s := mount(t, r, ext4.Config{Interval: time.Hour, Now: func() time.Time { return now }})
+	direct, _ := openDirect(t, newView(s), "f")
+	data := make([]byte, 8192)
+	for round := range 4 {
+		if _, err := direct.WriteAt(data, 0); err != nil {
+			t.Fatal(err)
+		}
+		must(t, direct.Sync())
+		if last := r.events[len(r.events)-1]; last.data != nil {
+			t.Fatalf("round %d: the last event is a write of %d bytes at %d", round, len(last.data), last.at)
+		}
+	}
+	must(t, direct.Close())
+	must(t, s.Close())
+}
+
+// A failed direct write returns EIO. The file system remains writable.
+func TestDirectFails(t *testing.T) {
+	d := loadImage(t, makeImage(t, "16M", "-b", "4096"))
+	s := mount(t, d, ext4.Config{})
+	direct, _ := openDirect(t, newView(s), "f")
+	_, err := direct.WriteAt(make([]byte, 64<<10), 0)
+	must(t, errors.Join(err, direct.Close(), s.Close()))
+
+	bad := fault.New(d, fault.Config{Rules: []fault.Rule{{Ops: []block.Op{block.Write}, Skip: 2, Times: 1}}})
+	s = mount(t, bad, ext4.Config{Interval: time.Hour})
+	direct, _ = openDirect(t, newView(s), "f")
+	failed := 0
+	data := bytes.Repeat([]byte{9}, 8192)
+	for range 4 {
+		if _, err := direct.WriteAt(data, 0); errors.Is(err, linux.EIO) {
+			failed++
+		} else {
+			must(t, err)
+		}
+	}
+	if failed != 1 || s.ReadOnly() != "" {
+		t.Errorf("%d writes failed, read-only: %q", failed, s.ReadOnly())
+	}
+	got := make([]byte, len(data))
+	if _, err := direct.ReadAt(got, 0); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("read afterwards: %v", err)
+	}
+	must(t, errors.Join(direct.Close(), s.Close()))
+	check(t, d)
+}
