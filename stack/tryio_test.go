@@ -93,8 +93,8 @@ func TestEventsTCP(t *testing.T) {
 		p.send(wire.RST, "")
 		synctest.Wait()
 		e.want(t, "a reset", c.Events(), stack.Readable|stack.Writable|stack.ReadHangup|stack.Hangup|stack.Error, stack.Hangup|stack.Error)
-		if err := c.Err(); err != stack.ErrReset {
-			t.Errorf("the error is %v, want %v", err, stack.ErrReset)
+		if err := c.Err(); err != stack.ErrPipe {
+			t.Errorf("the error is %v, want %v", err, stack.ErrPipe)
 		}
 		if got := c.Events(); got&stack.Error != 0 {
 			t.Error("the error is still there after it was taken")

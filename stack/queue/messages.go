@@ -12,15 +12,15 @@ import (
 // themselves, and its size is their memory, not just their payload.
 type Messages[T any] struct {
 	mu     sync.Mutex
-	items  []queued[T] // valid from head on
+	items  []queued[T] // messages, valid from index head on
 	head   int
-	size   int // bytes of frame buffers held
+	size   int // bytes of the frame buffers in the queue
 	limit  int
 	closed bool
 }
 
 type queued[T any] struct {
-	frame *link.Frame // its bytes are the payload
+	frame *link.Frame // frame whose bytes are the payload of the message
 	info  T
 }
 

@@ -1,6 +1,7 @@
 /*
  * A supervisor runs hostile programs as an unprivileged user, and meanwhile a server whose client checks each reply. At the
- * end all pages of the machine that programs used are free again: of each kind, exactly as many are in use as before.
+ * end all pages of the machine that programs used are free again: of each kind, exactly as many are in use as before,
+ * and no more page tables.
  *
  *     isolate fuzz SEED SECONDS    processes that make random calls
  *     isolate hostile [quick]      the programs of hostile.c
@@ -364,6 +365,7 @@ int main(int argc, char **argv)
 	long heapBefore = heap();
 	struct pages before = settled(0);
 	apart(fuzzing ? fuzzers : hostile);
+	readProgram(); /* clean pages of files are dropped when memory runs out, and page tables become smaller */
 	struct pages after = settled(&before);
 	int left = count(1, 0);
 	served->stop = 1;
@@ -371,7 +373,7 @@ int main(int argc, char **argv)
 		served->longest, heapBefore, heap(), running, left);
 	for (int k = 0; k < KINDS; k++) {
 		fprintf(stderr, "pages, %s: %ld, then %ld\n", kinds[k], before.of[k], after.of[k]);
-		if (after.of[k] != before.of[k])
+		if (k == TABLES ? after.of[k] > before.of[k] : after.of[k] != before.of[k])
 			printf("FAILED: pages, %s: %ld before, %ld after\n", kinds[k], before.of[k], after.of[k]);
 	}
 	if (left != running)
