@@ -22,6 +22,7 @@ const (
 	ActAsOwner         // CAP_FOWNER: the holder may act as the owner of any file
 	KeepSetIDs         // CAP_FSETID: set-user-ID and set-group-ID bits stay when the holder changes a file
 	MakeDevices        // CAP_MKNOD: the holder may create device files
+	Administer         // CAP_SYS_ADMIN: the holder may use extended attributes of class "trusted"
 )
 
 // has reports whether c has a right.

@@ -1,13 +1,14 @@
 package fs
 
 import (
+	"slices"
 	"strings"
 
 	"loam/abi/linux"
 )
 
-// Extended attributes (xattr(7)). As on Linux's tmpfs, only names that begin with "user." are
-// supported. Other names fail as for a process without the necessary privileges.
+// Extended attributes (xattr(7)) of the classes "user" and "trusted". Names of class "security" fail as for a process
+// without the necessary privileges.
 
 // XattrFlags are the flags of setxattr(2).
 type XattrFlags uint32
@@ -18,8 +19,8 @@ const (
 	XattrReplace                        // the attribute must exist
 )
 
-// Attributed is a Node that stores extended attributes. The caller has checked permissions, and that
-// names begin with "user.".
+// Attributed is a Node that stores extended attributes. The caller has checked permissions and names. A file system that
+// cannot store a class returns EOPNOTSUPP.
 type Attributed interface {
 	Node
 	// Xattr returns a value, which the caller must not modify. Errors: ENODATA.
@@ -66,46 +67,60 @@ func (v *View) changeXattr(p Place, name string, change func(Attributed) error) 
 	return err
 }
 
-// Xattrs implements listxattr(2).
+// Xattrs implements listxattr(2). Only an administrator sees names of class "trusted".
 func (v *View) Xattrs(p Place) []string {
-	if n, ok := p.Node.(Attributed); ok {
-		return n.Xattrs()
+	n, ok := p.Node.(Attributed)
+	if !ok {
+		return nil
 	}
-	return nil
+	list := n.Xattrs()
+	if !v.Who.has(Administer) {
+		list = slices.DeleteFunc(list, func(name string) bool { return strings.HasPrefix(name, trustedXattr) })
+	}
+	return list
 }
 
-const userXattr = "user."
+// Classes of attributes, which begin their names.
+const (
+	userXattr    = "user."
+	trustedXattr = "trusted."
+)
 
 // attributed returns the node that stores the extended attributes of a file, if the name is valid and v has the access w.
 // Errors: those of XattrName, EACCES, EOPNOTSUPP.
 func (v *View) attributed(p Place, name string, w Wish) (Attributed, error) {
 	a := p.Node.Attr()
-	if err := XattrName(a.Mode.Type(), name, w); err != nil {
+	if err := v.Who.XattrName(a.Mode.Type(), name, w); err != nil {
 		return nil, err
 	}
-	if a.Mode.Type() == Dir && a.Mode&Sticky != 0 && w == ToWrite && !v.Who.owns(a) {
-		return nil, linux.EPERM
-	}
-	if !v.Who.May(a, w) {
-		return nil, linux.EACCES
+	if !strings.HasPrefix(name, trustedXattr) { // permission bits do not guard a trusted attribute
+		if a.Mode.Type() == Dir && a.Mode&Sticky != 0 && w == ToWrite && !v.Who.owns(a) {
+			return nil, linux.EPERM
+		}
+		if !v.Who.May(a, w) {
+			return nil, linux.EACCES
+		}
 	}
 	n, ok := p.Node.(Attributed)
 	switch {
 	case !ok:
 		return nil, linux.EOPNOTSUPP
-	case name == userXattr:
+	case name == userXattr || name == trustedXattr:
 		return nil, linux.EINVAL
 	}
 	return n, nil
 }
 
-// XattrName checks whether a file of a type can have an attribute with a name. Only regular files and
-// directories can have attributes of class "user". Errors: EOPNOTSUPP for an unknown class. A class or
-// a file type that needs privileges fails with EPERM for writing and ENODATA for reading.
-func XattrName(kind Mode, name string, w Wish) error {
+// XattrName checks whether c may use an attribute with a name, of a file of a type. Only regular files and directories
+// can have attributes of class "user". Files of all types can have attributes of class "trusted", which only an
+// administrator may use. Errors: EOPNOTSUPP for an unknown class. A class or a file type that is not allowed fails with
+// EPERM for writing and ENODATA for reading.
+func (c *Credentials) XattrName(kind Mode, name string, w Wish) error {
 	class, _, found := strings.Cut(name, ".")
 	switch {
 	case found && class == "user" && (kind == Regular || kind == Dir):
+		return nil
+	case found && class == "trusted" && c.has(Administer):
 		return nil
 	case !found || class != "user" && class != "trusted" && class != "security":
 		return linux.EOPNOTSUPP

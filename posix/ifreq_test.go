@@ -44,7 +44,16 @@ func TestInterfaceRequest(t *testing.T) {
 	wantErrno(t, errno, linux.ENODEV, "the 77th")
 	_, errno = ask(linux.SIOCGIFMTU, "none")
 	wantErrno(t, errno, linux.ENODEV, "one that is not there")
+	list, errno := p.InterfaceList(s)
+	want := make([]byte, linux.SizeofIfreq)
+	copy(want, "lo")
+	copy(want[linux.IFNAMSIZ:], []byte{linux.AF_INET, 0, 0, 0, 127, 0, 0, 1})
+	if ok(t, errno); len(list)%linux.SizeofIfreq != 0 || !bytes.HasPrefix(list, want) {
+		t.Errorf("the list is % x, want first % x", list, want)
+	}
 	s = fd(t)(openFile(p))
 	_, errno = ask(linux.SIOCGIFMTU, "lo")
 	wantErrno(t, errno, linux.ENOTTY, "asking a file")
+	_, errno = p.InterfaceList(s)
+	wantErrno(t, errno, linux.ENOTTY, "asking a file for the list")
 }

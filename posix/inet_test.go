@@ -102,11 +102,43 @@ func TestTCPReset(t *testing.T) {
 	p := process(t)
 	client, server := tcpPair(t, p, 0)
 	ok(t, p.SetSockOpt(server, linux.SOL_SOCKET, linux.SO_LINGER, append(socket.IntValue(1), socket.IntValue(0)...)))
+	_, errno := p.Write(server, []byte("data"))
+	ok(t, errno)
 	ok(t, p.Close(server))
-	_, errno := p.Read(client, make([]byte, 1))
+	_, errno = p.Poll([]PollFD{{FD: client}}, long) // until PollHup
+	ok(t, errno)
+	_, errno = p.GetPeerName(client)
+	wantErrno(t, errno, linux.ENOTCONN, "the peer, while data is unread")
+	wantErrno(t, p.Shutdown(client, linux.SHUT_WR), linux.ENOTCONN, "shutdown")
+	if n, errno := p.Read(client, make([]byte, 9)); n != 4 || errno != 0 {
+		t.Errorf("data in front of the reset: %d bytes, %v", n, errno)
+	}
+	_, errno = p.Read(client, make([]byte, 1))
 	wantErrno(t, errno, linux.ECONNRESET, "read")
 	_, errno = p.Write(client, make([]byte, 1))
 	wantErrno(t, errno, linux.EPIPE, "write")
+}
+
+// accept returns the address of a client that has reset the connection.
+func TestTCPResetBeforeAccept(t *testing.T) {
+	p := process(t)
+	l := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
+	ok(t, p.Bind(l, localhost(0)))
+	ok(t, p.Listen(l, 5))
+	name, _ := p.GetSockName(l)
+	client := fd(t)(p.Socket(linux.AF_INET, linux.SOCK_STREAM, 0))
+	ok(t, p.Connect(client, name))
+	local, _ := p.GetSockName(client)
+	ok(t, p.SetSockOpt(client, linux.SOL_SOCKET, linux.SO_LINGER, append(socket.IntValue(1), socket.IntValue(0)...)))
+	ok(t, p.Close(client))
+	server, peer, errno := p.Accept4(l, 0)
+	if ok(t, errno); peer != local {
+		t.Errorf("accept returns %v, want %v", peer, local)
+	}
+	_, errno = p.Read(server, make([]byte, 1))
+	wantErrno(t, errno, linux.ECONNRESET, "read")
+	_, errno = p.GetPeerName(server)
+	wantErrno(t, errno, linux.ENOTCONN, "the peer")
 }
 
 func TestTCPHalfClose(t *testing.T) {

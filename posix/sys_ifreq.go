@@ -13,6 +13,23 @@ func IsInterfaceRequest(request int) bool { return netdevice.IsRequest(request) 
 // interface. arg is a struct ifreq. Errors: EBADF, ENOTTY if fd is not a socket, ENODEV,
 // EADDRNOTAVAIL.
 func (p *Process) InterfaceRequest(fd, request int, arg []byte) Errno {
+	if errno := p.isSocket(fd); errno != 0 {
+		return errno
+	}
+	return netdevice.Request(p.net, request, arg)
+}
+
+// InterfaceList implements SIOCGIFCONF (netdevice(7)). It returns a struct ifreq for each IPv4 address. Errors: EBADF,
+// ENOTTY if fd is not a socket.
+func (p *Process) InterfaceList(fd int) ([]byte, Errno) {
+	if errno := p.isSocket(fd); errno != 0 {
+		return nil, errno
+	}
+	return netdevice.List(p.net), 0
+}
+
+// isSocket checks the descriptor of a request for sockets. Errors: EBADF, ENOTTY.
+func (p *Process) isSocket(fd int) Errno {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return errno
@@ -20,5 +37,5 @@ func (p *Process) InterfaceRequest(fd, request int, arg []byte) Errno {
 	if _, ok := o.File.(socket.Socket); !ok {
 		return linux.ENOTTY
 	}
-	return netdevice.Request(p.net, request, arg)
+	return 0
 }

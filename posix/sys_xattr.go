@@ -55,15 +55,15 @@ func (p *Process) GetXattr(of XattrFile, name string) ([]byte, Errno) {
 	case errno != 0:
 		return nil, errno
 	case place.Node == nil:
-		return nil, noXattr(kind, name, fs.ToRead)
+		return nil, noXattr(v, kind, name, fs.ToRead)
 	}
 	value, err := v.Xattr(place, name)
 	return value, file.ToErrno(err)
 }
 
 // noXattr returns the error for a file outside the file tree, such as a pipe.
-func noXattr(kind fs.Mode, name string, w fs.Wish) Errno {
-	if err := fs.XattrName(kind, name, w); err != nil {
+func noXattr(v *fs.View, kind fs.Mode, name string, w fs.Wish) Errno {
+	if err := v.Who.XattrName(kind, name, w); err != nil {
 		return file.ToErrno(err)
 	}
 	return linux.EOPNOTSUPP
@@ -117,7 +117,7 @@ func (p *Process) changeXattr(of XattrFile, name string, change func(*fs.View, f
 	case errno != 0:
 		return errno
 	case place.Node == nil:
-		return noXattr(kind, name, fs.ToWrite)
+		return noXattr(v, kind, name, fs.ToWrite)
 	}
 	return file.ToErrno(change(v, place))
 }

@@ -3,6 +3,7 @@ package stack
 import (
 	"errors"
 	"io"
+	"net/netip"
 )
 
 // The end of a stack. First the shards reject new connections and reset existing ones.
@@ -58,9 +59,11 @@ func (sh *shard) quit(sockets map[io.Closer]struct{}) {
 			sockets[l] = struct{}{}
 		}
 	}
-	for _, list := range sh.sockets {
-		for _, c := range list {
-			sockets[c] = struct{}{}
+	for _, table := range [...]map[netip.AddrPort][]*UDPConn{sh.sockets, sh.lites} {
+		for _, list := range table {
+			for _, c := range list {
+				sockets[c] = struct{}{}
+			}
 		}
 	}
 	for _, list := range sh.pings {

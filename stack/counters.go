@@ -94,7 +94,7 @@ const (
 	UDPMalformed        //
 	UDPChecksum         //
 	UDPNoPort           // datagrams for which there is no socket, answered with "port unreachable" unless they were broadcast or multicast
-	UDPFiltered         // datagrams rejected by the socket's filter
+	UDPFiltered         // datagrams rejected by the socket's filter, or by its least checksum coverage (UDP-Lite)
 	UDPOverflow         // datagrams dropped because the socket's receive buffer was full
 	TCPReceived         //
 	TCPSent             //

@@ -85,8 +85,8 @@ func (sh *shard) sendDatagram(o *outgoing) {
 		return
 	}
 	l := sh.link(o.path.ifc)
-	if l.datagrams.len() > 0 || !l.room() {
-		l.datagrams.push(*o)
+	if l.datagrams.Len() > 0 || !l.room() {
+		l.datagrams.Push(*o)
 		return
 	}
 	sh.sendNow(o)
@@ -109,8 +109,8 @@ func (o *outgoing) drop() {
 
 // resumeDatagrams sends datagrams that were queued while the device was full.
 func (l *txLink) resumeDatagrams() {
-	for l.datagrams.len() > 0 && l.room() {
-		o := l.datagrams.pop()
+	for l.datagrams.Len() > 0 && l.room() {
+		o := l.datagrams.Pop()
 		l.shard.sendNow(&o)
 	}
 }

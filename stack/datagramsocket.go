@@ -45,10 +45,10 @@ func (c *datagramSocket) init(s *Stack, network string, local netip.AddrPort, o 
 	if o.Groups == nil {
 		c.Memberships = s.NewMemberships()
 	}
-	c.queue.limit = defaultDatagramBuffer
+	c.queue.SetLimit(defaultDatagramBuffer)
 	c.device.Store(o.Device)
 	if o.ReceiveBuffer != 0 {
-		c.queue.limit = o.ReceiveBuffer
+		c.queue.SetLimit(o.ReceiveBuffer)
 	}
 }
 
@@ -142,9 +142,7 @@ func (c *datagramSocket) SetOptions(f func(*UDPOptions)) error {
 		c.errors.clear()
 	}
 	if n := c.options.ReceiveBuffer; n != 0 {
-		c.queue.mu.Lock()
-		c.queue.limit = n
-		c.queue.mu.Unlock()
+		c.queue.SetLimit(n)
 	}
 	return nil
 }
@@ -152,10 +150,10 @@ func (c *datagramSocket) SetOptions(f func(*UDPOptions)) error {
 // TryReadFrom copies the oldest datagram to p and removes it. Bytes that do not fit are
 // lost; Datagram.Len is the full length. Errors: ErrWouldBlock, ErrClosed, and a pending
 // ICMP error about an earlier datagram of a connected socket.
-func (c *datagramSocket) TryReadFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.take) }
+func (c *datagramSocket) TryReadFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.Take) }
 
 // PeekFrom is TryReadFrom without removing the datagram.
-func (c *datagramSocket) PeekFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.peek) }
+func (c *datagramSocket) PeekFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.Peek) }
 
 // read returns the pending error if there is one, otherwise the datagram that from
 // returns. Errors: ErrWouldBlock, ErrClosed.
@@ -192,7 +190,7 @@ func (c *datagramSocket) wants(f *link.Frame, info *Datagram) bool {
 // take queues a datagram and notifies the program. It returns false if the receive buffer
 // is full; the caller then still owns the frame.
 func (c *datagramSocket) take(f *link.Frame, info Datagram) bool {
-	if !c.queue.put(f, info) {
+	if !c.queue.Put(f, info) {
 		return false
 	}
 	c.readers.Ring()
@@ -213,12 +211,12 @@ func (c *datagramSocket) Err() error {
 
 // Waiting returns the number of datagrams that can be read now, and the length of the
 // first in bytes.
-func (c *datagramSocket) Waiting() (count, first int) { return c.queue.len() }
+func (c *datagramSocket) Waiting() (count, first int) { return c.queue.Len() }
 
 // Events returns the conditions that hold now.
 func (c *datagramSocket) Events() Events {
 	var e Events
-	if n, _ := c.queue.len(); n > 0 {
+	if n, _ := c.queue.Len(); n > 0 {
 		e |= Readable
 	}
 	if c.hasRoom() {
@@ -276,7 +274,7 @@ func (c *datagramSocket) closeBy(leave func()) error {
 	c.mu.Unlock()
 	c.Memberships.Close()
 	leave()
-	c.queue.close()
+	c.queue.Close()
 	c.readers.Ring()
 	c.writers.Ring()
 	c.readers.Close()

@@ -109,10 +109,7 @@ func (c *datagramSocket) TakeError() (DatagramError, bool) {
 
 // keepError queues an error for TakeError.
 func (c *datagramSocket) keepError(e DatagramError) {
-	c.queue.mu.Lock()
-	limit := c.queue.limit
-	c.queue.mu.Unlock()
-	c.errors.put(e, limit)
+	c.errors.put(e, c.queue.Limit())
 }
 
 // tooLong queues an error about a packet to remote that exceeds the path MTU, if the

@@ -118,8 +118,8 @@ func (sh *shard) protocolError(e *icmpError) bool {
 	case wire.ProtoTCP:
 		c := sh.conns[flowOf(local, remote)]
 		return c != nil && c.inputError(sh, e)
-	case wire.ProtoUDP:
-		c := sh.socket(e.on, remote, local)
+	case wire.ProtoUDP, wire.ProtoUDPLite:
+		c := sh.socket(sh.table(q.Protocol), e.on, remote, local)
 		return c != nil && c.inputError(sh, e, q.Header+wire.UDPLen)
 	case wire.ProtoICMPv6:
 		return q.Dst.Is6() && sh.pingError(e)

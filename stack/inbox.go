@@ -1,6 +1,10 @@
 package stack
 
-import "sync"
+import (
+	"sync"
+
+	"loam/stack/queue"
+)
 
 // inbox holds the requests of other goroutines to a shard: lists under a lock that is
 // held briefly, and a doorbell. One set of lists is being filled while the shard
@@ -50,8 +54,8 @@ func (sh *shard) takeInbox() {
 	for i := range w.packets {
 		sh.deliver(&w.packets[i])
 	}
-	w.requests = emptied(w.requests)
-	w.sends, w.packets = emptied(w.sends), emptied(w.packets)
+	w.requests = queue.Emptied(w.requests)
+	w.sends, w.packets = queue.Emptied(w.sends), queue.Emptied(w.packets)
 }
 
 // serveConns serves connections of the inbox, at most maxServed.
@@ -63,24 +67,11 @@ func (sh *shard) serveConns() {
 		in.work.conns[in.served].serve(sh)
 	}
 	if in.served == len(in.work.conns) {
-		in.work.conns, in.served = emptied(in.work.conns), 0
+		in.work.conns, in.served = queue.Emptied(in.work.conns), 0
 	}
 	if left {
 		in.ring()
 	}
-}
-
-// maxKept is the capacity up to which the memory of a list is reused.
-const maxKept = 1024
-
-// emptied returns an empty list for reuse, or nil if its capacity exceeds maxKept.
-// Elements are cleared so that they can be collected.
-func emptied[T any](list []T) []T {
-	if cap(list) > maxKept {
-		return nil
-	}
-	clear(list)
-	return list[:0]
 }
 
 // end discards the remaining requests after the loop has ended.

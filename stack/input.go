@@ -32,6 +32,9 @@ func (sh *shard) deliver(p *packet) {
 	case wire.ProtoUDP:
 		sh.tally.countBy(p.src, IPDelivered)
 		sh.inputUDP(p)
+	case wire.ProtoUDPLite:
+		sh.tally.countBy(p.src, IPDelivered)
+		sh.inputUDPLite(p)
 	case wire.ProtoICMP, wire.ProtoIGMP, wire.ProtoICMPv6:
 		if p.dst.Is4() == (p.proto == wire.ProtoICMPv6) {
 			sh.unclaimed(p, received)

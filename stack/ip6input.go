@@ -51,7 +51,7 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 // packet must be dropped silently.
 func (p *packet) setChain(h *wire.IPv6) bool {
 	switch h.NextHeader {
-	case wire.ProtoTCP, wire.ProtoUDP, wire.ProtoICMPv6:
+	case wire.ProtoTCP, wire.ProtoUDP, wire.ProtoUDPLite, wire.ProtoICMPv6:
 		p.proto, p.headerLen = h.NextHeader, wire.IPv6Len
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/stack/queue"
 	"loam/stack/socket"
 	"loam/stack/tcp"
 	"loam/wire"
@@ -23,8 +24,8 @@ type LinkConn struct {
 	watcher
 	readers socket.Waiter
 	stack   *Stack
-	cooked  bool // frames are read and written without the link header
-	queue   messageQueue[LinkFrame]
+	cooked  bool // frames exclude the link header
+	queue   queue.Messages[LinkFrame]
 	filter  atomic.Pointer[Filter]
 	bound   atomic.Pointer[linkBinding]
 	sink    atomic.Pointer[func([]byte, *LinkFrame) bool] // function that receives frames: see SetSink
@@ -81,7 +82,7 @@ func (s *Stack) ArrivedFrame(d *LinkFrame) time.Time { return time.Now().Add(d.a
 // frames without the link header. Errors: ErrClosed.
 func (s *Stack) ListenLink(cooked bool, kind wire.EtherType) (*LinkConn, error) {
 	c := &LinkConn{stack: s, cooked: cooked}
-	c.queue.limit = defaultDatagramBuffer
+	c.queue.SetLimit(defaultDatagramBuffer)
 	c.Bind(nil, kind)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +119,7 @@ func (c *LinkConn) Close() error {
 		s.linkConns.Store(nil)
 	}
 	s.mu.Unlock()
-	c.queue.close()
+	c.queue.Close()
 	c.readers.Ring()
 	c.readers.Close()
 	c.reportEvents(Readable | Writable | Hangup)
@@ -158,11 +159,7 @@ func (c *LinkConn) SetSink(f func(frame []byte, info *LinkFrame) bool) {
 func (c *LinkConn) IgnoreOutgoing(on bool) { c.ignoreOutgoing.Store(on) }
 
 // SetReceiveBuffer bounds the memory of unread frames, in bytes.
-func (c *LinkConn) SetReceiveBuffer(n int) {
-	c.queue.mu.Lock()
-	defer c.queue.mu.Unlock()
-	c.queue.limit = n
-}
+func (c *LinkConn) SetReceiveBuffer(n int) { c.queue.SetLimit(n) }
 
 // TakeStats returns how many frames matched the socket since the last call of TakeStats,
 // and how many of them were dropped for lack of room.
@@ -172,7 +169,7 @@ func (c *LinkConn) TakeStats() (frames, dropped uint32) {
 
 // TryRead copies the oldest frame to p and removes it. Bytes that do not fit are lost;
 // LinkFrame.Len is the full length. Errors: ErrWouldBlock, ErrClosed.
-func (c *LinkConn) TryRead(p []byte) (int, LinkFrame, error) { return c.read(p, c.queue.take) }
+func (c *LinkConn) TryRead(p []byte) (int, LinkFrame, error) { return c.read(p, c.queue.Take) }
 
 // ReadFrame waits for a frame and returns it as TryRead does. Errors, wrapped in a
 // net.OpError: net.ErrClosed, and os.ErrDeadlineExceeded after the deadline of
@@ -193,7 +190,7 @@ func (c *LinkConn) SetReadDeadline(t time.Time) error {
 }
 
 // Peek is TryRead without removing the frame.
-func (c *LinkConn) Peek(p []byte) (int, LinkFrame, error) { return c.read(p, c.queue.peek) }
+func (c *LinkConn) Peek(p []byte) (int, LinkFrame, error) { return c.read(p, c.queue.Peek) }
 
 func (c *LinkConn) read(p []byte, from func([]byte) (int, LinkFrame, bool)) (int, LinkFrame, error) {
 	if n, info, ok := from(p); ok {
@@ -209,13 +206,13 @@ func (c *LinkConn) read(p []byte, from func([]byte) (int, LinkFrame, bool)) (int
 
 // Waiting returns the number of frames that can be read now, and the length of the first
 // in bytes.
-func (c *LinkConn) Waiting() (count, first int) { return c.queue.len() }
+func (c *LinkConn) Waiting() (count, first int) { return c.queue.Len() }
 
 // Events returns the conditions that hold now. Writable always holds: a frame that the
 // device has no room for is dropped.
 func (c *LinkConn) Events() Events {
 	e := Writable
-	if n, _ := c.queue.len(); n > 0 {
+	if n, _ := c.queue.Len(); n > 0 {
 		e |= Readable
 	}
 	c.mu.Lock()

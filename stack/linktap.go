@@ -146,7 +146,7 @@ func (c *LinkConn) take(f *link.Frame, info *LinkFrame) bool {
 		defer f.Free()
 		return (*sink)(f.Bytes(), info)
 	}
-	if !c.queue.put(f, *info) {
+	if !c.queue.Put(f, *info) {
 		f.Free()
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"loam/link"
+	"loam/stack/queue"
 	"loam/wire"
 )
 
@@ -18,12 +19,12 @@ type txLink struct {
 	port      *txPort
 	frames    []*link.Frame                // frames of this turn; exceeds a batch only by packets that waited for a neighbour
 	blocked   bool                         // the device was full; resume will be called
-	opening   fifo[*TCPConn]               // connections that wait for room and are not established; served first
-	stalled   fifo[*TCPConn]               // other connections that wait for room; each connection is in at most one list, once
-	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved, by next hop
+	opening   queue.FIFO[*TCPConn]         // connections that wait for room and are not established; served first
+	stalled   queue.FIFO[*TCPConn]         // other connections that wait for room; each connection is in at most one list, once
+	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
 	held      int                          // number of packets in waiting
-	datagrams fifo[outgoing]               // datagrams that wait for room, in order; bounded by their send buffers
-	goOn      func(*shard)                 // the method resume as a func value, allocated once
+	datagrams queue.FIFO[outgoing]         // datagrams that wait for room, in order; bounded by their send buffers
+	goOn      func(*shard)                 // resume as a func value, allocated once
 }
 
 // Limits on packets that wait for neighbours, per interface and shard.
@@ -119,12 +120,12 @@ const maxResumed = link.BatchSize
 // connections, every frame sent would cost a visit to each of them.
 func (l *txLink) unstall() {
 	for range maxResumed {
-		if l.opening.len()+l.stalled.len() == 0 || !l.room() {
+		if l.opening.Len()+l.stalled.Len() == 0 || !l.room() {
 			return
 		}
 		l.nextStalled().output(l.shard)
 	}
-	if l.opening.len()+l.stalled.len() > 0 {
+	if l.opening.Len()+l.stalled.Len() > 0 {
 		l.shard.inbox.ring()
 	}
 }
@@ -132,10 +133,10 @@ func (l *txLink) unstall() {
 // nextStalled removes and returns the next connection that waits for room.
 func (l *txLink) nextStalled() *TCPConn {
 	line := &l.stalled
-	if l.opening.len() > 0 {
+	if l.opening.Len() > 0 {
 		line = &l.opening
 	}
-	c := line.pop()
+	c := line.Pop()
 	c.stalled = false
 	return c
 }
@@ -238,11 +239,11 @@ func (l *txLink) failed(nextHop netip.Addr, another bool) {
 
 // drop frees all queued packets and marks the stalled connections for output.
 func (l *txLink) drop() {
-	for l.opening.len()+l.stalled.len() > 0 {
+	for l.opening.Len()+l.stalled.Len() > 0 {
 		l.shard.mark(l.nextStalled())
 	}
-	for l.datagrams.len() > 0 {
-		o := l.datagrams.pop()
+	for l.datagrams.Len() > 0 {
+		o := l.datagrams.Pop()
 		o.drop()
 	}
 	link.FreeAll(l.frames)

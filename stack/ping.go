@@ -212,7 +212,7 @@ func (p *Pinger) TryReceive(b []byte) (int, Datagram, error) {
 // takeData takes an ICMP message from the queue and copies its data, without the header,
 // to b.
 func (p *Pinger) takeData(b []byte) (n int, info Datagram, ok bool) {
-	return p.queue.takeFrom(wire.ICMPv4Len, b)
+	return p.queue.TakeFrom(wire.ICMPv4Len, b)
 }
 
 // Receive waits for a reply and returns it. See TryReceive.

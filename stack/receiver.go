@@ -281,7 +281,7 @@ func shardOfPacket(s *Stack, p *packet, payload []byte) int {
 	case n == 1:
 		return 0
 	case p.fragment:
-	case (p.proto == wire.ProtoTCP || p.proto == wire.ProtoUDP) && len(payload) >= 4:
+	case (p.proto == wire.ProtoTCP || p.proto == wire.ProtoUDP || p.proto == wire.ProtoUDPLite) && len(payload) >= 4:
 		return shardOf(p.src, p.dst, binary.BigEndian.Uint16(payload), binary.BigEndian.Uint16(payload[2:]), s.seed, n)
 	case p.proto == wire.ProtoICMPv6 && len(payload) > wire.ICMPv6Len:
 		if h, quoted, err := wire.ParseICMPv6(payload); err == nil && h.IsError() {

@@ -58,8 +58,8 @@ func (sh *shard) mayHaveSent(q *icmp.Quote, on *Interface) bool {
 	case wire.ProtoTCP:
 		c := sh.conns[flowOf(local, remote)]
 		return c != nil && c.machine.HasSent(q.Seq)
-	case wire.ProtoUDP:
-		return sh.socket(on, remote, local) != nil
+	case wire.ProtoUDP, wire.ProtoUDPLite:
+		return sh.socket(sh.table(q.Protocol), on, remote, local) != nil
 	case wire.ProtoICMP:
 		return sh.pinger(on, q.EchoID, q.Src) != nil
 	}

@@ -45,7 +45,8 @@ type shard struct {
 	timeWaits map[flow]*timeWait                // connections in TIME-WAIT, which are not in conns
 	listeners map[netip.AddrPort][]*TCPListener // listeners by address, several for one address with SO_REUSEPORT
 	sockets   map[netip.AddrPort][]*UDPConn
-	pings     map[uint16][]*Pinger // ping sockets by identifier, several for one identifier with SO_REUSEADDR, newest first
+	lites     map[netip.AddrPort][]*UDPConn // the UDP-Lite sockets
+	pings     map[uint16][]*Pinger          // several per identifier with SO_REUSEADDR; newest first
 	forward   forwarding
 	strangers flood.Strangers
 
@@ -81,6 +82,7 @@ func newShard(s *Stack, index int) *shard {
 		timeWaits:  make(map[flow]*timeWait),
 		listeners:  make(map[netip.AddrPort][]*TCPListener),
 		sockets:    make(map[netip.AddrPort][]*UDPConn),
+		lites:      make(map[netip.AddrPort][]*UDPConn),
 		pings:      make(map[uint16][]*Pinger),
 		armed:      tcp.Never,
 		reassembly: newReassembler(s.config.MaxReassembly),

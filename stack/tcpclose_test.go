@@ -128,6 +128,68 @@ func TestLingerZero(t *testing.T) {
 	})
 }
 
+// A reset after the end of the peer's stream: the program can only write, and gets EPIPE as on Linux.
+func TestResetAfterTheEnd(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		p.send(wire.ACK, "before")
+		p.send(wire.FIN|wire.ACK, "")
+		w.forget()
+		p.send(wire.RST, "")
+		w.advance(0)
+		if err := c.Err(); !errors.Is(err, syscall.EPIPE) {
+			t.Errorf("the error is %v, want EPIPE", err)
+		}
+		wantRead(t, c, "data in front of the end", "before", nil)
+		wantRead(t, c, "the end", "", io.EOF)
+		w.wantCount("a reset", stack.TCPResets, 1)
+		c.Close()
+	})
+}
+
+// A connection is over when it was reset, or when both sides have ended it.
+func TestOver(t *testing.T) {
+	want := func(t *testing.T, c *stack.TCPConn, want bool, when string) {
+		t.Helper()
+		if c.Over() != want {
+			t.Errorf("%s: over is %v", when, !want)
+		}
+	}
+	for name, script := range map[string]func(*testing.T, *peer, *tcpPeer, *stack.TCPConn){
+		"reset": func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+			p.send(wire.ACK, "unread")
+			w.forget()
+			want(t, c, false, "open")
+			p.send(wire.RST, "")
+			w.advance(0)
+			want(t, c, true, "after a reset")
+			c.Close()
+		},
+		"closed first": func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+			c.CloseWrite()
+			p.want("the end", "FA", "")
+			p.send(wire.ACK, "")
+			want(t, c, false, "in FIN-WAIT-2")
+			p.send(wire.FIN|wire.ACK, "")
+			p.want("the peer's end is acknowledged", "A", "")
+			want(t, c, true, "in TIME-WAIT")
+			c.Close()
+		},
+		"closed second": func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+			p.send(wire.FIN|wire.ACK, "")
+			w.forget()
+			c.CloseWrite()
+			p.want("the end", "FA", "")
+			want(t, c, false, "in LAST-ACK")
+			p.send(wire.ACK, "")
+			w.advance(0)
+			want(t, c, true, "after the last acknowledgment")
+			c.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) { openByHand(t, script) })
+	}
+}
+
 // A reset by the peer: the error is returned once, after the data; then end of file.
 func TestResetByPeer(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {

@@ -85,6 +85,7 @@ const (
 	statusShutRead                      // the program has shut down reading
 	statusShutWrite                     // the program has shut down writing
 	statusClosed                        // the program has closed the socket
+	statusOver                          // the machine has ended or is in TIME-WAIT
 )
 
 // Bits of TCPConn.wish: requests of the program to the shard.
@@ -330,6 +331,10 @@ func (c *TCPConn) takeSoft() error {
 
 // Connected reports whether the handshake is complete.
 func (c *TCPConn) Connected() bool { return c.status.Load()&statusConnected != 0 }
+
+// Over reports whether the connection no longer exists: it was reset, or both sides have ended their streams and
+// acknowledged the end. Received data may still be unread.
+func (c *TCPConn) Over() bool { return c.status.Load()&statusOver != 0 }
 
 // Events returns the conditions that hold now.
 func (c *TCPConn) Events() Events {

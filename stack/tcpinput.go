@@ -143,7 +143,7 @@ func (sh *shard) remove(c *TCPConn) {
 // countEnd counts how a connection has ended.
 func (sh *shard) countEnd(c *TCPConn) {
 	switch c.machine.Err() {
-	case tcp.ErrReset, tcp.ErrRefused:
+	case tcp.ErrReset, tcp.ErrPipe, tcp.ErrRefused:
 		sh.tally.count(TCPResets)
 	case tcp.ErrTimeout:
 		sh.tally.count(TCPTimeouts)

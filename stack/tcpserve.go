@@ -147,9 +147,9 @@ func (c *TCPConn) stall(sh *shard, l *txLink) {
 	}
 	c.stalled = true
 	if c.status.Load()&statusConnected == 0 {
-		l.opening.push(c)
+		l.opening.Push(c)
 	} else {
-		l.stalled.push(c)
+		l.stalled.Push(c)
 	}
 }
 
@@ -248,6 +248,9 @@ func (c *TCPConn) settle(sh *shard) {
 	}
 	if m.Done() {
 		status |= statusEnded
+	}
+	if s := m.State(); s == tcp.TimeWait || s == tcp.Closed {
+		status |= statusOver
 	}
 	if status != old {
 		c.change(sh, old, status)
@@ -369,6 +372,8 @@ func machineError(err error) error {
 		return nil
 	case tcp.ErrReset:
 		return ErrReset
+	case tcp.ErrPipe:
+		return ErrPipe
 	case tcp.ErrRefused:
 		return ErrRefused
 	case tcp.ErrTimeout:

@@ -57,6 +57,28 @@ func TestUrgentByteArrives(t *testing.T) {
 	})
 }
 
+// The end of the peer's stream is no new urgent byte.
+func TestUrgentByteIsReportedOnce(t *testing.T) {
+	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
+		reports := 0
+		c.Watch(func(e stack.Events) {
+			if e&stack.Urgent != 0 {
+				reports++
+			}
+		})
+		p.sendAs(wire.TCP{Seq: p.next, Ack: p.expect, Flags: wire.ACK | wire.URG, Urgent: 3}, "abc")
+		p.next += 3
+		p.send(wire.FIN|wire.ACK, "")
+		w.advance(0)
+		if reports != 1 {
+			t.Errorf("the urgent byte is reported %d times, want once", reports)
+		}
+		wantUrgent(t, c, "after the end of the stream", 'c', nil)
+		w.forget()
+		c.Abort()
+	})
+}
+
 func TestUrgentByteInline(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		c.SetOptions(func(o *stack.TCPOptions) { o.UrgentInline = true })

@@ -53,20 +53,31 @@ type UDPOptions struct {
 	ReportExtensions  bool // IP_RECVERR_RFC4884: DatagramError.Extensions is set in errors about IPv4 datagrams
 	ReportExtensions6 bool // IPV6_RECVERR_RFC4884: DatagramError.Extensions is set in errors about IPv6 datagrams
 
+	// SendCoverage is the number of bytes that the checksum of sent UDP-Lite datagrams covers, including the header
+	// (UDPLITE_SEND_CSCOV). 0: all.
+	SendCoverage uint16
+	// ReceiveCoverage is the least coverage of received UDP-Lite datagrams whose checksum covers only a part
+	// (UDPLITE_RECV_CSCOV). FullCoverage: they are dropped. 0: any.
+	ReceiveCoverage int
+
 	// SoftErrors enables the report of transient ICMP errors, and of errors about
 	// datagrams sent without a connected peer.
 	SoftErrors bool
 }
 
-// UDPConn is a UDP socket. It is registered with every shard, because its datagrams may
+// FullCoverage is the value of UDPOptions.ReceiveCoverage with which checksums must cover the whole datagram.
+const FullCoverage = -1
+
+// UDPConn is a UDP or UDP-Lite socket. It is registered with every shard, because its datagrams may
 // belong to any of them. A datagram is built, including its checksum, on the program's
 // goroutine and then queued for the shard of its flow.
 //
 // The methods in udp.go never block. ReadFrom and WriteTo are in net.go.
 type UDPConn struct {
 	datagramSocket
-	home *shard        // the only shard that has the socket (forwarder's sockets); nil: all shards
-	port *port.Binding // the socket's local port; nil for a forwarder's socket
+	proto wire.Protocol // ProtoUDP or ProtoUDPLite
+	home  *shard        // the only shard that has the socket (forwarder's sockets); nil: all shards
+	port  *port.Binding // nil for a forwarder's socket
 }
 
 // Filter returns how many bytes of a packet a socket keeps. 0 means that the packet is
@@ -83,8 +94,13 @@ func (c *UDPConn) filtered(f *link.Frame, info *Datagram) bool {
 	if filter == nil {
 		return true
 	}
-	h := wire.UDP{SrcPort: info.From.Port(), DstPort: info.To.Port(), PayloadLen: f.Len()}
-	h.Put(f.Prepend(wire.UDPLen))
+	from, to := info.From.Port(), info.To.Port()
+	h := wire.UDP{SrcPort: from, DstPort: to, PayloadLen: f.Len()}
+	f.Prepend(wire.UDPLen)
+	if h.Put(f.Bytes()); c.proto == wire.ProtoUDPLite {
+		lite := wire.UDPLite{SrcPort: from, DstPort: to, Coverage: info.partial}
+		lite.Put(f.Bytes())
+	}
 	n := (*filter)(f.Bytes())
 	f.TrimFront(wire.UDPLen)
 	if keep := int(max(n, wire.UDPLen) - wire.UDPLen); keep < f.Len() {
@@ -97,15 +113,20 @@ func (c *UDPConn) filtered(f *link.Frame, info *Datagram) bool {
 // ListenUDP returns a socket bound to local. The zero address means any address, and port
 // 0 any free port. Errors: ErrInUse, ErrNotAvailable, ErrFamily, ErrClosed.
 func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) {
+	return s.listenUDP(wire.ProtoUDP, local, o)
+}
+
+// listenUDP is ListenUDP and ListenUDPLite.
+func (s *Stack) listenUDP(proto wire.Protocol, local netip.AddrPort, o UDPOptions) (*UDPConn, error) {
 	local, err := s.checkLocal(local)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.ports.Bind(wire.ProtoUDP, local, o.sharing())
+	b, err := s.ports.Bind(proto, local, o.sharing())
 	if err != nil {
 		return nil, err
 	}
-	c := s.newUDPConn(b.Local(), o)
+	c := s.newUDPConn(proto, b.Local(), o)
 	c.port = b
 	if !s.enter(c.enter) {
 		c.Close()
@@ -114,8 +135,8 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 	return c, nil
 }
 
-func (s *Stack) newUDPConn(local netip.AddrPort, o UDPOptions) *UDPConn {
-	c := &UDPConn{}
+func (s *Stack) newUDPConn(proto wire.Protocol, local netip.AddrPort, o UDPOptions) *UDPConn {
+	c := &UDPConn{proto: proto}
 	c.init(s, "udp", local, o)
 	return c
 }
@@ -129,19 +150,29 @@ func (c *UDPConn) SetDevice(on *Interface) {
 
 // enter adds the socket to a shard's table, and leave removes it.
 func (c *UDPConn) enter(sh *shard) {
+	table := sh.table(c.proto)
 	for _, at := range keys(c.local, c.v6Only) {
-		sh.sockets[at] = append(sh.sockets[at], c)
+		table[at] = append(table[at], c)
 	}
 }
 
 func (c *UDPConn) leave(sh *shard) {
+	table := sh.table(c.proto)
 	for _, at := range keys(c.local, c.v6Only) {
-		if list := removeOne(sh.sockets[at], c); len(list) == 0 {
-			delete(sh.sockets, at)
+		if list := removeOne(table[at], c); len(list) == 0 {
+			delete(table, at)
 		} else {
-			sh.sockets[at] = list
+			table[at] = list
 		}
 	}
+}
+
+// table returns the sockets of UDP or UDP-Lite.
+func (sh *shard) table(proto wire.Protocol) map[netip.AddrPort][]*UDPConn {
+	if proto == wire.ProtoUDPLite {
+		return sh.lites
+	}
+	return sh.sockets
 }
 
 // TryWriteTo sends a datagram to to, or to the peer of a connected socket if to is the
@@ -207,7 +238,7 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 
 // build returns the IP packet of a datagram, ready to be queued.
 func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
-	path, header, err := c.prepare(t, wire.ProtoUDP, remote, o, by)
+	path, header, err := c.prepare(t, c.proto, remote, o, by)
 	if err == nil {
 		err = c.fit(&header, &path, o, remote, wire.UDPLen+len(p))
 	}
@@ -220,9 +251,13 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	}
 	f := link.NewFrame(len(p))
 	copy(f.Bytes(), p)
-	h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}
-	h.Put(f.Prepend(wire.UDPLen))
-	finishUDP(f, path.ifc, header.src, header.dst, whole)
+	if c.proto == wire.ProtoUDPLite {
+		putUDPLite(f, c.local.Port(), remote.Port(), o.SendCoverage, &header)
+	} else {
+		h := wire.UDP{SrcPort: c.local.Port(), DstPort: remote.Port(), PayloadLen: len(p)}
+		h.Put(f.Prepend(wire.UDPLen))
+		finishUDP(f, path.ifc, header.src, header.dst, whole)
+	}
 	header.put(f)
 	c.stack.tally.countBy(header.dst, UDPSent)
 	return c.outgoing(f, path, &header), nil

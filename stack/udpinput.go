@@ -48,22 +48,27 @@ func (sh *shard) inputDatagram(p *packet) {
 	}
 	info := p.datagram(sh.now, from, to, len(payload))
 	if p.broadcast {
-		sh.deliverToAll(p, payload, info)
+		sh.deliverToAll(sh.sockets, p, payload, info)
 		return
 	}
-	c := sh.socket(p.ifc, from, to)
+	c := sh.socket(sh.sockets, p.ifc, from, to)
 	if c == nil && p.ifc.acceptAny {
 		c = sh.forwardUDP(from, to)
 	}
 	if c == nil {
-		sh.tally.countBy(p.src, UDPNoPort)
-		sh.sendPortUnreachable(p.frame.Bytes())
-		p.frame.Free()
+		sh.refuseUDP(p)
 		return
 	}
 	p.frame.TrimFront(int(p.headerLen) + wire.UDPLen)
 	p.frame.Resize(len(payload))
 	sh.deliverTo(c, p.frame, info)
+}
+
+// refuseUDP answers a datagram for which there is no socket. It takes ownership of the frame.
+func (sh *shard) refuseUDP(p *packet) {
+	sh.tally.countBy(p.src, UDPNoPort)
+	sh.sendPortUnreachable(p.frame.Bytes())
+	p.frame.Free()
 }
 
 // sendPortUnreachable answers the packet b, which no socket receives, with an ICMP error.
@@ -83,7 +88,7 @@ func (sh *shard) dropUDP(p *packet, reason Counter) {
 // deliverTo delivers a datagram to a socket and takes ownership of f, which holds only
 // the payload.
 func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
-	if !c.filtered(f, &info) {
+	if !c.covers(&info) || !c.filtered(f, &info) {
 		sh.tally.countBy(info.To.Addr(), UDPFiltered)
 		f.Free()
 		return
@@ -94,12 +99,12 @@ func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 	}
 }
 
-// socket returns the socket for a datagram that arrived on an interface, or nil. A nil
+// socket returns the socket of a table (sockets or lites) for a datagram that arrived on an interface, or nil. A nil
 // interface means that the interface is unknown. A socket connected to the sender takes
 // precedence over one bound to the address, and that over one bound to all addresses.
-func (sh *shard) socket(ifc *Interface, from, to netip.AddrPort) *UDPConn {
+func (sh *shard) socket(table map[netip.AddrPort][]*UDPConn, ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	to = bare(to)
-	exact, all := sh.sockets[to], sh.sockets[netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())]
+	exact, all := table[to], table[netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())]
 	if c := connectedTo(exact, ifc, from); c != nil {
 		return c
 	}
@@ -169,12 +174,12 @@ func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.Add
 }
 
 // deliverToAll delivers a copy of a broadcast or multicast datagram to every matching
-// socket. It takes ownership of the frame.
-func (sh *shard) deliverToAll(p *packet, payload []byte, info Datagram) {
+// socket of a table. It takes ownership of the frame.
+func (sh *shard) deliverToAll(table map[netip.AddrPort][]*UDPConn, p *packet, payload []byte, info Datagram) {
 	wanted := false
 	all := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
 	for _, local := range [...]netip.AddrPort{bare(info.To), all} {
-		for _, c := range sh.sockets[local] {
+		for _, c := range table[local] {
 			if !c.receivesAll(p, &info) || !c.receivesOn(p.ifc) {
 				continue
 			}
@@ -210,7 +215,7 @@ func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
 	if handler == nil || !sh.beginForward() {
 		return nil
 	}
-	c := sh.stack.newUDPConn(to, UDPOptions{})
+	c := sh.stack.newUDPConn(wire.ProtoUDP, to, UDPOptions{})
 	c.home = sh
 	c.remote = from
 	c.peer.Store(&from)

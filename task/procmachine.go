@@ -47,8 +47,8 @@ type Figures struct {
 	Memory func() (total, free uint64)
 	// Busy returns the CPU time used on all CPUs.
 	Busy func() time.Duration
-	// UserPages returns the physical pages in use for ring 3: of processes, files, page tables and registers. nil: unknown.
-	UserPages func() int64
+	// UserPages returns the physical pages in use for ring 3. nil: unknown.
+	UserPages func() procfs.UserPages
 }
 
 // MachineFiles returns the files of /proc that show processes and memory, by path.

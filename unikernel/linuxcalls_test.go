@@ -1,6 +1,9 @@
 package unikernel
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // POSIX message queues behave as on Linux: names, priorities, waits, notifications, limits.
 func TestLinuxMessageQueues(t *testing.T) { compareC(t, "mqueue") }
@@ -13,3 +16,26 @@ func TestLinuxFileSignals(t *testing.T) { compareC(t, "sigio") }
 
 // Restartable sequences are aborted when another thread may have run on the CPU, and by signals.
 func TestLinuxRestartableSequences(t *testing.T) { compareC(t, "rseq") }
+
+// TCP connections end as on Linux: unread data, errors, getpeername and shutdown after a reset or a FIN; one SIGURG.
+func TestLinuxTCPEnds(t *testing.T) { compareC(t, "tcpends") }
+
+// UDP-Lite and SIOCGIFCONF behave as on Linux, down to the headers that are sent.
+func TestLinuxUDPLite(t *testing.T) {
+	asRoot(t, "only root opens raw sockets on the host")
+	compareC(t, "udplite")
+}
+
+// Extended attributes of class "trusted" behave as on Linux.
+func TestLinuxTrustedAttributes(t *testing.T) {
+	asRoot(t, "only root has them on the host")
+	compareC(t, "xattr")
+}
+
+// asRoot skips a test whose program needs a privilege on the host.
+func asRoot(t *testing.T, why string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip(why)
+	}
+}

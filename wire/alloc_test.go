@@ -38,6 +38,12 @@ func TestNoAllocation(t *testing.T) {
 		"ParseUDP":        func() { ParseUDP(capturedUDP) },
 		"UDP.Put":         func() { udp.Put(frame) },
 		"PutUDPChecksum":  func() { PutUDPChecksum(frame[:100], src, dst) },
+		"UDPLite": func() {
+			h := UDPLite{Coverage: 8}
+			h.Put(frame)
+			PutUDPLiteChecksum(frame[:100], src, dst)
+			ParseUDPLite(frame[:100])
+		},
 		"ParseICMPv4":     func() { ParseICMPv4(capturedEcho) },
 		"ICMPv4.Put":      func() { icmp.Put(frame) },
 		"ParseIPv6":       func() { ParseIPv6(ipv6Echo) },

@@ -12,12 +12,13 @@ type Protocol uint8
 
 // Protocols (IANA protocol-numbers).
 const (
-	ProtoICMP   Protocol = 1
-	ProtoIGMP   Protocol = 2
-	ProtoTCP    Protocol = 6
-	ProtoUDP    Protocol = 17
-	ProtoGRE    Protocol = 47
-	ProtoICMPv6 Protocol = 58
+	ProtoICMP    Protocol = 1
+	ProtoIGMP    Protocol = 2
+	ProtoTCP     Protocol = 6
+	ProtoUDP     Protocol = 17
+	ProtoGRE     Protocol = 47
+	ProtoICMPv6  Protocol = 58
+	ProtoUDPLite Protocol = 136
 )
 
 // Sizes in bytes.

@@ -18,7 +18,7 @@ const headersLine = "headers: "
 
 // absent are the numbers that the headers of Debian 12 do not have yet, from
 // arch/x86/entry/syscalls/syscall_64.tbl of Linux 6.6.
-var absent = map[string]int64{"SYS_FCHMODAT2": 452}
+var absent = map[string]int64{"SYS_FCHMODAT2": 452, "UDPLITE_SEND_CSCOV": 10, "UDPLITE_RECV_CSCOV": 11}
 
 // renamed are the constants whose C names begin with an underscore.
 var renamed = map[string]string{"WNOTHREAD": "__WNOTHREAD", "CAPABILITY_VERSION_3": "_LINUX_CAPABILITY_VERSION_3", "SS_AUTODISARM": "(int)SS_AUTODISARM"}

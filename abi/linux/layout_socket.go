@@ -101,6 +101,7 @@ const (
 	SizeofUcred           = 12
 	SizeofLinger          = 8
 	SizeofIfreq           = 40
+	SizeofIfconf          = 16
 	SizeofGroupReq        = 136
 	SizeofGroupSourceReq  = 264
 	SizeofIPMreqSource    = 12

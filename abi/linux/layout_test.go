@@ -137,7 +137,7 @@ func TestSizes(t *testing.T) {
 		"sizeof(struct sockaddr_in)": SizeofSockaddrIn, "sizeof(struct sockaddr_in6)": SizeofSockaddrIn6,
 		"sizeof(struct sockaddr_nl)": SizeofSockaddrNl, "sizeof(struct sockaddr_ll)": SizeofSockaddrLl,
 		"sizeof(struct sockaddr_storage)": SizeofSockaddrStorage, "sizeof(((struct sockaddr_un *)0)->sun_path)": SizeofSunPath,
-		"sizeof(struct ucred)": SizeofUcred, "sizeof(struct linger)": SizeofLinger, "sizeof(struct ifreq)": SizeofIfreq,
+		"sizeof(struct ucred)": SizeofUcred, "sizeof(struct linger)": SizeofLinger, "sizeof(struct ifreq)": SizeofIfreq, "sizeof(struct ifconf)": SizeofIfconf,
 		"sizeof(struct group_req)": SizeofGroupReq, "sizeof(struct group_source_req)": SizeofGroupSourceReq,
 		"sizeof(struct ip_mreq_source)": SizeofIPMreqSource, "sizeof(struct in_pktinfo)": SizeofInPktinfo,
 		"sizeof(struct in6_pktinfo)": SizeofIn6Pktinfo, "sizeof(struct nlmsghdr)": SizeofNlMsghdr, "NLMSG_HDRLEN": NLMSG_HDRLEN,

@@ -2,7 +2,6 @@ package ext4
 
 import (
 	"slices"
-	"strings"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -121,11 +120,8 @@ func (o *op) dropAttributes(i disk.Inode) error {
 	return o.free(number, 1, true)
 }
 
-// listed reports whether listxattr(2) returns an attribute. Internal attributes of the format and
-// trusted attributes are not listed.
-func listed(name string) bool {
-	return name != "system.data" && !strings.HasPrefix(name, "trusted.") && name != ""
-}
+// listed reports whether Xattrs returns an attribute. Internal attributes of the format are not listed.
+func listed(name string) bool { return name != "system.data" && name != "" }
 
 // Xattr implements fs.Attributed.
 func (n node) Xattr(name string) ([]byte, error) {

@@ -17,7 +17,7 @@ func TestFileSystem(t *testing.T) {
 	if race.Enabled { // one goroutine makes them
 		names = 10_000
 	}
-	fstest.TestNames(t, names, func(t *testing.T) fs.FileSystem {
+	checked := func(t *testing.T) fs.FileSystem {
 		d := loadImage(t, path)
 		s := mount(t, d, ext4.Config{})
 		root := s.Root()
@@ -34,5 +34,7 @@ func TestFileSystem(t *testing.T) {
 			check(t, d)
 		})
 		return s
-	})
+	}
+	fstest.TestNames(t, names, checked)
+	t.Run("trusted attributes", func(t *testing.T) { fstest.TestTrusted(t, checked) })
 }

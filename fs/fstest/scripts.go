@@ -500,8 +500,6 @@ var scripts = []struct{ name, script string }{
 		setx c other.n v -> EOPNOTSUPP
 		getx c other.n v -> EOPNOTSUPP
 		setx c system.posix_acl_access v -> EOPNOTSUPP
-		setx c trusted.n v -> EPERM
-		getx c trusted.n v -> ENODATA
 		rmx c security.n -> EPERM
 		getx c security.n v -> ENODATA
 		symlink c l
@@ -519,6 +517,9 @@ var scripts = []struct{ name, script string }{
 		as 1000:100
 		getx c user.n v -> EACCES
 		setx c user.n v -> EACCES
+		setx c trusted.n v -> EPERM
+		getx c trusted.n v -> ENODATA
+		rmx c trusted.n -> EPERM
 		lsx c user.m,user.n
 		setx d user.n v -> EACCES
 		getx d user.n v

@@ -2,6 +2,7 @@ package fstest
 
 import (
 	"strings"
+	"testing"
 
 	"loam/fs"
 )
@@ -55,3 +56,43 @@ func (m *machine) removeXattr(w []string) error {
 	}
 	return m.view.RemoveXattr(p, w[1])
 }
+
+// TestTrusted tests extended attributes of class "trusted", which some file systems do not have. make is that of Test.
+func TestTrusted(t *testing.T, make func(t *testing.T) fs.FileSystem) {
+	m := &machine{T: t, view: fs.NewView(fs.NewTree(make(t))), files: map[string]*fs.File{}}
+	m.run(trusted)
+}
+
+// trusted is a script: only an administrator may use these attributes, of a file of any type, whatever its mode.
+const trusted = `
+	chmod / 0777
+	write a x
+	chmod a 0
+	setx a trusted.n v create
+	setx a trusted.n v create -> EEXIST
+	setx a trusted. v -> EINVAL
+	getx a trusted. v -> EINVAL
+	getx a trusted.m v -> ENODATA
+	setx a user.n w
+	lsx a trusted.n,user.n
+	symlink a l
+	setx l! trusted.l v
+	getx l! trusted.l v
+	lsx l! trusted.l
+	mknod p 0010666
+	setx p trusted.p v
+	lsx p trusted.p
+	as 1000:100
+	getx a trusted.n v -> ENODATA
+	setx a trusted.n v -> EPERM
+	rmx a trusted.n -> EPERM
+	lsx a user.n
+	lsx p
+	as 0
+	getx a trusted.n v
+	rmx a trusted.n
+	rmx a trusted.n -> ENODATA
+	lsx a user.n
+	rm l
+	rm p
+`

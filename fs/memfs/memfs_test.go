@@ -14,6 +14,9 @@ import (
 
 func TestFileSystem(t *testing.T) {
 	fstest.Test(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
+	t.Run("trusted attributes", func(t *testing.T) {
+		fstest.TestTrusted(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
+	})
 }
 
 func newView(c memfs.Config) *fs.View { return fs.NewView(fs.NewTree(memfs.New(c))) }

@@ -63,10 +63,11 @@ const layers = `
 	NONE < internal/race, internal/leak < link/linktest;
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
+	link < stack/queue;
 	stack/icmp, link, internal/siphash < stack/flood;
 	stack/autoconf, stack/dhcp < stack/configure;
 	stack/port, stack/ip, stack/icmp, stack/socket, internal/siphash < stack/shared;
-	MACHINES, stack/ring, stack/socket, stack/flood, stack/configure, stack/shared, link/loop, internal/counter < stack;
+	MACHINES, stack/ring, stack/queue, stack/socket, stack/flood, stack/configure, stack/shared, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own, and says to a program of the
 	# same host which connections it hands over.
@@ -140,7 +141,7 @@ const layers = `
 	posix/call, mem, task/futex < task/futexcall;
 	posix/call, task/sysv, mem < task/ipc;
 	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/family, task/clone, task/wait, task/rseq, task/futexcall, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs < task; # processes of Linux programs
-	task, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
+	task, task/procfs, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;
 

@@ -47,7 +47,7 @@ type Context struct {
 // NewContext returns a context with all registers zero, in a space that must outlive it. The caller releases it by
 // Close.
 func NewContext(s *Space) (*Context, error) {
-	pa, ok := shared.TakeZeroed()
+	pa, ok := shared.takeThread()
 	if !ok {
 		return nil, ErrMemory
 	}
@@ -61,7 +61,7 @@ func NewContext(s *Space) (*Context, error) {
 // Close releases the context. The thread must not be running, and Kick must not be called afterwards.
 func (c *Context) Close() {
 	c.save()
-	shared.Give(c.at)
+	shared.giveThread(c.at)
 	c.page = nil
 }
 

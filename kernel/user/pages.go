@@ -12,7 +12,14 @@ type Pages struct {
 	window uintptr // address at which physical address 0 is mapped
 	mu     sync.Mutex
 	free   []uint64 // physical addresses of free pages
-	used   int64    // number of pages that were taken and not given back
+	used   Use
+}
+
+// Use is the number of pages that were taken and not given back.
+type Use struct {
+	All     int64
+	Tables  int64 // of All: page tables, and a page for each Space
+	Threads int64 // of All: registers of threads
 }
 
 // shared provides the pages of contexts, page tables and the memory of processes.
@@ -44,7 +51,7 @@ func (p *Pages) Take() (uint64, bool) {
 	}
 	pa := p.free[n-1]
 	p.free = p.free[:n-1]
-	p.used++
+	p.used.All++
 	return pa, true
 }
 
@@ -57,15 +64,46 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 	return pa, ok
 }
 
-// adopt counts a page that the core has allocated and that Give will free.
-func (p *Pages) adopt() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.used++
+// takeTable is TakeZeroed for a page of a Space, which giveTable frees.
+func (p *Pages) takeTable() (uint64, bool) { return p.takeFor(&p.used.Tables) }
+
+// takeThread is TakeZeroed for the registers of a thread, which giveThread frees.
+func (p *Pages) takeThread() (uint64, bool) { return p.takeFor(&p.used.Threads) }
+
+// takeFor is TakeZeroed, and counts the page for a purpose, a field of p.used.
+func (p *Pages) takeFor(purpose *int64) (uint64, bool) {
+	pa, ok := p.TakeZeroed()
+	if ok {
+		p.count(purpose, 1)
+	}
+	return pa, ok
 }
 
-// Used returns the number of pages that were taken and not given back.
-func (p *Pages) Used() int64 {
+func (p *Pages) giveTable(pa uint64) {
+	p.count(&p.used.Tables, -1)
+	p.Give(pa)
+}
+
+func (p *Pages) giveThread(pa uint64) {
+	p.count(&p.used.Threads, -1)
+	p.Give(pa)
+}
+
+// count adds n to a field of p.used.
+func (p *Pages) count(purpose *int64, n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*purpose += n
+}
+
+// adoptTable counts a page of a Space that the core has allocated, and that giveTable frees.
+func (p *Pages) adoptTable() {
+	p.count(&p.used.All, 1)
+	p.count(&p.used.Tables, 1)
+}
+
+// Used returns the number of pages in use.
+func (p *Pages) Used() Use {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used
@@ -78,7 +116,7 @@ func ShareClock(pa uint64) { kernelCall(kernel.CallClock, uintptr(pa), 0) }
 func (p *Pages) Give(pa uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.used--
+	p.used.All--
 	p.free = append(p.free, pa)
 	if len(p.free) > mostFree {
 		keep := mostFree / 2

@@ -28,16 +28,16 @@ func NewSpace() (*Space, error) {
 	if !kernel.CanRunUser() {
 		return nil, ErrProcessor
 	}
-	pa, ok := shared.TakeZeroed()
+	pa, ok := shared.takeTable()
 	if !ok {
 		return nil, ErrMemory
 	}
 	root, errno := kernelCall(kernel.CallSpace, 0, 0)
 	if errno != 0 {
-		shared.Give(pa)
+		shared.giveTable(pa)
 		return nil, ErrMemory
 	}
-	shared.adopt()
+	shared.adoptTable()
 	return newSpace(&shared, uint64(root), pa), nil
 }
 
@@ -55,8 +55,8 @@ func newSpace(p *Pages, root, pa uint64) *Space {
 func (s *Space) Close() {
 	s.Apply([]Change{{Action: Unmap, End: Limit}})
 	kernelCall(kernel.CallRetire, uintptr(s.tables.Root), 0)
-	s.pages.Give(s.tables.Root)
-	s.pages.Give(s.page)
+	s.pages.giveTable(s.tables.Root)
+	s.pages.giveTable(s.page)
 }
 
 // Action is the kind of a Change.
@@ -168,7 +168,7 @@ func (s *Space) install(c *Change, stale *extent) error {
 		}
 		entry = 0
 	}
-	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, s.pages.TakeZeroed) {
+	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, s.pages.takeTable) {
 		return ErrMemory
 	}
 	if entry != 0 {
@@ -206,7 +206,7 @@ func (s *Space) flush(stale extent) {
 		}
 	}
 	for _, pa := range s.gone {
-		s.pages.Give(pa)
+		s.pages.giveTable(pa)
 	}
 	s.gone = s.gone[:0]
 }

@@ -22,8 +22,8 @@ func memory(count int) *Pages {
 }
 
 func testSpace(p *Pages) *Space {
-	root, _ := p.TakeZeroed()
-	pa, _ := p.TakeZeroed()
+	root, _ := p.takeTable()
+	pa, _ := p.takeTable()
 	return newSpace(p, root, pa)
 }
 

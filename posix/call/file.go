@@ -162,6 +162,8 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		return c.withArgument(a.A3, linux.SizeofIfreq, func(arg []byte) linux.Errno {
 			return c.Process.InterfaceRequest(descriptor, request, arg)
 		})
+	case request == linux.SIOCGIFCONF:
+		return fail(c.interfaceList(descriptor, a.A3))
 	case !posix.TakesInt(request): // for other requests, the argument is passed by value
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
@@ -186,6 +188,27 @@ func (c Caller) diskRequest(fd, request int, addr uint64) (uint64, linux.Errno) 
 			le.PutUint64(b, n)
 		}
 	})
+}
+
+// interfaceList implements SIOCGIFCONF. addr is the address of a struct ifconf: the size of a buffer as an int, and its
+// address, which may be 0. The call fills the buffer with as many entries as fit, and stores their size.
+func (c Caller) interfaceList(fd int, addr uint64) linux.Errno {
+	list, errno := c.Process.InterfaceList(fd)
+	if errno != 0 {
+		return errno
+	}
+	arg, errno := c.copyIn(addr, linux.SizeofIfconf)
+	if errno != 0 {
+		return errno
+	}
+	if buffer := le.Uint64(arg[8:]); buffer != 0 {
+		room := max(int(int32(le.Uint32(arg))), 0)
+		list = list[:min(room/linux.SizeofIfreq*linux.SizeofIfreq, len(list))]
+		if errno := c.Memory.Write(buffer, list); errno != 0 {
+			return errno
+		}
+	}
+	return c.Memory.Write(addr, le.AppendUint32(nil, uint32(len(list))))
 }
 
 // terminal executes an ioctl of a terminal whose argument is in the caller's memory. The argument is written back only if

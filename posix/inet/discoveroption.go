@@ -89,7 +89,7 @@ func pathInfoValue(net *stack.Stack, peer netip.AddrPort) ([]byte, linux.Errno) 
 // consumed even with MSG_PEEK, does not make the socket readable for poll, and is not sent to ping
 // sockets.
 func (s *UDPSocket) recvPathMTU(c *datagramBox) (socket.Received, bool) {
-	if s.Type == linux.SOCK_DGRAM && !s.isUDP() {
+	if s.Type == linux.SOCK_DGRAM && !s.hasPorts() {
 		return socket.Received{}, false
 	}
 	report, ok := c.TakePathMTU()

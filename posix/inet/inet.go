@@ -19,6 +19,8 @@ func New(n *Network, domain, typ, protocol int) (socket.Socket, linux.Errno) {
 		return newTCP(n, domain), 0
 	case typ == linux.SOCK_DGRAM && (protocol == 0 || protocol == linux.IPPROTO_UDP):
 		return newUDP(n, domain), 0
+	case typ == linux.SOCK_DGRAM && protocol == linux.IPPROTO_UDPLITE:
+		return newUDPLite(n, domain), 0
 	case typ == linux.SOCK_DGRAM && protocol == pingProtocol(domain):
 		return newPing(n, domain), 0
 	case typ == linux.SOCK_RAW && protocol > 0 && protocol <= math.MaxUint8:

@@ -32,6 +32,9 @@ const (
 // infoValue encodes a struct tcp_info (linux/tcp.h).
 func infoValue(i tcp.Info, listening bool) []byte {
 	state := linuxStates[i.State]
+	if i.State == tcp.TimeWait {
+		state = StateClose // on Linux, the socket does not belong to the connection any more
+	}
 	if listening {
 		state = StateListen
 	}

@@ -208,7 +208,8 @@ func (s *TCPSocket) reconnect(c *stack.TCPConn, a socket.Address) (linux.Errno, 
 	return 0, false
 }
 
-// Shutdown implements shutdown(2). Shutting down a listener for reading closes it.
+// Shutdown implements shutdown(2). Shutting down a listener for reading closes it. Errors: ENOTCONN, also for a
+// connection that is over.
 func (s *TCPSocket) Shutdown(how int) linux.Errno {
 	if l := s.listener.Load(); l != nil {
 		if how != linux.SHUT_WR {
@@ -221,8 +222,13 @@ func (s *TCPSocket) Shutdown(how int) linux.Errno {
 		return linux.ENOTCONN
 	}
 	var err error
+	if c.Over() {
+		err = stack.ErrNotConnected
+	}
 	if how != linux.SHUT_RD {
-		err = c.CloseWrite()
+		if werr := c.CloseWrite(); err == nil {
+			err = werr
+		}
 	}
 	if how != linux.SHUT_WR {
 		if rerr := c.CloseRead(); err == nil {
@@ -269,12 +275,18 @@ func (s *TCPSocket) Local() socket.Address {
 	return s.inet(s.net, s.any())
 }
 
+// Peer returns the peer of a connection. Errors: ENOTCONN, also once the connection is over, even if data is unread.
 func (s *TCPSocket) Peer() (socket.Address, linux.Errno) {
 	c := s.conn.Load()
-	if c == nil || !c.Connected() {
+	if c == nil || !c.Connected() || c.Over() {
 		return socket.Address{}, linux.ENOTCONN
 	}
 	return s.inet(s.net, c.RemoteAddrPort()), 0
+}
+
+// AcceptedFrom returns the peer of a connection that accept(2) returns. The connection may be over.
+func (s *TCPSocket) AcceptedFrom() socket.Address {
+	return s.inet(s.net, s.conn.Load().RemoteAddrPort())
 }
 
 func (s *TCPSocket) Read(b []byte) (int, linux.Errno) {

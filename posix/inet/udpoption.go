@@ -96,6 +96,10 @@ func (s *UDPSocket) Option(level, name int) ([]byte, linux.Errno) {
 		opts := s.options()
 		return socket.IntValue(o.Get(&opts)), 0
 	}
+	if o, ok := coverageOption(level, name); ok && s.hasPorts() {
+		opts := s.options()
+		return socket.IntValue(o.Get(&opts)), 0
+	}
 	if udpHarmless[key] || harmless6[key] {
 		return s.Recall(key), 0
 	}

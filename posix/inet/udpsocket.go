@@ -332,15 +332,20 @@ func (s *UDPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 // sendName returns the destination that a program has passed to a send call. As on Linux, a UDP socket of AF_INET6 also
 // accepts an AF_INET address.
 func (s *UDPSocket) sendName(a socket.Address) (netip.AddrPort, linux.Errno) {
-	if s.isUDP() && s.IsInet6() && a.Family == linux.AF_INET {
+	if s.hasPorts() && s.IsInet6() && a.Family == linux.AF_INET {
 		return a.IP, 0
 	}
 	return s.inetName(a)
 }
 
-// isUDP reports whether this is a UDP socket, rather than a ping or raw socket.
+// isUDP reports whether this is a UDP socket, rather than a UDP-Lite, ping or raw socket.
 func (s *UDPSocket) isUDP() bool {
 	return s.Protocol == linux.IPPROTO_UDP && s.Type == linux.SOCK_DGRAM
+}
+
+// hasPorts reports whether this is a UDP or UDP-Lite socket.
+func (s *UDPSocket) hasPorts() bool {
+	return s.isUDP() || s.Protocol == linux.IPPROTO_UDPLITE && s.Type == linux.SOCK_DGRAM
 }
 
 func (s *UDPSocket) TakeError() linux.Errno {

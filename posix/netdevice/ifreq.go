@@ -86,3 +86,20 @@ func putAddress(net *stack.Stack, i *stack.Interface, request int, value []byte)
 	}
 	return linux.EADDRNOTAVAIL
 }
+
+// List returns a struct ifreq for each IPv4 address, with the name of its interface (SIOCGIFCONF).
+func List(net *stack.Stack) []byte {
+	var list []byte
+	for _, i := range All(net) {
+		for _, a := range net.Addresses() {
+			if a.Interface != i.Name() || !a.Prefix.Addr().Is4() {
+				continue
+			}
+			var one [linux.SizeofIfreq]byte
+			copy(one[:linux.IFNAMSIZ-1], i.Name())
+			copy(one[linux.IFNAMSIZ:], socket.Inet(netip.AddrPortFrom(a.Prefix.Addr(), 0)).Append(nil))
+			list = append(list, one[:]...)
+		}
+	}
+	return list
+}

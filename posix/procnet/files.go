@@ -41,6 +41,7 @@ var Files = map[string]func(*View) string{
 	"snmp6": (*View).procSNMP6, "sockstat": (*View).procSockstat, "sockstat6": (*View).procSockstat6, "softnet_stat": procSoftnet,
 	"tcp": (*View).procTCP, "tcp6": (*View).procTCP6,
 	"udp": procDatagrams[*inet.UDPSocket](false), "udp6": procDatagrams[*inet.UDPSocket](true),
+	"udplite": procDatagrams[*inet.UDPLiteSocket](false), "udplite6": procDatagrams[*inet.UDPLiteSocket](true),
 	"icmp": procDatagrams[*inet.PingSocket](false), "icmp6": procDatagrams[*inet.PingSocket](true),
 	"raw": procDatagrams[*inet.RawSocket](false), "raw6": procDatagrams[*inet.RawSocket](true),
 	"unix": fixed("Num       RefCount Protocol Flags    Type St Inode Path\n"),

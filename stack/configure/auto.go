@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"loam/stack/autoconf"
+	"loam/stack/dhcp"
 	"loam/wire"
 )
 
@@ -148,27 +149,6 @@ func (a *Auto) setUp(now Time, u autoconf.Setup) {
 	a.startDHCPv6(now)
 }
 
-// removeOthers removes the addresses that are not wanted from an interface, and returns the rest.
-func removeOthers(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
-	return slices.DeleteFunc(ours, func(p netip.Prefix) bool {
-		if slices.Contains(wanted, p) {
-			return false
-		}
-		link.RemoveAddress(p)
-		return true
-	})
-}
-
-// addMissing adds wanted addresses to an interface, and returns those that are then its own.
-func addMissing(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
-	for _, p := range wanted {
-		if !slices.Contains(ours, p) && link.AddAddress(p) {
-			ours = append(ours, p)
-		}
-	}
-	return ours
-}
-
 // learned returns the results.
 func (a *Auto) learned() Learned {
 	u := &a.held
@@ -197,4 +177,87 @@ func (a *Auto) servers() (all []netip.Addr) {
 		}
 	}
 	return all
+}
+
+// startDHCPv6 starts to request what routers advertise, once the link-local address is
+// usable.
+func (a *Auto) startDHCPv6(now Time) {
+	d, said := &a.dhcp, a.held.Link
+	switch {
+	case !a.link.Settled():
+	case said.Managed && d.client == nil:
+		d.client = dhcp.NewClient6(d.mac, d.random())
+		d.client.Start(now)
+		a.link.ExpectDHCPv6()
+	case said.Other && !said.Managed: // a request for addresses includes the rest (RFC 4861 section 4.2)
+		a.startInform(now)
+	}
+}
+
+// startInform starts to request configuration without addresses (RFC 8415 section
+// 18.2.6).
+func (a *Auto) startInform(now Time) {
+	if d := &a.dhcp; d.inform == nil {
+		d.inform = dhcp.NewInform(d.mac, d.random())
+		d.inform.Start(now)
+		a.link.ExpectDHCPv6()
+	}
+}
+
+// AdvanceDHCPv6 sends the messages of the DHCPv6 clients and applies their results.
+func (a *Auto) AdvanceDHCPv6(now Time) {
+	if c := a.dhcp.client; c != nil {
+		if m, ok := c.Poll(now); ok {
+			a.link.SendDHCPv6(&m)
+		}
+		if c.Changed() {
+			a.configureDHCPv6(now)
+		}
+	}
+	if c := a.dhcp.inform; c != nil {
+		if m, ok := c.Poll(now); ok {
+			a.link.SendDHCPv6(&m)
+		}
+	}
+}
+
+// ReceiveDHCPv6 processes a message to the client port.
+func (a *Auto) ReceiveDHCPv6(now Time, m *wire.DHCPv6) {
+	if a.dhcp.client != nil {
+		a.dhcp.client.Receive(now, m)
+	}
+	if a.dhcp.inform != nil && a.dhcp.inform.Receive(now, m) {
+		a.publish()
+	}
+}
+
+// configureDHCPv6 applies the client's addresses to the interface. If the server has
+// none, it requests other information.
+func (a *Auto) configureDHCPv6(now Time) {
+	d := &a.dhcp
+	wanted := d.addresses()
+	d.ours = addMissing(a.link, removeOthers(a.link, d.ours, wanted), wanted)
+	if d.client.None() {
+		a.startInform(now)
+	}
+	a.publish()
+	a.Answer()
+}
+
+// publish publishes what the interface has learned and notifies of the new DNS
+// servers.
+func (a *Auto) publish() {
+	a.link.Publish(a.learned(), nil, nil)
+	a.link.NotifyDNS()
+}
+
+// ReleaseDHCPv6 releases the addresses and stops requesting them.
+func (a *Auto) ReleaseDHCPv6(now Time) {
+	if a.dhcp.client == nil {
+		return
+	}
+	if m, ok := a.dhcp.client.Close(); ok {
+		a.link.SendDHCPv6(&m)
+	}
+	a.AdvanceDHCPv6(now)
 }

@@ -4,15 +4,3 @@
 // Neither reads a clock. One goroutine, the loop of the interface, owns both and calls their methods. Calls that wait for an address
 // get it by a channel.
 package configure
-
-import "net/netip"
-
-// Addresses are the addresses of an interface.
-type Addresses interface {
-	// AddAddress adds an address, and reports whether it did: an address of the user remains as it is.
-	AddAddress(netip.Prefix) bool
-	RemoveAddress(netip.Prefix)
-}
-
-// never is the deadline of a configuration without a timer.
-const never = Time(1<<63 - 1)

@@ -3,16 +3,12 @@ package configure
 import (
 	"net/netip"
 	"slices"
-	"time"
 
 	"loam/stack/dhcp"
 	"loam/wire"
 )
 
-// Time is a time of the clock of the stack.
-type Time = time.Duration
-
-// Route is a route that a lease contains.
+// Route is a route of a lease.
 type Route struct {
 	Dst     netip.Prefix
 	Gateway netip.Addr
@@ -60,12 +56,7 @@ func (l *Lease) Await(got chan<- dhcp.Lease) {
 // Forget undoes Await: got receives no lease.
 func (l *Lease) Forget(got chan<- dhcp.Lease) { l.waiting = without(l.waiting, got) }
 
-// without returns the list without x.
-func without[T comparable](list []T, x T) []T {
-	return slices.DeleteFunc(list, func(o T) bool { return o == x })
-}
-
-// Receive processes a message that arrived for the DHCP client.
+// Receive processes a message to the client.
 func (l *Lease) Receive(now Time, m *wire.DHCPv4) { l.client.Receive(now, m) }
 
 // Advance runs the timers of the DHCP client, sends its message, and applies its events.

@@ -69,7 +69,7 @@ func (q *Quote) setTransport(b []byte) bool {
 	case wire.ProtoTCP:
 		q.SrcPort, q.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 		q.Seq = binary.BigEndian.Uint32(b[4:])
-	case wire.ProtoUDP:
+	case wire.ProtoUDP, wire.ProtoUDPLite:
 		q.SrcPort, q.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	case wire.ProtoICMP:
 		return !q.Src.Is4() || q.setEcho(b, byte(wire.ICMPv4Echo))

@@ -178,7 +178,7 @@ func complete(next wire.Protocol, payload []byte) bool {
 	switch proto {
 	case wire.ProtoTCP:
 		return ok && len(rest) >= wire.TCPMinLen
-	case wire.ProtoUDP:
+	case wire.ProtoUDP, wire.ProtoUDPLite:
 		return ok && len(rest) >= wire.UDPLen
 	case wire.ProtoICMPv6:
 		return ok && len(rest) >= wire.ICMPv6Len

@@ -9,6 +9,7 @@ var (
 	ErrTimeout     = errors.New("connection timed out")
 	ErrAborted     = errors.New("connection aborted")
 	ErrUnreachable = errors.New("destination unreachable")
+	ErrPipe        = errors.New("connection reset by peer after the end of its stream") // EPIPE on Linux
 )
 
 // reason identifies one of these errors, or none, in a byte.
@@ -21,6 +22,7 @@ const (
 	timedOut
 	aborted
 	unreachable
+	brokenPipe
 )
 
 var reasonErrors = [...]error{
@@ -30,6 +32,7 @@ var reasonErrors = [...]error{
 	timedOut:    ErrTimeout,
 	aborted:     ErrAborted,
 	unreachable: ErrUnreachable,
+	brokenPipe:  ErrPipe,
 }
 
 func (r reason) err() error { return reasonErrors[r] }

@@ -137,6 +137,7 @@ func (c *Conn) receiveControl(now Time, seg *Segment) {
 
 // receiveReset implements step 2 with RFC 5961 section 3. A reset is accepted only if its number equals RCV.NXT. Elsewhere
 // in the window it is answered with a challenge acknowledgment. In TIME-WAIT it is ignored (RFC 1337, fix 1).
+// In CLOSE-WAIT, where the program can only write, the error is ErrPipe, as on Linux.
 func (c *Conn) receiveReset(now Time, seg *Segment) {
 	switch {
 	case c.state == TimeWait:
@@ -148,6 +149,8 @@ func (c *Conn) receiveReset(now Time, seg *Segment) {
 		c.close(wasRefused)
 	case (c.state == Closing || c.state == LastAck) && c.snd.finSent && c.flight() <= 1:
 		c.close(finished) // the peer has received all our data
+	case c.state == CloseWait:
+		c.close(brokenPipe)
 	default:
 		c.close(wasReset)
 	}

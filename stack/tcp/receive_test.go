@@ -85,9 +85,12 @@ func TestReset(t *testing.T) {
 	for _, state := range []State{Established, FinWait1, FinWait2, CloseWait, Closing, LastAck} {
 		c := inState(t, state)
 		c.send("R " + itoa(c.rcv.nxt-Seq(c.irs)))
-		if state == Closing || state == LastAck {
+		switch state {
+		case Closing, LastAck:
 			c.wantEnd(nil) // all data had been delivered
-		} else {
+		case CloseWait:
+			c.wantEnd(ErrPipe)
+		default:
 			c.wantEnd(ErrReset)
 		}
 	}

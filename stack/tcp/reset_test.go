@@ -33,7 +33,7 @@ func TestResetInEveryState(t *testing.T) {
 		Established: {ErrReset, "A 1 ack 1"},
 		FinWait1:    {ErrReset, "A 2 ack 1"},
 		FinWait2:    {ErrReset, "A 2 ack 1"},
-		CloseWait:   {ErrReset, "A 1 ack 2"},
+		CloseWait:   {ErrPipe, "A 1 ack 2"},
 		Closing:     {nil, "A 2 ack 2"},
 		LastAck:     {nil, "A 2 ack 2"},
 	} {

@@ -26,10 +26,10 @@ type receiver struct {
 
 	finSeen bool // the peer's FIN has arrived; its number is finSeq
 	closed  bool // the FIN and all data before it have arrived
-	urgent  bool // the peer has announced urgent data: up is valid
 	finSeq  Seq
 
-	up     Seq         // RCV.UP: the end of the urgent data, as announced by the peer
+	urgentEnd uint64 // RCV.UP: offset at which the announced urgent data ends; 0: none was announced
+
 	dup    span        // duplicate range to report to the peer (D-SACK); empty if none
 	behind *reassembly // ranges that have arrived after a gap; nil if there were none recently
 

@@ -21,7 +21,7 @@ func (c *Conn) SetUrgent(off uint64) {
 // UrgentEnd returns the offset in the incoming stream at which the announced urgent data ends. ok is false if
 // none was announced. The data itself may not have arrived yet.
 func (c *Conn) UrgentEnd() (off uint64, ok bool) {
-	return c.rcv.off + uint64(int64(c.rcv.up.Sub(c.rcv.nxt))), c.rcv.urgent
+	return c.rcv.urgentEnd, c.rcv.urgentEnd != 0
 }
 
 // sendsUrgent reports whether the next data to send is urgent. Urgent data is sent at once and in single
@@ -38,11 +38,11 @@ func (c *Conn) markUrgent(out *Out) {
 	out.Urgent = uint16(min(d, 1<<16-1)) // limited to the largest value of the 16-bit field
 }
 
-// receiveUrgent implements step 6 of SEGMENT ARRIVES.
+// receiveUrgent implements step 6 of SEGMENT ARRIVES. RCV.UP is kept as an offset in the stream: a sequence number lies
+// ahead again after another 2 GiB, and RCV.NXT also counts the FIN.
 func (c *Conn) receiveUrgent(seg *Segment) {
-	up := Seq(seg.Seq).Add(int(seg.Urgent))
-	if !c.state.receives() || !c.rcv.nxt.Less(up) || c.rcv.urgent && up.LessEq(c.rcv.up) {
-		return
+	ahead := Seq(seg.Seq).Add(int(seg.Urgent)).Sub(c.rcv.nxt)
+	if c.state.receives() && ahead > 0 {
+		c.rcv.urgentEnd = max(c.rcv.urgentEnd, c.rcv.off+uint64(ahead))
 	}
-	c.rcv.urgent, c.rcv.up = true, up
 }

@@ -102,3 +102,19 @@ func TestUrgentDataArrives(t *testing.T) {
 	c.send("UA 401:501 ack 1 urg 100")
 	wantEnd("behind a gap", 500)
 }
+
+// The end of the urgent data is an offset in the stream. A FIN, whose number is not an offset, and another 2 GiB of
+// data, after which a sequence number lies ahead again, do not change it.
+func TestUrgentEndStays(t *testing.T) {
+	for after, event := range map[string]func(*testConn){
+		"a FIN": func(c *testConn) { c.send("FA 101 ack 1") },
+		"2 GiB": func(c *testConn) { c.rcv.nxt, c.rcv.off = c.rcv.nxt.Add(1<<31+1), c.rcv.off+(1<<31+1) },
+	} {
+		c := established(t, nil, "")
+		c.send("UPA 1:101 ack 1 urg 100")
+		event(c)
+		if end, ok := c.UrgentEnd(); !ok || end != 100 {
+			t.Errorf("after %s: the urgent data ends at %d (%v), want 100", after, end, ok)
+		}
+	}
+}

@@ -24,10 +24,16 @@ type Figures struct {
 	// Numbers of pages: private memory, file contents, changed file contents, and memory that is promised to processes.
 	Private, Files, Dirty, Committed uint64
 	Killed                           int64 // number of processes killed because memory ran out
-	// UserPages is the number of physical pages used for Linux programs: memory of processes, file contents, page tables and
-	// registers.
-	UserPages int64
-	Heap      uint64 // size of the objects in the heap of the kernel in bytes
+	UserPages                        UserPages
+	Heap                             uint64 // size of the objects in the heap of the kernel in bytes
+}
+
+// UserPages holds the numbers of physical pages used for Linux programs. The pages that only All counts are the memory of
+// processes, where a shared page counts once, and file contents.
+type UserPages struct {
+	All     int64
+	Tables  int64 // page tables
+	Threads int64 // registers of threads
 }
 
 // times returns the CPU times of all CPUs together: in ring 3, in the kernel, and idle.
@@ -95,7 +101,7 @@ func (f *Figures) Meminfo() string {
 	row("Slab", f.Heap>>10)
 	row("SReclaimable", 0)
 	row("SUnreclaim", f.Heap>>10)
-	row("PageTables", 0)
+	row("PageTables", uint64(f.UserPages.Tables)*kB)
 	row("CommitLimit", total>>10)
 	row("Committed_AS", f.Committed*kB)
 	row("VmallocTotal", 0)
@@ -107,6 +113,7 @@ func (f *Figures) Meminfo() string {
 // VMStat returns the content of /proc/vmstat.
 func (f *Figures) VMStat() string {
 	return fmt.Sprintf("nr_free_pages %d\nnr_anon_pages %d\nnr_file_pages %d\nnr_dirty %d\nnr_writeback 0\npgpgin 0\npgpgout 0\n"+
-		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\nnr_user_pages %d\n",
-		f.Free>>mem.PageShift, f.Private, f.Files, f.Dirty, f.Used.Minor.Load(), f.Used.Major.Load(), f.Killed, f.UserPages)
+		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\nnr_user_pages %d\nnr_page_table_pages %d\nnr_thread_pages %d\n",
+		f.Free>>mem.PageShift, f.Private, f.Files, f.Dirty, f.Used.Minor.Load(), f.Used.Major.Load(), f.Killed,
+		f.UserPages.All, f.UserPages.Tables, f.UserPages.Threads)
 }

@@ -11,6 +11,7 @@ import (
 	"loam/fs/pseudo"
 	"loam/kernel/user"
 	"loam/task"
+	"loam/task/procfs"
 	"loam/task/rseq"
 	"loam/unikernel/rt"
 )
@@ -35,10 +36,16 @@ func ShowProcesses(s *task.System, hosted bool) error {
 	err := rt.MountProc(func(p *pseudo.Process) {
 		p.Writable, p.Listed = true, hosted
 		p.Processes = s.Processes(p.MountTables())
-		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: user.Shared().Used})
+		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
 	})
 	if err != nil {
 		return fmt.Errorf("/proc: %w", err)
 	}
 	return nil
+}
+
+// usedPages returns the physical pages in use for ring 3.
+func usedPages() procfs.UserPages {
+	u := user.Shared().Used()
+	return procfs.UserPages{All: u.All, Tables: u.Tables, Threads: u.Threads}
 }

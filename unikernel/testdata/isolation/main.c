@@ -1,9 +1,9 @@
 /*
  * A supervisor runs hostile programs as an unprivileged user, and meanwhile a server whose client checks each reply. At the
- * end all pages of the machine that programs used are free again.
+ * end all pages of the machine that programs used are free again: of each kind, exactly as many are in use as before.
  *
- *     isolate fuzz SEED SECONDS [COUNT]    processes of COUNT threads that make random calls
- *     isolate hostile [quick]              the programs of hostile.c
+ *     isolate fuzz SEED SECONDS    processes that make random calls
+ *     isolate hostile [quick]      the programs of hostile.c
  *
  * It prints lines that begin with "FAILED" for what must not happen.
  */
@@ -44,19 +44,43 @@ static long figure(const char *path, const char *name)
 	return value;
 }
 
-/* The pages in use when nothing changes: the least of several counts. */
-static long pages(void)
-{
-	long least = -1;
-	for (int i = 0; i < 10; i++) {
-		long n = figure("/proc/vmstat", "nr_user_pages");
-		if (least < 0 || n < least)
-			least = n;
-		usleep(50000);
-	}
-	return least;
-}
 static long heap(void) { return figure("/proc/meminfo", "Slab"); }
+
+/* The physical pages in use for ring 3. Each page is of one kind. */
+enum { MEMORY, FILES, TABLES, THREADS, KINDS };
+static const char *const kinds[KINDS] = { "memory of processes", "files", "page tables", "registers of threads" };
+struct pages { long of[KINDS]; };
+
+/* Counts the pages, from one reading of the file. */
+static struct pages pages(void)
+{
+	static const char *const names[] = { "nr_user_pages", "nr_file_pages", "nr_page_table_pages", "nr_thread_pages" };
+	struct pages p = { { 0 } };
+	char text[2048] = "";
+	int f = open("/proc/vmstat", O_RDONLY);
+	read(f, text, sizeof text - 1);
+	close(f);
+	for (int k = 0; k < KINDS; k++) {
+		char *at = strstr(text, names[k]);
+		p.of[k] = at ? atol(at + strlen(names[k])) : -1;
+	}
+	p.of[MEMORY] -= p.of[FILES] + p.of[TABLES] + p.of[THREADS];
+	return p;
+}
+
+/* Counts the pages once they are those wanted, or have not changed for a second. */
+static struct pages settled(const struct pages *wanted)
+{
+	struct pages p = pages();
+	for (int same = 0; same < 20 && (!wanted || memcmp(&p, wanted, sizeof p)); same++) {
+		usleep(50000);
+		struct pages next = pages();
+		if (memcmp(&p, &next, sizeof p))
+			same = 0;
+		p = next;
+	}
+	return p;
+}
 
 /* Reads each page of this program's file. A fuzzer that maps /proc/self/exe may do so at any time, and the page cache keeps the pages. */
 static void readProgram(void)
@@ -286,10 +310,38 @@ static void hostile(void)
 		confined("all memory", memory, 1, 60000);
 }
 
-static void check(const char *what, long want, long got)
+/* Runs a function in a process of its own, which leaves no memory behind in this one. It returns when the process has ended. */
+static void apart(void (*f)(void))
 {
-	if (got > want)
-		printf("FAILED: %s: %ld before, %ld after\n", what, want, got);
+	pid_t p = fork();
+	if (p == 0) {
+		prctl(PR_SET_CHILD_SUBREAPER, 1);
+		f();
+		_exit(0);
+	}
+	int status = -1;
+	while (waitpid(p, &status, 0) != p && errno == EINTR)
+		;
+	if (p < 0 || status != 0)
+		printf("FAILED: the process that runs the programs: status %x\n", status);
+}
+
+static u64 seed;
+static double seconds;
+
+static void fuzzers(void)
+{
+	double end = now() + seconds;
+	long rounds = 0;
+	for (; now() < end; rounds++)
+		confined("fuzz", fuzz, ++seed, 1500);
+	printf("%ld rounds, seeds to %lu\n", rounds, seed);
+}
+
+static void warmUp(void)
+{
+	confined("warm up", fuzz, 0, 1000);
+	confined("warm up", instructions, 0, 1000);
 }
 
 int main(int argc, char **argv)
@@ -297,44 +349,33 @@ int main(int argc, char **argv)
 	setvbuf(stdout, 0, _IONBF, 0);
 	if (argc < 2)
 		return 2;
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	progress = mmap(0, sizeof *progress * PROGRESS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* calls with addresses beside it do not write to it */
-	clean();
 	serve();
 	int fuzzing = !strcmp(argv[1], "fuzz");
 	quick = argc > 2 && !strcmp(argv[2], "quick");
-	confined("warm up", fuzz, 0, 1000);
-	if (!fuzzing)
-		confined("warm up", instructions, 0, 1000);
+	if (fuzzing)
+		seed = strtoull(argv[2], 0, 10), seconds = atof(argv[3]);
 	readProgram();
+	apart(clean);
+	settled(0), count(1, 0), heap(); /* this process has written to all of its pages that it will write to */
+	apart(warmUp);
 	int running = count(1, 0);
-	long before = pages(), anonymous = figure("/proc/vmstat", "nr_anon_pages"), files = figure("/proc/vmstat", "nr_file_pages"), heapBefore = heap();
-	long rounds = 0;
-	if (fuzzing) {
-		u64 seed = strtoull(argv[2], 0, 10);
-		double end = now() + atof(argv[3]);
-		for (; now() < end; rounds++)
-			confined("fuzz", fuzz, ++seed, 1500);
-		printf("seeds to %lu\n", seed);
-	} else
-		hostile();
-	clean();
-	long after = pages();
-	fprintf(stderr, "anonymous %ld, then %ld; files %ld, then %ld; processes %d, then %d\n", anonymous,
-		figure("/proc/vmstat", "nr_anon_pages"), files, figure("/proc/vmstat", "nr_file_pages"), running, count(1, 0));
-	for (int i = 0; i < 10 && after > before; i++) /* the last processes are ending */
-		after = pages();
+	long heapBefore = heap();
+	struct pages before = settled(0);
+	apart(fuzzing ? fuzzers : hostile);
+	struct pages after = settled(&before);
+	int left = count(1, 0);
 	served->stop = 1;
-	fprintf(stderr, "%ld rounds, %ld replies, the longest after %.3f s; pages %ld, then %ld; heap %ld kB, then %ld kB\n", rounds,
-		served->replies, served->longest, before, after, heapBefore, heap());
-	/* The supervisor, the server and their files may have touched more of their memory since. */
-	const long own = 64;
-	long anonymousAfter = figure("/proc/vmstat", "nr_anon_pages"), filesAfter = figure("/proc/vmstat", "nr_file_pages");
-	check("page tables and registers", before - anonymous - files + own, after - anonymousAfter - filesAfter);
-	check("anonymous pages", anonymous + own, anonymousAfter);
-	check("pages of files", files + own, filesAfter);
-	check("processes", running, count(1, 0));
+	fprintf(stderr, "%ld replies, the longest after %.3f s; heap %ld kB, then %ld kB; processes %d, then %d\n", served->replies,
+		served->longest, heapBefore, heap(), running, left);
+	for (int k = 0; k < KINDS; k++) {
+		fprintf(stderr, "pages, %s: %ld, then %ld\n", kinds[k], before.of[k], after.of[k]);
+		if (after.of[k] != before.of[k])
+			printf("FAILED: pages, %s: %ld before, %ld after\n", kinds[k], before.of[k], after.of[k]);
+	}
+	if (left != running)
+		printf("FAILED: processes: %d before, %d after\n", running, left);
 	if (served->wrong || served->replies < 10)
 		printf("FAILED: %ld wrong replies of %ld\n", served->wrong, served->replies);
 	while (wait(0) > 0)

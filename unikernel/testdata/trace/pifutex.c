@@ -33,14 +33,35 @@ static uint32_t a, b, c;
 static void *after(void *f) { usleep(30000); ((void (*)(void))f)(); return 0; }
 static void later(pthread_t *t, void (*f)(void)) { pthread_create(t, 0, after, f); }
 
+/* Words change under the program, and no step depends on time: under load, a sleep may end late. */
+static uint32_t word(uint32_t *at) { return *(volatile uint32_t *)at; }
+static void until(uint32_t *at, uint32_t bits) { while (!(word(at) & bits)) usleep(1000); }
+
+static volatile int leave; /* the owner may unlock, once there is a waiter */
+static long locked, unlocked;
 static void owner(void)
 {
-	printf("owner locks: %ld\n", futex(&a, FUTEX_LOCK_PI, 0, 0, 0, 0));
+	locked = futex(&a, FUTEX_LOCK_PI, 0, 0, 0, 0);
+	while (!leave)
+		usleep(1000);
+	until(&a, FUTEX_WAITERS);
 	usleep(60000);
-	printf("owner sees waiters %d\n", !!(a & FUTEX_WAITERS));
-	printf("owner unlocks: %ld\n", futex(&a, FUTEX_UNLOCK_PI, 0, 0, 0, 0));
+	unlocked = futex(&a, FUTEX_UNLOCK_PI, 0, 0, 0, 0);
 }
-static void dies(void) { futex(&a, FUTEX_LOCK_PI, 0, 0, 0, 0); usleep(60000); }
+static void dies(void) { futex(&a, FUTEX_LOCK_PI, 0, 0, 0, 0); until(&a, FUTEX_WAITERS); usleep(60000); }
+
+/* Starts a thread, and waits until it has locked a. */
+static void own(pthread_t *t, void (*f)(void))
+{
+	leave = 0;
+	pthread_create(t, 0, (void *(*)(void *))f, 0);
+	until(&a, FUTEX_TID_MASK);
+}
+static void joined(pthread_t t)
+{
+	pthread_join(t, 0);
+	printf("owner locks: %ld unlocks: %ld\n", locked, unlocked);
+}
 static void second(void)
 {
 	futex(&b, FUTEX_LOCK_PI, 0, 0, 0, 0);
@@ -75,8 +96,7 @@ static void locks(void)
 	SHOW(futex((uint32_t *)8, FUTEX_LOCK_PI, 0, 0, 0, 0));
 	SHOW(futex(&a, FUTEX_UNLOCK_PI | FUTEX_CLOCK_REALTIME, 0, 0, 0, 0));
 	SHOW(futex(&a, FUTEX_WAKE | FUTEX_CLOCK_REALTIME, 1, 0, 0, 0));
-	pthread_create(&t, 0, (void *(*)(void *))owner, 0);
-	usleep(30000);
+	own(&t, owner);
 	SHOW(futex(&a, FUTEX_TRYLOCK_PI, 0, 0, 0, 0));
 	SHOW(futex(&a, FUTEX_UNLOCK_PI, 0, 0, 0, 0));
 	w = in(CLOCK_REALTIME, 10);
@@ -84,13 +104,13 @@ static void locks(void)
 	w = in(CLOCK_MONOTONIC, 5);
 	SHOW(futex(&a, 13 /* FUTEX_LOCK_PI2 */, 0, &w, 0, 0));
 	SHOW(futex(&a, FUTEX_WAKE, 1, 0, 0, 0));
+	leave = 1;
 	SHOW(futex(&a, FUTEX_LOCK_PI, 0, 0, 0, 0));
-	pthread_join(t, 0);
+	joined(t);
 	printf("mine %d\n", (a & FUTEX_TID_MASK) == (uint32_t)tid());
 	SHOW(futex(&a, FUTEX_UNLOCK_PI, 0, 0, 0, 0));
 	printf("-- an owner dies\n");
-	pthread_create(&t, 0, (void *(*)(void *))dies, 0);
-	usleep(30000);
+	own(&t, dies);
 	SHOW(futex(&a, FUTEX_LOCK_PI, 0, 0, 0, 0));
 	pthread_join(t, 0);
 	printf("died %d mine %d\n", !!(a & FUTEX_OWNER_DIED), (a & FUTEX_TID_MASK) == (uint32_t)tid());
@@ -98,7 +118,8 @@ static void locks(void)
 	printf("-- deadlock\n");
 	futex(&a, FUTEX_LOCK_PI, 0, 0, 0, 0);
 	pthread_create(&t, 0, (void *(*)(void *))second, 0);
-	usleep(50000);
+	until(&a, FUTEX_WAITERS);
+	usleep(20000);
 	long r = futex(&b, FUTEX_LOCK_PI, 0, 0, 0, 0);
 	printf("%ld %s; ", r, error(r));
 	futex(&a, FUTEX_UNLOCK_PI, 0, 0, 0, 0);
@@ -106,11 +127,11 @@ static void locks(void)
 	printf("-- a signal\n");
 	struct sigaction s = { .sa_handler = nothing };
 	sigaction(SIGALRM, &s, 0);
-	pthread_create(&t, 0, (void *(*)(void *))owner, 0);
-	usleep(20000);
+	own(&t, owner);
+	leave = 1;
 	ualarm(10000, 0);
 	SHOW(futex(&a, FUTEX_LOCK_PI, 0, 0, 0, 0)); /* restarts without SA_RESTART */
-	pthread_join(t, 0);
+	joined(t);
 	futex(&a, FUTEX_UNLOCK_PI, 0, 0, 0, 0);
 }
 

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// UDP-Lite (RFC 3828): UDP with a checksum that covers only the front of a datagram. The header has the size of UDP's,
+// and a checksum coverage in place of the length, which follows from the IP header.
+
+// UDPLite is a UDP-Lite header.
+type UDPLite struct {
+	SrcPort, DstPort uint16
+	Coverage         uint16 // bytes that the checksum covers, counted from the start of the header; 0: all
+}
+
+// ParseUDPLite parses the header of the datagram b. It rejects a coverage that ends inside the header or behind the
+// datagram (section 3.1).
+func ParseUDPLite(b []byte) (h UDPLite, payload []byte, err error) {
+	if len(b) < UDPLen {
+		return h, nil, ErrShort
+	}
+	h = UDPLite{
+		SrcPort:  binary.BigEndian.Uint16(b[0:]),
+		DstPort:  binary.BigEndian.Uint16(b[2:]),
+		Coverage: binary.BigEndian.Uint16(b[4:]),
+	}
+	if h.Coverage != 0 && h.Coverage < UDPLen || int(h.Coverage) > len(b) {
+		return h, nil, ErrLength
+	}
+	return h, b[UDPLen:], nil
+}
+
+// Covered returns the number of bytes that the checksum of a datagram of n bytes covers.
+func (h *UDPLite) Covered(n int) int {
+	if h.Coverage == 0 {
+		return n
+	}
+	return min(int(h.Coverage), n)
+}
+
+// Len returns UDPLen.
+func (h *UDPLite) Len() int { return UDPLen }
+
+// Put writes the header with a zero checksum into the first UDPLen bytes of b. PutUDPLiteChecksum must follow, because a
+// datagram without a checksum is invalid.
+func (h *UDPLite) Put(b []byte) {
+	_ = b[UDPLen-1]
+	binary.BigEndian.PutUint16(b[0:], h.SrcPort)
+	binary.BigEndian.PutUint16(b[2:], h.DstPort)
+	binary.BigEndian.PutUint16(b[4:], h.Coverage)
+	b[6], b[7] = 0, 0
+}
+
+// udpLiteSum returns the sum of the covered part of the datagram b and of its pseudo header, which has the length of
+// the whole datagram.
+func udpLiteSum(b []byte, src, dst netip.Addr) uint16 {
+	h := UDPLite{Coverage: binary.BigEndian.Uint16(b[4:])}
+	return Sum(b[:h.Covered(len(b))], PseudoSum(ProtoUDPLite, src, dst, len(b)))
+}
+
+// UDPLiteChecksumOK verifies the datagram b, sent from src to dst, which ParseUDPLite has accepted.
+func UDPLiteChecksumOK(b []byte, src, dst netip.Addr) bool {
+	return (b[6] != 0 || b[7] != 0) && udpLiteSum(b, src, dst) == 0xffff
+}
+
+// PutUDPLiteChecksum fills in the checksum of the whole datagram b, whose checksum field must be zero.
+func PutUDPLiteChecksum(b []byte, src, dst netip.Addr) {
+	sum := ^udpLiteSum(b, src, dst)
+	if sum == 0 {
+		sum = 0xffff
+	}
+	binary.BigEndian.PutUint16(b[6:], sum)
+}
