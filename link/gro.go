@@ -38,10 +38,10 @@ func Coalesce(m Medium, fs []*Frame) int {
 // look like.
 type run struct {
 	headers         // end is the end of the payload merged so far
-	open     bool   // the next segment may be merged
-	segments int    // number of segments in the frame
-	size     int    // payload bytes of each segment
-	next     uint32 // sequence number of the next segment
+	open     bool   // the next segment may be merged into the frame
+	segments int    // number of segments in the frame so far
+	size     int    // number of payload bytes of each segment
+	next     uint32 // sequence number that the next segment must have
 	id       uint16 // IPv4: identification of the segment merged last
 	sameID   bool   // IPv4: all segments have the same identification
 	ecn      bool   // only the first segment carries CWR
@@ -177,7 +177,7 @@ func (r *run) ecnWith(a, b []byte) bool {
 func (r *run) merge(g *Frame, s *run, f *Frame) *Frame {
 	b := f.Bytes()
 	if r.segments == 1 {
-		g.Resize(r.end) // removes padding
+		g.Resize(r.end) // padding behind the packet is removed
 		if g.Cap() < r.ip+wire.MaxIPv4 {
 			g = enlarge(g)
 		}

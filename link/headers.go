@@ -13,12 +13,12 @@ import (
 // headers holds the offsets of the headers of a TCP or UDP packet in a frame. Each is checked to
 // lie inside the frame.
 type headers struct {
-	ip        int // start of the IP header
+	ip        int // offset of the start of the IP header
 	transport int
 	payload   int
 	end       int // end of the IP packet; padding of a short Ethernet frame may follow
 	v6        bool
-	protocol  wire.Protocol // ProtoTCP or ProtoUDP
+	protocol  wire.Protocol // protocol of the transport header: ProtoTCP or ProtoUDP
 }
 
 // Offsets inside the headers (RFC 791, 8200, 9293, 768).
@@ -71,7 +71,7 @@ func skipEthernet(b []byte) (n int, ok bool) {
 func (h *headers) parseIPv4(b []byte) bool {
 	p := b[h.ip:]
 	length, total := int(p[0]&15)*4, int(binary.BigEndian.Uint16(p[ipv4TotalLen:]))
-	const fragment = 0x3fff // more fragments, or an offset
+	const fragment = 0x3fff // the bit "more fragments", and the fragment offset
 	if length < wire.IPv4MinLen || total < length || total > len(p) || binary.BigEndian.Uint16(p[ipv4Frag:])&fragment != 0 {
 		return false
 	}

@@ -31,7 +31,7 @@ import (
 // Config describes an interface to open.
 type Config struct {
 	Interface string
-	Queues    int // default 1
+	Queues    int // number of queues; 0: 1
 	// Ring selects memory shared with the kernel instead of copying by system calls.
 	Ring bool
 	// NoOffloads makes the kernel finish all checksums and segment all frames, as far as it can.

@@ -30,10 +30,10 @@ import (
 type RxRing struct {
 	fd      int
 	mem     []byte
-	block   int // bytes
+	block   int // size of a block in bytes
 	blocks  int
 	current int  // index of the block being read
-	ours    bool // the kernel has handed it over
+	ours    bool // the kernel has passed the current block to the program
 	left    int  // frames of the block not yet returned by Next
 	at      int  // offset in mem of the next of them
 	header  int  // length of the virtio-net header before each frame, or 0
@@ -43,7 +43,7 @@ type RxRing struct {
 // RxConfig describes a receive ring to open.
 type RxConfig struct {
 	Interface   string
-	Blocks      int           // number of blocks, default 128
+	Blocks      int           // number of blocks; 0: 128
 	BlockSize   int           // bytes, a power of two; default 128 kB, twice the longest frame
 	Retire      time.Duration // longest time that a frame waits for its block to fill, in whole milliseconds; default 1 ms
 	Offloads    bool          // frames may be longer than the MTU and unfinished: see Received.Offload
@@ -55,7 +55,7 @@ type RxConfig struct {
 type Received struct {
 	Frame   []byte
 	Wire    int    // length on the wire in bytes; larger than len(Frame) if the frame was truncated
-	At      int64  // time of arrival in ns since 1970
+	At      int64  // time of arrival in nanoseconds since 1970
 	Device  bool   // At is from the clock of the network card
 	Offload []byte // virtio-net header of the frame; empty without RxConfig.Offloads
 }
@@ -164,7 +164,7 @@ func (r *RxRing) read(h int) (f Received) {
 	f.Wire = int(r.word(h + v3Len))
 	f.Offload = r.mem[start-r.header : start]
 	if t := newTag(r.word(h+v3Status), r.half(h+v3TCI), r.half(h+v3TPID)); t.valid && length >= wire.EthernetLen {
-		if r.header > 0 { // the tag is written over it
+		if r.header > 0 { // the VLAN tag is written over the offload header, which is therefore copied
 			f.Offload = append([]byte(nil), f.Offload...)
 		}
 		start, length, f.Wire = start-wire.VLANTagLen, length+wire.VLANTagLen, f.Wire+wire.VLANTagLen

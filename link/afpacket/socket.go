@@ -37,7 +37,7 @@ func newSocket() (int, error) {
 
 // option is a socket option of level SOL_PACKET. set sets it only if the field when is true.
 type option struct {
-	name  string // for error messages
+	name  string // name of the option, for error messages
 	value int
 	to    int
 	when  bool
@@ -83,8 +83,8 @@ func receive(fd, index int, c Config, group *fanout) error {
 
 // fanout is a group of sockets to which the kernel distributes received frames by flow.
 type fanout struct {
-	begun bool // the group has a member
-	id    int  // 16 bits; 0 is valid: the kernel assigns it to the first group after boot
+	begun bool // the fanout group has a member
+	id    int  // number of the group, 16 bits; 0 is valid: the kernel assigns it to the first group after boot
 }
 
 // join adds a receiving socket to the group. The kernel assigns a free group number to the first

@@ -28,7 +28,7 @@ func newTag(status uint32, tci, tpid uint16) tag {
 // auxTag returns the tag in the ancillary data of a message: one cmsghdr with a struct
 // tpacket_auxdata (packet(7)).
 func auxTag(control []byte) tag {
-	const header = 16 // cmsghdr
+	const header = 16 // length of struct cmsghdr
 	if len(control) < header+auxLen {
 		return tag{}
 	}

@@ -32,7 +32,7 @@ type TxRing struct {
 	fd     int
 	mem    []byte
 	stride int    // distance between slots in bytes, a power of two
-	mask   uint64 // number of slots - 1
+	mask   uint64 // number of slots minus 1
 	header int    // length of the virtio-net header before each frame, or 0
 	head   uint64 // number of slots filled since the ring was opened
 	tail   uint64 // number of slots whose frames have left
@@ -44,7 +44,7 @@ type TxConfig struct {
 	Slots     int  // number of slots, rounded up to a power of two; default 1024
 	Size      int  // longest frame in bytes; default: the longest frame of the interface
 	Offloads  bool // frames begin with a virtio-net header of link.VirtioHeaderLen bytes
-	Bypass    bool // skip the queueing discipline
+	Bypass    bool // frames skip the queueing discipline of the kernel
 	// Opaque stops the kernel from parsing frames: see Unassigned. Do not use it for frames with
 	// offloads other than a header length, or if the kernel must know where the headers are.
 	Opaque bool
@@ -73,7 +73,7 @@ func OpenTx(c TxConfig) (*TxRing, error) {
 		return nil, err
 	}
 	if c.Size == 0 {
-		c.Size = info.MaxLen() + 2*4 // two VLAN tags
+		c.Size = info.MaxLen() + 2*4 // room for two VLAN tags
 	}
 	if c.Slots == 0 {
 		c.Slots = 1024

@@ -31,11 +31,11 @@ const (
 
 // shape describes how a memory is divided.
 type shape struct {
-	chunk    int // bytes
-	slot     int // chunks of one send slot
-	txSlots  int // send slots of each socket
-	rxFrames int // receive chunks of each socket
-	longest  int // longest frame in bytes
+	chunk    int // size of a chunk in bytes
+	slot     int // number of chunks of a send slot
+	txSlots  int // number of send slots of each socket
+	rxFrames int // number of receive chunks of each socket
+	longest  int // length of the longest frame in bytes
 }
 
 // layOut divides a memory so that frames of up to size bytes fit into its slots.

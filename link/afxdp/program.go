@@ -35,13 +35,13 @@ type Mode uint8
 const (
 	BestMode Mode = iota // Native if the driver supports it, otherwise Generic
 	Native               // in the driver, before the kernel creates a packet
-	Generic              // in the kernel, after the driver
+	Generic              // the program runs in the kernel, after the driver
 )
 
 // ProgramConfig describes a program to attach.
 type ProgramConfig struct {
 	Interface string
-	Match     []match.Rule // no rules: every frame
+	Match     []match.Rule // rules for the frames that the sockets get; none: every frame
 	Mode      Mode
 	// Size is the longest frame of the sockets in bytes. If a frame does not fit into one chunk,
 	// the program declares that it supports frames in several pieces.

@@ -32,9 +32,9 @@ import (
 // and the ring is not used after that.
 type ring[T uint64 | unix.XDPDesc] struct {
 	mem                       []byte
-	producer, consumer, flags *uint32 // shared with the kernel
-	slots                     []T     // shared with the kernel
-	mask                      uint32  // number of slots - 1
+	producer, consumer, flags *uint32 // indices and flags, which the kernel shares
+	slots                     []T     // slots of the ring, which the kernel shares
+	mask                      uint32  // number of slots minus 1
 	ours                      uint32  // the program's index: the next slot to fill or to read
 	theirs                    uint32  // the kernel's index when it was last loaded
 }
@@ -164,9 +164,9 @@ func query(fd, option int, p unsafe.Pointer, size uintptr) error {
 // channels is struct ethtool_channels of linux/ethtool.h.
 type channels struct {
 	command  uint32
-	_        [4]uint32 // the maxima
+	_        [4]uint32 // maximum numbers of channels
 	rx, tx   uint32
-	_        uint32 // channels for other events
+	_        uint32 // number of channels for other events
 	combined uint32
 }
 

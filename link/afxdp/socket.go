@@ -29,12 +29,12 @@ type Socket struct {
 	Rx Rx
 
 	name     string
-	index    int // interface index
+	index    int // index of the interface
 	queue    int
 	memory   *memory
 	own      bool // Close also closes the memory
 	zeroCopy bool
-	multi    bool // a frame may take several chunks
+	multi    bool // a frame may take several chunks of the memory
 }
 
 // Copying selects what copies frames between the memory and the network card.
@@ -43,7 +43,7 @@ type Copying uint8
 // The copying modes.
 const (
 	BestCopying Copying = iota // ZeroCopy if the driver supports it, otherwise Copy
-	Copy                       // the kernel copies
+	Copy                       // the kernel copies frames
 	ZeroCopy                   // the network card accesses the memory directly; opening fails if the driver cannot
 )
 
@@ -67,7 +67,7 @@ const (
 	defaultTxFrames = 1024
 	defaultRxFrames = 4096
 	maxFrames       = 1 << 16
-	tags            = 2 * 4 // bytes of two VLAN tags
+	tags            = 2 * 4 // length of two VLAN tags in bytes
 )
 
 // OpenSocket opens a socket with memory of its own.

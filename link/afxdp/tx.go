@@ -25,16 +25,16 @@ type Tx struct {
 	fd       int
 	memory   *memory
 	ring     ring[unix.XDPDesc]
-	done     ring[uint64] // the completion ring
+	done     ring[uint64] // ring of the frames that the kernel has sent
 	zeroCopy bool
 
 	base    uint64   // offset of this socket's part of the memory
 	free    []uint64 // stack of the offsets of free slots; the top is the last
 	same    uint64   // offset of the slot used by Repeat, which is never free; noSlot before the first Repeat
 	pending []uint8  // per slot of several chunks: chunks that have not left
-	staged  uint32   // descriptors put and not yet handed over
-	handed  uint64   // number of frames put
-	left    uint64   // number of frames that have left
+	staged  uint32   // number of descriptors that were put and not yet passed to the kernel
+	handed  uint64   // number of frames that were put
+	left    uint64   // number of frames that the kernel has sent
 	poll    [1]unix.PollFd
 }
 

@@ -23,13 +23,13 @@ import (
 // Direction describes the faults of one direction. Rates are probabilities per frame, from 0 to 1.
 type Direction struct {
 	Loss      float64
-	Duplicate float64 // the copy follows the frame
-	Corrupt   float64 // flips one bit behind the link-layer header
+	Duplicate float64 // probability that a frame is followed by a copy
+	Corrupt   float64 // probability that one bit behind the link-layer header is flipped
 	// Reorder delays a frame until a few later frames, at most ReorderDistance, have overtaken it,
 	// or until ReorderTime has passed.
 	Reorder         float64
-	ReorderDistance int           // default 3
-	ReorderTime     time.Duration // default 10 ms
+	ReorderDistance int           // greatest number of frames that overtake; 0: 3
+	ReorderTime     time.Duration // longest delay; 0: 10 ms
 	// Delay is added to every frame, and up to Jitter more. Frames stay in order; to change the
 	// order use Reorder.
 	Delay, Jitter time.Duration
@@ -51,11 +51,11 @@ type Config struct {
 
 // Counts counts the faults of one direction.
 type Counts struct {
-	Frames     uint64 // frames before any fault
+	Frames     uint64 // number of frames before any fault
 	Lost       uint64
 	Duplicated uint64
 	Corrupted  uint64
-	Reordered  uint64 // frames overtaken by at least one other
+	Reordered  uint64 // number of frames that at least one later frame has overtaken
 }
 
 // Device is a device that damages frames.

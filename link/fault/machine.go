@@ -19,9 +19,9 @@ type machine struct {
 	counts  *counters
 	dropped atomic.Uint64
 
-	line     relay.FIFO[entry] // in the order of due
+	line     relay.FIFO[entry] // frames in the order in which they are due
 	aside    []entry           // in the order in which they left the line
-	held     int               // bytes of buffers in line and aside
+	held     int               // bytes of the buffers in line and aside
 	lastDue  time.Duration
 	segments [link.BatchSize]*link.Frame
 }
@@ -30,8 +30,8 @@ type machine struct {
 type entry struct {
 	frame *link.Frame
 	due   time.Duration // when it is due; in aside: when it stops waiting to be overtaken
-	yield int           // number of frames that may still overtake it
-	moved bool          // at least one frame has overtaken it
+	yield int           // number of frames that may still overtake this frame
+	moved bool          // at least one frame has overtaken this frame
 }
 
 func newMachine(d Direction, m link.Medium, limit int, source rand.Source, counts *counters) *machine {
@@ -114,7 +114,7 @@ func (m *machine) corrupt(f *link.Frame, bit uint32) *link.Frame {
 	victim := int(bit) % f.Segments()
 	for f.GSO != link.GSONone {
 		n, ok := link.Segment(m.medium, f, m.segments[:])
-		if !ok { // the device will reject it
+		if !ok { // the device will reject the frame
 			return f
 		}
 		for _, s := range m.segments[:n] {

@@ -124,7 +124,7 @@ type Room struct {
 	// already been notified), the goroutine receives from it, and Close closes it.
 	short chan struct{}
 
-	mu      sync.Mutex // guards started and closed
+	mu      sync.Mutex // guards the fields started and closed
 	started bool
 	closed  bool
 	crew    crew.Crew
@@ -158,7 +158,7 @@ func (r *Room) Short() {
 func (r *Room) loop() {
 	for range r.short {
 		if r.file.raw.Write(r.retry) != nil {
-			return // closed
+			return // the file was closed
 		}
 		r.bell.Ring()
 	}

@@ -23,8 +23,8 @@ type mmsghdr struct {
 type Messages struct {
 	headers []mmsghdr
 	pieces  []syscall.Iovec
-	control []byte // ancillary data of all messages
-	each    int    // bytes of control for each message
+	control []byte // room for the ancillary data of all messages
+	each    int    // number of bytes of control for each message
 }
 
 // NewMessages returns room for n messages, each with control bytes of ancillary data.

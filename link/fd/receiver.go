@@ -30,7 +30,7 @@ type Receiver struct {
 
 // Way describes how a device receives.
 type Way struct {
-	Messages int // most messages received by one call
+	Messages int // maximum number of messages received by one call
 	Size     int // largest message in bytes, including what precedes the frame in it
 	Control  int // bytes of ancillary data of each message
 

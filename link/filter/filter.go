@@ -38,7 +38,7 @@ const Context = asm.R6
 
 // Hook is a place in the kernel where programs run.
 type Hook struct {
-	data, dataEnd int16 // offsets in the context
+	data, dataEnd int16 // offsets of the pointers to the data in the context
 	pass          int32 // verdict that leaves the frame to the kernel
 	pieces        bool
 }
@@ -46,7 +46,7 @@ type Hook struct {
 // The hooks. Their contexts are struct xdp_md and struct __sk_buff of linux/bpf.h.
 var (
 	XDP = Hook{data: 0, dataEnd: 4, pass: 2}
-	TC  = Hook{data: 76, dataEnd: 80, pass: -1, pieces: true} // TCX_NEXT
+	TC  = Hook{data: 76, dataEnd: 80, pass: -1, pieces: true} // the verdict is TCX_NEXT
 )
 
 // Front is the number of bytes that are made contiguous if a frame arrives in pieces. It is more
@@ -58,10 +58,10 @@ const (
 	context  = Context
 	data     = asm.R2
 	dataEnd  = asm.R3
-	kind     = asm.R5 // EtherType, in network byte order
+	kind     = asm.R5 // EtherType of the frame, in network byte order
 	bound    = asm.R4
 	field    = asm.R7
-	segment  = asm.R8 // the transport header
+	segment  = asm.R8 // address of the transport header
 	passName = "pass"
 	takeName = "take"
 )
@@ -83,7 +83,7 @@ const maxRules = 256
 type assembler struct {
 	hook  Hook
 	code  asm.Instructions
-	label string // label of the next instruction
+	label string // label that the next instruction gets
 }
 
 // add appends an instruction and gives it the pending label, if any.
@@ -141,7 +141,7 @@ func (a *assembler) bounds() {
 // join makes the front of the frame contiguous if memory allows.
 func (a *assembler) join() {
 	const joined = "joined"
-	a.add(asm.LoadMem(segment, context, 0, asm.Word)) // length of the frame
+	a.add(asm.LoadMem(segment, context, 0, asm.Word)) // this loads the length of the frame
 	a.add(asm.JLE.Imm(segment, Front, "short"))
 	a.add(asm.Mov.Imm(segment, Front))
 	a.label = "short"
@@ -296,12 +296,12 @@ func (a *assembler) inRange(at int16, ports match.Ports, next string) {
 
 // quotes describes ICMP messages that quote a packet, for one version of IP.
 type quotes struct {
-	echo, reply int32 // message types
+	echo, reply int32 // types of the messages
 	// The quoted IP header: offsets of fields, its length, and its first byte with a mask.
 	proto, src   int16
 	header       int32
 	mask, first  int32
-	protocol     wire.Protocol // ICMP or ICMPv6
+	protocol     wire.Protocol // protocol of the messages: ICMP or ICMPv6
 	errorMessage func(a *assembler, next string)
 }
 
