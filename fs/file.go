@@ -33,7 +33,7 @@ func newFile(t *Tree, p Place, h Handle, flags Flags) *File {
 	return f
 }
 
-// Place returns the place where the file was opened.
+// Place returns the position in the file tree at which the file was opened.
 func (f *File) Place() Place { return f.place }
 
 // Handle returns the underlying handle, for operations of its own kind. It is nil for a directory and

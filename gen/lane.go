@@ -123,8 +123,8 @@ func (l *lane) leave(until int64) {
 	l.missed += time.Duration(float64(left) / l.paced.FramesPerSecond(l.mean) * float64(time.Second))
 }
 
-// flowsOf returns how many different flows one queue sends. Each queue steps through the flows with a stride of
-// queues, so it visits flows/gcd(flows, queues) of them.
+// flowsOf returns how many different flows one queue sends. A queue sends every n-th flow, where n is the number of queues,
+// and begins again at the end. So it sends flows/gcd(flows, queues) of them.
 func flowsOf(flows, queues int) int {
 	a, b := flows, queues
 	for b != 0 {

@@ -2,7 +2,7 @@ package stack
 
 import "loam/stack/tcp"
 
-// arriving is a TCPConn as the machine's destination for received bytes: the ring that
+// arriving is a TCPConn as the destination for the bytes that the protocol machine (package tcp) receives: the ring that
 // the program reads. A large payload is not copied; the ring keeps its frame until the
 // program has read it.
 type arriving TCPConn

@@ -233,7 +233,7 @@ func (u *user) call(number int, args ...uint64) int64 {
 	}
 }
 
-// handle runs a handler and returns from it.
+// handle runs the signal handler with a number in machine.programs, and returns from it with rt_sigreturn(2).
 func (u *user) handle(number uint64) {
 	f := &u.frame
 	at := f.SP

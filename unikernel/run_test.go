@@ -224,7 +224,7 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// running starts the program signals with files that the command inherits. It returns the lines that the
+// running starts the program testdata/guest/signals with the command, which inherits files. It returns the lines that the
 // program prints, once it is ready.
 func running(t *testing.T, p Platform, inherited ...*os.File) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()

@@ -71,7 +71,7 @@ func TestFUA(t *testing.T) {
 	}
 }
 
-// A step that must be alone waits for the running steps, and later requests wait for it.
+// A request that must run alone waits until the running requests have ended, and later requests wait until it has ended.
 func TestAlone(t *testing.T) {
 	s := NewSlots(4, Rules{Flush: true, Alone: [block.Ops]bool{block.Flush: true}})
 	for _, op := range []block.Op{block.Read, block.Read, block.Flush, block.Read} {

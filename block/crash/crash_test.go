@@ -74,7 +74,7 @@ func isDurable(log []trace.Event, w trace.Event) bool {
 	return false
 }
 
-// possible returns the values that a sector may have after a log.
+// possible returns the values that a sector may have after a crash at the end of a log of requests.
 func possible(log []trace.Event, at int64) map[byte]bool {
 	var units []unit
 	for i, e := range log {

@@ -32,8 +32,8 @@ func fits(pieces []driver.Segment) bool {
 	return pages <= mostPages
 }
 
-// prps returns the two PRP entries for pieces that fit. The remaining entries are written to list,
-// which has listLen bytes.
+// prps returns the two PRP entries of a command for a transfer to or from pieces. It writes the other entries to list,
+// which has listLen bytes. The caller has checked that the pieces fit into one command.
 func prps(pieces []driver.Segment, list driver.Buffer) (prp1, prp2 uint64) {
 	n := 0
 	for _, p := range pieces {

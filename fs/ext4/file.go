@@ -94,8 +94,8 @@ func (s *FileSystem) readRun(ino uint32, i disk.Inode, p []byte, offset uint64) 
 // readAhead is the minimum number of bytes of a read from the device.
 const readAhead = 128 << 10
 
-// contentRun returns a block of a file. If the block is not in the cache, contentRun also reads
-// blocks after it, up to length: those that the caller wants, and at least readAhead.
+// contentRun returns block number of a file. If it is not in the cache, contentRun reads a run of consecutive blocks from
+// the device, of at most length blocks: as many as the caller wants (bytes), or readAhead if that is more.
 func (s *FileSystem) contentRun(ino uint32, number, length, bytes uint64) (*buffer, error) {
 	if b := s.cache.find(number); b != nil {
 		return s.content(number)

@@ -54,7 +54,7 @@ func TestFsyncOfOneFile(t *testing.T) {
 		t.Error("large was synced, and is not there")
 	}
 	must(t, after.Close())
-	for i := range 3 { // and with a change of metadata after each
+	for i := range 3 { // the same writes, each followed by a change of metadata
 		write(large, old)
 		must(t, v.Mkdir(v.Root, fmt.Sprint("/dir", i), 0o755))
 		must(t, small.Sync())

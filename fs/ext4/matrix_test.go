@@ -206,8 +206,7 @@ func content(t *testing.T, v *fs.View, path string) []byte {
 	return b
 }
 
-// few reduces the work under the race detector: tests with a single goroutine run only one of few
-// cases.
+// few reduces the work under the race detector: tests with a single goroutine run only every ninth case.
 const few = 9
 
 // TestReadForeign reads file systems that mke2fs -d wrote.

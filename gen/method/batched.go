@@ -11,8 +11,8 @@ import (
 	"loam/link/fd"
 )
 
-// batched sends each batch with one sendmmsg(2), one frame per message. The method packet and a plain mmsg use it;
-// they differ only in the socket.
+// batched sends each batch with one sendmmsg(2), one frame per message. Two sending methods use it: "packet", and "mmsg" with
+// --plain. They differ only in the socket.
 type batched struct {
 	counters
 	fd       int

@@ -41,7 +41,7 @@ var carriers = func() (rules []match.Rule) {
 	for _, t := range []wire.EtherType{wire.TypeIPv4, wire.TypeVLAN, wire.TypeQinQ, wire.TypeMPLS} {
 		rules = append(rules, match.Rule{EtherType: t})
 	}
-	const ipv4, ipv6 = 4, 41 // in IPv6 (RFC 2473)
+	const ipv4, ipv6 = 4, 41 // protocol numbers of IPv4 and IPv6 packets inside IPv6 packets (RFC 2473)
 	for _, p := range []wire.Protocol{wire.ProtoUDP, wire.ProtoTCP, ipv4, ipv6, wire.ProtoGRE} {
 		rules = append(rules, match.Rule{EtherType: wire.TypeIPv6, Protocol: p})
 	}

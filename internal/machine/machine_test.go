@@ -32,7 +32,7 @@ func rich() *Host {
 	}
 }
 
-// user returns rich without capabilities.
+// user returns the host that rich returns, for a user without capabilities.
 func user() *Host {
 	h := rich()
 	h.FS.(fstest.MapFS)["proc/self/status"] = &fstest.MapFile{Data: []byte("CapEff:\t0000000000000000\n")}

@@ -277,8 +277,8 @@ func (t *Table) Earliest() int64 {
 	return t.earliest
 }
 
-// Expire makes the threads whose deadline has passed at now Ready, with their late results. It returns how many
-// there were.
+// Expire makes each thread Ready whose deadline is not after now. Its wait ends with the result for a timeout. Expire returns
+// the number of these threads.
 func (t *Table) Expire(now int64) int {
 	if now < t.Earliest() {
 		return 0

@@ -73,7 +73,7 @@ const (
 	Offer
 )
 
-// Change is a change of the page tables for the addresses from Start to End, which are page boundaries up to Limit.
+// Change is a change of the page tables for the addresses from Start to End. Both are page boundaries, and not above Limit.
 type Change struct {
 	Action     Action
 	Rights     space.Rights // for Restrict, Install and Offer

@@ -14,9 +14,9 @@ import (
 //
 // A page is made under the file's lock: it is a copy of 4 KiB, and nothing waits for storage.
 
-// NewMemory returns a file in memory with a base. charge accounts for n more pages, or fewer if n is negative; an
-// error other than nil refuses them, and must not be returned for a negative n. charge is called with locks held and
-// must not block. nil accounts for nothing.
+// NewMemory returns a file in memory whose initial content is base, which the file shares and does not change. charge
+// accounts for n more pages, or fewer if n is negative; an error other than nil refuses them, and must not be returned for
+// a negative n. charge is called with locks held and must not block. nil accounts for nothing.
 func (c *Cache) NewMemory(base []byte, charge func(n int64) error) *File {
 	f := c.NewFile(nil, int64(len(base)), mem.Label{})
 	f.base, f.charge = base, charge

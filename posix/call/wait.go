@@ -33,7 +33,7 @@ func epollPwait2(c Caller, a Args) (uint64, linux.Errno) {
 	return c.epollWait(a, timeout)
 }
 
-// Limits of the results and arguments of one call.
+// Limits of epoll_wait(2): events that one call returns, and the argument maxevents.
 const (
 	maxEpollEvents   = 1024
 	mostEpollRequest = (1<<31 - 1) / linux.SizeofEpollEvent

@@ -63,6 +63,7 @@ func run() error {
 	)
 	paths := flag.Bool("paths", false, "measure long and lossy paths in place of the stack")
 	rate := flag.Int64("rate", 1000, "with -paths: those of at most so many `Mbit/s`")
+	least := flag.Int64("least", 0, "with -paths: those of at least so many `Mbit/s`")
 	flag.BoolVar(&o.Guests, "guests", false, "measure a whole program, in virtual machines and as a process, in place of the stack")
 	flag.IntVar(&o.Reps, "reps", 5, "run everything so many times")
 	flag.DurationVar(&o.Span, "span", 750*time.Millisecond, "let each run last about so long")
@@ -83,7 +84,7 @@ func run() error {
 		o.Only = expression
 	}
 	if *paths {
-		return measurePaths(*out, *rate*1e6, o.Reps)
+		return measurePaths(*out, *least*1e6, *rate*1e6, o.Reps)
 	}
 	results, err := results(*from, o)
 	if err != nil {
@@ -102,8 +103,8 @@ func run() error {
 }
 
 // measurePaths measures long and lossy paths of up to most bits per second, and writes their table.
-func measurePaths(folder string, most int64, reps int) error {
-	rows, err := path.Run(most, reps, os.Stderr)
+func measurePaths(folder string, least, most int64, reps int) error {
+	rows, err := path.Run(least, most, reps, os.Stderr)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func heap() uint64 {
 type attacker struct {
 	*lab
 	rng            *rand.Rand
-	open           uint16         // an open port
+	open           uint16         // a port of the victim with a listener
 	victim, friend netip.AddrPort // the connection that it tries to reset
 }
 

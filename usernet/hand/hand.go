@@ -17,7 +17,7 @@ import "encoding/binary"
 // Connection is the message that accompanies a descriptor.
 type Connection struct {
 	Port   uint16 // the program's port that the client connected to
-	Client uint16 // the gateway's port, as the program sees the client; identifies the connection in End
+	Client uint16 // the gateway's port, which the program sees as the port of the client; it identifies the connection in End
 }
 
 // ConnectionSize is the length of an encoded Connection, in bytes.

@@ -104,8 +104,8 @@ func (b *bbr) isTimeToProbeBw(w *Window, now Time, s *Sample) bool {
 	return true
 }
 
-// isRenoCoexistenceProbeTime implements IsRenoCoexistenceProbeTime: Reno needs as many round trips as its
-// window has segments.
+// isRenoCoexistenceProbeTime implements IsRenoCoexistenceProbeTime. After a loss, Reno needs as many round trips to
+// regain its window as the window has segments, so BBR probes no sooner.
 func (b *bbr) isRenoCoexistenceProbeTime(w *Window) bool {
 	return uint64(b.roundsSinceProbeUp) >= min(b.targetInflight(w)/uint64(w.MSS), 63)
 }

@@ -80,7 +80,7 @@ func devices(t *testing.T) string {
 	return strings.Join(names, " ")
 }
 
-// An error in a process of a cell is returned here, with its reason.
+// An error in a process of a measurement is returned to the process that started it, with its reason.
 func TestErrorsAreReturned(t *testing.T) {
 	for want, spec := range map[string]Spec{
 		"no subject": {Subject: "nobody", Place: Pipe, Load: load.PingPong},

@@ -18,11 +18,11 @@ type Row struct {
 // Aim is the least share of Linux's rate that Loam should reach.
 const Aim = 0.9
 
-// Run measures all paths of at most the rate most, in bits per second, reps times. The measurements of
+// Run measures all paths with a rate from least to most, in bits per second, reps times. The measurements of
 // one path and algorithm alternate between the pairs, so that other load on the machine affects all of
 // them alike. If their rate is low enough, several rows are measured at the same time. Each row is
 // logged when it is finished.
-func Run(most int64, reps int, log io.Writer) (rows []Row, err error) {
+func Run(least, most int64, reps int, log io.Writer) (rows []Row, err error) {
 	var algorithms []string
 	for _, a := range Algorithms {
 		if KernelHas(a) {
@@ -32,7 +32,7 @@ func Run(most int64, reps int, log io.Writer) (rows []Row, err error) {
 		}
 	}
 	for _, p := range Paths() {
-		if p.Rate <= most {
+		if least <= p.Rate && p.Rate <= most {
 			for _, a := range algorithms {
 				rows = append(rows, Row{Path: p, Algorithm: a})
 			}
