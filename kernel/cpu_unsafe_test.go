@@ -80,7 +80,7 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// The runtime uses the same numbers for the kernel's own calls.
+// The files that are added to package runtime use the same numbers for Loam's own system calls as this package.
 func TestCallNumbers(t *testing.T) {
 	for constant, c := range map[string]struct {
 		file string

@@ -13,12 +13,12 @@ import (
 	"loam/task/spawn"
 )
 
-// hosted is a world whose process 1 is a program in ring 0.
+// hosted is a world (see task_test.go) whose process 1 is a program in ring 0.
 type hosted struct {
 	*world
 	*Host
 	memory spawn.Memory
-	got    []int // signals
+	got    []int // numbers of the signals that process 1 has received
 }
 
 // withHost runs f with programs as files /0, /1 and so on. It checks that all memory, spaces and threads are released.
@@ -47,7 +47,7 @@ func withHost(t *testing.T, f func(h *hosted), programs ...func(u *user)) {
 	})
 }
 
-// do makes a system call of the program.
+// do makes a system call as the program in ring 0 does.
 func (h *hosted) do(number int, args ...uint64) int64 {
 	var a [6]uint64
 	copy(a[:], args)
@@ -146,7 +146,8 @@ func TestHostAdopts(t *testing.T) {
 	})
 }
 
-// Descriptors move to their places, also if places overlap. Others are not inherited.
+// A child gets the chosen descriptors under their new numbers, also if old and new numbers overlap. It does not
+// inherit others.
 func TestHostFiles(t *testing.T) {
 	withHost(t, func(h *hosted) {
 		var fds []int

@@ -21,7 +21,7 @@ type simulated struct {
 	// programs are the functions that a thread can run, by the value of IP at its start; after clone(2), by R15.
 	programs []func(u *user)
 	mu       sync.Mutex
-	open     int    // spaces and threads that are not closed
+	open     int    // number of spaces and threads that are not closed
 	forking  func() // called by NewSpace, if not nil
 	cloning  func() // called by NewThread, if not nil
 
@@ -29,10 +29,11 @@ type simulated struct {
 	spent   atomic.Int64 // CPU time that programs have used, in nanoseconds
 }
 
-// clock is the clock of CPU time: fake time, and the time that programs say they use.
+// clock is the clock of CPU time: fake time, plus the time that programs use by spend.
 func (m *simulated) clock() int64 { return int64(time.Since(m.started)) + m.spent.Load() }
 
-// spend uses CPU time in ring 3. The task notices at once, and handlers of signals run.
+// spend adds CPU time in ring 3 to the thread. The task is interrupted at once, so timers of CPU time expire and
+// handlers of signals run.
 func (u *user) spend(d time.Duration) {
 	u.space.machine.spent.Add(int64(d))
 	u.stop(Interrupted)
@@ -81,7 +82,8 @@ func (s *simulatedSpace) CompareAndSwap(addr uint64, old, value uint32) (found u
 	return found, ok
 }
 
-// each copies byte ranges within pages until one is not accessible.
+// each copies b to or from memory page by page, and stops at a page that is not accessible. It returns the number of
+// bytes copied.
 func (s *simulatedSpace) each(addr uint64, b []byte, access mem.Access) (done int) {
 	for done < len(b) {
 		at := addr + uint64(done)
@@ -123,12 +125,12 @@ type simulatedThread struct {
 	watched            bool
 
 	started bool
-	reasons chan Reason   // the program sends; Run receives
+	reasons chan Reason   // why the thread stopped: the program sends, Run receives
 	resume  chan struct{} // Run sends; the program receives; closed by Close
 	kicked  chan struct{} // capacity 1; Kick sends; Run receives
 }
 
-// Run lets the program run until it does something.
+// Run lets the program run until it makes a system call, faults, is interrupted or ends.
 func (t *simulatedThread) Run() Reason {
 	select {
 	case <-t.kicked:
@@ -238,18 +240,18 @@ func (u *user) handle(number uint64) {
 	f := &u.frame
 	at := f.SP
 	u.space.machine.programs[number](u)
-	f.SP = at + 8 // RET to the restorer
+	f.SP = at + 8 // the address after RET has popped the return address
 	f.AX, f.IP = rtSigreturn, restorerAt+callSize
 	u.stop(Call)
 }
 
 // store writes memory, and faults as a processor would. It reports false after a signal that a handler has handled.
 func (u *user) store(addr uint64, b []byte) bool {
-	const write = 2 // bit of the error code
+	const write = 2 // bit of the error code of a page fault
 	return u.access(addr, b, write, u.space.Write)
 }
 
-// access moves bytes by move, and faults where it ends early.
+// access copies bytes by move. If move ends early, the program faults at that address with the error code.
 func (u *user) access(addr uint64, b []byte, code uint64, move func(uint64, []byte) int) bool {
 	f := &u.frame
 	for done := move(addr, b); done < len(b); done += move(addr+uint64(done), b[done:]) {

@@ -9,7 +9,8 @@ import (
 	"loam/task/signal"
 )
 
-// A pidfd becomes readable when its process ends; it sends signals, and waitid waits by it. After the wait it is of no process.
+// A pidfd becomes readable when its process ends; pidfd_send_signal and waitid accept it. After the wait it refers to
+// no process.
 func TestPidfd(t *testing.T) {
 	const pollfd = dataAt + 64
 	run(t, func(u *user) {
@@ -37,7 +38,7 @@ func TestPidfd(t *testing.T) {
 	}, func(u *user) { u.call(linux.SYS_PAUSE) })
 }
 
-// clone3 returns a pidfd, resets handlers, and checks its arguments.
+// clone3 with CLONE_PIDFD returns a pidfd, and with CLONE_CLEAR_SIGHAND resets handlers; it checks its arguments.
 func TestClone3(t *testing.T) {
 	const args, pidfd = dataAt + 256, dataAt + 512
 	run(t, func(u *user) {
@@ -89,7 +90,8 @@ func TestSubreaper(t *testing.T) {
 	})
 }
 
-// process_vm_readv and process_vm_writev copy memory of another process, and need the permission to trace it. kcmp compares.
+// process_vm_readv and process_vm_writev copy memory of another process, and need the permission to trace it. kcmp
+// compares the resources of two processes.
 func TestOtherMemory(t *testing.T) {
 	const local, remote, buffer, word = dataAt + 64, dataAt + 128, dataAt + 256, dataAt + 512
 	run(t, func(u *user) {

@@ -7,7 +7,7 @@ import (
 	"loam/mem"
 )
 
-// use maps memory, in mappings of at most part pages, and writes to each page.
+// use maps so many pages of memory, in mappings of limited size, and writes to each page.
 func (u *user) use(pages uint64) {
 	const part = 512
 	for ; pages > 0; pages -= min(pages, part) {
@@ -19,9 +19,10 @@ func (u *user) use(pages uint64) {
 	}
 }
 
-// When memory runs out, a process is killed that oom_score_adj does not protect; if all are protected, the one that faults.
+// When memory runs out, the kernel kills a process that oom_score_adj does not protect. If all processes are
+// protected, it kills the one that needs the page.
 func TestMemoryRunsOut(t *testing.T) {
-	const most = 8 * mem.BlockPages // of the machine
+	const most = 8 * mem.BlockPages // memory of the machine, in pages
 	for name, protected := range map[string]bool{"one is protected": false, "both are protected": true} {
 		t.Run(name, func(t *testing.T) {
 			protect := func(u *user) {

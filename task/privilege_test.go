@@ -77,7 +77,8 @@ func TestSetUserIDFile(t *testing.T) {
 	})
 }
 
-// auxv returns an entry of the auxiliary vector of a new program.
+// auxv returns an entry of the auxiliary vector with the given type, from the stack of a program that has just
+// started.
 func (u *user) auxv(key uint64) uint64 {
 	at := u.frame.SP
 	word := func() (v uint64) {
@@ -85,7 +86,7 @@ func (u *user) auxv(key uint64) uint64 {
 		at += 8
 		return v
 	}
-	at += 8 * (word() + 1) // arguments and their end
+	at += 8 * (word() + 1) // skips argc, the arguments and their terminating 0
 	for word() != 0 {
 	}
 	for {

@@ -6,8 +6,8 @@ import (
 	"loam/abi/linux"
 )
 
-// A thread in a critical section continues at its abort handler when it was moved, and for a signal. Elsewhere it continues where it
-// was.
+// A thread in a critical section (rseq) continues at its abort handler after it was moved to another CPU, and when a
+// signal is delivered. Outside of a critical section it continues where it was interrupted.
 func TestRestartableSequence(t *testing.T) {
 	const at, section, start, abort, signature = dataAt, dataAt + 64, textAt + 0x300, dataAt + 0x1004, 0x53053053
 	run(t, func(u *user) {
@@ -23,7 +23,7 @@ func TestRestartableSequence(t *testing.T) {
 		for i, v := range []uint64{0, start, 16, abort} {
 			set(section+uint64(i)*8, v)
 		}
-		set(abort-4, signature) // the handler is in data here
+		set(abort-4, signature) // stored in front of the abort handler, as rseq(2) requires
 		moved := func(ip uint64) uint64 {
 			set(at+8, section)
 			u.frame.IP = ip

@@ -92,7 +92,7 @@ func (w *world) file(path string, content []byte) {
 	w.root.Close(fd)
 }
 
-// is reports a result that differs.
+// is fails the test if got differs from want.
 func is(t *testing.T, what string, got, want int64) {
 	t.Helper()
 	if got != want {
@@ -102,10 +102,11 @@ func is(t *testing.T, what string, got, want int64) {
 
 func exit(u *user, status uint64) { u.call(linux.SYS_EXIT_GROUP, status) }
 
-// failed is the result of a call that fails.
+// failed returns the result of a system call that fails with an error.
 func failed(e linux.Errno) int64 { return -int64(e) }
 
-// wait4 reports the status of an exit, and of a death by a signal. Without children it is ECHILD.
+// wait4 reports whether a child has exited, and with which status, or by which signal it was killed. Without children
+// it fails with ECHILD.
 func TestWait(t *testing.T) {
 	status := run(t, func(u *user) {
 		is(t, "no child", u.call(linux.SYS_WAIT4, 1<<64-1, 0, 0, 0), failed(linux.ECHILD))
@@ -130,7 +131,7 @@ func TestWait(t *testing.T) {
 
 // A process that is killed while it forks leaves no child: kill(-1) ends a fork bomb.
 func TestKilledWhileForking(t *testing.T) {
-	var inFork, killed chan struct{} // of the bubble
+	var inFork, killed chan struct{} // channels of the bubble of fake time
 	run(t, func(u *user) {
 		inFork, killed = make(chan struct{}), make(chan struct{})
 		u.fork(1)
@@ -200,7 +201,7 @@ func TestVforkAndExec(t *testing.T) {
 	})
 }
 
-// install sets a handler, a program, for a signal.
+// install sets a handler for a signal; the handler is a program by its number.
 func install(u *user, n signal.Number, program, flags uint64) {
 	b := make([]byte, linux.SizeofKernelSigaction)
 	linux.KernelSigaction{Handler: handlersAt + program, Flags: flags | linux.SA_RESTORER, Restorer: restorerAt}.Put(b)
@@ -245,7 +246,8 @@ func TestHandlers(t *testing.T) {
 	is(t, "handled", int64(handled), 3)
 }
 
-// A bad access is SIGSEGV: it can be handled, and otherwise ends the process. System calls return EFAULT.
+// An access to an invalid address raises SIGSEGV: it can be handled, and otherwise ends the process. System calls
+// return EFAULT.
 func TestBadAddress(t *testing.T) {
 	handled := false
 	status := run(t, func(u *user) {
@@ -297,7 +299,7 @@ func TestThreadsAndFutexes(t *testing.T) {
 	}, func(u *user) { exit(u, 4) })
 }
 
-// SIGSTOP stops a process, SIGCONT lets it continue, and the parent learns of both.
+// SIGSTOP stops a process, SIGCONT lets it continue, and wait4 reports both to the parent.
 func TestStopAndContinue(t *testing.T) {
 	run(t, func(u *user) {
 		child := u.fork(1)
@@ -321,7 +323,7 @@ func TestStopAndContinue(t *testing.T) {
 	})
 }
 
-// A write to a pipe without readers is SIGPIPE, and EPIPE if that is ignored.
+// A write to a pipe without readers raises SIGPIPE, and fails with EPIPE if the signal is ignored.
 func TestPipeSignal(t *testing.T) {
 	status := run(t, func(u *user) {
 		u.call(linux.SYS_PIPE2, dataAt, 0)
@@ -380,7 +382,8 @@ func TestTwoThreadsExec(t *testing.T) {
 	is(t, "status", int64(status), 6<<8)
 }
 
-// A thread that another one ends by execve creates no further thread, which nothing would end.
+// A thread that is about to end, because another thread has called execve, cannot create a thread: nothing would end
+// the new one.
 func TestExecDuringClone(t *testing.T) {
 	const flags = linux.CLONE_VM | linux.CLONE_SIGHAND | linux.CLONE_THREAD
 	status := run(t, func(u *user) {
@@ -428,7 +431,7 @@ func TestMappedFile(t *testing.T) {
 	}, func(u *user) { exit(u, 0) })
 }
 
-// sigtimedwait takes a blocked signal, waits for one, and ends by its time.
+// sigtimedwait takes a pending signal that is blocked, waits for one, and returns when its timeout is over.
 func TestTimedWait(t *testing.T) {
 	const set, info, timeout = dataAt, dataAt + 64, dataAt + 256
 	status := run(t, func(u *user) {
@@ -446,7 +449,8 @@ func TestTimedWait(t *testing.T) {
 	is(t, "the signal ended the process: status", int64(status), 0)
 }
 
-// Unknown calls are ENOSYS, and bad files are refused with the errors of execve(2).
+// Unknown system calls fail with ENOSYS. Files that are no programs are rejected with the errors that execve(2)
+// lists.
 func TestRefusals(t *testing.T) {
 	run(t, func(u *user) {
 		is(t, "no such call", u.call(100000), failed(linux.ENOSYS))

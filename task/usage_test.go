@@ -14,8 +14,8 @@ func (u *user) micros(addr uint64) int64 {
 	return int64(u.load32(addr))*1_000_000 + int64(u.load32(addr+8))
 }
 
-// User time is the time in ring 3. A parent gets the times of a child by wait4, and those of all children by getrusage and
-// times.
+// User time is the time in ring 3. A parent gets the times of a child from wait4, and the sum of all children from
+// getrusage and times.
 func TestCPUTimes(t *testing.T) {
 	const rusage, tms = dataAt, dataAt + 512
 	run(t, func(u *user) {
@@ -38,20 +38,21 @@ func TestCPUTimes(t *testing.T) {
 		is(t, "bad who", u.call(linux.SYS_GETRUSAGE, 5, rusage), failed(linux.EINVAL))
 		exit(u, 0)
 	}, func(u *user) {
-		u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0) // until the parent waits
+		u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0) // gives the parent time to reach its wait
 		u.spend(5 * time.Second)
 		exit(u, 0)
 	})
 }
 
-// ITIMER_PROF sends SIGPROF by CPU time, again and again; RLIMIT_CPU sends SIGXCPU each second, and SIGKILL at the hard limit.
+// ITIMER_PROF sends SIGPROF each time that an interval of CPU time has passed; RLIMIT_CPU sends SIGXCPU each second,
+// and SIGKILL at the hard limit.
 func TestCPUTimers(t *testing.T) {
 	prof, xcpu := 0, 0
 	status := run(t, func(u *user) {
 		install(u, linux.SIGPROF, 1, 0)
 		install(u, linux.SIGXCPU, 2, 0)
 		var b []byte
-		for _, v := range []uint64{1, 0, 2, 0} { // each second, first after two
+		for _, v := range []uint64{1, 0, 2, 0} { // it_interval and it_value: every second, for the first time after two
 			b = binary.LittleEndian.AppendUint64(b, v)
 		}
 		u.store(dataAt, b)

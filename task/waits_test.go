@@ -103,7 +103,7 @@ var endless = map[string]func(u *user) int64{
 		return u.call(linux.SYS_MSGRCV, opened(u, linux.SYS_MSGGET, linux.IPC_PRIVATE, sysVFlags), bufferAt, 8, 0, 0)
 	},
 	"semop": func(u *user) int64 {
-		u.store(structAt, []byte{0, 0, 0xff, 0xff, 0, 0}) // one less
+		u.store(structAt, []byte{0, 0, 0xff, 0xff, 0, 0}) // struct sembuf: decrement semaphore 0, whose value is 0
 		return u.call(linux.SYS_SEMOP, opened(u, linux.SYS_SEMGET, linux.IPC_PRIVATE, 1, sysVFlags), structAt, 1)
 	},
 	"mq_receive": func(u *user) int64 {
@@ -141,7 +141,7 @@ func TestSignalsAndDeathEndWaits(t *testing.T) {
 	}
 }
 
-// Each wait with a limit of time ends after exactly that time, with the result that the call has for it.
+// Each wait with a limit of time ends after exactly that time, with the result of the call for a timeout.
 func TestTimeEndsWaits(t *testing.T) {
 	for name, c := range map[string]struct {
 		wait func(u *user) int64

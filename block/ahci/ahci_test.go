@@ -22,7 +22,7 @@ func newModel() *model.Controller { return &model.Controller{Data: make([]byte, 
 
 func name(int) string { return "sda" }
 
-// open opens the disk of the model. When the test ends, the disk is closed, and no memory may be
+// open opens the disk of a simulated AHCI controller. When the test ends, the disk is closed, and no memory may be
 // left allocated.
 func open(t testing.TB, c *model.Controller, options ...virtio.Option) *controller.Device {
 	t.Helper()
@@ -76,7 +76,8 @@ func TestDescribes(t *testing.T) {
 	}
 }
 
-// FUA is a bit of the command if the disk has it; otherwise a flush follows the write.
+// A write with FUA (force unit access) sets a bit in the command if the disk supports it; otherwise a flush follows
+// the write.
 func TestFUA(t *testing.T) {
 	for _, has := range []bool{true, false} {
 		c := newModel()
@@ -116,7 +117,7 @@ func TestBadSectors(t *testing.T) {
 	}
 }
 
-// Even if a controller or a disk misbehaves, fails or vanishes, all requests return in bounded
+// Even if a controller or a disk breaks the protocol, returns errors or is removed, all requests return in bounded
 // time.
 func TestHostile(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -149,7 +150,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// The disk's description is checked. A rejected disk leaves nothing allocated.
+// Open checks the disk's description of itself. After it has rejected a disk, no memory is left allocated.
 func TestRefuses(t *testing.T) {
 	for name, change := range map[string]func(b []byte){
 		"a packet device":     func(b []byte) { b[1] = 0x80 },
@@ -171,7 +172,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A port that does not stop keeps its memory, and Close returns an error.
+// If a port does not stop its DMA, its memory is not freed, and Close returns an error.
 func TestStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newModel()

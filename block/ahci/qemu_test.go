@@ -13,13 +13,14 @@ import (
 	"loam/driver/qtest"
 )
 
-// start starts a QEMU with a disk whose contents are the file at path.
+// start starts a QEMU with an AHCI controller, whose disk is the file at path. It returns the machine and the
+// controller's PCI function.
 func start(t *testing.T, path string) (*qtest.Machine, *pci.Function) {
 	t.Helper()
 	return qtest.StartPCI(t, "ich9-ahci", "id=h", "-drive", "if=none,id=d,format=raw,discard=unmap,file="+path, "-device", "ide-hd,drive=d,bus=h.2")
 }
 
-// Data that is written to QEMU's disk is in its file, and data of the file is read.
+// Data that is written to QEMU's disk is in its file, and reads return the data of the file.
 func TestQEMU(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "disk")
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
@@ -45,7 +46,7 @@ func TestQEMUConformance(t *testing.T) {
 	}
 	m, f := start(t, path)
 	blocktest.Run(t, func(t testing.TB) block.Device {
-		disks, _, err := ahci.Open(m, f, name) // the same controller again each time
+		disks, _, err := ahci.Open(m, f, name) // opened again for each test of the suite
 		if err != nil || len(disks) != 1 {
 			t.Fatalf("%d disks, %v", len(disks), err)
 		}

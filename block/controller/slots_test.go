@@ -8,7 +8,7 @@ import (
 	"loam/block"
 )
 
-// startAll starts as many steps as the hardware has room for.
+// startAll starts as many steps (commands for the hardware) as there are free slots.
 func startAll(s *Slots, now time.Time) (steps []Step) {
 	for {
 		step, ok := s.Next(now)
@@ -45,8 +45,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Without FUA in hardware, a write with FUA is a write and a flush. No flush follows a failed
-// write. An error of the flush is the result.
+// Without FUA in hardware, a write with FUA is carried out as a write and a flush. No flush follows a failed write.
+// If the flush fails, its error is the result of the request.
 func TestFUA(t *testing.T) {
 	s := NewSlots(1, Rules{Flush: true})
 	r := request(block.Write, block.FUA)
@@ -96,7 +96,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Oldest returns the oldest step, and draining returns every request once.
+// Oldest returns the step that was started first. Drain returns every request that has not completed, each once.
 func TestDrain(t *testing.T) {
 	s := NewSlots(2, Rules{Flush: true})
 	start := time.Unix(100, 0)

@@ -21,7 +21,7 @@ import (
 
 const sector = 512
 
-// The value of a sector is its first byte: the ID of a write, 0 for zeros, or junk.
+// The value of a sector is its first byte: the ID of a write, 0 for zeros, or junk for a sector that was torn.
 const junk = 0xdb
 
 // unit is one sector of a write in the model.
@@ -33,7 +33,8 @@ type unit struct {
 
 const never = 1 << 30
 
-// place returns the index of an event in a log, or never if it is not in the log.
+// place returns the index in a log of the event with the given ID, which is a submission or a completion, or never if
+// it is not in the log.
 func place(log []trace.Event, id uint64, completed bool) int {
 	i := slices.IndexFunc(log, func(e trace.Event) bool { return e.ID == id && e.Completed == completed })
 	if i < 0 {
@@ -95,7 +96,8 @@ func possible(log []trace.Event, at int64) map[byte]bool {
 	return values
 }
 
-// applyAll tries every order and every loss of the units, on a sector with the given value.
+// applyAll applies the units to a sector with the given value, in every order and with every loss that the rules
+// allow. It adds the resulting values to values.
 func applyAll(left []unit, value byte, values map[byte]bool) {
 	if len(left) == 0 {
 		values[value] = true
@@ -145,7 +147,7 @@ func randomLog(rng *rand.Rand) (log []trace.Event) {
 	return log
 }
 
-// At every point of a log, the states have exactly the values that the model finds.
+// At every point of a log, the states that package crash generates have exactly the values that the model finds.
 func TestAgainstModel(t *testing.T) {
 	const logs, seeds = 100, 120
 	for n := range uint64(logs) {
@@ -199,8 +201,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// A write of two sectors with a journal that uses flushes. The device is recorded and then cut at
-// each point: the commit record is never present without the journaled block.
+// A write of two sectors in the manner of a journal: block, flush, commit record, flush. The device is recorded and
+// then cut at each point: the commit record is never present without the journaled block.
 func TestJournal(t *testing.T) {
 	base := memory.New(16*sector, memory.Config{})
 	var log trace.Log

@@ -101,7 +101,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// Requests overtake others, but no request is overtaken by a later flush.
+// A request may complete before an earlier one, but no request is overtaken by a later flush.
 func TestReorder(t *testing.T) {
 	var log trace.Log
 	d := fault.New(trace.New(memory.New(1<<20, memory.Config{}), &log), fault.Config{Seed: 3, Reorder: 0.3})
@@ -152,7 +152,7 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-// After VanishAfter requests the device is gone, also for requests in flight.
+// After VanishAfter requests the device is gone, and requests in flight fail, too.
 func TestVanish(t *testing.T) {
 	errs, _, _ := results(t, fault.Config{VanishAfter: 10, Delay: time.Millisecond}, 20)
 	for i, err := range errs {

@@ -36,7 +36,8 @@ func open(t testing.TB, path string, c file.Config) *file.Device {
 	return d
 }
 
-// The suite passes with O_DIRECT, if the temporary folder allows it, and with the page cache.
+// The test suite of package blocktest passes with O_DIRECT, if the temporary folder allows it, and with the page
+// cache.
 func TestConformance(t *testing.T) {
 	for name, c := range map[string]file.Config{"default": {}, "buffered": {Buffered: true}, "one worker": {Workers: 1}} {
 		t.Run(name, func(t *testing.T) {

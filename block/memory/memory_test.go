@@ -23,7 +23,7 @@ func BenchmarkDevice(b *testing.B) {
 	blocktest.Bench(b, func(testing.TB) block.Device { return memory.New(blocktest.MinSize, memory.Config{}) })
 }
 
-// A snapshot and its origin do not see each other's writes.
+// A write to a snapshot does not change the device that it was made from, and the reverse.
 func TestSnapshot(t *testing.T) {
 	d := memory.New(1<<20, memory.Config{})
 	one, two := bytes.Repeat([]byte{1}, 100<<10), bytes.Repeat([]byte{2}, 512)

@@ -50,7 +50,8 @@ func try(c *model.Controller, vectors int, options ...virtio.Option) (*virtio.Ma
 	return m, d, err
 }
 
-// ways are the numbers of MSI-X vectors that the tests use.
+// ways are the kinds of interrupts that the tests use, with the number of MSI-X vectors. 0 stands for an interrupt
+// line (INTx).
 var ways = map[string]int{"a vector for each": 4, "one vector": 1, "a line": 0}
 
 func TestConformance(t *testing.T) {
@@ -74,7 +75,7 @@ func TestDescribes(t *testing.T) {
 	}
 }
 
-// FUA is one command. Memory at page boundaries is not copied; other memory is.
+// A write with FUA (force unit access) is a single command. Memory at page boundaries is not copied; other memory is.
 func TestCommands(t *testing.T) {
 	c := newModel()
 	d := open(t, c, 4)
@@ -85,7 +86,7 @@ func TestCommands(t *testing.T) {
 	if err := o.Flush(); err != nil || c.Flushed != 2 {
 		t.Errorf("Flush: %v, %d flushes", err, c.Flushed)
 	}
-	pages := make([]byte, 1<<20) // large heap objects begin at a page
+	pages := make([]byte, 1<<20) // large heap objects begin at a page boundary
 	before := d.Stats().Copied
 	r := block.Request{Op: block.Read, Data: [][]byte{pages[512:4096], pages[8192:20480], pages[4096:5120]}}
 	if err := blocktest.Do(d, 0, r); err != nil || d.Stats().Copied != before {
@@ -118,7 +119,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// Even if a controller misbehaves, fails or vanishes, all requests return in bounded time.
+// Even if a controller breaks the protocol, returns errors or is removed, all requests return in bounded time.
 func TestHostile(t *testing.T) {
 	for name, test := range map[string]struct {
 		lie    model.Lie
@@ -148,7 +149,7 @@ func TestHostile(t *testing.T) {
 					start := time.Now()
 					r := block.Request{Op: block.Read, Data: [][]byte{make([]byte, 512)}}
 					err := blocktest.Do(d, 0, r)
-					if test.lie == model.Twice && err == nil { // the first completion was correct
+					if test.lie == model.Twice && err == nil { // the first of the two completions is correct
 						synctest.Wait()
 						err = blocktest.Do(d, 0, r)
 					}
@@ -161,7 +162,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// The controller's description is checked. A rejected controller leaves nothing allocated.
+// Open checks the controller's description of itself. After it has rejected a controller, no memory is left
+// allocated.
 func TestRefuses(t *testing.T) {
 	for name, change := range map[string]func(what uint32, b []byte){
 		"sectors of 256 bytes": func(what uint32, b []byte) { b[130] = 8 },

@@ -13,8 +13,8 @@ import (
 	"loam/driver/qtest"
 )
 
-// Data that is written to QEMU's controller is in its file, and data of the file is read. It passes
-// the test suite.
+// Data that is written to QEMU's controller is in its file, and reads return the data of the file. The device also
+// passes the test suite of package blocktest.
 func TestQEMU(t *testing.T) {
 	for name, options := range map[string]string{"messages": "", "one queue": ",max_ioqpairs=1"} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestQEMUConformance(t *testing.T) {
 	}
 	m, f := qtest.StartPCI(t, "nvme", "serial=s,drive=d", "-drive", "if=none,id=d,format=raw,discard=unmap,file="+path)
 	blocktest.Run(t, func(t testing.TB) block.Device {
-		d, err := nvme.Open(m, f, nvme.Config{Queues: 2}) // the same controller again each time
+		d, err := nvme.Open(m, f, nvme.Config{Queues: 2}) // opened again for each test of the suite
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ func TestConformance(t *testing.T) {
 	}, blocktest.Allocates)
 }
 
-// The device below is not changed, sectors that were not written are read from it, and memory is
-// limited.
+// Writes to a snapshot do not change the device below it. Sectors that were not written are read from the device. The
+// memory for written sectors is limited.
 func TestUnchanged(t *testing.T) {
 	below := memory.New(1<<20, memory.Config{})
 	under := block.NewIO(below)

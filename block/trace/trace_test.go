@@ -19,7 +19,8 @@ func TestConformance(t *testing.T) {
 	}, blocktest.Allocates)
 }
 
-// A log has each request twice, in order, and can be stored in a file and read back.
+// A log has two events for each request (its submission and its completion), in the order in which they happened, and
+// can be stored in a file and read back.
 func TestLog(t *testing.T) {
 	var log trace.Log
 	var file bytes.Buffer
@@ -30,7 +31,7 @@ func TestLog(t *testing.T) {
 		{Op: block.Write, Offset: 512, Data: [][]byte{data[:512], data[512:]}, Flags: block.FUA},
 		{Op: block.Read, Data: [][]byte{make([]byte, 512)}},
 		{Op: block.Flush},
-		{Op: block.Read, Offset: 1}, // invalid: not recorded
+		{Op: block.Read, Offset: 1}, // rejected by the device, so not recorded
 		{Op: block.WriteZeroes, Length: 1024},
 	} {
 		blocktest.Do(d, 0, r)

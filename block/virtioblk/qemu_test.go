@@ -11,7 +11,7 @@ import (
 	"loam/driver/qtest"
 )
 
-// Data that is written to QEMU's disk is in its file, and data of the file is read.
+// Data that is written to QEMU's disk is in its file, and reads return the data of the file.
 func TestQEMU(t *testing.T) {
 	for _, w := range qtest.Ways {
 		t.Run(w.Name, func(t *testing.T) {

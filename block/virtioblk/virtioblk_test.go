@@ -19,8 +19,7 @@ const everything = model.DiskSizeMax | model.DiskSegMax | model.DiskBlock | mode
 
 const sectors = blocktest.MinSize/512 + 8
 
-// open opens a disk of the model. When the test ends, the disk is closed, and no memory may be left
-// allocated.
+// open opens a simulated virtio disk. When the test ends, the disk is closed, and no memory may be left allocated.
 func open(t testing.TB, disk *model.Disk, way string, options ...model.Option) *controller.Device {
 	t.Helper()
 	m := model.New(options...)
@@ -40,7 +39,7 @@ func open(t testing.TB, disk *model.Disk, way string, options ...model.Option) *
 	return d
 }
 
-// each runs a test for all transports and all kinds of memory.
+// each runs a test for all virtio transports and all kinds of virtqueue memory.
 func each(t *testing.T, test func(t *testing.T, way string, options ...model.Option)) {
 	for way := range model.Ways {
 		for name, options := range map[string][]model.Option{"": nil, ", copied": {model.Heapless}} {
@@ -66,7 +65,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// Info has the device's own limits and sizes.
+// Info returns the limits and sizes that the device declares.
 func TestDescribes(t *testing.T) {
 	disk := model.NewDisk(sectors, everything, 1024)
 	d := open(t, disk, "PCI, a vector for each")
@@ -79,7 +78,7 @@ func TestDescribes(t *testing.T) {
 	}
 }
 
-// A flush reaches the device; a write with FUA is a write and a flush.
+// A flush is sent to the device. A write with FUA is sent as a write and a flush, since virtio has no FUA.
 func TestFlush(t *testing.T) {
 	disk := model.NewDisk(sectors, everything, 512)
 	d := open(t, disk, "MMIO")
@@ -172,7 +171,7 @@ func testLie(t *testing.T, told lie, want error, after time.Duration, way string
 	start := time.Now()
 	r := block.Request{Op: block.Read, Data: [][]byte{make([]byte, 512)}}
 	err := blocktest.Do(d, 0, r)
-	if err == nil { // the first completion was correct, a later one was not
+	if err == nil { // the lie concerns a later completion than the first
 		synctest.Wait()
 		err = blocktest.Do(d, 0, r)
 	}

@@ -8,7 +8,8 @@ import (
 	"loam/fs"
 )
 
-// Terminals get the lowest free number and a file, which is listed and goes with the terminal.
+// A new terminal gets the lowest free number, and a file of that name in the directory. The file is removed when the
+// terminal is closed.
 func TestTerminals(t *testing.T) {
 	f := New()
 	for want := range 3 {

@@ -13,7 +13,7 @@ import (
 	"loam/fs/ext4"
 )
 
-// Check finds each kind of damage that debugfs can make, and its message names the place.
+// Check finds each kind of damage that debugfs can make, and its message names the damaged inode or block.
 func TestCheckFinds(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {

@@ -76,8 +76,8 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite overwrites a file in pieces of 4 KiB, BenchmarkRead reads it, BenchmarkStat looks
-// up a name.
+// BenchmarkWrite overwrites a file in pieces of 4 KiB. BenchmarkRead reads the file in such pieces. BenchmarkStat
+// looks up a name.
 func BenchmarkWrite(b *testing.B) { transfer(b, (*fs.File).WriteAt) }
 func BenchmarkRead(b *testing.B)  { transfer(b, (*fs.File).ReadAt) }
 

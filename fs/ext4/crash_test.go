@@ -72,10 +72,11 @@ func (r *recorder) length() int {
 type promise struct {
 	events int
 	files  map[string]string
-	later  map[string]bool // files that may have changed since
+	later  map[string]bool // files that may have changed after this state became durable
 }
 
-// workload makes random changes, and sometimes calls fsync.
+// workload makes random changes, and sometimes calls fsync. It returns the promises in order. length returns the
+// number of events on the device so far.
 func workload(t *testing.T, d block.Device, length func() int, seed uint64) []promise {
 	s := mount(t, d, ext4.Config{Interval: time.Hour, Discard: true})
 	v := newView(s)
@@ -90,7 +91,7 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 		later := promises[len(promises)-1].later
 		later[name] = true
 		switch rnd.IntN(12) {
-		case 10, 11: // direct writes, over the content and beyond it
+		case 10, 11: // direct writes (O_DIRECT), over the existing content and beyond its end
 			sector := d.Info().LogicalSector
 			at, n := rnd.IntN(8)*sector, (1+rnd.IntN(16))*sector
 			b := bytes.Repeat([]byte("direct.."), n/8)
@@ -169,7 +170,7 @@ type mappings struct {
 	of     map[fs.Node]*mapping
 }
 
-// store maps a file, unless it is mapped, and stores b. The pages are written back later.
+// store maps a file, unless it is mapped already, and stores b at an offset. The pages are written back later.
 func (m *mappings) store(t *testing.T, v *fs.View, name string, at int64, b []byte) {
 	f, err := v.Open(v.Dir, name, fs.ReadWrite, 0)
 	must(t, err)
@@ -229,7 +230,7 @@ func lossy(events []event, rnd *rand.Rand) []event {
 		for at := 0; at < len(e.data); {
 			unit := 512
 			if e.at+int64(at) == 1024 {
-				unit = 1024 // the superblock: see CAVEATS.md
+				unit = 1024 // the two sectors of the superblock are stored or lost together: see CAVEATS.md
 			}
 			if rnd.IntN(2) == 0 {
 				some = append(some, event{e.at + int64(at), e.data[at : at+unit]})
@@ -242,8 +243,8 @@ func lossy(events []event, rnd *rand.Rand) []event {
 	return append(kept, some...)
 }
 
-// recovered opens an image after a crash. Files that were synced and not changed later must be
-// intact. Files that were changed later must be intact or absent.
+// recovered opens an image after a crash. Files that were fsynced and not changed afterwards must be intact. Files
+// that were changed afterwards must be intact or absent.
 func recovered(t *testing.T, d *memory.Device, want promise, where string) {
 	t.Helper()
 	s, err := ext4.Open(d, ext4.Config{Interval: time.Hour})
@@ -339,7 +340,7 @@ func trial(t *testing.T, d *memory.Device, want promise, where string, judge boo
 	}
 }
 
-// promised returns the latest promise within a number of durable events.
+// promised returns the latest promise that holds after the first events, a number, have reached the device.
 func promised(promises []promise, events int) (want promise) {
 	for _, p := range promises {
 		if p.events <= events {
@@ -379,7 +380,7 @@ func orders(t *testing.T, base *memory.Device, seed uint64) {
 	promises := workload(t, trace.New(base.Snapshot(), log), func() int { return len(log.Events()) }, seed)
 	perPoint := uint64(4)
 	if total, err := strconv.Atoi(os.Getenv(crashStates)); err == nil {
-		perPoint = uint64(total/4/len(log.Events())) + 1 // for each of the four tests
+		perPoint = uint64(total/4/len(log.Events())) + 1 // states for each point of the log, for each of the four tests
 	}
 	cursor := crash.New(base, log.Events())
 	images := 0

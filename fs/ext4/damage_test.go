@@ -19,7 +19,7 @@ import (
 // Damaged and malicious images. They have no checksums, so that every change passes the checksum
 // tests and reaches the checks of structure.
 
-// victims returns small images with files of all types.
+// victims returns small images with files of all types, which the tests then damage.
 func victims(t testing.TB) []*memory.Device {
 	var all []*memory.Device
 	for _, args := range []string{"-O ^metadata_csum -J size=1", "-O ^metadata_csum,^has_journal,^extent,^64bit", "-O ^metadata_csum,inline_data,^has_journal"} {
@@ -106,8 +106,8 @@ func walk(v *fs.View, dir string, budget *int) {
 	}
 }
 
-// FuzzImage changes bytes of an image. data is the number of a victim, then pairs of an offset (3
-// bytes) and a value (2 bytes).
+// FuzzImage changes bytes of an image. data is the index of an image in victims, then pairs of an offset (3 bytes)
+// and a value (2 bytes).
 func FuzzImage(f *testing.F) {
 	all := victims(f)
 	f.Add([]byte{0, 0, 4, 0, 1, 2})
@@ -161,7 +161,8 @@ func TestDamage(t *testing.T) {
 			}
 			at := full[which][rnd.IntN(len(full[which]))]
 			if rnd.IntN(2) == 0 {
-				at = full[which][rnd.IntN(min(2000, len(full[which])))] // superblock, descriptors, inodes
+				// The first used blocks hold the superblock, descriptors and inodes.
+				at = full[which][rnd.IntN(min(2000, len(full[which])))]
 			}
 			alter(d, at, value)
 		}

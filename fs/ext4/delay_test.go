@@ -90,8 +90,8 @@ func TestDelayedAndRemoved(t *testing.T) {
 	check(t, d)
 }
 
-// A full device fails write(2), and never a later fsync: blocks are reserved when they are delayed. The
-// files are fragmented, so that they need many nodes.
+// On a full device write(2) fails, and a later fsync does not: a write whose allocation is delayed reserves its
+// blocks. The files are fragmented, so that their extent trees need many nodes.
 func TestDelayedOnFullDevice(t *testing.T) {
 	for _, args := range [][]string{{"-b", "4096"}, {"-b", "1024"}} {
 		d := loadImage(t, makeImage(t, "16M", append(args, "-N", "256", "-J", "size=4")...))
@@ -105,7 +105,7 @@ func TestDelayedOnFullDevice(t *testing.T) {
 			switch {
 			case errors.Is(err, linux.ENOSPC):
 				full++
-				if i%7 == 3 { // makes room, in pieces
+				if i%7 == 3 { // removes every seventh file, so that the free space is in pieces
 					must(t, f.Truncate(int64(i)*10_000))
 				}
 			case err != nil || n == 0:

@@ -31,7 +31,8 @@ func openDirect(t *testing.T, v *fs.View, name string) (direct, buffered *fs.Fil
 	return direct, buffered
 }
 
-// Direct I/O is in whole sectors of the device (open(2)). A read at the end of the file needs no alignment.
+// Offset, length and memory address of direct I/O are multiples of the sector size of the device (open(2)). A read at
+// the end of the file needs no alignment.
 func TestDirectAlignment(t *testing.T) {
 	for _, sector := range []int{512, 4096} {
 		base := loadImage(t, makeImage(t, "16M", "-b", "4096"))
@@ -96,7 +97,7 @@ func TestDirectReachesDevice(t *testing.T) {
 	s := mount(t, d, ext4.Config{Interval: time.Hour})
 	direct, _ := openDirect(t, newView(s), "f")
 	data := bytes.Repeat([]byte("0123456789abcdef"), 64<<10/16)
-	for round := range 3 { // into a hole, then over blocks that the file has
+	for round := range 3 { // round 0 writes into a hole, later rounds write over allocated blocks
 		data[0] = byte(round)
 		before := d.Stats().WriteBytes
 		if n, err := direct.WriteAt(data, 0); n != len(data) || err != nil {
@@ -199,8 +200,8 @@ func directModel(t *testing.T, block string, seed uint64) {
 type gated struct {
 	*memory.Device
 	armed         atomic.Bool
-	write, read   chan struct{} // closed when the write, or the read, is held
-	written, seen chan struct{} // closed to release the write, or the read
+	write, read   chan struct{} // each is closed when the device holds the write, or the read
+	written, seen chan struct{} // the test closes each to release the write, or the read
 }
 
 func (g *gated) Submit(queue int, rs []*block.Request) {
@@ -217,7 +218,7 @@ func (g *gated) Submit(queue int, rs []*block.Request) {
 	}
 }
 
-// A buffered read that overlaps with a direct write does not leave the former content in the cache.
+// A buffered read at the same time as a direct write does not leave the content from before the write in the cache.
 func TestDirectWhileReading(t *testing.T) {
 	g := &gated{Device: loadImage(t, makeImage(t, "16M", "-b", "4096"))}
 	g.write, g.read, g.written, g.seen = make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})

@@ -14,8 +14,8 @@ import (
 	"loam/fs/ext4"
 )
 
-// A failing device: the calls that need it return EIO, the file system becomes read-only and
-// reports why, nothing hangs, and data that was synced before remains readable.
+// Behavior on a failing device. The calls that need the device return EIO. The file system becomes read-only and
+// reports the reason. No call hangs. Data that was fsynced before remains readable.
 
 func TestDeviceFails(t *testing.T) {
 	for name, c := range map[string]fault.Config{

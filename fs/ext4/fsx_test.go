@@ -75,7 +75,8 @@ func (m *model) grow(n int) {
 	}
 }
 
-// change makes a random change to the model, and returns the same change for the file.
+// change makes a random change to the model, and returns the same change as a function for the file, with its
+// expected error.
 func (m *model) change(f *fs.File) (call string, do func() error, want error) {
 	a := f.Handle().(fs.Allocator)
 	offset, n := m.rnd.IntN(most/2), 1+m.rnd.IntN(60_000)
@@ -141,8 +142,8 @@ func (m *model) zero(offset, n int) {
 	}
 }
 
-// The disk becomes full in the middle of a write: a block is left, but none for the extent tree. The write returns what
-// it has written, and the rest of it leaves nothing behind.
+// The disk becomes full in the middle of a write: a block is left for data, but none for the extent tree. The write
+// returns the number of bytes written. No block is left allocated for the others.
 func TestFullInTheMiddle(t *testing.T) {
 	for free := 3; free < 12; free++ {
 		d := loadImage(t, makeImage(t, "8M", "-b", "1024"))
@@ -161,7 +162,7 @@ func TestFullInTheMiddle(t *testing.T) {
 				unit /= 2
 			}
 		}
-		for i := range free { // single blocks, apart from one another
+		for i := range free { // frees single blocks that are not adjacent, so that each needs an extent
 			must(t, a.Allocate(fs.PunchHole|fs.KeepSize, int64(i)*2048, 1024))
 		}
 		must(t, s.Sync())

@@ -72,7 +72,7 @@ func TestFsyncOfOneFile(t *testing.T) {
 	check(t, d)
 }
 
-// crashed opens a copy of the file system as it is on the device now.
+// crashed opens a copy of the file system as it is on the device now, as after a crash.
 func crashed(t *testing.T, d *memory.Device) *ext4.FileSystem {
 	t.Helper()
 	return mount(t, d.Snapshot(), ext4.Config{Interval: time.Hour})

@@ -37,7 +37,8 @@ func larger(t testing.TB, from *memory.Device, size int64) *memory.Device {
 	return d
 }
 
-// dirt fills the rest of a device, so that a test finds what growth should have cleared.
+// dirt fills a device from an offset on with bytes other than 0, so that a test finds what growth should have
+// cleared.
 func dirt(t testing.TB, d *memory.Device, from int64) {
 	t.Helper()
 	b := bytes.Repeat([]byte{0xa5}, piece)
@@ -47,16 +48,17 @@ func dirt(t testing.TB, d *memory.Device, from int64) {
 	}
 }
 
-// A mounted file system grows, in steps, with files before, between and after. e2fsck finds nothing wrong after each
-// step, and every file has its content.
+// A mounted file system grows, in steps. Files are created before the first step, between steps and after the last.
+// e2fsck finds nothing wrong after each step, and every file has its content.
 func TestGrow(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
 		args  string
 		size  string
-		sizes []int64 // in MiB
+		sizes []int64 // of the file system after each step, in MiB
 	}{
-		{"-b 1024 -g 1024 -N 512", "12M", []int64{13, 15, 24, 70}}, // beyond one and two blocks of descriptors
+		// This growth needs a second, and then a third block of group descriptors.
+		{"-b 1024 -g 1024 -N 512", "12M", []int64{13, 15, 24, 70}},
 		{"-b 1024", "16M", []int64{20, 100, 180}},
 		{"-b 4096", "20M", []int64{33, 150, 400}},
 		{"-b 4096 -O ^metadata_csum,uninit_bg", "20M", []int64{300}},
@@ -84,11 +86,11 @@ func TestGrow(t *testing.T) {
 				if after := s.Usage(); after.Blocks <= before.Blocks || after.BlocksFree <= before.BlocksFree || after.Files < before.Files {
 					t.Errorf("%d MiB: %+v became %+v", size, before, after)
 				}
-				now := crashCopy(t, d) // as after a power cut
+				now := crashCopy(t, d) // the state that a power failure now would leave
 				check(t, now)
 				checkCopies(t, now, names)
 				fillFolder(t, &v, fmt.Sprintf("after%d", round), names)
-				must(t, s.Grow(uint64(d.Size()/before.BlockSize))) // nothing to do
+				must(t, s.Grow(uint64(d.Size()/before.BlockSize))) // the file system has this size already
 				must(t, s.Close())
 				check(t, d)
 				s = mount(t, d, ext4.Config{})
@@ -112,7 +114,7 @@ func crashCopy(t *testing.T, d *memory.Device) *memory.Device {
 	return copied
 }
 
-// fillFolder writes a directory of files with 2 MiB.
+// fillFolder creates a directory with files of 2 MiB in total, and records their contents in names.
 func fillFolder(t *testing.T, v *fs.View, dir string, names map[string]string) {
 	t.Helper()
 	must(t, v.Mkdir(v.Dir, dir, 0o755))
@@ -126,8 +128,8 @@ func fillFolder(t *testing.T, v *fs.View, dir string, names map[string]string) {
 	}
 }
 
-// checkCopies destroys the superblock and the descriptors. It has e2fsck repair them by their first copy, and then checks
-// that the size is the same and that the files are there.
+// checkCopies destroys the superblock and the descriptors. It has e2fsck repair them from their first backup copy,
+// and then checks that the size is the same and that the files are there.
 func checkCopies(t *testing.T, d *memory.Device, names map[string]string) {
 	t.Helper()
 	s := mount(t, d, ext4.Config{ReadOnly: true})
@@ -159,7 +161,7 @@ func checkCopies(t *testing.T, d *memory.Device, names map[string]string) {
 }
 
 func TestGrowErrors(t *testing.T) {
-	const blocks = 4096 // of 4 KiB
+	const blocks = 4096 // size of the file system, in blocks of 4 KiB
 	for _, c := range []struct {
 		args   string
 		blocks uint64
@@ -187,8 +189,8 @@ func TestGrowErrors(t *testing.T) {
 	}
 }
 
-// The power fails while the file system grows. Every prefix of the log of writes, and losses after the last flush, is
-// recovered by this package and, for some, by e2fsck. Both find all files.
+// The power fails while the file system grows. The test builds the images that each prefix of the log of writes can
+// leave, with losses after the last flush. This package recovers all of them, and e2fsck some. Both find all files.
 func TestGrowPowerLoss(t *testing.T) {
 	for name, args := range map[string][]string{
 		"groups of 1 MiB": {"-b", "1024", "-g", "1024", "-N", "512", "-J", "size=1"},
@@ -227,7 +229,7 @@ func growPowerLoss(t *testing.T, args []string, every bool) {
 	fillFolder(t, v, "before", names)
 	must(t, s.Sync())
 	synced := r.length()
-	for size := r.Size() * 3 / 5; size <= r.Size(); size += r.Size() / 5 { // in three steps, with a new file each
+	for size := r.Size() * 3 / 5; size <= r.Size(); size += r.Size() / 5 { // grows in three steps, and creates a file in each
 		must(t, s.Grow(uint64(size/s.Usage().BlockSize)))
 		f, err := v.Open(v.Dir, fmt.Sprint("new", size), fs.WriteOnly|fs.Create, 0o644)
 		must(t, err)

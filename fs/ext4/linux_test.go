@@ -13,11 +13,11 @@ import (
 	"loam/fs/memfs"
 )
 
-// Interoperability with Linux's own ext4: it recovers and reads a file system that is in use here,
-// and writes to it. Then this package recovers and reads a file system that Linux has in use.
+// Interoperability with Linux's own ext4. Linux recovers and reads a file system that Loam has in use, and writes to
+// it. Then this package recovers and reads a file system that Linux has in use.
 
-// linuxScript mounts $IMAGE in a temporary mount namespace, copies the tree to $OUT, makes changes
-// below kernel, copies them to $KERNEL, and copies the image while it is in use.
+// linuxScript mounts $IMAGE in a temporary mount namespace, copies the tree to $OUT, makes changes in the directory
+// kernel, copies them to $KERNEL, and copies the image while it is in use.
 const linuxScript = `set -e
 mount -t ext4 -o loop "$IMAGE" "$MOUNT"
 cp -a "$MOUNT/." "$OUT/"
@@ -61,7 +61,7 @@ func judgedByLinux(t *testing.T, args []string) {
 		}
 	}
 	must(t, s.Sync())
-	image, dir := saveImage(t, d), t.TempDir() // the file system is in use, so Linux recovers it
+	image, dir := saveImage(t, d), t.TempDir() // s is not closed, so Linux recovers the journal
 	for _, name := range []string{"mount", "out"} {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}

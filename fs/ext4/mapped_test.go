@@ -20,7 +20,8 @@ import (
 	"loam/mem/memtest"
 )
 
-// Mapped files: the pages of a page cache beside read(2), write(2), truncate(2) and fallocate(2).
+// Mapped files: the pages of a page cache and the calls read(2), write(2), truncate(2) and fallocate(2) see the same
+// content.
 
 var mappedSteps = flag.Int("mapped-steps", 0, "steps of TestMappedFile; 0: few")
 
@@ -74,7 +75,8 @@ func (m *mapping) WritePages(first uint64, pages [][]byte, size int64) error {
 // Sync implements cache.Syncer.
 func (m *mapping) Sync() error { return m.handle.SyncStorage() }
 
-// touch does access with the part of a page that holds an offset, as an access of a program does it. Errors: EFAULT for SIGBUS.
+// touch calls access with a part of a page, which begins at the given offset, as a load or store of a program reaches
+// it. The error EFAULT stands for SIGBUS.
 func (m *mapping) touch(at int64, store bool, access func([]byte)) error {
 	for {
 		p, _, supply := m.Page(uint64(at)/mem.PageSize, store)
@@ -91,7 +93,7 @@ func (m *mapping) touch(at int64, store bool, access func([]byte)) error {
 	}
 }
 
-// access does it with a range.
+// access loads b from the mapping, or stores b to it, at an offset.
 func (m *mapping) access(b []byte, at int64, store bool) error {
 	for len(b) > 0 {
 		n := min(len(b), int(mem.PageSize-at%mem.PageSize))
@@ -110,8 +112,9 @@ func (m *mapping) access(b []byte, at int64, store bool) error {
 	return nil
 }
 
-// A file that is mapped is changed by all calls and by stores, in random order, beside a slice of bytes. Reads and loads
-// see the same content, and a page behind the end is SIGBUS. Memory is scarce, so that pages are evicted.
+// Calls and stores change a mapped file in random order, and make the same changes to a slice of bytes. Reads and
+// loads see the content of the slice, and access to a page behind the end raises SIGBUS. Memory is scarce, so that
+// pages are evicted.
 func TestMappedFile(t *testing.T) {
 	steps := *mappedSteps
 	if steps == 0 {
@@ -135,7 +138,7 @@ func mappedFile(t *testing.T, blockSize string, steps int) {
 	must(t, err)
 	memory := memtest.NewMemory(2)
 	pages := cache.New(memory, cache.Limits{Background: 60, Dirty: 90})
-	var hog []mem.Page // leaves about a hundred pages
+	var hog []mem.Page // uses up the memory, except for about a hundred pages
 	for memory.Used() < 2*mem.BlockPages-102 {
 		p := memory.Allocate()
 		if p == 0 {
@@ -149,7 +152,7 @@ func mappedFile(t *testing.T, blockSize string, steps int) {
 	for step := range steps {
 		call := "store"
 		switch w.rnd.IntN(12) {
-		case 0, 1, 2, 3: // a store
+		case 0, 1, 2, 3: // a store of the program
 			if len(w.b) == 0 {
 				continue
 			}
@@ -160,7 +163,8 @@ func mappedFile(t *testing.T, blockSize string, steps int) {
 			}
 			copy(w.b[at:], data)
 			must(t, m.access(data, int64(at), true))
-			if rest := mem.PageSize - len(w.b)%mem.PageSize; rest < mem.PageSize && at+len(data) == len(w.b) { // behind the end: not in the file
+			// The store also wrote behind the end of the file, in its last page. Those bytes are not in the file.
+			if rest := mem.PageSize - len(w.b)%mem.PageSize; rest < mem.PageSize && at+len(data) == len(w.b) {
 				must(t, m.access(bytes.Repeat([]byte{7}, rest), int64(len(w.b)), true))
 			}
 		case 4:
@@ -217,7 +221,8 @@ func mappedFile(t *testing.T, blockSize string, steps int) {
 	must(t, s.Close())
 }
 
-// compare reads or loads a part of the file, or all of it, and says what differs.
+// compare reads or loads a part of the file, or all of it, and compares it with the model. It returns a description
+// of the difference, or "".
 func (w *model) compare(f *fs.File, m *mapping, all bool) (difference string) {
 	at := w.rnd.IntN(len(w.b))
 	n := 1 + w.rnd.IntN(min(50_000, len(w.b)-at))
@@ -241,7 +246,7 @@ func (w *model) compare(f *fs.File, m *mapping, all bool) (difference string) {
 	return fmt.Sprintf("a %s of %d bytes at %d differs at %d of %d: %v", kind, n, at, at+i, len(w.b), err)
 }
 
-// sync writes changed pages back in one of the ways that there are, or evicts clean ones.
+// sync writes changed pages back by one of several calls, chosen at random, or evicts clean pages.
 func (w *model) sync(t *testing.T, s *ext4.FileSystem, f *fs.File, m *mapping, pages *cache.Cache, now time.Time) {
 	switch w.rnd.IntN(5) {
 	case 0:
@@ -257,8 +262,8 @@ func (w *model) sync(t *testing.T, s *ext4.FileSystem, f *fs.File, m *mapping, p
 	}
 }
 
-// While one goroutine stores, one writes, one makes the file longer and shorter, and one writes back, each byte has the value
-// of its owner's last store or write.
+// One goroutine stores, one calls write, one makes the file longer and shorter, and one writes changed pages back.
+// Each page has one goroutine that changes it, and has the bytes that this goroutine stored or wrote last.
 func TestMappedConcurrently(t *testing.T) {
 	d := loadImage(t, makeImage(t, "32M"))
 	s := mount(t, d, ext4.Config{})
@@ -273,11 +278,12 @@ func TestMappedConcurrently(t *testing.T) {
 	m := mapFile(t, pages, memory, f)
 	const rounds = 300
 	var wg sync.WaitGroup
-	failed := make(chan error, 8) // one place for each goroutine; received at the end
+	failed := make(chan error, 8) // capacity: one error for each goroutine; received at the end
 	owner := func(first int, put, get func(b []byte, at int64) error) {
 		wg.Go(func() {
 			for round := range rounds {
-				for page := first; page < pagesOfAll; page += 2 { // pages of one owner: the detector of races sees no page twice
+				// Only this goroutine accesses these pages, so the race detector sees no conflict.
+				for page := first; page < pagesOfAll; page += 2 {
 					b := bytes.Repeat([]byte{byte(round + 1)}, 100)
 					at := int64(page*mem.PageSize + round%3000)
 					if err := put(b, at); err != nil {
@@ -304,7 +310,7 @@ func TestMappedConcurrently(t *testing.T) {
 			}
 		}
 	})
-	if !race.Enabled { // a store during write-back is a race, and its page is written again
+	if !race.Enabled { // a store during write-back is a race in Go; the page is written back again, so the result is correct
 		wg.Go(func() {
 			for range rounds {
 				if err := f.Sync(); err != nil {

@@ -23,11 +23,11 @@ import (
 
 // Compatibility: images made by mke2fs with many combinations of features are read and written.
 
-// combinations are arguments for mke2fs.
+// combinations are arguments for mke2fs that choose features.
 var combinations = []struct {
 	name, size string
 	args       string
-	readOnly   bool // this package only reads such a file system
+	readOnly   bool // this package supports the features only for reading
 }{
 	{"default", "64M", "", false},
 	{"1 KiB", "48M", "-b 1024", false},
@@ -103,7 +103,8 @@ func sourceTree(t *testing.T) string {
 	return dir
 }
 
-// same compares the files of a view with a folder of the host.
+// same fails the test if the files of a view differ from the files in a folder of the host; times selects whether
+// modification times are compared.
 func same(t *testing.T, v *fs.View, guest, host string, times bool) {
 	t.Helper()
 	entries, err := os.ReadDir(host)
@@ -272,7 +273,7 @@ func writeRandom(t *testing.T, d *memory.Device, seed uint64) {
 	dumped(t, d, b)
 }
 
-// dumped compares the files that debugfs reads with a view.
+// dumped fails the test if the files that debugfs reads from the device differ from those of a view.
 func dumped(t *testing.T, d *memory.Device, v *fs.View) {
 	t.Helper()
 	path, dir := saveImage(t, d), t.TempDir()
@@ -314,7 +315,7 @@ func listing(t *testing.T, v *fs.View, dir string) (names []string) {
 	return names
 }
 
-// equal compares two views.
+// equal fails the test if the trees of two views below dir differ.
 func equal(t *testing.T, a, b *fs.View, dir string) {
 	t.Helper()
 	x, y := listing(t, a, dir), listing(t, b, dir)
@@ -419,7 +420,7 @@ func (r *random) do(v *fs.View) error {
 	return err
 }
 
-// fillNames creates many names in a directory, or removes them.
+// fillNames creates many names in a directory, or removes them if they exist.
 func (r *random) fillNames(v *fs.View) error {
 	for i := range r.number % 300 {
 		name := fmt.Sprintf("%s/%d%s", r.a, i, strings.Repeat("x", r.number%100))

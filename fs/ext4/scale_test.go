@@ -56,7 +56,8 @@ func TestScale(t *testing.T) {
 	check(t, d)
 }
 
-// A directory without an index is listed in parts, each with the next entries.
+// A directory without an index is listed by several calls, each of which continues after the last entry of the
+// previous one.
 func TestLongListing(t *testing.T) {
 	d := loadImage(t, makeImage(t, "32M", "-O", "^dir_index", "-N", "12000"))
 	s := mount(t, d, ext4.Config{})

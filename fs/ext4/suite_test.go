@@ -14,7 +14,7 @@ import (
 func TestFileSystem(t *testing.T) {
 	path := makeImage(t, "256M", "-N", "110000")
 	names := 100_000
-	if race.Enabled { // one goroutine makes them
+	if race.Enabled { // one goroutine makes all changes, so the race detector would find nothing
 		names = 10_000
 	}
 	checked := func(t *testing.T) fs.FileSystem {

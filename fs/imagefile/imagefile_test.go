@@ -39,7 +39,7 @@ func open(t *testing.T, path string, writable bool) *imagefile.Image {
 	return i
 }
 
-// tree makes a folder with files of all kinds that are copied, and one that is not.
+// tree makes a folder with one file of each kind that can be copied, and one file of a kind that cannot.
 func tree(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "tree")
@@ -78,7 +78,8 @@ func describe(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// A folder goes into an image and comes out again as it was; e2fsck accepts the image; what cannot be copied is named.
+// A folder that is copied into an image and out again is unchanged, and e2fsck accepts the image. Files that cannot
+// be copied are reported.
 func TestCopy(t *testing.T) {
 	from, image := tree(t), create(t, 64<<20)
 	var left []string
@@ -87,7 +88,7 @@ func TestCopy(t *testing.T) {
 	must(t, i.CopyIn(from, "/", skipped))
 	must(t, i.CopyIn(from, "/again", skipped))
 	must(t, i.CopyIn(filepath.Join(from, "run"), "/again/a", skipped))
-	must(t, i.CopyIn(from, "/", skipped)) // over itself
+	must(t, i.CopyIn(from, "/", skipped)) // copied once more, over the existing files
 	must(t, i.Close())
 	if out, err := exec.Command("/usr/sbin/e2fsck", "-fn", image).CombinedOutput(); err != nil {
 		t.Errorf("e2fsck: %v: %s", err, out)
@@ -148,7 +149,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Every mistake is one line, and nothing is left behind.
+// Every wrong argument gives an error of one line, and leaves no file behind.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	image := create(t, 8<<20)

@@ -43,8 +43,8 @@ func model(b []byte, mode fs.AllocateMode, offset, length int) ([]byte, error) {
 	return b, linux.EOPNOTSUPP
 }
 
-// Random changes by fallocate and write have the effect of the model: on pages, on content below pages, and on a mapped
-// file. The pages that a file holds are counted.
+// Random changes by fallocate and write have the effect of the model: on pages, on content that is still in the
+// archive below the pages, and on a mapped file. The file's number of blocks is the number of its pages.
 func TestAllocate(t *testing.T) {
 	modes := []fs.AllocateMode{
 		0, fs.KeepSize, fs.PunchHole | fs.KeepSize, fs.ZeroRange, fs.ZeroRange | fs.KeepSize, fs.CollapseRange, fs.InsertRange,
@@ -113,7 +113,7 @@ func TestAllocate(t *testing.T) {
 	}
 }
 
-// A punched hole is one for lseek, its pages are free, and seals hold.
+// lseek(2) finds a punched hole, the pages of the hole are freed, and a seal against writing forbids punching.
 func TestPunch(t *testing.T) {
 	system := memfs.New(memfs.Config{Bytes: 1 << 20})
 	v := fs.NewView(fs.NewTree(system))

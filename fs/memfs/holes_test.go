@@ -59,8 +59,8 @@ func checkSparse(t *testing.T, name string, f interface {
 	}
 }
 
-// SEEK_DATA and SEEK_HOLE (lseek(2)) return the same as on Linux's tmpfs, which is compared if
-// available.
+// SEEK_DATA and SEEK_HOLE (lseek(2)) return the same as on Linux's tmpfs. The test compares with a tmpfs of the host
+// if there is one.
 func TestHoles(t *testing.T) {
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
 	f, err := v.Open(v.Root, "f", fs.ReadWrite|fs.Create, 0o600)

@@ -104,7 +104,8 @@ func TestMappedRemoved(t *testing.T) {
 	}
 }
 
-// A file that a program in ring 0 maps leaves the page cache, unless a process holds it there. It does not come back.
+// A file that a program in ring 0 maps is moved out of the page cache, unless a process in ring 3 maps it. It is not
+// moved back later.
 func TestMapLeavesPageCache(t *testing.T) {
 	memory := memtest.NewMemory(1)
 	pages := cache.New(memory, cache.Limits{})

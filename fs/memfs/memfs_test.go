@@ -187,8 +187,8 @@ func TestPageCache(t *testing.T) {
 	})
 }
 
-// A file moves to the page cache when it is opened, with its written pages and its base. Its pages are freed
-// with the file.
+// When a file is opened, its written pages and its base (the content in the archive) move to the page cache. Its
+// pages are freed with the file.
 func TestMoveToPageCache(t *testing.T) {
 	source := new(memfs.Source)
 	m := memfs.New(memfs.Config{Bytes: 1 << 20, Source: source})

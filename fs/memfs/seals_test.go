@@ -8,7 +8,7 @@ import (
 	"loam/fs/memfs"
 )
 
-// A nameless file frees everything when it is closed.
+// A nameless file (memfd_create) frees its memory when it is closed.
 func TestNameless(t *testing.T) {
 	v := newView(memfs.Config{Bytes: 64 << 10, Files: 2})
 	f, err := v.OpenNameless(0o600)
@@ -80,7 +80,7 @@ func TestSeals(t *testing.T) {
 	}
 }
 
-// A file with a name has only the seal against adding seals.
+// A file with a name has only F_SEAL_SEAL, so that no seal can be added.
 func TestSealsOfNamed(t *testing.T) {
 	v := newView(memfs.Config{})
 	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)

@@ -10,8 +10,8 @@ import (
 	"loam/fs/ninep/server"
 )
 
-// fsx changes one file in many ways through several open files, beside a slice of bytes, as the program fsx does. The
-// file is renamed, linked and unlinked meanwhile.
+// TestOneFile changes one file in many ways through several open files, as the program fsx does, and compares it with
+// a slice of bytes. Meanwhile the file is renamed, linked and unlinked.
 func TestOneFile(t *testing.T) {
 	for name, c := range caches {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func oneFile(t *testing.T, v *fs.View, r *rand.Rand) {
 	}
 }
 
-// check compares n bytes of a file with the model.
+// check compares n bytes of a file, from an offset on, with the model.
 func check(t *testing.T, step int, f *fs.File, model []byte, offset, n int) {
 	t.Helper()
 	want := model[min(offset, len(model)):min(offset+n, len(model))]

@@ -13,7 +13,7 @@ import (
 	"loam/fs/ninep/server"
 )
 
-// With None, what the host changes is seen at once.
+// With the cache mode None, the client sees changes of the host at once.
 func TestHostChanges(t *testing.T) {
 	dir := folder(t)
 	v := view(export(t, dir, ninep.Config{Cache: ninep.None}, server.Config{}))
@@ -40,13 +40,14 @@ func TestHostChanges(t *testing.T) {
 		t.Errorf("the new name is another file: %v", err)
 	}
 	must(t, os.Remove(f+"2"))
-	must(t, os.WriteFile(f, nil, 0o644)) // often with the same inode number
+	must(t, os.WriteFile(f, nil, 0o644)) // the new file often gets the inode number of the old one
 	if other, err := v.Lookup(v.Dir, "f", false); err != nil || other == p {
 		t.Errorf("a new file is the same node as the old one: %v", err)
 	}
 }
 
-// With Loose, what the host changes is seen when the time is over, and what the client changes at once.
+// With the cache mode Loose, the client sees changes of the host when the cached data expires, and its own changes at
+// once.
 func TestLoose(t *testing.T) {
 	dir := folder(t)
 	valid := time.Hour
@@ -57,7 +58,7 @@ func TestLoose(t *testing.T) {
 		t.Errorf("it holds %q", got)
 	}
 	must(t, os.Mkdir(filepath.Join(dir, "d"), 0o755))
-	for range 3 { // known to be absent, after the second name
+	for range 3 { // the name is known to be absent after the second look-up
 		if _, err := v.Lookup(v.Dir, "g", false); err != linux.ENOENT {
 			t.Errorf("a name that is not there: %v", err)
 		}
@@ -81,7 +82,8 @@ func TestLoose(t *testing.T) {
 	}
 }
 
-// Symbolic links of the folder that lead out of it are the client's business: they lead to the client's own files.
+// The client resolves symbolic links. One that leads out of the folder therefore leads to a file of the client, and
+// not of the host.
 func TestNoWayOut(t *testing.T) {
 	outside := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o644))
@@ -111,7 +113,8 @@ func TestNoWayOut(t *testing.T) {
 	}
 }
 
-// Owners, bits and devices of the client are its own: the host has ordinary files of the server's user.
+// Owners, permission bits and devices that the client sets are only visible to the client. On the host they are
+// regular files of the server's user.
 func TestOwners(t *testing.T) {
 	dir := folder(t)
 	v := view(export(t, dir, ninep.Config{Cache: ninep.None, UID: 5, GID: 6}, server.Config{}))
@@ -149,7 +152,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// A server that does not know Loam's requests is used without them.
+// With a server that does not support Loam's additional requests, the client uses only those of 9P2000.L.
 func TestPlain(t *testing.T) {
 	dir := folder(t)
 	v := view(export(t, dir, ninep.Config{}, server.Config{Plain: true}))
@@ -178,7 +181,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// When the server ends, calls return EIO, those under way, too.
+// When the server ends, all calls return EIO, also those that are waiting for a reply.
 func TestServerEnds(t *testing.T) {
 	near, far := dial(t)
 	f, err := os.Open(folder(t))
@@ -273,7 +276,7 @@ func TestHostLink(t *testing.T) {
 		{Fields: fs.SetMode, Mode: 0o600}, {Fields: fs.SetOwner | fs.SetGroup, UID: 5, GID: 5}, {Fields: fs.SetSize},
 		{Fields: fs.SetAccess | fs.SetModify, Access: 7e9, Modify: 7e9},
 	} {
-		p.Node.Change(c) // some of them succeed, for the link
+		p.Node.Change(c) // a change of the link itself may succeed
 	}
 	after, err := os.Stat(outside)
 	must(t, err)

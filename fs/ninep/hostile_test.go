@@ -35,7 +35,7 @@ func newSandbox(t testing.TB) sandbox {
 	return s
 }
 
-// fill makes the content of the folder.
+// fill creates the files of the folder.
 func (s sandbox) fill(t testing.TB) {
 	must(t, os.RemoveAll(s.dir))
 	must(t, os.MkdirAll(filepath.Join(s.dir, "d", "e"), 0o777))
@@ -44,7 +44,8 @@ func (s sandbox) fill(t testing.TB) {
 	must(t, os.Symlink("../..", filepath.Join(s.dir, "d", "up")))
 }
 
-// serve has the server serve a client, and checks that nothing outside was reached, and that nothing stays open.
+// serve has the server serve a client, with the given input. It checks that the file outside of the folder did not
+// appear in a reply and is unchanged, and that no descriptor stays open.
 func (s sandbox) serve(t *testing.T, input []byte) {
 	before := openFiles(t)
 	f, err := os.Open(s.dir)
@@ -72,7 +73,8 @@ func openFiles(t testing.TB) int {
 	return len(e)
 }
 
-// request returns a random request with few FIDs and names.
+// request returns a random request that uses only a few FIDs and names, so that requests often refer to the same
+// file.
 func request(r *rand.Rand, tag uint16) []byte {
 	fid := func() uint32 { return r.Uint32N(8) }
 	name := func() string {
@@ -144,7 +146,7 @@ const (
 	modeFifo = linux.S_IFIFO | 0o600
 )
 
-// session returns the beginning of each session, and requests by a seed.
+// session returns a session: Version and Attach, then n random requests by a seed.
 func session(seed uint64, n int) []byte {
 	r := rand.New(rand.NewPCG(seed, 9))
 	b := ninep.Append(nil, ninep.TypeVersion, ninep.NoTag, &ninep.Version{Size: 64 << 10, Version: ninep.VersionLoam})
@@ -155,7 +157,7 @@ func session(seed uint64, n int) []byte {
 	return b
 }
 
-// A client that means harm reaches nothing outside of the folder, and leaves nothing open.
+// A hostile client reaches no file outside of the folder, and no descriptor stays open when its connection ends.
 func TestHostileClients(t *testing.T) {
 	s := newSandbox(t)
 	for seed := range uint64(300) {
@@ -176,7 +178,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// liar is a server that answers requests with what a fuzzer gives it: of the right type, mostly.
+// liar is a server that answers requests with bytes from a fuzzer, most of them as replies of the right type.
 func liar(far net.Conn, r *rand.Rand, raw []byte) {
 	defer far.Close()
 	for range 300 {
@@ -246,7 +248,7 @@ func lie(h ninep.Header, r *rand.Rand, raw []byte) (reply []byte, last bool) {
 	case 0:
 		return raw, true
 	case 1:
-		h.Tag = 256 + uint16(r.IntN(300)) // a tag of no request
+		h.Tag = 256 + uint16(r.IntN(300)) // a tag that no request has
 	case 2, 3, 4, 5:
 		t, m = ninep.TypeError, &ninep.Error{Errno: uint32([]int{2, 17, 5, 0, 1 << 20}[r.IntN(5)])}
 	case 6:
@@ -255,7 +257,7 @@ func lie(h ninep.Header, r *rand.Rand, raw []byte) (reply []byte, last bool) {
 	return ninep.Append(nil, t, h.Tag, m), h.Tag >= 256
 }
 
-// use makes calls on a file system, whatever they return.
+// use makes random calls on a file system and ignores their results.
 func use(v *fs.View, r *rand.Rand) {
 	names := []string{"a", "b", "a/b", "b/a", "a/b/c", "c"}
 	name := func() string { return names[r.IntN(len(names))] }
@@ -304,7 +306,7 @@ func use(v *fs.View, r *rand.Rand) {
 	}
 }
 
-// lieTo runs a client with a server that lies.
+// lieTo runs a client whose server sends invalid replies.
 func lieTo(seed uint64, raw []byte) {
 	near, far := net.Pipe()
 	done := make(chan struct{})
@@ -320,7 +322,7 @@ func lieTo(seed uint64, raw []byte) {
 	<-done
 }
 
-// A client survives a server that lies.
+// A client does not panic or hang if its server sends invalid replies.
 func TestHostileServers(t *testing.T) {
 	for seed := range uint64(500) {
 		lieTo(seed, []byte("nothing that is a message at all, and more of it"))

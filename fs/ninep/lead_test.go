@@ -17,7 +17,7 @@ import (
 	"loam/fs/ninep/server"
 )
 
-// tried is a connection on which callers look for their replies, as in a process.
+// tried is a connection that implements Trier, so that callers read their own replies, as in a process of Linux.
 type tried struct {
 	net.Conn
 	raw syscall.RawConn
@@ -58,8 +58,7 @@ func TestLeadingCallers(t *testing.T) {
 	})
 }
 
-// Many callers at once all get their replies, also after pauses without a reader, and after a long
-// reply.
+// Many callers at once all get their replies, also after times in which no caller reads, and after a long reply.
 func TestManyLeadingCallers(t *testing.T) {
 	s := exportTo(t, folder(t), ninep.Config{Cache: ninep.None, Window: 8192}, server.Config{}, asTried)
 	v := view(s)
@@ -94,7 +93,7 @@ func TestServerEndsUnderLeadingCallers(t *testing.T) {
 	near, far := dial(t)
 	ended := make(chan error, 1)
 	replies := make(chan struct{})
-	go func() { // answers Version and Attach, and ends
+	go func() { // the server: answers Version and Attach, then ends
 		defer close(replies)
 		answerVersion(far)
 		far.Close()

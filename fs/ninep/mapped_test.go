@@ -31,8 +31,8 @@ func (p pager) WritePages(first uint64, pages [][]byte, size int64) error {
 	return nil
 }
 
-// The pages of a mapped file and all calls see the same content, whether a name, another handle, or an open with O_TRUNC
-// reaches it. The host has what was written back.
+// The pages of a mapped file and all calls see the same content, whether a name, another handle, or an open with
+// O_TRUNC reaches it. Data that was written back is in the file on the host.
 func TestMapped(t *testing.T) {
 	for name, c := range caches {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestMapped(t *testing.T) {
 			same("a write", "CONTENT OF a file")
 			write(t, v, "f", ".", fs.Append)
 			same("an append", "CONTENT OF a file.")
-			page(true)[18] = '?' // behind the end
+			page(true)[18] = '?' // in the last page, behind the end of the file
 			must(t, f.Truncate(9))
 			same("a cut", "CONTENT O")
 			must(t, f.Truncate(10))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// examples are messages of all types, as a request and as a reply of the Type after it.
+// examples are messages of all types, as a request each by its type; the reply to a request has the next number.
 var examples = map[Type]Message{
 	TypeError:         &Error{2},
 	TypeVersion:       &Version{8192, VersionLinux},
@@ -62,7 +62,8 @@ var examples = map[Type]Message{
 // empty returns a new message of the same type.
 func empty(m Message) Message { return reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message) }
 
-// An encoded message is decoded to the same values. A message that is cut anywhere, or has a byte more, is refused.
+// An encoded message is decoded to the same values. A message that is cut anywhere, or that has one more byte, is
+// rejected.
 func TestRoundTrip(t *testing.T) {
 	for kind, m := range examples {
 		b := Append(nil, kind, 5, m)
@@ -76,7 +77,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		for n := HeaderSize; n < len(b); n++ {
 			if kind == TypeFsync && n == HeaderSize+4 {
-				continue // older clients leave the rest out
+				continue // the last fields are optional, since older clients do not send them
 			}
 			if err := Parse(b[HeaderSize:n], empty(m)); err == nil {
 				t.Errorf("%d: %d of %d bytes are a message", kind, n, len(b))
@@ -88,7 +89,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A message as the specification has it, byte by byte: Twalk of diod's protocol.md, with tag 1.
+// The encoding of one message is the specification's, byte by byte: Twalk of diod's protocol.md, with tag 1.
 func TestBytes(t *testing.T) {
 	got := Append(nil, TypeWalk, 1, &Walk{0x01020304, 5, []string{"ab"}})
 	want := []byte{21, 0, 0, 0, 110, 1, 0, 4, 3, 2, 1, 5, 0, 0, 0, 1, 0, 2, 0, 'a', 'b'}
@@ -97,7 +98,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// A body that is decoded is encoded to the same bytes.
+// A body that can be decoded is encoded to the same bytes again.
 func FuzzParse(f *testing.F) {
 	for kind, m := range examples {
 		f.Add(uint8(kind), Append(nil, kind, 0, m)[HeaderSize:])

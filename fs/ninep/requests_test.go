@@ -37,7 +37,8 @@ func walk(t testing.TB, v *fs.View, path string, visit func(path string)) (n int
 	return n
 }
 
-// A tree of directories with 100 files each costs few rounds, in mode Loose: what follows is fetched ahead.
+// A tree of directories with 100 files each takes few round trips to the server in cache mode Loose: the client
+// requests the next names and attributes in advance.
 func TestRounds(t *testing.T) {
 	const dirs, files = 20, 100
 	s := export(t, folder(t), ninep.Config{Valid: time.Hour}, server.Config{})

@@ -34,7 +34,7 @@ func dial(t testing.TB) (client, served net.Conn) {
 	return ends[0], ends[1]
 }
 
-// export serves a folder and returns it as a file system. Both ends are closed after the test.
+// export serves a folder and returns it as a file system. Both ends of the connection are closed after the test.
 func export(t testing.TB, folder string, c ninep.Config, sc server.Config) *ninep.FileSystem {
 	t.Helper()
 	return exportTo(t, folder, c, sc, func(c net.Conn) io.ReadWriteCloser { return c })
@@ -68,7 +68,7 @@ func exportTo(t testing.TB, folder string, c ninep.Config, sc server.Config, wra
 	return s
 }
 
-// hostOf has the folder of each file system.
+// hostOf maps each file system to its folder on the host.
 var hostOf = map[*ninep.FileSystem]string{}
 
 // folder returns a new folder of the host with mode 0755.
@@ -78,11 +78,12 @@ func folder(t testing.TB) string {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	syscall.Umask(0) // as the process of the server does
+	syscall.Umask(0) // the server's process does the same
 	return dir
 }
 
-// quiet is a file system whose free space does not change: other programs use the disk of the host, too.
+// quiet is a file system that reports constant free space: other programs change the free space of the host's disk
+// during a test.
 type quiet struct{ *ninep.FileSystem }
 
 func (q quiet) Usage() fs.Usage {
@@ -110,7 +111,7 @@ func manyNames() int {
 	return 4000
 }
 
-// A directory with more names than the client keeps, in all or of one directory, has them all.
+// A directory is listed completely, even if it has more names than the client caches in total or for one directory.
 func TestManyNames(t *testing.T) {
 	for _, kept := range []int{manyNames() / 4, manyNames() * 3 / 2} {
 		s := export(t, folder(t), ninep.Config{Names: kept}, server.Config{})

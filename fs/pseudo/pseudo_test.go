@@ -12,8 +12,7 @@ import (
 	"loam/fs/memfs"
 )
 
-// mounted returns a tree with /proc, /sys, /sys/fs/cgroup and /dev, for a program that has the machine
-// to itself.
+// mounted returns a tree with /proc, /sys, /sys/fs/cgroup and /dev, for a program that runs alone in its machine.
 func mounted(t *testing.T) *fs.View {
 	t.Helper()
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
@@ -250,7 +249,7 @@ func TestIO(t *testing.T) {
 	}
 }
 
-// If other programs share the machine's memory, the control group has no memory limit.
+// If several programs share the memory of the machine, the file memory.max of the control group says max (no limit).
 func TestCgroupOfOneAmongOthers(t *testing.T) {
 	v := fs.NewView(fs.NewTree(Cgroup(Process{Memory: func() (uint64, uint64) { return 64 << 20, 0 }})))
 	if got := text(t, v, "/memory.max"); got != "max\n" {

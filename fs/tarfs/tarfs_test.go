@@ -332,7 +332,7 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
-// watched records whether its root was requested.
+// watched is a file system that records whether its root was requested.
 type watched struct {
 	fs.FileSystem
 	asked *bool
@@ -343,8 +343,8 @@ func (w watched) Root() fs.Directory {
 	return w.FileSystem.Root()
 }
 
-// Generated files are not packed. Such a file may report a size of 0, or a size larger than any
-// storage.
+// Files that a kernel generates (as in /proc) are not packed. Such a file may report a size of 0, or a size larger
+// than any storage.
 func TestPackOfInventions(t *testing.T) {
 	for _, name := range []string{"/proc", "/proc/self/status", "/sys"} {
 		if _, err := os.Stat(name); err != nil {
@@ -416,7 +416,7 @@ func TestPackSwappedFolder(t *testing.T) {
 	}()
 	for range 300 {
 		var archive bytes.Buffer
-		Pack(&archive, dir) // an error is acceptable
+		Pack(&archive, dir) // an error is acceptable, since the folder changes meanwhile
 		if bytes.Contains(archive.Bytes(), []byte("secret\x00")) && bytes.Contains(archive.Bytes(), []byte("/secret")) {
 			t.Fatal("a file from outside is packed")
 		}

@@ -49,7 +49,8 @@ func rung(i *interrupt) bool {
 	}
 }
 
-// A shared line is opened once and notifies all its drivers. It is unmasked when all of them have called Done.
+// An interrupt line that several drivers share is opened once, and an interrupt notifies all of them. It is unmasked
+// when all of them have called Done.
 func TestSharedLine(t *testing.T) {
 	m := newModel()
 	a, b := m.connect(t), m.connect(t)
@@ -100,7 +101,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A line that fires as soon as it is open, before Line has returned, notifies its driver.
+// A line that fires as soon as it is open, before Line has returned, notifies its driver, although the driver does
+// not have the line yet.
 func TestEarlyRing(t *testing.T) {
 	var b bells
 	b.init(func(number, _, _ uintptr) (uintptr, bool) {

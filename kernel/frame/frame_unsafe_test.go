@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// newAllocator returns an allocator for simulated memory up to end. It has no free memory yet; its table is behind
-// end.
+// newAllocator returns an allocator for simulated memory up to end. It has no free memory yet; its table of pages is
+// in the memory behind end.
 func newAllocator(t testing.TB, end uint64) *Allocator {
 	words := make([]uint64, (end+TableSize(end)+BlockSize)/8)
 	t.Cleanup(func() { runtime.KeepAlive(words) })
@@ -24,7 +24,7 @@ func TestAllocFree(t *testing.T) {
 	const end = 6*BlockSize + 9*Size
 	a := newAllocator(t, end)
 	a.Add(0, 2*BlockSize+7)
-	a.Add(2*BlockSize+100*Size, 2*BlockSize+200*Size) // two ranges in one block
+	a.Add(2*BlockSize+100*Size, 2*BlockSize+200*Size) // two separate ranges of the same block
 	a.Add(2*BlockSize+300*Size, end)
 	const total = 2*blockPages - 1 + 100 + 3*blockPages + 212 + 9
 	owned := map[uint64]bool{} // addresses of the allocated pages
@@ -54,7 +54,7 @@ func TestAllocFree(t *testing.T) {
 				take(pa, BlockSize)
 			}
 		case n < 3:
-			for pa := range owned { // frees a whole block with one call, if all its pages are in use
+			for pa := range owned { // if all pages of a block are in use, frees the block with one call
 				first := pa &^ (BlockSize - 1)
 				whole := true
 				for at := first; at < first+BlockSize; at += Size {

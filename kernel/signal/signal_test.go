@@ -6,7 +6,8 @@ import (
 	"loam/arch/amd64"
 )
 
-// Signals of faults are delivered before other signals, and low numbers before high ones.
+// Signals that a fault of the thread raises (SIGSEGV and others) are delivered before other signals, and low numbers
+// before high ones.
 func TestFirst(t *testing.T) {
 	for _, c := range []struct {
 		set  Set
@@ -64,7 +65,8 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// In a handler the stack is aligned as in a called function, and the parts of the signal frame do not overlap.
+// When a handler starts, the stack is aligned as in a called function, and the parts of the signal frame do not
+// overlap.
 func TestRoom(t *testing.T) {
 	for top := uint64(0x10000); top < 0x10040; top++ {
 		for _, size := range []uint64{0, 512, 832, 2688} {

@@ -17,7 +17,7 @@ func newSpace() *Space {
 	return s
 }
 
-// reference is a space as an array of pages: 0 if free, else the rights and 1<<7.
+// reference is a space as an array of pages: each is 0 if free, otherwise the rights of the page plus 1<<7.
 type reference [pages]uint8
 
 func (r *reference) set(start, end uint64, v uint8) {
@@ -93,7 +93,8 @@ func TestAgainstReference(t *testing.T) {
 	}
 }
 
-// Reserve uses the hint if it is free, aligns otherwise, and finds the last gap.
+// Reserve uses the caller's hint if it is free, and otherwise chooses an aligned address. It finds the last gap of
+// the address space.
 func TestReserve(t *testing.T) {
 	s := newSpace()
 	if at, ok := s.Reserve(low+5*PageSize, PageSize, PageSize, 0); !ok || at != low+5*PageSize {

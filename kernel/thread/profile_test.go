@@ -2,8 +2,8 @@ package thread
 
 import "testing"
 
-// A timer expires once in each interval, and missed intervals are skipped. Without an interval it expires once;
-// after it was stopped, never.
+// A profiling timer expires once in each interval, and missed intervals are skipped. A timer without an interval
+// expires once. A stopped timer does not expire.
 func TestProfileOwn(t *testing.T) {
 	p := Profile{Own: true}
 	if p.Due(1000, 10) || p.Next(10) != Never {
@@ -29,7 +29,7 @@ func TestProfileOwn(t *testing.T) {
 	}
 }
 
-// A thread without a timer of its own uses the process timer while that is set.
+// A thread without a timer of its own uses the timer of the process while the latter is set.
 func TestProfileOfProcess(t *testing.T) {
 	var p Profile
 	if p.Due(5, 0) || p.Next(0) != Never {

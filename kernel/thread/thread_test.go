@@ -23,7 +23,7 @@ func newThreads(t *testing.T, n int) (*Table, []ID) {
 	return tab, ids
 }
 
-// extend gives a table memory for ChunkThreads more.
+// extend gives a table the memory for ChunkThreads more threads.
 func extend(t *testing.T, tab *Table) {
 	memory := new([ChunkThreads]Thread)
 	t.Cleanup(func() { runtime.KeepAlive(memory) })
@@ -93,7 +93,8 @@ func TestExpire(t *testing.T) {
 	want(t, tab, ids[2], ids[0])
 }
 
-// Without more memory there are ChunkThreads-1 threads, and with each piece ChunkThreads more.
+// Without more memory there are ChunkThreads-1 threads, and each added piece of memory makes room for ChunkThreads
+// more.
 func TestExtend(t *testing.T) {
 	tab := new(Table)
 	for want := range 3 {

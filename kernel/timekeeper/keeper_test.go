@@ -72,7 +72,7 @@ func follow(t *testing.T, name string, m *machine, wrong float64) {
 			last = now
 			m.now += 1 + float64(k.Due()-now)/2
 		}
-		m.pass(1e6) // in a real machine, Correct is always called a little later than due
+		m.pass(1e6) // an interrupt of a real machine calls Correct a little later than it is due
 		k.Correct(m.sample())
 		m.pass(1e6)
 		before := k.At(m.counter())
@@ -94,7 +94,7 @@ func follow(t *testing.T, name string, m *machine, wrong float64) {
 	}
 }
 
-// After a sleep longer than the reference can measure, the clock continues without it.
+// After a sleep longer than the reference can measure, the clock continues by the counter alone.
 func TestKeeperLost(t *testing.T) {
 	r := references["interval timer"]
 	m := &machine{speed: 1, r: &r, busy: 100, rand: rand.New(rand.NewPCG(1, 2))}

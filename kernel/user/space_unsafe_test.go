@@ -11,7 +11,7 @@ import (
 	"loam/kernel/space"
 )
 
-// memory returns simulated physical memory that starts at address 0. Page 0 is not free.
+// memory returns simulated physical memory that starts at address 0. The page at 0 is in use.
 func memory(count int) *Pages {
 	words := make([]uint64, (count+2)*amd64.PageSize/8)
 	p := &Pages{window: (uintptr(unsafe.Pointer(&words[0])) + amd64.PageSize - 1) &^ (amd64.PageSize - 1)}
@@ -51,7 +51,7 @@ func TestApplyAgainstModel(t *testing.T) {
 		pa     uint64
 		rights space.Rights
 	}
-	const span = 6 << 20 // three big pages, at the border of two tables of the next level
+	const span = 6 << 20 // three pages of 2 MiB, which use two page tables
 	const base = 1<<30 - 2<<21
 	p := memory(200)
 	s := testSpace(p)
@@ -200,7 +200,7 @@ func TestCleanVectors(t *testing.T) {
 	}
 }
 
-// Registers keep their values when they are converted to the format of XSAVE and back.
+// Registers keep their values when they are split from the format of XSAVE and joined to it again.
 func TestJoinAndSplit(t *testing.T) {
 	var wide, again [16]wideRegister
 	for i := range wide {

@@ -45,7 +45,7 @@ func (w *world) wantReport(p *Process, s Selector, wanted Wanted, want Report, w
 
 var ended = Wanted{Exited: true}
 
-// TestWait: a wait reports each end once, of the children that it selects.
+// TestWait: a wait reports the end of each child that it selects, once.
 func TestWait(t *testing.T) {
 	w := newWorld(t)
 	p := w.fork(w.init)
@@ -75,7 +75,7 @@ func TestWait(t *testing.T) {
 	w.wantReport(p, -1, all, Report{Exited, a.PID, 9}, nil)
 }
 
-// TestOrphans: children of the dead go to the nearest sub-reaper, else to process 1.
+// TestOrphans: children of a process that has ended are adopted by the nearest sub-reaper, else to process 1.
 func TestOrphans(t *testing.T) {
 	w := newWorld(t)
 	reaper := w.fork(w.init)
@@ -122,7 +122,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestHangup: a stopped group whose last tie to its session goes is sent SIGHUP and SIGCONT.
+// TestHangup: a stopped process group is sent SIGHUP and SIGCONT when it becomes orphaned: no member has a parent in
+// another group of the session any more.
 func TestHangup(t *testing.T) {
 	w := newWorld(t)
 	shell := w.fork(w.init)
@@ -139,7 +140,7 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestNumbers: a number is free again when neither process, group nor session has it.
+// TestNumbers: a process number is free again when no process, process group or session has it.
 func TestNumbers(t *testing.T) {
 	w := newWorld(t)
 	leader := w.fork(w.init)

@@ -23,7 +23,7 @@ func wantThreads(t *testing.T, what string, got []*waiter, want ...uint32) {
 	}
 }
 
-// TestWake: waiters wake in order of arrival, those with a common bit only.
+// TestWake: waiters wake in order of arrival, and only those whose bit set has a bit in common with the caller's.
 func TestWake(t *testing.T) {
 	var table Table[int]
 	for id, bits := range []uint32{1, 2, 3, AnyBit} {
@@ -37,7 +37,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// TestRequeue: some wake, others move and keep their order and bits.
+// TestRequeue: some waiters wake; others move to the second futex and keep their order and bit sets.
 func TestRequeue(t *testing.T) {
 	var table Table[int]
 	for id := range uint32(6) {
@@ -81,7 +81,7 @@ func TestOperation(t *testing.T) {
 		{encode(2, 2, 4, 4), 3, 7, true, true},
 		{encode(3, 3, 1, 3), 3, 2, true, true},
 		{encode(4, 4, 1, 2), 3, 2, true, true},
-		{encode(8, 5, 4, minus(-1)), minus(-2), 16, false, true}, // shifted argument
+		{encode(8, 5, 4, minus(-1)), minus(-2), 16, false, true}, // an argument with FUTEX_OP_OPARG_SHIFT: 1<<oparg
 		{encode(5, 0, 0, 0), 0, 0, false, false},
 		{encode(0, 6, 0, 0), 0, 0, false, false},
 	} {
@@ -91,7 +91,8 @@ func TestOperation(t *testing.T) {
 	}
 }
 
-// TestPI: the highest priority gets the lock, in order of arrival among equals.
+// TestPI: the waiter with the highest priority gets a priority-inheritance lock next; among equal priorities, the one
+// that came first.
 func TestPI(t *testing.T) {
 	alive := func(id uint32) bool { return id != 99 }
 	for _, test := range []struct {
@@ -125,7 +126,7 @@ func TestPI(t *testing.T) {
 	}
 }
 
-// TestRobust: robust futexes of a thread that ends are released, also if its list is damaged.
+// TestRobust: robust futexes of a thread that ends are released, also if the list in the program's memory is damaged.
 func TestRobust(t *testing.T) {
 	for _, test := range []struct{ word, value uint32 }{{5, OwnerDied}, {Waiters | 5, Waiters | OwnerDied}, {6, 6}, {0, 0}} {
 		if value, wake, changed := DiedOwner(test.word, 5); value != test.value || wake != (test.word == Waiters|5) || changed != (test.word&Owner == 5) {
@@ -155,7 +156,7 @@ func TestRobust(t *testing.T) {
 	}
 }
 
-// TestModel: random sequences agree with one list of all waiters.
+// TestModel: random sequences of operations have the same results as a model that keeps all waiters in one list.
 func TestModel(t *testing.T) {
 	type entry struct {
 		key    int

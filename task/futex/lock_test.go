@@ -34,7 +34,7 @@ func TestRequeueLock(t *testing.T) {
 	}
 }
 
-// TestBlocks: a thread that waits for a lock, whose owner waits for a lock of the thread, would wait forever.
+// TestBlocks: a deadlock of two threads is found. Each owns a lock for which the other waits.
 func TestBlocks(t *testing.T) {
 	var table Table[int]
 	waiters := map[uint32]*waiter{2: {Thread: 2}, 3: {Thread: 3}}

@@ -32,7 +32,7 @@ func sample() *Stat {
 	return s
 }
 
-// keys returns the words in front of the colons.
+// keys returns the words before the colons in a file such as status.
 func keys(text string) (all []string) {
 	for line := range strings.Lines(text) {
 		name, _, _ := strings.Cut(line, ":")
@@ -41,11 +41,12 @@ func keys(text string) (all []string) {
 	return all
 }
 
-// Files have the fields of Linux's, in the same order. This Linux may have further ones, for features that Loam lacks.
+// Files have the fields of Linux's, in the same order. The Linux that runs the test may have additional fields, for
+// features that Loam lacks.
 func TestFieldsAsLinux(t *testing.T) {
 	s := sample()
 	behindName := func(text string) int {
-		_, rest, _ := strings.Cut(text, ") ") // the name may have spaces
+		_, rest, _ := strings.Cut(text, ") ") // the name of the program, in parentheses, may contain spaces
 		return len(strings.Fields(rest))
 	}
 	if got, want := behindName(s.stat(true)), behindName(onLinux(t, "stat")); got != want {
@@ -83,7 +84,8 @@ func TestStatHidesAddresses(t *testing.T) {
 	s := sample()
 	s.CodeStart, s.StackStart, s.ArgStart, s.ExitCode = 0x1000, 0x2000, 0x3000, 256
 	open, closed := strings.Fields(s.stat(true)), strings.Fields(s.stat(false))
-	for _, field := range []int{28, 48, 52} { // startstack, arg_start, exit_code; the name has a space
+	// Fields startstack, arg_start and exit_code. Their numbers count the space in the program's name as a separator.
+	for _, field := range []int{28, 48, 52} {
 		if open[field] == "0" || closed[field] != "0" {
 			t.Errorf("field %d: %s, and %s for others", field, open[field], closed[field])
 		}

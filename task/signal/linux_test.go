@@ -14,8 +14,8 @@ import (
 // TestDefaultsAsLinux: each signal does to a process what it does on Linux.
 func TestDefaultsAsLinux(t *testing.T) {
 	for n := Number(1); n <= Last; n++ {
-		if host := syscall.Signal(n); ossignal.Ignored(host) { // as for jobs in the background: children would inherit it
-			ossignal.Notify(make(chan os.Signal, 1), host) // a handler is not inherited
+		if host := syscall.Signal(n); ossignal.Ignored(host) { // ignored as in a background job: children would inherit that
+			ossignal.Notify(make(chan os.Signal, 1), host) // children do not inherit a handler, so they get the default action
 			defer ossignal.Ignore(host)
 		}
 		if got, want := effectHere(n), effectOnLinux(t, n); got != want {
@@ -53,7 +53,7 @@ func effectOnLinux(t *testing.T, n Number) Effect {
 		return Suspend
 	case status.Signal() == syscall.SIGKILL && n != Kill:
 		return None
-	case cores.Has(n): // whether a core is dumped depends on limits of the host
+	case cores.Has(n): // whether the process dumps a core depends on limits of the host
 		return Core
 	}
 	return Terminate

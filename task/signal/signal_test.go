@@ -34,7 +34,8 @@ func TestHandler(t *testing.T) {
 	want(t, "effect after SA_RESETHAND", th.Next().Effect, Terminate)
 }
 
-// TestOrder: faults first, then the lowest number, the thread's own before the process's; real-time signals in order.
+// TestOrder: signals of faults are delivered first, then the lowest number. Signals to the thread precede those to
+// the process. Equal real-time signals keep their order.
 func TestOrder(t *testing.T) {
 	p, th := NewProcess()
 	for n := Number(1); n <= Last; n++ {
@@ -116,7 +117,7 @@ func TestIgnored(t *testing.T) {
 	want(t, "SIGKILL kills", p.Send(user(Kill), true).Kill, true)
 }
 
-// TestRoom: without room sigqueue fails, and kill succeeds without an info.
+// TestRoom: when RLIMIT_SIGPENDING is reached, sigqueue fails; kill succeeds, but its signal has no siginfo.
 func TestRoom(t *testing.T) {
 	p, th := NewProcess()
 	th.SetMask(^Set(0))
@@ -127,7 +128,8 @@ func TestRoom(t *testing.T) {
 	want(t, "taken", ok && i == Info{Signal: 40}, true)
 }
 
-// TestForce: a fault that is blocked or ignored ends the process; a handled one runs its handler, also in init.
+// TestForce: a signal of a fault ends the process if it is blocked or ignored. Otherwise its handler runs, also in
+// process 1.
 func TestForce(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -153,7 +155,7 @@ func TestForce(t *testing.T) {
 	}
 }
 
-// TestInit: signals without a handler do not reach init, SIGKILL included.
+// TestInit: signals without a handler do not reach process 1, not even SIGKILL.
 func TestInit(t *testing.T) {
 	p, th := NewProcess()
 	p.Init = true
@@ -162,7 +164,8 @@ func TestInit(t *testing.T) {
 	want(t, "handled", p.Send(user(15), true).Wake, th)
 }
 
-// TestThreads: a signal for the process goes to a thread that does not block it; its own signal only to the thread.
+// TestThreads: a signal for the process goes to a thread that does not block it; a signal for one thread only to that
+// thread.
 func TestThreads(t *testing.T) {
 	p, first := NewProcess()
 	second := p.Clone(0)
@@ -183,7 +186,7 @@ func TestThreads(t *testing.T) {
 	want(t, "pending after exec", first.Pending(), SetOf(10))
 }
 
-// TestSuspend: the mask of a wait holds until the handler returns to the old one.
+// TestSuspend: the mask that sigsuspend sets stays until the handler returns, which restores the previous mask.
 func TestSuspend(t *testing.T) {
 	p, th := NewProcess()
 	p.SetAction(10, Action{Handler: 9, Flags: Restart})
@@ -201,13 +204,13 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-// TestModel: random sequences agree with a list of pending signals that is searched.
+// TestModel: random sequences of operations have the same results as a model that searches a list of pending signals.
 func TestModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		p, th := NewProcess()
 		th.SetMask(^Set(0))
-		var model [2][]Info // the thread's, the process's
+		var model [2][]Info // pending signals of the thread and of the process
 		for n := Number(1); n <= Last; n++ {
 			p.SetAction(n, Action{Handler: 9, Flags: NoDefer})
 		}

@@ -27,8 +27,9 @@ func want[T comparable](t *testing.T, what string, got, want T) {
 
 func none() {}
 
-// TestModel: random operations on a set of semaphores agree with a model that retries all waiting operations after each
-// change, in the order of arrival. The undo lists of all processes then restore what they must.
+// TestModel: random operations on a set of semaphores agree with a model that retries all waiting operations after
+// each change, in the order of arrival. At the end, the undo lists (SEM_UNDO) of all processes restore the values of
+// the semaphores.
 func TestModel(t *testing.T) {
 	const count, processes = 3, 4
 	for seed := range uint64(300) {
@@ -48,7 +49,7 @@ func TestModel(t *testing.T) {
 			process int
 		}
 		var waiting []pending
-		apply := func(p int, ops []Op) bool { // all or nothing
+		apply := func(p int, ops []Op) bool { // makes all of the operations, or none
 			next, adjusted := values, undone[p]
 			for _, op := range ops {
 				v := &next[op.Number]
@@ -122,7 +123,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestKeys: a key leads to its object until that is removed, and an old ID is not valid for a new object in its place.
+// TestKeys: a key leads to its object until the object is removed, and an old ID is not valid for a new object in its
+// place.
 func TestKeys(t *testing.T) {
 	s, c := New(), root(1)
 	a, errno := s.GetQueue(c, 5, linux.IPC_CREAT|0o600)
@@ -141,7 +143,7 @@ func TestKeys(t *testing.T) {
 	want(t, "old ID", errno, linux.EINVAL)
 }
 
-// TestPermissions: owner, group and others have their bits; only the owner removes.
+// TestPermissions: owner, group and others have the access of their mode bits; only the owner can remove an object.
 func TestPermissions(t *testing.T) {
 	s := New()
 	id, _ := s.GetSet(user(5), 0, 1, 0o640)
@@ -164,7 +166,8 @@ func TestPermissions(t *testing.T) {
 	want(t, "remove", s.RemoveSet(user(5), set), 0)
 }
 
-// TestSegment: a removed segment stays until its last region ends, or a call that is about to attach it.
+// TestSegment: a removed segment stays until its last mapping is gone, and until a running shmat that is about to map
+// it has ended.
 func TestSegment(t *testing.T) {
 	s, c := New(), root(1)
 	id, errno := s.GetSegment(c, 8, 5000, linux.IPC_CREAT|0o600, func(*Segment) linux.Errno { return 0 })

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A list has the same entries after it was encoded and decoded, and a mode restricts it.
+// An access control list has the same entries after it was encoded and decoded. A file mode restricts its entries.
 func TestList(t *testing.T) {
 	l := List{{userObj, 7, 0}, {user, 6, 1000}, {groupObj, 5, 0}, {mask, 7, 0}, {other, 4, 0}}
 	out, err := Decode(Access, l.Bytes())

@@ -100,7 +100,7 @@ func TestBitmaps(t *testing.T) {
 	}
 }
 
-// Attributes can be written and read back, in an inode and in a block.
+// Attributes can be written and read back, both in the inode and in a block of their own.
 func TestAttributes(t *testing.T) {
 	all := []Attribute{
 		{"user.b", []byte("value")}, {"user.a", nil}, {"security.selinux", []byte("label")},
@@ -113,7 +113,7 @@ func TestAttributes(t *testing.T) {
 		if err != nil || len(got) != len(all) {
 			t.Fatalf("%d attributes, %v", len(got), err)
 		}
-		for i, a := range all { // sorted by WriteAttributes
+		for i, a := range all { // WriteAttributes has sorted all
 			if got[i].Name != a.Name || !bytes.Equal(got[i].Value, a.Value) {
 				t.Errorf("%v, want %v", got[i], a)
 			}
@@ -142,7 +142,7 @@ func TestGoldenSuper(t *testing.T) {
 	}
 }
 
-// goldenSuper is the superblock that mke2fs -t ext4 -b 1024 -N 128 IMAGE 1M wrote.
+// goldenSuper returns the superblock that the command mke2fs -t ext4 -b 1024 -N 128 IMAGE 1M wrote.
 func goldenSuper(t testing.TB) Super {
 	s := make(Super, SuperSize)
 	for line := range strings.Lines(golden) {

@@ -44,7 +44,7 @@ func TestFormat(t *testing.T) {
 		{5*m + 512, format.Config{Label: "sixteen bytes..."}},
 		{63 * m, format.Config{}},
 		{64 * m, format.Config{UID: 1000, GID: 1000}},
-		{128*m + 8192, format.Config{}}, // the last group has two blocks
+		{128*m + 8192, format.Config{}}, // one group, and a second group of only two blocks
 		{600 * m, format.Config{BlockSize: 1024}},
 		{300 * m, format.Config{BlockSize: 2048, InodeRatio: 4096}},
 		{256 * m, format.Config{BlockSize: 64 << 10}},
@@ -99,7 +99,7 @@ func TestFormat(t *testing.T) {
 			if err := os.Truncate(path, 3*c.size/4096*4096); err != nil {
 				t.Fatal(err)
 			}
-			tool(t, "e2fsck", "-fp", path) // resize2fs requires a check that is newer than the last mount
+			tool(t, "e2fsck", "-fp", path) // resize2fs requires that the last check is later than the last mount
 			tool(t, "resize2fs", path)
 			tool(t, "e2fsck", "-fn", path)
 		})

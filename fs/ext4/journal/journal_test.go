@@ -15,7 +15,7 @@ const (
 	length    = 64
 )
 
-// newSuper returns the superblock of a log that mke2fs makes.
+// newSuper returns the superblock of a log, with the fields that mke2fs sets.
 func newSuper() []byte {
 	b := make([]byte, blockSize)
 	putHead(b, typeSuper2, 0)
@@ -27,7 +27,7 @@ func newSuper() []byte {
 	return b
 }
 
-// storage is a log and a device, each a map of blocks.
+// storage is a simulated disk: the blocks of the log, and the blocks at their home on the device, each by number.
 type storage struct{ log, home map[uint64][]byte }
 
 func (d *storage) apply(s Step) {
@@ -44,7 +44,7 @@ func (d *storage) config(c Config) Config {
 	return c
 }
 
-// recoverAll recovers a copy of the disk and returns the contents of the device.
+// recoverAll recovers a copy of the storage from its log and returns the home blocks.
 func (d *storage) recoverAll(t *testing.T, c Config) map[uint64][]byte {
 	t.Helper()
 	home := maps.Clone(d.home)
@@ -62,9 +62,9 @@ func (d *storage) recoverAll(t *testing.T, c Config) map[uint64][]byte {
 	return home
 }
 
-// TestEveryPrefix commits random transactions. It recovers after every prefix of the steps, with
-// every subset of a few of the writes after the last barrier. The result must be the state after
-// some committed transaction.
+// TestEveryPrefix commits random transactions. It recovers after every prefix of the steps of a commit. The last few
+// writes after the last barrier may be lost, in every combination. The result must be the state after some committed
+// transaction.
 func TestEveryPrefix(t *testing.T) {
 	for _, c := range []Config{
 		{BlockSize: blockSize, Length: length, Checksums: true, Wide: true},
@@ -86,7 +86,7 @@ func everyPrefix(t *testing.T, c Config, seed uint64) {
 		t.Fatal(err)
 	}
 	state := map[uint64][]byte{} // the state at the last commit
-	freed := map[uint64]bool{}   // blocks that hold content from now on
+	freed := map[uint64]bool{}   // blocks that no longer hold metadata but the content of a file
 	for range 25 {
 		tx := randomTransaction(rnd, freed)
 		if !l.Fits(tx) {
@@ -113,7 +113,7 @@ func everyPrefix(t *testing.T, c Config, seed uint64) {
 	}
 }
 
-// randomTransaction changes some blocks, and frees one. Some blocks begin with the magic number.
+// randomTransaction changes some blocks, and frees one of them. Some blocks begin with the magic number.
 func randomTransaction(rnd *rand.Rand, freed map[uint64]bool) *Transaction {
 	tx := &Transaction{}
 	used := map[uint64]bool{}
@@ -195,8 +195,9 @@ func compare(t *testing.T, d *storage, got, want map[uint64][]byte) {
 	}
 }
 
-// Lengths of tags ("Descriptor Block"). In version 3 a tag has 16 bytes. In the others it has 8, or
-// 12 with 64-bit block numbers, and 2 more with checksums of version 2.
+// Lengths of the tags in a descriptor block (section "Descriptor Block" of the kernel's ext4 documentation). In
+// version 3 a tag has 16 bytes. In the others it has 8, or 12 with 64-bit block numbers, and 2 more with checksums of
+// version 2.
 func TestTags(t *testing.T) {
 	for _, c := range []struct {
 		l    layout
@@ -226,7 +227,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// A log with unknown features is refused, and so is an inconsistent log.
+// Opening a log fails if it has unknown features or is inconsistent.
 func TestRefused(t *testing.T) {
 	c := Config{BlockSize: blockSize, Length: length}
 	for name, change := range map[string]func([]byte){

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Random sets have the same blocks as a bitmap, and older sets do not change.
+// After random operations, a set has the same blocks as a bitmap. Sets from before an operation do not change.
 func TestSet(t *testing.T) {
 	const end = 64
 	rnd := rand.New(rand.NewPCG(1, 2))

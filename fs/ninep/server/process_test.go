@@ -50,7 +50,7 @@ func TestProcess(t *testing.T) {
 	if err := syscall.Stat(dir+"/f", &st); err != nil || int(st.Uid) != owner || st.Mode != syscall.S_IFREG|0o640 {
 		t.Errorf("on the host: user %d, mode %o, %v; want user %d", st.Uid, st.Mode, err, owner)
 	}
-	if os.Geteuid() == 0 { // root's file, which others cannot read
+	if os.Geteuid() == 0 { // a file of root that the folder's owner cannot read
 		if err := os.WriteFile(dir+"/secret", nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// status returns what is wrong with the processes that serve a folder: those with a capability.
+// status returns the processes that serve a folder although they have a capability; "" if there are none.
 func status(t *testing.T, dir string) string {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
