@@ -31,7 +31,7 @@ func TestRatesChangeWhileSending(t *testing.T) {
 			switch step {
 			case 1:
 				err = c.Scale(0)
-			case 3: // the workers have applied the change
+			case 3: // the workers have applied the factor 0 of step 1, which is a pause
 				paused = s.Total.Frames
 			case 5:
 				if s.Total.Frames != paused {

@@ -106,7 +106,7 @@ func TestAppend(t *testing.T) {
 			t.Errorf("%d of %d lines of writer %d", n, lines, i)
 		}
 	}
-	// F_SETFL clears O_APPEND.
+	// F_SETFL sets O_APPEND, and later clears it.
 	_, errno := p.Fcntl(f, linux.F_SETFL, linux.O_APPEND)
 	ok(t, errno)
 	if flags, _ := p.Fcntl(f, linux.F_GETFL, 0); flags != linux.O_APPEND {

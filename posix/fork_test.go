@@ -42,7 +42,8 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// Shared state changes for both: descriptors (CLONE_FILES), the working directory (CLONE_FS).
+// A change of shared state is visible to parent and child: descriptors (CLONE_FILES) and the working directory
+// (CLONE_FS).
 func TestForkShares(t *testing.T) {
 	p := New(Options{})
 	ok(t, p.MkdirAt(linux.AT_FDCWD, "/dir", 0o755))
@@ -109,7 +110,7 @@ func TestInterrupt(t *testing.T) {
 			synctest.Wait()
 			interrupt <- struct{}{}
 			got := <-done
-			if name == "write" && got == 0 { // some bytes were written: the next call waits from its start
+			if name == "write" && got == 0 { // the call has written some bytes; the next call blocks before it writes any
 				continue
 			}
 			if got != linux.EINTR {

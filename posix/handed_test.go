@@ -27,7 +27,7 @@ type fakeTCP struct {
 	busy    atomic.Int32 // calls in progress
 }
 
-// call records the start of a call; the returned function ends it.
+// call counts a call as in progress, until the returned function is called.
 func (f *fakeTCP) call() func() {
 	f.busy.Add(1)
 	f.mu.Lock()
@@ -139,7 +139,7 @@ func handedProcess(t *testing.T, at netip.AddrPort, backlog int) (p *Process, li
 	return p, fd
 }
 
-// handTo hands a connection to port 80 over to the process.
+// handTo hands a host connection over to the process, as if client had connected to port 80.
 func handTo(t *testing.T, p *Process, client uint16) *fakeTCP {
 	f := &fakeTCP{t: t}
 	p.Hand(f, Way{At: netip.AddrPortFrom(ownAddress, 80), From: netip.AddrPortFrom(gatewayAddress, client)})
@@ -273,7 +273,8 @@ func TestHandedToSeveral(t *testing.T) {
 	}
 }
 
-// The host's descriptor serves the runtime's poller. A second descriptor and other waiters use Watch.
+// A process waits for a host connection by the connection's own descriptor, which Go's runtime poller watches. A
+// second descriptor of the connection, and other waiters, wait by Watch.
 func TestHandedWaiting(t *testing.T) {
 	p, l := handedProcess(t, anyPort80, 5)
 	f := handTo(t, p, 1)

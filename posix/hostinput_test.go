@@ -7,7 +7,8 @@ import (
 	"loam/posix/handed"
 )
 
-// A connection watched by the runtime's poller is read only when it may have data.
+// A host connection that Go's runtime poller watches is read only after the poller has reported that it may have
+// data.
 func TestHandedIsAskedWhenThereIsInput(t *testing.T) {
 	p, l := handedProcess(t, anyPort80, 5)
 	f := handTo(t, p, 1)
@@ -53,7 +54,7 @@ func TestHandedIsAskedWhenThereIsInput(t *testing.T) {
 	}
 	tell(handed.Ended)
 	step("the last bytes", "bye", 0, 1)
-	step("the end comes after them", "", linux.EAGAIN, 1) // an EAGAIN of the fake, which has no end of stream
+	step("the end comes after them", "", linux.EAGAIN, 1) // the fake connection has no end of stream, and returns EAGAIN
 	step("and stays", "", linux.EAGAIN, 1)
 }
 

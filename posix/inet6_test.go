@@ -15,7 +15,7 @@ func inet6(s string) Address {
 	return Address{Family: linux.AF_INET6, IP: netip.MustParseAddrPort(s)}
 }
 
-// The scope is the last field of an address.
+// The scope ID (the interface of a link-local address) is the last field of struct sockaddr_in6.
 func TestAddressForms6(t *testing.T) {
 	a := inet6("[fe80::1%3]:80")
 	want := append([]byte{10, 0, 0, 80, 0, 0, 0, 0, 0xfe, 0x80}, make([]byte, 13)...)
@@ -206,7 +206,7 @@ func TestHandedToIPv6(t *testing.T) {
 		name   string
 		v6Only bool
 		at     string
-		peer   string // "": the connection is reset
+		peer   string // address of the peer as the program sees it; "": the connection is reset
 	}{
 		{"of both versions", false, "[::]:0", "[::ffff:10.0.2.2]:4000"},
 		{"of IPv6 alone", true, "[::]:0", "[fd6c:6f61:6d00::2]:4000"},
@@ -238,7 +238,7 @@ func TestHandedToIPv6(t *testing.T) {
 	}
 }
 
-// The first socket of a process can listen on the IPv6 loopback address.
+// A process can listen on the IPv6 loopback address even if that is its first socket.
 func TestListenerFor6Alone(t *testing.T) {
 	p := process(t)
 	s := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_STREAM, 0))

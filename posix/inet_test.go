@@ -105,7 +105,7 @@ func TestTCPReset(t *testing.T) {
 	_, errno := p.Write(server, []byte("data"))
 	ok(t, errno)
 	ok(t, p.Close(server))
-	_, errno = p.Poll([]PollFD{{FD: client}}, long) // until PollHup
+	_, errno = p.Poll([]PollFD{{FD: client}}, long) // waits until poll(2) reports PollHup
 	ok(t, errno)
 	_, errno = p.GetPeerName(client)
 	wantErrno(t, errno, linux.ENOTCONN, "the peer, while data is unread")
@@ -345,7 +345,7 @@ func TestUrgentByte(t *testing.T) {
 		if errno == 0 && r.N == 1 && buf[0] == 'c' && r.Flags&linux.MSG_OOB != 0 {
 			break
 		}
-		if errno != linux.EAGAIN && errno != linux.EINVAL { // EAGAIN: in transit
+		if errno != linux.EAGAIN && errno != linux.EINVAL { // EAGAIN: the byte is still in transit
 			t.Fatalf("%q, %v", buf[:max(r.N, 0)], errno)
 		}
 		runtime.Gosched()
@@ -379,7 +379,7 @@ func TestMaxSegment(t *testing.T) {
 	ok(t, p.Connect(client, name))
 	server, _, errno := p.Accept4(l, 0)
 	ok(t, errno)
-	const timestamps = 12 // bytes in each segment
+	const timestamps = 12 // bytes of the timestamps option in each segment
 	for name, c := range map[string]struct{ fd, want int }{
 		"listener": {l, 1100}, "server": {server, 1100 - timestamps}, "client": {client, 1100 - timestamps},
 	} {

@@ -28,7 +28,7 @@ func reserveAt() fs.Reserve {
 	}
 }
 
-// Parts of mappings can be unmapped in any order and size.
+// munmap(2) accepts parts of mappings of any size, in any order.
 func TestUnmapShared(t *testing.T) {
 	p, reserve := process(t), reserveAt()
 	fd := fd(t)(openFile(p))

@@ -60,7 +60,7 @@ func mappedRing(t *testing.T, version int, request []byte, size int) (p *Process
 		_, errno := p.Send(udp, []byte(text), Outgoing{To: localhost(9)})
 		ok(t, errno)
 		b := make([]byte, 100)
-		if r, errno := p.Recv(receiver, b, 0); errno != 0 || string(b[:r.N]) != text { // the frame has passed the ring by then
+		if r, errno := p.Recv(receiver, b, 0); errno != 0 || string(b[:r.N]) != text { // at this time the frame is in the ring
 			t.Fatalf("%q, %v", b[:r.N], errno)
 		}
 	}
@@ -79,7 +79,7 @@ func u32(b []byte, at int) int { return int(binary.NativeEndian.Uint32(b[at:])) 
 
 const udpHeaders = 14 + 20 + 8
 
-// fresh is the status of a frame of the loopback interface, which has no checksum.
+// fresh is the status in the ring of a new frame of the loopback interface, whose checksum is not computed.
 const fresh = linux.TP_STATUS_USER | linux.TP_STATUS_CSUMNOTREADY
 
 func TestRingOfSlots(t *testing.T) {
@@ -90,7 +90,7 @@ func TestRingOfSlots(t *testing.T) {
 	for i, text := range []string{"zero", "one", "two", "three", "four"} {
 		send(text)
 		if i == 4 {
-			break // no room for this frame
+			break // the ring has no room for this frame
 		}
 		b := memory.bytes[i*2048 : (i+1)*2048]
 		if u32(b, 0) != fresh || u32(b, 4) != udpHeaders+len(text) || u32(b, 8) != u32(b, 4) || u16(b, 12) != 66 || u16(b, 14) != 80 {
@@ -113,7 +113,7 @@ func TestRingOfSlots(t *testing.T) {
 	if ok(t, errno); u32(stats, 0) != 5 || u32(stats, 4) != 1 {
 		t.Errorf("%d frames, %d dropped", u32(stats, 0), u32(stats, 4))
 	}
-	clear(memory.bytes[:4]) // the program releases the first slot
+	clear(memory.bytes[:4]) // gives the first slot back to the kernel, as a program does
 	send("five")
 	if got := u32(memory.bytes, 0); got != fresh|linux.TP_STATUS_LOSING {
 		t.Errorf("behind one that was dropped: %#x", got)

@@ -109,7 +109,7 @@ func TestFIFO(t *testing.T) {
 
 // given is a standard stream for tests.
 type given struct {
-	in  chan string // the test sends, Read receives; closed: end of input
+	in  chan string // carries input: the test sends, Read receives; closed: end of input
 	out bytes.Buffer
 }
 
@@ -123,8 +123,8 @@ func (g *given) Flags() int              { return linux.O_RDWR }
 func (g *given) Attr() fs.Attr           { return fs.Attr{Mode: fs.CharDevice | 0o620} }
 func (g *given) Ioctl(int, []byte) Errno { return 0 }
 
-// Descriptors of the same terminal share one input buffer. A descriptor opened for writing and polled
-// takes no input from the reader.
+// Descriptors of the same terminal share one input buffer. poll(2) on a descriptor that is open for writing takes no
+// input from a reader.
 func TestTerminalOpenedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &given{in: make(chan string)}

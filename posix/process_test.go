@@ -84,7 +84,7 @@ func unixPair(t testing.TB, p *Process, typ int) (a, b int) {
 func TestDescriptorsAreLowest(t *testing.T) {
 	p := process(t)
 	var fds []int
-	for i := range 600 { // more than two chunks
+	for i := range 600 { // more descriptors than fit into two chunks of the descriptor table
 		got := fd(t)(openFile(p))
 		if got != i {
 			t.Fatalf("descriptor %d is %d", i, got)

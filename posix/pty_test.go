@@ -16,10 +16,10 @@ import (
 	"loam/fs/pseudo"
 )
 
-// crew is the members of a system, and the signals that it has sent.
+// crew is a system of processes for the tests of terminals, with the signals that terminals have sent to them.
 type crew struct {
 	mu       sync.Mutex
-	sessions map[int32]int32 // by process group
+	sessions map[int32]int32 // session of each process group, by the number of the group
 	sent     []string
 }
 
@@ -33,7 +33,7 @@ func (c *crew) note(kind string, id int32, signal int) {
 	c.sent = append(c.sent, fmt.Sprintf("%d to %s %d", signal, kind, id))
 }
 
-// wantSent checks the signals since the last call.
+// wantSent checks the signals that were sent since the last call of wantSent.
 func (c *crew) wantSent(t *testing.T, what string, want ...string) {
 	t.Helper()
 	c.mu.Lock()
@@ -44,7 +44,7 @@ func (c *crew) wantSent(t *testing.T, what string, want ...string) {
 	c.sent = nil
 }
 
-// hand is a member of a crew.
+// hand is one process of a crew.
 type hand struct {
 	*crew
 	pid, group, session int32
@@ -96,7 +96,8 @@ func openPair(t *testing.T, p *Process, flags int) (master, slave int) {
 	return master, slave
 }
 
-// A terminal has a file and a name as long as its master is open; chmod reaches the file by the descriptor.
+// A terminal has a file and a name as long as its master is open; fchmod(2) on a descriptor of the terminal changes
+// the mode of that file.
 func TestTerminalFile(t *testing.T) {
 	p := withTerminals(t)
 	master, slave := openPair(t, p, 0)
@@ -214,7 +215,7 @@ func TestTerminalTimes(t *testing.T) {
 	const tenth = time.Second / 10
 	for _, c := range []struct {
 		least, tenths uint8
-		typed         []time.Duration // when a character is typed
+		typed         []time.Duration // when each character is typed, since the start of the read
 		want          int
 		after         time.Duration
 	}{

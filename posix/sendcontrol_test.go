@@ -61,7 +61,8 @@ func TestSendControl(t *testing.T) {
 	}
 }
 
-// The same for IPv6 (RFC 3542 section 6), where -1 means the socket's own value.
+// Control messages of IPv6 (RFC 3542 section 6) set the source, hop limit and traffic class. The value -1 selects the
+// socket's own value.
 func TestSendControl6(t *testing.T) {
 	p := process(t)
 	s := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))

@@ -24,7 +24,7 @@ func devices(t *testing.T) *Process {
 	return p
 }
 
-// Writes to a device that is the same at every offset take a direct path, with the same results.
+// Writes to a device without offsets, such as /dev/null, take a shorter path in the code. The results are the same.
 func TestSink(t *testing.T) {
 	p := devices(t)
 	b := []byte("text")
@@ -51,7 +51,7 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// Reads from such a device do so, too.
+// Reads from a device without offsets, such as /dev/zero, take a shorter path, too.
 func TestSource(t *testing.T) {
 	p := devices(t)
 	for _, c := range []struct {

@@ -195,7 +195,7 @@ func TestGroupSource(t *testing.T) {
 	for _, c := range []struct {
 		domain, level, most  int
 		group, other, source string
-		wrong                Errno // from joining a group of the other family
+		wrong                Errno // expected errno of joining a group of the other address family
 	}{
 		{linux.AF_INET, linux.IPPROTO_IP, 10, "239.1.2.3", "ff02::114", "10.0.0.%d", linux.EINVAL},
 		{linux.AF_INET6, linux.IPPROTO_IPV6, 64, "ff02::114", "239.1.2.3", "2001:db8::%x", linux.EADDRNOTAVAIL},

@@ -9,7 +9,8 @@ import (
 	"loam/posix/pipe"
 )
 
-// splice moves bytes between a pipe and a file, in both directions, at the file's offset or at one of the call's.
+// splice moves bytes between a pipe and a file, in both directions, at the offset of the file or at an offset that
+// the call passes.
 func TestSplice(t *testing.T) {
 	p := files(t)
 	r, w := newPipe(t, p, linux.O_NONBLOCK)

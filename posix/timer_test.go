@@ -84,7 +84,8 @@ func TestInterval(t *testing.T) {
 	})
 }
 
-// Timers of timer_create send their signal to the process or to a thread, count overruns, and end with the process.
+// Timers of timer_create send their signal to the process or to a thread, count overruns, and are deleted when the
+// process ends.
 func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, got := withTimers(t)
@@ -131,7 +132,7 @@ func TestTimers(t *testing.T) {
 	})
 }
 
-// A process may have a descriptor of itself, and states wishes about scheduling.
+// A process can open a pidfd of itself, and its requests about scheduling succeed.
 func TestWishes(t *testing.T) {
 	p := files(t)
 	fd, errno := p.PidFDOpen(7, 0)

@@ -42,7 +42,7 @@ func TestTimerFD(t *testing.T) {
 		if got := epollWait(t, p, ep, time.Minute); len(got) != 1 || time.Since(start) != 3*time.Second {
 			t.Errorf("%v after %v, want one event after 3s", got, time.Since(start))
 		}
-		time.Sleep(5 * time.Second) // to 8 s: at 3, 5 and 7
+		time.Sleep(5 * time.Second) // the time is now 8 s; the timer has expired at 3, 5 and 7 s
 		if got, _ := p.TimerFDGet(timer); got != in(time.Second, 2*time.Second) {
 			t.Errorf("left at 8s: %v", got)
 		}

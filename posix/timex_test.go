@@ -21,7 +21,7 @@ func TestAdjtimex(t *testing.T) {
 		{0, 0x8001, -1, linux.EPERM},
 		{0, 0x8000, -1, linux.EINVAL},
 		{0, 0x0002, -1, linux.EPERM},
-		{1, 0, -1, linux.EOPNOTSUPP}, // CLOCK_MONOTONIC
+		{1, 0, -1, linux.EOPNOTSUPP}, // the clock CLOCK_MONOTONIC cannot be adjusted
 		{12, 0, -1, linux.EINVAL},
 		{-1, 0, -1, linux.EOPNOTSUPP},
 		{-5, 0, -1, linux.EINVAL},

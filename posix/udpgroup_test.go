@@ -106,7 +106,7 @@ func TestMulticastInterface(t *testing.T) {
 			t.Errorf("sent by %v: %d bytes arrive, %v", value, n, errno)
 		}
 	}
-	want("0.0.0.0") // an index without an address
+	want("0.0.0.0") // the last value has an index and no address
 	ok(t, set([]byte{127, 0, 0, 1}))
 	want("127.0.0.1")
 	ok(t, set(make([]byte, 4)))
@@ -120,7 +120,7 @@ func TestMulticastLoop(t *testing.T) {
 	s := fd(t)(p.Socket(linux.AF_INET6, linux.SOCK_DGRAM, 0))
 	for _, o := range []struct {
 		level, name int
-		two         Errno // returned for the value 2
+		two         Errno // errno for the option value 2
 	}{{linux.IPPROTO_IP, linux.IP_MULTICAST_LOOP, 0}, {linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_LOOP, linux.EINVAL}} {
 		for _, want := range []byte{1, 0, 1} {
 			ok(t, p.SetSockOpt(s, o.level, o.name, []byte{want, 0, 0, 0}))

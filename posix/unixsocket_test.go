@@ -12,8 +12,8 @@ import (
 
 func abstract(name string) Address { return Address{Family: linux.AF_UNIX, Name: "\x00" + name} }
 
-// A stream joins writes. Messages keep their boundaries, and the part that does not fit is lost
-// (unix(7), recvmsg(2)).
+// A stream socket has no boundaries between writes. Datagrams keep their boundaries, and the part that does not fit
+// into the reader's buffer is lost (unix(7), recvmsg(2)).
 func TestUnixBoundaries(t *testing.T) {
 	p := process(t)
 	for _, c := range []struct {
@@ -122,13 +122,13 @@ func TestUnixNamesAreUnique(t *testing.T) {
 		if peer, errno := p.GetPeerName(other); peer != name || errno != 0 {
 			t.Errorf("peer %+v, %v", peer, errno)
 		}
-		// One connection more than the backlog waits; then there is no room.
+		// The queue holds one connection more than the backlog. The next connection finds it full.
 		third := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0))
 		wantErrno(t, p.Connect(third, name), linux.EAGAIN, "backlog")
 		dgram := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_DGRAM, 0))
 		wantErrno(t, p.Connect(dgram, name), linux.EPROTOTYPE, "another type")
 		ok(t, p.Close(l))
-		if name.Name[0] != 0 { // the file is not removed
+		if name.Name[0] != 0 { // a socket with a path: close does not remove its file
 			wantErrno(t, p.Bind(third, name), linux.EADDRINUSE, "the file of a socket that was closed")
 			ok(t, p.RenameAt(linux.AT_FDCWD, name.Name, linux.AT_FDCWD, "/old", 0))
 			wantErrno(t, p.Connect(third, Address{Family: linux.AF_UNIX, Name: "/old"}), linux.ECONNREFUSED, "nobody is there")
@@ -175,7 +175,7 @@ func TestPassDescriptors(t *testing.T) {
 	_, errno = p.Send(a, []byte("m"), Outgoing{Control: rights(got)})
 	ok(t, errno)
 	ok(t, p.Close(got))
-	ok(t, p.Close(b)) // with the message in it
+	ok(t, p.Close(b)) // the socket is closed while a message with a descriptor is in its queue
 	if n, errno := p.Read(y, buf); n != 0 || errno != 0 {
 		t.Errorf("a descriptor that nobody received is still open: %d, %v", n, errno)
 	}

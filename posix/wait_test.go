@@ -23,7 +23,7 @@ const long = 10 * time.Second
 func TestEpollTriggers(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags        uint32
-		again, later int // number of events in a second wait, and after more data
+		again, later int // number of events in a second wait, and in a wait after more data has arrived
 	}{
 		"level":    {0, 1, 1},
 		"edge":     {linux.EPOLLET, 0, 1},
@@ -79,13 +79,13 @@ func TestEpollControl(t *testing.T) {
 	if got := epollWait(t, p, ep, 0); len(got) != 1 || got[0].Events != uint32(PollOut) {
 		t.Errorf("writable: %v", got)
 	}
-	ok(t, p.Close(a)) // removes it from the set
+	ok(t, p.Close(a)) // closing the file removes its item from the set
 	if got := epollWait(t, p, ep, 0); len(got) != 0 {
 		t.Errorf("after close: %v", got)
 	}
 }
 
-// Sets can be nested, but not in a cycle.
+// An epoll set can be an item of another set, but sets cannot form a cycle.
 func TestEpollNesting(t *testing.T) {
 	p := process(t)
 	a, b := unixPair(t, p, linux.SOCK_STREAM)

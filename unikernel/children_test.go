@@ -52,7 +52,8 @@ func compareSections(t *testing.T, what, got, want string) {
 	}
 }
 
-// A program that starts no other is linked without package children, and has no plain build.
+// A program that starts no other program is linked without package children, and Loam does not build it a second time
+// for ring 3.
 func TestChildrenAreLinkedOnDemand(t *testing.T) {
 	for program, want := range map[string]bool{"once": false, "children": true} {
 		p, err := NewPlan(t.Context(), Target{Args: []string{"./testdata/guest/" + program}, Platform: Machine})

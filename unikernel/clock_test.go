@@ -77,7 +77,8 @@ func testClock(t *testing.T, m MachineConfig) {
 	}
 }
 
-// ahead bounds the difference between a clock and the host's clock: the clock is between least and most ahead.
+// ahead bounds the difference between a clock and the host's clock: the clock is ahead by at least least and at most
+// most, which may be negative.
 type ahead struct{ least, most time.Duration }
 
 // narrow combines two bounds on the same clock. If the clock has changed in between, least may exceed most.

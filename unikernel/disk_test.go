@@ -59,7 +59,7 @@ func TestMachineDiskKinds(t *testing.T) {
 				}
 				names[i] = kind + ":" + images[i]
 			}
-			names[0] = images[0] // virtio: the only kind for a process
+			names[0] = images[0] // a process can only have virtio disks
 			cmd := machineCommand(NoNetwork, "disk", device)
 			cmd.Env = append(cmd.Env, withDisks+"="+strings.Join(names[:], "\n"), onModel+"="+model)
 			want := fmt.Sprintf("%d bytes, \"of the host\"\n", 3<<20)

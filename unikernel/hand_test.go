@@ -52,7 +52,7 @@ type served struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner // lines of its output
 	ports [4]string      // its ports, as the host sees them
-	guest [4]string      // the same ports as the program sees them
+	guest [4]string      // the same ports as the program sees them, as addresses HOST:PORT
 }
 
 // Systems and modes that the program is tested in.
@@ -402,7 +402,7 @@ func (s *served) rounds(c *net.TCPConn) {
 	s.wantAll(c, "")
 }
 
-// second makes the program listen on the second port too.
+// second makes the program listen on the second of its ports, too.
 func (s *served) second() {
 	asked := s.dial(0, "second")
 	s.want(asked, "listens\n")

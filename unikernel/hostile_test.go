@@ -223,7 +223,7 @@ func TestHostileOnLinux(t *testing.T) {
 	program := buildHostile(t, "calls")
 	for _, name := range hostileHarm {
 		if name == "kill" || name == "pidfd" || name == "ptrace" {
-			continue // the PID namespace that protects the rest of the machine also protects the victim
+			continue // such an attack runs in a PID namespace, which protects the rest of the machine but also the victim
 		}
 		g.reset(t)
 		if out := g.onLinux(program, name); g.harm(out) == "" {
@@ -242,7 +242,7 @@ func (g *targets) sandboxed(t *testing.T, program string, args ...string) []byte
 	}
 	defer r.Close()
 	places, err := placesOf(program)
-	if err != nil { // this executable lacks the runtime's functions: the filter gets arbitrary addresses instead
+	if err != nil { // the executable lacks the runtime's functions: arbitrary addresses stand for them
 		places = nil
 		for _, name := range seal.Functions() {
 			places = append(places, seal.Place{Name: name, After: 0x402000})

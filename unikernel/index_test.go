@@ -39,7 +39,7 @@ func TestIndex(t *testing.T) {
 		t.Errorf("%s with %d files, not %s with %d", read.hash, len(read.replace), made.hash, len(made.replace))
 	}
 
-	// A copy of the GOROOT, in which one of the files is then changed.
+	// other is a copy of the GOROOT. The test changes one of its files.
 	other := *tools
 	other.GOROOT = t.TempDir()
 	for _, name := range append(made.names, overlay.Read()...) {

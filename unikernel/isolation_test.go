@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Programs of testdata/isolation try to harm a machine with two CPUs. The machine and a server in it continue, and all pages that
-// the programs used are free afterwards. LOAM_ISOLATION=1h fuzzes for that time, and
-// runs the hostile programs: shortened, if the time is less than a minute.
+// Programs of testdata/isolation try to harm a machine with two CPUs. The machine and a server in it continue, and
+// all pages that the programs used are free afterwards. The variable LOAM_ISOLATION sets the time for the fuzzer (1h)
+// and makes the hostile programs run. If it is less than a minute, these programs do less work.
 
 // isolationVariable is the environment variable with the time for the fuzzer.
 const isolationVariable = "LOAM_ISOLATION"

@@ -23,7 +23,7 @@ func TestKilledAnyTime(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	// builds that are needed only once are excluded from the timing
+	// this run makes the builds that later runs reuse, so that they do not count in the time until a kill
 	if out, err := machineCommand(UserNetwork, "early").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -51,7 +51,7 @@ func compareC(t *testing.T, name string) {
 	}
 }
 
-// differing returns the lines from the first one that differs.
+// differing returns the lines of both texts from the first difference on.
 func differing(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	i := 0
@@ -134,8 +134,8 @@ func TestLinuxStrace(t *testing.T) {
 	}
 }
 
-// unfinished matches both parts of a call that strace splits because another thread made a call in between; ids matches
-// process IDs.
+// unfinished matches both parts of a line about a call that strace splits because another thread made a call in
+// between; ids matches process IDs.
 var (
 	unfinished = regexp.MustCompile(`(?m) *<unfinished \.\.\.>.*$|^.*<\.\.\. \w+ resumed>.*\n`)
 	loaded     = regexp.MustCompile(`(?m)^.*/(lib|etc)/.*\n|^.*(read|close)\([3-9].*\n`)

@@ -183,8 +183,8 @@ func TestRootImage(t *testing.T) {
 	}
 }
 
-// The host's disk is full: a commit fails with EIO, the file system becomes read-only with a message, and the program
-// continues. Everything that was durable is in the image.
+// If the host's disk is full, a commit to the image fails with EIO, the file system becomes read-only with a message,
+// and the program continues. Everything that was durable is in the image.
 func TestMountFails(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: it mounts a small file system in a namespace of its own")

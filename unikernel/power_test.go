@@ -67,8 +67,9 @@ func insertUntilCut(t *testing.T, image string, rng *rand.Rand) (last int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With FULL, SQLite does not sync the folder after it has removed its journal: a transaction that was just reported
-	// may be rolled back after a power cut, on Linux as here (https://sqlite.org/pragma.html#pragma_synchronous).
+	// With PRAGMA synchronous=FULL, SQLite does not sync the folder after it has removed its journal: a transaction
+	// that was just reported may be rolled back after a power cut, on Linux as here
+	// (https://sqlite.org/pragma.html#pragma_synchronous).
 	go func() {
 		io.WriteString(in, "PRAGMA synchronous=EXTRA; CREATE TABLE IF NOT EXISTS t(id INTEGER PRIMARY KEY, text);\n")
 		for {

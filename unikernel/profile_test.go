@@ -39,7 +39,7 @@ func testProfiles(t *testing.T, o Options) {
 	if share(cpu, "main.hot") < 60 {
 		t.Errorf("a busy function has less than 60 %% of the samples:\n%s", cpu)
 	}
-	heap := pprof(t, url+"heap?gc=1") // gc=1: without it, the profile shows the state at the last collection
+	heap := pprof(t, url+"heap?gc=1") // gc=1: otherwise the profile shows the state at the last collection
 	if share(heap, "main.hoard") < 60 {
 		t.Errorf("who keeps the memory has less than 60 %% of it:\n%s", heap)
 	}
@@ -57,7 +57,7 @@ func testProfiles(t *testing.T, o Options) {
 // little CPU time.
 func cpuProfile(t *testing.T, url string) string {
 	t.Helper()
-	const enough, longest = 500 * time.Millisecond, 64 // CPU time for a stable result; longest profile in seconds
+	const enough, longest = 500 * time.Millisecond, 64 // CPU time for a stable result; length in seconds
 	for seconds := 2; ; seconds *= 2 {
 		top := pprof(t, fmt.Sprint(url, "profile?seconds=", seconds))
 		if sampled(top) >= enough || seconds >= longest {
@@ -66,7 +66,7 @@ func cpuProfile(t *testing.T, url string) string {
 	}
 }
 
-// sampled returns the CPU time that a profile covers.
+// sampled returns the CPU time that a profile covers, from the output of go tool pprof -top.
 func sampled(top string) time.Duration {
 	m := regexp.MustCompile(`Total samples = (\S+)`).FindStringSubmatch(top)
 	if m == nil {

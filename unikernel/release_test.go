@@ -20,7 +20,7 @@ import (
 
 func TestReleases(t *testing.T) {
 	if race.Enabled && os.Getenv("LOAM_TEST_RELEASES") == "" {
-		return // race builds test the same guest programs again
+		return // race builds would test the same programs again, since guests are built without the race detector
 	}
 	tried := overlay.Tried()
 	for _, release := range releases(t) {

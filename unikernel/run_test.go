@@ -165,7 +165,8 @@ func guestCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Each of these programs tests the system calls of Loam from within, and prints ok.
+// Each of these programs tests the system calls of Loam that it makes itself, and prints ok if all results are
+// correct.
 func TestPrograms(t *testing.T) {
 	for program, kind := range map[string]NetworkKind{
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
@@ -272,7 +273,7 @@ func testSignals(t *testing.T, p Platform) {
 	}
 }
 
-// kill -9 of the command leaves no guest behind.
+// kill -9 of the command leaves no process of the guest behind.
 func TestParentDies(t *testing.T) {
 	cmd, lines := running(t, Process)
 	cmd.Process.Kill()

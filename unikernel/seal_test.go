@@ -21,7 +21,7 @@ func TestSealed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := guestCommand(kind, "sealed", secret)
 			out, err := cmd.CombinedOutput()
-			// as its last action, the program exits with status 7 from assembly
+			// the program's last action is an exit with status 7 by its own assembly code
 			if status := cmd.ProcessState.ExitCode(); status != 7 || string(out) != "ok\n" {
 				t.Errorf("status %d, %v: %s", status, err, out)
 			}
@@ -43,7 +43,7 @@ func TestSealOfThreads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	const far = 1500 // above the numbers that a process usually uses
+	const far = 1500 // a descriptor number above those that a process usually uses
 	if err := syscall.Dup2(int(w.Fd()), far); err != nil {
 		t.Fatal(err)
 	}

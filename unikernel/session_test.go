@@ -22,7 +22,7 @@ type act struct {
 	size         *linux.Winsize
 }
 
-// session is a program on a terminal.
+// session is a program that runs on a terminal of the test.
 type session struct {
 	*testing.T
 	cmd              *exec.Cmd
@@ -149,7 +149,7 @@ func onTerminal(t *testing.T, root string, args ...string) (loam, host *exec.Cmd
 	return loam, host
 }
 
-// job is a program that reports when it starts, when it is continued, and when it is interrupted.
+// job is a shell command that prints a line when it starts, when it is continued, and when it is interrupted.
 const job = `bash --norc -c 'trap "echo back" CONT; trap "echo int; exit 7" INT; echo up; while :; do sleep 0.1; done'`
 
 // Bash runs jobs in the foreground and background, by keys and by commands. Lines are edited and

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The go command does not index packages with files younger than two seconds. Up to Go 1.26.4 it then
-// bypassed the overlay and found none of Loam's packages.
+// The go command does not index packages with files younger than two seconds. Up to Go 1.26.4, it then read such
+// packages without the overlay, and so found none of Loam's packages.
 func TestOverlayIsNotNew(t *testing.T) {
 	start := time.Now()
 	c := cache(t.TempDir())

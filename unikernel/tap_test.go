@@ -14,8 +14,8 @@ import (
 	"loam/internal/netns"
 )
 
-// onTap is the variable that makes this binary the host of a TAP device: it runs the program once on the
-// device, and talks to it. Its value is a machine model and the number of CPUs.
+// onTap is the variable that makes this binary the host of a TAP device: it runs the program once on the device, and
+// exchanges data with it. Its value is a machine model and the number of CPUs.
 const onTap = "LOAM_TEST_TAP"
 
 // A virtual machine is connected to a TAP device with all offloads, and with a queue per CPU if the device

@@ -23,7 +23,8 @@ func TestMachineTraps(t *testing.T) {
 	}
 }
 
-// Traps returns the functions with SYSCALL instructions in an image, and none of the standard library or of Loam.
+// Traps returns the functions of the program that contain SYSCALL instructions. No function of the standard library
+// or of Loam is among them.
 func TestTraps(t *testing.T) {
 	for program, want := range map[string][]string{
 		"assembly": {"main.call", "main.keeps", "main.send"},

@@ -78,7 +78,7 @@ func TestReach(t *testing.T) {
 		{"192.0.2.1", "192.0.2.1"},
 		{"10.0.3.1", "10.0.3.1"},
 		{"169.254.1.1", "169.254.1.1"},
-		{"10.0.2.2", ""}, // not reachable, because HostLoopback is off
+		{"10.0.2.2", ""}, // the address of the host's loopback: not reachable, because HostLoopback is off
 		{"10.0.2.3", ""},
 		{"10.0.2.99", ""},
 		{"10.0.2.255", ""},

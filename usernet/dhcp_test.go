@@ -54,7 +54,7 @@ func TestDHCPMalformedMessagesAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	// resolves the address first: the queue of packets that wait for ARP is bounded
+	// resolves the gateway's MAC address first, because few packets can wait for ARP
 	if _, err := n.guest.Ping(ctx(t), n.config.Gateway, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func newFakeServer(t *testing.T, answer func(network string, query []byte) [][]b
 	t.Helper()
 	s := &fakeServer{answer: answer}
 	var err error
-	for s.tcp == nil { // until a port is free for both protocols
+	for s.tcp == nil { // tries until it finds a port that is free for both protocols
 		s.udp, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 		if err != nil {
 			t.Fatal(err)
@@ -460,7 +460,7 @@ func FuzzDNSQuery(f *testing.F) {
 	f.Add(query(f, "example", dnsTypeAXFR))
 	d, _ := forwarderTo(f)
 	ctx, cancel := context.WithCancel(f.Context())
-	cancel() // the context is cancelled, so no query is sent
+	cancel() // with a cancelled context, the forwarder sends no query to a server
 	f.Fuzz(func(t *testing.T, q []byte) {
 		reply := d.reply(ctx, "udp", q)
 		if reply == nil {

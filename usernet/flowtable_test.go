@@ -63,7 +63,7 @@ func TestFlowTableMakesRoomByEndingTheFlowThatWasIdleLongest(t *testing.T) {
 		t.Errorf("there are %d flows, the limit is 3", table.len())
 	}
 
-	for _, p := range []uint16{1, 3, 4} { // all have been used: one must be evicted
+	for _, p := range []uint16{1, 3, 4} { // all flows except 2 have been used since, so 2 is the one to evict
 		table.get(flowFrom(p).key).used.Store(int64(4 * time.Second))
 	}
 	if evicted, _ = table.add(5*time.Second, flowFrom(5)); evicted == nil || table.len() != 3 {
@@ -78,7 +78,7 @@ func TestFlowTableReplacesAFlowOfTheSameKey(t *testing.T) {
 	if evicted, _ := table.add(0, second); evicted != first {
 		t.Errorf("the first one is not ended")
 	}
-	table.remove(first) // it is no longer in the table
+	table.remove(first) // has no effect, because first is no longer in the table
 	if table.get(first.key) != second {
 		t.Errorf("the second one is not there")
 	}

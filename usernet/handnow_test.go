@@ -42,7 +42,7 @@ func (n *network) holdsBack() (held bool) {
 	n.relays.Range(func(key, _ any) bool {
 		h := &key.(*relay).out
 		if !h.mu.TryLock() {
-			held = true // the goroutine is blocked in a write, or about to finish
+			held = true // the goroutine is blocked in a write to the host, or a write is about to finish
 			return false
 		}
 		held = len(h.rest) > 0
@@ -52,8 +52,8 @@ func (n *network) holdsBack() (held bool) {
 	return held
 }
 
-// Data forwarded immediately reaches the host although only the link's thread runs: a
-// relay's goroutine does not delay a request or its reply.
+// The gateway forwards data on the goroutine that received it from the link. A request or a reply does not wait until
+// the goroutine of the relay runs.
 func TestTCPRequestAndAnswer(t *testing.T) {
 	n := newNetwork(t, loopback())
 	guest, host := n.pair()

@@ -18,7 +18,7 @@ type rawGuest struct {
 	*Gateway
 	t      *testing.T
 	device link.Device
-	mac    wire.MAC // the gateway's
+	mac    wire.MAC // MAC address of the gateway
 }
 
 func newRawGuest(t *testing.T, medium link.Medium, c Config) *rawGuest {
@@ -124,14 +124,14 @@ func anywhere(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 2, byte(20 + i%200)}), uint16(1024+i))
 }
 
-// SYNs to many addresses for a server that accepts, without completing any handshake.
+// A guest sends SYNs to many addresses, at which a host's server accepts, and completes no handshake.
 func TestHostileSYNFlood(t *testing.T) {
 	const limit, flood = 8, 2000
 	c := loopback()
 	c.Limits.Connections = limit
 	r := newRawGuest(t, link.IP, c)
 	l := listen(t)
-	accepted := make(chan struct{}, flood) // one token per connection of the host
+	accepted := make(chan struct{}, flood) // one token for each connection that the host accepts
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -160,7 +160,7 @@ func TestHostileSYNFlood(t *testing.T) {
 	<-done
 }
 
-// Datagrams between many addresses.
+// A guest sends datagrams between many pairs of addresses.
 func TestHostileUDPFlood(t *testing.T) {
 	const limit, flood = 16, 2000
 	c := loopback()

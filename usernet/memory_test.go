@@ -9,7 +9,7 @@ import (
 	"loam/stack"
 )
 
-// With few connections each has the largest window, with more an equal share of the
+// If there are few connections, each has the largest window. If there are more, each has an equal share of the memory
 // bound.
 func TestShare(t *testing.T) {
 	m := newMemory(256 << 20)

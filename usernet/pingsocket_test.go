@@ -48,6 +48,6 @@ func TestPingThroughTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.Send(netip.MustParseAddr("192.0.2.2"), 1, nil) // there is no route to it
+	p.Send(netip.MustParseAddr("192.0.2.2"), 1, nil) // the namespace has no route to this address
 	n.wantCounter(PingFailed, 1)
 }

@@ -198,7 +198,7 @@ func TestTCPManyConnectionsAtOnce(t *testing.T) {
 			})
 		}
 	})
-	start := make(chan struct{}) // closed when all are connected
+	start := make(chan struct{}) // closed when all guests are connected
 	var connected sync.WaitGroup
 	connected.Add(many)
 	for i := range many {
@@ -261,7 +261,7 @@ func TestTCPAttemptsAtOnceAreBounded(t *testing.T) {
 		defer conn.Abort()
 	}
 	eventually(t, "more or fewer attempts than the limit are under way", func() bool {
-		c := n.Counters() // the guest's stack may have repeated refused attempts
+		c := n.Counters() // the guest's stack may have repeated refused attempts, so there may be more
 		attempts := c.Get(TCPAttempts)
 		return attempts >= flood && attempts-c.Get(TCPDialLimit) == limit
 	})

@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// Every method is measured by the counter of a peer in another namespace, on one queue and on two.
-// The number of sent frames that it reports equals the number that arrived.
+// The benchmark measures every method, on one queue and on two, by the counter of the veth peer in another namespace.
+// The number of frames that a method reports as sent equals the number that arrived.
 func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	f := netns.NewFar(t)
 	near, _, n := f.Wire(t)
@@ -45,7 +45,8 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// tap runs with one queue only; mmsg runs also in its plain form, with one queue and with two
+	// every method has two results, for one queue and two, except: tap runs with one queue only, and mmsg runs also
+	// in its plain form, with one queue and with two
 	if want := 2*len(method.All()) + 1; len(all) != want {
 		t.Fatalf("%d contestants, want %d", len(all), want)
 	}
@@ -71,7 +72,8 @@ func TestEveryMethodIsCountedAtThePeer(t *testing.T) {
 	}
 }
 
-// fake is a contestant whose counter at the peer returns values of the test's choice.
+// fake is a contestant, which is a sending program under measurement. The test chooses the values that the counter at
+// its peer returns.
 type fake struct {
 	frames uint64
 	sent   Sent
@@ -125,7 +127,7 @@ func TestFramesBeyondTheMTU(t *testing.T) {
 	}
 }
 
-// A contestant that cannot start has no results, and the others are measured.
+// A contestant that cannot start has no results. The benchmark still measures the other contestants.
 func TestErrorsStayInTheirRow(t *testing.T) {
 	broken, well := &fake{err: errors.New("broken")}, &fake{}
 	rows, err := Run(t.Context(), []Contestant{{Name: "a", Queues: 1, Start: broken.start}, {Name: "b", Queues: 1, Start: well.start}},
@@ -172,7 +174,7 @@ func TestProcessorTimeOfThisProcess(t *testing.T) {
 	var spinners sync.WaitGroup
 	for range 2 {
 		spinners.Go(func() {
-			runtime.LockOSThread() // the thread ends with its goroutine, so its time is read before
+			runtime.LockOSThread() // the thread ends with its goroutine, so its time is read before that
 			for begin := threadTime(t); threadTime(t)-begin < spun; {
 			}
 		})
@@ -199,8 +201,8 @@ func threadTime(t *testing.T) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// The kernel has one softirq thread per processor, and their time does not decrease. In a PID namespace none are
-// visible.
+// The kernel has one softirq thread per processor, and the processor time of these threads does not decrease. In a
+// PID namespace none are visible.
 func TestSoftirqTime(t *testing.T) {
 	if name, _ := os.ReadFile("/proc/2/comm"); string(name) != "kthreadd\n" {
 		if n := SoftirqTime(); n != 0 {
@@ -217,7 +219,8 @@ func TestSoftirqTime(t *testing.T) {
 	}
 }
 
-// For an interface that is not a veth, Peer returns ErrNoPeer, and Own reads its own counter.
+// For an interface that is not a veth, the function Peer returns ErrNoPeer, and the function Own returns the
+// interface's own counter.
 func TestPeerOfOthers(t *testing.T) {
 	netns.Need(t)
 	if _, err := Peer("lo"); !errors.Is(err, ErrNoPeer) {

@@ -187,7 +187,7 @@ func verifyTransport(proto wire.Protocol, src, dst netip.Addr, b []byte) error {
 	return nil
 }
 
-// verifySCTP checks the CRC, and the length of a DATA chunk.
+// verifySCTP checks the CRC of an SCTP packet, and the length of its DATA chunk if it has one.
 func verifySCTP(b []byte) error {
 	sum := binary.LittleEndian.Uint32(b[8:])
 	zeroed := bytes.Clone(b)
@@ -201,8 +201,8 @@ func verifySCTP(b []byte) error {
 	return nil
 }
 
-// Seal computes the CRC over the bytes that the caller has written into the payload, and adjusts the UDP checksum
-// around it.
+// Seal computes the CRC over the bytes that the caller has written into the payload, and corrects the UDP checksum,
+// which covers these bytes.
 func TestSealCoversTheReservedBytes(t *testing.T) {
 	for _, text := range []string{"eth; ip; sctp; sctpdata", "eth; ip; udp; sctp; sctpdata tsn=1+1"} {
 		p := compile(t, text, Options{Reserve: 18})
@@ -210,7 +210,7 @@ func TestSealCoversTheReservedBytes(t *testing.T) {
 		f := p.Filler(0, 1)
 		for range 3 {
 			n := f.Next(slot)
-			copy(f.Body(slot), "\x12\x34\xed\xcb") // these bytes add nothing to an Internet checksum
+			copy(f.Body(slot), "\x12\x34\xed\xcb") // these bytes sum to 0, so the UDP checksum stays the same
 			f.Seal(slot)
 			if err := verifyEthernet(slot[:n]); err != nil {
 				t.Errorf("%s: %v", text, err)
@@ -293,7 +293,8 @@ func TestRandomIsReproducible(t *testing.T) {
 	}
 }
 
-// Several queues together send the same values as a single queue: each value once in a cycle.
+// Several queues together send the same values as a single queue. In one cycle through the values of a field, each
+// value occurs once.
 func TestShardsShareTheCycle(t *testing.T) {
 	p := compile(t, "eth; ip; udp sport=100-111", Options{})
 	count := map[uint64]int{}

@@ -60,7 +60,7 @@ func finish(b []byte, start, offset int) {
 	b[start+offset], b[start+offset+1] = byte(c>>8), byte(c)
 }
 
-// LeaveChecksum is an error if a template has no such checksum, or more than one.
+// LeaveChecksum is an error if a template has no checksum that a device can compute, or more than one.
 func TestNothingToLeave(t *testing.T) {
 	for _, text := range []string{"eth; ip; icmp", "eth; ip; udp checksum=0", "eth; ip; udp; vxlan; eth; ip; udp", "eth; arp"} {
 		tpl, err := Parse(text)

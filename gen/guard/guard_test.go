@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Every address that may belong to others is public.
+// An address is public unless it is reserved for private or local use. A pattern is public if it can produce a public
+// address.
 func TestPublic(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"10.0.0.2":                  false,

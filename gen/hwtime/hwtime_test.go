@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { netns.Main(m) }
 
 // fakeDevice has a clock with an arbitrary origin, which runs slower than the system's by one part in 20,000.
 type fakeDevice struct {
-	now     int64 // system time
+	now     int64 // system time, in nanoseconds
 	filters uint32
 	clock   bool
 	set     unix.HwTstampConfig

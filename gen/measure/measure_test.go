@@ -41,7 +41,8 @@ func TestTagRoundTrip(t *testing.T) {
 	}
 }
 
-// The time of sending wraps every 78 hours, which does not affect shorter differences.
+// The time of sending in a tag has a limited number of bits and wraps every 78 hours, which does not affect shorter
+// differences.
 func TestSinceOverTheWrap(t *testing.T) {
 	for _, sent := range []int64{0, mask48 - 5, 1<<50 + 7, time.Now().UnixNano()} {
 		for _, d := range []int64{0, 10, int64(38 * time.Hour), -1000} {

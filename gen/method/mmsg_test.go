@@ -9,7 +9,8 @@ import (
 	"loam/internal/netns"
 )
 
-// Datagrams of equal length are sent as runs, others alone. Each arrives unchanged, with one system call per batch.
+// Consecutive datagrams of equal length are sent as one message that the kernel segments (a run). Other datagrams are
+// sent alone. Each arrives unchanged, with one system call per batch.
 func TestMmsgRuns(t *testing.T) {
 	l := newLab(t)
 	l.config.Batch = 256
@@ -68,7 +69,7 @@ func TestMmsgContinuesWithoutRuns(t *testing.T) {
 	if err := s.Flush(5 * time.Second); err != nil {
 		t.Error(err)
 	}
-	// The first batch takes one failed call and one per datagram, the second batch one call.
+	// The first batch takes one call that fails, and one call for each datagram. The second batch takes one call.
 	if c := s.Counters(); c.Handed != 2*count || c.Left != 2*count || c.Refused != 0 || c.Kicks > count+3 {
 		t.Errorf("%+v", c)
 	}

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's time and the device's time are kept apart.
+// A received frame has two times of arrival, the kernel's and the device's. The receiver returns each in its own
+// field.
 func TestTimesOfAFrame(t *testing.T) {
 	message := func(kind uint32, seconds ...uint64) []byte {
 		b := make([]byte, cmsgHeader+len(seconds)*timespec)

@@ -69,7 +69,7 @@ func (l *lab) listenFor(t testing.TB, name string, rules ...match.Rule) Receiver
 	c.Match = rules
 	queues := 1
 	if name == "xdp" {
-		queues = 2 // the kernel sends on either queue, and a socket receives from one
+		queues = 2 // the kernel sends on either queue, and an XDP socket receives from one queue
 	}
 	var all receivers
 	for c.Queue = range queues {
@@ -172,7 +172,7 @@ func TestMethodsDeliver(t *testing.T) {
 	for _, rx := range []string{"packet", "ring", "xdp", "tc"} {
 		for _, m := range All() {
 			if m.Name == "tap" || rx == "tc" && (m.Name == "mmsg" || m.Name == "udpgso") {
-				continue // the tc receiver leaves trains of datagrams that are not segmented to the kernel
+				continue // tc would leave the trains of datagrams to the kernel, since they are not segmented
 			}
 			t.Run(m.Name+" to "+rx, func(t *testing.T) {
 				l := newLab(t)
@@ -209,7 +209,7 @@ func TestMethodsDeliver(t *testing.T) {
 					t.Errorf("%+v, want %d frames of %d bytes", c, count, bytes)
 				}
 				got := collect(t, r, count)
-				if rx == "xdp" { // the two queues are not ordered
+				if rx == "xdp" { // the frames of one queue have an order, the frames of two queues have none
 					slices.SortFunc(got, func(a, b string) int { return number(a) - number(b) })
 				}
 				if len(got) != count || r.Drops() != 0 {
@@ -274,7 +274,7 @@ func TestTooLongIsRefused(t *testing.T) {
 			})
 			fragments := uint64(0)
 			if m.Layer == Payload && m.Name != "udpgso" {
-				fragments = 3 // the kernel fragments a long datagram
+				fragments = 3 // the kernel fragments the datagram, since it is longer than the MTU
 			}
 			c := s.Counters()
 			arrived := l.Received(t, l.far) - before
@@ -286,7 +286,7 @@ func TestTooLongIsRefused(t *testing.T) {
 			}
 			want := uint64(2)
 			if m.Name == "udpgso" {
-				want = 1 // a train is refused as a whole
+				want = 1 // the kernel refuses a train of datagrams as a whole
 			}
 			if err != nil || n != int(want) || c.Refused != 3-want || c.Handed != want || arrived != want {
 				t.Errorf("%d handed over, %d arrived, %v, %+v", n, arrived, err, c)

@@ -16,7 +16,7 @@ import (
 func TestXDPSharesAQueue(t *testing.T) {
 	l := newLab(t)
 	r := l.listen(t, "xdp")
-	echo := l.config // the far end sends on the queue on which it receives
+	echo := l.config // the sender at the far end uses the queue of the receiver
 	echo.Interface = l.far
 	for _, receiverFirst := range []bool{true, false} {
 		var s Sender

@@ -223,7 +223,7 @@ func TestSpreadOfBatches(t *testing.T) {
 		s.Sent(i*1000, 10)
 	}
 	o.Sent(0, 1)
-	o.Sent(int64(time.Hour), 1) // the gap is longer than longestGap
+	o.Sent(int64(time.Hour), 1) // the gap to the previous frame is longer than longestGap
 	if g := s.Gaps(); g.Count != 99 || g.P50 != 0 || g.Max < 990 || g.Max > 1010 {
 		t.Errorf("gaps %+v", g)
 	}
@@ -359,14 +359,14 @@ func TestChangeKeepsTheSlot(t *testing.T) {
 		t.Fatalf("%d at the start", n)
 	}
 	c.Sent(1, 64)
-	c.Change(Rate{PerSecond: 1000}, int64(50*time.Millisecond)) // half of the slot of 100 ms has passed
+	c.Change(Rate{PerSecond: 1000}, int64(50*time.Millisecond)) // half of the time slot of the next frame (100 ms) has passed
 	if got := c.Next(); got != int64(50*time.Millisecond+500*time.Microsecond) {
 		t.Errorf("the next frame is due at %v", time.Duration(got))
 	}
 	c.Permits(c.Next())
 	c.Sent(1, 64)
 	now := c.Next() - int64(500*time.Microsecond)
-	c.Change(Rate{PerSecond: 84 * 8, Unit: L1Bits}, now) // one frame per second
+	c.Change(Rate{PerSecond: 84 * 8, Unit: L1Bits}, now) // 84 bytes on the wire per second: one frame of the smallest size
 	if got := time.Duration(c.Next() - now); got != 500*time.Millisecond {
 		t.Errorf("the next frame is due after %v", got)
 	}

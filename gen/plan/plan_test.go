@@ -8,7 +8,7 @@ import (
 	"loam/gen"
 )
 
-// example contains every field that a file can have.
+// example contains every field that a plan, a file that describes streams, can have.
 const example = `# two streams
 interface: eth0
 method: packet

@@ -14,7 +14,8 @@ import (
 
 // Tests of plan, throttle, space and form, which have no clock.
 
-// A plan yields every position once, then the unanswered ones again, and ends early if all have been answered.
+// A plan yields every position (the number of a probe) once. Then it yields the unanswered positions again. It ends
+// early if all are answered.
 func TestPlan(t *testing.T) {
 	s := newSeen(200)
 	p := plan{size: 200, passes: 3, seen: s}
@@ -102,13 +103,13 @@ func TestThrottleKeepsTheUsersRate(t *testing.T) {
 	if total < 999 || total > 1002 {
 		t.Errorf("%d in a second at a rate of 1000", total)
 	}
-	// Permits do not accumulate during a pause.
+	// The throttle does not accumulate permits to send while nothing is sent.
 	if n, _ := th.allow(time.Hour, 64); n > 2 {
 		t.Errorf("%d at once after an hour", n)
 	}
 }
 
-// Every question has a position in exactly one shard and can be found there.
+// Every probe has a position in exactly one shard, and the space finds the position of a probe.
 func TestSpace(t *testing.T) {
 	set := addresses(t, "10.0.0.0/25", "10.0.1.7")
 	seen := map[question]int{}

@@ -8,7 +8,7 @@ import (
 	"loam/wire"
 )
 
-// neighbourForm returns the form of questions to neighbours.
+// neighbourForm returns the form (the encoder and decoder of probes) for ARP requests and neighbor solicitations.
 func neighbourForm(path Path) *form {
 	return newForm(&Config{Path: path, Kind: Neighbour}, tagger{kind: Neighbour})
 }
@@ -76,8 +76,8 @@ func TestAnswersOfNeighbours(t *testing.T) {
 	}
 }
 
-// With several source addresses, each of them is used. An answer that is addressed to another source than the
-// question's counts as forged.
+// With several source addresses, the prober uses each of them. An answer counts as forged if its destination is not
+// the source address of the probe.
 func TestQuestionsHaveTheirSource(t *testing.T) {
 	path := path4
 	path.More = []netip.Addr{netip.MustParseAddr("192.168.7.2"), netip.MustParseAddr("192.168.7.3")}

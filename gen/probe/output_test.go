@@ -73,8 +73,8 @@ func TestFieldsByName(t *testing.T) {
 	}
 }
 
-// ReadAnswered reads back everything that was written, for any fields. A line cut off by a crash does not count,
-// and the next run continues at its start.
+// ReadAnswered reads back everything that was written, for any fields. ReadAnswered ignores a last line that a crash
+// has cut off, and the next run continues at the start of that line.
 func TestResultsAreReadBack(t *testing.T) {
 	for _, format := range []Format{JSONLines, CSV} {
 		for _, k := range []Kind{Echo, SYN} {

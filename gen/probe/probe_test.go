@@ -147,9 +147,9 @@ type network struct {
 	delay time.Duration
 	// answer returns the answers to a frame; nil means silence.
 	answer func(frame []byte) [][]byte
-	look   time.Duration // the receiver's delay between polls
+	look   time.Duration // interval between two polls of the receiver
 	most   int           // largest number of answers waiting at a poll
-	apart  bool          // the receiver has a lane without a sender
+	apart  bool          // the receiver belongs to a lane (a pair of queues) that has no sender
 }
 
 // run runs c over a network in fake time and returns the results.

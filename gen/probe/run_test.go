@@ -104,7 +104,7 @@ func TestNoiseIsCounted(t *testing.T) {
 			wrong := append([]byte(nil), good...)
 			wrong[len(wrong)-1] ^= 1 // changes the hash over tag and time
 			other := append([]byte(nil), good...)
-			other[wire.EthernetLen+wire.IPv4MinLen+icmpRest] ^= 1 // the identifier of another program
+			other[wire.EthernetLen+wire.IPv4MinLen+icmpRest] ^= 1 // the identifier, as if the reply were for another program
 			return [][]byte{wrong, other, good, good, good[:20]}
 		}}
 		found, sum, err := n.run(t.Context(), config(t, Echo, "10.0.0.0/24"))
@@ -114,7 +114,8 @@ func TestNoiseIsCounted(t *testing.T) {
 	})
 }
 
-// A closed port settles the question and is reported if the user wants all answers.
+// A closed port counts as an answer, so the target is not probed again. The prober reports it if the user wants all
+// answers.
 func TestClosedPorts(t *testing.T) {
 	for _, c := range []struct {
 		kind Kind
@@ -139,7 +140,7 @@ func TestClosedPorts(t *testing.T) {
 	}
 }
 
-// An error from a router does not settle the question: the target is probed again.
+// An ICMP error from a router is no answer of the target, so the target is probed again.
 func TestErrorsOnTheWay(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		router := netip.MustParseAddr("192.168.7.254")
@@ -199,7 +200,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// An interrupted run reports where to resume, and the next run asks the remaining questions.
+// An interrupted run reports the position at which to resume, and the next run sends the remaining probes.
 func TestResume(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}
@@ -234,7 +235,8 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// With Most, exactly the first questions of the order are asked. Known answers to other questions are ignored.
+// With Config.Most, the prober sends only so many probes, the first ones of the order. It ignores known answers to
+// other probes.
 func TestMost(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}

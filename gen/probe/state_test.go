@@ -16,7 +16,7 @@ func TestStateIsKept(t *testing.T) {
 		if err != nil || ok != (k > 0) || ok && got != want {
 			t.Fatalf("%+v, %v, %v; want %+v", got, ok, err, want)
 		}
-		for n := range k + 1 { // the state that was saved last is read back
+		for n := range k + 1 { // after each save, the state that was saved last is read back
 			want.Checkpoint, want.Serial = Checkpoint{1, 77 * k, 333 + n}, want.Serial+1
 			if err := f.Save(want); err != nil {
 				t.Fatal(err)

@@ -235,7 +235,7 @@ func TestReplayAtARate(t *testing.T) {
 			t.Fatalf("frame %d is another", i)
 		}
 	}
-	if d := r.at[2999].Sub(start); d < 29*time.Millisecond { // allows for a late first frame
+	if d := r.at[2999].Sub(start); d < 29*time.Millisecond { // the first frame may have been up to 1 ms late
 		t.Errorf("3000 frames at 100,000 a second took %v", d)
 	}
 }
@@ -291,8 +291,8 @@ func TestReplayErrors(t *testing.T) {
 	}
 }
 
-// A file with any single byte changed is either read or rejected. The reader is a library, so there is no fuzz
-// target: instrumenting the whole library would be necessary.
+// A file with any single byte changed is either read or rejected. There is no fuzz target for the reader, because it
+// is a library that would have to be instrumented as a whole.
 func TestDamagedFiles(t *testing.T) {
 	for _, format := range []string{"pcap", "pcapng"} {
 		good := capture(t, format, 3, 1)

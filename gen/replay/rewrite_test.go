@@ -100,7 +100,8 @@ func TestRewriteOfFragments(t *testing.T) {
 	}
 }
 
-// When all blocks of a map are used, the first block is used again.
+// A map assigns a block of new addresses to each loop over the capture. When all blocks are used, the first block is
+// used again.
 func TestMapsStartAgain(t *testing.T) {
 	m := addressMaps(t, "10.0.0.0/30=10.1.0.0/29")[0]
 	p := portMaps(t, "5-6=100-104")[0]
@@ -134,7 +135,7 @@ func TestBadMaps(t *testing.T) {
 	}
 }
 
-// Survey judges whether a destination is public by the address that it is rewritten to.
+// Survey decides by the rewritten address of a destination whether it is public.
 func TestSurveyOfRewritten(t *testing.T) {
 	for to, want := range map[string]string{"10.0.0.0/8": "", "8.0.0.0/8": "8.0.0.0/8", "8.8.8.8": "8.8.8.8"} {
 		r := Rewrite{Addresses: addressMaps(t, "192.0.2.2="+to)}

@@ -20,7 +20,7 @@ import (
 	"loam/gen/sink"
 )
 
-// The state of a run half-way, and its result.
+// The reported state of a run at its middle, and its final report.
 var (
 	sample = gen.Sample{
 		Elapsed: 61500 * time.Millisecond, Over: time.Second,
@@ -180,7 +180,7 @@ func TestPrometheusAddress(t *testing.T) {
 	}
 }
 
-// file is the output of a plot.
+// file is a file in memory to which a plot is written.
 type file struct {
 	bytes.Buffer
 	closed bool

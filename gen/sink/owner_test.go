@@ -56,7 +56,8 @@ func TestEndedFlowsAreReplaced(t *testing.T) {
 	}
 }
 
-// A report contains the frames and latencies since the previous report, and for the total, cumulative latency buckets.
+// A report contains the frames and latencies since the previous report. The total also has cumulative latency
+// buckets.
 func TestReportsOfASecond(t *testing.T) {
 	o, now := newOwner(&Sink{start: time.Now()}), time.Now().UnixNano()
 	feed(o, 1, 0, now, 0, 1, 2)

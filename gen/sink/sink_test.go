@@ -15,7 +15,8 @@ import (
 
 // pipeReceiver is a method.Receiver on a queue of an in-memory device.
 type pipeReceiver struct {
-	// in: the goroutine of newPipeReceiver sends, and closes it when the device is closed.
+	// in carries received frames. The goroutine of newPipeReceiver sends on it, and closes it when the device is
+	// closed.
 	in chan *link.Frame
 }
 

@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// All operations and comparisons work with a constant and with X.
+// All operations and comparisons work with a constant and with the index register X as operand.
 func TestOperations(t *testing.T) {
 	for op, want := range map[uint16]uint32{
 		add: 23, sub: 17, mul: 60, div: 6, mod: 2, or: 23, and: 0, lsh: 160, rsh: 2, xor: 23,
@@ -107,7 +107,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// The same holds for random programs, more of which New accepts.
+// Random programs terminate, too. New accepts more of them than of the fuzzer's programs.
 func TestRandom(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -13,7 +13,7 @@ import (
 // flatMemory is a Memory of one range of bytes that starts at base.
 type flatMemory struct {
 	bytes  []byte
-	copies bool // Bytes returns nil
+	copies bool // Bytes returns nil, so that callers must copy
 }
 
 // base is the address of the first byte.

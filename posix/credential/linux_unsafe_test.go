@@ -12,7 +12,8 @@ import (
 	"loam/abi/linux"
 )
 
-// thread is a thread of this Linux, which ends with its changed credentials.
+// thread is a thread of the Linux kernel that runs the test. The thread changes its own credentials and ends
+// afterwards.
 type thread struct{}
 
 func raw(number int, args ...uint64) (int64, linux.Errno) {

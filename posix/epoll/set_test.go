@@ -28,7 +28,7 @@ func (s *source) become(e file.Events) {
 	s.q.Notify(e)
 }
 
-// ready returns the values of the events that a set collects, at most n.
+// ready returns the user data of the events that a set reports in one call, at most n.
 func ready(e *Set, n int) (data []uint64) {
 	events := make([]Event, n)
 	for _, ev := range events[:e.Collect(events)] {
@@ -57,8 +57,10 @@ func newSet(t *testing.T, n int, events uint32) (*Set, []*source, []*file.Descri
 // EPOLLONESHOT once until it is changed.
 func TestTriggers(t *testing.T) {
 	for _, c := range []struct {
-		flags  uint32
-		counts []int // of the collections after: an arrival, nothing, an arrival, a change of the item
+		flags uint32
+		// counts has the numbers of events that four calls report: after an arrival, after nothing, after an arrival,
+		// and after a change of the item.
+		counts []int
 	}{
 		{0, []int{1, 1, 1, 1}}, {linux.EPOLLET, []int{1, 0, 1, 1}}, {linux.EPOLLONESHOT, []int{1, 0, 0, 1}},
 	} {

@@ -33,7 +33,7 @@ func TestQueue(t *testing.T) {
 	q.Notify(3)
 	q.Remove(&a.Watch)
 	q.Notify(4)
-	q.Remove(&a.Watch) // not registered
+	q.Remove(&a.Watch) // a has been removed already, so this has no effect
 	q.Remove(&b.Watch)
 	q.Notify(5)
 	q.Add(&a.Watch)
@@ -43,7 +43,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// A watch may be in several queues, and in one of them twice, as for poll(2) with the same descriptor twice.
+// A watch may be in several queues, and in one of them twice, as when poll(2) is called with the same descriptor
+// twice.
 func TestWatchInSeveralQueues(t *testing.T) {
 	var p, q Queue
 	w := newRecorder()
@@ -60,7 +61,8 @@ func TestWatchInSeveralQueues(t *testing.T) {
 	}
 }
 
-// A sleeper of a task ends its waits by an event, by the timeout and by an interrupt, also when it is used again.
+// A sleeper, with which a task waits, returns after an event, a timeout or an interrupt. It can be used for the next
+// wait.
 func TestSleeperIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q Queue

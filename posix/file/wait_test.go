@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// A wait ends by its event, by its time, or by an interrupt, whichever comes first. It is accounted from its beginning to its end.
+// A wait ends by its event, by its time, or by an interrupt, whichever comes first. The task's accounting of waits
+// covers it from its beginning to its end.
 func TestWait(t *testing.T) {
 	const never = 1000
 	for name, c := range map[string]struct {
-		event, most, interrupt time.Duration // seconds since the beginning; negative: none
+		event, most, interrupt time.Duration // seconds since the beginning of the wait; negative: does not happen
 		want                   End
 		after                  time.Duration
 	}{
@@ -45,7 +46,7 @@ func TestWait(t *testing.T) {
 				if len(accounts) != 2 || !accounts[0] || accounts[1] {
 					t.Errorf("accounted: %v", accounts)
 				}
-				time.Sleep(never * time.Second) // until the other goroutines have ended
+				time.Sleep(never * time.Second) // sleeps until the other goroutines have ended
 			})
 		})
 	}

@@ -10,7 +10,8 @@ import (
 	"loam/posix/file"
 )
 
-// Processes that would wait for each other in a circle get EDEADLK (fcntl(2)). An owner that gives up is not in the circle any more.
+// Processes that would wait for each other in a circle get EDEADLK (fcntl(2)). An owner that stops waiting is no
+// longer part of the circle.
 func TestDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := fs.NewTree(memfs.New(memfs.Config{})).Root().Node

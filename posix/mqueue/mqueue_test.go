@@ -22,7 +22,8 @@ func opened(t *testing.T, s *State, name string, a Attributes) *File {
 	return f
 }
 
-// Random sequences agree with a list that is searched: the oldest message of the highest priority first.
+// Random sequences of operations have the same results as a model that searches a list of messages for the oldest one
+// of the highest priority.
 func TestModel(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -66,7 +67,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// A user is charged for a queue until no process can use it any more.
+// A queue counts towards the limit of its user (RLIMIT_MSGQUEUE) until no process can use it any more.
 func TestCharge(t *testing.T) {
 	var s State
 	a := Attributes{Messages: 2, Size: 10}
@@ -100,7 +101,8 @@ func TestCharge(t *testing.T) {
 	}
 }
 
-// One request is notified, of a message in an empty queue that no receiver waits for.
+// A request of mq_notify gets one notification, when a message is put into an empty queue for which no receiver
+// waits.
 func TestNotify(t *testing.T) {
 	var s State
 	f := opened(t, &s, "q", Attributes{Messages: 5, Size: 10})
@@ -137,7 +139,7 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// Names are those of files in one directory.
+// The names of queues follow the rules for file names in a single directory.
 func TestNames(t *testing.T) {
 	var s State
 	for name, want := range map[string]linux.Errno{

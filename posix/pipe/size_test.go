@@ -7,7 +7,7 @@ import (
 	"loam/abi/linux"
 )
 
-// The capacity of a pipe can be changed; what it holds stays, in order (F_SETPIPE_SZ).
+// The capacity of a pipe can be changed; its bytes stay in order (F_SETPIPE_SZ).
 func TestResize(t *testing.T) {
 	r, w := New(1)
 	data := make([]byte, 60000)
@@ -32,7 +32,7 @@ func TestResize(t *testing.T) {
 		{8192, true, -1, linux.EBUSY},
 		{MaxSize + 1, false, -1, linux.EPERM},
 		{MaxSize + 1, true, 2 * MaxSize, 0},
-		{MaxSize + MaxSize/2, false, 2 * MaxSize, 0}, // not more than it is
+		{MaxSize + MaxSize/2, false, 2 * MaxSize, 0}, // allowed without privilege, since the capacity does not grow
 		{-1, true, -1, linux.EINVAL},
 		{topSize + 1, true, -1, linux.EINVAL},
 		{0, true, -1, linux.EBUSY},

@@ -25,7 +25,7 @@ type step struct {
 // String describes a step for a failure.
 func (s step) String() string { return fmt.Sprintf("%s %q %d", s.do, s.bytes, s.n) }
 
-// both is a Line and a terminal of Linux in the same state.
+// both is a Line of this package and a pseudo-terminal of Linux in the same state.
 type both struct {
 	*testing.T
 	line  *Line
@@ -38,7 +38,9 @@ func (b *both) run(script []step) string {
 	for i, s := range script {
 		got, want := b.step(s)
 		if len(want) > len(got)+echoSize/2 && s.do == "show" {
-			return "" // Linux reads its queue of echoes past the end: process_echoes does not expect a mark behind the tail
+			// A bug of Linux: process_echoes reads past the end of its queue of echoes, since it does not expect a mark
+			// behind the tail.
+			return ""
 		}
 		if got != want {
 			return fmt.Sprintf("step %d, %v: %q, on Linux %q", i, s, got, want)
@@ -95,7 +97,8 @@ func (b *both) step(s step) (ours, linuxs string) {
 	return "", ""
 }
 
-// settle makes Linux process what was typed: at once if there is no input, and otherwise in time.
+// settle waits until Linux has processed the typed characters. If no input can be read, a poll does that at once.
+// Otherwise settle waits for pause milliseconds.
 func (b *both) settle() {
 	if b.host.ready(linux.POLLIN, 0) {
 		b.host.ready(0, b.pause)
@@ -121,7 +124,8 @@ func (b *both) read(n int) (ours, linuxs string) {
 	return ours, fmt.Sprintf("%q", got[:m])
 }
 
-// show takes all output, and compares it. A read of Linux's master returns at most what its buffer holds.
+// show reads all output of both terminals and returns it. A read of Linux's master returns at most what its buffer
+// holds.
 func (b *both) show() (ours, linuxs string) {
 	take := func(read func([]byte) int) string {
 		var all strings.Builder
@@ -131,7 +135,7 @@ func (b *both) show() (ours, linuxs string) {
 				return all.String()
 			}
 			all.Write(room[:n])
-			if b.line.InPacket() { // so that the limits of reads do not count
+			if b.line.InPacket() { // in packet mode, the sizes of single reads are not compared
 				all.WriteString("|")
 			}
 		}
@@ -285,7 +289,8 @@ func randomScript(r *rand.Rand) (script []step) {
 	return append(script, shown, reads(100), reads(100))
 }
 
-// randomChange returns a change of settings. It toggles the flags that were chosen now, so that a script can run again.
+// randomChange returns a change of settings. The flags are chosen when randomChange is called, so the script makes
+// the same change when it runs again.
 func randomChange(flag func(*uint32, ...uint32)) func(*linux.Termios) {
 	var t linux.Termios
 	flag(&t.Input, linux.ISTRIP, linux.INLCR, linux.IGNCR, linux.ICRNL, linux.IXON, linux.IXANY, linux.IUTF8, linux.PARMRK, linux.IUCLC)

@@ -107,7 +107,7 @@ func TestReadsNoFurther(t *testing.T) {
 	})
 }
 
-// The terminal can be read while a read of standard input blocks.
+// The program can read its controlling terminal while a read of standard input blocks.
 func TestReadsTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		waits, _ := io.Pipe()

@@ -249,8 +249,8 @@ func TestGuest(t *testing.T) {
 	}
 }
 
-// A goroutine can run beside another one that neither blocks nor can be preempted. The runtime wakes a thread for it,
-// and the kernel schedules that thread on the other CPU without waiting for any further event.
+// While a goroutine neither blocks nor can be preempted, another goroutine runs on the second CPU. The runtime wakes
+// a thread for it, and the kernel schedules that thread on the other CPU without waiting for any further event.
 func TestBeside(t *testing.T) {
 	config := boot.Config{Args: []string{"guest", "beside"}, Env: []string{"GODEBUG=asyncpreemptoff=1"}}
 	for _, cpus := range []string{"2", "4"} {
@@ -295,7 +295,7 @@ func prepared(t testing.TB, b []byte) []byte {
 // Variables that the kernel does not need at boot are excluded from the loaded segment, unless the symbol table is
 // missing.
 func TestZeroed(t *testing.T) {
-	const least = 60 << 20 // the program has a larger array
+	const least = 60 << 20 // bytes that must not be in the loaded segment: the program has a larger array of zeros
 	b := prepared(t, built(t))
 	if z := boot.Zeroed(b[:pageSize]); z.Size() < least {
 		t.Errorf("zeroed: %#x", z)

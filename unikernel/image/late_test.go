@@ -23,9 +23,9 @@ import (
 	"loam/internal/race"
 )
 
-// A CPU that starts only after the kernel has stopped waiting for it halts, because its place is taken. The test holds
-// back the second of three CPUs through QEMU's debugger stub until the program runs on the other two. The kernel waits
-// 10 seconds for a CPU.
+// A CPU that starts only after the kernel has stopped waiting for it halts, because the kernel runs without it. The
+// test holds back the second of three CPUs through QEMU's debugger stub until the program runs on the other two. The
+// kernel waits 10 seconds for a CPU.
 func TestLateCPU(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")
@@ -123,7 +123,7 @@ func startHeld(t *testing.T, c boot.Config, cpus int) *held {
 	return vm
 }
 
-// expect reads a line of the machine's output and fails the test unless it is want.
+// expect reads a line of the machine's output. The test fails if the line is not want.
 func (vm *held) expect(want string) {
 	vm.t.Helper()
 	if line, err := vm.out.ReadString('\n'); line != want {

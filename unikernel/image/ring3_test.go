@@ -85,9 +85,9 @@ func expectRing3(t *testing.T, image, name, want string, options ...string) {
 	}
 }
 
-// BenchmarkRing3 reports the time of a system call from ring 3 to the goroutine and back, and of a page
-// fault that is served. For comparison, it also reports a call from the Go runtime to the core. An
-// operation is the whole measurement.
+// BenchmarkRing3 reports the time of a system call from ring 3 to the goroutine and back, and of a page fault that is
+// served. For comparison, it also reports the time of a call from the Go runtime to package kernel. An operation is
+// the whole measurement.
 func BenchmarkRing3(b *testing.B) {
 	image := bootableOf(b, ring3)
 	c := boot.Config{Args: []string{"ring3", "bench"}}

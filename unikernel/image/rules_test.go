@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// kernelCode matches the functions of the kernel's core: the functions of these packages and of ChaCha8. They may call
-// functions of package runtime only as mayCall permits.
+// kernelCode matches the functions of the kernel's core: these packages, and the random number generator ChaCha8 of
+// the standard library. They may call functions of package runtime only as mayCall permits.
 var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(frame|space|thread|signal|timekeeper)|boot|boot/acpi|arch/amd64|exec/vdso)\.|^math/rand/v2\.\(\*ChaCha8\)\.|^internal/chacha8rand\.`)
 
 // mayCall matches the functions of package runtime that the core may call. They neither allocate nor depend on the
@@ -44,7 +44,7 @@ func TestKernelCalls(t *testing.T) {
 			continue
 		}
 		calls++
-		old := strings.HasSuffix(m[1], ".abi0") // ABI0, the stack-based calling convention
+		old := strings.HasSuffix(m[1], ".abi0") // the symbol has the suffix of ABI0, the stack-based calling convention
 		if !mayCall.MatchString(m[1]) && (old || !kernelCode.MatchString(m[1])) {
 			t.Errorf("%s calls %s", in, m[1])
 		}

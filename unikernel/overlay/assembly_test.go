@@ -17,7 +17,8 @@ TEXT ·other<ABIInternal>(SB),NOSPLIT,$0
 	RET
 `
 
-// Each SYSCALL becomes a call. It becomes a jump in functions whose stack may no longer exist at that point.
+// Each SYSCALL instruction is replaced by a call. In functions whose stack may no longer exist at that point, it is
+// replaced by a jump.
 func TestReplaceSyscalls(t *testing.T) {
 	got, err := replaceSyscalls("x.s", []byte(sampleAssembly))
 	if err != nil {
@@ -30,7 +31,7 @@ func TestReplaceSyscalls(t *testing.T) {
 	}
 }
 
-// A file without the instruction, or with the instruction in an unknown form, is rejected.
+// An assembly file without a SYSCALL instruction, or with one in an unknown form, is rejected.
 func TestReplaceSyscallsRefuses(t *testing.T) {
 	for _, src := range []string{"TEXT f(SB),4,$0\n\tRET\n", "\tSYSCALL\n\tMOVL $1, AX; SYSCALL\n"} {
 		if got, err := replaceSyscalls("x.s", []byte(src)); err == nil {

@@ -144,7 +144,8 @@ func TestApplyMismatch(t *testing.T) {
 	}
 }
 
-// A source file that lacks the text that Loam's code relies on is rejected.
+// Loam's code relies on certain text in the source of the standard library. A source file without this text is
+// rejected.
 func TestShapes(t *testing.T) {
 	if err := checkShapes(goroot(t)); err != nil {
 		t.Error(err)
@@ -207,8 +208,8 @@ func TestInitOrder(t *testing.T) {
 	}
 }
 
-// The package comment of loam/unikernel/rt lists every name that package rt, or package process, shares
-// with the edited standard library.
+// The package comment of loam/unikernel/rt lists every name by which the edited standard library calls package rt or
+// package process, or is called by them.
 func TestSeamIsListed(t *testing.T) {
 	doc, err := os.ReadFile("../rt/doc.go")
 	if err != nil {

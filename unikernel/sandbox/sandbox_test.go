@@ -125,7 +125,8 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// If the stage is killed, the program ends too, although the stage cannot signal it.
+// If the stage (the process between the caller and the program) is killed, the program ends too, although the stage
+// cannot signal it.
 func TestStageIsKilled(t *testing.T) {
 	p, program := start(t)
 	p.stage.Process.Kill()

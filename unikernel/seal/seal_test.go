@@ -12,8 +12,8 @@ import (
 	"loam/posix/call"
 )
 
-// testPlaces returns places for all functions of the table. Each function has one instruction; addresses ascend in the
-// order of first mention.
+// testPlaces returns made-up places (the addresses of system call instructions) for all functions that the table of
+// calls mentions. Each function has one instruction. The addresses ascend in the order of first mention.
 func testPlaces() []Place {
 	places := []Place{{"program", 0x49_0000}}
 	at := uint64(0x45_0000)
@@ -33,7 +33,7 @@ func placeOf(name string) uint64 {
 	return places[slices.IndexFunc(places, func(p Place) bool { return p.Name == name })].After
 }
 
-// testProcess and testPID contain numbers that occur nowhere else in the tests.
+// testProcess and testPID describe the process that a filter is for. Their numbers occur nowhere else in the tests.
 var testProcess = Process{Socket: 9, First: 12, Disk: 6, DiskSizes: []int64{1 << 20, 5<<32 | 4096}}
 
 const testPID = 4711
@@ -112,7 +112,7 @@ func filterFor(t *testing.T, p Process) []Instruction {
 	return filter.Code
 }
 
-// fitting returns arguments that pass the tests of a row.
+// fitting returns arguments that pass the argument tests of a row of the table.
 func fitting(c Call) (args [6]uint64) {
 	for _, test := range c.If {
 		switch test.Kind {
@@ -138,7 +138,7 @@ func TestTable(t *testing.T) {
 	for _, c := range Calls {
 		for _, p := range testPlaces() {
 			want := uint32(retTrap)
-			if c.Do == Invalid { // such a row only matches calls that rows above it do not match
+			if c.Do == Invalid { // a row with Invalid only matches calls that no row above it matches
 				continue
 			}
 			if c.From == nil || slices.Contains(c.From, p.Name) {
@@ -161,7 +161,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Filter returns an error if a function of the table is in no place. It does not silently omit the row.
+// Filter returns an error if the executable has no place for a function of the table. It does not silently omit the
+// row.
 func TestUnknownPlace(t *testing.T) {
 	if _, err := Filter(Calls, testPlaces()[:2], testProcess); err == nil {
 		t.Error("a filter without most of its places")
@@ -322,7 +323,7 @@ func TestNothingHanded(t *testing.T) {
 	}
 }
 
-// The table contains no call that opens, creates or changes a file of the host.
+// The table of allowed calls contains no call that opens, creates or changes a file of the host.
 func TestShut(t *testing.T) {
 	filter := testFilter(t)
 	for name, number := range map[string]uint32{
@@ -341,7 +342,7 @@ func TestShut(t *testing.T) {
 	}
 }
 
-// A program that is too long, or that has a jump over too many instructions, is rejected.
+// The assembler rejects a filter program that is too long, or that jumps over too many instructions.
 func TestAssembler(t *testing.T) {
 	var far assembler
 	l := far.newLabel()

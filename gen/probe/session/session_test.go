@@ -153,7 +153,7 @@ func TestOpenPortsAreReset(t *testing.T) {
 			}
 			defer ln.Close()
 			o := l.options
-			o.Targets = ranges(t, "10.200.0.0/25") // the backlog of half-open connections allows as many
+			o.Targets = ranges(t, "10.200.0.0/25") // as many addresses as the backlog of half-open connections has room for
 			o.Method, o.Probe.Kind, o.Probe.Ports = method, probe.SYN, []uint16{80}
 			sum, err := Run(t.Context(), o)
 			if err != nil || sum.Answers[probe.SYNACK] != 128 {
@@ -219,7 +219,7 @@ func TestResumes(t *testing.T) {
 		}
 		lines := bytes.Count(text, []byte("\n"))
 		if format == probe.CSV {
-			lines-- // the single header line
+			lines-- // the header line, of which there is only one
 		} else if n := len(addresses(t, text)); n != count {
 			t.Errorf("%d addresses", n)
 		}
