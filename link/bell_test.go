@@ -27,7 +27,7 @@ func TestBellCloses(t *testing.T) {
 	}
 }
 
-// Ring and Close may run at the same time: nothing is sent on a closed channel.
+// Ring and Close of a Bell may run at the same time. Ring never sends on a channel that Close has closed.
 func TestBellRace(t *testing.T) {
 	b := NewBell()
 	var all sync.WaitGroup

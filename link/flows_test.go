@@ -28,7 +28,7 @@ func TestFlowOf(t *testing.T) {
 	}
 }
 
-// The set has every flow that is in it, and few others, while goroutines change it.
+// While goroutines change a set of flows, the set reports every flow that is in it as present, and few others.
 func TestFlows(t *testing.T) {
 	s := newFlows()
 	const each, goroutines = 5000, 4
@@ -66,7 +66,7 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// A counter that is full stays full, and does not change its neighbours.
+// A counter at its maximum keeps its value, and the counters next to it do not change.
 func TestFlowsFull(t *testing.T) {
 	s := newFlows()
 	f := link.Flow{Src: 1}

@@ -6,8 +6,7 @@ import (
 	"loam/link"
 )
 
-// Only frames made since Track are counted, not frames that an earlier test still holds and frees
-// later.
+// Only frames made since Track are counted, not frames that an earlier test allocated and frees later.
 func TestOutstandingCountsFromTrack(t *testing.T) {
 	defer link.Track(false)
 	before := link.NewFrame(10)
@@ -26,8 +25,8 @@ func TestOutstandingCountsFromTrack(t *testing.T) {
 	}
 }
 
-// A frame is freed while frames are counted, and allocated again while they are not counted. When it is freed once
-// more, that is not a second Free.
+// A frame is freed while frames are counted (link.Track), and allocated again while they are not counted. The next
+// Free of this frame must not be reported as a double free.
 func TestFreedBeforeIsNotFreedTwice(t *testing.T) {
 	defer link.Track(false)
 	for range 100 { // until the pool returns the same frame, in at most 100 attempts

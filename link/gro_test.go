@@ -51,7 +51,7 @@ func (c *tcpFlow) next(n int, flags wire.TCPFlags, changes ...change) *link.Fram
 	return f
 }
 
-// pad extends a frame beyond its packet, as Ethernet does with short frames.
+// pad extends a frame beyond its packet, with padding, as Ethernet adds it to short frames.
 func pad(f *link.Frame) *link.Frame {
 	n := f.Len()
 	f.Resize(max(n, 60))
@@ -224,7 +224,7 @@ func TestCoalesceLongBatch(t *testing.T) {
 		}
 		total += f.Segments()
 	}
-	if total != 3*link.BatchSize+1 || n != 7 { // 45 + 19 for each batch
+	if total != 3*link.BatchSize+1 || n != 7 { // each batch makes frames of 45 and 19 segments; one segment is left
 		t.Errorf("%d frames with %d segments", n, total)
 	}
 	link.FreeAll(fs[:n])

@@ -12,7 +12,7 @@ import (
 	"loam/stack/ring"
 )
 
-// IPv6 allocates as little as IPv4. See alloc_test.go.
+// Sending and receiving over IPv6 allocates as little as over IPv4. See alloc_test.go.
 
 func TestAllocsTCP6(t *testing.T) {
 	pr := newPair(t, stack.Config{Shards: 2}, pipe.Config{})

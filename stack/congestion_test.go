@@ -37,7 +37,7 @@ func TestCongestionOption(t *testing.T) {
 		if err := c.SetOptions(func(o *TCPOptions) { o.Congestion = name }); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(10 * time.Second); c.Info().Congestion != name; { // the shard may be busy
+		for end := time.Now().Add(10 * time.Second); c.Info().Congestion != name; { // repeats because the shard may be busy
 			if time.Now().After(end) {
 				t.Fatalf("%s instead of %s", c.Info().Congestion, name)
 			}

@@ -19,8 +19,8 @@ import (
 	"loam/stack/ring"
 )
 
-// Many connections share one device. The cost per connection must not depend on their
-// number, and the host must still answer pings and accept connections.
+// Benchmarks with many connections that share one device. The cost per connection must not depend on their number,
+// and the host must still answer pings and accept connections.
 //
 // LOAM_CROWD=1000000 adds a run with that many connections, which needs about 10 GB.
 

@@ -17,7 +17,7 @@ import (
 	"loam/wire"
 )
 
-// Devices that are full, and devices that are removed.
+// Tests of devices without room for frames, and of devices that are removed.
 
 // Many connections on several shards share a device with room for four frames. All make
 // progress, so no shard misses a room signal.

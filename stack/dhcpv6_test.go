@@ -66,7 +66,7 @@ func (w *peer) hasAddress(p netip.Prefix) bool {
 	return slices.Contains(w.s.Addresses(), stack.Address{Interface: "eth0", Prefix: p})
 }
 
-// RFC 8415 sections 18.2.1 to 18.2.5.
+// A lease is requested, renewed without a reply, and expires: RFC 8415 sections 18.2.1 to 18.2.5.
 func TestDHCPv6(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := managed(t, stack.InterfaceConfig{NoDetection: true})
@@ -109,7 +109,7 @@ func TestDHCPv6(t *testing.T) {
 // Nothing is sent from an address during duplicate detection (RFC 4862 section 5.4). The
 // first router solicitation marks its end.
 func TestDHCPv6WaitsForItsAddress(t *testing.T) {
-	for range 10 { // because the delay is random
+	for range 10 { // repeated because the delay of the detection is random
 		synctest.Test(t, func(t *testing.T) {
 			w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
 			go w.ifc.Autoconfigure(t.Context())
@@ -162,7 +162,7 @@ func TestDHCPv6Release(t *testing.T) {
 	})
 }
 
-// RFC 8415 section 18.2.8: another host uses the address.
+// If another host uses the address, the client declines it (RFC 8415 section 18.2.8).
 func TestDHCPv6Decline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := managed(t, stack.InterfaceConfig{})

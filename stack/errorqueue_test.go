@@ -77,7 +77,8 @@ func TestErrorQueue(t *testing.T) {
 
 // IP_RECVERR_RFC4884: the position of the extensions, after the quoted datagram.
 func TestErrorExtensions(t *testing.T) {
-	structure := []byte{0x20, 0, 0, 0, 0, 8, 1, 1, 'a', 'b', 'c', 'd'} // without a checksum
+	// An extension structure with checksum 0, which means that it has none (RFC 4884 section 7).
+	structure := []byte{0x20, 0, 0, 0, 0, 8, 1, 1, 'a', 'b', 'c', 'd'}
 	byHand(t, func(t *testing.T, w *peer) {
 		u := mustUDP(t, w.s, 1000)
 		defer u.Close()
@@ -108,7 +109,9 @@ func TestErrorExtensions(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		u := mustListenUDP(t, w.s, "[::]:1000", stack.UDPOptions{QueueErrors6: true, ReportExtensions6: true})
 		defer u.Close()
-		for kind, at := range map[wire.ICMPv6Type]int{wire.ICMPv6TimeExceeded: 80, wire.ICMPv6ParamProblem: 0} { // position of the pointer
+		// at is the expected position of the extensions in the quoted payload. A parameter problem has none, since
+		// its field Rest is a pointer.
+		for kind, at := range map[wire.ICMPv6Type]int{wire.ICMPv6TimeExceeded: 80, wire.ICMPv6ParamProblem: 0} {
 			mustWriteTo(t, u, "payload", "[2001:db8::2]:53")
 			quote := make([]byte, 128)
 			copy(quote, w.next().raw)
@@ -221,7 +224,7 @@ func TestErrorQueueNoNeighbour(t *testing.T) {
 	})
 }
 
-// Ping sockets queue the request starting at its ICMP header, also for IPv6.
+// Ping sockets queue the request that caused an error, starting at its ICMP header, also for IPv6.
 func TestErrorQueuePing(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		p, err := w.s.ListenPingBy(mustAddrPort("[::]:77"), stack.UDPOptions{QueueErrors6: true})

@@ -121,7 +121,7 @@ func (p *tcpPeer) find(data string) *seen {
 	return nil
 }
 
-// mend makes the repairs that head requests.
+// mend repairs a frame as the top bits of head request: see FuzzReceive.
 func mend(head uint16, frame []byte) []byte {
 	b := append([]byte(nil), frame...)
 	if head&mendEthernet != 0 {

@@ -176,7 +176,7 @@ func TestJoinWithoutAddress(t *testing.T) {
 	})
 }
 
-// RFC 9776 sections 5.2 and 9.1.
+// Which queries are valid and are answered: RFC 9776 sections 5.2 and 9.1.
 func TestIGMPQuery(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustUDP(t, w.s, 5000)
@@ -304,7 +304,7 @@ func TestSolicitedNodeIsTold(t *testing.T) {
 	})
 }
 
-// RFC 9777 section 6.2.
+// Which MLD queries are valid and are answered: RFC 9777 section 6.2.
 func TestMLDQuery(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		w.advance(time.Minute)
@@ -404,7 +404,8 @@ func TestGroupsOfOthers(t *testing.T) {
 	})
 }
 
-// The same for IPv6, including the solicited-node groups of other hosts' addresses.
+// Packets to an IPv6 group that this host has not joined are dropped early, too, including those to the
+// solicited-node groups of other hosts' addresses.
 func TestGroupsOfOthers6(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		raw, neighbours := mustRaw(t, w.s, 200, "::"), mustRaw(t, w.s, wire.ProtoICMPv6, "::")

@@ -46,7 +46,7 @@ func TestICMPv6Answers(t *testing.T) {
 	})
 }
 
-// Section 2.4 (f), with the values of Linux: a burst of six, and ten per second.
+// Errors are limited (RFC 4443 section 2.4 (f)), with the values of Linux: a burst of six, and ten per second.
 func TestErrors6AreLimited(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		provoke := func(n int) {
@@ -83,7 +83,9 @@ func TestEchoToGroups(t *testing.T) {
 			echo := message6(addrB6, group, wire.ICMPv6{Type: wire.ICMPv6Echo}, nil)
 			w.send(ethernet(wire.MulticastMAC6(group), wire.TypeIPv6, packet6(h, append(front, echo...))))
 		}
-		unknown := []byte{byte(wire.ProtoICMPv6), 0, 0x80, 0, 1, 2, 0, 0} // an option that is reported even for groups
+		// The packet has an option of unknown type, about which an error is sent even if the packet was sent to a
+		// group.
+		unknown := []byte{byte(wire.ProtoICMPv6), 0, 0x80, 0, 1, 2, 0, 0}
 		for group, in := range map[string]bool{
 			"ff02::1": true, "ff02::1:ff00:1": true, "ff02::4321": true,
 			"ff02::2": false, "ff02::1:ff00:2": false, "ff05::1": false, "ff02::fb": false,

@@ -32,14 +32,15 @@ func TestIdentificationsOfManySendersDiffer(t *testing.T) {
 			seen[id] = true
 		}
 	}
-	// A counter also advances by up to one per millisecond. A run of a second may have
-	// wrapped around a little.
+	// A counter also advances by up to one per millisecond. If the test runs for a second, the counter may have
+	// wrapped around, so a few identifications may repeat.
 	if len(seen) < senders*each {
 		t.Errorf("%d packets have %d identifications", senders*each, len(seen))
 	}
 }
 
-// Senders to different hosts, as many as there are processors.
+// BenchmarkIdentifications allocates identifications on as many goroutines as there are processors, each for another
+// host.
 func BenchmarkIdentifications(b *testing.B) {
 	s := New(Config{Shards: 1})
 	defer s.Close()

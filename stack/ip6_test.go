@@ -20,7 +20,7 @@ import (
 	"loam/wire"
 )
 
-// A TCP connection over IPv6 passes the same net.Conn suite.
+// A TCP connection over IPv6 passes the same test suite for net.Conn as one over IPv4.
 func TestTCP6ConnConformance(t *testing.T) {
 	for name, p := range map[string]pipe.Config{"pipe": {}, "offloads": {Offloads: pipe.AllOffloads}} {
 		t.Run(name, func(t *testing.T) {
@@ -446,7 +446,7 @@ func TestExtensionHeaders(t *testing.T) {
 	}
 }
 
-// RFC 8200 section 4.5.
+// Reassembly of IPv6 packets (RFC 8200 section 4.5).
 func TestReassembly6(t *testing.T) {
 	byHand6(t, func(t *testing.T, w *peer) {
 		u, err := w.s.ListenUDP(mustAddrPort("[::]:53"), stack.UDPOptions{})

@@ -16,7 +16,7 @@ import (
 	"loam/wire"
 )
 
-// A stack that runs late.
+// Tests of a stack whose goroutines run later than their events.
 
 // slowLog takes two seconds per line, so a goroutine that logs is late for its next
 // event.
@@ -27,15 +27,16 @@ func (l slowLog) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// An objection that arrives in time counts, however late it is processed.
+// A message of another host that claims the same address (an objection) counts if it arrives in time, however late it
+// is processed.
 func TestObjectionInTime(t *testing.T) {
-	for range 10 { // the order of two due events is random
+	for range 10 { // repeated because two events are due at once, in random order
 		synctest.Test(t, func(t *testing.T) {
 			s := stack.New(stack.Config{Shards: 1, Log: slog.New(slowLog{slog.NewTextHandler(io.Discard, nil)})})
 			w := attachPeer(t, s, pipe.Config{}, stack.InterfaceConfig{MAC: macA})
 			must(t, s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)))
 			w.advance(100 * time.Millisecond)
-			for range 2 { // the second one is logged
+			for range 2 { // the second objection is logged, and slowLog makes the stack late
 				w.sendARP(wire.ARP{Op: wire.ARPReply, SenderIP: addrA, TargetMAC: macA, TargetIP: addrA})
 			}
 			w.sendND(neigh.Message{

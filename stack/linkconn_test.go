@@ -15,7 +15,7 @@ import (
 
 // Link-layer sockets according to packet(7).
 
-const ownType wire.EtherType = 0x88b5 // for experiments (IEEE 802)
+const ownType wire.EtherType = 0x88b5 // EtherType for experiments (IEEE 802 local experimental)
 
 func mustLink(t testing.TB, s *stack.Stack, cooked bool, kind wire.EtherType) *stack.LinkConn {
 	t.Helper()
@@ -176,7 +176,7 @@ func TestLinkConnSends(t *testing.T) {
 		}{
 			{raw, 60, nil, stack.ErrNoInterface},
 			{raw, 13, w.ifc, stack.ErrInvalid},
-			{raw, 1500 + 14 + 4, w.ifc, nil}, // with a VLAN tag
+			{raw, 1500 + 14 + 4, w.ifc, nil}, // the longest frame with a VLAN tag
 			{raw, 1500 + 14 + 5, w.ifc, stack.ErrMessageTooLong},
 			{cooked, 1500, w.ifc, nil},
 			{cooked, 1501, w.ifc, stack.ErrMessageTooLong},
@@ -229,7 +229,7 @@ func TestLinkConnFilterAndRoom(t *testing.T) {
 		}
 		c.SetFilter(nil)
 		c.SetReceiveBuffer(1)
-		for range 3 { // the first one is accepted whatever the limit
+		for range 3 { // the first frame is accepted whatever the limit
 			w.send(frameOf(macA, ownType, "much"))
 		}
 		synctest.Wait()

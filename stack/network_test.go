@@ -118,7 +118,7 @@ func TestThreeHosts(t *testing.T) {
 		}
 		all := mustListenUDP(t, hosts[1], "0.0.0.0:9", stack.UDPOptions{})
 		sender := mustListenUDP(t, hosts[0], "0.0.0.0:9", stack.UDPOptions{Broadcast: true})
-		synctest.Wait() // the hub drops frames if a host has no room, and this host may still be processing others
+		synctest.Wait() // otherwise the hub drops frames, because a host that still processes others has no room
 		mustWriteTo(t, sender, "to all", "10.0.0.255:9")
 		wantDatagram(t, all, "a broadcast", "to all")
 	})

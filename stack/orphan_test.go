@@ -11,7 +11,7 @@ import (
 	"loam/wire"
 )
 
-// Connections whose program has closed them, with a peer that does not let them end.
+// Connections whose program has closed them, while the peer does not acknowledge or close them (orphans).
 
 // abandoned makes a program write to a peer with a closed window, and close.
 func (w *peer) abandoned(l *stack.TCPListener, from uint16) *tcpPeer {
@@ -60,7 +60,7 @@ func TestOldestOrphanIsReset(t *testing.T) {
 	})
 }
 
-// closing closes a connection whose peer has more to send.
+// closing makes the program close a connection while the peer has more data to send.
 func (w *peer) closing(l *stack.TCPListener, from uint16) *tcpPeer {
 	w.t.Helper()
 	p := w.ending(l, from)

@@ -129,7 +129,7 @@ func packetReadDeadline(t *testing.T, a, b net.PacketConn) {
 	mustSend(t, b, "waiting", a.LocalAddr())
 	synctest.Wait()
 	_, _, err = a.ReadFrom(make([]byte, 10))
-	wantTimeout(t, err) // although a datagram is available: as in package net
+	wantTimeout(t, err) // as in package net, a datagram that is available is not returned after the deadline
 	a.SetDeadline(time.Time{})
 	mustReceive(t, a, "waiting", b.LocalAddr())
 }

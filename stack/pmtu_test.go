@@ -54,7 +54,7 @@ func TestFragmentationNeededOdd(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		says uint32
-		want int // payload of the first segment afterwards
+		want int // payload length of the first segment after the message
 	}{
 		{"says nothing: the next plateau below 1500", 0, 1492 - 40},
 		{"says less than a host must take", 68, 536},
@@ -89,7 +89,7 @@ func TestDiscovery(t *testing.T) {
 		df   bool // DF is set on datagrams that fit
 		long bool // datagrams too long for the link are fragmented; otherwise an error
 		told bool // a router's report is returned to the program as an error
-		path int  // how much of 1472 bytes is in a packet afterwards; 0: an error
+		path int  // payload length of the packet afterwards, of the 1472 bytes sent; 0: the send fails
 	}{
 		"want":      {stack.DiscoverWant, true, true, true, 976},
 		"dont":      {stack.DiscoverDont, false, true, false, 976},

@@ -99,7 +99,7 @@ func TestRawTakesItsProtocol(t *testing.T) {
 	})
 }
 
-// A socket that is bound or connected receives fewer packets.
+// A raw socket that is bound or connected receives only packets to its address or from its peer.
 func TestRawDemux(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		if err := w.s.AddAddress("eth0", prefix("10.0.0.5/24")); err != nil {
@@ -152,7 +152,8 @@ func TestRawDemux(t *testing.T) {
 	})
 }
 
-// IP_HDRINCL: length and checksum are filled in, and other fields that are zero.
+// With IP_HDRINCL, the program writes the IP header. The stack computes length and checksum, and fills in other
+// fields that are zero.
 func TestRawWithHeader(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustRaw(t, w.s, stack.ProtoRaw, "0.0.0.0")
@@ -203,7 +204,7 @@ func TestRawFragments(t *testing.T) {
 	})
 }
 
-// A connected socket gets permanent errors.
+// A connected raw socket returns errors that ICMP reports as permanent.
 func TestRawErrors(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := mustRaw(t, w.s, 200, "0.0.0.0")

@@ -101,7 +101,7 @@ func TestRedirectTCP(t *testing.T) {
 		defer c.Abort()
 		syn := w.next()
 		forged := append([]byte(nil), syn.raw[:28]...)
-		forged[24]++ // a byte of the sequence number
+		forged[24]++ // makes the quoted sequence number one that is not in flight
 		w.sendICMP(redirectTo(addrC), forged)
 		w.wantCount("about a segment that was not sent", stack.RedirectUnsent, 1)
 		w.sendICMP(redirectTo(addrC), syn.raw[:28])
@@ -112,8 +112,8 @@ func TestRedirectTCP(t *testing.T) {
 	})
 }
 
-// A first hop that does not answer is not used, and no error is reported because the
-// gateway still works.
+// If the router that a redirect names does not answer, it is not used, and no error is reported because the gateway
+// still works.
 func TestRedirectToNobody(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		c := w.routed(wayOut)

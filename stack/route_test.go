@@ -141,7 +141,7 @@ func TestNoRoute(t *testing.T) {
 	})
 }
 
-// Which changes of the tables are rejected, and what is listed.
+// Which changes of addresses and routes are rejected, and which addresses and routes are listed afterwards.
 func TestTables(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		route := stack.Route{Dst: prefix("0.0.0.0/0"), Gateway: addrB, Interface: "eth0"}

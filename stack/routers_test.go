@@ -234,7 +234,7 @@ func TestRouterOfTheSource(t *testing.T) {
 
 		const other = "[2001:db8:dd::1]:9"
 		w.wantHop("elsewhere its own router is asked", ofB, other, macB)
-		w.advance(20 * time.Second) // during which no host answers for it
+		w.advance(20 * time.Second) // no host answers for the router's address meanwhile
 		a.LinkAddr = macC
 		w.sendAdvertisementOf(routerC, a, 255)
 		w.advance(0)
@@ -277,7 +277,7 @@ func objection(addr netip.Addr) neigh.Message {
 	}
 }
 
-// RFC 4862 section 5.4.5.
+// An address from an advertised prefix that another host has is not used (RFC 4862 section 5.4.5).
 func TestLearntAddressIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{})
@@ -298,7 +298,7 @@ func TestLearntAddressIsTaken(t *testing.T) {
 	})
 }
 
-// RFC 4861 section 6.3.6: one of two routers stops answering.
+// RFC 4861 section 6.3.6: if one of two routers stops answering, the other one is used.
 func TestRouterFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{NoDetection: true})

@@ -99,7 +99,7 @@ func TestICMPIsSoftWhenEstablished(t *testing.T) {
 	})
 }
 
-// The LAND attack: a SYN with our own address as source.
+// The LAND attack is a SYN whose source is the address and port to which it is sent.
 func TestLand(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		l := mustListen(t, w.s, 80, 10)

@@ -41,7 +41,7 @@ func TestStackClose(t *testing.T) {
 		}
 		payload, _ := bigDatagram(addrA)
 		w.sendPacket(fragment(wire.IPv4{Protocol: wire.ProtoUDP, ID: 1}, payload, 0, 1000))
-		mustWriteTo(t, udp, "for nobody", "10.0.0.99:9") // waits for ARP
+		mustWriteTo(t, udp, "for nobody", "10.0.0.99:9") // waits for an ARP reply
 		p.send(wire.ACK, "unread")
 		w.forget()
 		b := make([]byte, 10)
@@ -87,7 +87,7 @@ func TestStackClose(t *testing.T) {
 		if n, err := open.Read(buf); string(buf[:n]) != "unread" || err != nil {
 			t.Errorf("what had arrived: %q, %v", buf[:n], err)
 		}
-		open.Read(buf) // returns why it ended
+		open.Read(buf) // returns the error with which the connection ended
 		if _, err := open.Read(buf); err != io.EOF {
 			t.Errorf("reading on: %v, want EOF", err)
 		}
@@ -149,7 +149,7 @@ func TestAfterStackClose(t *testing.T) {
 	})
 }
 
-// Close under load, on several shards.
+// Close works while connections on several shards transfer data.
 func TestStackCloseUnderLoad(t *testing.T) {
 	for range 5 {
 		p := newPair(t, stack.Config{Shards: 4}, pipe.Config{})

@@ -19,12 +19,12 @@ import (
 
 // Floods of segments that belong to no connection.
 
-// sieve is a device that drops stray segments when it is asked to, as a TAP interface does.
+// sieve is a device that drops stray segments on request, as the kernel does for a TAP device.
 type sieve struct {
 	*pipe.Device
 	flows  *link.Flows
 	counts []atomic.Uint32 // memory of flows
-	refuse error           // result of Flows
+	refuse error           // error that Flows returns; nil: none
 	every  int             // one of this number of stray segments is delivered; 0: none
 
 	mu      sync.Mutex // guards the fields below
@@ -49,7 +49,7 @@ func (s *sieve) Thin(t link.Thinning) error {
 
 func (s *sieve) Queues() []link.Queue { return []link.Queue{sieveQueue{s.Device.Queues()[0], s}} }
 
-// sum returns the number of flows in the set.
+// sum returns the number of flows in the set, as the sum of its counters.
 func (s *sieve) sum() (n int) {
 	for i := range s.counts {
 		for w := s.counts[i].Load(); w != 0; w >>= 8 {
@@ -103,7 +103,7 @@ func (s *sieve) drops(b []byte) bool {
 	return s.every == 0 || s.dropped%s.every != 0
 }
 
-// bySieve runs a script like byHand, on a sieve.
+// bySieve runs a script like byHand, on a stack whose device is a sieve.
 func bySieve(t *testing.T, shards int, script func(t *testing.T, w *peer, s *sieve)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -146,7 +146,7 @@ func TestResetAfterTheEnd(t *testing.T) {
 	})
 }
 
-// A connection is over when it was reset, or when both sides have ended it.
+// A connection counts as over when it was reset, or when both sides have ended their stream.
 func TestOver(t *testing.T) {
 	want := func(t *testing.T, c *stack.TCPConn, want bool, when string) {
 		t.Helper()

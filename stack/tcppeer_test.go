@@ -23,12 +23,12 @@ import (
 // not compared. The only option that the peer offers is MSS, so windows are not scaled.
 type tcpPeer struct {
 	w      *peer
-	local  netip.AddrPort // the peer's address
-	remote netip.AddrPort // the stack's address
+	local  netip.AddrPort // the peer's address and port
+	remote netip.AddrPort // the stack's address and port
 	next   uint32         // sequence number of the peer's next segment
 	expect uint32         // sequence number expected from the stack
-	window uint16         // offered by the peer
-	mss    uint16         // offered in the peer's SYN
+	window uint16         // window that the peer offers, in bytes
+	mss    uint16         // maximum segment size in the peer's SYN
 }
 
 // tcp returns a connection from a port of the peer to a port of the stack.

@@ -103,7 +103,8 @@ func (w *flooded) want(sentence string, kinds ...link.Kinds) {
 	}
 }
 
-// lone is more than the number of frames that arrive alone in these tests, which are not counted.
+// lone is an upper limit for the frames of a flood that arrive alone (not in a batch) in these tests. The stack does
+// not count such frames as a flood.
 const lone = flood.CensusFrames / 16
 
 func TestFloodIsThinnedOut(t *testing.T) {

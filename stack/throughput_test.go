@@ -1,6 +1,7 @@
 //go:build !race
 
-// Under the race detector this takes a minute, and TestBadNetworks runs the same code.
+// This file is not built for the race detector, under which its tests take a minute, and TestBadNetworks runs the
+// same code.
 
 package stack_test
 
@@ -24,9 +25,9 @@ import (
 	"loam/stack/ring"
 )
 
-// The throughput of transfers through whole stacks in fake time, over links with a rate,
-// a delay, a queue and loss. The results are kept in a table, so that a change that makes
-// some path slower is noticed. Package tcp keeps such a table for the machine alone.
+// The throughput of transfers through whole stacks in fake time, over links with a rate, a delay, a queue and loss.
+// The results are kept in a table, so that a change that makes some path slower is noticed. Package tcp keeps such a
+// table for the protocol machine without a stack.
 //
 // To accept new throughputs: go test ./stack -run ThroughputTable -update
 

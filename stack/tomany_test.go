@@ -15,7 +15,7 @@ import (
 type toMany struct {
 	to, join    string
 	options     stack.UDPOptions // options of the sending socket
-	self, other int              // copies received by a socket on its own host, and on the other
+	self, other int              // number of copies that a socket receives: on the sender's host, and on the other host
 }
 
 // Broadcast and multicast datagrams are also delivered on the sender's own host: once, to

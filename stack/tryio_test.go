@@ -48,7 +48,7 @@ type eventLog struct{ events atomic.Uint32 }
 
 func (e *eventLog) add(events stack.Events) { e.events.Or(uint32(events)) }
 
-// want checks the events that hold now, and that those in isNew have been reported.
+// want checks which events hold now, and that the events in isNew have been reported since the last check.
 func (e *eventLog) want(t *testing.T, sentence string, now, want, isNew stack.Events) {
 	t.Helper()
 	if now != want {

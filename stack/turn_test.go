@@ -38,14 +38,14 @@ func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
 	if _, err := l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // delayed acknowledgments
+	time.Sleep(time.Second) // until delayed acknowledgments have been sent
 	synctest.Wait()
 	tally := &hosts[0].shards[0].tally
 	return c.(*TCPConn), func() uint64 { return tally[TCPSent].Load() }
 }
 
-// A small write with nothing queued before it has been sent when the call returns. A
-// large write, or one behind another, is left to the shard.
+// A small write, before which nothing is queued, is sent by the calling goroutine before the call returns. The
+// shard's own loop sends a large write, and a write behind another one.
 func TestWriteDoesTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, sent := turnPair(t)

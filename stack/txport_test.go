@@ -13,7 +13,7 @@ type scriptQueue struct {
 	room  int
 	sent  int
 	short bool
-	bell  chan struct{} // sent and closed by the test
+	bell  chan struct{} // the test sends a signal for each announcement of room, and closes it
 }
 
 func (q *scriptQueue) Recv([]*link.Frame) (int, error) { return 0, link.ErrClosed }
@@ -63,7 +63,7 @@ func TestTxPortLine(t *testing.T) {
 			t.Fatalf("the first sent %d frames, %v; want 2", n, err)
 		}
 		fs = fs[2:]
-		q.room = 1 // too little for the device to signal room
+		q.room = 1 // less room than that for which the device signals
 		one := frames(1)
 		if n, _ := p.send(second, one); n != 0 {
 			t.Errorf("the second sent %d frames while the first waits", n)

@@ -186,8 +186,8 @@ func TestUDPNetMayBroadcast(t *testing.T) {
 	})
 }
 
-// Multicast according to RFC 1112: sent to the group's MAC with TTL 1; received by
-// members.
+// Multicast according to RFC 1112: a datagram is sent to the group's MAC address with TTL 1, and received by members
+// of the group.
 func TestUDPMulticast(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		group := netip.MustParseAddr("239.129.2.3")
@@ -295,7 +295,7 @@ func TestUDPReceiveBuffer(t *testing.T) {
 		if got := w.heldFrames() - held; got != n {
 			t.Errorf("%d frames are held for %d datagrams", got, n)
 		}
-		for i := range 1000 { // the memory of a queue that never drains must not grow
+		for i := range 1000 { // the queue never becomes empty, and its memory must not grow
 			c.TryReadFrom(nil)
 			w.sendUDP(1000, 53, "x")
 			if got, _ := c.Waiting(); got != n {

@@ -67,7 +67,7 @@ func TestUDPLite(t *testing.T) {
 	})
 }
 
-// Which datagrams a socket accepts, by the coverage of their checksum.
+// A socket accepts datagrams depending on how many of their bytes the checksum covers (UDPLITE_RECV_CSCOV).
 func TestUDPLiteCoverage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, stack.Config{}, pipe.Config{})

@@ -115,7 +115,8 @@ func TestFanoutIgnoresOutgoing(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	if got := <-arrived; got.round != 1 { // all frames of one flow, so they are in order
+	// Both frames are of one flow and keep their order, so a frame of round 0 would arrive first.
+	if got := <-arrived; got.round != 1 {
 		t.Error("a frame that left came in")
 	}
 	if err := b.Close(); err != nil {
@@ -171,7 +172,7 @@ func TestTags(t *testing.T) {
 			defer a.Close()
 			defer b.Close()
 			f := linktest.Plain(link.Ethernet, 100, 5)
-			copy(f.Bytes()[12:], []byte{0x88, 0xa8, 0, 7, 0x81, 0, 0, 9, 8, 6}) // two tags
+			copy(f.Bytes()[12:], []byte{0x88, 0xa8, 0, 7, 0x81, 0, 0, 9, 8, 6}) // two VLAN tags
 			want := append([]byte(nil), f.Bytes()...)
 			if n, err := a.Queues()[0].Send([]*link.Frame{f}); n != 1 || err != nil {
 				t.Fatal(n, err)

@@ -21,7 +21,7 @@ func open(t testing.TB, c afxdp.Config) *afxdp.Device {
 	return d
 }
 
-// maker returns a function that opens both ends of a veth pair.
+// maker returns a function that opens a device on each end of a veth pair.
 func maker(c afxdp.Config, mtu, queues int) linktest.Make {
 	return func(t testing.TB) (link.Device, link.Device) {
 		from, to := c, c

@@ -162,7 +162,7 @@ func TestReorder(t *testing.T) {
 	}
 }
 
-// A frame that nothing overtakes arrives after ReorderTime, and is not counted.
+// A frame that is held for reordering, but that no frame overtakes, arrives after ReorderTime, and is not counted.
 func TestReorderAlone(t *testing.T) {
 	got, faults := through(t, fault.Config{Send: fault.Direction{Reorder: 1, ReorderTime: 20 * time.Millisecond}}, 3, time.Second)
 	for i, a := range got {
@@ -300,7 +300,7 @@ func TestRecv(t *testing.T) {
 	})
 }
 
-// No more than Limit is held: the sender has to wait, and nothing is lost.
+// A device holds at most Limit delayed frames: the sender has to wait, and nothing is lost.
 func TestLimit(t *testing.T) {
 	got, faults := through(t, fault.Config{Send: fault.Direction{Delay: time.Second}, Limit: 100_000}, 2000, 0)
 	if len(got) != 2000 || faults.Lost != 0 {

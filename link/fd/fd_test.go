@@ -30,7 +30,7 @@ func socketPair(t *testing.T) (a, b *File) {
 	return a, b
 }
 
-// readByte is a function for Read. It reads one byte.
+// readByte is an argument for File.Read: it reads one byte, and reports whether the read has ended.
 func readByte(fd uintptr) bool {
 	var b [1]byte
 	_, err := syscall.Read(int(fd), b[:])
@@ -80,7 +80,7 @@ func TestCloseWakesRead(t *testing.T) {
 	}
 }
 
-// Room signals once for each Short, after the other end has read.
+// After a call of Short (the file had no room), Room signals once, as soon as the other end has read.
 func TestRoom(t *testing.T) {
 	a, b := socketPair(t)
 	r := NewRoom(a, Writable)
@@ -102,7 +102,7 @@ func TestRoom(t *testing.T) {
 	a.Close()
 	r.Close()
 	r.Close()
-	r.Short() // after Close, Short has no effect
+	r.Short() // has no effect after Close
 	for range r.C() {
 	}
 }

@@ -66,9 +66,9 @@ func wantRecv(t *testing.T, r *Receiver, want ...string) {
 	}
 }
 
-// One call receives at most as many messages as fs has elements, and frames are counted.
+// One call receives at most as many messages as the slice of frames has elements, and frames are counted.
 func TestReceiver(t *testing.T) {
-	for _, size := range []int{100, link.MaxFrame} { // small landing buffers, and large ones
+	for _, size := range []int{100, link.MaxFrame} { // with small and with large landing buffers
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			r, counters, send := receiver(t, Way{Size: size})
 			send("a", "bb", "ccc", "dddd", "eeeee")

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// taken is the verdict of the test programs for a frame that matches. Any verdict other than the
-// hook's pass would do.
+// taken is the verdict of the test programs for a frame that matches. It only has to differ from the verdict with
+// which the hook passes a frame to the kernel.
 const taken = 3
 
 // hooks are the hooks of the program types under test.
@@ -148,7 +148,7 @@ func randomFrame(rng *rand.Rand) []byte {
 	return b[:pick(rng, len(b), len(b), wire.EthernetLen+rng.IntN(130))]
 }
 
-// The program and package match give the same verdict for every frame.
+// For every frame, the program that is generated from rules gives the same verdict as package match.
 func TestProgramAgreesWithMatch(t *testing.T) {
 	for kind := range hooks {
 		t.Run(kind.String(), func(t *testing.T) { compare(t, kind) })

@@ -36,7 +36,7 @@ var kinds = map[string]linktest.Transport{
 	"checksum": {Protocol: wire.ProtoUDP, Payload: 900},
 }
 
-// For a queue of any depth, all segments arrive in order and finished.
+// For a queue of any depth, the segments of all frames arrive in order, with complete checksums.
 func TestSegments(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)

@@ -55,7 +55,7 @@ func TestNoCopy(t *testing.T) {
 	f.Free()
 }
 
-// Frames sent before Close still arrive. The closed end itself receives nothing more.
+// Frames sent before Close still arrive. The end that was closed receives no more frames.
 func TestCloseDeliversWhatWasSent(t *testing.T) {
 	a, b := pipe.New(pipe.Config{})
 	a.Queues()[0].Send([]*link.Frame{linktest.Plain(link.Ethernet, 60, 1), linktest.Plain(link.Ethernet, 60, 2)})

@@ -92,7 +92,7 @@ func TestReady(t *testing.T) {
 func TestOrder(t *testing.T) {
 	link.Track(true)
 	defer link.Track(false)
-	r := New(5) // 8 places
+	r := New(5) // rounded up to 8 slots
 	next, want := 0, 0
 	for step := range 1000 {
 		fs := frames(step % 7)

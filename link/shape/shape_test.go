@@ -79,7 +79,7 @@ func same(n, length int) (all []int) {
 	return all
 }
 
-// At 1 Mbit/s a frame of 1250 bytes takes 10 ms, in each direction.
+// At 1 Mbit/s a frame of 1250 bytes takes 10 ms, in each direction independently.
 func TestRate(t *testing.T) {
 	for _, direction := range []string{"send", "recv"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestRateIsExact(t *testing.T) {
 func TestDropTail(t *testing.T) {
 	for name, limit := range map[string]shape.Limit{
 		"bytes": {Rate: 1_000_000, Burst: 1, Queue: 10_000},
-		"time":  {Rate: 1_000_000, Burst: 1, QueueTime: 80 * time.Millisecond}, // 10,000 bytes
+		"time":  {Rate: 1_000_000, Burst: 1, QueueTime: 80 * time.Millisecond}, // equals 10,000 bytes
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			link.Track(true)
@@ -163,7 +163,7 @@ func TestGSO(t *testing.T) {
 		d := shape.New(a, shape.Config{Send: shape.Limit{Rate: 8_000_000, Burst: 1, Queue: 1}})
 		gso := linktest.Unfinished(link.Ethernet, linktest.Transport{Protocol: wire.ProtoTCP, Payload: 10_000, GSOSize: 1000})
 		d.Queues()[0].Send([]*link.Frame{gso})
-		synctest.Wait() // the first frame has left, and the link is still busy with it
+		synctest.Wait() // returns when the first frame has left; the link is still busy sending it
 		got := through(t, d, b, 60)
 		want := time.Duration(10_000+10*54) * time.Microsecond
 		if len(got) != 2 || got[1].at != want {

@@ -4,6 +4,6 @@ package tap
 
 import "loam/link"
 
-// ThinAndLeave attaches the filter of a thinning to a descriptor, as a process does that is killed
-// afterwards.
+// ThinAndLeave attaches the filter of a thinning to a descriptor, and leaves it there, as a process that is killed
+// does.
 func ThinAndLeave(fd int, t link.Thinning) error { return attachFilter(fd, thinner(t)) }

@@ -11,7 +11,8 @@ import (
 	"loam/link"
 )
 
-// StraySieve is the program for stray segments, loaded as a program that the kernel runs on a given frame.
+// StraySieve is the BPF program that drops stray TCP segments. It is loaded in a form in which the kernel runs it on
+// a given frame (BPF_PROG_TEST_RUN).
 type StraySieve struct{ s *sieve }
 
 // NewStraySieve loads the program. Without CAP_BPF, it returns an error that is syscall.EPERM.
@@ -33,7 +34,7 @@ func (s StraySieve) Set(shift uint8, on bool) {
 	}
 }
 
-// Passes runs the program.
+// Passes runs the program on a frame and reports whether the frame passes.
 func (s StraySieve) Passes(frame []byte) (bool, error) {
 	const progTestRun = 10 // BPF_PROG_TEST_RUN
 	var attr struct {

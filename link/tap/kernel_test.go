@@ -250,7 +250,7 @@ func TestOneOfSeveralQueues(t *testing.T) {
 // would close the same numbers again when other files use them.
 func TestOpenFilesRefuses(t *testing.T) {
 	needTun(t)
-	d, err := tap.Open(tap.Config{Persist: true}) // for one queue
+	d, err := tap.Open(tap.Config{Persist: true}) // creates the interface for one queue only
 	must(t, err)
 	defer netns.IP(t, "link", "delete", d.Info().Name)
 	name := d.Info().Name

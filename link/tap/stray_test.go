@@ -56,7 +56,8 @@ func randomSegment(rng *rand.Rand) []byte {
 	return b[:len(b)-rng.IntN(3)*rng.IntN(33)]
 }
 
-// isStray says what the program computes.
+// isStray reports whether the program must regard a frame as a stray TCP segment: one of a flow that is not in the
+// set.
 func isStray(b []byte, flows *link.Flows) bool {
 	p := b[wire.EthernetLen:]
 	words := int(p[0] & 15)
@@ -113,7 +114,7 @@ func TestStrayProgram(t *testing.T) {
 	}
 }
 
-// One in 16 passes, and all do after the time is over.
+// One in 16 stray segments passes. When the time of the request is over, all of them pass.
 func TestStrayProgramShare(t *testing.T) {
 	s := newStraySieve(t)
 	b := randomSegment(rand.New(rand.NewPCG(1, 1)))
@@ -140,7 +141,8 @@ func TestStrayProgramShare(t *testing.T) {
 	}
 }
 
-// strayDevice is a device that may drop stray segments, and its kernel's end. The test is skipped if it cannot.
+// strayDevice returns a TAP device that can drop stray segments, and a packet socket on the kernel's side of its
+// interface. It skips the test if this machine cannot drop them.
 func strayDevice(t *testing.T, c tap.Config) (d *tap.Device, kernel link.Device) {
 	t.Helper()
 	needTun(t)
@@ -185,8 +187,8 @@ func except(without ...string) (names []string) {
 	return names
 }
 
-// The kernel drops segments of flows that are not in the set, together with frames of other kinds, and delivers all
-// frames again afterwards.
+// The kernel drops segments of flows that are not in the set, and frames of the other requested kinds, and delivers
+// all frames again afterwards.
 func TestThinStrays(t *testing.T) {
 	d, kernel := strayDevice(t, tap.Config{})
 	flows, err := d.Flows()

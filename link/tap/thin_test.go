@@ -14,7 +14,7 @@ import (
 	"loam/link/tap"
 )
 
-// The kernel drops exactly the frames that link.KindOf finds, but not those of known senders, and
+// The kernel drops exactly the frames of the kinds that link.KindOf recognizes, except frames of known senders, and
 // delivers all frames again afterwards.
 func TestThin(t *testing.T) {
 	needTun(t)
@@ -132,7 +132,7 @@ func TestThinLeftBehind(t *testing.T) {
 	}
 }
 
-// A device that thins out a flood can be closed after its interface has been removed.
+// A device whose kernel filter thins out a flood can be closed after its interface has been removed.
 func TestCloseAfterRemoval(t *testing.T) {
 	needTun(t)
 	d, err := tap.Open(tap.Config{})

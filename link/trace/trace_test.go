@@ -97,7 +97,7 @@ func TestWritesFrames(t *testing.T) {
 	})
 }
 
-// Only frames that the device takes and carries are written, for any division into batches.
+// Only frames that the device accepts and sends are written, for any division into batches.
 func TestWritesWhatWasTaken(t *testing.T) {
 	var file bytes.Buffer
 	inner, peer := pipe.New(pipe.Config{Depth: 100, Offloads: pipe.AllOffloads})
@@ -112,7 +112,7 @@ func TestWritesWhatWasTaken(t *testing.T) {
 		fs = append(fs, f)
 	}
 	n, err := d.Queues()[0].Send(fs)
-	if n != 1+128 || err != nil { // a pipe rounds its depth up
+	if n != 1+128 || err != nil { // the depth of a pipe is rounded up to 128; the first frame was refused as too long
 		t.Fatalf("Send = %d, %v", n, err)
 	}
 	link.FreeAll(fs[n:])

@@ -107,7 +107,7 @@ func TestStreamFraming(t *testing.T) {
 	}
 }
 
-// The stream may be split at any byte.
+// The reader may get the bytes of the stream in parts that begin at any byte.
 func TestStreamSplit(t *testing.T) {
 	d, conn := socket(t, unixsock.Config{MTU: 9000})
 	var stream []byte

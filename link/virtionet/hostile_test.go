@@ -16,7 +16,7 @@ import (
 	"loam/wire"
 )
 
-// lonely is a card without a peer card: the test plays the other end.
+// lonely is a card without a peer card: the test itself processes the card's queues.
 type lonely struct {
 	*virtionet.Device
 	model   *model.Device
@@ -98,8 +98,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// If a card completes an invalid request, the device stops using it: Recv and Send return the
-// error, also on later calls, Room is closed, and all memory is freed.
+// If a card completes a request that was not posted, the driver stops using the card: Recv and Send return the error,
+// also on later calls, Room is closed, and all memory is freed.
 func TestNonsense(t *testing.T) {
 	type lie = struct {
 		Lie    model.Lie
@@ -188,8 +188,8 @@ func TestNoBuffers(t *testing.T) {
 	})
 }
 
-// If a card never completes what it is to send, Send does not take all frames, the card is notified
-// again periodically, and the device can be closed.
+// If a card never completes transmit requests, Send does not accept all frames, the card is notified again
+// periodically, and the device can be closed.
 func TestNeverSends(t *testing.T) {
 	for way := range model.Ways {
 		synctest.Test(t, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestInterruptNotLost(t *testing.T) {
 	}
 }
 
-// A card that missed that buffers were posted is notified again.
+// If a card has missed the notification about new receive buffers, the driver notifies it again.
 func TestNotificationLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var deaf atomic.Bool

@@ -23,8 +23,8 @@ import (
 
 // Tests with the network cards of QEMU. Their cable is a Unix socket of the test.
 
-// plug starts a machine with a card. It returns the card, the other end of its cable, and the
-// machine.
+// plug starts a machine with a card. It returns the card's device, the other end of its cable (a Unix socket of the
+// test), and the machine.
 func plug(t testing.TB, w qtest.Way, options string) (card *virtionet.Device, cable *unixsock.Device, m *qtest.Machine) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cable")

@@ -21,7 +21,7 @@ func TestQEMUTap(t *testing.T) {
 	for _, w := range qtest.Ways {
 		for _, queues := range []int{1, 2} {
 			if queues > 1 && w.Name == "PCI with one vector" {
-				continue // works like an interrupt line, which is tested with two pairs
+				continue // one vector works like an interrupt line, which is tested with two pairs
 			}
 			t.Run(fmt.Sprintf("%s, %d pairs", w.Name, queues), func(t *testing.T) { testTap(t, w, queues) })
 		}

@@ -95,8 +95,8 @@ func (c card) open(t testing.TB) (a, b *virtionet.Device, w *model.Wire) {
 	return ends[0], ends[1], w
 }
 
-// device closes its model with itself, because the suite counts goroutines before the test's
-// cleanups run.
+// device is a card that closes its simulated hardware when it is closed, because the suite counts goroutines before
+// the test's cleanups run.
 type device struct {
 	*virtionet.Device
 	model *model.Device
@@ -108,7 +108,7 @@ func (d device) Close() error {
 	return err
 }
 
-// raced are the cards tested with the race detector. All cards would take a minute with it.
+// raced lists the kinds of cards that are tested with the race detector. All cards would take a minute with it.
 var raced = []string{"everything", "MMIO", "copied", "two of four"}
 
 func TestDevice(t *testing.T) {
@@ -125,7 +125,7 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// The result includes the cost of the card's model, which is most of it.
+// BenchmarkDevice measures the driver together with the simulated card, which takes most of the time.
 func BenchmarkDevice(b *testing.B) {
 	for _, name := range []string{"everything", "copied"} {
 		b.Run(name, func(b *testing.B) {

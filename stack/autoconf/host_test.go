@@ -89,7 +89,7 @@ func onLink(p netip.Prefix, valid, preferred uint32) wire.RouterAdvertisement {
 	return wire.RouterAdvertisement{Prefixes: []wire.PrefixInfo{{Prefix: p, OnLink: true, Autonomous: true, Valid: valid, Preferred: preferred}}}
 }
 
-// RFC 4861 section 6.3.7, RFC 7559 section 2.
+// When a host sends router solicitations: RFC 4861 section 6.3.7, RFC 7559 section 2.
 func TestSolicitations(t *testing.T) {
 	s := newScript(t)
 	s.wantSolicitation("nothing is asked before there is an address to ask from", false)
@@ -149,7 +149,7 @@ func TestDefaultRouters(t *testing.T) {
 	}
 }
 
-// RFC 4191 section 3.1.
+// Routes that routers advertise: RFC 4191 section 3.1.
 func TestRoutes(t *testing.T) {
 	s := newScript(t)
 	far := netip.MustParsePrefix("2001:db8:f::/48")
@@ -167,7 +167,8 @@ func TestRoutes(t *testing.T) {
 	s.wantSetup("what is on every link is on the link")
 }
 
-// RFC 4191 section 3.2: a router that answers is preferred over a longer prefix of one that does not.
+// RFC 4191 section 3.2: a route through a router that answers is preferred over a longer prefix whose router does not
+// answer.
 func TestRoutesOfARouterThatIsDown(t *testing.T) {
 	s := newScript(t)
 	near, far := netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2001:db8:f::/48")
@@ -187,7 +188,8 @@ func TestRoutesOfARouterThatIsDown(t *testing.T) {
 	s.wantSetup("or there is no other any more", "2001:db8:f::/48 via fe80::1 metric 6")
 }
 
-// RFC 6724 section 5, rule 5.5: the routers that advertised the prefix.
+// Each address has the list of routers that advertised its prefix, for source selection (RFC 6724 section 5, rule
+// 5.5).
 func TestAdvertisers(t *testing.T) {
 	s := newScript(t)
 	want := func(sentence string, routers ...netip.Addr) {
@@ -274,7 +276,7 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// RFC 8106 section 5.1, RFC 4861 section 6.3.4.
+// Advertised name servers (RFC 8106 section 5.1) and MTU (RFC 4861 section 6.3.4).
 func TestServersAndMTU(t *testing.T) {
 	s := newScript(t)
 	s.hear(first, wire.RouterAdvertisement{MTU: 1400, DNS: []wire.DNSServers{{Servers: []netip.Addr{dns1, first, netip.MustParseAddr("::1")}, Lifetime: 60}}})
@@ -292,7 +294,7 @@ func TestServersAndMTU(t *testing.T) {
 	s.wantSetup("their lifetime ends")
 }
 
-// RFC 4861 section 6.3.4: the variables of the link.
+// RFC 4861 section 6.3.4: hop limit, reachable time and retransmission time that a router advertises.
 func TestLink(t *testing.T) {
 	s := newScript(t)
 	want := func(sentence string, link Link, unbelieved uint64) {

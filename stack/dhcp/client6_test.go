@@ -11,7 +11,7 @@ import (
 	"loam/wire"
 )
 
-// RFC 8415 sections 15 and 18.2.
+// Tests of the DHCPv6 client: RFC 8415 section 15 (retransmission) and section 18.2 (messages).
 
 var (
 	address6 = netip.MustParseAddr("2001:db8::7")
@@ -42,7 +42,7 @@ func begun(t *testing.T) *talk6 {
 	return w
 }
 
-// pass advances to the next deadline.
+// pass advances the time to the client's next deadline. It reports whether the client sends a message.
 func (w *talk6) pass() (said bool) {
 	w.now = w.Deadline()
 	m, said := w.Poll(w.now)
@@ -295,7 +295,7 @@ func TestClient6Refuses(t *testing.T) {
 	}
 }
 
-// Another host has the address (section 18.2.8).
+// The client declines an address that another host has (section 18.2.8).
 func TestClient6Declines(t *testing.T) {
 	w := holding(t)
 	w.Conflict(w.now, another6)

@@ -43,7 +43,7 @@ func TestDiscoverAsConfigured(t *testing.T) {
 	}
 }
 
-// Section 4.1: 4, 8, 16, 32 and 64 s, each randomised by one second.
+// Intervals of retransmissions (section 4.1): 4, 8, 16, 32 and 64 s, each randomised by one second.
 func TestDiscoverIsRepeated(t *testing.T) {
 	tc := newTestClient(t)
 	first := *tc.want("the first", wire.DHCPv4Discover)
@@ -100,7 +100,7 @@ func TestBound(t *testing.T) {
 	tc.reply(wire.DHCPv4Offer)
 	asked := tc.now
 	tc.want("", wire.DHCPv4Request)
-	tc.now += time.Second // the answer is delayed
+	tc.now += time.Second // time between request and answer
 	tc.reply(wire.DHCPv4Ack, func(m *wire.DHCPv4) {
 		m.AddAddrs(wire.DHCPv4OptRouter, serverIP)
 		m.AddAddrs(wire.DHCPv4OptDNS, addr("10.0.2.3"), addr("10.0.2.4"))
@@ -123,7 +123,7 @@ func TestBound(t *testing.T) {
 	if l.Start != asked || l.Expires != asked+time.Hour || l.T2 != asked+time.Hour/8*7 {
 		t.Errorf("lease from %v, T2 %v, until %v", l.Start-asked, l.T2-asked, l.Expires-asked)
 	}
-	// Section 4.4.5: T1 is half of it, randomized.
+	// Section 4.4.5: T1 is half of the lease time, randomized.
 	if t1 := l.T1 - asked; t1 > 30*time.Minute || t1 < 28*time.Minute {
 		t.Errorf("T1 after %v, want about 30 minutes", t1)
 	}

@@ -18,7 +18,7 @@ type testLink struct {
 	now     Time
 	clients []*Client
 	servers []*Server
-	lose    func(n int, m *wire.DHCPv4) bool // n counts messages from 0
+	lose    func(n int, m *wire.DHCPv4) bool // decides about loss; n is the number of the message, from 0
 	carried int
 	events  []string
 }
@@ -239,8 +239,8 @@ func TestTwoServers(t *testing.T) {
 	if got := l.wantAddr(c); got != guestIP || b.Counters().OtherServer != 1 {
 		t.Errorf("%v; the other server's counters are %+v", got, b.Counters())
 	}
-	// Its server disappears. The other server does not know the client and stays silent until the lease has
-	// expired.
+	// The server that granted the lease disappears. The other server does not know the client and stays silent until
+	// the lease has expired.
 	l.servers = []*Server{b}
 	l.run(59 * time.Minute)
 	if c.State() != Rebinding || b.Counters().Unknown == 0 {

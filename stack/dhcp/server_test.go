@@ -157,7 +157,7 @@ func TestOfferIsHeldForAWhile(t *testing.T) {
 	}
 }
 
-// INIT-REBOOT and RENEWING, for known and unknown clients.
+// Requests of clients in INIT-REBOOT and RENEWING, which the server knows or does not know.
 func TestConfirm(t *testing.T) {
 	for _, test := range []struct {
 		sentence       string
@@ -165,7 +165,7 @@ func TestConfirm(t *testing.T) {
 		known          bool // the client has 10.0.2.15
 		ask            func(netip.Addr) func(*wire.DHCPv4)
 		a              string
-		want           wire.DHCPv4Type // 0: silence
+		want           wire.DHCPv4Type // type of the reply; 0: none
 		alreadyExpired bool
 	}{
 		{"reboot, known", false, true, requested, "10.0.2.15", wire.DHCPv4Ack, false},

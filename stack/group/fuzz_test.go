@@ -7,8 +7,8 @@ import (
 	"loam/wire"
 )
 
-// FuzzHost performs the actions and receives the messages encoded in the input. No message exceeds
-// Config.Room or concerns a group that must not be reported, and the messages between two events end.
+// FuzzHost performs the actions and receives the messages encoded in the input. No message exceeds Config.Room or
+// concerns a group that must not be reported, and after each event the host sends only a bounded number of messages.
 //
 // The first byte of the input selects the protocol. Each step has two bytes: the action, and one of 64
 // groups. The number of sources of a filter, or a received message behind its length, follows.

@@ -44,11 +44,11 @@ func newScript(t *testing.T, p wire.GroupProtocol) *script {
 	return &script{Host: NewHost(Config{Protocol: p, Room: 1232, Seed: 1}), t: t, now: time.Hour}
 }
 
-// join and leave make a group received from all sources, and from none.
+// join makes the host receive a group from all sources, leave from none.
 func (s *script) join(g netip.Addr)  { s.Listen(s.now, g, Everyone) }
 func (s *script) leave(g netip.Addr) { s.Listen(s.now, g, Filter{}) }
 
-// both runs a script for each of the protocols.
+// both runs a script for IGMP and for MLD.
 func both(t *testing.T, run func(s *script)) {
 	for _, p := range []wire.GroupProtocol{wire.IGMP, wire.MLD} {
 		t.Run(p.String(), func(t *testing.T) { run(newScript(t, p)) })
@@ -142,7 +142,7 @@ func (s *script) query(q wire.GroupMessage) {
 	s.Receive(s.now, &q)
 }
 
-// RFC 9776 section 5.1, RFC 9777 section 6.1.
+// Reports after changes of membership: RFC 9776 section 5.1, RFC 9777 section 6.1.
 func TestChanges(t *testing.T) {
 	both(t, func(s *script) {
 		one := s.group(1)
@@ -209,7 +209,7 @@ func TestReported(t *testing.T) {
 	s.wantWithin("the group of all systems is not told of", time.Minute)
 }
 
-// RFC 9776 section 5.2, RFC 9777 sections 6.2 and 6.3.
+// Responses to general queries: RFC 9776 section 5.2, RFC 9777 sections 6.2 and 6.3.
 func TestGeneralQuery(t *testing.T) {
 	both(t, func(s *script) {
 		s.query(wire.GroupMessage{})
@@ -277,7 +277,8 @@ func TestGroupQuery(t *testing.T) {
 	})
 }
 
-// Rules 3 to 5, and table 5 with EXCLUDE ({}).
+// Rules 3 to 5 for responses to queries (RFC 9776 section 5.2), and table 5 for groups received from all sources,
+// EXCLUDE ({}).
 func TestSourceQuery(t *testing.T) {
 	both(t, func(s *script) {
 		one := s.group(1)

@@ -96,7 +96,7 @@ func TestMLDv1(t *testing.T) {
 	s.wantWithin("done is said to all routers", time.Minute, "v1 to ff02::2: left ff0e::1")
 }
 
-// RFC 9776 sections 7.2.1 and 8.12.
+// When an IGMP host changes its compatibility mode: RFC 9776 sections 7.2.1 and 8.12.
 func TestIGMPModes(t *testing.T) {
 	s := newScript(t, wire.IGMP)
 	one := s.group(1)
@@ -131,7 +131,8 @@ func TestIGMPModes(t *testing.T) {
 	}
 }
 
-// RFC 9777 sections 8.2.1 and 9.12: with the robustness and the interval of the querier.
+// When an MLD host returns to the newest version: RFC 9777 sections 8.2.1 and 9.12. The time depends on the
+// robustness and the query interval of the querier.
 func TestMLDModes(t *testing.T) {
 	s := newScript(t, wire.MLD)
 	s.query(wire.GroupMessage{Version: 1})

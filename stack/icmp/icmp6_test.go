@@ -66,7 +66,8 @@ func TestAnswerable6(t *testing.T) {
 	}
 }
 
-// Linux's tab_unreach, and the other types.
+// Errors by type and code of the message, as in Linux: its table tab_unreach for destination unreachable, and the
+// other types.
 func TestClassify6(t *testing.T) {
 	for _, test := range []struct {
 		kind wire.ICMPv6Type

@@ -6,7 +6,8 @@ import (
 	"loam/wire"
 )
 
-// The table of Linux, icmp_err_convert, and RFC 1122 section 4.2.3.9.
+// The error and the severity for each type and code, as in Linux's table icmp_err_convert and in RFC 1122 section
+// 4.2.3.9.
 func TestClassify(t *testing.T) {
 	const soft, hard = false, true
 	for _, test := range []struct {

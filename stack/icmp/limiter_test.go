@@ -20,7 +20,8 @@ func burst(l *Limiter, now time.Duration, dst netip.Addr, n int) (allowed int) {
 
 func host(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}) }
 
-// net.ipv4.icmp_ratelimit is 1000 ms, and net.ipv6.icmp.ratelimit 100 ms.
+// The limits for one destination have Linux's default values: one message each 1000 ms for IPv4
+// (net.ipv4.icmp_ratelimit), and each 100 ms for IPv6 (net.ipv6.icmp.ratelimit).
 func TestLimitOfOneDestination(t *testing.T) {
 	for _, c := range []struct {
 		dst, other netip.Addr
@@ -50,7 +51,7 @@ func TestLimitOfOneDestination(t *testing.T) {
 	}
 }
 
-// Each shard reads the clock by itself, so times may decrease slightly.
+// Each shard passes its own reading of the clock, so times may decrease slightly.
 func TestLimitOfClocksThatDiffer(t *testing.T) {
 	var l Limiter
 	burst(&l, time.Hour+time.Second, them, 5)

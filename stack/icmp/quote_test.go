@@ -16,7 +16,7 @@ func TestQuoteOfATCPSegment(t *testing.T) {
 		Protocol: wire.ProtoTCP, Src: us, Dst: them,
 		SrcPort: 1234, DstPort: 80, Seq: 0xdeadbeef, Length: len(whole), Header: 24,
 	}
-	for _, n := range []int{24 + 8, len(whole)} { // RFC 792: the header and eight bytes
+	for _, n := range []int{24 + 8, len(whole)} { // RFC 792: a quote has at least the IP header and eight bytes
 		if q, ok := ParseQuote(whole[:n]); !ok || q != want {
 			t.Errorf("%d bytes: %+v, %v; want %+v", n, q, ok, want)
 		}

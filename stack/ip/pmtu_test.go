@@ -107,7 +107,7 @@ func TestPathMTUsAreBounded(t *testing.T) {
 	host := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
 	p.Learn(0, host(0), 1400, 1500)
 	for i := 1; i <= maxPathMTUs; i++ {
-		p.Lookup(0, host(0)) // in use
+		p.Lookup(0, host(0)) // marks the entry as recently used
 		p.Learn(0, host(i), 1400, 1500)
 	}
 	if len(p.table) != maxPathMTUs {

@@ -94,7 +94,7 @@ func FuzzReassembly(f *testing.F) {
 			s.header.ID = uint16(b[0] >> 1 & 3)
 			from, length := 8*int(b[1]), 8*int(b[2]&15)
 			if b[0]&0x80 != 0 {
-				from += 8 * 7900 // near the limit
+				from += 8 * 7900 // the offset is near the largest that the field can hold
 			}
 			if !more {
 				length = int(b[2])
@@ -107,7 +107,7 @@ func FuzzReassembly(f *testing.F) {
 			}
 			var want []byte
 			if from == 0 && !more {
-				want = payload // atomic
+				want = payload // a fragment that is the whole packet
 			} else {
 				want = m.add(from, payload, more)
 			}

@@ -51,7 +51,7 @@ func TestHeaderIsThatOfTheFirstFragment(t *testing.T) {
 	s.header.TTL = 20
 	s.header.Options = []byte{uint8(wire.OptRouterAlert), 4, 0, 0}
 	h := s.wantWhole("first", 0, 8, true, 20)
-	s.header.Options[0] = 0xee // the frame is reused
+	s.header.Options[0] = 0xee // overwrites the options, as when the frame is reused
 	if h.TTL != 20 || !bytes.Equal(h.Options, []byte{uint8(wire.OptRouterAlert), 4, 0, 0}) {
 		t.Errorf("the header is %+v, want the first fragment's", h)
 	}

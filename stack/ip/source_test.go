@@ -44,7 +44,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// RFC 6724 section 5, rule 5.5.
+// An address of the prefix that the next hop advertised is preferred (RFC 6724 section 5, rule 5.5).
 func TestSourceOfTheNextHop(t *testing.T) {
 	r1, r2 := addr("fe80::1"), addr("fe80::2")
 	first := Own{Prefix: prefix("2001:db8:1::a/64"), Routers: []netip.Addr{r1}}

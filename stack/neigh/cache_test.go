@@ -183,9 +183,9 @@ func addrAt(i int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(i
 
 func TestNewsEvictsOnlyItsOwnKind(t *testing.T) {
 	s := settledScript(t, ARPConfig{Config: Config{Size: 4}})
-	s.resolve()                                     // proven
-	s.wantLookup("use", other, wire.MAC{}, Pending) // wanted
-	s.Set(addrAt(4), wire.MAC{2, 4})                // static
+	s.resolve()                                     // peer is reachable (proven)
+	s.wantLookup("use", other, wire.MAC{}, Pending) // other is being resolved (wanted)
+	s.Set(addrAt(4), wire.MAC{2, 4})                // the entry is static
 	for i := 10; i < 100; i++ {
 		s.request(wire.MAC{2, byte(i)}, addrAt(i), us)
 		s.wantReply("asked", addrAt(i), wire.MAC{2, byte(i)})

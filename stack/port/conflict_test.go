@@ -9,8 +9,8 @@ import (
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-// The matrix of socket(7), ip(7) and common guides to the two options, in Linux's version. The existing
-// socket is on the left.
+// When two sockets conflict, by address and by the options SO_REUSEADDR and SO_REUSEPORT, as on Linux (socket(7),
+// ip(7)). In each row the existing socket is on the left.
 func TestConflict(t *testing.T) {
 	const any, one, two, any6, one6 = "0.0.0.0", "192.0.2.1", "192.0.2.2", "::", "2001:db8::1"
 	none := Options{}
@@ -24,7 +24,7 @@ func TestConflict(t *testing.T) {
 		listening  bool
 		want       string
 		wantOption Options
-		tcp, udp   bool // a conflict
+		tcp, udp   bool // whether the second socket fails, for TCP and for UDP
 	}{
 		{"the same address", one, none, false, one, none, true, true},
 		{"different addresses", one, none, true, two, none, false, false},

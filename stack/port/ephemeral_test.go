@@ -11,7 +11,7 @@ import (
 func TestEphemeralPortsOfOneDestination(t *testing.T) {
 	table := NewTable(Config{})
 	seen := map[uint16]bool{}
-	for range 28232 { // all ephemeral ports
+	for range 28232 { // the number of ephemeral ports
 		f := mustConnect(t, table, "192.0.2.1:0", "198.51.100.7:80", nil)
 		port := f.Local().Port()
 		if port < 32768 || port > 60999 || seen[port] || f.Local().Addr() != addr("192.0.2.1") {
@@ -151,7 +151,7 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// A dial for which no port is left.
+// BenchmarkExhausted measures an attempt to connect when no port is left.
 func BenchmarkExhausted(b *testing.B) {
 	table := NewTable(Config{})
 	local, remote := addrPort("192.0.2.1:0"), addrPort("198.51.100.7:80")

@@ -81,7 +81,8 @@ func canBind(t *Table, port uint16, o Options) bool {
 	return err == nil
 }
 
-// A server ends, its connections continue, and it is started again.
+// A server closes its listener, and its connections stay open. Whether a new listener can bind the port is compared
+// with Linux.
 func TestAcceptedConnectionsAgainstLinux(t *testing.T) {
 	eachOption(func(old, fresh Options) {
 		k := newKernel(t)
@@ -107,7 +108,7 @@ func TestAcceptedConnectionsAgainstLinux(t *testing.T) {
 			t.Errorf("%+v, then %+v, while the first listens: %v, Linux %v", old, fresh, got, during)
 		}
 		if during {
-			return // the socket of the first try blocks the second one
+			return // the socket of the first try still blocks the second try
 		}
 		table.Release(b)
 		if got := canBind(table, 80, fresh); got != after {
@@ -117,7 +118,7 @@ func TestAcceptedConnectionsAgainstLinux(t *testing.T) {
 	})
 }
 
-// The port of an outgoing connection.
+// Whether a socket can bind the port of an outgoing connection is compared with Linux.
 func TestOutgoingConnectionAgainstLinux(t *testing.T) {
 	eachOption(func(old, fresh Options) {
 		k := newKernel(t)

@@ -14,7 +14,7 @@ import (
 // interface, with every combination of addresses and options. Another program may use the port, so a
 // difference must appear on several ports.
 
-const soReusePort = 15 // SO_REUSEPORT, which package syscall lacks
+const soReusePort = 15 // the option's number, which package syscall lacks
 
 // step is one socket: its address, its options, and whether it listens.
 type step struct {
@@ -132,7 +132,7 @@ func socket(proto wire.Protocol, s step) (int, error) {
 	}
 	set(syscall.SOL_SOCKET, syscall.SO_REUSEADDR, s.o.ReuseAddr)
 	set(syscall.SOL_SOCKET, soReusePort, s.o.ReusePort)
-	if s.addr.Is6() && err == nil { // the default depends on the host
+	if s.addr.Is6() && err == nil { // sets IPV6_V6ONLY, whose default depends on the host
 		v6Only := 0
 		if s.o.V6Only {
 			v6Only = 1

@@ -4,14 +4,14 @@ package ring
 
 import "testing"
 
-// Not under the race detector, where sync.Pool drops entries on purpose.
+// The test is not built for the race detector, under which sync.Pool drops entries on purpose.
 
 func TestStreamInItsStrideAllocatesNothing(t *testing.T) {
 	var s Send
 	var r Receive
 	s.SetLimit(1 << 20)
 	frame := &lender{}
-	p := stream(0, 200000) // more than the inline table covers
+	p := stream(0, 200000) // more bytes than the inline table of chunks covers
 	turn := func() {
 		off := s.End()
 		s.Write(p)

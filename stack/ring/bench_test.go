@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The lower bound of BenchmarkSend and BenchmarkReceive: two copies of the same size, in and out.
+// BenchmarkTwoCopies makes two copies of the same size, into a buffer and out of it. That is the lower bound of
+// BenchmarkSend and BenchmarkReceive.
 func BenchmarkTwoCopies(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

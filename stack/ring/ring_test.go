@@ -194,7 +194,7 @@ func TestReceiveBrokenInvariantsPanic(t *testing.T) {
 	var q Receive
 	q.WriteAt(stream(0, 10), 0)
 	q.Commit(10)
-	q.Commit(5) // already committed
+	q.Commit(5) // a number of bytes that was committed before
 	wantPanic(t, "writing over committed bytes", func() { q.WriteAt([]byte{1}, 9) })
 	wantPanic(t, "committing what is not stored", func() { q.Commit(11) })
 	q.Reset()
@@ -263,7 +263,7 @@ func runReceive(t *testing.T, program []byte) {
 	lender := &lender{}
 	commands(program, func(op byte, n int) {
 		switch op % 5 {
-		case 4: // in order and lent
+		case 4: // bytes in order, in a frame that the ring keeps (lent)
 			p := stream(committed, n%3000)
 			if !q.Lend(p, committed, lender) {
 				if lender.out < maxLoans && len(p) > 0 {
@@ -280,14 +280,14 @@ func runReceive(t *testing.T, program []byte) {
 				committed++
 			}
 			q.Commit(committed)
-		case 0: // out of order
+		case 0: // bytes out of order
 			off := committed + uint64(op)*uint64(n)%100000
 			q.WriteAt(stream(off, n%3000), off)
 			for i := range uint64(n % 3000) {
 				arrived[off+i] = true
 				top = max(top, off+i+1)
 			}
-		case 1: // in order, joining waiting data
+		case 1: // bytes in order, which join the data that waits behind them
 			q.WriteAt(stream(committed, n%3000), committed)
 			top = max(top, committed+uint64(n%3000))
 			for i := range uint64(n % 3000) {

@@ -25,7 +25,7 @@ func TestBlackHoleIsPassed(t *testing.T) {
 	c.advance(time.Second)
 	c.want("A 1:1461 ack 1")
 	c.advance(2 * time.Second)
-	c.want("A 1:1025 ack 1") // the third timeout
+	c.want("A 1:1025 ack 1") // after the third timeout the segment is smaller
 	c.send("A 1 ack 1025")
 	c.want("A 1025:2049 ack 1")
 	c.send("A 1 ack 2049")
@@ -36,7 +36,7 @@ func TestBlackHoleIsPassed(t *testing.T) {
 	}
 	c.advance(holeLifetime * time.Minute)
 	c.write(1460)
-	c.want("PA 2921:4381 ack 1") // the path may have changed
+	c.want("PA 2921:4381 ack 1") // full size again, because the path may have changed
 }
 
 func TestNarrowBlackHoleIsPassed(t *testing.T) {
@@ -50,7 +50,7 @@ func TestNarrowBlackHoleIsPassed(t *testing.T) {
 	c.advance(4 * time.Second)
 	c.want("A 1:537 ack 1")
 	c.advance(8 * time.Second)
-	c.want("A 1:537 ack 1") // every host accepts this size
+	c.want("A 1:537 ack 1") // a size that every host accepts
 }
 
 // If a router or this host reports that there is no route, the path is not taken for a black hole.

@@ -11,10 +11,10 @@ import (
 func TestBlindAttacks(t *testing.T) {
 	for _, a := range []struct {
 		segment string
-		says    string // the answer: a challenge or nothing
+		says    string // the answer: a challenge ACK, or ""
 		counter Counter
 	}{
-		{"R 1001", "", NumCounters}, // control: this exact number is accepted
+		{"R 1001", "", NumCounters}, // for comparison: a reset with this exact number is accepted
 		{"R 1002", "A 1 ack 1001", DropRST},
 		{"R 60000", "A 1 ack 1001", DropRST},
 		{"R 1000", "", DropSequence},
@@ -25,7 +25,7 @@ func TestBlindAttacks(t *testing.T) {
 		{"SA 1001 ack 1", "A 1 ack 1001", DropSYN},
 		{"PA 1001:1101 ack 2", "A 1 ack 1001", DropAck},
 		{"PA 1001:1101 ack 1000000", "A 1 ack 1001", DropAck},
-		{"PA 1001:1101 ack -50001", "A 1 ack 1001", DropAck}, // older than the largest window
+		{"PA 1001:1101 ack -50001", "A 1 ack 1001", DropAck}, // acknowledges data older than the largest window
 		{"PA 1001:1101 ack -2000000000", "A 1 ack 1001", DropAck},
 		{"FA 1001 ack 1000000", "A 1 ack 1001", DropAck},
 		{"P 1001:1101", "", DropNoAck},
@@ -48,7 +48,7 @@ func TestBlindAttacks(t *testing.T) {
 		c.wantState(Established)
 		c.wantReadable(1000)
 		c.wantCount(a.counter, 1)
-		c.send("PA 1001:1101 ack 1") // the connection continues
+		c.send("PA 1001:1101 ack 1") // the connection is still open
 		c.wantReadable(1100)
 	}
 }
@@ -65,14 +65,16 @@ func TestOldAckWithinLargestWindowIsAccepted(t *testing.T) {
 	c.drain()
 	c.send(fmt.Sprintf("PA 1:101 ack %d win 50000", sent-50001))
 	c.wantReadable(0)
-	c.send(fmt.Sprintf("PA 1:101 ack %d win 50000", sent-50000)) // SND.UNA - MAX.SND.WND =< SEG.ACK
+	// This is the oldest acknowledgment that is accepted: SND.UNA - MAX.SND.WND =< SEG.ACK.
+	c.send(fmt.Sprintf("PA 1:101 ack %d win 50000", sent-50000))
 	c.wantReadable(100)
 }
 
 // An acknowledgment of numbers never sent is not an old one. The large window at the start must not help an
 // attacker.
 func TestAckOfNothingSent(t *testing.T) {
-	for ack, readable := range map[string]uint64{"-1": 0, "-49999": 0, "0": 100} { // 0: all but the SYN
+	// Acknowledgment 0 is an old one, from before the SYN was acknowledged.
+	for ack, readable := range map[string]uint64{"-1": 0, "-49999": 0, "0": 100} {
 		c := established(t, nil, "")
 		c.send("PA 1:101 ack " + ack)
 		c.wantReadable(readable)
@@ -89,17 +91,17 @@ func TestChallengesAreLimited(t *testing.T) {
 		c.send("R 1002")
 		c.drain()
 	}
-	c.wantCount(ChallengeAcks, 10) // RFC 5961 section 7
+	c.wantCount(ChallengeAcks, 10) // the limit (RFC 5961 section 7)
 	c.wantCount(ChallengeLimit, 40)
 	c.advance(500 * ms)
 	c.send("R 1002")
 	c.send("R 1002")
-	c.wantCount(ChallengeAcks, 1) // then two per second
+	c.wantCount(ChallengeAcks, 1) // after that, two in each second
 	c.advance(5 * time.Second)
 	c.send("R 1002")
 	c.want("A 1 ack 1")
-	// Answers to segments without data are limited, too, so that two sides that disagree do not exchange them
-	// for ever.
+	// Answers to segments without data are limited, too, so that two hosts whose sequence numbers disagree do not
+	// answer each other forever.
 	for range 50 {
 		c.send("A 0 ack 1")
 		c.drain()
@@ -112,7 +114,7 @@ func TestPeerThatLostItsStateIsLetGo(t *testing.T) {
 	c := established(t, nil, "")
 	c.send("S 400 win 60000 <mss 1000>") // the peer has restarted and opens a new connection
 	c.want("A 1 ack 1")                  // the answer contains our numbers
-	c.send("R 1")                        // the peer knows no such connection
+	c.send("R 1")                        // the peer has no connection with these numbers
 	c.wantEnd(ErrReset)
 }
 
@@ -120,12 +122,12 @@ func TestResetForUnknownConnection(t *testing.T) {
 	c := newTest(t)
 	for _, x := range []struct{ in, out string }{
 		{"A 7 ack 9", "R 9"},              // <SEQ=SEG.ACK><CTL=RST>
-		{"PA 7:17 ack 9", "R 9"},          // the same
+		{"PA 7:17 ack 9", "R 9"},          // data does not change the answer
 		{"SA 7 ack 9", "R 9"},             //
 		{"S 7", "RA -1000000 ack 8"},      // <SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>
 		{"F 7:17", "RA -1000000 ack 18"},  //
-		{"SF 7:17", "RA -1000000 ack 19"}, // SYN and FIN both count
-		{"R 7", ""}, {"RA 7 ack 9", ""},   // never a reset for a reset
+		{"SF 7:17", "RA -1000000 ack 19"}, // the SYN and the FIN count in SEG.LEN
+		{"R 7", ""}, {"RA 7 ack 9", ""},   // a reset is never answered with a reset
 	} {
 		var out Out
 		seg := c.parse(x.in)

@@ -8,7 +8,8 @@ import (
 
 // SYN cookies.
 
-// cookieOpen runs the two steps, later minutes apart.
+// cookieOpen runs the two steps of a handshake with a SYN cookie, which are later minutes apart: the SYN, and its
+// acknowledgment.
 func cookieOpen(t *testing.T, syn string, later uint32) (*testConn, wire.TCP) {
 	c := newTest(t)
 	var synAck wire.TCP

@@ -28,7 +28,7 @@ func TestSmallSegmentsAreAcknowledgedByTimer(t *testing.T) {
 	c.want("A 1 ack 2001")
 	c.send("PA 2001:2011 ack 1")
 	c.send("PA 2011:2021 ack 1")
-	c.wantTimer(40 * ms) // from the first
+	c.wantTimer(40 * ms) // counted from the first segment that is not acknowledged
 	c.want("A 1 ack 2021")
 }
 
@@ -69,7 +69,7 @@ func TestAnswerEndsTheHurryAtStart(t *testing.T) {
 	c.write(10)
 	c.want("PA 1:11 ack 11")
 	c.send("PA 11:21 ack 11")
-	c.wantIdle() // for the next answer
+	c.wantIdle() // waits for the next data of the program, which may carry the acknowledgment
 	c.wantTimer(40 * ms)
 	c.want("A 11 ack 21")
 }
@@ -125,7 +125,7 @@ func TestHalfOfSmallBufferIsAcknowledgedAtOnce(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 2048, MaxReceiveBuffer: 2048}, "")
 	c.send("A 1:1001 ack 1")
 	c.wantIdle()
-	c.send("A 1001:1101 ack 1") // the peer has no room for a second full segment
+	c.send("A 1001:1101 ack 1") // acknowledged at once, since the peer has no room for a second full segment
 	c.want("A 1 ack 1101")
 }
 
@@ -158,7 +158,7 @@ func TestPushedDataIsAcknowledgedWhenRead(t *testing.T) {
 			}
 			c.in.consumed = c.in.committed - 1
 			c.Consumed(c.now)
-			c.wantIdle() // until all is read
+			c.wantIdle() // no acknowledgment until the program has read all data
 			c.in.consumed = c.in.committed
 			c.Consumed(c.now)
 			c.want("A 1 ack " + itoa(1+int(c.in.committed)))
@@ -172,12 +172,12 @@ func TestPushedDataIsAcknowledgedWhenRead(t *testing.T) {
 func TestReadsLeaveOtherAcksDelayed(t *testing.T) {
 	c := established(t, nil, "")
 	c.reads = false
-	c.send("A 1:1001 ack 1") // full and not pushed
+	c.send("A 1:1001 ack 1") // a full segment without PSH
 	c.in.consumed = 1000
 	c.Consumed(c.now)
 	c.wantIdle()
 	c.write(50)
-	c.want("PA 1:51 ack 1001") // the connection is interactive from now on
+	c.want("PA 1:51 ack 1001") // an answer of the program: the connection counts as interactive from now on
 	c.send("PA 1001:1011 ack 51")
 	c.in.consumed = 1010
 	c.Consumed(c.now)

@@ -44,7 +44,7 @@ func TestNewRenoIgnoresDuplicatesOfLastRecovery(t *testing.T) {
 	c.send("A 1 ack 10001")
 	c.drain()
 	for range 5 {
-		c.send("A 1 ack 10001") // caused by unnecessary retransmissions
+		c.send("A 1 ack 10001") // a duplicate that unnecessary retransmissions cause
 	}
 	c.wantCount(FastRecoveries, 0)
 }
@@ -91,7 +91,7 @@ func TestNewRenoImpatient(t *testing.T) {
 }
 
 func TestForgedDuplicatesDoNotInflate(t *testing.T) {
-	// Endless duplicates count at most once for each segment in flight.
+	// However many duplicates arrive, they count at most once for each segment in flight.
 	c := sending(t, nil, "", 10)
 	for range 1000 {
 		c.send("A 1 ack 1")
@@ -101,7 +101,7 @@ func TestForgedDuplicatesDoNotInflate(t *testing.T) {
 		t.Errorf("%d bytes in flight, the window was ten segments", n)
 	}
 
-	c = sending(t, nil, "", 10) // the same outside of recovery
+	c = sending(t, nil, "", 10) // the same duplicates without fast recovery
 	c.advance(c.timers[timerRTO] - c.now)
 	c.drain()
 	c.send("A 1 ack 10001")
@@ -111,7 +111,7 @@ func TestForgedDuplicatesDoNotInflate(t *testing.T) {
 		c.send("A 1 ack 10001")
 		c.drain()
 	}
-	if c.flight() > n+3000 { // limited transmit
+	if c.flight() > n+3000 { // the congestion window plus the segments of limited transmit
 		t.Errorf("%d bytes in flight, %d before the duplicates", c.flight(), n)
 	}
 }

@@ -29,7 +29,7 @@ func TestECNNegotiation(t *testing.T) {
 		{ECNAccept, "S 0", "SAE 0 ack 1", false, false},
 		{ECNAsk, "SEC 0", "SA 0 ack 1", false, false},
 		{ECNAsk, "SEC 0", "SAE 0 ack 1", false, true},
-		{ECNAsk, "SEC 0", "SAEC 0 ack 1", false, false}, // the bits are only echoed
+		{ECNAsk, "SEC 0", "SAEC 0 ack 1", false, false}, // a peer that only echoes the ECN bits of our SYN does not support ECN
 	} {
 		var c *testConn
 		if x.passive {
@@ -51,13 +51,13 @@ func TestECNSynIsRepeatedWithoutIt(t *testing.T) {
 	c := dial(t, &Config{ECN: ECNAsk})
 	c.want("SEC 0")
 	c.advance(c.Deadline() - c.now)
-	c.want("S 0") // section 6.1.1.1
+	c.want("S 0") // the repeated SYN does not request ECN (section 6.1.1.1)
 }
 
 func TestECNReceiver(t *testing.T) {
 	c := ecnConn(t)
 	c.send("A 1:501 ack 1 CE")
-	c.want("AE 1 ack 501") // sent at once, and until the peer sets CWR
+	c.want("AE 1 ack 501") // ECE is sent at once, and in each segment until the peer sets CWR
 	c.send("A 501:1501 ack 1")
 	c.send("A 1501:2501 ack 1")
 	c.want("AE 1 ack 2501")
@@ -85,7 +85,7 @@ func TestECNSender(t *testing.T) {
 	}
 	sent := 0
 	for at := 2001; at <= 10001; at += 1000 {
-		c.send("AE 1 ack " + itoa(at)) // one reaction per window of data
+		c.send("AE 1 ack " + itoa(at)) // another mark in the same window of data is ignored
 		for {
 			out := c.poll()
 			if out == nil {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// The race detector slows these tests to minutes, and other runs of the simulation cover the same code.
+// This file is not built for the race detector, which slows these tests to minutes, and other runs of the simulation
+// cover the same code.
 
 package tcp
 

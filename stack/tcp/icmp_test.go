@@ -25,7 +25,7 @@ func TestSoftErrorInOpening(t *testing.T) {
 	c := dial(t, &Config{SynRetries: 1})
 	c.want("S 0")
 	c.ICMP(c.now, ICMPUnreachable, testISS, 0)
-	c.wantState(SynSent) // the error may pass
+	c.wantState(SynSent) // the attempt continues, since the error may be transient
 	c.advance(c.Deadline() - c.now)
 	c.want("S 0")
 	c.advance(c.Deadline() - c.now)

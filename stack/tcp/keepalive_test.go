@@ -17,13 +17,13 @@ func TestKeepAlive(t *testing.T) {
 	c.SetKeepAlive(c.now, 10*time.Second, time.Second, 3)
 	c.wantTimer(10 * time.Second)
 	c.want("A 0 ack 1")
-	c.send("A 1 ack 1") // alive
+	c.send("A 1 ack 1") // the answer to a probe: the peer is alive
 	c.wantIdle()
 	c.advance(4 * time.Second)
 	c.send("PA 1:11 ack 1")
 	c.advance(40 * ms)
 	c.want("A 1 ack 11")
-	c.wantTimer(10*time.Second - 40*ms) // counted from the last received segment
+	c.wantTimer(10*time.Second - 40*ms) // the idle time counts from the last received segment
 	c.want("A 0 ack 11")
 	c.wantTimer(time.Second)
 	c.want("A 0 ack 11")
@@ -39,7 +39,7 @@ func TestKeepAliveWaitsForDataInFlight(t *testing.T) {
 	c.SetKeepAlive(c.now, 100*ms, 100*ms, 1)
 	c.write(10)
 	c.want("PA 1:11 ack 1")
-	c.wantTimer(210 * ms) // the retransmission replaces the probe
+	c.wantTimer(210 * ms) // the retransmission timer expires; no probe is sent while data is in flight
 	c.want("PA 1:11 ack 1")
 	c.send("A 1 ack 11")
 	c.wantTimer(100 * ms)

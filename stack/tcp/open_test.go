@@ -17,13 +17,13 @@ func TestActiveOpen(t *testing.T) {
 	c.peerTS = true
 	c.send("SA 0 ack 1 win 60000 <mss 1400, ws 8, sackOK>")
 	c.wantState(Established)
-	c.want("A 1 ack 1 win 512 <ts 3600030 7030>") // 64 kB in units of 128
+	c.want("A 1 ack 1 win 512 <ts 3600030 7030>") // a window of 64 kB in units of 128 bytes
 	c.wantIdle()
 	i := c.Info(c.now)
 	if i.SndMSS != 1388 || i.SndWnd != 60000 || i.RTT != 30*ms || i.SndWScale != 8 || i.RcvWScale != 7 {
 		t.Errorf("after the open: %+v", i)
 	}
-	c.wantCwnd(10) // RFC 6928
+	c.wantCwnd(10) // the initial window (RFC 6928)
 }
 
 func TestActiveOpenWithoutOptions(t *testing.T) {
@@ -67,7 +67,7 @@ func TestSynSentReset(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
 	c.send("R 0")
-	c.wantState(SynSent) // a reset without an acceptable ACK is dropped
+	c.wantState(SynSent) // a reset without an acceptable ACK was dropped
 	c.wantCount(DropRST, 1)
 	c.send("RA 0 ack 1")
 	c.wantEnd(ErrRefused)
@@ -123,7 +123,7 @@ func TestSimultaneousOpenAnsweredByAck(t *testing.T) {
 func TestSynRetries(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
-	for _, s := range []int{1, 2, 4, 8, 16, 32, 60} { // limited by MaxRTO
+	for _, s := range []int{1, 2, 4, 8, 16, 32, 60} { // timeouts in seconds, limited by MaxRTO
 		c.wantTimer(time.Duration(s) * time.Second)
 		c.want("S 0 win 65535 <mss 1460, ws 7, sackOK, ts " + itoa(c.now/ms) + " 0>")
 		c.wantIdle()
@@ -187,7 +187,8 @@ func TestRoundTripOfSecondSyn(t *testing.T) {
 	}
 }
 
-// The same for our SYN-ACK: the peer may answer the second one with the echo of the first.
+// If our SYN-ACK is repeated, the peer may answer the second one with the echo of the first. The echo shows which one
+// was answered.
 func TestRoundTripOfSecondSynAck(t *testing.T) {
 	c := accept(t, nil, "S 0 win 50000 <mss 1000, ts 1 0>")
 	c.want("SA 0 ack 1")
@@ -211,7 +212,7 @@ func TestAbortInSynSent(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
 	c.Abort(c.now)
-	c.wantEnd(ErrAborted) // no reset: the peer may have no connection
+	c.wantEnd(ErrAborted) // no reset is sent, since the peer may have no connection
 }
 
 func TestHalfCloseInSynSent(t *testing.T) {
@@ -268,7 +269,7 @@ func TestSynReceivedUnacceptableAck(t *testing.T) {
 		c.send("A 1 ack " + ack)
 		c.send("A 1 ack 1")
 		c.wantState(Established)
-		c.want("R " + ack) // still pending
+		c.want("R " + ack) // the handshake is still pending
 	}
 }
 
@@ -276,7 +277,7 @@ func TestSynReceivedDuplicateSyn(t *testing.T) {
 	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
 	c.want("SA 0 ack 1")
 	c.send("S 0 win 65535 <mss 1000>")
-	c.want("SA 0 ack 1") // our SYN-ACK may have been lost
+	c.want("SA 0 ack 1") // the repeated SYN shows that our SYN-ACK may be lost
 	c.wantIdle()
 }
 
@@ -284,9 +285,9 @@ func TestSynReceivedOtherSyn(t *testing.T) {
 	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
 	c.want("SA 0 ack 1")
 	c.send("S 100 win 65535 <mss 1000>")
-	c.want("A 1 ack 1") // a challenge, RFC 5961 section 4
+	c.want("A 1 ack 1") // a challenge ACK (RFC 5961 section 4)
 	c.wantState(SynReceived)
-	c.send("R 1") // from a peer that has lost its state
+	c.send("R 1") // the reset of a peer that has lost the state of its connection
 	c.wantEnd(ErrReset)
 }
 
@@ -294,7 +295,7 @@ func TestSynReceivedReset(t *testing.T) {
 	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
 	c.want("SA 0 ack 1")
 	c.send("R 2")
-	c.wantState(SynReceived) // RFC 5961: only the exact number counts
+	c.wantState(SynReceived) // RFC 5961: only a reset with the exact sequence number is accepted
 	c.want("A 1 ack 1")
 	c.send("R 1")
 	c.wantEnd(ErrReset)
@@ -333,7 +334,7 @@ func TestCloseInSynReceived(t *testing.T) {
 	c := accept(t, nil, "S 0 win 65535 <mss 1000>")
 	c.want("SA 0 ack 1")
 	c.Close(c.now)
-	c.wantIdle() // queued until ESTABLISHED
+	c.wantIdle() // the FIN is queued until ESTABLISHED
 	c.send("A 1 ack 1")
 	c.wantState(FinWait1)
 	c.want("FA 1 ack 1")

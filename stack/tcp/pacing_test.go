@@ -38,12 +38,12 @@ func TestPacingMakesUpForALateTimer(t *testing.T) {
 	c.write(9000)
 	c.want("A 1:1001 ack 1")
 	c.wantIdle()
-	c.now += 3 * ms // the timer was set to one
+	c.now += 3 * ms // the timer runs 2 ms late
 	c.Tick(c.now)
 	if n := c.drain(); n != 3 {
 		t.Errorf("%d segments after 3 ms, want 3", n)
 	}
-	c.now += time.Second // limited to an eighth of a round trip, at least 2 ms
+	c.now += time.Second // after a long delay, the data made up for is limited to an eighth of a round trip, at least 2 ms
 	c.Tick(c.now)
 	if n := c.drain(); n > 4 {
 		t.Errorf("%d segments after a second", n)
@@ -74,8 +74,8 @@ func TestSimMaxPacingRate(t *testing.T) {
 	}
 }
 
-// An owner may stop asking before Poll says that there is nothing: its device is full, or others are to have
-// a turn. Data that pacing holds back still has a deadline.
+// The owner of a connection may stop calling Poll while there is more to send, for example because its device is
+// full. Data that pacing holds back still has a deadline.
 func TestPacedDataHasADeadlineWithoutAnotherPoll(t *testing.T) {
 	c := established(t, nil, "")
 	c.SetMaxPacingRate(c.now, 1_000_000)
@@ -106,11 +106,11 @@ func TestPacedDataIsPendingAtItsDepartureTime(t *testing.T) {
 	c.want("PA 1001:2001 ack 1")
 }
 
-// The rate of slow start follows the round trip time with each acknowledgment, also while the window is not
-// in use: else a slow moment at the beginning would bound the connection for ever.
+// In slow start, each acknowledgment sets the pacing rate by the round trip time, even while the window is not used
+// up. Otherwise one long round trip at the beginning would limit the connection forever.
 func TestSlowStartRateFollowsRoundTrip(t *testing.T) {
 	c := established(t, nil, "")
-	c.window.Rate = 1000 // of a round trip of seconds
+	c.window.Rate = 1000 // bytes per second, as if a round trip had taken seconds
 	c.write(1000)
 	c.want("PA 1:1001 ack 1")
 	c.send("A 1 ack 1001")

@@ -104,7 +104,7 @@ func TestFinWaitsForWindow(t *testing.T) {
 	c.send("A 1 ack 1 win 100")
 	c.write(100)
 	c.CloseWrite(c.now)
-	c.want("PA 1:101 ack 1") // fills the window: no number is left for the FIN
+	c.want("PA 1:101 ack 1") // fills the window, so that the FIN would be outside of it
 	c.send("A 1 ack 101 win 0")
 	c.wantIdle()
 	c.wantTimer(c.timers[timerPersist] - c.now)
@@ -120,9 +120,9 @@ func TestPeerThatShrinksItsWindow(t *testing.T) {
 	for range 5 {
 		c.poll()
 	}
-	c.send("A 1 ack 1001 win 0") // 4000 bytes in flight behind a closed window
+	c.send("A 1 ack 1001 win 0") // now 4000 bytes are in flight behind a closed window
 	c.wantIdle()
-	for range 30 { // the first is retransmitted for as long as the peer answers
+	for range 30 { // the first segment is retransmitted for as long as the peer answers
 		for !c.Pending(c.now) {
 			c.now = max(c.now, c.Deadline())
 			c.Tick(c.now)
@@ -142,16 +142,17 @@ func TestAckNumberIsInsideShrunkWindow(t *testing.T) {
 	c := established(t, nil, ", sackOK")
 	c.write(5000)
 	c.drain()
-	c.send("A 1 ack 1001 win 1500") // of 4000 bytes in flight
+	c.send("A 1 ack 1001 win 1500") // the window has room for 1500 of the 4000 bytes in flight
 	c.send("PA 1:11 ack 1001 win 1500")
 	c.advance(40 * ms)
 	for c.poll() != nil {
 	}
 	c.send("PA 1:11 ack 1001 win 1500")
-	c.want("A 2501 ack 11") // the peer would ignore a number behind its window
+	c.want("A 2501 ack 11") // an ACK number inside the window; the peer would ignore a number behind it
 }
 
-// An owner whose device is full asks Pending and not Poll. Data held back by either side still has its deadline.
+// The owner of a connection whose device is full calls Pending instead of Poll. Data that is held back for a timer
+// then still has its deadline.
 func TestHeldDataHasADeadlineWithoutAPoll(t *testing.T) {
 	for name, hold := range map[string]func(c *testConn){
 		"closed window": func(c *testConn) { c.send("A 1 ack 1 win 0") },

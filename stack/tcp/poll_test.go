@@ -26,13 +26,13 @@ func TestSegmentsHaveRoomForOptions(t *testing.T) {
 func TestNagle(t *testing.T) {
 	c := established(t, nil, "")
 	c.write(100)
-	c.want("PA 1:101 ack 1") // nothing is in flight
+	c.want("PA 1:101 ack 1") // sent at once, since nothing is in flight
 	c.write(100)
 	c.wantIdle()
 	c.write(100)
 	c.wantIdle()
 	c.send("A 1 ack 101")
-	c.want("PA 101:301 ack 1") // all data accumulated so far
+	c.want("PA 101:301 ack 1") // all data written since
 	c.write(2000)              // full segments need not wait
 	c.want("A 301:1301 ack 1")
 	c.want("PA 1301:2301 ack 1")
@@ -47,7 +47,7 @@ func TestNagleLetsEndOfLargeWriteGo(t *testing.T) {
 	c.want("PA 1001:1501 ack 1")
 	c.write(1100)
 	c.want("A 1501:2501 ack 1")
-	c.wantIdle() // but one small segment in flight blocks it
+	c.wantIdle() // a small segment in flight holds the tail back
 }
 
 func TestNoDelay(t *testing.T) {
@@ -77,7 +77,7 @@ func TestCork(t *testing.T) {
 	c.SetCork(c.now, true)
 	c.write(100)
 	c.wantIdle()
-	c.wantTimer(200 * ms) // the maximum delay
+	c.wantTimer(200 * ms) // corked data is held back for at most this time
 	c.want("PA 1101:1201 ack 1")
 	c.write(100)
 	c.CloseWrite(c.now)
@@ -98,7 +98,7 @@ func TestMoreIsAwaited(t *testing.T) {
 	c.SetMore(c.now, true)
 	c.write(100)
 	c.wantIdle()
-	c.wantTimer(200 * ms) // the maximum delay
+	c.wantTimer(200 * ms) // data that awaits more (MSG_MORE) is held back for at most this time
 	c.want("PA 1101:1201 ack 1")
 }
 
@@ -115,7 +115,7 @@ func TestNoDelaySendsWhatIsHeld(t *testing.T) {
 			c.SetNoDelay(c.now, true)
 			c.want("PA 1:101 ack 1")
 			c.write(100)
-			c.wantIdle() // later data is held back as before
+			c.wantIdle() // later data is held back again
 		})
 	}
 }
@@ -136,9 +136,9 @@ func TestSillyWindowIsAvoided(t *testing.T) {
 	c := established(t, nil, "")
 	c.send("A 1 ack 1 win 300")
 	c.write(5000)
-	c.wantIdle()            // less than a segment and half of the largest window
+	c.wantIdle()            // the window has room for less than a segment and less than half of the largest window
 	c.wantTimer(210 * ms)   // the override timeout, between 0.1 and 1 s
-	c.want("A 1:301 ack 1") // sends what fits
+	c.want("A 1:301 ack 1") // after the timeout, the part that fits is sent
 	c.send("A 1 ack 301 win 300")
 	c.wantIdle()
 }
@@ -151,7 +151,7 @@ func TestSmallWindowOfSmallPeer(t *testing.T) {
 	c.write(2000)
 	c.want("A 1:401 ack 1")
 	c.send("A 1 ack 401 win 200")
-	c.want("A 401:601 ack 1") // half of the largest window
+	c.want("A 401:601 ack 1") // half of the largest window is enough
 	c.wantIdle()
 }
 
@@ -159,7 +159,7 @@ func TestFramesOfSeveralSegments(t *testing.T) {
 	c := established(t, nil, "")
 	c.burst = 4500
 	c.write(9500)
-	out := c.want("A 1:4001 ack 1") // rounded to segments
+	out := c.want("A 1:4001 ack 1") // the frame is rounded down to whole segments
 	if out.MSS != 1000 {
 		t.Errorf("MSS of the frame is %d", out.MSS)
 	}
@@ -213,7 +213,7 @@ func TestLossOfLargeFrameIsFoundByTheNext(t *testing.T) {
 	c.want("A 1:2001 ack 1")
 	c.wantCount(FastRecoveries, 1)
 
-	c = established(t, &Config{InitialWindow: 40}, "") // the peer's window is smaller
+	c = established(t, &Config{InitialWindow: 40}, "") // a window of 40 segments
 	c.burst = 64000
 	c.write(1 << 20)
 	c.want("A 1:20001 ack 1")
@@ -257,22 +257,22 @@ func TestIdleRestart(t *testing.T) {
 	c.advance(rto)
 	c.write(1000)
 	c.want("PA 1001:2001 ack 1")
-	c.wantCwnd(40) // one RTO does not count as idle
+	c.wantCwnd(40) // one RTO without sending does not count as idle
 	c.send("A 1 ack 2001")
 	c.advance(c.Info(c.now).RTO + 1)
 	c.write(1000)
 	c.poll()
-	c.wantCwnd(20) // RFC 2861: half for each RTO
+	c.wantCwnd(20) // RFC 2861: the window is halved for each RTO of idle time
 	c.send("A 1 ack 3001")
 	c.advance(time.Hour)
 	c.write(1000)
 	c.poll()
-	c.wantCwnd(10) // but not below the initial window
+	c.wantCwnd(10) // never below the initial window
 }
 
 func TestWindowGrowsOnlyWhenUsed(t *testing.T) {
 	c := established(t, nil, "")
-	for i := range 50 { // one segment each round trip uses little of ten
+	for i := range 50 { // one segment in each round trip uses little of a window of ten
 		c.write(1000)
 		c.poll()
 		c.advance(10 * ms)
@@ -292,7 +292,7 @@ func TestSlowStart(t *testing.T) {
 	for i := 1; i <= 10; i++ {
 		c.send("A 1 ack " + itoa(1000*i+1))
 	}
-	c.wantCwnd(20) // doubled in a round trip
+	c.wantCwnd(20) // doubled within a round trip
 	if n := c.drain(); n != 20 {
 		t.Errorf("%d segments sent, want 20", n)
 	}

@@ -10,13 +10,13 @@ func TestTailLossProbe(t *testing.T) {
 	c := established(t, nil, ", sackOK")
 	c.write(3000)
 	c.drain()
-	c.wantTimer(21 * ms) // 2 SRTT plus a tick
+	c.wantTimer(21 * ms) // twice the smoothed round trip time, plus a tick of the timer
 	c.want("PA 2001:3001 ack 1")
 	c.wantCount(TailProbes, 1)
 	c.wantIdle()
 	c.advance(10 * ms)
-	c.send("A 1 ack 1 <sack 2001-3001>") // of the tail, only the probe arrived
-	c.want("A 1:1001 ack 1")             // the loss is found without a timeout
+	c.send("A 1 ack 1 <sack 2001-3001>") // only the probe, a copy of the last segment, arrived
+	c.want("A 1:1001 ack 1")             // the SACK reveals the loss without a timeout
 	c.send("A 1 ack 1001 <sack 2001-3001>")
 	c.want("A 1001:2001 ack 1")
 	c.wantCount(Timeouts, 0)
@@ -30,7 +30,7 @@ func TestTailLossProbeOfNewData(t *testing.T) {
 		t.Fatal(n)
 	}
 	c.wantTimer(21 * ms)
-	c.want("A 3001:4001 ack 1") // new data if there is any, regardless of the window
+	c.want("A 3001:4001 ack 1") // the probe is new data if there is any, even beyond the congestion window
 	c.want("PA 4001:5001 ack 1")
 	c.wantIdle()
 	c.wantCount(TailProbes, 1)
@@ -59,7 +59,7 @@ func TestTailLossProbeStopsAtTheWindow(t *testing.T) {
 	c := established(t, &Config{InitialWindow: 3}, ", sackOK")
 	c.write(100_000)
 	c.drain()
-	c.snd.wnd = 4000 // 3000 bytes are in flight
+	c.snd.wnd = 4000 // the peer's window has room for one segment more: 3000 bytes are in flight
 	c.wantTimer(21 * ms)
 	c.want("A 3001:4001 ack 1")
 	c.wantIdle()
@@ -72,7 +72,7 @@ func TestTailLossProbeOfSingleSegmentWaitsForDelayedAck(t *testing.T) {
 	c := established(t, nil, ", sackOK")
 	c.write(500)
 	c.want("PA 1:501 ack 1")
-	c.wantTimer(210 * ms) // never later than the timeout, which it replaces
+	c.wantTimer(210 * ms) // the probe is never later than the retransmission timeout, which it replaces
 	c.want("PA 1:501 ack 1")
 	c.wantCount(TailProbes, 1)
 	c.wantCount(Timeouts, 0)
@@ -106,7 +106,7 @@ func TestTailLossProbeForNothing(t *testing.T) {
 	c.wantTimer(21 * ms)
 	c.want("PA 2001:3001 ack 1")
 	c.send("A 1 ack 3001")
-	c.send("A 1 ack 3001 <sack 2001-3001>") // D-SACK: it had arrived
+	c.send("A 1 ack 3001 <sack 2001-3001>") // D-SACK: the probe arrived twice, so its first copy was not lost
 	c.write(1000)
 	c.poll()
 	c.advance(10 * ms)
@@ -144,7 +144,7 @@ func TestProbeInRecovery(t *testing.T) {
 	}
 	size := c.window.Threshold
 	c.advance(10 * ms)
-	c.send("A 1 ack 1 <sack 1001-" + itoa(c.snd.nxt-testISS) + ">") // only the retransmission is missing
+	c.send("A 1 ack 1 <sack 1001-" + itoa(c.snd.nxt-testISS) + ">") // SACK reports all data but the retransmission
 	c.advance(3 * ms)
 	c.want("A 1:1001 ack 1")
 	c.advance(10 * ms)
@@ -163,7 +163,7 @@ func TestProbeInRecoveryWithoutNewData(t *testing.T) {
 	c.advance(10 * ms)
 	c.send("A 1 ack 1 <sack 1001-4001>")
 	c.want("A 1:1001 ack 1")
-	c.wantTimer(21 * ms) // a peer does not delay its answer to data that fills a hole
+	c.wantTimer(21 * ms) // at once: a peer does not delay its answer to data that fills a hole
 	c.want("A 1:1001 ack 1")
 	c.wantIdle()
 	c.wantCount(TailProbes, 1)

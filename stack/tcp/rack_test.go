@@ -32,7 +32,7 @@ func TestReorderingWithinWindowIsNotLoss(t *testing.T) {
 	if !c.timers.armed(timerReorder) {
 		t.Fatal("no timer for the missing segment")
 	}
-	c.send("A 1 ack 2001") // it was only late
+	c.send("A 1 ack 2001") // the segment was late and not lost
 	if c.timers.armed(timerReorder) {
 		t.Error("the timer is left running")
 	}
@@ -43,7 +43,7 @@ func TestReorderingWithinWindowIsNotLoss(t *testing.T) {
 
 func TestReorderTimerFindsLoss(t *testing.T) {
 	c := spaced(t, ", sackOK", 10)
-	c.advance(gap) // 10 ms after the second was sent
+	c.advance(gap) // the round trip of the second segment, 10 ms
 	c.send("A 1 ack 1 <sack 1001-2001>")
 	c.drain()
 	// The first segment was sent one gap before the acknowledged one. It is lost after a quarter of the
@@ -81,7 +81,7 @@ func TestDSACKWidensReorderWindow(t *testing.T) {
 	}
 	c.send("A 1 ack 2001 <sack 1-1001>")
 	c.drain()
-	c.send("A 1 ack 2001 <sack 1001-2001>") // once per round trip
+	c.send("A 1 ack 2001 <sack 1001-2001>") // D-SACKs count once in each round trip
 	if w := c.reorderWindow(); w != 5*ms {
 		t.Errorf("window is %v after D-SACK, want half of 10 ms", w)
 	}

@@ -12,7 +12,7 @@ func TestUnacceptableSegmentIsAcknowledged(t *testing.T) {
 	c.send("A 1001:2001 ack 1")
 	c.want("A 1 ack 2001")
 	for _, s := range []string{
-		"PA 1:1001 ack 1",          // all old
+		"PA 1:1001 ack 1",          // only old data
 		"PA 70000:70100 ack 1",     // beyond the receive window
 		"FA 1 ack 1",               // an old FIN
 		"PA 1:2001 ack 1",          // ends at the beginning of the window
@@ -43,9 +43,9 @@ func TestSegmentIsTrimmedToWindow(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 4096, MaxReceiveBuffer: 4096}, "")
 	c.reads = false
 	c.send("A 1:1001 ack 1")
-	c.send("A 501:1501 ack 1") // the front has already arrived
+	c.send("A 501:1501 ack 1") // the first 500 bytes have arrived before
 	c.wantReadable(1500)
-	c.send("A 1501:4501 ack 1") // its end is beyond the window
+	c.send("A 1501:4501 ack 1") // the end is beyond the window
 	c.wantReadable(4096)
 	c.want("A 1 ack 4097 win 0")
 	c.wantIdle()
@@ -73,9 +73,9 @@ func TestAckAtRightEdgeCounts(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 4096, MaxReceiveBuffer: 4096}, "")
 	c.write(500)
 	c.want("PA 1:501 ack 1")
-	c.send("A 1001:4097 ack 1") // fills the window behind a gap
+	c.send("A 1001:4097 ack 1") // fills the window, behind a gap
 	c.want("A 501 ack 1")
-	c.send("A 4097 ack 501") // the peer has no other number to use
+	c.send("A 4097 ack 501") // the number at the right edge, the only one that the peer can use
 	if c.out.released != 500 {
 		t.Fatal("ACK at the right edge was dropped")
 	}
@@ -87,7 +87,7 @@ func TestReset(t *testing.T) {
 		c.send("R " + itoa(c.rcv.nxt-Seq(c.irs)))
 		switch state {
 		case Closing, LastAck:
-			c.wantEnd(nil) // all data had been delivered
+			c.wantEnd(nil) // no error, since all data had been delivered before
 		case CloseWait:
 			c.wantEnd(ErrPipe)
 		default:

@@ -32,7 +32,7 @@ func TestFastRetransmit(t *testing.T) {
 	if i := c.Info(c.now); i.CAState != CADisorder || i.Sacked != 2 {
 		t.Errorf("%+v", i)
 	}
-	c.send("A 1 ack 1 <sack 1001-4001>") // the third
+	c.send("A 1 ack 1 <sack 1001-4001>") // the third duplicate
 	c.want("A 1:1001 ack 1")
 	c.wantIdle()
 	i := c.Info(c.now)
@@ -50,7 +50,7 @@ func TestProportionalRateReduction(t *testing.T) {
 	}
 	// 12 segments were in flight, and the slow start threshold is 0.7 times that number. The acknowledgments of the other 8
 	// segments allow 0.7 times as many segments to be sent.
-	sent := 1 // the retransmission
+	sent := 1 // counts the retransmission that is already sent
 	for i := 3; i < 11; i++ {
 		c.advance(ms)
 		c.send("A 1 ack 1 <sack 1001-" + itoa(2001+1000*i) + ">")
@@ -79,7 +79,7 @@ func TestAcknowledgmentsOfOneTurnLetAsMuchGo(t *testing.T) {
 	c.send("A 1 ack 1 <sack 1001-4001>")
 	c.want("A 1:1001 ack 1")
 	c.want("A 4001:5001 ack 1")
-	c.wantIdle() // the threshold is 2.8 segments
+	c.wantIdle() // nothing more may be sent: the threshold is 2.8 segments
 	c.wantCount(FastRecoveries, 1)
 }
 
@@ -123,8 +123,8 @@ func TestLostRetransmissionIsFound(t *testing.T) {
 	c.want("A 10001:11001 ack 1")
 	c.drain()
 	c.advance(10 * ms)
-	c.send("A 1 ack 1 <sack 1001-11001>") // sent after the retransmission
-	c.advance(3 * ms)                     // a quarter of the minimum round trip time
+	c.send("A 1 ack 1 <sack 1001-11001>") // data that was sent after the retransmission has arrived
+	c.advance(3 * ms)                     // RACK waits a quarter of the minimum round trip time for reordering
 	c.want("A 1:1001 ack 1")
 	if i := c.Info(c.now); i.CAState != CARecovery || i.SndSsthresh != 7 {
 		t.Errorf("%+v", i)
@@ -144,7 +144,7 @@ func TestSplitFrame(t *testing.T) {
 	c.want("A 1:1001 ack 1")
 	c.want("A 2001:3001 ack 1")
 	c.want("A 3001:4001 ack 1")
-	c.wantIdle() // proportional to the delivered data
+	c.wantIdle() // the amount sent in recovery is proportional to the delivered data
 	c.send("A 1 ack 6001 <sack 9001-9501>")
 	c.want("A 6001:8001 ack 1")
 	c.want("A 8001:9001 ack 1")
@@ -184,7 +184,7 @@ func TestOldSACKDoesNotHurt(t *testing.T) {
 	c := sending(t, nil, ", sackOK", 10)
 	c.send("A 1 ack 5001")
 	c.drain()
-	c.send("A 1 ack 2001 <sack 3001-6001>") // overtaken
+	c.send("A 1 ack 2001 <sack 3001-6001>") // an old acknowledgment, which newer ones have overtaken
 	c.drain()
 	if c.sent.sacked != 1000 {
 		t.Errorf("%d bytes are taken for acknowledged, want 1000", c.sent.sacked)

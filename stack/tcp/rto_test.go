@@ -23,7 +23,7 @@ func TestRTOEstimator(t *testing.T) {
 		t.Errorf("RTO before a measurement is %v, want 1 s (2.1)", c.rto())
 	}
 	r.sample(c.cfg, 0, 100*ms, 1)
-	if c.rto() != 300*ms { // R + 4 R/2 (2.2)
+	if c.rto() != 300*ms { // R + 4 R/2 with R = 100 ms (RFC 6298, 2.2)
 		t.Errorf("RTO is %v, want 300 ms", c.rto())
 	}
 	r.sample(c.cfg, 0, 200*ms, 1) // RTTVAR 3/4 50 + 1/4 100, SRTT 7/8 100 + 1/8 200 (2.3)
@@ -50,7 +50,7 @@ func TestRTOEstimator(t *testing.T) {
 // If one acknowledgment covers a whole flight, it is the only measurement of the round trip and has full
 // weight.
 func TestOneAckForManySegmentsMeasures(t *testing.T) {
-	c := established(t, nil, "") // 10 ms
+	c := established(t, nil, "") // the SYN-ACK was answered after 10 ms
 	c.burst = 64000
 	c.write(10000)
 	c.drain()
@@ -81,9 +81,9 @@ func TestRetransmissionTimeout(t *testing.T) {
 	c.write(3000)
 	c.drain()
 	c.wantTimer(210 * ms)
-	c.want("A 1:1001 ack 1") // the earliest unacknowledged segment (5.4)
+	c.want("A 1:1001 ack 1") // the earliest unacknowledged segment (RFC 6298, 5.4)
 	c.wantIdle()             // only one: the window is one segment
-	c.wantTimer(420 * ms)    // doubled (5.5)
+	c.wantTimer(420 * ms)    // the timeout is doubled (RFC 6298, 5.5)
 	c.want("A 1:1001 ack 1")
 	c.wantTimer(840 * ms)
 	c.want("A 1:1001 ack 1")
@@ -106,7 +106,7 @@ func TestTimerIsRestartedByNewAck(t *testing.T) {
 	c.write(3000)
 	c.drain()
 	c.advance(200 * ms)
-	c.send("A 1 ack 1001") // (5.3)
+	c.send("A 1 ack 1001") // restarts the timer (RFC 6298, 5.3)
 	rto := c.Info(c.now).RTO
 	c.wantTimer(rto)
 	c.want("A 1001:2001 ack 1")
@@ -116,7 +116,7 @@ func TestTimerStopsWhenAllIsAcknowledged(t *testing.T) {
 	c := established(t, nil, "")
 	c.write(3000)
 	c.drain()
-	c.send("A 1 ack 3001") // (5.2)
+	c.send("A 1 ack 3001") // stops the timer (RFC 6298, 5.2)
 	c.wantSilence(time.Hour)
 }
 
@@ -179,7 +179,7 @@ func TestSoftErrorIsToldWhenGivingUp(t *testing.T) {
 	if !c.ICMP(c.now, ICMPUnreachable, testISS+1, 0) {
 		t.Error("message not believed")
 	}
-	c.wantState(Established) // MUST NOT abort (RFC 9293 section 3.9.2.2)
+	c.wantState(Established) // MUST NOT abort the connection (RFC 9293 section 3.9.2.2)
 	c.wantTimer(210 * ms)
 	c.want("PA 1:101 ack 1")
 	c.advance(time.Second)
@@ -206,7 +206,7 @@ func TestRenegingPeer(t *testing.T) {
 	c.drain()
 	c.send("A 1 ack 1 <sack 1001-4001>")
 	c.want("A 1:1001 ack 1")
-	c.send("A 1 ack 1001") // it has dropped the rest
+	c.send("A 1 ack 1001") // the peer has dropped the data that it had acknowledged selectively
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1001:2001 ack 1")
 	c.send("A 1 ack 2001")
@@ -223,7 +223,7 @@ func TestLostRangesAreJoined(t *testing.T) {
 		c.poll()
 	}
 	c.wantTimer(210 * ms)
-	c.want("PA 1:501 ack 1") // one segment in place of ten small ones
+	c.want("PA 1:501 ack 1") // one segment instead of ten small ones
 	c.send("A 1 ack 501")
 	c.wantIdle()
 }
@@ -234,7 +234,7 @@ func TestTimeoutInFrames(t *testing.T) {
 	c.write(9000)
 	c.want("PA 1:9001 ack 1")
 	c.advance(c.timers[timerProbe] - c.now)
-	c.want("PA 8001:9001 ack 1") // the probe
+	c.want("PA 8001:9001 ack 1") // the tail loss probe
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:1001 ack 1")
 	c.advance(10 * ms)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// segmentModel keeps the same record byte by byte: slow and obviously correct.
+// segmentModel keeps the state of all sent bytes in a slow and simple way, byte by byte. The tests compare the
+// sender's record with it.
 type segmentModel struct {
 	first Seq
 	flags []sentFlags
@@ -125,7 +126,7 @@ func TestSmallSegmentsInFlightAreBounded(t *testing.T) {
 	c.send("A 1 ack 2")
 	c.want("PA 8193:8293 ack 1")
 
-	// Selective acknowledgments cannot create more ranges either.
+	// Selective acknowledgments cannot split the record of sent data into more ranges than the limit, either.
 	c = established(t, &Config{NoDelay: true, InitialWindow: 1000}, ", sackOK")
 	c.burst = 64_000
 	c.write(9000)

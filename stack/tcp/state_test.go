@@ -67,7 +67,7 @@ func TestNormalCloseByPeer(t *testing.T) {
 	c.send("FA 1 ack 1")
 	c.wantState(CloseWait)
 	c.want("A 1 ack 2")
-	c.write(100) // half of the connection is still open
+	c.write(100) // our direction of the connection is still open
 	c.want("PA 1:101 ack 2")
 	c.send("A 2 ack 101")
 	c.CloseWrite(c.now)
@@ -105,19 +105,19 @@ func TestFinAfterAllData(t *testing.T) {
 	c.wantState(FinWait1) // "in any case, enter FIN-WAIT-1"
 	c.want("A 1:1001 ack 1")
 	c.want("A 1001:2001 ack 1")
-	c.want("FPA 2001:2501 ack 1") // sent with the last data, which Nagle does not hold back
+	c.want("FPA 2001:2501 ack 1") // the FIN is sent with the last data, which Nagle does not hold back
 	c.wantIdle()
-	c.write(10) // too late
+	c.write(10) // data after Close is not accepted
 	c.wantIdle()
 	c.send("A 1 ack 2501")
-	c.wantState(FinWait1) // all data acknowledged, not the FIN
+	c.wantState(FinWait1) // all data is acknowledged, but not the FIN
 	c.send("A 1 ack 2502")
 	c.wantState(FinWait2)
 }
 
 func TestFinIsRetransmitted(t *testing.T) {
 	c := inState(t, FinWait1)
-	c.wantTimer(210 * ms) // SRTT 10 ms + 200
+	c.wantTimer(210 * ms) // the timeout is the smoothed round trip of 10 ms plus 200 ms
 	c.want("FA 1 ack 1")
 	c.wantTimer(420 * ms)
 	c.want("FA 1 ack 1")
@@ -153,7 +153,7 @@ func TestDataBehindFinIsIgnored(t *testing.T) {
 	c := established(t, nil, "")
 	c.send("A 201:301 ack 1")
 	c.want("A 1 ack 1")
-	c.send("FA 101 ack 1") // ends the stream in front of data already received
+	c.send("FA 101 ack 1") // this FIN ends the stream in front of data that has already arrived
 	c.want("A 1 ack 1")
 	c.send("A 1:101 ack 1")
 	c.wantReadable(100)
@@ -214,7 +214,7 @@ func TestCloseInOrder(t *testing.T) {
 
 func TestFinWait2IsBoundedWithoutProgram(t *testing.T) {
 	c := inState(t, FinWait2)
-	c.wantSilence(time.Hour) // half closed: a program still reads
+	c.wantSilence(time.Hour) // the program still reads, so the wait is not bounded
 	c.Close(c.now)
 	c.wantTimer(60 * time.Second)
 	c.wantEnd(nil)

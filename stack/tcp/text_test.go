@@ -14,7 +14,7 @@ func TestOutOfOrderIsKeptAndAcknowledgedAtOnce(t *testing.T) {
 	c.send("A 2001:3001 ack 1")
 	c.want("A 1 ack 1 <sack 1001-3001>")
 	c.send("A 1:1001 ack 1")
-	c.want("A 1 ack 3001 <>") // and immediately when the gap is filled
+	c.want("A 1 ack 3001 <>") // an acknowledgment at once when the gap is filled, without SACK blocks
 	c.wantReadable(3000)
 	c.wantCount(OutOfOrderIn, 2)
 }
@@ -41,7 +41,7 @@ func TestSACKBlocksLatestFirst(t *testing.T) {
 	c.want("A 1 ack 1 <sack 3501-4001 2501-3001 1501-2001 501-1001>")
 	c.send("A 4501:5001 ack 1")
 	c.want("A 1 ack 1 <sack 4501-5001 3501-4001 2501-3001 1501-2001>")
-	c.send("A 1001:1501 ack 1") // joins two ranges, one of which was not reported
+	c.send("A 1001:1501 ack 1") // joins two ranges, one of which no acknowledgment had reported
 	c.want("A 1 ack 1 <sack 501-2001 4501-5001 3501-4001 2501-3001>")
 	c.send("A 1:501 ack 1")
 	c.want("A 1 ack 2001 <sack 4501-5001 3501-4001 2501-3001>")
@@ -65,7 +65,7 @@ func TestSACKRidesOnData(t *testing.T) {
 	c := established(t, nil, ", sackOK")
 	c.send("A 1001:2001 ack 1")
 	c.write(3000)
-	// 1000 bytes less 12 for the option.
+	// The segment has 1000 bytes less 12 for the SACK option.
 	c.want("A 1:989 ack 1 <sack 1001-2001>")
 	c.want("A 989:1977 ack 1 <sack 1001-2001>")
 }
@@ -124,14 +124,14 @@ func TestEachSegmentOutOfOrderIsOneDuplicateAckWithoutSACK(t *testing.T) {
 	c = established(t, nil, ", sackOK")
 	c.send("A 1001:1101 ack 1")
 	c.send("A 1101:1201 ack 1")
-	c.want("A 1 ack 1 <sack 1001-1201>") // with SACK, one acknowledgment reports all
+	c.want("A 1 ack 1 <sack 1001-1201>") // with SACK, one acknowledgment reports all ranges
 	c.wantIdle()
 }
 
 func TestGapsAreBounded(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 60000}, ", sackOK")
 	c.in.discard = true
-	for i := range maxRanges + 50 { // every other byte
+	for i := range maxRanges + 50 { // leaves out every other byte
 		at := 3 + 2*i
 		c.send("A " + itoa(at) + ":" + itoa(at+1) + " ack 1")
 		c.drain()
@@ -164,7 +164,7 @@ func TestDataIsTakenAcrossManyGapsInAnyOrder(t *testing.T) {
 
 func TestDataBeyondWindowIsNotTaken(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 4096, MaxReceiveBuffer: 4096}, ", sackOK")
-	c.send("A 4001:5001 ack 1") // inStream checks that nothing beyond 4096 is written
+	c.send("A 4001:5001 ack 1") // inStream checks that no byte beyond 4096 is written
 	c.want("A 1 ack 1 <sack 4001-4097>")
 	c.send("FA 3001:4097 ack 1") // the FIN would be the first number beyond
 	c.want("A 1 ack 1 <sack 4001-4097 3001-4097>")
@@ -188,7 +188,7 @@ func TestPartialDuplicateIsTold(t *testing.T) {
 	c.want("A 1 ack 3001 <sack 1001-2001 4001-5001>")
 	c.send("PA 3001:4001 ack 1")
 	c.want("A 1 ack 5001 <>")
-	c.send("PA 5001:6001 ack 1") // nothing arrived twice
+	c.send("PA 5001:6001 ack 1") // reports no duplicate, since nothing arrived twice
 	c.send("PA 6001:7001 ack 1")
 	c.want("A 1 ack 7001 <>")
 }

@@ -13,10 +13,10 @@ func TestPAWS(t *testing.T) {
 	c.advance(40 * ms)
 	c.want("A 1 ack 989 <ts 3600050 8000>")
 	c.send("A 989:1989 ack 1 <ts 7999 3600000>")
-	c.want("A 1 ack 989 <ts 3600050 8000>") // R1: not acceptable, answered, dropped
+	c.want("A 1 ack 989 <ts 3600050 8000>") // R1: the segment is not acceptable, so it is answered and dropped
 	c.wantReadable(988)
 	c.wantCount(DropPAWS, 1)
-	c.send("R 989 <ts 1 0>") // a reset is never subject to it
+	c.send("R 989 <ts 1 0>") // resets are not subject to PAWS
 	c.wantEnd(ErrReset)
 }
 
@@ -54,7 +54,7 @@ func TestTimestampMissing(t *testing.T) {
 	c.wantState(Established)
 	c.wantCount(DropTimestamp, 1)
 	c.send("R 1 <nots>")
-	c.wantEnd(ErrReset) // but a reset needs none
+	c.wantEnd(ErrReset) // a reset needs no timestamp
 }
 
 func TestTimestampEchoedIsOfFirstSegmentDelayed(t *testing.T) {
@@ -65,7 +65,7 @@ func TestTimestampEchoedIsOfFirstSegmentDelayed(t *testing.T) {
 	c.send("A 501:601 ack 1 <ts 7110 3600000>")
 	c.advance(40 * ms)
 	c.want("A 1 ack 601 <ts 3600050 7100>")
-	// A segment behind a gap does not count, the one that fills it does.
+	// The timestamp of a segment behind a gap is not echoed. The timestamp of the segment that fills the gap is.
 	c.send("A 701:801 ack 1 <ts 7200 3600000>")
 	c.want("A 1 ack 601 <ts 3600050 7100>")
 	c.send("A 601:701 ack 1 <ts 7210 3600000>")

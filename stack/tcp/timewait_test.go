@@ -10,7 +10,7 @@ import (
 func TestTimeWaitAnswersFinAndStartsAgain(t *testing.T) {
 	c := inState(t, TimeWait)
 	c.advance(50 * time.Second)
-	c.send("FA 1 ack 2") // our ACK was lost
+	c.send("FA 1 ack 2") // the peer repeats its FIN, because our ACK was lost
 	c.want("A 2 ack 2")
 	c.wantTimer(60 * time.Second)
 	c.wantEnd(nil)
@@ -36,7 +36,7 @@ func TestTimeWaitReuse(t *testing.T) {
 		options, syn string
 		reuse        bool
 	}{
-		{"", "S 3", true}, // larger than any number of the previous connection
+		{"", "S 3", true}, // a number larger than any number of the previous connection
 		{"", "S 2", false},
 		{"", "S 1", false},
 		{"", "SA 3", false},
@@ -44,7 +44,7 @@ func TestTimeWaitReuse(t *testing.T) {
 		{"", "S 1 <ts 1 0>", true}, // RFC 6191: timestamps distinguish the connections
 		{", ts 7000 0", "S 1 <ts 90000 0>", true},
 		{", ts 7000 0", "S 3 <ts 6999 0>", false},
-		{", ts 7000 0", "S 3 <ts 7010 0>", true}, // the same tick, a larger number
+		{", ts 7000 0", "S 3 <ts 7010 0>", true}, // the same timestamp tick, but a larger number
 		{", ts 7000 0", "S 1 <ts 7010 0>", false},
 		{", ts 7000 0", "S 3 <nots>", true},
 		{", ts 7000 0", "S 1 <nots>", false},

@@ -38,7 +38,7 @@ func TestEifelUndoesTimeout(t *testing.T) {
 	if i := c.Info(c.now); i.CAState != CAOpen || i.Lost != 0 || i.Backoff != 0 {
 		t.Errorf("%+v", i)
 	}
-	c.want("A 9881:10869 ack 1") // continues with new data
+	c.want("A 9881:10869 ack 1") // continues with new data, as before the timeout
 }
 
 func TestRealTimeoutIsNotUndone(t *testing.T) {
@@ -90,7 +90,7 @@ func TestDSACKOfPartDoesNotUndo(t *testing.T) {
 	c.want("A 1:1001 ack 1")
 	c.want("A 1001:2001 ack 1")
 	c.drain()
-	c.send("A 1 ack 10001 <sack 1-1001>") // one of two was lost
+	c.send("A 1 ack 10001 <sack 1-1001>") // D-SACK for only one of two retransmitted segments: the other one was lost
 	c.drain()
 	c.wantCount(Undos, 0)
 }

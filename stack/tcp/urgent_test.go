@@ -23,7 +23,7 @@ func TestUrgentPointer(t *testing.T) {
 		}
 	}
 	c.send("A 1 ack 1001")
-	c.SetUrgent(2000) // a mark in front of the current one has no effect
+	c.SetUrgent(2000) // a smaller urgent mark than the current one has no effect
 	c.drain()
 	c.advance(c.timers[timerRTO] - c.now)
 	if out := c.want("AU 1001:2001 ack 1"); out.Urgent != 1500 {
@@ -57,7 +57,7 @@ func TestUrgentDataDoesNotWait(t *testing.T) {
 	c.write(10)
 	c.want("PA 1:11 ack 1")
 	c.write(10)
-	c.wantIdle() // Nagle
+	c.wantIdle() // Nagle holds the last data back
 	c.SetUrgent(30)
 	c.write(10)
 	if out := c.want("PAU 11:31 ack 1"); out.Urgent != 20 {
@@ -96,7 +96,7 @@ func TestUrgentDataArrives(t *testing.T) {
 	wantEnd("an earlier mark", 250)
 	c.send("UPA 201:301 ack 1 urg 60")
 	wantEnd("a later mark", 260)
-	c.wantReadable(300) // in its place in the stream
+	c.wantReadable(300) // the urgent data is at its place in the stream
 	c.send("UPA 201:301 ack 1 urg 100")
 	wantEnd("what came before", 260)
 	c.send("UA 401:501 ack 1 urg 100")

@@ -12,16 +12,16 @@ func TestWindowFollowsProgram(t *testing.T) {
 	c.reads = false
 	c.send("A 1:1001 ack 1")
 	c.send("A 1001:2001 ack 1")
-	c.want("A 1 ack 2001 win 6192") // the right edge stays while nothing is read
+	c.want("A 1 ack 2001 win 6192") // the right edge of the window does not move while the program reads nothing
 	c.send("A 2001:3001 ack 1")
 	c.send("A 3001:4001 ack 1")
 	c.want("A 1 ack 4001 win 4192")
 	c.in.consumed = 1000
 	c.Consumed(c.now)
-	c.wantIdle() // silly window avoidance: less than a segment
+	c.wantIdle() // silly window avoidance: the window has grown by less than a segment
 	c.in.consumed = 3000
 	c.Consumed(c.now)
-	c.wantIdle() // the peer still has room: the next ACK will report it
+	c.wantIdle() // no update, since the peer still has room; the next ACK reports the window
 	c.send("A 4001:5001 ack 1")
 	c.send("A 5001:6001 ack 1")
 	c.want("A 1 ack 6001 win 5192") // 8192 less 3000 unread bytes
@@ -39,13 +39,13 @@ func TestWindowUpdate(t *testing.T) {
 	c.in.consumed = 2919
 	c.Consumed(c.now)
 	c.wantIdle()
-	c.in.consumed = 2920 // two segments: worth an update for a stopped peer
+	c.in.consumed = 2920 // two segments are free, which is worth an update for a peer that has stopped
 	c.Consumed(c.now)
 	c.want("A 1 ack 8193 win 2920")
 	c.in.consumed = 5000
 	c.Consumed(c.now)
 	c.wantIdle()
-	c.in.consumed = 7016 // half of the buffer since the last update
+	c.in.consumed = 7016 // half of the buffer was consumed since the last update
 	c.Consumed(c.now)
 	c.want("A 1 ack 8193 win 7016")
 }
@@ -55,9 +55,9 @@ func TestProbeOfClosedWindowIsAnswered(t *testing.T) {
 	c.reads = false
 	c.send("A 1:4097 ack 1")
 	c.want("A 1 ack 4097 win 0")
-	c.send("A 4097:4098 ack 1") // a byte beyond, RFC 9293 section 3.8.6.1
+	c.send("A 4097:4098 ack 1") // a byte beyond the window (RFC 9293 section 3.8.6.1)
 	c.want("A 1 ack 4097 win 0")
-	c.send("A 4096 ack 1") // an old number, as Linux does
+	c.send("A 4096 ack 1") // an old sequence number, as Linux uses for probes
 	c.want("A 1 ack 4097 win 0")
 	c.in.consumed = 4096
 	c.Consumed(c.now)

@@ -17,7 +17,7 @@ func loaded() (*Wheel, []Entry, *rand.Rand) {
 	return w, entry, r
 }
 
-// As at every acknowledgment.
+// BenchmarkPutOff moves a deadline to a later time, as a connection does at every acknowledgment.
 func BenchmarkPutOff(b *testing.B) {
 	w, entry, r := loaded()
 	when := 4 * time.Second
@@ -27,7 +27,8 @@ func BenchmarkPutOff(b *testing.B) {
 	}
 }
 
-// As when a connection becomes idle and active again.
+// BenchmarkCancelAndSchedule cancels an entry and schedules it again, as a connection does when it becomes idle and
+// then active.
 func BenchmarkCancelAndSchedule(b *testing.B) {
 	w, entry, r := loaded()
 	for b.Loop() {
@@ -37,7 +38,8 @@ func BenchmarkCancelAndSchedule(b *testing.B) {
 	}
 }
 
-// One entry fires and is scheduled again, including all its moves between levels.
+// BenchmarkFire fires an entry and schedules it again. The time includes all moves of the entry between levels of the
+// wheel.
 func BenchmarkFire(b *testing.B) {
 	w, _, r := loaded()
 	fired := 0

@@ -145,9 +145,9 @@ func TestFireMaySchedule(t *testing.T) {
 	fires := 0
 	w.Advance(time.Minute, func(e *Entry) {
 		fires++
-		w.Schedule(e, time.Second) // long past
+		w.Schedule(e, time.Second) // a deadline that has passed long ago
 		if e == &a {
-			w.Cancel(&b) // due in the same slot, not yet fired
+			w.Cancel(&b) // b is due in the same slot and has not fired yet
 		}
 	})
 	if fires != 1 || b.Scheduled() || !a.Scheduled() {
@@ -183,7 +183,7 @@ func TestAgainstSlowWheel(t *testing.T) {
 func compare(t *testing.T, r *rand.Rand) {
 	var w Wheel
 	var entry [50]Entry
-	due := map[*Entry]uint64{} // in ticks
+	due := map[*Entry]uint64{} // deadline of each entry, in ticks
 	var now time.Duration
 	for range 5000 {
 		e := &entry[r.IntN(len(entry))]
@@ -278,7 +278,7 @@ func TestNothingAllocates(t *testing.T) {
 // Deadlines of the same time may fire in several calls. No call fires more entries than requested, each entry
 // fires once, and no later entry fires before them.
 func TestAdvanceSome(t *testing.T) {
-	for _, when := range []time.Duration{5 * Tick, 64 * Tick, 4096 * Tick} { // on three levels
+	for _, when := range []time.Duration{5 * Tick, 64 * Tick, 4096 * Tick} { // deadlines on three levels of the wheel
 		var w Wheel
 		entries := make([]Entry, 10)
 		for i := range entries {

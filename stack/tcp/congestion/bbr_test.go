@@ -25,7 +25,7 @@ func TestBBRSkipsProbeRTTAfterIdle(t *testing.T) {
 }
 
 func TestBBRUndoesSpuriousRecovery(t *testing.T) {
-	// Section 5.5.11.2, in ProbeUp.
+	// Section 5.5.11.2: an undo in the phase ProbeUp.
 	b, w := BBR(DraftLossThresh)().(*bbr), newWindow(100)
 	b.Start(w, time.Second, 40*ms, 1)
 	b.fullBwReached, b.probeSample, b.state = true, true, bbrProbeUp
@@ -43,7 +43,7 @@ func TestBBRUndoesSpuriousRecovery(t *testing.T) {
 }
 
 func TestBBRTakesMarksForCongestion(t *testing.T) {
-	// Section 3.6.
+	// Section 3.6: ECN marks.
 	b, w := NewBBR().(*bbr), newWindow(100)
 	b.Start(w, time.Second, 40*ms, 1)
 	b.Marked(w, time.Second)

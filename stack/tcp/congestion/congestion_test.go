@@ -74,13 +74,13 @@ func TestRestartBeginsNewRound(t *testing.T) {
 	w, una := newWindow(10), Seq(0)
 	ackRound(r, w, 0, 10*ms, &una)
 	r.Restart(w, time.Hour, time.Hour)
-	now := ackRound(r, w, time.Hour, 30*ms, &una) // not compared with a round an hour ago
+	now := ackRound(r, w, time.Hour, 30*ms, &una) // the round before the pause of an hour must not be compared with this one
 	ackRound(r, w, now, 30*ms, &una)
 	if w.Size != 80_000 || r.start.base != 0 {
 		t.Errorf("window is %d, want it doubled three times", w.Size)
 	}
 	r.Timeout(w, now)
-	r.Undo(w, now) // keep no state beyond the window
+	r.Undo(w, now) // the only state is the window, which Undo restores
 	if w.Size != 80_000 {
 		t.Errorf("window is %d", w.Size)
 	}

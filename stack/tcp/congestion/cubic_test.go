@@ -15,7 +15,7 @@ func TestCubicFunction(t *testing.T) {
 		t.Fatalf("threshold is %d, want 0.7 of the window", w.Threshold)
 	}
 	w.Size = w.Threshold
-	k := math.Cbrt(1000 * 0.3 / 0.4) // 9.09 s
+	k := math.Cbrt(1000 * 0.3 / 0.4) // K in seconds: 9.09
 	una, now := Seq(0), Time(time.Second)
 	start := now
 	for (now - start).Seconds() < k {
@@ -31,7 +31,7 @@ func TestCubicFunction(t *testing.T) {
 	for (now - start).Seconds() < 2*k {
 		now = ackRound(cc, w, now, 100*ms, &una)
 	}
-	if w.Size < 1_200_000 || w.Size > 1_450_000 { // the convex half mirrors the concave one
+	if w.Size < 1_200_000 || w.Size > 1_450_000 { // the convex half of the curve, after K, mirrors the concave half before
 		t.Errorf("window is %d after 2K, want about 1300000", w.Size)
 	}
 }
@@ -57,7 +57,7 @@ func TestCubicFastConvergence(t *testing.T) {
 	cc := NewCubic().(*cubic)
 	w := newWindow(100)
 	w.Threshold = cc.Reduce(w, 0, w.Size)
-	w.Size = 80_000 // did not reach 100 segments again
+	w.Size = 80_000 // a second loss before the window was at 100 segments again
 	cc.Reduce(w, 0, w.Size)
 	if cc.wMax != 80*1.7/2 {
 		t.Errorf("W_max is %v, want it lowered to make room for others", cc.wMax)

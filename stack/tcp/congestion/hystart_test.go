@@ -12,7 +12,7 @@ func TestHyStartSlowsWhenQueueGrows(t *testing.T) {
 	if w.Size != 80_000 {
 		t.Fatalf("window is %d", w.Size)
 	}
-	now = ackRound(cc, w, now, 120*ms, &una) // 12.5 ms or more above the last round
+	now = ackRound(cc, w, now, 120*ms, &una) // the round trip is at least 12.5 ms longer than in the last round
 	slowed := w.Size
 	if slowed > 100_000+10_000 {
 		t.Errorf("window is %d after a round with a growing queue", slowed)
@@ -31,7 +31,7 @@ func TestHyStartForgivesJitter(t *testing.T) {
 		now = ackRound(cc, w, now, 100*ms, &una)
 	}
 	now = ackRound(cc, w, now, 120*ms, &una)
-	now = ackRound(cc, w, now, 100*ms, &una) // below the base: it was jitter
+	now = ackRound(cc, w, now, 100*ms, &una) // the round trip is shorter than the baseline, so the increase was jitter
 	before := w.Size
 	ackRound(cc, w, now, 100*ms, &una)
 	if w.Size != 2*before || w.Threshold != NoThreshold {
@@ -81,7 +81,7 @@ func TestUndoGoesBackToTheFirstSlowStart(t *testing.T) {
 		*w = before
 		cc.Undo(w, now)
 		now = ackRound(cc, w, now, 100*ms, &una)
-		now = ackRound(cc, w, now, 120*ms, &una) // the queue grows
+		now = ackRound(cc, w, now, 120*ms, &una) // the queue grows, which ends the first slow start
 		slowed := w.Size
 		ackRound(cc, w, now, 120*ms, &una)
 		if w.Size > slowed*3/2 {
