@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// Every text has a substitute font that exists everywhere. Names do not overlap with the objects that they label,
-// even if a font is a fifth wider.
+// Every text of a plot names a substitute font that every viewer has. Names do not overlap with the objects that they
+// label, even if a font is a fifth wider.
 func TestText(t *testing.T) {
 	const name, size = "a name that is fairly long", 300
 	p := New()

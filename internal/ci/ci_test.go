@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// events is output of "go test -json".
+// events is an example of the output of "go test -json".
 const events = `
 {"Action":"output","Package":"p","Test":"TestGood","Output":"=== RUN   TestGood\n"}
 {"Action":"pass","Package":"p","Test":"TestGood","Elapsed":0.1}

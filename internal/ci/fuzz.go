@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Every fuzz target of the tree runs for a short time. The targets are listed in every run, so
-// none can be forgotten. "go test" already runs the seeds of each target; this step searches a little
-// further.
+// Every fuzz target of the tree runs for a short time. The targets are listed in every run, so a new target cannot be
+// left out by mistake. "go test" already runs the seeds of each target; this step searches a little further.
 const (
 	fuzzTotal = 4 * time.Minute // time for all targets together, not counting their compilation
 	fuzzMost  = 4 * time.Second // most time for one target

@@ -109,15 +109,17 @@ type event struct {
 // summary reads events, prints failures and package results, and checks skips.
 type summary struct {
 	w       io.Writer
-	here    map[string]bool // conditions that hold in this run
+	here    map[string]bool // the conditions of skips.txt that hold in this run
 	allowed []skip
 	noTests bool // the run has benchmarks only; they are not counted
 
 	counts
-	forbidden []string            // skips that skips.txt does not allow
-	broken    []string            // packages that failed
-	certain   bool                // the failure is certain: a second run would only hide it
-	output    map[string][]string // "package test" -> output lines so far
+	forbidden []string // skips that skips.txt does not allow
+	broken    []string // packages that failed
+	// certain means that the failure is certain, so the packages must not run again: a pass of the second run would
+	// hide it.
+	certain bool
+	output  map[string][]string // "package test" -> output lines so far
 }
 
 // read consumes events until the end. It prints lines that are not events unchanged.

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// A run on two otherwise idle processors takes half an hour, and should take less than expected. A busy
-// machine may take up to limit; then the run is stopped.
+// A run of all steps takes half an hour on two idle processors. If it takes longer than expected, the final line says
+// so. On a busy machine it may take up to limit; after that it is stopped.
 const (
 	expected = 40 * time.Minute
 	limit    = 80 * time.Minute

@@ -142,7 +142,7 @@ func installPackages(ctx context.Context) error {
 	return err
 }
 
-// wanted appends pkg to list and prints why, if its file is missing.
+// wanted appends pkg to list and prints why it is needed, if its file is missing.
 func wanted(list []string, file, pkg, why string) []string {
 	if present(file) {
 		return list
@@ -156,7 +156,7 @@ func aptGet(ctx context.Context, dir string, args ...string) error {
 	return shown(output(ctx, dir, "apt-get", args...))
 }
 
-// shown prints the output of a program that failed, and returns err.
+// shown prints the output of a program that failed, and returns the program's error err.
 func shown(out []byte, err error) error {
 	if err != nil {
 		os.Stdout.Write(out)

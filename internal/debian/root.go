@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// MakeRoot makes the image of a root folder by a shell script, which gets the path of a folder to work in, the path of the
-// image, and args. The script runs in namespaces of its own, so that its processes end with it. The image appears under its
-// name when it is complete. The caller must be root.
+// MakeRoot runs a shell script that creates the image of a root folder. The arguments of the script are the path of a
+// temporary folder, the path of the image, and args. The script runs in namespaces of its own, so that its processes
+// end with it. The image gets its final name when it is complete. The caller must be root.
 func MakeRoot(ctx context.Context, name, script string, args ...string) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

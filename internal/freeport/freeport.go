@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Ports are below the range from which Linux assigns client ports (net.ipv4.ip_local_port_range), so
-// that no client is assigned one in the meantime.
+// The ports that Next returns are below the range from which Linux assigns client ports
+// (net.ipv4.ip_local_port_range), so that no client is assigned one in the meantime.
 const (
 	first = 20_000
 	count = 12_000

@@ -262,7 +262,7 @@ func TestLayers(t *testing.T) {
 // layerMap is the parsed table of packages and the packages that each may import.
 type layerMap struct {
 	below map[string]map[string]bool // name -> names that may be imported directly
-	never [][2]string                // {a, b}: b may never import a
+	never [][2]string                // {a, b}: b may never import a, directly or indirectly
 }
 
 func parseLayers(text string) (*layerMap, error) {
@@ -299,7 +299,7 @@ func names(list string) []string {
 	return all
 }
 
-// add adds one rule "a, b < c < d". The names on the left must already be known. So the map is written
+// add adds one rule "a, b < c < d". The names on the left must be defined by earlier rules. So the map is written
 // from the bottom up and has no cycles.
 func (m *layerMap) add(rule string) error {
 	steps := strings.Split(rule, "<")

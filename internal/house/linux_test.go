@@ -9,7 +9,7 @@ import (
 
 // Code that is linked into a guest takes Linux's constants from abi/linux and from nowhere else.
 
-// abiFolder is the folder of these constants.
+// abiFolder is the folder of the package with Linux's constants.
 const abiFolder = "abi/linux"
 
 // asksTheHost lists the folders whose code makes system calls of the host, by package syscall or

@@ -39,7 +39,8 @@ func set(names ...string) map[string]bool {
 	return s
 }
 
-// purePackages returns wire, the machines, and the packages that they import.
+// purePackages returns package wire, the protocol machines (such as stack/tcp), and the packages of this module that
+// they import.
 func purePackages(t *testing.T) map[string]bool {
 	t.Helper()
 	m, err := parseLayers(layers)

@@ -3,8 +3,8 @@
 // table of the stack uses it to order its elements, least recently used first.
 package list
 
-// Node is the place of an element on one list. The zero value is on no list. A node must not be copied
-// while it is on a list.
+// Node links an element into one list. An element has a Node for each list that it can be on. The zero value is on no
+// list. A node must not be copied while it is on a list.
 type Node[T any] struct {
 	// Owner is the element that embeds the node. It must be set before the first use.
 	Owner *T

@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// Host is the interface of the probes to the machine. Tests replace its functions.
+// Host contains the functions by which the probes examine this machine. Tests replace its functions.
 type Host struct {
 	GOOS, GOARCH string
-	FS           fs.FS // root of the file system: settings are read below proc
+	FS           fs.FS // root of the file system; probes read settings below proc
 	// OpenDevice opens a device for reading and writing, and closes it again.
 	OpenDevice func(path string) error
 	// Socket creates a socket and closes it again.
@@ -37,7 +37,7 @@ type Tools struct {
 	Layers func() []Layer
 }
 
-// Layer is one layer of the confinement of a process.
+// Layer is one layer of the confinement of a program that runs as a process, such as its system call filter.
 type Layer struct {
 	Name   string // "filter"
 	Holds  bool

@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// rich returns a host that has everything.
+// rich returns a host on which every probe succeeds.
 func rich() *Host {
 	return &Host{
 		GOOS: "linux", GOARCH: "amd64",

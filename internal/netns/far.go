@@ -103,8 +103,8 @@ func (f *Far) Received(t testing.TB, name string) uint64 {
 
 var wires atomic.Int32
 
-// Wire connects the two namespaces by a veth pair with two queues. Both ends are up and have the
-// addresses 10.N.0.1/24 and 10.N.0.2/24. It returns the names and N. The pair is removed at the end of
+// Wire connects the test's namespace (near) and the far namespace by a veth pair with two queues. Both ends are up
+// and have the addresses 10.N.0.1/24 and 10.N.0.2/24. It returns the names and N. The pair is removed at the end of
 // the test.
 func (f *Far) Wire(t testing.TB) (near, far string, n int) {
 	t.Helper()

@@ -12,8 +12,8 @@ import (
 
 // Configuration of interfaces by ioctls (netdevice(7)).
 //
-// Safety, for every use of unsafe here: the kernel accesses the request only during the call, and the
-// request is as large as struct ifreq.
+// Safety, for every use of unsafe in this file: the kernel accesses the request only during the call, and the request
+// is as large as struct ifreq.
 
 type ifreq struct {
 	name [16]byte

@@ -38,7 +38,7 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Need skips a test that must run in a namespace, if it does not.
+// Need skips the test if it does not run in a namespace that Main has created.
 func Need(t testing.TB) {
 	t.Helper()
 	if os.Getenv(inside) == "" {

@@ -56,8 +56,8 @@ func Sum(k Key, b []byte) uint64 {
 	return v0 ^ v1 ^ v2 ^ v3
 }
 
-// round is the function of the paper's figure 2.1. Two rounds process each word (the "2" of 2-4), and
-// four finish (the "4").
+// round is the function of the paper's figure 2.1. Two rounds process each word (the "2" of 2-4), and four rounds
+// follow after the last word (the "4").
 func round(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
 	v0 += v1
 	v1 = bits.RotateLeft64(v1, 13) ^ v0

@@ -67,7 +67,7 @@ func TestSumDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// 12 bytes are two IPv4 addresses and two ports; 36 bytes are the same for IPv6.
+// BenchmarkSum hashes 12 bytes (two IPv4 addresses and two ports) and 36 bytes (two IPv6 addresses and two ports).
 func BenchmarkSum(b *testing.B) {
 	buf := counting()
 	for _, n := range []int{12, 36, 64} {

@@ -102,7 +102,8 @@ func run() error {
 	return nil
 }
 
-// measurePaths measures long and lossy paths of up to most bits per second, and writes their table.
+// measurePaths measures long and lossy paths with a rate from least to most, in bits per second, and writes their
+// table.
 func measurePaths(folder string, least, most int64, reps int) error {
 	rows, err := path.Run(least, most, reps, os.Stderr)
 	if err != nil {

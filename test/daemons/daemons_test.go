@@ -22,10 +22,11 @@ var (
 	onLinux = flag.Bool("linux", false, "run the scripts on this Linux, in namespaces of their own")
 )
 
-// servers are the names of the scripts.
+// servers are the names of the servers, each of which has a script in testdata.
 var servers = []string{"nginx", "postgresql", "redis", "memcached", "dnsmasq", "apache", "ssh"}
 
-// patience returns the longest time of a test. It allows for a busy host and at most twelve loads.
+// patience returns the longest time of a test. It is long enough for a busy host and twelve loads, the most that a
+// script has.
 func patience() time.Duration { return 10*time.Minute + 20*time.Duration(*seconds)*time.Second }
 
 // Each server starts, serves its clients without an error, carries out an operator's commands, leaks no descriptor, and

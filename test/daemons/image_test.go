@@ -20,13 +20,13 @@ var packages = []string{
 	"openssh-server", "openssh-client", "curl", "apache2-utils", "wrk", "procps", "python3",
 }
 
-// makeRoot is a script with the arguments ROOT IMAGE PACKAGES. Servers that a package would start are not started
-// (policy-rc.d), and the processes of the installation end with it.
+// makeRoot is a script with the arguments ROOT IMAGE PACKAGES. The script prevents packages from starting their
+// servers (policy-rc.d), and the processes that the installation starts end with it.
 //
 //go:embed testdata/root.sh
 var makeRoot string
 
-// image returns the path of the root's image, which it makes if there is none.
+// image returns the path of the image of the root folder. It makes the image if there is none.
 func image(t *testing.T) string {
 	t.Helper()
 	if os.Getuid() != 0 {

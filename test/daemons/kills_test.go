@@ -50,8 +50,8 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// untilKilled runs a database, and kills its machine after a random number of reports. It returns the state that the
-// script has found, and the last report.
+// untilKilled runs a database, and kills its machine after a random number of reports. It returns the number N of the
+// line "state N", which describes the database at the start, and the number of the last report.
 func untilKilled(t *testing.T, loam, root, name string, before int, rng *rand.Rand) (state, reported int) {
 	t.Helper()
 	cmd := exec.Command(loam, "run", "--platform", "vm", "--net", "none", "--root", root, "-m", "1G", "--cpus", strconv.Itoa(*cpus),
@@ -89,9 +89,10 @@ func untilKilled(t *testing.T, loam, root, name string, before int, rng *rand.Ra
 	if state < 0 || reported == before {
 		t.Fatalf("the database does not work:\n%s\n%s", strings.Join(all, "\n"), complaints.String())
 	}
-	time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond) // a moment between reports, too
+	// The kill may come at any time between two reports.
+	time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 	cmd.Process.Kill()
-	for lines.Scan() { // reported before the kill
+	for lines.Scan() { // reports that were printed before the kill
 		if n, err := strconv.Atoi(strings.TrimSpace(lines.Text())); err == nil {
 			reported = n
 		}

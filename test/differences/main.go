@@ -92,7 +92,7 @@ func build(ctx context.Context, dir, to, what string) error {
 	return nil
 }
 
-// answers are the results of the probes, in the form in which the program prints them.
+// answers are the results of all probes on one system, in the form in which the program prints them.
 type answers struct {
 	names []string // names of the probes, in the program's order
 	given map[string]string
@@ -196,7 +196,7 @@ func reasonFor(all []*reason, name string) (*reason, string) {
 	return nil, ""
 }
 
-// same returns the field of an answer, which is empty if it is Linux's.
+// same returns the text for a cell of the table: the answer, or "" if it equals the answer on Linux.
 func same(answer, linux string) string {
 	if answer == linux {
 		return ""
@@ -207,7 +207,7 @@ func same(answer, linux string) string {
 	return cell(answer)
 }
 
-// cell makes a text fit into a field.
+// cell replaces the characters of a text that would end a cell of a Markdown table.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\x00", `\0`).Replace(strings.TrimSpace(s))
 }

@@ -18,8 +18,8 @@ var update = flag.Bool("update", false, "write docs/demo.svg from the commands o
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// strict lists the documents in which every block must be run, or say why not. In others, blocks that are
-// not marked are ignored.
+// strict lists the documents in which every block must be run, or say why not. In other documents, blocks that are
+// not marked "console" are ignored.
 var strict = []string{"README.md", "docs/start.md", "docs/use"}
 
 // TestCommands runs the commands of every document of the tree.

@@ -12,8 +12,8 @@ type block struct {
 	kind   string
 	file   string // for kind "file"
 	text   string
-	reason string // why it is not run, from the comment above it
-	after  bool   // a heading precedes it, so servers end first
+	reason string // why the block is not run, from the comment above it
+	after  bool   // a heading precedes the block, so running servers end first
 }
 
 // Kinds of blocks.

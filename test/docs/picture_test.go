@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// The picture in the README: a terminal with commands and their output, as they were in a run of
-// TestCommands with -update. Long outputs are cut, and the line about the choice of a platform is left out.
+// The picture in the README shows a terminal with commands and their output. TestCommands with -update writes it from
+// the outputs of that run. Long outputs are cut, and the line about the choice of a platform is left out.
 
 const (
-	columns    = 84  // characters in a line
-	mostOutput = 5   // lines of output of a command
+	columns    = 84  // largest number of characters in a line
+	mostOutput = 5   // largest number of lines of output shown for a command
 	lineHeight = 20  // pixels
 	charWidth  = 843 // hundredths of a pixel
 	margin     = 20

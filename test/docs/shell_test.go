@@ -106,7 +106,7 @@ func (s *shell) run(text string) (output string, status int) {
 // start starts a server and waits for its expected output.
 func (s *shell) start(c command) error {
 	s.endServer()
-	s.started++ // a file for each server: the shell empties it later than this test first reads it
+	s.started++ // each server has a file of its own, because the shell may truncate it later than this test first reads it
 	file := filepath.Join(s.temp, fmt.Sprint("server-output-", s.started))
 	out, _ := s.run(fmt.Sprintf("%s >%s 2>&1 &\necho pid $!", c.text, file))
 	_, after, _ := strings.Cut(out, "pid ")

@@ -38,7 +38,7 @@ func build(t testing.TB) string {
 	return name
 }
 
-// lab is a wire between two namespaces, and the command.
+// lab is a veth pair between two namespaces, and the path of the loam command.
 type lab struct {
 	*netns.Far
 	loam      string
@@ -177,7 +177,7 @@ func TestHalfRateLosesNothing(t *testing.T) {
 	awaitSink(t, l)
 	top := l.start(t, false, "--dev", l.near, "--dst", l.dst, "--rate", "max", "--time", "1s", "--json", "--bare").last(t)
 	sink.Process.Signal(os.Interrupt)
-	sink.last(t) // frames dropped at that rate do not count
+	sink.last(t) // waits for the end; frames dropped while the highest rate is measured do not count
 	sink = l.start(t, true, "sink", "--dev", l.far, "--json")
 	awaitSink(t, l)
 	rate := float64(top.Sent.Total.Frames) / (float64(top.Sent.Elapsed) / 1e9) / 2

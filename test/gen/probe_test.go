@@ -127,8 +127,8 @@ func TestProbeIsKilled(t *testing.T) {
 			twice++
 		}
 	}
-	// Addresses found in the last second before a kill were not recorded and are probed again. But if
-	// they are in the results, they are not there twice.
+	// The prober does not record the addresses that it found in the last second before a kill, and probes them again.
+	// Even if such an address is already in the results, it does not appear twice.
 	if len(got) != answering || twice > 0 {
 		t.Errorf("%d addresses, %d of them twice", len(got), twice)
 	}

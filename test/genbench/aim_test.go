@@ -10,12 +10,13 @@ import (
 	"loam/gen/bench"
 )
 
-// aim is a goal for a method: to be faster than another by a factor, by CPU time and by wall time.
+// aim is a goal for a method: to be faster than another method or program (the peer) by a factor, by CPU time and by
+// wall time.
 type aim struct {
 	name, than string
 	least      float64
-	// pairs is the number of short turns, one of each method, that are needed to know the ratio to a
-	// percent. 0: the ratio is far from the goal, and the turns of the table suffice.
+	// pairs is the number of short turns of each of the two that measure the ratio to one percent. 0: the ratio is
+	// far from the goal, and the turns for the table are precise enough.
 	pairs int
 	// bound is a loop that makes only the same system calls, so no generator can be faster; "" means
 	// none.
@@ -40,8 +41,8 @@ func (a *aim) is(c bench.Contestant, name string) bool {
 // key identifies the aim.
 func (a *aim) key() string { return a.name + " by " + a.than }
 
-// slack is how much slower "no slower" may be: the difference of two loops of the same system call
-// cannot be measured more precisely.
+// slack is the fraction by which a method may be slower and still count as no slower. Two loops with the same system
+// calls differ by as much between measurements.
 const slack = 0.03
 
 var aims = []aim{
@@ -64,7 +65,7 @@ type outcome struct {
 	Ratio float64 `json:"ratio"`
 	Wall  float64 `json:"wall"`
 	Met   bool    `json:"met"` // whether Ratio is at least Least
-	// MetByWall is unreliable on a machine with other load.
+	// MetByWall reports whether Wall is at least Least. It is unreliable on a machine with other load.
 	MetByWall bool `json:"met_by_wall"`
 	// Quiet is the number of rounds in which no other program took a processor from Loam or from the peer.
 	// If there are at least quietRounds, Wall is from these rounds only.
@@ -74,7 +75,7 @@ type outcome struct {
 	BoundByWall float64 `json:"bound_by_wall,omitempty"`
 }
 
-// newOutcome judges two ratios.
+// newOutcome returns the outcome of an aim for its ratios by CPU time and by wall time.
 func newOutcome(name, than string, least, byProcessor, byWall float64) outcome {
 	met := func(r float64) bool { return r >= least || least == 1 && r >= 1-slack }
 	return outcome{Name: name, Than: than, Least: least, Ratio: byProcessor, Wall: byWall, Met: met(byProcessor), MetByWall: met(byWall)}
@@ -95,9 +96,9 @@ func (o outcome) verdict() string {
 	return "missed"
 }
 
-// judge compares the rows of each aim round by round, because the two ran one after the other. closely
-// are rows of short turns of the two alone, by the key of the aim; where they exist, they count
-// instead.
+// judge compares the rows of each aim round by round, because the two contestants ran one after the other in each
+// round. closely has rows of short turns in which only these two ran, by the key of the aim. If an aim has such rows,
+// they count instead.
 func judge(rows []bench.Row, closely map[string][]bench.Row) (all []outcome) {
 	for _, a := range aims {
 		from := rows
@@ -208,7 +209,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%s by %s: %.2f, %.2f by the wall, wanted %.1f: %s", o.Name, o.Than, o.Ratio, o.Wall, o.Least, o.verdict()+o.bounded())
 }
 
-// bounded returns the addition to a verdict about the bound.
+// bounded returns the part of a verdict about the bound, or "".
 func (o outcome) bounded() string {
 	if o.Bound == 0 {
 		return ""

@@ -54,8 +54,8 @@ func toNoHost(t testing.TB, near, dst string, next wire.MAC) {
 	netns.IP(t, "neigh", "replace", dst, "lladdr", next.String(), "dev", near, "nud", "permanent")
 }
 
-// afresh restores the wire before each contestant: testpmd's net_af_packet removes the neighbour entry,
-// and the far kernel would then answer.
+// afresh makes each contestant restore the neighbour entry before its turn: testpmd's net_af_packet removes the
+// neighbour entry, and the far kernel would then answer.
 func afresh(t testing.TB, all []bench.Contestant, near, dst string, next wire.MAC) {
 	for i := range all {
 		start := all[i].Start
@@ -66,7 +66,8 @@ func afresh(t testing.TB, all []bench.Contestant, near, dst string, next wire.MA
 	}
 }
 
-// All contestants take turns on one wire, and are counted at its far end.
+// All contestants (methods of Loam and other generators) take turns on one veth pair. Their frames are counted at its
+// far end.
 func TestBeside(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the test of package gen/bench runs the same methods")
@@ -114,7 +115,8 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
-		// In a short turn on a busy machine, a contestant may send nothing.
+		// A contestant may send nothing in a short turn on a busy machine, so only full runs require a result above
+		// 0.
 		if r.Error != "" || r.Note != "" || *full && r.Median() <= 0 {
 			t.Errorf("%s, %d queue(s): %s %s", r.Name, r.Queues, r.Error, r.Note)
 		}
@@ -132,7 +134,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// pairTurn is the duration of a turn of a pair, and pairWarm the time before it that does not count.
+// pairTurn is the measured duration of one turn of a contestant in a pair. pairWarm is the time before it that is not
+// measured.
 const (
 	pairTurn = 250 * time.Millisecond
 	pairWarm = 150 * time.Millisecond
@@ -179,7 +182,7 @@ func paired(all []bench.Contestant) []bench.Contestant {
 	for _, a := range aims {
 		from := slices.IndexFunc(all, func(c bench.Contestant) bool { return a.is(c, a.than) })
 		if from < 0 || slices.ContainsFunc(aims, func(b aim) bool { return b.name == a.than }) {
-			continue // a method of ours keeps its place
+			continue // Loam's methods keep their place in the order
 		}
 		peer := all[from]
 		all = slices.Delete(all, from, from+1)
@@ -202,7 +205,7 @@ func TestJudge(t *testing.T) {
 		{Name: inC("udp"), Queues: 1, PerCPU: []float64{10.2, 10.1, 50}},
 	}
 	want := map[string]bool{"udp": true, "mmsg": true, "udpgso": false, "udp, 2 queues": true}
-	// For udp there are also turns of the two alone, and these count.
+	// For udp there are also short turns of the pair alone, and only these count.
 	closely := map[string][]bench.Row{"udp by " + inC("udp"): {
 		{Name: "udp", Queues: 1, PerCPU: []float64{10, 10, 10}}, {Name: inC("udp"), Queues: 1, PerCPU: []float64{10.4, 10.4, 10}},
 	}}
@@ -229,7 +232,8 @@ func TestQuietRounds(t *testing.T) {
 		t.Errorf("%v of %d rounds", r, quiet)
 	}
 	y.PPS[0] = 5
-	if r, quiet := wall(&x, &y); r != 2 || quiet != 2 { // 20, 0.4, 2, 2, 0.2
+	// The ratios of the rounds are 20, 0.4, 2, 2 and 0.2. Only the two quiet rounds, with the ratio 2, count.
+	if r, quiet := wall(&x, &y); r != 2 || quiet != 2 {
 		t.Errorf("%v of %d rounds", r, quiet)
 	}
 	y.Queues = 2

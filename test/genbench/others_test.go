@@ -88,7 +88,7 @@ func others(t testing.TB, near, dst string) (all []bench.Contestant, wanted []ai
 	return all, otherAims()
 }
 
-// otherAims returns the aims for Loam's methods compared with these generators.
+// otherAims returns the aims for Loam's methods compared with the generators of this file.
 func otherAims() (all []aim) {
 	for _, m := range likeOurs {
 		all = append(all, aim{name: m.ours, than: m.peer(), least: 1, pairs: otherPairs, queues: m.queues(), float: true})

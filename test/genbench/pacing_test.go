@@ -23,9 +23,9 @@ import (
 	"loam/internal/race"
 )
 
-// Gaps between frames at low rates, by tcpdump's time stamps at the far end of a veth: of loam gen, and
-// of a plain loop in C that polls the clock, in turns. On a machine with other load, the loop shows
-// what precision is possible.
+// TestPacing measures the gaps between frames at low rates, by tcpdump's time stamps at the far end of a veth. Two
+// senders run in turns: loam gen, and a plain loop in C that polls the clock. The loop shows which precision is
+// possible on this machine with its present load.
 
 // pacedRates are the rates in frames per second.
 var pacedRates = []int{1, 10, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000}
@@ -54,7 +54,7 @@ type pacedRow struct {
 	InC  []gaps `json:"in_c"`
 }
 
-// best returns the turn with the least disturbance.
+// best returns the gaps of the turn in which they vary least.
 func best(all []gaps) gaps {
 	return slices.MinFunc(all, func(a, b gaps) int {
 		switch {

@@ -31,7 +31,7 @@ func inC(method string) string { return method + " in C" }
 // loops are the methods for which there is a loop in C.
 var loops = []string{"udp", "mmsg", "udpgso", "raw", "packet", "xdp"}
 
-// peers returns all contestants except Loam's methods.
+// peers returns all contestants except Loam's methods: other generators and loops in C.
 func peers(t testing.TB, near, dst string) []bench.Contestant {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func peers(t testing.TB, near, dst string) []bench.Contestant {
 	if err := os.WriteFile(config, []byte(trafgenFrame(dst)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Both bypass the queueing discipline by default, as Loam does.
+	// Both programs, trafgen and testpmd, bypass the queueing discipline by default, as Loam does.
 	all = append(all, command(trafgen, "trafgen", "--dev", near, "--conf", config, "--cpus", "1"))
 	all = append(all, testpmd(testpmdP, "net_af_packet0,qdisc_bypass=1,iface="+near), testpmd(testpmdX, "net_af_xdp0,iface="+near))
 	const payload = "18"

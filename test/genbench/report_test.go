@@ -109,13 +109,13 @@ work of the far end. That work is included, unless Linux accounts for interrupts
 	return b.String()
 }
 
-// wallNote explains the ratios by wall time.
+// wallNote is the text of the report that explains the ratios by wall time.
 const wallNote = `In a quiet turn, both senders had at least 0.9 of their processors. If there are three quiet turns, only these count for
 the ratio by elapsed time. Otherwise that ratio also depends on other programs: a Go program with several
 threads gets a larger share of a busy machine than a program with one thread.
 `
 
-// closeNote names the ratios that come from pairs.
+// closeNote returns the text of the report that lists the ratios measured in pairs.
 func closeNote() string {
 	var names []string
 	for _, a := range aims {
@@ -128,7 +128,7 @@ each turn starts a new process or socket. These pairs are: %s.
 `, pairTurn, strings.Join(names, ", "))
 }
 
-// scalingTable writes what more queues gain: each is a thread with a processor of its own.
+// scalingTable writes how much faster several queues are than one: each queue has a thread on a processor of its own.
 func scalingTable(b *strings.Builder, rows []bench.Row) {
 	counts := queueCounts(runtime.NumCPU())
 	b.WriteString("\nThe next table shows frames a second with several queues. Each queue has a thread and a processor of its own.\n\n| way to send |")
@@ -176,7 +176,7 @@ const notes = `
 - Aims with several queues are judged by elapsed time.
 `
 
-// release returns the version of the kernel.
+// release returns the version of the running kernel.
 func release() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

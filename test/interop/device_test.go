@@ -26,7 +26,7 @@ func TestCurlOverDevices(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		open     func(string) (link.Device, error)
-		finished bool // the kernel must finish its checksums, because the device does not report unfinished ones
+		finished bool // the device does not report unfinished checksums, so the kernel must finish the checksums of its packets
 	}{
 		"packet":              {open: packet(afpacket.Config{})},
 		"packet, no offloads": {open: packet(afpacket.Config{NoOffloads: true}), finished: true},

@@ -19,7 +19,7 @@ import (
 
 // dnsmasq is a DHCP and DNS server of another project.
 
-// startDnsmasq runs it at an address of the kernel, with one long record in addition to options.
+// startDnsmasq runs dnsmasq at an address of the kernel, with one long record in addition to options.
 func (l *lab) startDnsmasq(addr string, options ...string) {
 	l.Helper()
 	always := []string{
@@ -71,7 +71,7 @@ func (l *lab) wantDNS(r *resolver) {
 func TestDnsmasq(t *testing.T) {
 	l := newLab(t, setup{noAddress: true})
 	subnet, leases := netip.PrefixFrom(l.linux.addr, 24).Masked(), filepath.Join(t.TempDir(), "leases")
-	first := l.loam.addr.Next() // the lab's usual address is not in the range
+	first := l.loam.addr.Next() // the usual address of Loam's end is not in dnsmasq's range
 	router, ntp := l.linux.addr.String(), "192.0.2.123"
 	l.startDnsmasq(router, "--dhcp-leasefile="+leases, "--dhcp-range="+first.String()+","+first.Next().String()+",2m",
 		"--domain=home.test", "--no-ping", "--dhcp-option=option:mtu,1400",
@@ -107,8 +107,8 @@ func TestDnsmasq(t *testing.T) {
 	l.eventually("a lease that dnsmasq forgot", func() bool { return !known() })
 }
 
-// TestDNSForwarder checks that a response too long for UDP also passes the gateway over TCP. The guest
-// is a stack on a pipe, and the gateway queries dnsmasq.
+// TestDNSForwarder checks that a response too long for UDP is resolved through the gateway over TCP. The guest is a
+// stack on a pipe, and the gateway queries dnsmasq.
 func TestDNSForwarder(t *testing.T) {
 	l, _ := openLab(t)
 	l.ip("link", "set", "lo", "up")

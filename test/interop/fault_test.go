@@ -144,5 +144,5 @@ func insist(client net.Conn, server net.PacketConn, size, salt int) error {
 	}
 }
 
-// isOld reports whether a datagram was sent before: a duplicate, or one that was overtaken.
+// isOld reports whether b is the content of an earlier datagram, which arrives late or twice.
 func isOld(b []byte) bool { return len(b) == 0 || bytes.Contains(block[:len(b)+100], b) }

@@ -21,7 +21,7 @@ type host struct {
 	listenPacket func(network, address string) (net.PacketConn, error)
 }
 
-// conn is the interface of both ends' TCP connections.
+// conn is the interface of a TCP connection, which those of Loam and those of the kernel implement.
 type conn interface {
 	net.Conn
 	CloseWrite() error

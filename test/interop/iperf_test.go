@@ -47,7 +47,7 @@ type iperfTest struct {
 	Reverse  bool `json:"reverse"` // the server sends
 }
 
-// iperfMoved is the report of both ends about a stream after the test.
+// iperfMoved is the part of the reports about a stream that both ends send after the test.
 type iperfMoved struct {
 	ID    int   `json:"id"`
 	Bytes int64 `json:"bytes"`
@@ -109,7 +109,7 @@ func TestIperf(t *testing.T) {
 			server := <-done
 			l.must(server.err)
 			sent, received := report.End.Sent.Bytes, report.End.Received.Bytes
-			expected := received // by Loam
+			expected := received // number of bytes that Loam received
 			if c.reverse {
 				expected = sent
 			}

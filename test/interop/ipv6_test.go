@@ -65,7 +65,8 @@ func TestTrial6(t *testing.T) {
 	})
 }
 
-// each6 is each for IPv6. It uses only links with an MTU of at least 1280 bytes, which IPv6 requires.
+// each6 runs a test for each variant like the function each, in a lab with IPv6 addresses. It uses only links with an
+// MTU of at least 1280 bytes, which IPv6 requires.
 func each6(t *testing.T, test func(l *lab, v variant)) {
 	for _, v := range variants {
 		if v.setup.linkMTU() >= 1280 {
@@ -114,7 +115,7 @@ func TestUDP6(t *testing.T) {
 	})
 }
 
-// udpPair6 is udpPair for IPv6.
+// udpPair6 is like udpPair, with sockets for IPv6.
 func (l *lab) udpPair6(d direction) (client net.Conn, server net.PacketConn) {
 	l.Helper()
 	server, err := d.server.listenPacket("udp6", d.server.at(0))
@@ -128,7 +129,7 @@ func (l *lab) udpPair6(d direction) (client net.Conn, server net.PacketConn) {
 	return client, server
 }
 
-// TestTransfer6 checks that a stream arrives unchanged over both kinds of addresses.
+// TestTransfer6 checks that a stream arrives unchanged over IPv6 in both directions, whichever end connects.
 func TestTransfer6(t *testing.T) {
 	each6(t, func(l *lab, v variant) {
 		for _, d := range l.directions() {

@@ -28,7 +28,7 @@ func TestKeepAlive(t *testing.T) {
 		client, server := l.connect(d)
 		ends = append(ends, client, server)
 	}
-	// One end of each connection: Loam's of the first, Linux's of the second.
+	// On each connection, one end sends probes: Loam's end of the first, and Linux's end of the second.
 	keepAlive(t, ends[0], 1, 1, 9)
 	keepAlive(t, ends[2], 1, 1, 9)
 	l.eventually("probes and answers of both, as tshark sees them", func() bool {

@@ -31,10 +31,10 @@ import (
 // Everything in it is removed when the test ends, however it ends.
 type lab struct {
 	testing.TB
-	ctx   context.Context // ends when the test has taken far too long
+	ctx   context.Context // ends when the test has taken longer than bound
 	stack *stack.Stack
 	ifc   *stack.Interface
-	tap   string // name of the tap at both ends; for a veth pair, the name of the kernel's end (see far)
+	tap   string // name of the tap at both ends; for a veth pair, the name of the kernel's end; far returns that of Loam's end
 	loam  host
 	linux host
 }

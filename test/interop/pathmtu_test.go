@@ -35,8 +35,7 @@ func newNarrowLab(t *testing.T) (*lab, netip.Prefix) {
 	return l, network
 }
 
-// TestPathMTU checks the handling of what the kernel, as a router, reports about a link with a smaller
-// MTU.
+// TestPathMTU checks that Loam follows the reports that the kernel sends as a router to a link with a smaller MTU.
 func TestPathMTU(t *testing.T) {
 	l, network := newNarrowLab(t)
 	to := network.Addr().Next()

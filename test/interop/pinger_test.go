@@ -41,7 +41,7 @@ func (p *pinger) ping(size int) error {
 		err := p.send(p.seq, data)
 		if err != nil && (p.patience == 0 || !errors.Is(err, stack.ErrWouldBlock)) {
 			return err
-		} // the device still has earlier requests to send, so this one counts as lost
+		} // ENOBUFS: the device still has earlier requests to send, so this request counts as lost
 		n, err := p.await()
 		switch {
 		case p.patience != 0 && errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(p.until):
@@ -126,7 +126,8 @@ func (l *lab) linuxPinger() *pinger {
 	}
 }
 
-// pingAll runs many pingers at once. Each sends a request after the reply to the one before.
+// pingAll runs many pingers at once. Each pinger sends its next request when it has received the reply to the
+// previous one.
 func (l *lab) pingAll(who string, senders int, newPinger func() *pinger) {
 	l.Helper()
 	requests := max(4, scale(4000, 400)/senders)

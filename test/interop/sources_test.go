@@ -199,7 +199,7 @@ func TestSourcesAsLinux(t *testing.T) {
 			}
 			l.must(c.listen(filter))
 		}
-		time.Sleep(2 * time.Second) // until both have repeated their reports as often as they do
+		time.Sleep(2 * time.Second) // waits until both hosts have repeated their reports as often as they do
 	}
 	for _, c := range ends {
 		group := netip.MustParseAddr(c.group)

@@ -134,8 +134,8 @@ func udpBulk(client net.Conn, server net.PacketConn, count, queues int) error {
 			if err != nil {
 				return fmt.Errorf("datagram %d: %w", done+i, err)
 			}
-			// Find out which one it is. With several queues, fragments and complete packets may
-			// overtake each other, as with any network card.
+			// Find the datagram that has arrived by its content. With several queues, fragments and complete packets
+			// may overtake each other, as with any network card.
 			k := i
 			if queues > 1 {
 				k = slices.Index(sizes[:], n)

@@ -70,7 +70,7 @@ func TestSmallReads(t *testing.T) {
 	}
 }
 
-// slowly reads at most 100 bytes at a time.
+// slowly is a connection whose Read returns at most 100 bytes.
 type slowly struct{ conn }
 
 func (s slowly) Read(p []byte) (int, error) { return s.conn.Read(p[:min(len(p), 100)]) }

@@ -10,9 +10,9 @@
 //	go test ./test/kvm -v                    two machines, half a minute
 //	LOAM_KVM_ALL=1 go test ./test/kvm -v     four machines, with one CPU and with two
 //
-// The emulated processor hides XSAVE. With QEMU 7.2, a nested guest sets XCR0 without an exit to KVM,
-// and KVM resets it at the next entry, so every guest loses vector registers. Loam's kernel saves them
-// with FXSAVE there.
+// The emulated processor hides XSAVE. With QEMU 7.2, a nested guest sets XCR0 without an exit to KVM, and KVM resets
+// it at the next entry, so every guest loses vector registers. Without XSAVE, Loam's kernel saves vector registers
+// with FXSAVE.
 //
 // Read kvm_test.go first, then first/main.go.
 package kvm

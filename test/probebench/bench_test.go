@@ -41,18 +41,18 @@ func (r *row) median(figure func(run) float64) float64 {
 	return all[len(all)/2]
 }
 
-// scene is one behaviour of the far end.
+// scene is one set of conditions for a comparison: how many addresses answer, and how busy the machine is.
 type scene struct {
 	Name string `json:"name"`
 	bits int    // how many bits longer the answering prefix is than the probed prefix
-	part int    // with -full, how many bits longer the probed prefix is than in the other scenes
+	part int    // with -full, how many bits longer the probed prefix is than in the first scene
 	busy int    // busy loops per processor that run beside the probers
 	// Asked is the number of probed addresses.
 	Asked uint64 `json:"asked"`
 	Rows  []row  `json:"rows"`
 	// Bound is the upper bound for any prober: see bound_test.go.
 	Bound row `json:"bound"`
-	// Ratios compare by the figure that matters in this scene.
+	// Ratios compare Loam with each other prober.
 	Ratios []outcome `json:"ratios"`
 }
 

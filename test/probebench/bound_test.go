@@ -26,7 +26,7 @@ import (
 // cheapest way that we know, on all processors. Replies are dropped as early as possible (tcx) and
 // counted by the interface. A prober does all of this, and also has to select, check and record.
 
-// bound measures it.
+// bound measures this upper bound.
 func (l *lab) bound(t testing.TB, read func() uint64) run {
 	t.Helper()
 	defer l.dropAnswers(t).Close()
@@ -43,7 +43,7 @@ func (l *lab) bound(t testing.TB, read func() uint64) run {
 		lanes.Go(func() { l.ask(t, uint32(i), uint32(processors)) })
 	}
 	lanes.Wait()
-	time.Sleep(100 * time.Millisecond) // for the last replies
+	time.Sleep(100 * time.Millisecond) // for the last replies to arrive
 	var r run
 	var span time.Duration
 	r.CPU = (processorTime(t) - before).Seconds()

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { netns.Main(m) }
 
-// lab is a wire to a namespace whose kernel answers for a prefix, or for part of it.
+// lab is a veth pair to a namespace whose kernel answers for a prefix, or for part of it.
 type lab struct {
 	*netns.Far
 	near, far string

@@ -24,7 +24,7 @@ type contestant struct {
 	args func(l *lab, results string) []string
 	// address extracts the address from a line of the results.
 	address func(line string) string
-	endless bool // it does not exit by itself
+	endless bool // the prober does not exit by itself
 }
 
 // All wait a second for late replies; that second does not count. masscan is configured to send as fast as it
@@ -33,7 +33,7 @@ var contestants = []contestant{
 	{name: "loam", address: between(`{"address":"`, `"`), args: func(l *lab, results string) []string {
 		args := []string{l.file("loam"), "gen", "probe", l.targets.String(), "--allow-private", "--wait", "1s", "-o", results, "-q"}
 		if l.answering != l.targets {
-			args = append(args, "--retries", "0") // the others probe silent addresses once
+			args = append(args, "--retries", "0") // the other probers probe silent addresses only once
 		}
 		return args
 	}},

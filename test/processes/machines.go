@@ -19,7 +19,7 @@ import (
 	"loam/unikernel"
 )
 
-// The kernels that are compared.
+// Names of the kernels that are compared.
 const (
 	onLinux = "Linux"
 	onLoam  = "Loam"
@@ -59,7 +59,8 @@ func (b *built) onLoam(ctx context.Context, cpus int, w workload) *exec.Cmd {
 	return cmd
 }
 
-// parameters of Linux: no output but the program's, and none of the mitigations, which Loam does not have either.
+// parameters is the kernel command line of Linux. Linux prints nothing itself, and its mitigations of processor
+// vulnerabilities are off, since Loam has none either.
 const parameters = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on audit=0"
 
 func (b *built) onLinux(ctx context.Context, cpus int, w workload) (*exec.Cmd, error) {

@@ -1,13 +1,13 @@
 //go:build linux
 
-// Command processes measures Linux programs on Loam beside the same programs on a Linux guest: Debian's kernel, in the same
-// emulator, with the same memory and CPUs, in the same run. It writes a table of ratios.
+// Command processes measures Linux programs on Loam, and the same programs on a Linux guest for comparison: Debian's
+// kernel, in the same emulator, with the same memory and CPUs, in the same run. It writes a table of ratios.
 //
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
 //	go run ./test/processes -profile PREFIX
 //
-// The programs are micro (system calls, memory, processes), redis with its own benchmark as client, and nginx with wrk. Both
-// machines run one after the other, reps times in turn, and the table has the median of each row.
+// The programs are micro (system calls, memory, processes), redis with its own benchmark as client, and nginx with
+// wrk. The machines with Loam and with Linux run alternately, reps times each. The table has the median of each row.
 package main
 
 import (

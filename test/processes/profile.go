@@ -19,15 +19,15 @@ import (
 	"time"
 )
 
-// With -profile, one row of micro runs on Loam only, and the emulator writes the address of each instruction for a moment
-// (-singlestep and its log of executed blocks). The result is exact: the number of instructions in each function, per system
-// call.
+// With -profile, one row of micro runs on Loam only, and for a short time the emulator logs the address of each
+// instruction (QEMU's -singlestep and its log of executed blocks). The result is exact: the number of instructions in
+// each function, per system call.
 
 const (
-	profileCalls = 100 // fewest system calls of a usable trace
+	profileCalls = 100 // smallest number of system calls in a usable trace
 	traceFor     = time.Second
 	traceTries   = 60
-	tracePause   = 2 * time.Second // before a trace: the machine starts slowly
+	tracePause   = 2 * time.Second // pause before a trace, until the program runs at its usual speed
 )
 
 // profile prints the functions of Loam in which a row of micro spends its instructions.

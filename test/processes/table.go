@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// key names a cell of the table.
+// key identifies a cell of the table: row, kernel and number of CPUs.
 type key struct {
 	row    string
 	cpus   int
 	kernel string
 }
 
-// table holds all results, in nanoseconds of an operation.
+// table holds all results, in nanoseconds per operation.
 type table struct {
 	rows    []string // in the order of the first result
 	cpus    []int

@@ -20,12 +20,12 @@ var programs = []string{
 	"/usr/bin/wrk", "/usr/sbin/nginx",
 }
 
-// add copies a program of this system, its loader and its libraries into the root folder. A program that is not at its path may be
-// in the folder of extracted packages.
+// add copies a program of this system, its loader and its libraries into the root folder. If the program is not
+// installed at its path, add looks in the folder of extracted packages.
 func (b *built) add(program string) error {
 	from := program
 	if cache, err := os.UserCacheDir(); err == nil {
-		const extracted = "loam-ci" // by go run ./internal/ci packages
+		const extracted = "loam-ci" // the folder that go run ./internal/ci packages fills
 		if f := filepath.Join(cache, extracted, program); !exists(program) && exists(f) {
 			from = f
 		}

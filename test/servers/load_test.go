@@ -28,7 +28,7 @@ func need(t *testing.T, program string) {
 	}
 }
 
-// client runs a client to its end. If it fails, that is one error.
+// client runs a client to its end. If the client fails, the returned figure has one error.
 func client(t *testing.T, program string, args ...string) (string, figure) {
 	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	f := figure{detail: string(out)}
@@ -68,7 +68,7 @@ func (f *figure) readWrk(report string) {
 	f.errors += int(number(report, `Non-2xx or 3xx responses: (\d+)`))
 }
 
-// dnsperf queries a DNS server over UDP or TCP from 16 ports, with up to underWay queries outstanding.
+// dnsperf queries a DNS server over UDP or TCP from 16 ports, with up to underWay unanswered queries.
 func dnsperf(network string, underWay int) load {
 	return load{fmt.Sprintf("dnsperf over %s, %d under way", strings.ToUpper(network), underWay), func(t *testing.T, port int, d time.Duration) figure {
 		need(t, "dnsperf")

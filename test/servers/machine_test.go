@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// The same servers in virtual machines. -parallel sets the number of machines that run at the same
-// time, of any kind, so that the long form finishes on the same day. It checks that there are no errors
-// and that memory does not grow; the rates mean nothing.
+// The same servers in virtual machines. -parallel sets the number of machines that run at the same time, of any kind,
+// so that the full test finishes within a day. It checks that there are no errors and that memory does not grow; the
+// rates mean nothing.
 
 var (
 	machines = flag.String("machines", "q35:2,microvm:1", "`MODEL:CPUS`, with commas between: where TestMachines runs the servers; all is every one")
@@ -33,14 +33,14 @@ const allMachines = "q35:1,q35:2,q35:4,microvm:1,microvm:2,microvm:4"
 
 const machineReport = "../../docs/servers-vm.md"
 
-// finding is a line of the record and of docs/servers-vm.md.
+// finding is the result of one server in one machine: a line of the file -record and of docs/servers-vm.md.
 type finding struct {
 	Machine, Server, Load, Unit string
 	Seconds                     int
 	Rate                        float64
 	Errors                      int
-	Grown                       int // KiB by which QEMU's memory at the end exceeds that after the first minute
-	Resident                    int // KiB of QEMU's memory at the end
+	Grown                       int // growth of QEMU's memory, in KiB: at the end, compared with after the first minute
+	Resident                    int // QEMU's memory at the end, in KiB
 }
 
 // inMachines returns the servers that TestMachines runs: those that are quick to build, or all that

@@ -30,7 +30,7 @@ type process struct {
 	cmd   *exec.Cmd
 	port  int
 	log   *log
-	ended chan error // receives once how the process ended
+	ended chan error // receives the error with which the process ended, once
 }
 
 // log keeps the end of the output of a program.

@@ -111,11 +111,11 @@ func writeCorefile(dir string) string {
 
 // figure is the result of one load.
 type figure struct {
-	rate   float64 // per second
+	rate   float64 // requests (or queries, messages) per second
 	unit   string
 	errors int
-	detail string // about the errors
-	grown  int    // growth of the server's memory in KiB: after the load, compared with after a third of it or a minute
+	detail string // text about the errors
+	grown  int    // growth of the server's memory in KiB: at the end, compared with after a third of the load or a minute
 }
 
 // row is one line of docs/servers.md.

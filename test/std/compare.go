@@ -108,8 +108,8 @@ func readReasons(text, platform string) ([]*reason, error) {
 	return list, nil
 }
 
-// leftOut returns a pattern for go test that matches the tests that would end the others, or "" if
-// there are none.
+// leftOut returns a pattern for go test that matches the tests that would end the other tests of their package, or ""
+// if there are none.
 func leftOut(reasons []*reason) string {
 	var names []string
 	for _, r := range reasons {
@@ -133,8 +133,8 @@ func explain(reasons []*reason, t test) *reason {
 	return nil
 }
 
-// judge returns an error if a difference has no reason, or if a reason has no difference although its
-// test was run (in full, for reasons of full runs).
+// judge returns an error if a difference has no reason, or if a reason has no difference although its test was run
+// (for a reason of full runs, if the run was full).
 func judge(loam results, differing []difference, reasons []*reason, short bool) error {
 	var wrong []string
 	for _, d := range differing {

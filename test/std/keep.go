@@ -113,7 +113,7 @@ func readOrigin(dir string) (o origin, err error) {
 	return o, json.Unmarshal(data, &o)
 }
 
-// piecesOf returns the number of runs in which a folder was made.
+// piecesOf returns the number of runs that have used a folder.
 func piecesOf(dir string) int {
 	o, _ := readOrigin(dir)
 	return o.Pieces
@@ -121,7 +121,7 @@ func piecesOf(dir string) int {
 
 // kept is an output file that a run appends to. It prints a line each time a package has ended.
 type kept struct {
-	ctx  context.Context // output after its end is of interrupted tests, and is dropped
+	ctx  context.Context // when it ends, the tests are interrupted, and their later output is dropped
 	side side
 	file *os.File
 	done map[string]verdict // packages that have ended

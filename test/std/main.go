@@ -13,8 +13,8 @@
 // is given. With -from, the files of such a folder are evaluated again and nothing is run, for use when
 // only reasons.txt has changed.
 //
-// With -modules, the tests are those of well-known modules. modules.txt lists them with their versions,
-// and modules-reasons.txt the reasons:
+// With -modules, the tests are those of well-known modules. modules.txt lists them with their versions, and
+// modules-reasons.txt the reasons for their differences:
 //
 //	go run ./test/std -modules                      all of them; writes docs/modules.md
 //	go run ./test/std -modules golang.org/x/net     one module; only checks
@@ -133,10 +133,10 @@ func (o *options) run(ctx context.Context) error {
 	return o.report(dir, on, packages, reasons, paper{on.report, o.head(on, piecesOf(dir))})
 }
 
-// paper is the file of a report, as a path from the root of the tree, and the beginning of its text.
+// paper is a report: its file, as a path from the root of the tree, and the beginning of its text.
 type paper struct{ file, head string }
 
-// report evaluates the contents of a folder. It writes the report if all packages were run in full.
+// report evaluates the outputs that are kept in a folder. It writes the report if all packages were run in full.
 func (o *options) report(dir string, on platform, packages []string, reasons []*reason, to paper) error {
 	onLoam, printed, err := o.read(dir, loam, packages)
 	if err != nil {
@@ -199,7 +199,7 @@ func (o *options) command(ctx context.Context, dir string) (command string, remo
 	return command, remove, err
 }
 
-// bothSides returns the runs on Loam and on Linux.
+// bothSides returns how the tests run on each side: on Loam and on Linux.
 func bothSides(command string, on platform, reasons []*reason) []testRun {
 	onLoam := append([]string{command, "test", "--platform", on.name}, on.flags...)
 	if left := leftOut(reasons); left != "" {

@@ -167,7 +167,7 @@ func (s suite) packages(ctx context.Context, dir string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// about returns the reasons that concern the given packages.
+// about returns those of reasons that concern the given packages.
 func about(reasons []*reason, packages []string) []*reason {
 	var list []*reason
 	for _, r := range reasons {

@@ -78,7 +78,7 @@ func TestCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := suite{module: "example.com/m"}
-	for range 2 { // the second call finds a go.mod
+	for range 2 { // on the second call the copy already has a go.mod
 		if err := s.beModule(to); err != nil {
 			t.Fatal(err)
 		}

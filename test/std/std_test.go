@@ -17,7 +17,7 @@ const printed = `{"Action":"start","Package":"p"}
 {"Action":"fail","Package":"p"}
 `
 
-// sides returns results of Loam, and the same with no failures for Linux.
+// sides returns example results for Loam, and for Linux the same tests without failures.
 func sides(t *testing.T) (loam, linux results) {
 	t.Helper()
 	var both []results
@@ -82,7 +82,7 @@ func TestJudge(t *testing.T) {
 		"always p TestFails a\nalways p TestSame b": "p TestSame ends as on Linux",
 		"always p TestFails a\nmay p TestSame b":    "",
 		"always p TestFails a\nfull p TestSame b":   "",
-		"always p TestFails a\nalways q TestX b":    "", // was not run
+		"always p TestFails a\nalways q TestX b":    "", // the test of the second reason was not run
 	} {
 		reasons, err := readReasons(text, "process")
 		if err != nil {
@@ -191,7 +191,8 @@ func TestKept(t *testing.T) {
 	k := open()
 	fmt.Fprint(k, printed, `{"Action":"start","Package":"q"}`, "\n", `{"Action":"pa`)
 	k.Close()
-	os.WriteFile(k.file.Name(), append(must(os.ReadFile(k.file.Name())), `{"Action":"ou`...), 0o644) // the disk was full
+	// Add an incomplete last line, as if the disk were full.
+	os.WriteFile(k.file.Name(), append(must(os.ReadFile(k.file.Name())), `{"Action":"ou`...), 0o644)
 	k = open()
 	if k.done["p"] != "fail" || k.done["q"] != "" || piecesOf(dir) != 2 {
 		t.Errorf("done: %v, in %d pieces", k.done, piecesOf(dir))

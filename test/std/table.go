@@ -25,7 +25,7 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d | %d | %d", c["pass"], c["fail"], c["skip"])
 }
 
-// cells returns the counts of a package on one side, or why there are none.
+// cells returns the counts of a package on one side, or the reason why there are none.
 func cells(r results, pkg string) string {
 	switch c := countTests(r, pkg); {
 	case len(c) > 0:

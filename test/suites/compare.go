@@ -23,7 +23,7 @@ func (o outcome) String() string {
 	return string(o)
 }
 
-// outcomes are the tests of a unit.
+// outcomes has the outcome of each test of a unit, by the name of the test.
 type outcomes map[string]outcome
 
 // readOutcomes returns the outcomes that the output of a unit reports, in lines of "@result OUTCOME NAME".
@@ -38,11 +38,11 @@ func readOutcomes(text string) outcomes {
 	return list
 }
 
-// difference is a test with different outcomes.
+// difference is a test with different outcomes on Loam and on Linux.
 type difference struct {
 	name        string
 	loam, linux outcome
-	reason      *reason // nil: none is known
+	reason      *reason // nil: the difference has no known reason
 }
 
 func (d difference) String() string {
@@ -56,9 +56,9 @@ func (d difference) String() string {
 // comparison is the result of a unit.
 type comparison struct {
 	unit
-	tests     int // tests of either side
+	tests     int // tests that ran on at least one side
 	passed    int // passed on both sides
-	equal     int // have another outcome, which is the same on both sides
+	equal     int // tests with another outcome than pass, which is the same on both sides
 	differing []difference
 }
 
@@ -107,9 +107,9 @@ func compare(u unit, onLoam, onLinux outcomes) comparison {
 
 // reason explains why tests differ.
 type reason struct {
-	class       string // ours: Loam is at fault, or lacks something; other: the host, the emulator or the test
+	class       string // "ours": Loam is at fault, or lacks something; "other": the cause is the host, the emulator or the test
 	suite, unit string // unit "*" is any
-	pattern     string // of path.Match, for the test's name, where "/" is like any other character
+	pattern     string // a pattern of path.Match for the name of the test, in which "/" is like any other character
 	why         string
 }
 
@@ -143,7 +143,8 @@ func (c *comparison) explain(reasons []*reason) {
 	}
 }
 
-// ours returns the number of differences with a reason of ours. A difference without a reason counts.
+// ours returns the number of differences for which Loam is at fault (class "ours"). It includes differences without a
+// reason.
 func (c comparison) ours() int {
 	n := 0
 	for _, d := range c.differing {
@@ -154,8 +155,8 @@ func (c comparison) ours() int {
 	return n
 }
 
-// judge returns an error if a difference has no reason, or if too many of all tests fail for a reason of ours. The share is not
-// judged for a part of the units.
+// judge returns an error if a difference has no reason, or if too large a share of all tests fails for reasons of
+// class "ours". The share is only judged if all units were run.
 func judge(list []comparison, all bool) error {
 	tests, ours, without := 0, 0, 0
 	for _, c := range list {

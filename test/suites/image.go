@@ -15,8 +15,8 @@ import (
 	"loam/internal/debian"
 )
 
-// packages are the packages of Debian that the root folder has in addition to those of debootstrap's minbase, and sources
-// the packages whose source has the tests.
+// packages are the packages of Debian that the root folder has in addition to those of debootstrap's minbase, and
+// sources are the packages whose source code contains the tests.
 var (
 	packages = []string{
 		"python3", "libpython3.11-testsuite", "stress-ng", "busybox", "perl", "procps", "netbase", "iproute2", "util-linux", "bash",
@@ -30,7 +30,7 @@ var (
 //go:embed testdata/root.sh
 var makeRoot string
 
-// image returns the path of the root's image, which it makes if there is none.
+// image returns the path of the image of the root folder. It makes the image if there is none.
 func image(ctx context.Context) (string, error) {
 	if os.Getuid() != 0 {
 		return "", fmt.Errorf("debootstrap needs root: run as root")

@@ -11,8 +11,8 @@
 // which is made once, in the user's cache folder. The outputs are kept there too; a unit whose output of Linux is kept
 // does not run on Linux again, unless -again is given.
 //
-// A difference needs a reason in reasons.txt. The command fails if a test differs without a reason, or if more than 1 % of
-// the tests fail for a reason of ours.
+// A difference needs a reason in reasons.txt. The command fails if a test differs without a reason, or if more than 1
+// % of the tests fail for a reason of class "ours" (Loam is at fault).
 package main
 
 import (
@@ -27,10 +27,10 @@ import (
 )
 
 type options struct {
-	only  string // SUITE or SUITE:UNIT; empty: all
-	from  bool   // evaluate only
-	again bool   // run on Linux again
-	side  string // loam or linux, without a report, or both
+	only  string // the suite or SUITE:UNIT to run; empty: all
+	from  bool   // evaluate the outputs that were kept, and run nothing
+	again bool   // run units on Linux again, although their output is kept
+	side  string // "loam" or "linux": run only this side, without a report; otherwise both
 	keep  string // folder of the outputs
 	cpus  int
 }
@@ -86,7 +86,7 @@ func (o *options) report(all, chosen []unit) error {
 		return err
 	}
 	var list []comparison
-	var missing []unit // no output of Loam or Linux is kept
+	var missing []unit // units without kept output of Loam or of Linux
 	for _, u := range chosen {
 		c, err := compareUnit(o.keep, u)
 		if o.from && errors.Is(err, os.ErrNotExist) {

@@ -19,7 +19,7 @@ var unitsText string
 // unit is a part of a suite that runs in a machine of its own.
 type unit struct {
 	suite string   // the name of the suite's script without ".py"
-	args  []string // arguments of the script: a limit in seconds, and what to run
+	args  []string // arguments of the script: a time limit in seconds, and the names of the tests to run
 }
 
 // name returns the unit's name within its suite.
@@ -88,7 +88,7 @@ func (o *options) runUnits(ctx context.Context, units []unit) error {
 	return nil
 }
 
-// runUnit runs a unit. An error of its script is in the output that is kept, and is no error of the run.
+// runUnit runs a unit. If the script of the unit fails, its error is in the kept output, and runUnit returns nil.
 func (o *options) runUnit(ctx context.Context, u unit, loam, root, scripts string) error {
 	args := append([]string{"/scripts/start.sh", u.suite + ".py"}, u.args...)
 	if o.side != "linux" {
@@ -109,7 +109,7 @@ func (o *options) runUnit(ctx context.Context, u unit, loam, root, scripts strin
 	return runKept(ctx, u.file(o.keep, "linux"), cmd)
 }
 
-// runKept runs a command whose output appears in a file when the command has ended.
+// runKept runs a command and keeps its output in a file, which gets its name when the command has ended.
 func runKept(ctx context.Context, name string, command []string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err

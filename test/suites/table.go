@@ -47,7 +47,7 @@ func document(list []comparison, missing []unit) string {
 	return b.String()
 }
 
-// grouped returns a row for each difference. Differences with the same reason and outcomes, next to each other, share a row.
+// grouped returns a row for each difference. Consecutive differences with the same reason and outcomes share a row.
 func grouped(list []difference) []string {
 	var rows []string
 	for i := 0; i < len(list); {

@@ -87,7 +87,7 @@ type outline struct {
 	header   string   // first row of the table that the line belongs to
 }
 
-// read takes a line into account that is not part of a block of code.
+// read updates the outline with a line that is not part of a block of code.
 func (o *outline) read(line string) {
 	if m := heading.FindStringSubmatch(line); m != nil {
 		depth := 0

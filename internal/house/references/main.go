@@ -103,7 +103,7 @@ func count(p listed, exports map[string]string) (lines int, refs map[edge]int, e
 	return lines, refs, nil
 }
 
-// isLocal reports whether an object is declared in a function.
+// isLocal reports whether an object is declared inside a function.
 func isLocal(o types.Object) bool {
 	switch o := o.(type) {
 	case *types.Func:
@@ -144,7 +144,7 @@ func backward(refs map[edge]int) (back int) {
 			}
 		}
 		next := left[best]
-		back += out[next] // to files that are read later
+		back += out[next] // files that are read later: these references point back
 		read[next] = true
 		left = slices.Delete(left, best, best+1)
 	}

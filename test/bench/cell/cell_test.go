@@ -11,7 +11,7 @@ import (
 	"loam/test/bench/subject"
 )
 
-// The processes of a cell run this test's own program.
+// The processes of a measurement (a cell) run the program of this test: TestMain calls Main.
 func TestMain(m *testing.M) {
 	if Main() {
 		return
@@ -55,7 +55,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// A cell leaves the namespace of its caller unchanged.
+// A measurement (a cell) leaves the network namespace of its caller unchanged.
 func TestNothingStaysBehind(t *testing.T) {
 	before := devices(t)
 	spec := Spec{Subject: subject.GVisor, Place: Tap, Load: load.PingPong, Span: 10 * time.Millisecond}

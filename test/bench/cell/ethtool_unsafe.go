@@ -17,13 +17,13 @@ func finishChecksums(device string) error {
 	}
 	defer unix.Close(s)
 	value := &struct{ command, on uint32 }{unix.ETHTOOL_STXCSUM, 0}
-	request := struct { // struct ifreq with a pointer
+	request := struct { // struct ifreq whose union holds a pointer
 		name  [unix.IFNAMSIZ]byte
 		value unsafe.Pointer
 		_     [16]byte
 	}{value: unsafe.Pointer(value)}
 	copy(request.name[:unix.IFNAMSIZ-1], device)
-	// Safety: the kernel reads both only during the call.
+	// Safety: the kernel reads the request and the value that it points to only during the call.
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(s), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
 		return os.NewSyscallError("ioctl", errno)
 	}

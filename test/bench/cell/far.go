@@ -5,8 +5,8 @@ import (
 	"loam/test/bench/subject"
 )
 
-// far runs in the process at the kernel's end of the link. As the server it answers at once, and as the
-// client it answers with the samples.
+// far runs in the process at the kernel's end of the link. If it runs the server's half of the load, it answers as
+// soon as the server listens. If it runs the client's half, it answers with the samples.
 func far(spec Spec) (answer, error) {
 	<-allowed
 	if err := loopbackUp(); err != nil {

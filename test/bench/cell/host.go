@@ -17,8 +17,8 @@ import (
 	"loam/usernet"
 )
 
-// host runs in the process that runs a program of package guest, on Loam or on Linux. It answers only
-// if the program ends, which is an error.
+// host is the main function of the process "host", which runs a program of package guest as a process of Loam or of
+// Linux. It answers its parent only if the program ends, which is an error.
 func host(spec Spec) (answer, error) {
 	<-allowed
 	runtime.LockOSThread() // the program is killed when the thread that started it ends
@@ -46,7 +46,7 @@ func host(spec Spec) (answer, error) {
 
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-// proxy forwards connections from one address to another, until this process ends.
+// proxy accepts connections at the address from, forwards them to the address to, until this process ends.
 func proxy(from, to netip.AddrPort) error {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(from))
 	if err != nil {

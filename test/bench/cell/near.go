@@ -10,11 +10,11 @@ import (
 	"loam/test/bench/subject"
 )
 
-// grace is the time that a cell may take in addition to its span: for set-up, ten thousand connections,
-// and experiments with a fixed number of rounds.
+// grace is the time that a measurement (a cell) may take in addition to the span of its load: for set-up, ten
+// thousand connections, and experiments with a fixed number of rounds.
 const grace = 20 * time.Second
 
-// bootGrace is the time that a whole program may take in addition. In a virtual machine every
+// bootGrace is the time that a measurement of a whole program may take in addition. In a virtual machine every
 // instruction is emulated, and the host may be busy.
 const bootGrace = 3 * time.Minute
 
@@ -38,7 +38,7 @@ func Run(ctx context.Context, spec Spec) (load.Samples, error) {
 	return a.Samples, err
 }
 
-// near runs in the process of the subject.
+// near is the main function of the process "near", in which the stack under test (the subject) runs.
 func near(spec Spec) (answer, error) {
 	if err := loopbackUp(); err != nil {
 		return answer{}, err
@@ -75,7 +75,7 @@ func near(spec Spec) (answer, error) {
 	return answer{}, fmt.Errorf("no place %q", spec.Place)
 }
 
-// between runs both halves in this process.
+// between runs both halves of the load in this process.
 func between(work load.Load, client, server subject.Host, span time.Duration) (answer, error) {
 	if err := work.Serve(server); err != nil {
 		return answer{}, err
@@ -84,7 +84,8 @@ func between(work load.Load, client, server subject.Host, span time.Duration) (a
 	return answer{Samples: samples}, err
 }
 
-// againstKernel runs one half in this process and the other on the kernel's stack, in the process far.
+// againstKernel runs one half of the load in this process and the other half on the kernel's stack, in the process
+// far.
 func againstKernel(work load.Load, stack subject.Subject, spec Spec) (answer, error) {
 	overVeth := spec.Place == Veth || stack.Name() == subject.Linux
 	p, err := start(context.Background(), farVerb, spec, overVeth)

@@ -51,8 +51,8 @@ func Main() bool {
 	select {} // blocks: listen ends the process
 }
 
-// allowed is closed by listen when the parent reports that the network is ready. The processes far and
-// host wait for it.
+// The channel allowed is closed by listen when the parent process reports that the network is ready. The processes
+// far and host wait for it.
 var allowed = make(chan struct{})
 
 // listen reads from the parent, and exits when the parent closes the pipe.
@@ -79,7 +79,7 @@ type process struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	errors bytes.Buffer
-	over   sync.Once // guards Wait, which several goroutines may call
+	over   sync.Once // guards the call of cmd.Wait, since several goroutines may want it
 }
 
 // start starts this program with verb. With isolated, it gets a network namespace of its own.

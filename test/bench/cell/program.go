@@ -18,7 +18,8 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Samples of a program. A machine has all of them, a process only the first five.
+// Names of the samples of a program, with their units. A program in a virtual machine has all of them, a program that
+// runs as a process only the first five. The monitor is the process of QEMU.
 const (
 	FirstAnswer  = "first answer" // ms from the start of the monitor or the process
 	OneClient    = "1"            // requests per second over one connection
@@ -26,19 +27,19 @@ const (
 	SyscallWrite = "syscall"      // ns per write to /dev/null by syscall.Write
 	FileWrite    = "file"         // ns per write to /dev/null by os.File.Write
 	OneCPU       = "cpu 1"        // µs of the monitor's CPU time per request, over one connection
-	ManyCPU      = "cpu 16"       // the same over 16 connections
+	ManyCPU      = "cpu 16"       // µs of the monitor's CPU time per request, over 16 connections
 	UsedMemory   = "used"         // MiB of the machine's memory that is not available, idle
 	Resident     = "resident"     // MiB of the monitor's resident memory, idle
 	Beyond       = "beyond"       // MiB of the booted files, without the program
 	FirstCPU     = "first cpu"    // ms of the monitor's CPU time until the first answer
-	FirstWait    = "first wait"   // ms that the machine's busiest CPU waited for a CPU of the host until then
+	FirstWait    = "first wait"   // ms that the busiest virtual CPU waited for a CPU of the host, until then
 	Upload       = "upload"       // MB of payload per second of one HTTPS upload
-	UploadCPU    = "cpu upload"   // ms of the monitor's CPU time per MB of it
+	UploadCPU    = "cpu upload"   // ms of the monitor's CPU time per MB of the upload
 )
 
 const mebi = 1 << 20
 
-// machineServer is the program in a machine.
+// machineServer is the HTTP server of the program in a virtual machine.
 var machineServer = load.HTTP{Server: netip.AddrPortFrom(subject.Second.Addr(), guest.Port)}
 
 // program runs the program of package guest and the loads on it.
@@ -225,10 +226,11 @@ func firstAnswer(h load.HTTP, samples load.Samples, start time.Time, between tim
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// settle is how long a machine is idle before its memory is measured.
+// settle is the time for which a machine is idle before its memory is measured.
 const settle = time.Second
 
-// memory measures the memory of an idle machine: what the guest reports, and what the monitor holds.
+// memory measures the memory of an idle machine: the amount that the guest reports as used, and the resident memory
+// of the monitor (QEMU).
 func memory(m *guest.Machine, h load.HTTP, samples load.Samples) error {
 	time.Sleep(settle)
 	var available int64

@@ -1,4 +1,5 @@
-// Package cell runs one load on one subject, in a process and a network namespace of its own.
+// Package cell runs one load on one subject (a stack or a whole program), in a process and a network namespace of its
+// own. Such a run is called a cell, as it fills a cell of the results.
 //
 // The subject runs in the process "near", which measures. On a pipe or a loopback, near contains both
 // ends. On a tap, the other end is Linux: a second process, "far", runs the other half of the load on
@@ -32,16 +33,16 @@ type Place string
 
 // Values of Place.
 const (
-	Pipe    Place = "pipe"     // two hosts in one process, MTU 1500
-	PipeGSO Place = "pipe-gso" // the same with segmentation offload
-	Loop    Place = "loop"     // one host and its loopback
+	Pipe    Place = "pipe"     // two hosts in one process, joined by a pipe with MTU 1500
+	PipeGSO Place = "pipe-gso" // two hosts in one process, joined by a pipe with segmentation offload
+	Loop    Place = "loop"     // one host that connects to itself over its loopback
 	Tap     Place = "tap"      // a host behind a tap, with the kernel at the other end; for Linux a veth
 	Veth    Place = "veth"     // a host on one end of a veth pair, the kernel on the other
 
-	// The program of package guest. The client is Linux, in near.
+	// Places of the whole program of package guest. The client of these is Linux, in the process near.
 	Machine Place = "machine" // in a virtual machine with a card on a tap
 	Gateway Place = "gateway" // as a process, by a port of the host; for Linux the loopback
-	Wire    Place = "wire"    // as a process on a tap; for Linux on a veth
+	Wire    Place = "wire"    // as a process on a tap interface; for Linux on a veth
 )
 
 // Spec describes one cell.
@@ -51,12 +52,12 @@ type Spec struct {
 	Load    string
 	Conns   int  // load.Idle: number of connections
 	Far     bool // on a tap: the client's half runs on the kernel, and the server's half on the subject
-	Procs   int  // GOMAXPROCS of near; 0: unchanged
+	Procs   int  // GOMAXPROCS of the process near; 0: not changed
 	Span    time.Duration
 
 	Model string       // Machine: a model of package guest
 	CPUs  int          // Machine: number of CPUs
-	Files *guest.Files // of a program; plan.Run builds them
+	Files *guest.Files // files of a program in a machine or process; plan.Run builds them
 }
 
 // answer is the report of a process to its parent, a line of JSON.

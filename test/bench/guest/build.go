@@ -1,5 +1,5 @@
-// Package guest provides the environments of a whole program: virtual machines with Loam or Linux, and
-// processes on Loam or on Linux.
+// Package guest provides the environments of a whole program: a virtual machine with Loam or with Linux, and as a
+// process of Loam or of Linux.
 //
 // The program is package program, the same source in all four. One function in machine.go starts the
 // machines, with the same monitor, devices, memory and CPUs; only the booted files differ. build.go
@@ -42,8 +42,8 @@ const (
 	TLSPort = 8443 // HTTPS
 )
 
-// source is the source of the program. Build writes it to a folder outside any module, because a
-// program built inside this module would share Loam's go.mod.
+// source is the source code of package program, the measured program. Build writes it to a folder outside any module,
+// because a program built inside this module would share Loam's go.mod.
 //
 //go:embed program/main.go
 var source []byte

@@ -27,7 +27,7 @@ const (
 // Memory is the memory of a machine in bytes.
 const Memory = 256 << 20
 
-// CardAddress is the link-layer address of the card.
+// CardAddress is the link-layer address of the virtual machine's network card.
 var CardAddress = wire.MAC{0x52, 0x54, 0, 0, 0, 1}
 
 // Machine is a running virtual machine.
@@ -117,7 +117,7 @@ func (m *Machine) CPU() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := bytes.Cut(stat, []byte(") ")) // after the name, which may contain anything
+	_, rest, _ := bytes.Cut(stat, []byte(") ")) // skips the name of the process, which may contain any character
 	words := bytes.Fields(rest)
 	const user, system = 14 - 3, 15 - 3
 	if len(words) <= system {

@@ -46,11 +46,11 @@ func transport(b []byte) []byte {
 
 func program(b []byte) []byte { return b }
 
-// Shape is a way to connect the layers. Run passes n copies of packet through all of them and returns
-// the number of payload bytes that came out at the top.
+// Shape is a way to connect the layers. Run passes n copies of packet through all layers and returns the number of
+// payload bytes that came out at the top.
 type Shape struct {
 	Name  string
-	Brief string // for a legend
+	Brief string // name of the shape for the legend of a plot
 	// Batch is the number of packets that a channel carries at a time; 0 without channels.
 	Batch int
 	Run   func(packet []byte, n int) int

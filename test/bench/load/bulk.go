@@ -27,7 +27,7 @@ const (
 	toClient = 'd'
 )
 
-// Sizes in bytes: of each write and read, and of the checked beginning of the stream.
+// Sizes in bytes: of a chunk, which is one write or read, and of the beginning of the stream that is checked.
 const (
 	chunk   = 64 << 10
 	checked = 1 << 20

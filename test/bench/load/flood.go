@@ -65,7 +65,7 @@ func (f flood) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples
 	}, nil
 }
 
-// floodRounds is the number of measurements with and without the flood.
+// floodRounds is the number of pairs of measurements, one without and one with the flood.
 const floodRounds = 4
 
 // during sends the flood while f runs. It returns the number of packets sent and the result of f.
@@ -79,8 +79,8 @@ func (s *strangers) during(kind string, f func() float64) (sent int, result floa
 	return sent, result, err
 }
 
-// during returns the number of connections per second over a span. A connection that fails does not
-// count. A connection that is not done at the end is not waited for.
+// during returns the number of connections per second over a span. A connection that fails does not count. It does
+// not wait for connections that are not complete at the end.
 func (connect) during(h subject.Host, peer netip.Addr, span time.Duration) float64 {
 	var done atomic.Int64
 	end := time.Now().Add(span)
@@ -185,7 +185,7 @@ func (s *strangers) send(kind string, over <-chan struct{}) (int, error) {
 		for due := int(time.Since(began).Seconds() * floodRate); sent < due; sent++ {
 			n := s.put(b[:], kind)
 			switch _, err := unix.Write(s.socket, b[:n]); err {
-			case nil, unix.ENOBUFS: // the device's queue is full; a flood does not wait
+			case nil, unix.ENOBUFS: // ENOBUFS: the device's queue is full; a flood does not wait for room
 			default:
 				return sent, fmt.Errorf("flood: %w", err)
 			}

@@ -141,7 +141,7 @@ func (e *exchange) until(end time.Time) (n int, err error) {
 	return n, nil
 }
 
-// Get requests a path and decodes the JSON response into into.
+// Get requests a path and decodes the JSON response into the variable to which into points.
 func (h HTTP) Get(path string, into any) error {
 	client := http.Client{Timeout: time.Minute}
 	defer client.CloseIdleConnections()

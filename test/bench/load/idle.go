@@ -28,7 +28,7 @@ const warmUp = 100
 var kept struct {
 	sync.Mutex
 	conns []net.Conn
-	here  bool // the server is in this process
+	here  bool // the server's half runs in this process, too
 }
 
 func (i idle) Serve(h subject.Host) error {
@@ -102,7 +102,7 @@ func open(conns []net.Conn, h subject.Host, peer netip.Addr, n int) ([]net.Conn,
 	return conns, errors.Join(errs...)
 }
 
-// settle is how long connections are idle before memory is measured. It is longer than delayed
+// settle is the time for which connections are idle before memory is measured. It is longer than delayed
 // acknowledgements and than the idle time of pooled goroutines.
 const settle = 300 * time.Millisecond
 

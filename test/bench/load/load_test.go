@@ -119,7 +119,8 @@ func TestCheckSeesDamage(t *testing.T) {
 	}
 }
 
-// An upload counts the bytes that the server has read, and refuses a server that reads others.
+// An upload counts the bytes that the server has read. It fails if the server has read another number of bytes than
+// were sent.
 func TestUpload(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(n int64) int64

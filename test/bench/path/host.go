@@ -140,7 +140,8 @@ func (h *kernel) up(name string) (err error) {
 	if err := ip("tuntap add dev " + name + " mode tap"); err != nil {
 		return err
 	}
-	if err := ip("link set " + name + " up txqueuelen 10000 mtu " + mtu); err != nil { // before the device reads it
+	// The MTU must be set before the device is opened, which reads it.
+	if err := ip("link set " + name + " up txqueuelen 10000 mtu " + mtu); err != nil {
 		return err
 	}
 	add := "address add " + h.prefix().String() + " dev " + name

@@ -33,7 +33,7 @@ type Path struct {
 	Rate int64 // bits per second
 	RTT  time.Duration
 	Loss float64 // rate of lost segments in the direction of the data, from 0 to 1
-	IPv6 bool    // in place of IPv4
+	IPv6 bool    // IPv6 instead of IPv4
 	MTU  int     // in bytes; 0: 1500
 }
 
@@ -80,7 +80,8 @@ const (
 	Linux = "Linux"
 )
 
-// Pairs are the measurements of a path. The first is the reference.
+// Pairs lists the pairs of sender and receiver that are measured on each path. The first pair, Linux to Linux, is the
+// reference.
 var Pairs = []Pair{{Linux, Linux}, {Loam, Loam}, {Loam, Linux}, {Linux, Loam}}
 
 // Algorithms are the congestion control algorithms that both stacks have, by their Linux names.
@@ -118,8 +119,8 @@ func KernelHas(algorithm string) bool {
 // bufferSize is the largest size of a connection's buffers in bytes.
 const bufferSize = 128 << 20
 
-// sendBuffer returns the size of the send buffer of Loam's sender in bytes: four times what the path
-// holds.
+// sendBuffer returns the size of the send buffer of Loam's sender in bytes: four times the bandwidth-delay product of
+// the path.
 func (p Path) sendBuffer() int {
 	return max(4<<20, int(4*float64(p.Rate)/8*p.RTT.Seconds()))
 }

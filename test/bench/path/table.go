@@ -12,7 +12,7 @@ import (
 type Row struct {
 	Path      Path
 	Algorithm string
-	Rates     [4]float64 // of Pairs, in bits per second: medians of all repetitions
+	Rates     [4]float64 // rates of payload in bits per second, in the order of Pairs: medians of all repetitions
 }
 
 // Aim is the least share of Linux's rate that Loam should reach.
@@ -96,7 +96,8 @@ func (r *Row) measure(reps int) error {
 	return nil
 }
 
-// Share returns the ratio of the lower rate of Loam as the sender to Linux's rate.
+// Share returns how much of Linux's rate Loam reaches as the sender: the lower of its rates to Loam and to Linux,
+// divided by the rate from Linux to Linux.
 func (r *Row) Share() float64 { return min(r.Rates[1], r.Rates[2]) / r.Rates[0] }
 
 func (r *Row) String() string {

@@ -32,8 +32,8 @@ func GuestTests() []Test {
 	}
 }
 
-// programRows returns the rows that every place has. requests and writes are the ratios to Linux to aim
-// for.
+// programRows returns the rows that every place has. requests and writes are the ratios to Linux's figures that Loam
+// should reach, for requests and for writes.
 func programRows(requests, writes float64) []Row {
 	return []Row{
 		{Title: "requests, 1 connection", Sample: cell.OneClient, Unit: "per s", Better: Higher, Aim: &Aim{Ratio: requests}, Peer: subject.Linux},
@@ -43,7 +43,7 @@ func programRows(requests, writes float64) []Row {
 	}
 }
 
-// withoutAims removes aims and peers, for rows of Loam alone.
+// withoutAims returns the rows without aims and peers, for tests that only run on Loam.
 func withoutAims(rows []Row) []Row {
 	for i := range rows {
 		rows[i].Aim, rows[i].Peer = nil, ""

@@ -17,13 +17,13 @@ type Results struct {
 	Span     string
 	Conns    int
 	Took     string
-	Cut      bool `json:",omitempty"` // the time limit left something out
+	Cut      bool `json:",omitempty"` // the time limit was reached before all measurements were made
 	Failures []Failure
 	Rows     []Outcome
 	Hops     []Hop
 }
 
-// Failure is a cell without a result.
+// Failure describes a measurement (a cell) that failed.
 type Failure struct {
 	Test, Subject string
 	Rep           int
@@ -58,7 +58,7 @@ type Hop struct {
 	NS    float64 // ns per packet
 }
 
-// Of returns the figure of a subject.
+// Of returns the figure of the named subject in the row.
 func (o *Outcome) Of(name string) (Figure, bool) {
 	for _, f := range o.Figures {
 		if f.Subject == name {
@@ -121,8 +121,8 @@ func rows(tests []Test, figures map[key][]float64) []Outcome {
 	return out
 }
 
-// ratio returns how many times as good our figures are as theirs: the median over the repetitions that
-// both have, or 0 if there is none.
+// ratio returns how many times as good the figures ours (of Loam) are as theirs (of its peer): the median over the
+// repetitions that both have, or 0 if there is none.
 func ratio(better Better, ours, theirs []float64) float64 {
 	var rs []float64
 	for i := range min(len(ours), len(theirs)) {

@@ -18,10 +18,10 @@ const (
 	Lower  Better = "lower"
 )
 
-// Test is one cell, to be run on each of Subjects. Spec lacks the subject and the span.
+// Test is one measurement (a cell), which is run on each of Subjects. Spec lacks the subject and the span.
 type Test struct {
 	Name     string // selects tests on the command line: "pipe/pingpong"
-	Group    string // heading of its rows
+	Group    string // heading under which its rows are printed
 	Subjects []string
 	Spec     cell.Spec
 	Rows     []Row
@@ -56,11 +56,12 @@ const (
 )
 
 var (
-	onPipe   = []string{subject.Loam, subject.GVisor, subject.Linux}
-	onTap    = []string{subject.Loam, subject.GVisor, subject.GVisorVnet, subject.Linux}
-	onVeth   = []string{subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.Linux}
-	onFlood  = []string{subject.Loam, subject.LoamBound, subject.LoamSieve, subject.GVisor, subject.Linux}
-	ofMemory = []string{subject.Loam, subject.GVisor} // not Linux: the kernel's memory is not in the heap of the process
+	onPipe  = []string{subject.Loam, subject.GVisor, subject.Linux}
+	onTap   = []string{subject.Loam, subject.GVisor, subject.GVisorVnet, subject.Linux}
+	onVeth  = []string{subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.Linux}
+	onFlood = []string{subject.Loam, subject.LoamBound, subject.LoamSieve, subject.GVisor, subject.Linux}
+	// The memory tests leave out Linux, because the memory of the kernel's stack is not in the heap of the process.
+	ofMemory = []string{subject.Loam, subject.GVisor}
 )
 
 // Tests returns all measurements of the stack. conns is the number of connections that the memory tests

@@ -17,11 +17,11 @@ import (
 
 // Options select how much is measured.
 type Options struct {
-	Reps     int            // how often each cell is run
+	Reps     int            // number of repetitions of each cell (one load on one subject)
 	Span     time.Duration  // approximate duration of each cell
 	Conns    int            // connections of the memory tests
 	Guests   bool           // measure whole programs instead of the stack
-	Limit    time.Duration  // no cell starts later than this; cells that are missing then are left out
+	Limit    time.Duration  // time limit: no cell starts after it, and the missing cells are left out of the results
 	Only     *regexp.Regexp // tests by name; nil: all
 	Subjects []string       // nil: all
 }
@@ -98,7 +98,7 @@ func runCell(ctx context.Context, spec cell.Spec, name string, span time.Duratio
 	return cell.Run(ctx, spec)
 }
 
-// brief formats the first row's figure, or the error.
+// brief formats the figure of the test's first row for the progress output, or the error.
 func brief(t Test, samples load.Samples, err error) string {
 	if err != nil {
 		return "FAILED: " + err.Error()

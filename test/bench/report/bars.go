@@ -14,8 +14,8 @@ import (
 // Sizes in points.
 const (
 	barWidth  = 10.0
-	barGap    = 14.0 // between groups of bars
-	axisSpace = 48.0 // below the bars
+	barGap    = 14.0 // distance between two groups of bars
+	axisSpace = 48.0 // room for the axis below the bars
 )
 
 // bars draws the rows of a group that have the given unit. Each row is a group of horizontal bars, one
@@ -41,7 +41,7 @@ func bars(group, unit, label string) func(*plan.Results) (*chart, error) {
 			titles = append(titles, o.Title)
 		}
 		share.Names(c.plot, titles...)
-		c.plot.X.Min, c.plot.X.Max = 0, most*1.12 // room for the figures
+		c.plot.X.Min, c.plot.X.Max = 0, most*1.12 // leaves room for the figures on the right
 		c.plot.Y.Min, c.plot.Y.Max = -0.5, float64(len(rows))-0.5
 		c.height = vg.Points(float64(len(rows))*(barWidth*float64(len(names))+barGap) + axisSpace)
 		return c, nil

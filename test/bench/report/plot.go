@@ -16,7 +16,7 @@ import (
 
 // picture is a plot that has been written.
 type picture struct {
-	group string // heading of its section
+	group string // heading of the section that shows the plot
 	title string
 	file  string
 }
@@ -83,7 +83,7 @@ var glyphs = map[string]draw.GlyphDrawer{
 	subject.Linux:      draw.CrossGlyph{},
 }
 
-// latencies draws the first experiment, with logarithmic axes.
+// latencies draws the results of the paper's first experiment (round-trip times of pings), with logarithmic axes.
 func latencies(r *plan.Results) (*chart, error) {
 	c := newChart("pings at once", "mean time to the reply, µs")
 	if drawn, err := c.series(r, plan.Echo, math.Log10); !drawn || err != nil {
@@ -94,7 +94,7 @@ func latencies(r *plan.Results) (*chart, error) {
 	return c, nil
 }
 
-// throughputs draws the second experiment.
+// throughputs draws the results of the paper's second experiment (throughput of many clients).
 func throughputs(r *plan.Results) (*chart, error) {
 	c := newChart("clients at once, 4 kB each", "throughput, Mb/s")
 	if drawn, err := c.series(r, plan.Clients, linear); !drawn || err != nil {

@@ -79,7 +79,7 @@ func title(name string) string {
 	return name
 }
 
-// order is the order of columns and bars.
+// order is the order of the subjects in the columns of tables and in the bars of plots.
 var order = []string{subject.Loam, subject.LoamPacket, subject.LoamRing, subject.LoamXDP, subject.LoamRelay, subject.LoamBound, subject.LoamSieve, subject.GVisor, subject.GVisorVnet, subject.Linux, subject.LinuxProxy}
 
 // number formats a figure with three significant digits and without an exponent.

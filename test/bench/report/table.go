@@ -129,7 +129,7 @@ func wanted(o plan.Outcome) string {
 	return text
 }
 
-// groups splits the rows into runs with the same heading.
+// groups splits the rows into sequences with the same heading.
 func groups(rows []plan.Outcome) [][]plan.Outcome {
 	var out [][]plan.Outcome
 	for _, row := range rows {
@@ -219,8 +219,8 @@ func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 	}
 }
 
-// listed reports whether a row of an experiment goes into the table. Powers of ten do; the plot shows
-// the others. Rows outside the experiments always do.
+// listed reports whether a row of an experiment goes into the table. Rows of the paper's experiments do if their
+// number of pings or clients is a power of ten; the plot shows the other rows. All other rows do.
 func listed(atOnce int) bool {
 	for atOnce >= 10 && atOnce%10 == 0 {
 		atOnce /= 10

@@ -10,8 +10,8 @@ import (
 // StrangerNet contains the source addresses of floods. It is part of the link's prefix.
 var StrangerNet = netip.MustParsePrefix("10.9.0.128/25")
 
-// loamBound is Loam on a tap that frees the frames of a flood as soon as it has read them. Any stack
-// that reads a tap frame by frame keeps at most that share of its rate of connections.
+// loamBound is Loam on a tap that frees the frames of a flood as soon as it has read them. No stack that reads a tap
+// frame by frame can open connections faster during the flood.
 type loamBound struct{ loam }
 
 func (loamBound) Name() string { return LoamBound }

@@ -34,7 +34,7 @@ func (loamSieve) Tap(name string, addr netip.Prefix) (Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newLoamHost(struct{ link.Device }{device}, addr) // which cannot replace the filter
+	return newLoamHost(struct{ link.Device }{device}, addr) // hides the methods with which the stack would replace the filter
 }
 
 // sieve is the program of the filter, in classic BPF. It stays in memory while it is attached.

@@ -47,7 +47,7 @@ type OnInterface interface {
 const (
 	Loam       = "loam"
 	LoamPacket = "loam-packet" // Loam on an interface, with packet sockets
-	LoamRing   = "loam-ring"   // the same with rings
+	LoamRing   = "loam-ring"   // Loam on an interface, with packet sockets and receive rings
 	LoamXDP    = "loam-xdp"    // Loam on an interface, with AF_XDP
 	LoamRelay  = "loam-relay"  // a whole program on Loam; the gateway relays its connections
 	LoamBound  = "loam-bound"  // Loam on a tap that drops floods at once: the bound of reading frame by frame

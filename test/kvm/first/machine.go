@@ -193,7 +193,7 @@ func load(ctx context.Context) error {
 
 // end ends the program and waits for the machine to end.
 func (r *machine) end(ctx context.Context) error {
-	get(ctx, "/end") // there is no response
+	get(ctx, "/end") // there is no response, since the program ends
 	select {
 	case <-r.ended:
 	case <-ctx.Done():

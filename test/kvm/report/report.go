@@ -1,4 +1,5 @@
-// Package report contains what the program under KVM, the Linux around it and the test share.
+// Package report contains the names, paths and types that three programs share: the program that runs on Loam under
+// KVM, the first process of the Linux around it, and the test.
 package report
 
 import (

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command first is the first process of the Linux guest that Loam is compared with. It mounts what a program expects, runs
-// the command in /command, a list in JSON, and switches the machine off.
+// Command first is the first process of the Linux guest that Loam is compared with. It mounts the file systems that a
+// program expects, runs the command in /command, a list in JSON, and switches the machine off.
 package main
 
 import (

@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// The wrappers here make raw system calls. The Go scheduler does not learn of them, so they cost what they cost in C.
+// The wrappers here make raw system calls. They bypass the Go scheduler, so a call takes the same time as in a C
+// program.
 
 func raw(number, a, b, c uintptr) (uintptr, error) {
 	n, _, errno := syscall.RawSyscall(number, a, b, c)
@@ -63,7 +64,8 @@ func pipe(ends *[2]int) error {
 
 func closeFD(fd int) { raw(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
 
-// buffer is the memory from which write and to which read transfers. It is a variable, so that its address does not move with a stack.
+// The functions write and read transfer from and to buffer. It is a variable, so that its address does not move with
+// a stack.
 var buffer [64 << 10]byte
 
 func read(fd, n int) (int, error) {
@@ -133,6 +135,6 @@ func cString(s string) *byte {
 	return &b[0]
 }
 
-// thread starts a thread that ends at once, with the word at tid cleared and woken. stack is the end of its stack.
-// It is implemented in thread_amd64.s.
+// thread starts a thread that ends at once, which clears the word at tid and wakes a waiter for it
+// (CLONE_CHILD_CLEARTID). stack is the end of its stack. It is implemented in thread_amd64.s.
 func thread(stack, tid uintptr) uintptr

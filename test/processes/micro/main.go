@@ -1,6 +1,6 @@
-// Command micro measures what the kernel under it costs: system calls, processes, memory, threads, pipes and sockets. It
-// is an ordinary static program of Linux, and prints one line of JSON for each row: its name, and the nanoseconds of one
-// operation. The same file runs on Loam and on Linux.
+// Command micro measures the costs of the kernel on which it runs: system calls, processes, memory, threads, pipes
+// and sockets. It is an ordinary static program of Linux, and prints one line of JSON for each row: its name, and the
+// nanoseconds of one operation. The same file runs on Loam and on Linux.
 //
 //	micro [-span TIME] [-only PREFIX] [-copies N]
 //
@@ -19,13 +19,14 @@ import (
 	"time"
 )
 
-// Row is a result.
+// Row is the result of one row, in the form that is printed.
 type Row struct {
 	Name string
 	NS   float64
 }
 
-// row is an operation to measure. prepare returns a function that performs n operations, and one that cleans up.
+// row is an operation to measure. prepare returns a function that performs n operations, and a function that cleans
+// up afterwards.
 type row struct {
 	name    string
 	prepare func() (run func(n int) error, end func(), err error)

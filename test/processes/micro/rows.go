@@ -43,7 +43,7 @@ var rows = []row{
 	{"fork, execve, exit and wait", forkExec},
 }
 
-var now atomic.Int64 // a result that the compiler may not drop
+var now atomic.Int64 // stores results, so that the compiler does not remove the calls
 
 func nothing() {}
 
@@ -135,7 +135,8 @@ func mapTouchUnmap() error {
 	return munmap(addr, pages*page)
 }
 
-// anonymousFaults measures the first store to a page. Mapping and unmapping 4 MiB is shared by 1,024 faults.
+// anonymousFaults measures the first store to a page. The time includes mapping and unmapping 4 MiB once in 1,024
+// faults.
 func anonymousFaults() (func(int) error, func(), error) {
 	const pages = 1024
 	return func(n int) error {
@@ -144,7 +145,7 @@ func anonymousFaults() (func(int) error, func(), error) {
 			if err != nil {
 				return err
 			}
-			// Without big pages on either side: a fault of a small page is measured.
+			// Both kernels must use pages of 4 KiB here, since the fault of such a page is measured.
 			raw(syscall.SYS_MADVISE, addr, pages*page, syscall.MADV_NOHUGEPAGE)
 			for i := range uintptr(min(pages, n-done)) {
 				*at(addr + i*page) = 1
@@ -290,7 +291,7 @@ func futexPingPong() (func(int) error, func(), error) {
 	}
 	const end = 1 << 31
 	turn := word(addr)
-	// hand passes the turn to the other side, and waits until it returns.
+	// hand wakes the other side, and waits until that side wakes this one.
 	hand := func(own, other uint32) bool {
 		turn.Store(other)
 		futex(addr, futexWake, 1)
@@ -352,7 +353,7 @@ func forkWait() error {
 	return wait(pid)
 }
 
-// forkExec starts a small program, the one that the command line names in MICRO_EXEC, or this one.
+// forkExec starts a small program, which the environment variable MICRO_EXEC names (by default this program itself).
 func forkExec() (func(int) error, func(), error) {
 	name := os.Getenv("MICRO_EXEC")
 	if name == "" {

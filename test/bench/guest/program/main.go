@@ -68,7 +68,7 @@ func upload(w http.ResponseWriter, r *http.Request) {
 	answer(func() (int64, error) { return io.Copy(io.Discard, r.Body) })(w, r)
 }
 
-// answer returns a handler that sends the result of f as JSON.
+// answer returns a handler that calls f and sends its result as JSON.
 func answer[T any](f func() (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		v, err := f()

@@ -24,7 +24,7 @@ var clocks = []probe{
 	{"clock_gettime of clocks 0 to 17, but those of alarms", func() string {
 		s := ""
 		for id := range uintptr(18) {
-			if id == 8 || id == 9 { // absent where the machine has no hardware clock
+			if id == 8 || id == 9 { // these clocks exist only if the machine has a hardware clock
 				continue
 			}
 			_, r := clock(id)

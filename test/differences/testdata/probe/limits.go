@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// limit sets a limit to its present value.
+// limit sets a resource limit to its present value and returns the result.
 func limit(resource int) string {
 	var r syscall.Rlimit
 	err := syscall.Getrlimit(resource, &r)

@@ -233,7 +233,7 @@ func together(n int) string {
 	return fmt.Sprint(n)
 }
 
-// futexWord is used by the futex probes.
+// futexWord is the 32-bit word at which the futex probes wait.
 var futexWord uint32
 
 var threads = []probe{

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-const mask1 = 1 << (10 - 1) // SIGUSR1
+const mask1 = 1 << (10 - 1) // signal mask with SIGUSR1 (10) only
 
 // blocked runs f on a thread on which SIGUSR1 is blocked. The thread ends afterwards.
 func blocked(f func() string) string {
 	c := make(chan string)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends
+		runtime.LockOSThread() // never unlocked, so the thread ends with its goroutine
 		set := uint64(mask1)
 		call(syscall.SYS_RT_SIGPROCMASK, 0, at(&set), 0, 8)
 		c <- f()
@@ -55,7 +55,7 @@ var signals = []probe{
 		c, done := expects(syscall.SIGUSR1)
 		defer done()
 		var info [16]uint64
-		info[0], info[1] = 10, uint64(0xffffffff) // si_code SI_QUEUE
+		info[0], info[1] = 10, uint64(0xffffffff) // si_signo, and si_code SI_QUEUE
 		return joined(outcome(syscall.SYS_RT_SIGQUEUEINFO, uintptr(os.Getpid()), 10, at(&info)), came(c))
 	}},
 	{"rt_sigpending of a blocked signal", func() string {
