@@ -54,8 +54,8 @@ type cache struct {
 	count  int    // number of buffers in the list
 	limit  int
 
-	begun  uint64 // direct writes that have begun
-	active int    // direct writes that have not ended
+	begun  uint64 // number of direct writes that have begun since the file system was opened
+	active int    // number of direct writes that have begun and not ended
 }
 
 func newCache(limit int) *cache {

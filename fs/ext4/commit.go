@@ -402,7 +402,7 @@ func (s *FileSystem) Close() error {
 	return errors.Join(flushed, err, s.commit(), s.end())
 }
 
-// end writes all blocks to their places and marks the file system as clean.
+// end writes all committed blocks to their places on the device and marks the file system as clean.
 func (s *FileSystem) end() error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()

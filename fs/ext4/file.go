@@ -231,9 +231,9 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 			got, err = o.write(h.n.ino, i, part, uint64(at))
 			return err
 		})
-		if err == linux.ENOSPC && got > 1 { // the op was undone, and there is room for less
+		if err == linux.ENOSPC && got > 1 { // the op was undone; there is room for a shorter write
 			if most = got; got == size {
-				most = got / 2 // there was room on the device, but not in a transaction
+				most = got / 2 // the device has enough free blocks, but the transaction has not
 			}
 			continue
 		}
@@ -254,8 +254,8 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 	return n, at, nil
 }
 
-// write writes part of a file. If the space is not enough, it returns ENOSPC and the number of bytes for which it is. Then
-// the op must be undone, because a block may have been allocated that the tree has no room for.
+// write writes part of a file. If the space is not enough, it returns ENOSPC and the number of bytes for which the
+// space is enough. Then the op must be undone, because a block may have been allocated that the tree has no room for.
 func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	t, err := o.tree(ino)
 	if err != nil {

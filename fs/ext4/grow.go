@@ -194,7 +194,7 @@ func (o *op) resizeInode() (i disk.Inode, list []byte, err error) {
 	return i, list, err
 }
 
-// editMap returns a block of block numbers for writing.
+// editMap returns a block of a block map, which consists of block numbers, for writing.
 func (o *op) editMap(number uint64) ([]byte, error) {
 	return o.edit(number, blockMap, func([]byte) bool { return true }, nil)
 }

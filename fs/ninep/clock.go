@@ -10,7 +10,7 @@ import (
 // updates the clock while it is in use.
 type clock struct {
 	base    time.Time
-	period  time.Duration // precision; 0: exact
+	period  time.Duration // precision of now: the time returned is at most this old; 0: exact
 	coarse  atomic.Int64  // nanoseconds after base
 	used    atomic.Bool   // the clock was read since the last update
 	ticking atomic.Bool   // the timer is armed
@@ -22,8 +22,8 @@ const (
 	maxPeriod = 100 * time.Millisecond
 )
 
-// set sets the period for cache entries that are valid for the given time. It returns the time for
-// which they may be valid by this clock.
+// set sets the period for cache entries that are valid for the given time. It returns the time for which they may be
+// valid by this clock, which is shorter by the clock's imprecision.
 func (c *clock) set(valid time.Duration) time.Duration {
 	c.base = time.Now()
 	if c.period = min(valid/8, maxPeriod); c.period < minPeriod {

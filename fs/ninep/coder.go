@@ -8,7 +8,7 @@ import (
 // Coder encodes or decodes the fields of messages, in little-endian order. Each message has one method that
 // lists its fields, which serves both directions.
 type Coder struct {
-	b        []byte // encoding: the message so far; decoding: the rest
+	b        []byte // encoding: the message so far; decoding: the part that is not decoded yet
 	decoding bool
 	bad      bool // the message ended early, or a field has an impossible value
 }
@@ -95,7 +95,7 @@ func (c *Coder) texts(list *[]string, most int) {
 	}
 }
 
-// data is a number of bytes with a length of 32 bits. Decoded bytes are part of the message.
+// data encodes or decodes bytes, preceded by their number in 32 bits. Decoded bytes are part of the message.
 func (c *Coder) data(p *[]byte) {
 	n := uint32(len(*p))
 	c.u32(&n)

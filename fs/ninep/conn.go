@@ -18,7 +18,7 @@ type conn struct {
 	rw     io.ReadWriteCloser
 	crew   crew.Crew
 	size   uint32 // maximum size of a message
-	loam   bool   // the server speaks VersionLoam
+	loam   bool   // the server supports VersionLoam
 	window int    // maximum bytes of requests without a reply
 	ended  func(error)
 
@@ -26,28 +26,28 @@ type conn struct {
 
 	// The fields below let a calling goroutine read its own reply: see lead.go.
 	trier   Trier         // rw, if it implements Trier; otherwise nil
-	parked  chan struct{} // sent by callers, received by receive, never closed; full: receive will read anyway
+	parked  chan struct{} // signals receive to read: sent by callers, received by receive, never closed; full: receive will read anyway
 	waiting atomic.Int64  // calls in progress with a waiting caller
-	led     atomic.Bool   // a caller has led
+	led     atomic.Bool   // a caller has received replies itself (led) since receive last looked
 
 	reading sync.Mutex // guards the fields below; held by the goroutine that reads
 	source  source
 	in      *bufio.Reader
 	body    []byte // room for short bodies
-	busy    int    // number of calls that will not look for their replies
+	busy    int    // number of calls for which callers will block at once instead of looking for their replies
 
 	mu      sync.Mutex // guards the fields below
 	calls   [maxCalls]*call
 	fids    []uint32 // free FIDs below nextFID
 	nextFID uint32
 	flight  int       // bytes of requests without a reply
-	landed  sync.Cond // flight has shrunk, or err is set
+	landed  sync.Cond // signals that flight has shrunk, or that err is set
 	err     error     // why the connection has ended
 	rounds  uint64    // see FileSystem.Rounds
 
 	sending sync.Mutex // guards the fields below; held while bytes are written
 	out     []byte     // messages to be written
-	lazy    bool       // a timer will write out
+	lazy    bool       // a timer is set that will write out
 }
 
 // maxCalls is the maximum number of requests in progress.
@@ -68,7 +68,7 @@ type call struct {
 	into  []byte // Read: receives the data
 	n     int    // bytes in into
 	err   error
-	clunk uint32        // FID that is free after the reply; NoFID: none
+	clunk uint32        // FID that the request frees, and that can be used again after the reply; NoFID: none
 	done  chan struct{} // closed by receive; nil: no caller waits
 }
 
@@ -157,7 +157,7 @@ func (c *conn) write() {
 	}
 }
 
-// flush writes unsent requests after lazyTime.
+// flush writes unsent requests. A timer calls it lazyTime after a lazy request.
 func (c *conn) flush() {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -305,7 +305,7 @@ func (c *conn) take(h Header) *call {
 	return k
 }
 
-// land completes a call, whose reply or error is in k, and makes room for further calls in the window.
+// land completes a call, whose fields hold the reply or the error, and makes room for further calls in the window.
 func (c *conn) land(tag uint16, k *call) {
 	c.mu.Lock()
 	c.flight -= k.size
@@ -332,7 +332,8 @@ func (k *call) keepsBody() bool {
 	return false
 }
 
-// receive reads the body of a reply. Short bodies share room, unless the reply keeps a part of its body.
+// receive reads the body of a reply. Short bodies are read into the buffer room, which later replies reuse, unless
+// the reply keeps a part of its body.
 func (k *call) receive(in *bufio.Reader, h Header, room *[]byte) error {
 	n := int(h.Size - HeaderSize)
 	if h.Type == k.kind.Reply() && k.into != nil {

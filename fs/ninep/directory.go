@@ -141,7 +141,7 @@ func (s *FileSystem) makeAt(d *node, name string, owner fs.Owner, request func(d
 	n, err := s.find(d, name)
 	if err == nil && owner.UID != s.owner.UID && n.kind != fs.Symlink {
 		err = n.Change(fs.Change{Fields: fs.SetOwner, UID: owner.UID})
-		if err == linux.EPERM { // as for a new regular file
+		if err == linux.EPERM { // EPERM has the same meaning as for a new regular file
 			err = nil
 		}
 	}
@@ -242,7 +242,7 @@ func (s *FileSystem) lost(n *node) {
 	n.gone, n.removed = true, true
 	if n.kind == fs.Dir {
 		s.dropNames(n)
-		return // its ".." stays
+		return // the parent that ".." refers to stays
 	}
 	n.leave()
 }
@@ -313,8 +313,8 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 	return nil
 }
 
-// settle records that the file moved was renamed from a name in d to a name in t, where victim was.
-// Both may be nil: unknown. The caller holds mu.
+// settle records that the file moved was renamed from a name in d to a name in t, where victim was. moved and victim
+// may be nil, which means that the client does not know the file. The caller holds mu.
 func (s *FileSystem) settle(d *node, name string, moved *node, t *node, newName string, victim *node, exchange bool) {
 	if victim != nil {
 		victim.touch()

@@ -113,7 +113,7 @@ func (n *node) keepFID(fid uint32) {
 	runtime.AddCleanup(n, func(fid uint32) { s.conn.forget(fid) }, fid)
 }
 
-// keep gets a FID for a file that is about to lose the name at which it was found.
+// keep gets a FID from the server for a file that is about to lose the name at which it was found.
 func (n *node) keep() error {
 	s := n.s
 	s.mu.Lock()
@@ -163,7 +163,8 @@ func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	return h, nil
 }
 
-// takeMade makes h the first handle of a file that was just created.
+// takeMade makes h the first handle of a file that this client has just created, with the FID that is still open
+// since then. It returns false if there is none.
 func (h *handle) takeMade() bool {
 	s := h.s
 	s.mu.Lock()
@@ -277,7 +278,7 @@ func (h *handle) ReadStorage(p []byte, offset int64) (int, error) {
 func (s *FileSystem) readAt(fid uint32, p []byte, offset int64) (int, error) {
 	unit := int(s.conn.size - ReadRoom)
 	var calls []*call
-	const most = 16 // requests at once
+	const most = 16 // maximum number of requests for one read at the same time
 	for at := 0; at < len(p) && len(calls) < most; at += unit {
 		part := p[at:min(len(p), at+unit)]
 		k := &call{reply: &Data{}, into: part, clunk: NoFID, done: make(chan struct{})}
@@ -335,7 +336,7 @@ func (h *handle) WriteStorage(p []byte, offset int64) (int, error) {
 // writeAt writes to an open file. A long write is several requests at once.
 func (s *FileSystem) writeAt(fid uint32, p []byte, offset int64) (n int, err error) {
 	unit := int(s.conn.size - WriteRoom)
-	const most = 16 // requests at once
+	const most = 16 // maximum number of requests for one write at the same time
 	for n < len(p) {
 		var calls []*call
 		var counts [most]Count
@@ -388,7 +389,8 @@ func (h *handle) Append(p []byte) (n int, end int64, err error) {
 	return pages.Write(p, func() (int, int64, error) { return h.append(p) })
 }
 
-// append appends. Data that does not fit into one message is appended in several.
+// append writes p at the end of the file, and returns the new end. Data that does not fit into one message is
+// appended in several.
 func (h *handle) append(p []byte) (n int, end int64, err error) {
 	fid, release, err := h.opened()
 	if err != nil {

@@ -26,12 +26,12 @@ type Trier interface {
 }
 
 const (
-	// lookTime is how long a caller looks for its reply before it blocks.
+	// lookTime is the time for which a caller polls for its reply before it blocks.
 	lookTime = 50 * time.Microsecond
 	// busyTime is the time of a Yield after which the CPUs are considered busy.
 	busyTime = 20 * time.Microsecond
-	// busyCalls is the number of calls for which callers do not look, after the CPUs were busy, or no reply came
-	// within lookTime.
+	// After the CPUs were busy, or no reply came within lookTime, the callers of the next busyCalls calls block at
+	// once.
 	busyCalls = 100
 	// idleTime is the time without reads by callers after which receive reads again.
 	idleTime = 2 * time.Millisecond
@@ -68,7 +68,8 @@ func (k *call) landed() bool {
 	}
 }
 
-// lead receives replies until that of k has come, unless another goroutine receives.
+// lead receives replies in the caller's goroutine until the reply to k has arrived. It does nothing if another
+// goroutine is receiving.
 func (c *conn) lead(k *call) {
 	if !c.reading.TryLock() {
 		return
@@ -88,14 +89,14 @@ func (c *conn) lead(k *call) {
 	}
 }
 
-// look receives replies that come soon, until that of k has come. The caller holds reading.
+// look polls for replies, until the reply to k has arrived or lookTime is over. The caller holds reading.
 func (c *conn) look(k *call) {
 	for start := time.Now(); !k.landed(); {
 		c.source.try = c.trier
 		_, err := c.in.Peek(HeaderSize)
 		c.source.try = nil
 		if err != linux.EAGAIN {
-			c.step() // also reports the end
+			c.step() // step also records the end of the connection
 			continue
 		}
 		before := time.Now()

@@ -24,8 +24,8 @@ type Open struct{ FID, Flags uint32 }
 
 func (m *Open) fields(c *Coder) { c.u32(&m.FID); c.u32(&m.Flags) }
 
-// Opened is the reply to Open and Create. Unit is the most that a read or write does at once; 0: as the size of
-// messages allows.
+// Opened is the reply to Open and Create. Unit is the largest number of bytes of one read or write; 0: the size of
+// messages is the only limit.
 type Opened struct {
 	QID  QID
 	Unit uint32
@@ -109,7 +109,7 @@ type Attr struct {
 	Valid                         uint64
 	QID                           QID
 	Mode, UID, GID                uint32
-	Links, Device                 uint64 // Device is st_rdev: see fs.Device
+	Links, Device                 uint64 // Device is st_rdev, encoded as fs.Device
 	Size, BlockSize, Blocks       uint64
 	Access, Modify, Status, Birth Time
 	Generation, DataVersion       uint64
@@ -161,8 +161,8 @@ func (m *Setattr) fields(c *Coder) {
 	}
 }
 
-// XattrWalk makes New an attribute of FID, for Read; with an empty name the list of the names, each followed by a
-// zero byte. The reply is a Size.
+// XattrWalk makes New a FID from which Read reads the value of an extended attribute of the file FID. With an empty
+// name, New is the list of the attributes' names, each followed by a zero byte. The reply is a Size.
 type XattrWalk struct {
 	FID, New uint32
 	Name     string
@@ -175,8 +175,9 @@ type Size struct{ Size uint64 }
 
 func (m *Size) fields(c *Coder) { c.u64(&m.Size) }
 
-// XattrCreate makes FID an attribute that is set when it is clunked, after Size bytes were written. With a size of
-// 0 and XattrReplace the attribute is removed. Flags are those of setxattr(2). The reply is Empty.
+// XattrCreate makes FID an extended attribute. Size bytes of its value are then written to FID, and Clunk sets the
+// attribute. With a size of 0 and XattrReplace the attribute is removed. Flags are those of setxattr(2). The reply is
+// Empty.
 type XattrCreate struct {
 	FID   uint32
 	Name  string
@@ -223,7 +224,7 @@ type Fsync struct{ FID, DataOnly uint32 }
 func (m *Fsync) fields(c *Coder) {
 	c.u32(&m.FID)
 	if c.decoding && len(c.b) == 0 {
-		return // older clients leave it out
+		return // the last field is optional, since older clients do not send it
 	}
 	c.u32(&m.DataOnly)
 }
@@ -234,7 +235,7 @@ const (
 	LockWrite  uint8 = 1
 	LockUnlock uint8 = 2
 
-	LockBlock uint32 = 1 // flag: wait
+	LockBlock uint32 = 1 // flag: wait until the lock is free
 
 	LockSuccess uint8 = 0
 	LockBlocked uint8 = 1
@@ -282,7 +283,8 @@ func (m *Range) fields(c *Coder) {
 	c.text(&m.Client)
 }
 
-// GetLock returns a lock that conflicts with one. The reply is a Range, of Kind LockUnlock if there is none.
+// GetLock returns a lock that conflicts with the lock in the request. The reply is a Range, of Kind LockUnlock if
+// there is none.
 type GetLock struct {
 	FID uint32
 	Range

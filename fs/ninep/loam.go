@@ -42,7 +42,7 @@ type Entry struct {
 
 func (m *Entry) fields(c *Coder) { c.u64(&m.Offset); c.text(&m.Name); m.Attr.fields(c) }
 
-// AppendTo and Next are those of Dirent.
+// AppendTo appends the entry to the data of a reply, and Next decodes one: see Dirent.
 func (m *Entry) AppendTo(b []byte) []byte {
 	c := Coder{b: b}
 	m.fields(&c)
@@ -61,8 +61,8 @@ func (m *Entry) Next(data []byte) (rest []byte, err error) {
 // MaxFetch is the maximum number of names of a Fetch.
 const MaxFetch = 256
 
-// Fetch returns the content of regular files in a directory, each of at most Most bytes, as long as the reply has
-// at most Count bytes. The reply is a Data of Content values, for as many names as there was room for.
+// Fetch returns the content of regular files in a directory, each of at most Most bytes. The reply has at most Count
+// bytes. The reply is a Data of Content values, for as many names as there was room for.
 type Fetch struct {
 	FID         uint32
 	Most, Count uint32
@@ -151,7 +151,7 @@ type Appended struct {
 
 func (m *Appended) fields(c *Coder) { c.u32(&m.Count); c.u64(&m.End) }
 
-// Move is RenameAt with the flags of renameat2(2). The reply is Empty.
+// Move moves a name like RenameAt, with the flags of renameat2(2). The reply is Empty.
 type Move struct {
 	RenameAt
 	Flags uint32
@@ -159,7 +159,7 @@ type Move struct {
 
 func (m *Move) fields(c *Coder) { m.RenameAt.fields(c); c.u32(&m.Flags) }
 
-// Allocate is fallocate(2) of an open file. The reply is Empty.
+// Allocate calls fallocate(2) on an open file. The reply is Empty.
 type Allocate struct {
 	FID, Mode      uint32
 	Offset, Length uint64

@@ -59,23 +59,23 @@ func (t Type) Reply() Type { return t + 1 }
 
 // Sizes in bytes.
 const (
-	HeaderSize = 7       // of a message: size, type, tag
+	HeaderSize = 7       // length of a header: size, type and tag
 	MinSize    = 4096    // least maximum size of a message (msize)
-	MaxSize    = 1 << 20 // most
-	ReadRoom   = 11      // of a reply with data, without the data
-	WriteRoom  = 23      // of a write, without the data
+	MaxSize    = 1 << 20 // greatest maximum size of a message
+	ReadRoom   = 11      // length of a reply with data, without the data
+	WriteRoom  = 23      // length of a Write request, without the data
 )
 
 // Numbers with a meaning of their own.
 const (
-	NoTag uint16 = 0xffff     // of a Version request
+	NoTag uint16 = 0xffff     // tag of a Version request
 	NoFID uint32 = 0xffffffff // in Attach: there is no authentication
 )
 
 // Versions of the protocol.
 const (
 	VersionLinux = "9P2000.L"
-	VersionLoam  = "9P2000.L.Loam" // with the requests from TypeLookup on
+	VersionLoam  = "9P2000.L.Loam" // 9P2000.L with the requests from TypeLookup on
 )
 
 // ErrMessage is returned for a malformed message.
@@ -142,7 +142,8 @@ type Error struct{ Errno uint32 }
 
 func (m *Error) fields(c *Coder) { c.u32(&m.Errno) }
 
-// Version negotiates the maximum size of messages and the version, in both directions. It ends everything before.
+// Version negotiates the maximum size of messages and the version, in both directions. The server first completes all
+// earlier requests, and then frees all FIDs.
 type Version struct {
 	Size    uint32
 	Version string
@@ -150,7 +151,7 @@ type Version struct {
 
 func (m *Version) fields(c *Coder) { c.u32(&m.Size); c.text(&m.Version) }
 
-// Auth would begin an authentication. Servers of Loam have none.
+// Auth requests an authentication. Loam's server does not support it.
 type Auth struct {
 	FID        uint32
 	User, Tree string

@@ -17,15 +17,15 @@ type names struct {
 	known     map[string]*known
 	complete  bool      // known has all names
 	until     time.Time // complete is valid until then
-	listing   []*known  // in the order of the server; nil: not known. Names that are absent were removed since
+	listing   []*known  // // entries in the order of the server; nil: not known. Entries marked absent were removed after the listing
 	ascending bool      // the offsets of listing ascend (on tmpfs, they descend)
 	misses    int       // number of lookups of unknown names since the last listing
 	large     bool      // the directory has too many names to be listed
 	lru       *list.Element
 
 	// See prefetch.go.
-	readAt  int           // index in listing after the last file that was opened for reading
-	opened  int           // number of files that were opened for reading
+	readAt  int           // index in listing behind the last file that was opened for reading
+	opened  int           // number of files that were opened for reading since the listing
 	walked  int           // number of subdirectories that were listed
 	reading bool          // the program reads files of a subdirectory
 	batches int           // number of batches that were fetched ahead
@@ -39,7 +39,7 @@ type known struct {
 	absent bool
 	attr   Attr
 	next   uint64    // offset of the next entry
-	began  uint64    // tick at which the request began
+	began  uint64    // value of FileSystem.tick when the request began
 	until  time.Time // valid until then
 	stale  bool      // the client has changed the file since: attr is not valid
 
@@ -178,8 +178,8 @@ func (s *FileSystem) dropNames(d *node) {
 	}
 }
 
-// wantsListing reports whether a directory should be listed because of an unknown name. It returns
-// true for the second unknown name.
+// wantsListing reports whether a directory should be listed because of an unknown name. It returns true from the
+// second unknown name on.
 func (s *FileSystem) wantsListing(d *node) bool {
 	if s.valid == 0 || !s.conn.loam {
 		return false
@@ -370,7 +370,7 @@ func (k *known) entry() fs.Entry {
 // streamBytes is the size of a reply for a part of a listing that is not kept.
 const streamBytes = 16 << 10
 
-// stream yields the entries behind a cursor, and keeps none.
+// stream reads a listing from the server and yields the entries behind a cursor. It caches none of them.
 func (s *FileSystem) stream(fid uint32, cursor uint64, yield func(fs.Entry) bool) error {
 	for {
 		entries, end, err := s.entries(fid, cursor)

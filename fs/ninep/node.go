@@ -27,10 +27,11 @@ type node struct {
 	attr    fs.Attr
 	fresh   time.Time // attr is valid until then
 	changed uint64    // tick of the last change by the client
-	sole    time.Time // until this time, the file has only one name; of the client's changes, only Link ends this
+	sole    time.Time // until this time the file has only one name, unless the client itself adds one by Link
 
-	// fid is 0 or the node's own FID. With pins it is in use; otherwise it is in FileSystem.fids, unless
-	// kept is set: then it is the only way to the file, and is clunked with the node.
+	// fid is 0 or the node's own FID. If pins is not 0, requests use the FID. Otherwise the node is in the list
+	// FileSystem.fids and the FID may be released, unless kept is set: then the file can be reached only by this FID,
+	// which is released with the node.
 	fid  uint32
 	pins int
 	lru  *list.Element
@@ -136,8 +137,8 @@ func (s *FileSystem) sweepNodes() {
 	s.sweepAt = 2 * len(s.nodes)
 }
 
-// replaced reports whether a file of a type that has the node's QID is another one: the server's clock for QIDs is
-// coarse, so the QID of a file that was removed may be used again. The caller holds mu.
+// replaced reports whether a file with the node's QID, but of the given type, is another file than the node's: the
+// server's clock for QIDs is coarse, so the QID of a file that was removed may be used again. The caller holds mu.
 func (n *node) replaced(kind fs.Mode) bool {
 	return n.kind != kind || n.removed && n.fid == 0 && n.madeFID == 0 && len(n.handles) == 0
 }
@@ -249,7 +250,7 @@ func (n *node) Attr() fs.Attr {
 	return a
 }
 
-// ask requests the attributes from the server. Errors: ENOENT if the file was removed, EIO.
+// ask requests the file's attributes from the server. Errors: ENOENT if the file was removed, EIO.
 func (n *node) ask() (fs.Attr, error) {
 	s := n.s
 	began, until := s.begin()
@@ -275,8 +276,8 @@ func (n *node) ask() (fs.Attr, error) {
 	return attrOf(&a), nil
 }
 
-// reach returns how to address the file in a request: by its own FID and no name, or by the FID of
-// its directory and its name. The caller calls release after the request. Errors: ENOENT, EIO.
+// reach returns the FID and the name by which a request addresses the file: by its own FID and no name, or by the FID
+// of its directory and its name. The caller calls release after the request. Errors: ENOENT, EIO.
 func (n *node) reach() (fid uint32, name string, release func(), err error) {
 	s := n.s
 	s.mu.Lock()
@@ -289,7 +290,7 @@ func (n *node) reach() (fid uint32, name string, release func(), err error) {
 		return h.fid, "", h.use(), nil
 	case n.madeFID != 0:
 		defer s.mu.Unlock()
-		return n.madeFID, "", func() {}, nil // it is open for longer than a request takes: see keepMade
+		return n.madeFID, "", func() {}, nil // the FID stays open for longer than a request takes: see keepMade
 	}
 	dir, name := n.dir, n.name
 	gone := n.gone
@@ -550,6 +551,6 @@ func (l symlink) Target() (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l.target, l.targets = t.Target, until // a link never changes its target
+	l.target, l.targets = t.Target, until // the target of a symbolic link never changes
 	return t.Target, nil
 }

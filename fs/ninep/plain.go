@@ -5,7 +5,7 @@ import (
 	"loam/fs"
 )
 
-// Operations that take one message with Loam's servers, and several with others.
+// Operations that need one request with Loam's servers, and several requests with other servers.
 
 // lookup returns attributes of a name in a directory, or of fid itself if name is empty.
 func (s *FileSystem) lookup(fid uint32, name string, a *Attr) error {

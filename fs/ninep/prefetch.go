@@ -146,9 +146,9 @@ func (h *handle) takeKnown() bool {
 	return true
 }
 
-// following returns small files of n's directory whose content is to be fetched: with first, n, and then those behind it in
-// the listing, which is a ring. There are none if n is the first file that is read in the directory. wait is not nil if
-// the directory is fetching already.
+// following returns small files of n's directory whose content is to be fetched: the files behind n in the listing,
+// which is treated as a ring, and before them n itself if first is set. It returns none if n is the first file that
+// is read in the directory. If a fetch of the directory is running, wait is closed when that has ended.
 func (s *FileSystem) following(n *node, first bool) (b batch, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *FileSystem) following(n *node, first bool) (b batch, wait <-chan struct
 	return s.batch(n.dir, at, first), nil
 }
 
-// batch returns files of a directory to be fetched, from a place in the listing on. The caller holds mu.
+// batch returns files of a directory to be fetched, from an index of the listing on. The caller holds mu.
 func (s *FileSystem) batch(d *node, at int, first bool) batch {
 	b := batch{dir: d, names: d.names}
 	size := 0
@@ -209,7 +209,7 @@ func (k *known) small() bool {
 	return fs.Mode(k.attr.Mode).Type() == fs.Regular && k.attr.Size <= fetchMost && k.attr.Links == 1
 }
 
-// find returns the place of a name in the listing, or -1. Files are mostly read in the order of the listing, or of
+// find returns the index of a name in the listing, or -1. Files are mostly read in the order of the listing, or of
 // their names.
 func (c *names) find(name string) int {
 	for i := c.readAt; i < min(len(c.listing), c.readAt+fetchFiles); i++ {
@@ -282,10 +282,10 @@ func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64,
 	}
 }
 
-// Bounds of listing ahead.
+// Bounds for listing directories in advance.
 const (
 	aheadDirs    = 64
-	aheadBatches = 4 // of one directory
+	aheadBatches = 4 // batches of files that are fetched in advance from one directory
 )
 
 // walkAhead lists the other subdirectories of d's parent if d is the second one that is listed,

@@ -27,10 +27,10 @@ type Config struct {
 	Tree     string // name of the tree; servers of Loam have only one
 	UID, GID uint32 // user and group to which the server's own files belong
 	Cache    Cache
-	Valid    time.Duration // how long results are valid with Loose; 0: one second
+	Valid    time.Duration // time for which cached results are valid with Loose; 0: one second
 	Size     uint32        // maximum size of a message; 0: MaxSize
-	Names    int           // bound of the names that are kept with Loose; 0: 65536
-	Window   int           // most bytes of requests without a reply; 0: 2 MiB
+	Names    int           // maximum number of names that are cached with Loose; 0: 65536
+	Window   int           // maximum bytes of requests without a reply; 0: 2 MiB
 	// Ended is called when the connection has ended, if not nil. From then on, all calls return EIO.
 	Ended func(error)
 }
@@ -44,11 +44,11 @@ const mostContent = 16 << 20
 // FileSystem is a tree of a server. It implements fs.FileSystem and fs.NamelessMaker.
 type FileSystem struct {
 	conn  *conn
-	valid time.Duration // 0: nothing is kept
+	valid time.Duration // time for which cached results are valid; 0: nothing is cached
 	owner fs.Owner
 	root  *node
 
-	mostCached int                 // bound of names
+	mostCached int                 // maximum number of cached names
 	pages      fs.PageTable[*node] // of mapped files
 
 	clock  clock
@@ -57,7 +57,7 @@ type FileSystem struct {
 	mu      sync.Mutex // guards the fields below, and those of nodes
 	tick    uint64     // counts changes
 	nodes   map[key]weak.Pointer[node]
-	sweepAt int       // number of nodes at which dead ones are removed
+	sweepAt int       // number of nodes at which unreferenced ones are removed
 	fids    list.List // of *node with a FID of its own and without users, most recently used first
 	made    []*node   // regular files that were created and not opened yet
 

@@ -11,7 +11,7 @@ import (
 // mostXattr is the maximum size of a value in bytes, and of a list of names (XATTR_SIZE_MAX).
 const mostXattr = 64 << 10
 
-// xattr reads an attribute, or with an empty name the list of names.
+// xattr reads the value of an extended attribute. With an empty name, it reads the list of the attributes' names.
 func (n *node) xattr(name string) ([]byte, error) {
 	fid, release, err := n.borrow(false)
 	if err != nil {
@@ -41,7 +41,7 @@ func (n *node) xattr(name string) ([]byte, error) {
 	return value, nil
 }
 
-// setXattr sets an attribute, or removes it if remove is set.
+// setXattr sets an extended attribute. With an empty value and the flag xattrReplace, it removes the attribute.
 func (n *node) setXattr(name string, value []byte, flags uint32) error {
 	fid, release, err := n.borrow(false)
 	if err != nil {

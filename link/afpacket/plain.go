@@ -159,7 +159,7 @@ func (w *writer) judge(err error) {
 	case unix.EINVAL, unix.EMSGSIZE: // the kernel rejects the virtio-net header
 		w.q.counters.TxError()
 		w.skip()
-	case unix.ENOBUFS, unix.ENOMEM, unix.ENETDOWN: // lost, as on a wire
+	case unix.ENOBUFS, unix.ENOMEM, unix.ENETDOWN: // the frame is lost, as on a wire
 		w.q.counters.TxDropped(1)
 		w.skip()
 	default:

@@ -141,7 +141,7 @@ func (q *rings) HasRoom(d uintptr) bool {
 		switch fd.Nudge(d) {
 		case unix.EAGAIN:
 			return false // the poller will report an event
-		case unix.ENOBUFS, unix.ENOMEM: // the interface is full, and nothing signals the end of that
+		case unix.ENOBUFS, unix.ENOMEM: // the interface is full, and no event signals when it has room again
 			time.Sleep(20 * time.Microsecond)
 		default:
 			return fd.Writable(d)

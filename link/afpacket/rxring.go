@@ -32,10 +32,10 @@ type RxRing struct {
 	mem     []byte
 	block   int // size of a block in bytes
 	blocks  int
-	current int  // index of the block being read
+	current int  // index of the block that the program is reading
 	ours    bool // the kernel has passed the current block to the program
 	left    int  // frames of the block not yet returned by Next
-	at      int  // offset in mem of the next of them
+	at      int  // offset in mem of the next frame of the block
 	header  int  // length of the virtio-net header before each frame, or 0
 	dropped atomic.Uint64
 }

@@ -171,7 +171,7 @@ func (d *Device) Close() error {
 		}
 	}
 	if d.program != nil {
-		keep(d.program.Close()) // first, so that the kernel receives its traffic again at once
+		keep(d.program.Close()) // closed first, so that the kernel receives its traffic again at once
 	}
 	for _, q := range d.ends {
 		keep(q.Close(func() {})) // the sockets are closed below, after all queues have stopped using them

@@ -86,7 +86,7 @@ func (r *Rx) giveBack() {
 		return
 	}
 	for k := range r.held {
-		at := r.ring.slot(k - r.held).Addr // its slot is before our index
+		at := r.ring.slot(k - r.held).Addr // slots before the program's index keep the addresses of frames that were read
 		*r.fill.slot(k) = at &^ uint64(r.memory.chunk-1)
 	}
 	r.ring.publish()

@@ -32,7 +32,7 @@ type Socket struct {
 	index    int // index of the interface
 	queue    int
 	memory   *memory
-	own      bool // Close also closes the memory
+	own      bool // Close also closes the memory, since no other socket uses it
 	zeroCopy bool
 	multi    bool // a frame may take several chunks of the memory
 }
@@ -147,7 +147,7 @@ func (s *Socket) open(c SocketConfig, k int) (err error) {
 	if err := s.pollBusily(c.BusyPoll); err != nil {
 		return err
 	}
-	s.Rx.fillAll(s.memory, k) // before bind, because some drivers read it during bind
+	s.Rx.fillAll(s.memory, k) // before bind, because some drivers read the fill ring during bind
 	s.Tx.ownAll(s.memory, k)
 	if err := s.bind(s.Rx.fd, s.memory.owner, c.Copying); err != nil {
 		return err

@@ -29,9 +29,11 @@ type machine struct {
 // entry is a frame that the machine holds.
 type entry struct {
 	frame *link.Frame
-	due   time.Duration // when it is due; in aside: when it stops waiting to be overtaken
-	yield int           // number of frames that may still overtake this frame
-	moved bool          // at least one frame has overtaken this frame
+	// due is the time, since the creation of the device, at which the frame is due. In aside, it is the time at which
+	// the frame stops waiting to be overtaken.
+	due   time.Duration
+	yield int  // number of frames that may still overtake this frame
+	moved bool // at least one frame has overtaken this frame
 }
 
 func newMachine(d Direction, m link.Medium, limit int, source rand.Source, counts *counters) *machine {

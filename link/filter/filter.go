@@ -76,7 +76,8 @@ const (
 	fragmentOffset                        = 0x1fff
 )
 
-// maxRules keeps jumps within the range of a jump instruction.
+// maxRules is the largest number of rules of a program. It keeps jumps within the range of a jump instruction (16
+// bits).
 const maxRules = 256
 
 // assembler collects the instructions of a program.
@@ -233,7 +234,7 @@ func (a *assembler) ipv6(r *match.Rule, next string) {
 	a.add(asm.Ja.Label(takeName))
 }
 
-// of reports whether p is a valid prefix of that IP version.
+// of reports whether p is a valid prefix of the given IP version, 4 or 6.
 func of(p netip.Prefix, version int) bool {
 	return p.IsValid() && p.Addr().Is4() == (version == 4)
 }

@@ -75,7 +75,7 @@ func address6(last byte) netip.Addr {
 type Transport struct {
 	Protocol wire.Protocol // ProtoTCP or ProtoUDP
 	IPv6     bool
-	Payload  int // bytes
+	Payload  int // number of payload bytes
 	GSOSize  int // payload bytes of each segment; 0: no segmentation
 	ECN      bool
 }

@@ -20,7 +20,7 @@ type line struct {
 	source  *ring.Ring
 	machine Machine
 	to      sink
-	over    func() // called when the source has ended and nothing more will be sent
+	over    func() // called when the source has ended and no more frames will be sent
 
 	// Used by the loop only.
 	in, out [link.BatchSize]*link.Frame

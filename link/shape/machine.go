@@ -11,12 +11,12 @@ import (
 // machine is one direction of one queue.
 type machine struct {
 	rate  uint64
-	burst time.Duration // how much earlier than its time a frame may leave
+	burst time.Duration // time by which a frame may leave earlier than the rate allows
 	limit int           // capacity of line in bytes
 
 	line    relay.FIFO[entry]
 	bytes   int           // bytes in line
-	busy    time.Duration // time at which the link has transmitted the frames that have left
+	busy    time.Duration // time at which the link has finished transmitting the frames that have left
 	rest    uint64        // remainder of the last division by rate, so that rounding loses nothing
 	dropped atomic.Uint64
 }

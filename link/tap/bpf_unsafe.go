@@ -26,7 +26,7 @@ const (
 	progSocketFilter = 1
 )
 
-// tunSetFilterEBPF is TUNSETFILTEREBPF.
+// tunSetFilterEBPF is the ioctl TUNSETFILTEREBPF of linux/if_tun.h.
 const tunSetFilterEBPF = 0x800454e1
 
 // mapAttr and programAttr are the beginnings of union bpf_attr for their commands. The kernel takes the rest

@@ -30,7 +30,7 @@ func attachFilter(fd int, program []syscall.SockFilter) error {
 	return filter(fd, tunAttachFilter, syscall.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
 }
 
-// detachFilter removes the program.
+// detachFilter removes the program that attachFilter attached.
 func detachFilter(fd int) error { return filter(fd, tunDetachFilter, syscall.SockFprog{}) }
 
 func filter(fd int, request uintptr, p syscall.SockFprog) error {

@@ -78,7 +78,7 @@ func (s *sieve) set(fd int, shift uint8) error {
 	return err
 }
 
-// unset removes the program.
+// unset removes the program from the interface of a descriptor.
 func (s *sieve) unset(fd int) error {
 	if !s.attached {
 		return nil

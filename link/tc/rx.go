@@ -175,7 +175,7 @@ func (r *Rx) take() asm.Instructions {
 		asm.JLE.Imm(size, Longest, name(0)),
 		asm.Mov.Imm(size, Longest))
 	for class, room := range Sizes {
-		larger := dropped // no jump leads to this label
+		larger := dropped // the label of the first record size, to which no jump leads
 		if class+1 < len(Sizes) {
 			larger = name(class + 1)
 		}

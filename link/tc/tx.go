@@ -28,7 +28,7 @@ type Tx struct {
 	socket  int // for ioctls about the interface
 }
 
-// control is the control block, shared by the eBPF program and the process.
+// control is the control block: the position in the slots, which the eBPF program and the process share.
 type control struct {
 	next  uint32 // index of the next frame to send; the program increments it
 	count uint32 // number of frames put
@@ -165,7 +165,7 @@ func (t *Tx) Kick() unix.Errno {
 	if errno == 0 && c.errno > 0 {
 		return unix.ENOBUFS // a queue or the other end dropped the frame
 	}
-	if errno == 0 || errno == unix.EINTR { // it ran fewer times than requested
+	if errno == 0 || errno == unix.EINTR { // the program ran fewer times than requested
 		return unix.EAGAIN
 	}
 	return errno

@@ -32,7 +32,7 @@ func (d *datagram) Send(fs []*link.Frame) (n int, err error) {
 		n, err = link.Transmit(d.info, &d.counters, &d.out, fs)
 	}
 	if err == link.ErrClosed && d.out.peer != "" && d.file.Do(func(uintptr) {}) == nil {
-		d.out.connected, err = false, nil // the peer is gone; another may appear
+		d.out.connected, err = false, nil // the peer is gone; another one may open the same path
 	}
 	if d.out.connected || d.out.peer == "" || err != nil {
 		return n, err

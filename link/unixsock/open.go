@@ -12,8 +12,8 @@ import (
 	"loam/link/fd"
 )
 
-// Pair returns two devices connected to each other. For a connection to a child process, see
-// SocketPair.
+// Pair returns two devices that are connected to each other by one pair of Unix sockets. For a connection to a child
+// process, see SocketPair.
 func Pair(c Config) (a, b *Device, err error) {
 	fa, fb, err := SocketPair(c.Framing)
 	if err != nil {

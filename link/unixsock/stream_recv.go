@@ -18,7 +18,7 @@ import (
 
 const (
 	stagingLen = 64 << 10
-	littleLen  = 2 << 10 // bytes read into staging after a long frame
+	littleLen  = 2 << 10 // number of bytes read into staging after a long frame
 )
 
 var errEOF = errors.New("end of stream")

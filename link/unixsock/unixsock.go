@@ -89,7 +89,7 @@ type Device struct {
 	info   link.Info
 	ends   []end
 	queues []link.Queue // the same as ends
-	path   string       // of a socket file that Close removes, or empty
+	path   string       // path of a socket file that Close removes; empty: none
 }
 
 // FromFiles returns a device over connected sockets, one per queue. The files are, for example,

@@ -24,12 +24,12 @@ type receiver struct {
 	queue *virtio.Queue
 	room  int // bytes in each buffer
 
-	frames []*link.Frame // by head of the chain: the buffer, if the card can reach the heap
-	slots  slots         // otherwise: memory of the driver
-	slot   []uint16      // by head of the chain: index of the slot
+	frames []*link.Frame // if the card can reach the Go heap: the buffer of each chain, by the chain's head
+	slots  slots         // otherwise: memory of the driver, in slots
+	slot   []uint16      // index of the slot of each chain, by the chain's head
 	spare  []uint16      // slots that the card does not hold
 
-	parts    []part                             // of the frame being assembled
+	parts    []part                             // buffers of the frame that is being assembled
 	segments [virtio.MaxSegments]driver.Segment // segments of the buffer being added
 	armed    bool
 

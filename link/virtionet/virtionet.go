@@ -37,7 +37,7 @@ type Device struct {
 	info    link.Info
 	direct  bool // the card can reach the Go heap
 	merges  bool // MRG_RXBUF: a frame may arrive in several buffers
-	ecn     bool // HOST_ECN
+	ecn     bool // the card has the feature HOST_ECN
 	pairs   []*pair
 	queues  []link.Queue // the same as pairs
 	control *control     // nil: no control queue
@@ -53,7 +53,7 @@ type Device struct {
 	failure atomic.Pointer[error] // the reason; set before done is closed
 
 	closing sync.Once
-	err     error // the error of Close
+	err     error // result of the first Close
 	crew    crew.Crew
 }
 

@@ -24,7 +24,7 @@ const (
 	outside version = 2
 )
 
-// Tags of entries.
+// Tags of entries: whom an entry gives permissions.
 const (
 	userObj  = 0x1
 	user     = 0x2
@@ -115,7 +115,7 @@ func convert(name string, value []byte, from, to version) ([]byte, error) {
 // Restrict removes the permissions that mode does not have from a list, and returns the mode that
 // corresponds to the list.
 func (l List) Restrict(mode uint16) uint16 {
-	at := -1 // the entry of the group, unless there is a mask
+	at := -1 // index of the entry of the group; if there is a mask, of the mask
 	for i := range l {
 		shift := -1
 		switch l[i].tag {

@@ -130,7 +130,7 @@ func WriteAttributes(b []byte, block bool, all []Attribute) {
 	if block {
 		at, base = attributeHead, b
 		le.PutUint32(b[4:], 1) // reference count: one file uses the block
-		le.PutUint32(b[8:], 1) // number of blocks
+		le.PutUint32(b[8:], 1) // number of disk blocks used: 1
 	}
 	end := len(base)
 	whole := uint32(0)

@@ -42,7 +42,7 @@ func (i Inode) rawBlocks() uint64 {
 	return uint64(le.Uint32(i[0x1c:])) | uint64(le.Uint16(i[0x74:]))<<32
 }
 
-// Sectors returns the allocated size of the file, in units of 512 bytes.
+// Sectors returns the size of the file's allocated blocks, in units of 512 bytes.
 func (i Inode) Sectors(g *Geometry) uint64 {
 	n := i.rawBlocks()
 	if i.Flags()&FlagHugeFile != 0 {

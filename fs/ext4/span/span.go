@@ -21,7 +21,8 @@ func (s Set) after(block uint64) int {
 	return at
 }
 
-// Find reports whether a block is in the set, and how many blocks from it on are the same in this; 0 means all.
+// Find reports whether a block is in the set, and length is the number of blocks from it on that are also in the set,
+// or also not in it; 0 means all.
 func (s Set) Find(block uint64) (in bool, length uint64) {
 	at := s.after(block)
 	switch {

@@ -159,7 +159,7 @@ func (s *session) setattr(body []byte) (work, error) {
 	return done(ninep.Empty{})
 }
 
-// truncate sets the size. Errors: EINVAL unless it is a regular file to the client.
+// truncate sets the size of the file. Errors: EINVAL unless it is a regular file to the client.
 func (f *fid) truncate(size uint64) error {
 	switch {
 	case f.kind != unix.S_IFREG || f.device || int64(size) < 0:

@@ -93,8 +93,8 @@ func writeAll(fd int, b []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// append writes at the end of the file, and returns the end. The kernel finds the end: pwritev2(2) with RWF_APPEND.
-// A write by a process of the host may come between it and the question where the end is.
+// append writes at the end of the file, and returns the end. The kernel finds the end: pwritev2(2) with RWF_APPEND. A
+// process of the host may write to the file between the append and the system call that returns the end.
 func (f *fid) append(b []byte) (n int, end uint64, err error) {
 	for {
 		n, err = unix.Pwritev2(f.fd, [][]byte{b}, 0, unix.RWF_APPEND)

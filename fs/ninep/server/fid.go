@@ -14,8 +14,8 @@ import (
 // fid is a file of the client. The session holds a reference, and so does each request that runs in
 // its own goroutine.
 type fid struct {
-	fd     int    // opened with O_PATH; after an open, with flags
-	kind   uint32 // S_IFMT bits of the file of the host
+	fd     int    // descriptor opened with O_PATH; after Open, with the flags of the open
+	kind   uint32 // type of the file on the host (S_IFMT bits)
 	device bool   // the client sees a device
 	opened bool
 	flags  int // flags of the open
@@ -89,7 +89,7 @@ func (s *session) openFile(n uint32) (*fid, error) {
 	return f, err
 }
 
-// hold returns a work that holds a FID.
+// hold returns a work (the second part of a request) that holds a reference to a FID.
 func hold(f *fid, slow, waits bool, do func() (ninep.Message, error)) (work, error) {
 	f.refs.Add(1)
 	return work{do: do, slow: slow, waits: waits, fid: f}, nil
@@ -162,7 +162,7 @@ func (s *session) attach(body []byte) (work, error) {
 // duplicate returns another descriptor of an open file.
 func duplicate(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3) }
 
-// walk serves Walk. It stops at a symbolic link as at a file.
+// walk serves Walk. Like a regular file, a symbolic link ends the walk: it is not followed.
 func (s *session) walk(body []byte) (work, error) {
 	var m ninep.Walk
 	if err := ninep.Parse(body, &m); err != nil {
@@ -253,7 +253,7 @@ func openBeneath(dir int, n string, flags int, mode uint32) (int, error) {
 	}
 }
 
-// clunk serves Clunk. It sets the attribute of XattrCreate.
+// clunk serves Clunk. If the FID is of XattrCreate, it sets the attribute.
 func (s *session) clunk(body []byte) (work, error) {
 	f, n, err := s.drop(body)
 	if err != nil {

@@ -49,7 +49,8 @@ func (f *fid) listFrom(offset int64) (*listing, error) {
 	return l, nil
 }
 
-// next returns the entry at the offset; false at the end. It skips "." and "..", and advances when taken is called.
+// next returns the entry at the offset; false at the end. It skips "." and "..". It returns the same entry again
+// until take is called.
 func (l *listing) next() (d dirent, ok bool, err error) {
 	for {
 		if len(l.rest) == 0 {

@@ -93,7 +93,7 @@ func (s *session) mknod(body []byte) (work, error) {
 	}
 	w, err := s.created(d, m.Name, kind, m.Mode, m.GID, unix.Mkdev(m.Major, m.Minor))
 	if err != nil && isDevice(m.Mode) {
-		unix.Unlinkat(d.fd, m.Name, 0) // without the attribute it would be an ordinary file
+		unix.Unlinkat(d.fd, m.Name, 0) // without the attribute user.loam, the device would be an ordinary file
 	}
 	return w, err
 }

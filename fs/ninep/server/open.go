@@ -94,7 +94,7 @@ func (s *session) make(d *fid, n string, flags int, mode, uid, gid uint32) (*fid
 		return nil, ninep.Attr{}, err
 	}
 	var st unix.Statx_t
-	err := error(unix.ENOENT) // open(2) with O_EXCL finds out by itself
+	err := error(unix.ENOENT) // with O_EXCL, open(2) itself checks whether the file exists
 	if flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL {
 		err = statAt(d.fd, n, &st)
 	}

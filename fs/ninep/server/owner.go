@@ -27,7 +27,8 @@ type override struct {
 
 const specialBits = unix.S_ISUID | unix.S_ISGID | unix.S_ISVTX
 
-// none reports whether a file needs no attribute. The sticky bit alone is real.
+// none reports whether a file needs no attribute. The sticky bit is a real mode bit of the file and alone needs no
+// attribute.
 func (o override) none() bool {
 	return o.uid < 0 && o.gid < 0 && o.bits&^unix.S_ISVTX == 0 && o.kind == 0
 }
@@ -36,7 +37,7 @@ func (o override) text() string {
 	return fmt.Sprintf("%d %d %o %o %d", o.uid, o.gid, o.bits, o.kind, o.device)
 }
 
-// parseOverride decodes the text. Any process of the host may have written it.
+// parseOverride decodes the text. The text is not trusted: any process of the host may have written it.
 func parseOverride(text string) (o override, ok bool) {
 	n, err := fmt.Sscanf(text, "%d %d %o %o %d", &o.uid, &o.gid, &o.bits, &o.kind, &o.device)
 	const most = 1<<32 - 1
@@ -83,8 +84,8 @@ func readOverride(fd int, name string) (override, bool) {
 	return parseOverride(string(b[:n]))
 }
 
-// setOwner changes mode and owner. Errors: EPERM for a device of the host, which other programs use even if the folder has a
-// name of it, as where /dev is mounted in it.
+// setOwner changes mode and owner of a file. Errors: EPERM for a device of the host, for example if /dev is mounted
+// in the folder, because other programs use the device.
 func (s *session) setOwner(f *fid, m ninep.Setattr) error {
 	if isDevice(f.kind) {
 		return unix.EPERM

@@ -38,8 +38,8 @@ type server struct {
 // owner is a user and a group of the client.
 type owner struct{ uid, gid uint32 }
 
-// Serve serves the folder that f is open on to the client on rw. It returns when the client has ended the
-// connection, which is no error, or has sent a message that is none: ninep.ErrMessage.
+// Serve serves the folder that f is open on to the client on rw. It returns when the client has ended the connection,
+// which is no error, or has sent a malformed message: ninep.ErrMessage.
 func Serve(rw io.ReadWriter, f *os.File, c Config) error {
 	c.FIDs = cmp.Or(c.FIDs, 16384)
 	c.Size = min(max(cmp.Or(c.Size, ninep.MaxSize), ninep.MinSize), ninep.MaxSize)

@@ -22,7 +22,7 @@ type session struct {
 	handlers map[ninep.Type]func(*session, []byte) (work, error)
 
 	running sync.WaitGroup // requests that run in their own goroutines
-	room    chan struct{}  // a token for each of them; sent by the session, received by the request; full: the session waits
+	room    chan struct{}  // a token for each running request: sent by the session, received by the request when it ends; full: the session waits
 
 	mu     sync.Mutex // guards the fields below
 	out    *bufio.Writer
@@ -131,12 +131,12 @@ var buffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// done returns a work that only has a reply.
+// done returns a work (see below) that has nothing to do but send a reply.
 func done(m ninep.Message) (work, error) {
 	return work{do: func() (ninep.Message, error) { return m, nil }}, nil
 }
 
-// now returns a work that the session's goroutine does at once.
+// now returns a work whose function the session's goroutine calls at once.
 func now(f func() (ninep.Message, error)) (work, error) { return work{do: f}, nil }
 
 // start runs a request in its own goroutine. It reuses body for the next request.

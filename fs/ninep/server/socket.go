@@ -16,11 +16,11 @@ type socket struct {
 }
 
 const (
-	// lookTime is how long Read looks for input before it blocks.
+	// lookTime is the time for which Read polls for input before it blocks.
 	lookTime = 50 * time.Microsecond
 	// busyTime is the time of sched_yield(2) after which the CPUs are considered busy.
 	busyTime = 20 * time.Microsecond
-	// busyReads is the number of reads that do not look, after the CPUs were busy.
+	// busyReads is the number of reads that block without polling, after the CPUs were busy.
 	busyReads = 100
 )
 
