@@ -7,7 +7,7 @@ import (
 	"loam/mem"
 )
 
-// use maps so many pages of memory, in mappings of limited size, and writes to each page.
+// use maps the given number of pages, in mappings of at most part pages, and writes to each page.
 func (u *user) use(pages uint64) {
 	const part = 512
 	for ; pages > 0; pages -= min(pages, part) {

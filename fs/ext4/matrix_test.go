@@ -273,7 +273,7 @@ func writeRandom(t *testing.T, d *memory.Device, seed uint64) {
 	dumped(t, d, b)
 }
 
-// dumped fails the test if the files that debugfs reads from the device differ from those of a view.
+// dumped fails the test if the files that debugfs reads from the device differ from the files of a view.
 func dumped(t *testing.T, d *memory.Device, v *fs.View) {
 	t.Helper()
 	path, dir := saveImage(t, d), t.TempDir()

@@ -25,10 +25,11 @@ type conn struct {
 	tags chan uint16 // free tags; sent and received by callers, never closed; empty: the caller waits
 
 	// The fields below let a calling goroutine read its own reply: see lead.go.
-	trier   Trier         // rw, if it implements Trier; otherwise nil
-	parked  chan struct{} // signals receive to read: sent by callers, received by receive, never closed; full: receive will read anyway
-	waiting atomic.Int64  // calls in progress with a waiting caller
-	led     atomic.Bool   // a caller has received replies itself (led) since receive last looked
+	trier Trier // rw, if it implements Trier; otherwise nil
+	// parked makes receive read: sent by callers, received by receive, never closed; full: receive will read anyway.
+	parked  chan struct{}
+	waiting atomic.Int64 // calls in progress with a waiting caller
+	led     atomic.Bool  // a caller has received replies itself (led) since receive last looked
 
 	reading sync.Mutex // guards the fields below; held by the goroutine that reads
 	source  source

@@ -14,13 +14,15 @@ import (
 
 // names are the names of a directory that the client knows.
 type names struct {
-	known     map[string]*known
-	complete  bool      // known has all names
-	until     time.Time // complete is valid until then
-	listing   []*known  // // entries in the order of the server; nil: not known. Entries marked absent were removed after the listing
-	ascending bool      // the offsets of listing ascend (on tmpfs, they descend)
-	misses    int       // number of lookups of unknown names since the last listing
-	large     bool      // the directory has too many names to be listed
+	known    map[string]*known
+	complete bool      // known has all names
+	until    time.Time // complete is valid until then
+	// listing has the entries in the order of the server; nil: not known. Entries that are marked absent were removed
+	// after the listing.
+	listing   []*known
+	ascending bool // the offsets of listing ascend (on tmpfs, they descend)
+	misses    int  // number of lookups of unknown names since the last listing
+	large     bool // the directory has too many names to be listed
 	lru       *list.Element
 
 	// See prefetch.go.

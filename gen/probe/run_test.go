@@ -235,7 +235,7 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// With Config.Most, the prober sends only so many probes, the first ones of the order. It ignores known answers to
+// With Config.Most, the prober sends only this number of probes, the first ones of the order. It ignores known answers to
 // other probes.
 func TestMost(t *testing.T) {
 	fake(t, func(t *testing.T) {

@@ -112,7 +112,7 @@ func appendHeader(b []byte, info link.Info) []byte {
 func appendPacket(b []byte, at time.Time, direction uint32, queue int, frame []byte) []byte {
 	k := begin(b, blockPacket)
 	stamp := uint64(at.UnixNano())
-	k.put32(0) // number of the interface, of which the file has one
+	k.put32(0) // number of the only interface
 	k.put32(uint32(stamp >> 32))
 	k.put32(uint32(stamp))
 	k.put32(uint32(len(frame)))

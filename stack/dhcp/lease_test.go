@@ -64,7 +64,7 @@ func TestPrefixOfALease(t *testing.T) {
 		{mask(1), "10.0.2.15/1"},
 		{mask(32), "10.0.2.15/32"},
 		{yours("10.0.2.14", 31), "10.0.2.14/31"}, // RFC 3021: both addresses of the prefix belong to hosts
-		{mask(0), "10.0.2.15/8"},                 // no mask: the prefix length is that of the address's class
+		{mask(0), "10.0.2.15/8"},                 // no mask: the prefix length of the address's class
 		{func(m *wire.DHCPv4) { m.Add(wire.DHCPv4OptSubnetMask, []byte{255, 0, 255, 0}) }, "10.0.2.15/8"},
 		{func(m *wire.DHCPv4) { m.YIAddr = addr("172.16.0.9"); m.Add(wire.DHCPv4OptSubnetMask, nil) }, "172.16.0.9/16"},
 		{func(m *wire.DHCPv4) { m.YIAddr = addr("192.168.1.9"); m.Add(wire.DHCPv4OptSubnetMask, nil) }, "192.168.1.9/24"},

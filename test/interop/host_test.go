@@ -21,7 +21,7 @@ type host struct {
 	listenPacket func(network, address string) (net.PacketConn, error)
 }
 
-// conn is the interface of a TCP connection, which those of Loam and those of the kernel implement.
+// conn is the interface of a TCP connection. Connections of Loam and of the kernel implement it.
 type conn interface {
 	net.Conn
 	CloseWrite() error

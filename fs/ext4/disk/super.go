@@ -98,7 +98,7 @@ func (s Super) SetState(state uint16)    { le.PutUint16(s[0x3a:], state) }
 func (s Super) SetIncompat(f uint32)     { le.PutUint32(s[0x60:], f) }
 func (s Super) SetROCompat(f uint32)     { le.PutUint32(s[0x64:], f) }
 func (s Super) SetReserved(n uint64)     { s.setWide(0x8, 0x154, n) }
-func (s Super) SetGroup(n uint16)        { le.PutUint16(s[0x5a:], n) } // number of the group that holds this copy of the superblock
+func (s Super) SetGroup(n uint16)        { le.PutUint16(s[0x5a:], n) } // the group that holds this copy of the superblock
 func (s Super) SetLastOrphan(ino uint32) { le.PutUint32(s[0xe8:], ino) }
 
 func (s Super) setWide(lo, hi int, n uint64) {

@@ -24,8 +24,8 @@
 //
 // A client has at most Config.FIDs FIDs, of one or two descriptors each, messages of at most Config.Size bytes, and
 // maxRunning requests at once. Requests are served in their order by one goroutine, which owns the FIDs; long
-// requests (reads and writes before waiting requests, fsync, whole lists) run in goroutines of their own, with a reference
-// to their FID.
+// requests (reads and writes if other requests are waiting, fsync, whole lists) run in goroutines of their own, with
+// a reference to their FID.
 //
 // Reading order: server.go and session.go; fid.go, open.go, names.go, attr.go, owner.go, list.go, xattr.go. process.go runs
 // the server as a process of its own, with no privileges and the folder's user.

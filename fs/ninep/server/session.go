@@ -22,7 +22,9 @@ type session struct {
 	handlers map[ninep.Type]func(*session, []byte) (work, error)
 
 	running sync.WaitGroup // requests that run in their own goroutines
-	room    chan struct{}  // a token for each running request: sent by the session, received by the request when it ends; full: the session waits
+	// room holds a token for each running request: sent by the session, received by the request when it ends; full: the
+	// session waits.
+	room chan struct{}
 
 	mu     sync.Mutex // guards the fields below
 	out    *bufio.Writer

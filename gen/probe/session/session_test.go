@@ -219,7 +219,7 @@ func TestResumes(t *testing.T) {
 		}
 		lines := bytes.Count(text, []byte("\n"))
 		if format == probe.CSV {
-			lines-- // the header line, of which there is only one
+			lines-- // there is only one header line
 		} else if n := len(addresses(t, text)); n != count {
 			t.Errorf("%d addresses", n)
 		}
