@@ -10,11 +10,11 @@ func machine() []byte {
 	m := make([]byte, 0x5000)
 	le.PutUint32(m[0x1000:], pvhMagic)
 	le.PutUint32(m[0x1004:], 1)
-	le.PutUint32(m[0x100c:], 1)      // one module
-	le.PutUint64(m[0x1010:], 0x1100) // its description
-	le.PutUint64(m[0x1018:], 0x1200) // command line
+	le.PutUint32(m[0x100c:], 1)      // number of modules: one
+	le.PutUint64(m[0x1010:], 0x1100) // address of the description of the module
+	le.PutUint64(m[0x1018:], 0x1200) // address of the command line
 	le.PutUint64(m[0x1020:], 0xe0000)
-	le.PutUint64(m[0x1028:], 0x1300) // memory map
+	le.PutUint64(m[0x1028:], 0x1300) // address of the memory map
 	le.PutUint32(m[0x1030:], 4)
 	le.PutUint64(m[0x1100:], 0x2000)
 	le.PutUint64(m[0x1108:], 5)
@@ -69,7 +69,7 @@ func TestParsePVHProblems(t *testing.T) {
 	}
 }
 
-// memoryMap returns the machine with another memory map.
+// memoryMap returns the memory of machine with the given memory map: address, size and type of each entry.
 func memoryMap(list ...[3]uint64) []byte {
 	m := machine()
 	le.PutUint32(m[0x1030:], uint32(len(list)))

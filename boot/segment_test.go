@@ -2,7 +2,7 @@ package boot
 
 import "testing"
 
-// NextSegment returns only segments that are loaded at Image.
+// NextSegment returns only segments with virtual addresses from Image (the address of the program) on.
 func TestNextSegment(t *testing.T) {
 	h := make([]byte, 4096)
 	le.PutUint64(h[32:], 64)
@@ -34,7 +34,7 @@ func TestNextSegment(t *testing.T) {
 	}
 }
 
-// Files returns the segment that is mapped in the window only.
+// Files returns the segment with the files of the program, which has no address but in the window of physical memory.
 func TestFiles(t *testing.T) {
 	h := make([]byte, 4096)
 	le.PutUint16(h[32:], 64)

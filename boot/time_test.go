@@ -2,7 +2,8 @@ package boot
 
 import "testing"
 
-// A time is decoded correctly, also when signals are interleaved, and several times in a row.
+// The decoder of control messages decodes a time correctly, also if signals are sent in between, and also several
+// times in succession.
 func TestTime(t *testing.T) {
 	var r TimeReader
 	for _, want := range []int64{0, 1, 127, 128, 1_795_305_600_123_456_789, 1<<63 - 1, -1} {

@@ -21,10 +21,10 @@ import (
 	"loam/mem/memtest"
 )
 
-// Two ways to end a program that Linux has begun to start: it cannot be compared further.
+// started is the result for a program for which execve(2) succeeds on Linux, even if Linux kills it later.
 const started = "started"
 
-// onLinux returns the error with which execve fails, or started.
+// onLinux returns the error with which execve(2) fails on the host, or started.
 func onLinux(t *testing.T, path string, argv, envp []string) string {
 	t.Helper()
 	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: envp, Sys: &syscall.SysProcAttr{Ptrace: true}})
@@ -109,7 +109,7 @@ func TestErrorsAsLinux(t *testing.T) {
 	}
 }
 
-// TestLoaderIsNoELF: a loader that is no ELF file is ELIBBAD.
+// TestLoaderIsNoELF: a program whose loader is no ELF file fails with ELIBBAD.
 func TestLoaderIsNoELF(t *testing.T) {
 	good, err := os.ReadFile("/bin/true")
 	if err != nil {
@@ -130,7 +130,7 @@ func TestLoaderIsNoELF(t *testing.T) {
 	}
 }
 
-// TestLimitsAsLinux: arguments up to a quarter of the stack's limit, strings of up to 128 KiB.
+// TestLimitsAsLinux: arguments may take a quarter of the limit of the stack, and each string 128 KiB, as on Linux.
 func TestLimitsAsLinux(t *testing.T) {
 	long := strings.Repeat("a", 128<<10-1)
 	for name, argv := range map[string][]string{
@@ -168,7 +168,7 @@ func TestMain(m *testing.M) {
 
 // TestScriptsAsLinux: lines that begin with #! give the same arguments, or the same error.
 func TestScriptsAsLinux(t *testing.T) {
-	dir, err := os.MkdirTemp("/tmp", "s") // short, since a line has 256 bytes
+	dir, err := os.MkdirTemp("/tmp", "s") // a short path, since a #! line has at most 256 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestScriptsAsLinux(t *testing.T) {
 	}
 	script := func(name, text string) string { return writeProgram(t, dir, name, []byte(text)) }
 	previous := printer
-	for depth := range 7 { // each the interpreter of the next
+	for depth := range 7 { // each script is the interpreter of the next one
 		previous = script(fmt.Sprint("depth", depth), "#!"+previous+"\n")
 	}
 	pad := strings.Repeat(" ", 300)
@@ -195,7 +195,7 @@ func TestScriptsAsLinux(t *testing.T) {
 		"#!" + printer + strings.Repeat(" ", 256-2-len(printer)), "#!" + printer + "\n" + strings.Repeat("z", 400),
 	}
 	r := rand.New(rand.NewPCG(5, 6))
-	for range 60 { // random lines of the bytes that matter
+	for range 60 { // random lines of the bytes that have a meaning in a #! line
 		text := []byte("#!" + printer)
 		for range r.IntN(8) {
 			at := 2 + r.IntN(len(text)-1)
@@ -234,7 +234,7 @@ func compareScript(t *testing.T, path string) {
 	}
 }
 
-// TestParse compares with debug/elf on the programs of this machine.
+// TestParse compares the parser with package debug/elf, on the programs of this machine.
 func TestParse(t *testing.T) {
 	paths, _ := filepath.Glob("/usr/bin/*")
 	compared := 0

@@ -20,16 +20,16 @@ import (
 	"loam/mem/memtest"
 )
 
-// Linux starts a program under ptrace, without randomisation, and stops it before its first
-// instruction. Its regions, registers and stack must equal the plan's.
+// Linux starts a program under ptrace, without randomisation, and stops it before its first instruction. Its memory
+// regions, registers and stack must equal those in the plan that this package makes.
 
 // image is the address space that Linux made for a program.
 type image struct {
 	maps  string
 	entry uint64
 	sp    uint64
-	brk   uint64 // where the heap begins
-	stack []byte // from sp on
+	brk   uint64 // address at which the heap begins
+	stack []byte // bytes of the stack from sp on
 	auxv  map[uint64]uint64
 }
 
@@ -109,7 +109,7 @@ type pager struct{ *os.File }
 
 func (p pager) ReadPage(index uint64, page []byte) error {
 	clear(page)
-	_, _ = p.ReadAt(page, int64(index)*mem.PageSize) // what is missing is behind the end
+	_, _ = p.ReadAt(page, int64(index)*mem.PageSize) // bytes that are missing are behind the end of the file, and stay zero
 	return nil
 }
 
@@ -179,7 +179,7 @@ func stackLimit(t *testing.T) uint64 {
 	return l.Cur
 }
 
-// vdsoOf returns a vDSO of the size that Linux's has.
+// vdsoOf returns a vDSO that is as large as the vDSO of Linux in maps.
 func vdsoOf(maps string) (v exec.VDSO) {
 	for line := range strings.Lines(maps) {
 		var start, end uint64
@@ -194,8 +194,8 @@ func vdsoOf(maps string) (v exec.VDSO) {
 	return v
 }
 
-// lines returns what both sides should agree on of /proc/PID/maps: addresses, permissions, offsets, names; but for
-// the vDSO, whose data Linux has in several regions.
+// lines returns the parts of /proc/PID/maps that must be equal on both sides: addresses, permissions, offsets and
+// names. It leaves out the vDSO, whose data is in several regions on Linux.
 func lines(maps string) string {
 	var b strings.Builder
 	for line := range strings.Lines(maps) {
@@ -212,7 +212,7 @@ func lines(maps string) string {
 	return b.String()
 }
 
-// normal replaces what differs from run to run in a stack: the bytes behind AT_RANDOM.
+// normal overwrites the bytes of a stack that differ from run to run: the random bytes to which AT_RANDOM points.
 func normal(stack []byte, sp uint64) []byte {
 	stack = bytes.Clone(stack)
 	clear(stack[auxv(stack)[25]-sp:][:16])
@@ -225,7 +225,7 @@ func TestPlanAsLinux(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/bin/true", "/bin/bash", "/sbin/ldconfig", "/lib64/ld-linux-x86-64.so.2", self} {
-		real, err := filepath.EvalSymlinks(path) // as /proc/PID/maps shows it
+		real, err := filepath.EvalSymlinks(path) // resolves links, because /proc/PID/maps shows the resolved path
 		if err != nil {
 			t.Fatal(err)
 		}

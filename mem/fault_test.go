@@ -30,7 +30,7 @@ func mustMap(t testing.TB, m *mem.Map, q mem.Request) uint64 {
 
 const rw = mem.Read | mem.Write
 
-// TestStack: a stack grows to its limit, and keeps its distance from what is below.
+// TestStack: a stack grows to its limit, and keeps the required distance from the mapping below it.
 func TestStack(t *testing.T) {
 	const top = 0x7000_0000_0000
 	m, _, tables := newMap(t, 8)
@@ -94,7 +94,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestNoMemory: a fault that finds no page says so and changes nothing.
+// TestNoMemory: if no page is free, a fault returns an error and changes nothing.
 func TestNoMemory(t *testing.T) {
 	m, memory, tables := newMap(t, 1)
 	addr := mustMap(t, m, mem.Request{Length: mem.BlockSize, Prot: rw, Flags: mem.MapPrivate})
@@ -117,7 +117,8 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-// TestThreads: threads of one process fault, map, protect, fork and unmap at once; no page is lost or seen by two.
+// TestThreads: threads of one process fault, map, protect, fork and unmap at once; no page is lost, and none belongs
+// to two owners.
 func TestThreads(t *testing.T) {
 	m, memory, tables := newMap(t, 24)
 	const pages = 64
@@ -168,7 +169,8 @@ func forkAndExit(t *testing.T, m *mem.Map, memory *memtest.Memory, addr uint64, 
 	tables.Store(child, addr, want+1)
 }
 
-// TestLocate: shared memory has one location in parent and child, private memory one in each.
+// TestLocate: shared memory has the same location (the key of a futex) in parent and child, private memory a
+// different one in each.
 func TestLocate(t *testing.T) {
 	m, memory, _ := newMap(t, 2)
 	shared := mustMap(t, m, mem.Request{Length: mem.PageSize, Prot: rw, Flags: mem.MapShared})
@@ -193,7 +195,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// nothing are page tables that cost nothing, for measurements of the map alone.
+// nothing implements page tables without any work, for measurements of the map alone.
 type nothing struct{}
 
 func (nothing) Apply([]mem.Effect) {}

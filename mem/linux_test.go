@@ -19,8 +19,8 @@ import (
 	"loam/mem/memtest"
 )
 
-// The same calls are made on a map and, in a window of this process that nothing else uses, on
-// Linux. Errors, addresses and the lines of /proc/self/maps must agree.
+// The tests make the same calls on a map of this package and on Linux. On Linux, they use a window of addresses of
+// this process that nothing else uses. Errors, addresses and the lines of /proc/self/maps must agree.
 
 const (
 	twinStart = 0x4000_0000_0000
@@ -110,7 +110,7 @@ func ownMaps(t testing.TB) []byte {
 	return b
 }
 
-// span returns a range of the window, now and then with an address or a length that is not of whole pages.
+// span returns a range of the window, sometimes with an address or a length that is not a multiple of the page size.
 func (w *twin) span() (addr, length uint64) {
 	first := w.rand.Uint64N(twinPages)
 	count := 1 + w.rand.Uint64N(min(twinPages-first, 12))
@@ -130,7 +130,7 @@ func (w *twin) span() (addr, length uint64) {
 	return addr, length
 }
 
-// step makes one random call twice.
+// step makes one random call on the map and on Linux.
 func (w *twin) step() (text string, here, there error) {
 	addr, length := w.span()
 	switch w.rand.IntN(10) {
@@ -143,7 +143,7 @@ func (w *twin) step() (text string, here, there error) {
 		prot := uint64(w.rand.IntN(8))
 		if w.rand.IntN(12) == 0 {
 			prot = []uint64{8, 16, mem.ProtGrowsDown | 1, mem.ProtGrowsUp | 1, mem.ProtGrowsUp | mem.ProtGrowsDown}[w.rand.IntN(5)]
-			length = min(length, mem.PageSize) // or other regions of this process are meant
+			length = min(length, mem.PageSize) // a larger range would include other regions of this process
 		}
 		_, there = call(linux.SYS_MPROTECT, addr, length, prot)
 		return fmt.Sprintf("mprotect(%x, %x, %x)", addr, length, prot), w.m.Mprotect(addr, length, uint32(prot)), there
@@ -160,7 +160,7 @@ func (w *twin) mmap(addr, length uint64) (string, error, error) {
 	flags := []uint64{mem.MapPrivate, mem.MapPrivate, mem.MapPrivate, mem.MapShared, 0}[w.rand.IntN(5)]
 	flags |= []uint64{mem.MapFixed, mem.MapFixed, mem.MapFixedNoReplace, 0, mem.MapGrowsDown | mem.MapFixed}[w.rand.IntN(5)]
 	if flags&(mem.MapFixed|mem.MapFixedNoReplace) == 0 && (length == 0 || length > twinPages*mem.PageSize || !w.fits(addr, length)) {
-		flags |= mem.MapFixed // placement has a test of its own
+		flags |= mem.MapFixed // TestPlacesAsLinux tests the choice of addresses
 	}
 	const anonymous = 0x20
 	a, there := call(linux.SYS_MMAP, addr, length, prot, flags|anonymous, ^uint64(0), 0)
@@ -199,7 +199,7 @@ func (w *twin) mremap(addr, length uint64) (string, error, error) {
 	flags := []uint64{0, 1, 3, 3, 3, 2, 5, 7, 4, 8}[w.rand.IntN(10)]
 	if flags&mem.MremapFixed == 0 {
 		if flags&mem.MremapMayMove != 0 {
-			flags |= mem.MremapFixed // placement has a test of its own
+			flags |= mem.MremapFixed // TestPlacesAsLinux tests the choice of addresses
 		}
 	}
 	if length > twinPages*mem.PageSize {
@@ -209,7 +209,8 @@ func (w *twin) mremap(addr, length uint64) (string, error, error) {
 		size = length
 	}
 	if (size+mem.PageSize-1)/mem.PageSize == (length+mem.PageSize-1)/mem.PageSize {
-		length, size = mem.PageSize, mem.PageSize // Linux 6.17 moves several regions at once, older releases do not
+		// Only one page is moved: Linux 6.17 moves several regions at once, and older releases do not.
+		length, size = mem.PageSize, mem.PageSize
 	}
 	a, there := call(linux.SYS_MREMAP, addr, length, size, flags, to)
 	b, here := w.m.Mremap(addr, length, size, uint32(flags), to)
@@ -220,7 +221,7 @@ func (w *twin) mremap(addr, length uint64) (string, error, error) {
 	return text, here, there
 }
 
-// inspect compares calls that change no region but by mlock.
+// inspect makes and compares a call that does not change regions, or that only locks them (mlock).
 func (w *twin) inspect(addr, length uint64) (string, error, error) {
 	if length > twinPages*mem.PageSize {
 		length = mem.PageSize
@@ -273,12 +274,12 @@ func TestPlacesAsLinux(t *testing.T) {
 		if want := placeAmong(t, before, size); want != got {
 			_, _ = call(linux.SYS_MUNMAP, got, size)
 			if !bytes.Equal(ownMaps(t), before) {
-				continue // the runtime mapped something meanwhile
+				continue // the Go runtime has mapped memory meanwhile
 			}
 			t.Fatalf("%d bytes: placed at %x, on Linux %x, among\n%s", size, want, got, before)
 		}
 		tried++
-		if r.IntN(3) == 0 { // leave a hole for others
+		if r.IntN(3) == 0 { // leave a hole in which later mappings may be placed
 			hole := r.Uint64N(size/mem.PageSize) * mem.PageSize
 			_, _ = call(linux.SYS_MUNMAP, got+hole, size-hole)
 			defer func() { _, _ = call(linux.SYS_MUNMAP, got, hole) }()

@@ -11,13 +11,13 @@ import (
 	"loam/mem/memtest"
 )
 
-// The model of a process is a Go map from page numbers to cells. Private memory is copied
-// cell by cell at a fork; shared memory is one cell seen by many. Sequences of operations run
-// on the model and on maps, and every load must agree.
+// The model of a process is a Go map from page numbers to cells. Private memory is copied cell by cell at a fork; a
+// cell of shared memory is referenced by several processes. Sequences of operations run on the model and on maps, and
+// every load must agree.
 
 const (
 	windowStart = 1 << 40
-	windowPages = 3 * mem.BlockPages // small, so that operations meet
+	windowPages = 3 * mem.BlockPages // small, so that operations overlap often
 )
 
 type cell struct{ value byte }
@@ -25,8 +25,8 @@ type cell struct{ value byte }
 type modelPage struct {
 	cell       *cell
 	prot       mem.Prot
-	shared     sharedCells // nil: private
-	index      int         // in shared; beyond its end there is a bus error
+	shared     sharedCells // cells of the shared object; nil: private memory
+	index      int         // index in shared; an access beyond its end is a bus error
 	wipe, skip bool
 }
 
@@ -59,7 +59,7 @@ type process struct {
 	pages  map[uint64]modelPage // by page number within the tested window of addresses
 }
 
-// world runs a sequence.
+// world runs a sequence of operations on the model and on maps.
 type world struct {
 	testing.TB
 	memory    *memtest.Memory
@@ -211,7 +211,7 @@ func (w *world) mprotect(p *process, first, count uint64) {
 	for n := first; n < first+count; n++ {
 		v, ok := p.pages[n]
 		if !ok {
-			break // as far as the first hole
+			break // the call works up to the first hole
 		}
 		v.prot = prot
 		p.pages[n] = v
@@ -221,7 +221,7 @@ func (w *world) mprotect(p *process, first, count uint64) {
 func (w *world) madvise(p *process, first, count uint64) {
 	advice := []int{mem.AdviseDontNeed, mem.AdviseFree, mem.AdviseDontFork, mem.AdviseDoFork,
 		mem.AdviseWipeOnFork, mem.AdviseKeepOnFork, mem.AdviseRemove, mem.AdviseHugePage}[w.pick(8)]
-	for n := first; n < first+count; n++ { // page by page: no partial effects to model
+	for n := first; n < first+count; n++ { // page by page, because the model has no partial effects
 		v, mapped := p.pages[n]
 		err := p.m.Madvise(address(n), mem.PageSize, advice)
 		switch {
@@ -249,7 +249,7 @@ func (v modelPage) advised(advice int) modelPage {
 	return v
 }
 
-// mremap moves or resizes within the window, to a fixed place.
+// mremap moves or resizes within the window, to a fixed address.
 func (w *world) mremap(p *process, first, count uint64) {
 	to, length := w.span()
 	flags := uint32(mem.MremapMayMove | mem.MremapFixed)
@@ -260,7 +260,7 @@ func (w *world) mremap(p *process, first, count uint64) {
 	}
 	got, err := p.m.Mremap(address(first), count*mem.PageSize, length*mem.PageSize, flags, address(to))
 	if err != nil {
-		return // the twin of Linux judges errors
+		return // errors of such calls are compared with Linux by linux_test.go
 	}
 	if got != address(to) {
 		w.fail("mremap to %x returns %x", address(to), got)
@@ -389,8 +389,8 @@ func (w *world) counts() {
 	w.must(mem.CheckReferences(w.memory, w.memory.Used(), maps...))
 }
 
-// TestModel: whatever processes do with their memory, each page has the content and the number of owners
-// that a simple model says.
+// TestModel: after any sequence of operations on the memory of processes, each page has the same content and the same
+// number of owners as in a simple model.
 func TestModel(t *testing.T) {
 	runs := 300
 	if race.Enabled {

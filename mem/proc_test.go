@@ -20,7 +20,7 @@ func noLimits() mem.Limits {
 	return mem.Limits{AS: mem.Infinite, Data: mem.Infinite, Stack: mem.Infinite, Memlock: mem.Infinite}
 }
 
-// TestBreak: the heap grows and shrinks by bytes; it stops at what is mapped above it and at RLIMIT_DATA.
+// TestBreak: the heap grows and shrinks by bytes; it stops at the next mapping above it and at RLIMIT_DATA.
 func TestBreak(t *testing.T) {
 	const start = 0x55555000
 	l := noLimits()
@@ -31,7 +31,7 @@ func TestBreak(t *testing.T) {
 		{0, start + 8},
 		{start + 100, start + 100},
 		{start + 3*mem.PageSize + 1, start + 3*mem.PageSize + 1},
-		{start, start + 3*mem.PageSize + 1}, // below its start
+		{start, start + 3*mem.PageSize + 1}, // an end below the start of the heap
 		{start + 17*mem.PageSize, start + 3*mem.PageSize + 1},
 		{start + mem.PageSize, start + mem.PageSize},
 	} {
@@ -51,7 +51,7 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// TestLimits: RLIMIT_AS counts all, RLIMIT_DATA what is private and writable, RLIMIT_MEMLOCK what is locked.
+// TestLimits: RLIMIT_AS limits all memory, RLIMIT_DATA private writable memory, and RLIMIT_MEMLOCK locked memory.
 func TestLimits(t *testing.T) {
 	const page = mem.PageSize
 	l := mem.Limits{AS: 20 * page, Data: 10 * page, Memlock: 4 * page}
@@ -90,7 +90,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestOvercommit: the three rules.
+// TestOvercommit: the three modes of vm.overcommit_memory (proc_sys_vm(5)).
 func TestOvercommit(t *testing.T) {
 	const page = mem.PageSize
 	big := mem.Request{Length: 101 * page, Prot: rw, Flags: mem.MapPrivate}

@@ -40,7 +40,7 @@ func TestSumAgreesWithTheSlowSum(t *testing.T) {
 	fill := map[string]func() byte{
 		"random": func() byte { return byte(r.Uint32()) },
 		"zeros":  func() byte { return 0 },
-		"ones":   func() byte { return 0xff }, // every addition carries
+		"ones":   func() byte { return 0xff }, // words of all ones: every addition carries
 		"mixed":  func() byte { return -byte(r.Uint32() & 1) },
 	}
 	for name, next := range fill {

@@ -14,7 +14,7 @@ import (
 // dhcpv4Bytes returns a message from three parts: the header up to the hardware address; the zero-padded
 // server name and boot file; and the options.
 func dhcpv4Bytes(head, names, options string) []byte {
-	b := append(unhex(head), make([]byte, 10)...) // the rest of chaddr
+	b := append(unhex(head), make([]byte, 10)...) // the remaining bytes of chaddr
 	names = strings.Join(strings.Fields(names), "")
 	b = append(b, unhex(names+strings.Repeat("00", 192-len(names)/2))...)
 	return append(b, unhex("63825363"+options)...)
@@ -181,7 +181,7 @@ func TestDHCPv4ClasslessRoutesOfTheRFC(t *testing.T) {
 	for destination, want := range map[string]string{
 		"00": "0.0.0.0/0", "08 0a": "10.0.0.0/8", "18 0a0000": "10.0.0.0/24", "10 0a11": "10.17.0.0/16",
 		"18 0a1b81": "10.27.129.0/24", "19 0a e5 00 80": "10.229.0.128/25", "20 0ac67a2f": "10.198.122.47/32",
-		"09 0aff": "10.128.0.0/9", // bits behind the mask are ignored
+		"09 0aff": "10.128.0.0/9", // bits behind the mask are ignored in the encoding
 	} {
 		data := append(unhex(destination), 192, 0, 2, 1)
 		m, err := ParseDHCPv4(bare(fmt.Sprintf("350101 79 %02x %x", len(data), data)))

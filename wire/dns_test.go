@@ -111,7 +111,7 @@ func TestDNSReplies(t *testing.T) {
 	if err != nil || m.Flags&DNSTruncated == 0 {
 		t.Errorf("truncated: flags %#x, error %v", m.Flags, err)
 	}
-	// In a buffer that starts with the two length bytes of DNS over TCP (RFC 1035 section 4.2.2).
+	// Build the reply in a buffer that starts with the two length bytes of DNS over TCP (RFC 1035 section 4.2.2).
 	want := []netip.Addr{addr("2001:db8::1"), addr("::ffff:192.0.2.1")}
 	m, err = ParseDNS(query.AppendAnswer([]byte{0, 0}, 0, 60, want...)[2:])
 	if _, got := answers(&m); err != nil || !slices.Equal(got, want) {
@@ -126,7 +126,7 @@ func TestDNSReplies(t *testing.T) {
 }
 
 func TestDNSReplyToWhatCouldNotBeParsed(t *testing.T) {
-	b := patch(capturedDNSPlain, 4, 0, 2) // two questions (RFC 9619)
+	b := patch(capturedDNSPlain, 4, 0, 2) // a header that states two questions (RFC 9619 allows one)
 	m, err := ParseDNS(b)
 	if err != ErrField {
 		t.Fatalf("error %v, want %v", err, ErrField)
@@ -183,7 +183,7 @@ func FuzzDNS(f *testing.F) {
 		}
 		reply, err := ParseDNS(m.AppendAnswer(nil, 0, 1, addr("192.0.2.1"), addr("::1")))
 		if m.Question.Name.IsZero() {
-			return // there is no name that the answers could point to
+			return // the message has no name to which the answers could point
 		}
 		if err != nil || reply.ID != m.ID || reply.Question != m.Question || reply.EDNS != m.EDNS {
 			t.Fatalf("%+v was answered by %+v, error %v", m, reply, err)

@@ -19,7 +19,7 @@ func TestDNSNameText(t *testing.T) {
 	label63 := strings.Repeat("a", 63)
 	longest := strings.Join([]string{label63, label63, label63, strings.Repeat("b", 61)}, ".")
 	for _, test := range []struct {
-		text, wire, back string // back is the result of String, if it differs from text
+		text, wire, back string // back is the text that String returns, if it differs from text
 	}{
 		{".", "00", ""},
 		{"a", "01 61 00", ""},

@@ -81,7 +81,7 @@ func TestGroupMessages(t *testing.T) {
 func TestGroupMessagesWithMore(t *testing.T) {
 	for _, c := range groupMessages {
 		if c.want.Kind == GroupQuery && c.want.Version < c.want.Protocol.Newest() {
-			continue // a query of more bytes is a query of another version
+			continue // a longer query has the format of another version
 		}
 		if m, err := ParseGroupMessage(c.want.Protocol, append(bytes.Clone(c.b), 1, 2, 3)); err != nil || !reflect.DeepEqual(m, c.want) {
 			t.Errorf("% x and more is %+v, %v\nwant %+v", c.b, m, err, c.want)

@@ -8,7 +8,7 @@ import (
 var (
 	capturedEcho = unhex(`08 00 1ea6 2af7 0001 c866016b000000001dbd080000000000
 		101112131415161718191a1b1c1d1e1f 202122232425262728292a2b2c2d2e2f 3031323334353637`)
-	// The answer to a datagram to port 9999, which had no listener.
+	// capturedUnreachable is the ICMP answer to a UDP datagram to port 9999, which had no listener.
 	capturedUnreachable = unhex(`03 03 152a 00000000
 		4500001f3e1c40004011e4a10a00020f0a000202a013270f000bae3b68690a`)
 )

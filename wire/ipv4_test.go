@@ -20,7 +20,7 @@ var (
 )
 
 func TestIPv4OfACapturedFragment(t *testing.T) {
-	h, payload, err := ParseIPv4(append(capturedFragment[:68:68], 0, 0, 0)) // with padding behind it
+	h, payload, err := ParseIPv4(append(capturedFragment[:68:68], 0, 0, 0)) // followed by padding
 	want := IPv4{
 		ID: 0x3cbe, FragOffset: 2960, TTL: 64, Protocol: ProtoICMP,
 		Src: addr("10.0.2.15"), Dst: addr("10.0.2.2"), PayloadLen: 48,

@@ -68,7 +68,7 @@ func TestUDPRoundTrip(t *testing.T) {
 			b := make([]byte, h.Len()+n, h.Len()+n+5)
 			h.Put(b)
 			PutUDPChecksum(b, addr(src), addr(src))
-			got, payload, err := ParseUDP(b[:cap(b)]) // with further bytes behind the datagram, as in an IP packet
+			got, payload, err := ParseUDP(b[:cap(b)]) // more bytes follow the datagram, as in an IP packet
 			if err != nil || got != h || len(payload) != n {
 				t.Errorf("put and parsed: %+v, %d bytes, error %v; want %+v", got, len(payload), err, h)
 			}

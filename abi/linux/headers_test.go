@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// headersLine begins the line of a comment that names the C headers which define the
-// constants below it.
+// headersLine is the beginning of a comment line that names C headers. These headers define the constants below the
+// comment.
 const headersLine = "headers: "
 
-// absent are the numbers that the headers of Debian 12 do not have yet, from
+// absent has the constants that the headers of Debian 12 lack, with their values from
 // arch/x86/entry/syscalls/syscall_64.tbl of Linux 6.6.
 var absent = map[string]int64{"SYS_FCHMODAT2": 452, "UDPLITE_SEND_CSCOV": 10, "UDPLITE_RECV_CSCOV": 11}
 

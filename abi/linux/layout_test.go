@@ -16,14 +16,14 @@ const (
 	processHeaders = "sys/resource.h sys/utsname.h linux/capability.h"
 )
 
-// layouts has each structure filled in C, with a value of its own in each field, and the
-// same in Go.
+// layouts has each structure as C code and as a Go value. Both set the fields to the same values, and each field to a
+// different value.
 var layouts = []struct {
 	headers string
-	c       string // declares the variable s
+	c       string // C code that declares and fills the variable s
 	put     func(b []byte)
 	size    int
-	parse   func(b []byte) any // nil: it is only encoded
+	parse   func(b []byte) any // decodes the bytes; nil: this package only encodes the structure
 	want    any
 }{
 	{timeHeaders, "struct timespec s = {1, 2};", Timespec{1, 2}.Put, SizeofTimespec,
@@ -85,7 +85,7 @@ var (
 	capData = CapData{Effective: 1 | 4<<32, Permitted: 2 | 5<<32, Inheritable: 3 | 6<<32}
 )
 
-// TestLayouts has C and Go fill the same structures, and compares the bytes.
+// TestLayouts compares the bytes of structures filled by C with the bytes that this package encodes.
 func TestLayouts(t *testing.T) {
 	byHeaders := map[string][]int{}
 	for i, l := range layouts {
@@ -178,8 +178,8 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// TestNanoTimespec: the nanoseconds of a time before 1970 count forwards (as in
-// clock_gettime(2)).
+// TestNanoTimespec: for a time before 1970, the field of nanoseconds is positive and is added to the negative seconds
+// (as in clock_gettime(2)).
 func TestNanoTimespec(t *testing.T) {
 	for nano, want := range map[int64]Timespec{0: {}, 1: {0, 1}, -1: {-1, 999_999_999}, 3_000_000_004: {3, 4}} {
 		got := NanoTimespec(nano)
@@ -189,5 +189,5 @@ func TestNanoTimespec(t *testing.T) {
 	}
 }
 
-// termios2 is the struct termios2 of the table.
+// termios2 is the Go value for struct termios2 in layouts.
 var termios2 = Termios{Input: 1, Output: 2, Control: 3, Local: 4, Discipline: 5, Chars: [NCCS]uint8{6, 7}, InSpeed: 8, OutSpeed: 9}

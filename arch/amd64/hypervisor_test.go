@@ -2,7 +2,7 @@ package amd64
 
 import "testing"
 
-// Frequencies of typical processors; 0 if a parameter is unknown.
+// The frequency is computed correctly for typical processors. It is 0 if a parameter is unknown.
 func TestCrystalFrequency(t *testing.T) {
 	for _, c := range []struct {
 		den, num, crystal uint32

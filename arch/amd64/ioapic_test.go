@@ -6,7 +6,7 @@ import "testing"
 type ioapicInput struct {
 	entry uint64
 	high  bool // level of the line
-	asks  bool // an interrupt is latched
+	asks  bool // an interrupt is latched, and is delivered when the input is not masked
 }
 
 const testInput = 5
@@ -31,14 +31,15 @@ func (i *ioapicInput) rise() {
 // interrupts reports whether the processor receives an interrupt.
 func (i *ioapicInput) interrupts() bool { return i.asks && i.entry&IOAPICMasked == 0 }
 
-// A line that rises while its input is masked interrupts after the unmasking, at whatever time between the writes
-// it rises.
+// A line that rises while its input is masked causes an interrupt after the input is unmasked. It does not matter
+// between which of the register writes the line rises.
 func TestIOAPICLine(t *testing.T) {
 	const vector, cpu = 0x41, 3
 	route := routing(testInput, vector, cpu, IOAPICLevel)
 	writes := append(route[:],
 		changing(testInput, vector, IOAPICLevel|IOAPICMasked), changing(testInput, vector, IOAPICLevel))
-	for at := 1; at <= len(writes); at++ { // before the first write the entry has firmware's value
+	// The line rises after the first write at the earliest, since before it the entry has the value that firmware left.
+	for at := 1; at <= len(writes); at++ {
 		var input ioapicInput
 		for n, w := range writes {
 			if n == at {

@@ -142,7 +142,7 @@ func TestFindRSDP(t *testing.T) {
 	if got := FindRSDP(memory); got != 0xf5ad0 {
 		t.Errorf("found at %#x, want %#x", got, 0xf5ad0)
 	}
-	if got := FindRSDP(f.read); got != 0 { // a machine whose memory ends before 0xf5ad0
+	if got := FindRSDP(f.read); got != 0 { // the memory of this machine ends before 0xf5ad0, where the RSDP is
 		t.Errorf("found at %#x where there is no memory", got)
 	}
 }

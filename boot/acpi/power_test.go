@@ -13,13 +13,13 @@ var dsdt = bytes.Join([][]byte{
 	{amlName}, []byte("_HID"), {amlString}, []byte("LNRO0005\x00"),
 	{amlName}, []byte("_CRS"), {amlBuffer, 0x1a, amlByte, 0x17,
 		0x86, 9, 0, 1, 0x00, 0x10, 0x00, 0xfe, 0x00, 0x02, 0, 0, // memory at 0xfe001000
-		0x89, 6, 0, 3, 1, 16, 0, 0, 0, // interrupt 16, edge, high
+		0x89, 6, 0, 3, 1, 16, 0, 0, 0, // interrupt 16, edge-triggered, active high
 		0x79, 0},
-	{amlName}, []byte("_HID"), {amlString}, []byte("LNRO0005\x00"), // without resources
+	{amlName}, []byte("_HID"), {amlString}, []byte("LNRO0005\x00"), // a device without resources
 	{amlName}, []byte("_HID"), {amlString}, []byte("LNRO0005\x00"),
 	{amlName}, []byte("_CRS"), {amlBuffer, 0x18, amlByte, 0x15,
 		0x86, 9, 0, 1, 0x00, 0x12, 0x00, 0xfe, 0x00, 0x02, 0, 0,
-		0x89, 6, 0, 1, 1, 17, 0, 0, 0}, // level
+		0x89, 6, 0, 1, 1, 17, 0, 0, 0}, // level-triggered
 }, nil)
 
 // fadt returns the body of a typical PC's FADT.
@@ -128,7 +128,7 @@ func TestPackageBody(t *testing.T) {
 	long[0], long[1] = 1<<6|3, 0x12
 	for _, test := range []struct {
 		in   []byte
-		want int // length; -1: none
+		want int // expected length of the body; -1: invalid
 	}{
 		{nil, -1},
 		{[]byte{0}, -1},

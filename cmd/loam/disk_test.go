@@ -29,7 +29,7 @@ func TestDisk(t *testing.T) {
 	for _, c := range []struct {
 		args   string
 		status int
-		out    string // text that the output contains
+		out    string // text that the output must contain
 		errors string
 	}{
 		{"create --size 8M --label name data.img", 0, "", ""},
@@ -67,7 +67,8 @@ func TestDisk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := bytes.Index(data, []byte("copy")) // the position of the name in the root folder, which the test damages
+			// The test damages the name "copy" in the root folder.
+			at := bytes.Index(data, []byte("copy"))
 			data[at] = 'k'
 			if err := os.WriteFile(damaged, data, 0o600); err != nil {
 				t.Fatal(err)

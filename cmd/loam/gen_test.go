@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Mistakes in the commands of the packet engine are reported in one line, with what is wrong and what to do, and
-// exit status 2.
+// Mistakes in the commands of the packet engine are reported in one line that states the mistake and the remedy. The
+// exit status is 2.
 func TestGenMistakes(t *testing.T) {
 	const help = "; see loam gen --help"
 	for _, test := range []struct{ args, want string }{

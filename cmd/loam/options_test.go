@@ -30,7 +30,8 @@ func parseRun(t *testing.T, args ...string) (*runOptions, error) {
 	return o, err
 }
 
-// setDefaults sets the values that most command lines leave unchanged.
+// setDefaults sets the values that a command line without flags results in, so that the table lists only other
+// values.
 func (o *runOptions) setDefaults() {
 	if o.platform == "process" {
 		return
@@ -107,7 +108,7 @@ func TestRunOptions(t *testing.T) {
 			continue
 		}
 		test.want.setDefaults()
-		// Empty and nil are equivalent.
+		// the comparison treats an empty list and nil as equal
 		if len(got.env) == 0 {
 			got.env = nil
 		}

@@ -160,7 +160,7 @@ func main() {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			defer in.Close() // ends the program
+			defer in.Close() // closing the standard input ends the program
 			lines := bufio.NewReader(out)
 			for line := ""; strings.TrimSpace(line) != "listening"; { // the line may follow a message about the build
 				if line, err = lines.ReadString('\n'); err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// modulesWithLoam are modules that require a module named loam, each in a different way. That module is not a known
-// version of Loam.
+// modulesWithLoam are modules that require a module named loam, each in a different way. The required module is not a
+// version of Loam that the command has.
 var modulesWithLoam = map[string]string{
 	"loam/go.mod":     "module loam\n\ngo 1.24\n",
 	"loam/stack/s.go": "package stack\n\nconst X = \"another stack\"\n",
@@ -61,8 +61,8 @@ func TestStack(t *testing.T) {
 `,
 }
 
-// A program that requires a module named loam is built with that module, and runs on the packages carried by the
-// tool.
+// A program that requires a module named loam is built with that module, and runs on the packages that the loam
+// command carries.
 func TestProgramRequiresLoam(t *testing.T) {
 	loam := command(t)
 	dir := t.TempDir()

@@ -8,7 +8,7 @@ import (
 )
 
 // noteTraps lists the functions with SYSCALL instructions in one line. The test uses its own binary, which contains
-// those of Go's standard library for Linux.
+// the SYSCALL instructions of Go's standard library for Linux.
 func TestNoteTraps(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

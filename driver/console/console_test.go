@@ -20,7 +20,7 @@ func echo() *model.Device {
 	return &model.Device{Kind: 3, Features: 1, Config: []byte{80, 0, 25, 0, 0, 0, 0, 0, 0, 0, 0, 0}, Work: work}
 }
 
-// work copies output to input while there are buffers.
+// work processes the queues of the simulated console: it copies output to input while the driver has posted buffers.
 func work(d *model.Device) {
 	in, out := d.Queues[0], d.Queues[1]
 	for {
@@ -40,7 +40,7 @@ func work(d *model.Device) {
 	}
 }
 
-// The console does not use event indices: see Open.
+// The console's driver does not use the feature EVENT_IDX (event indices), for the reason in the comment of Open.
 func TestNoEventIndex(t *testing.T) {
 	const eventIndex = 1 << 29
 	for way := range model.Ways {
@@ -135,7 +135,7 @@ func TestClose(t *testing.T) {
 				t.Errorf("Write: %d, %v", n, err)
 			}
 		})
-		time.Sleep(time.Hour) // the terminal may be slow: that is not an error
+		time.Sleep(time.Hour) // a slow terminal is not an error
 		c.Close()
 		waiting.Wait()
 

@@ -8,7 +8,7 @@ import (
 	"loam/driver"
 )
 
-// fake is a machine with one function, whose configuration space is an array. Bits that are set in fixed are
+// fake is a machine with one PCI function, whose configuration space is an array. Bits that are set in fixed are
 // read-only.
 type fake struct {
 	driver.Machine // no other methods are called

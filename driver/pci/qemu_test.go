@@ -38,7 +38,7 @@ func find(t *testing.T, bus *pci.Bus, vendor, device uint16) *pci.Function {
 	return nil
 }
 
-// A device of QEMU is found on bus 0 and behind two bridges, and responds at its assigned addresses.
+// The scan finds a device of QEMU on bus 0 and behind two bridges, and responds at its assigned addresses.
 func TestQEMU(t *testing.T) {
 	for name, args := range map[string][]string{
 		"bus 0":        {"-device", "virtio-rng-pci-non-transitional,bus=pcie.0"},

@@ -24,8 +24,8 @@ type chip struct {
 	enabled uint8
 	input   []byte // bytes that were received from outside
 	output  []byte
-	stuck   bool                        // the transmitter never becomes empty
-	read    func(register uint16) uint8 // replaces register reads; disables interrupts
+	stuck   bool                        // the transmitter does not become empty, so no byte is sent
+	read    func(register uint16) uint8 // if not nil, it answers register reads, and no interrupt is raised
 }
 
 func newChip() *chip { return &chip{c: make(chan struct{}, 1)} }
@@ -100,7 +100,7 @@ func (c *chip) interrupt() {
 	}
 }
 
-// typed adds input from outside.
+// typed adds bytes that the chip receives from its line.
 func (c *chip) typed(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

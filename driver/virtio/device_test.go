@@ -250,7 +250,7 @@ func FuzzProbe(f *testing.F) {
 				way = "PCI, a vector for each"
 			}
 			d := echo()
-			var mu sync.Mutex // guards script: interrupts read registers too
+			var mu sync.Mutex // guards script, because interrupts read registers on another goroutine
 			d.Hostile = &model.Hostile{Read: func(at, width int, v uint64) uint64 {
 				mu.Lock()
 				defer mu.Unlock()

@@ -41,7 +41,7 @@ func TestPublishIsOrdered(t *testing.T) {
 	}()
 	wanted := make([]bool, rounds)
 	for i := range uint32(rounds) {
-		r.availEvent.Swap(i - 1 - size) // an event index that has passed long ago, so no notification is wanted
+		r.availEvent.Swap(i - 1 - size) // an event index that passed long ago, so the driver wants no notification
 		r.added++
 		meet(&driverAt, &deviceAt)
 		wanted[i] = r.Publish()

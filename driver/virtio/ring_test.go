@@ -9,7 +9,8 @@ import (
 	"loam/driver"
 )
 
-// peer is the device's side of a ring, by the offsets of section 2.7.
+// peer is the device's side of a ring. It accesses the ring's memory by the offsets of virtio 1.2 section 2.7, and
+// not by the code under test.
 type peer struct {
 	r          *Ring
 	size       int
@@ -274,7 +275,7 @@ func FuzzRing(f *testing.F) {
 			case 2:
 				p.jump(int(int8(v)))
 			case 3:
-				copy(r.memory[int(v)%len(r.memory):], ops) // the device writes anywhere
+				copy(r.memory[int(v)%len(r.memory):], ops) // the device writes to an arbitrary position of the ring's memory
 			case 4:
 				r.Arm(int(v))
 			default:

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// ldd returns the libraries that the host's ld.so finds, by name. ok is false for what is no dynamic program.
+// ldd returns the libraries that the host's ld.so finds, by name. ok is false if the file is not a dynamically linked
+// program.
 func ldd(t *testing.T, program string) (libraries map[string]string, ok bool) {
 	c := exec.Command("ldd", program)
 	c.Env = []string{"PATH=/usr/bin:/bin"}
@@ -30,7 +31,8 @@ func ldd(t *testing.T, program string) (libraries map[string]string, ok bool) {
 	return libraries, true
 }
 
-// TestAsLdd: for programs and libraries of this machine, the loader of the host finds the same files.
+// TestAsLdd: for programs and libraries of this machine, this package finds the same files as the dynamic loader of
+// the host.
 func TestAsLdd(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"/usr/bin/*", "/usr/sbin/*", "/usr/lib/systemd/*", "/usr/lib/x86_64-linux-gnu/*.so", "/usr/local/bin/*", "/usr/lib/jvm/*/bin/*"} {
@@ -55,7 +57,7 @@ func TestAsLdd(t *testing.T) {
 		for _, l := range needs.Libraries {
 			got[l.Name] = l.Path
 		}
-		delete(got, "ld-linux-x86-64.so.2") // of libraries, which name no loader; ldd shows it in another form
+		delete(got, "ld-linux-x86-64.so.2") // a library names no loader, and ldd shows the loader in another form
 		for name, p := range want {
 			if !sameFile(got[name], p) {
 				t.Errorf("%s: %s is %q, by ldd %q", file, name, got[name], p)
@@ -96,7 +98,7 @@ func sameFile(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// TestRefusals: one line says what is wrong and what to do.
+// TestRefusals: an error is one line that states the problem and the remedy.
 func TestRefusals(t *testing.T) {
 	good, err := os.ReadFile("/bin/true")
 	if err != nil {
@@ -132,7 +134,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestConf: without a cache the folders of ld.so.conf are searched.
+// TestConf: without a cache (ld.so.cache), the folders in ld.so.conf are searched.
 func TestConf(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -152,7 +154,7 @@ func TestConf(t *testing.T) {
 	}
 }
 
-// TestCache: every library that ldconfig prints for this processor is found.
+// TestCache: the package finds every library that ldconfig -p prints for this processor.
 func TestCache(t *testing.T) {
 	b, err := os.ReadFile("/etc/ld.so.cache")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// TestLayout: the assembler and the Go type agree on where the fields are. Safety: only offsets are taken.
+// TestLayout: the assembler code and the Go type have the same offsets of fields. Safety: only offsets are taken.
 func TestLayout(t *testing.T) {
 	var d Data
 	for name, v := range map[string][2]uintptr{

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestSymbols: an ELF reader of others finds the functions.
+// TestSymbols: package debug/elf, an independent ELF reader, finds the functions.
 func TestSymbols(t *testing.T) {
 	f, err := elf.NewFile(bytes.NewReader(Image()))
 	if err != nil {
@@ -30,7 +30,7 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
-// TestVersions: all functions have Linux's version, by an ELF reader of others.
+// TestVersions: according to package debug/elf, all functions have the symbol version that Linux's vDSO has.
 func TestVersions(t *testing.T) {
 	f, err := elf.NewFile(bytes.NewReader(Image()))
 	if err != nil {
@@ -106,13 +106,13 @@ func dataBytes(d *Data) []byte {
 	return append(b.bytes, make([]byte, pageSize-len(b.bytes))...)
 }
 
-// program returns an ELF file with data and image at fixed addresses and a start that calls functions,
-// and writes what they return.
+// program returns an ELF file with the page of data and the vDSO at fixed addresses. Its code calls the functions of
+// the vDSO and writes their results to standard output.
 func program(t *testing.T, d *Data) []byte {
-	const load = 0x400000 // of the file's first page: headers and code; then data, image, results
+	const load = 0x400000 // address of the file's first page (headers and code); data, vDSO and results follow
 	const data, image, results = load + pageSize, load + 2*pageSize, load + 3*pageSize
 	c := &code{labels: map[string]int{}}
-	counter := func(at uint32) { // store the time stamp counter
+	counter := func(at uint32) { // emits code that stores the time stamp counter
 		c.emit(0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x48, 0xc1, 0xe2, 32, 0x48, 0x09, 0xd0) // lfence; rdtsc; into rax
 		c.emit(0x48, 0x89, 0x04, 0x25)                                               // mov [at], rax
 		c.emit(binary.LittleEndian.AppendUint32(nil, results+at)...)
@@ -161,7 +161,7 @@ func program(t *testing.T, d *Data) []byte {
 
 // TestOnHost: a program that maps the image reads clocks that agree with the counter and the data.
 func TestOnHost(t *testing.T) {
-	const shift, mult = 32, 1<<32*10/27 + 12345 // as of a counter of about 2.7 GHz
+	const shift, mult = 32, 1<<32*10/27 + 12345 // parameters for a counter of about 2.7 GHz
 	const base, offset = 123_456_789_012, 1_700_000_000_987_654_321
 	d := &Data{}
 	d.Update(Clock{Counter: 1000, Mult: mult, Shift: shift, Base: base, Offered: 0b11, Offset: [Clocks]uint64{offset}})
@@ -208,7 +208,7 @@ func run(t *testing.T, d *Data) []byte {
 	return out
 }
 
-// TestSystemCalls: without a counter, and without CPU numbers, the functions ask the kernel.
+// TestSystemCalls: without a counter, and without CPU numbers, the functions make the system call.
 func TestSystemCalls(t *testing.T) {
 	stopped := &Data{}
 	stopped.Update(Clock{Mult: 1, Shift: 1, Offered: 0b11})

@@ -16,7 +16,7 @@ import (
 	"loam/mem/memtest"
 )
 
-// storage is a Pager over bytes.
+// storage is a Pager whose pages are read from and written to a slice of bytes.
 type storage struct {
 	mu            sync.Mutex
 	data          []byte
@@ -74,7 +74,7 @@ type fixture struct {
 	file    *cache.File
 	m       *mem.Map
 	tables  *memtest.Tables
-	base    uint64 // of a shared mapping of the file
+	base    uint64 // address of a shared mapping of the file
 }
 
 const filePages = 24
@@ -115,7 +115,7 @@ func (f *fixture) end() {
 	}
 }
 
-// TestOneCache: what one way stores, every other way sees.
+// TestOneCache: bytes that are stored in one way (write, or a store through a mapping) are seen in every other way.
 func TestOneCache(t *testing.T) {
 	f := newFixture(t, cache.Limits{})
 	defer f.end()
@@ -140,7 +140,7 @@ func TestOneCache(t *testing.T) {
 	}
 }
 
-// TestWriteBack: a dirty page is written when it is old; a store after that makes it dirty again.
+// TestWriteBack: a dirty page is written back when its age reaches a limit; a store after that makes it dirty again.
 func TestWriteBack(t *testing.T) {
 	f := newFixture(t, cache.Limits{})
 	defer f.end()
@@ -165,7 +165,8 @@ func TestWriteBack(t *testing.T) {
 	}
 }
 
-// TestShareOfDirty: above the background limit old age is not waited for, and a writer above the other writes itself.
+// TestShareOfDirty: if more pages are dirty than the background limit, they are written back before they are old.
+// Above the second limit, a writer writes pages back itself.
 func TestShareOfDirty(t *testing.T) {
 	f := newFixture(t, cache.Limits{Background: 4, Dirty: 8})
 	defer f.end()
@@ -188,7 +189,7 @@ func TestShareOfDirty(t *testing.T) {
 	}
 }
 
-// TestFailedWriteBack: the page stays dirty, and fsync reports the error once.
+// TestFailedWriteBack: after a failed write-back, the page stays dirty, and fsync reports the error once.
 func TestFailedWriteBack(t *testing.T) {
 	f := newFixture(t, cache.Limits{})
 	defer f.end()
@@ -208,7 +209,7 @@ func TestFailedWriteBack(t *testing.T) {
 	f.storage.fail = nil
 }
 
-// TestReclaim: clean pages that were not used since the last turn go; dirty ones stay.
+// TestReclaim: clean pages that were not used since the last pass of reclaim are evicted; dirty pages stay.
 func TestReclaim(t *testing.T) {
 	f := newFixture(t, cache.Limits{})
 	defer f.end()
@@ -227,7 +228,8 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
-// TestTruncate: pages behind the end are a bus error, the rest of the last page is zeros.
+// TestTruncate: after truncation, an access to a page behind the end is a bus error, and the rest of the last page
+// reads as zeros.
 func TestTruncate(t *testing.T) {
 	f := newFixture(t, cache.Limits{})
 	defer f.end()
@@ -334,7 +336,7 @@ func TestConcurrent(t *testing.T) {
 	group.Wait()
 }
 
-// TestHeap: what describes pages takes less than a sixteenth of what the pages take.
+// TestHeap: the heap objects that describe pages take less than a sixteenth of the memory of the pages.
 func TestHeap(t *testing.T) {
 	const pages = 8 * mem.BlockPages
 	memory := memtest.NewMemory(10)

@@ -14,7 +14,7 @@ import (
 
 var errFull = errors.New("full")
 
-// memoryFile is a file in memory beside a model of its content.
+// memoryFile is a file in memory, and a model of its content for comparison.
 type memoryFile struct {
 	*testing.T
 	*cache.File
@@ -137,7 +137,8 @@ func (f *memoryFile) compare() {
 	}
 }
 
-// A file in memory has the content of a simple model after random operations, by reads and through a mapping.
+// A file in memory has the same content as a simple model after random operations, both by read and through a
+// mapping.
 func TestMemoryModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -153,7 +154,8 @@ func TestMemoryModel(t *testing.T) {
 	}
 }
 
-// Reads make no pages. A clean copy of the base is evicted, a page that was stored to is not.
+// A read allocates no pages. A page that is an unchanged copy of the base can be evicted; a page to which a program
+// has stored cannot.
 func TestMemoryBase(t *testing.T) {
 	f := newMemoryFile(t, 4*mem.PageSize)
 	defer f.end()
@@ -173,7 +175,7 @@ func TestMemoryBase(t *testing.T) {
 	f.compare()
 }
 
-// A store for which no page may be charged is an error of the write, and SIGBUS for a mapping.
+// If charge refuses a page, write returns the error, and a store through a mapping raises SIGBUS.
 func TestMemoryFull(t *testing.T) {
 	f := newMemoryFile(t, 2*mem.PageSize)
 	defer f.end()

@@ -6,7 +6,7 @@ func TestChoose(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		processes []Process
-		want      int // 0: none
+		want      int // ID of the expected process; 0: none
 	}{
 		{"no process", nil, 0},
 		{"the largest", []Process{{ID: 7, Pages: 300}, {ID: 8, Pages: 400}, {ID: 9, Pages: 100}}, 8},
