@@ -94,7 +94,7 @@ func (w *peer) introduce() *peer {
 	return w
 }
 
-// newBarePeer is newPeer without an address for the stack.
+// newBarePeer is like newPeer, but gives the stack no address.
 func newBarePeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	t.Helper()
 	link.Track(true)
@@ -110,7 +110,7 @@ func attachPeer(t *testing.T, s *stack.Stack, p pipe.Config, c stack.InterfaceCo
 	return attachPeerBy(t, s, near, far, c)
 }
 
-// attachPeerBy is attachPeer for a pipe that exists. The stack's end may be wrapped.
+// attachPeerBy is like attachPeer, but for an existing pipe. The stack's end may be wrapped.
 func attachPeerBy(t *testing.T, s *stack.Stack, near link.Device, far *pipe.Device, c stack.InterfaceConfig) *peer {
 	t.Helper()
 	c.Name = "eth0"

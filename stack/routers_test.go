@@ -41,7 +41,7 @@ func (w *peer) sendAdvertisement(a wire.RouterAdvertisement, hops uint8) {
 	w.sendAdvertisementOf(routerB, a, hops)
 }
 
-// sendAdvertisementOf is sendAdvertisement for any router.
+// sendAdvertisementOf is like sendAdvertisement, but for any router.
 func (w *peer) sendAdvertisementOf(router netip.Addr, a wire.RouterAdvertisement, hops uint8) {
 	w.t.Helper()
 	all := netip.IPv6LinkLocalAllNodes()

@@ -308,7 +308,7 @@ func (g *targets) loamRun(t *testing.T, p Platform, name string, args ...string)
 	return g.loamRunFor(t, 2*hostileTime, p, name, args...)
 }
 
-// loamRunFor is loamRun with an explicit time limit.
+// loamRunFor is like loamRun, but with the time limit bound.
 func (g *targets) loamRunFor(t *testing.T, bound time.Duration, p Platform, name string, args ...string) []byte {
 	t.Helper()
 	folder, err := filepath.Abs("testdata/hostile/" + name)

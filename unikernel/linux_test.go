@@ -14,7 +14,7 @@ import (
 	"loam/exec/library"
 )
 
-// linuxCommand is machineCommand for a Linux program.
+// linuxCommand is like machineCommand, but for a Linux program.
 func linuxCommand(program string, args ...string) *exec.Cmd {
 	cmd := machineCommand(NoNetwork, program, args...)
 	cmd.Args[1] = program

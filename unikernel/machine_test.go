@@ -14,7 +14,7 @@ import (
 	"loam/unikernel/guest"
 )
 
-// machineCommand is guestCommand for a virtual machine.
+// machineCommand is like guestCommand, but for a guest in a virtual machine.
 func machineCommand(kind NetworkKind, program string, args ...string) *exec.Cmd {
 	cmd := guestCommand(kind, program, args...)
 	cmd.Env = append(cmd.Env, onMachine+"=256")

@@ -114,8 +114,8 @@ func (c *cache) mark() uint64 {
 	return c.begun
 }
 
-// addRead is add for a buffer that was read from the device. If the read overlapped with a direct write, addRead returns b
-// and leaves the cache as it is. Ops exclude direct writes, so their buffers are always added.
+// addRead is like add, but for a buffer that was read from the device. If the read overlapped with a direct write,
+// addRead returns b and leaves the cache as it is. Ops exclude direct writes, so their buffers are always added.
 func (c *cache) addRead(b *buffer, mark uint64) *buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,7 +55,7 @@ func (h direct) read(p []byte, offset int64) (int, error) {
 	return h.readRuns(p, offset, h.n.s.readRunDirect)
 }
 
-// readRunDirect is readRun without filling the cache.
+// readRunDirect is like readRun, but does not fill the cache.
 func (s *FileSystem) readRunDirect(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	bits := s.geometry.BlockBits
 	r, err := s.locate(ino, i, offset>>bits)

@@ -171,9 +171,8 @@ func (s *FileSystem) nodeCheck(depth int, o disk.Owner) func([]byte) bool {
 	}
 }
 
-// findMapped is find for a file with a block map instead of extents ("Direct/Indirect Block
-// Addressing"). The map has 12 block numbers, then the numbers of an indirect, a double-indirect
-// and a triple-indirect block.
+// findMapped is like find, but for a file with a block map instead of extents ("Direct/Indirect Block Addressing").
+// The map has 12 block numbers, then the numbers of an indirect, a double-indirect and a triple-indirect block.
 func (s *FileSystem) findMapped(i disk.Inode, logical uint64) (run, error) {
 	per := uint64(s.geometry.BlockSize / 4)
 	number, hole := uint64(0), uint64(1)

@@ -228,7 +228,8 @@ func (t *tree) removeAt(x disk.Extents, from, to uint64, free func(disk.Extent) 
 	return t.join(x, at-1)
 }
 
-// removeLeaf is remove for a leaf. No extent of the leaf may extend beyond both ends of the range.
+// removeLeaf is like remove, but for a leaf of the extent tree. No extent of the leaf may extend beyond both ends of
+// the range.
 func removeLeaf(x disk.Extents, from, to uint64, free func(disk.Extent) error) error {
 	for at := max(x.Search(uint32(min(from, maxLogical))), 0); at < x.Count(); {
 		e := x.Extent(at)

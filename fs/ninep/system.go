@@ -49,13 +49,13 @@ type FileSystem struct {
 	root  *node
 
 	mostCached int                 // maximum number of cached names
-	pages      fs.PageTable[*node] // of mapped files
+	pages      fs.PageTable[*node] // cached pages of mapped files
 
 	clock  clock
 	naming sync.Mutex // held while a name is removed or moved
 
 	mu      sync.Mutex // guards the fields below, and those of nodes
-	tick    uint64     // counts changes
+	tick    uint64     // counts changes of files and directories
 	nodes   map[key]weak.Pointer[node]
 	sweepAt int       // number of nodes at which unreferenced ones are removed
 	fids    list.List // of *node with a FID of its own and without users, most recently used first

@@ -162,7 +162,7 @@ func testDuplex(t *testing.T, p *pair) {
 	all.Wait()
 }
 
-// checkInOrder is checkPlain for the frames of testDuplex. It may run outside the test's goroutine.
+// checkInOrder is like checkPlain, but for the frames of testDuplex. It may run outside the test's goroutine.
 func checkInOrder(t *testing.T, m link.Medium, f *link.Frame, i int) {
 	want := make([]byte, 100+i%400)
 	Fill(m, want, uint32(i))

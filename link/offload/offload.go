@@ -70,7 +70,7 @@ type queue struct {
 	inner    link.Queue
 	hardware link.Info // Info of the wrapped device: its own offloads
 	info     *link.Info
-	counters link.Counters // errors only
+	counters link.Counters // only its counts of errors are used
 
 	mu sync.Mutex // guards the segments between Send and Close
 	// segments holds the segments cut off a frame, and one place for the rest of the frame. held is

@@ -66,7 +66,7 @@ const (
 	frameAt = 16
 )
 
-// defaultBytes is enough for 8192 frames of the second size.
+// defaultBytes is the default size of the ring in bytes. It is enough for the records of 8192 frames of Sizes[1].
 const defaultBytes = 2 << 20
 
 // OpenRx opens an Rx on an interface. It requires CAP_BPF and CAP_NET_ADMIN.

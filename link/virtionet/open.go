@@ -182,7 +182,7 @@ func (d *Device) describe(c *Config) (pairs int, err error) {
 	if d.card.Has(featureMTU) {
 		read(configMTU+2, func(c virtio.Config) { d.info.MTU = int(c.U16(configMTU)) })
 	}
-	const leastMTU = 68 // section 5.1.4.1
+	const leastMTU = 68 // in bytes, from section 5.1.4.1 of the virtio specification
 	switch {
 	case err != nil:
 		return 0, err

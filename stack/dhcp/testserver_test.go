@@ -56,7 +56,7 @@ func (ts *testServer) say(n int, t wire.DHCPv4Type, change ...func(*wire.DHCPv4)
 	return ts.s.Handle(ts.now, &parsed)
 }
 
-// want is say with a reply of type t, which it returns parsed.
+// want checks that msg is a reply of type t from the server to a client, and returns it parsed.
 func (ts *testServer) want(sentence string, t wire.DHCPv4Type, msg Message, ok bool) wire.DHCPv4 {
 	ts.Helper()
 	if !ok {

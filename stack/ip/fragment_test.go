@@ -69,9 +69,9 @@ func TestOptionsInFragments(t *testing.T) {
 	h := testHeader()
 	h.Options = []byte{
 		uint8(wire.OptNop),
-		uint8(wire.OptRecordRoute), 3, 4, // not copied
-		uint8(wire.OptRouterAlert), 4, 0, 0, // copied
-		uint8(wire.OptTimestamp), 4, 5, 0, // not copied
+		uint8(wire.OptRecordRoute), 3, 4, // not copied into later fragments
+		uint8(wire.OptRouterAlert), 4, 0, 0, // copied into every fragment
+		uint8(wire.OptTimestamp), 4, 5, 0, // not copied into later fragments
 	}
 	headers, _ := cut(t, h, bytesOf(2000), 576)
 	if !bytes.Equal(headers[0].Options, h.Options) {

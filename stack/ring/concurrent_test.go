@@ -16,7 +16,7 @@ func TestSendConcurrently(t *testing.T) {
 	var q Send
 	q.SetLimit(100000)
 	var wg sync.WaitGroup
-	wg.Go(func() { // the program
+	wg.Go(func() { // the goroutine that plays the program
 		for off, size := uint64(0), 1; off < total; size = size*3%20000 + 1 {
 			n := q.Write(stream(off, min(size, int(total-off))))
 			off += uint64(n)
@@ -81,7 +81,7 @@ func TestReceiveConcurrently(t *testing.T) {
 			q.Commit(off)
 		}
 	})
-	wg.Go(func() { // the program
+	wg.Go(func() { // the goroutine that plays the program
 		p := make([]byte, 5000)
 		for off := uint64(0); off < total; {
 			n := q.Peek(p, 0)

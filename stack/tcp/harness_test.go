@@ -35,8 +35,8 @@ var testID = ID{
 }
 
 const (
-	testISS = 1_000_000 // ours
-	testIRS = 5_000_000 // the peer's
+	testISS = 1_000_000 // initial sequence number of the connection under test
+	testIRS = 5_000_000 // initial sequence number of the peer
 )
 
 // outStream is an Outgoing whose bytes follow a known pattern.
@@ -126,7 +126,7 @@ type testConn struct {
 	in       inStream
 	counters Counters
 	burst    int    // maxPayload for Poll
-	irs, iss uint32 // initial numbers
+	irs, iss uint32 // initial sequence numbers of the peer and of the connection under test
 
 	// Negotiated options and the last values seen, for the timestamps in the peer's segments.
 	peerTS bool

@@ -194,12 +194,12 @@ type simSetup struct {
 	bytesA uint64 // from a to b
 	bytesB uint64
 	buffer uint64 // send buffer of both
-	burst  int    // maxPayload of both
+	burst  int    // maxPayload of both hosts
 	slow   int    // bytes that b reads per millisecond; 0: all
 	mss    int
-	whole  bool // frames of both
+	whole  bool // both hosts send whole frames
 	turn   Time
-	pauses *pauses // of a
+	pauses *pauses // pauses of host a
 }
 
 func newSim(t testing.TB, s simSetup) *sim {

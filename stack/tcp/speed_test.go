@@ -150,7 +150,7 @@ func benchLossy(tb testing.TB) func() {
 			n++
 			switch {
 			case hole.from == hole.to && n%50 == 0:
-				hole = span{from, to} // lost
+				hole = span{from, to} // this segment counts as lost
 			case from == hole.from:
 				hole = span{}
 			}
@@ -168,9 +168,9 @@ func benchLossy(tb testing.TB) func() {
 		c.Receive(c.now, ack)
 		data.Seq += 2 * 1448
 		data.Ack = ack.Ack
-		c.Receive(c.now, data) // behind a gap
+		c.Receive(c.now, data) // leaves a gap before it
 		data.Seq -= 1448
-		c.Receive(c.now, data) // fills it
+		c.Receive(c.now, data) // fills the gap
 		data.Seq += 1448
 		in.consumed = in.committed
 		c.Consumed(c.now)

@@ -10,7 +10,7 @@ import (
 type block struct {
 	line   int // line of the opening fence
 	kind   string
-	file   string // for kind "file"
+	file   string // name of the file, if kind is "file"
 	text   string
 	reason string // why the block is not run, from the comment above it
 	after  bool   // a heading precedes the block, so running servers end first

@@ -37,8 +37,8 @@ const (
 
 const (
 	iperfPort    = 5201
-	iperfCookie  = 37       // bytes
-	iperfLongest = 64 << 10 // bytes of JSON
+	iperfCookie  = 37       // length in bytes
+	iperfLongest = 64 << 10 // maximum length of a JSON message, in bytes
 )
 
 // iperfTest is the part of the client's parameters that matters here.

@@ -19,7 +19,7 @@ import (
 
 // Labs in which the two ends use IPv6 addresses, fd77:n::2 and fd77:n::1.
 
-// newLab6 is newLab for IPv6. The addresses of its hosts are IPv6 addresses.
+// newLab6 is like newLab, but the addresses of the hosts are IPv6 addresses.
 func newLab6(t testing.TB, s setup) *lab {
 	t.Helper()
 	l := newLab(t, s)

@@ -15,8 +15,8 @@ import (
 // negotiations are the settings of both ends, and what the connection then uses according to both.
 var negotiations = []struct {
 	name    string
-	sysctls map[string]string // of Linux
-	config  tcp.Config        // of Loam
+	sysctls map[string]string // settings of Linux
+	config  tcp.Config        // settings of Loam
 	linux   string            // output of ss(8): words that must be present, or absent if they have a minus sign
 	loam    features
 }{

@@ -55,7 +55,7 @@ func (l *lab) run(program string, args ...string) string {
 	return out
 }
 
-// try is run for a program that may fail.
+// try is like run, but the program may fail.
 func (l *lab) try(program string, args ...string) (string, error) {
 	l.Helper()
 	l.need(program)

@@ -208,7 +208,7 @@ func TestRunIPv6(t *testing.T) {
 	}
 }
 
-// newTapRouter is newRouterLab for a program that opens the tap itself.
+// newTapRouter is like newRouterLab, but for a program that opens the tap itself.
 func newTapRouter(t *testing.T, platform string) (*lab, netip.Prefix) {
 	t.Helper()
 	l, kernel := openLab(t)

@@ -98,8 +98,8 @@ func (y *yonder) tap(s setup, name string, addr netip.Addr) (d link.Device, err 
 	return d, err
 }
 
-// newLinuxLab is newLab with another kernel instead of Loam. The field loam is that kernel, and
-// setup.wrap wraps its end of the link.
+// newLinuxLab is like newLab, but with another kernel instead of Loam. The field loam is that kernel, and setup.wrap
+// wraps its end of the link.
 func newLinuxLab(t testing.TB, s setup) *lab {
 	t.Helper()
 	l, kernel := openLab(t)

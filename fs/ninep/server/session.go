@@ -28,7 +28,7 @@ type session struct {
 
 	mu     sync.Mutex // guards the fields below
 	out    *bufio.Writer
-	buffer []byte              // for encoding
+	buffer []byte              // where replies are encoded
 	beside map[uint16][]func() // functions to call after the reply to a request that runs in its own goroutine, by tag
 	failed error               // error of sending a reply
 }
@@ -183,8 +183,8 @@ func (s *session) busy(tag uint16) bool {
 	return running
 }
 
-// replyBeside is reply for a request that runs in its own goroutine. It returns the functions to call after the
-// reply. The tag is free before the reply can be sent: the client may use it again at once.
+// replyBeside is like reply, but for a request that runs in its own goroutine. It returns the functions to call after
+// the reply. The tag is free before the reply can be sent: the client may use it again at once.
 func (s *session) replyBeside(h ninep.Header, m ninep.Message, err error) (after []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ func TestSeqOrder(t *testing.T) {
 		{0xfffffff0, 0x10, true},
 		{0x7fffffff, 0x80000000, true},
 		{0, 0x7fffffff, true},  // just below half of the number space
-		{0, 0x80000001, false}, // just above it
+		{0, 0x80000001, false}, // just above half of the number space
 	} {
 		if got := x.s.Less(x.t); got != x.less {
 			t.Errorf("%#x < %#x is %v", x.s, x.t, got)

@@ -133,7 +133,7 @@ func alone(packet []byte, n int) int {
 	return total
 }
 
-// batched is perPacket with slices of packets in the channels. The slices come from a free list and
+// batched is like perPacket, but each channel element is a slice of packets. The slices come from a free list and
 // return to it.
 func batched(packet []byte, n, size int) int {
 	slots := max(1, depth/size)

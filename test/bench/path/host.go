@@ -25,7 +25,7 @@ const port = 5001
 // place is one of the two ends of a path.
 type place struct {
 	path   Path
-	number byte // 1 or 2
+	number byte // 1 for the first end, 2 for the second
 }
 
 // address returns the address of an end.
