@@ -32,7 +32,7 @@ const (
 
 // Thinning says which frames a device drops.
 type Thinning struct {
-	Kinds Kinds // 0: none
+	Kinds Kinds // kinds of frames that the device drops; 0: none
 	// Port is the destination port of the UDP datagrams that are dropped. Others are all delivered.
 	Port uint16
 	// Shift is the share of these frames that is delivered: one in 1<<Shift, chosen at random. At most 31.

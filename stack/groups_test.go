@@ -225,7 +225,7 @@ func TestIGMPQuery(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 7.2: a link whose querier has an older version.
+// RFC 9776 section 7.2: on a link whose querier uses an older version of IGMP or MLD, the host uses that version too.
 func TestOlderQuerier(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		w.groups = true

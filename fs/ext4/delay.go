@@ -115,8 +115,8 @@ func (o *op) dropDelayed(ino uint32, from uint64) {
 	o.setDelayed(ino, kept)
 }
 
-// place allocates blocks for delayed content of a file, in at most most runs. The op must not have
-// written content before.
+// place allocates blocks for delayed content of a file. The parameter most limits the number of contiguous runs of
+// blocks. The op must not have written content before.
 func (o *op) place(ino uint32, most int) error {
 	s := o.s
 	if len(s.delayed[ino]) == 0 {

@@ -59,7 +59,7 @@ type (
 
 func keyOf(q QID) key { return key{q.Path, q.Version} }
 
-// fsNode returns the node as the type that its file has.
+// fsNode returns the node as an fs.Node of the type for its kind of file.
 func (n *node) fsNode() fs.Node {
 	switch n.kind {
 	case fs.Dir:

@@ -82,7 +82,7 @@ func (d *Device) Stats() link.Stats {
 	return s
 }
 
-// Close implements link.Device. Frames in the machines are lost.
+// Close implements link.Device. Frames that a Machine still holds are lost.
 func (d *Device) Close() error {
 	d.closing.Do(func() {
 		close(d.done)

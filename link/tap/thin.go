@@ -27,8 +27,9 @@ type filters struct {
 
 // Thin implements link.Thinner. A TUN interface has no filters.
 //
-// The kernel remembers where the program is in the memory of this process, for further descriptors of
-// the interface. IFF_NOFILTER makes a descriptor ignore that, and Close removes the filter.
+// The kernel remembers the address of the filter program in the memory of this process, and loads the program from
+// there for further descriptors of the interface. IFF_NOFILTER prevents that for a descriptor, and Close removes the
+// filter.
 func (d *Device) Thin(t link.Thinning) error {
 	if t.Kinds&link.KindStray != 0 {
 		if _, err := d.Flows(); err != nil {
@@ -43,7 +44,7 @@ func (d *Device) Thin(t link.Thinning) error {
 	return d.thin(t)
 }
 
-// thin is Thin without its checks.
+// thin is like Thin, but without the checks at its beginning.
 func (d *Device) thin(t link.Thinning) (err error) {
 	failed := d.ends[0].file.Do(func(fd uintptr) {
 		if err = d.filters.classic(int(fd), t); err == nil {
@@ -59,7 +60,7 @@ func (d *Device) thin(t link.Thinning) (err error) {
 	return nil
 }
 
-// classic attaches or removes the program for all kinds except KindStray.
+// classic attaches or removes the filter program for all kinds of frames except KindStray.
 func (f *filters) classic(fd int, t link.Thinning) error {
 	if t.Kinds&^link.KindStray == 0 {
 		if f.program == nil {
@@ -148,7 +149,7 @@ const (
 	fragment    = 0x3fff                // mask of the fragment offset and of the flag "more fragments"
 )
 
-// thinner returns the program. It agrees with link.KindOf, and with the port of the thinning.
+// thinner returns the filter program for t. It agrees with link.KindOf, and with the port of the thinning.
 //
 //	find the kind; pass frames of other kinds
 //	A = sender

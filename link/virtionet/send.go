@@ -28,7 +28,7 @@ type sender struct {
 	segments [virtio.MaxSegments]driver.Segment // segments of the frame being added
 
 	frames []*link.Frame // if the card can reach the Go heap: the frame of each chain that it holds, by the chain's head
-	slots  slots         // otherwise: memory of the driver, in slots
+	slots  slots         // if the card cannot reach the Go heap: memory of the driver, in slots
 	slot   []uint16      // index of the slot of each chain, by the chain's head
 	spare  []uint16      // slots that the card does not hold
 }

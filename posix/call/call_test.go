@@ -184,8 +184,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// FuzzCalls makes calls with random arguments and memory. No call may panic, and every opened
-// descriptor can be closed. Calls that may wait use descriptors that do not.
+// FuzzCalls makes calls with random arguments and memory. No call may panic, and every opened descriptor can be
+// closed. Calls that may wait get only descriptors on which they return at once.
 func FuzzCalls(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 2, 3, 4, 5, 6}, []byte("/file\x00"))
 	f.Add([]byte{22, 0x80, 0, 0, 0, 0, 0, 1, 3, 0x80, 9, 0, 0, 0}, []byte{1, 2, 3})

@@ -78,7 +78,7 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// Items that do not fit into a result come first in the next one.
+// Ready items that do not fit into the result of one call come first in the result of the next call.
 func TestCollectIsFair(t *testing.T) {
 	e, sources, _ := newSet(t, 5, uint32(file.PollIn))
 	for _, s := range sources {

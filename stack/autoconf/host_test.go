@@ -294,7 +294,8 @@ func TestServersAndMTU(t *testing.T) {
 	s.wantSetup("their lifetime ends")
 }
 
-// RFC 4861 section 6.3.4: hop limit, reachable time and retransmission time that a router advertises.
+// RFC 4861 section 6.3.4: a host uses the hop limit, the reachable time and the retransmission time that a router
+// advertises.
 func TestLink(t *testing.T) {
 	s := newScript(t)
 	want := func(sentence string, link Link, unbelieved uint64) {

@@ -185,7 +185,8 @@ func TestSourceChangesMeet(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 5.2, table 5, and the answers to a general query.
+// The answers to a query for sources are as in table 5 of RFC 9776 section 5.2. The answers to a general query are
+// checked too.
 func TestSourceAnswers(t *testing.T) {
 	both(t, func(s *script) {
 		for _, c := range []struct {

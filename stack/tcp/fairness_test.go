@@ -7,7 +7,8 @@ import (
 	"loam/stack/tcp/congestion"
 )
 
-// Two connections that share a bottleneck, whose queue holds two round trips of data.
+// In the tests of this file, two connections share a bottleneck. Its queue holds as much data as the link carries in
+// two round trips.
 
 // share runs connections with the given congestion controls side by side. It returns the bits per second of
 // each after the first ten seconds.
@@ -54,7 +55,7 @@ func TestFairness(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		a, b  func() Congestion
-		least float64 // share of the smaller one
+		least float64 // minimum share of the slower connection in the sum of both rates
 	}{
 		{"cubic, cubic", congestion.NewCubic, congestion.NewCubic, 0.3},
 		{"bbr, bbr", congestion.NewBBR, congestion.NewBBR, 0.3},

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Tail loss probe (section 7).
+// The tests of this file check the tail loss probe (RFC 8985 section 7).
 
 func TestTailLossProbe(t *testing.T) {
 	c := established(t, nil, ", sackOK")

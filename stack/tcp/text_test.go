@@ -166,9 +166,9 @@ func TestDataBeyondWindowIsNotTaken(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 4096, MaxReceiveBuffer: 4096}, ", sackOK")
 	c.send("A 4001:5001 ack 1") // inStream checks that no byte beyond 4096 is written
 	c.want("A 1 ack 1 <sack 4001-4097>")
-	c.send("FA 3001:4097 ack 1") // the FIN would be the first number beyond
+	c.send("FA 3001:4097 ack 1") // the FIN would be the first number beyond the window
 	c.want("A 1 ack 1 <sack 4001-4097 3001-4097>")
-	c.send("FA 4000:4096 ack 1") // here it is the last number inside
+	c.send("FA 4000:4096 ack 1") // the FIN is the last number inside the window
 	c.drain()
 	c.send("A 1:4001 ack 1")
 	c.want("A 1 ack 4097 <sack 3001-4001>")

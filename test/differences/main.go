@@ -98,7 +98,7 @@ type answers struct {
 	given map[string]string
 }
 
-// ask runs the program.
+// ask runs the program with the probes, and returns the answers that it prints.
 func ask(cmd *exec.Cmd) (answers, error) {
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems

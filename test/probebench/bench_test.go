@@ -31,7 +31,7 @@ type row struct {
 	Runs []run  `json:"runs"`
 }
 
-// median returns the median of a figure.
+// median returns the median of a figure over all runs of the prober.
 func (r *row) median(figure func(run) float64) float64 {
 	var all []float64
 	for _, one := range r.Runs {

@@ -7,7 +7,7 @@ package main
 // real-time clock follows (-rtc clock=vm); if it followed the host's clock, a guest would take the difference between
 // the two for a pause of the machine, and set its wall clock.
 
-// countInstructions replaces QEMU by a script that adds the options for counting.
+// countInstructions replaces QEMU by a script that adds the options with which QEMU counts instructions.
 func countInstructions(dir string) error {
 	return replaceEmulator(dir, "-icount shift=0,sleep=off -rtc clock=vm")
 }

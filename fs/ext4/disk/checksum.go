@@ -52,7 +52,7 @@ func (c *Checksums) SealGroup(d Group, number uint32) {
 	}
 }
 
-// Offsets in a descriptor of the low and high half of a bitmap's checksum.
+// Offsets in bytes in a group descriptor: of the low and of the high half of a bitmap's checksum.
 var (
 	blockBitmapSum = [2]int{0x18, 0x38}
 	inodeBitmapSum = [2]int{0x1a, 0x3a}

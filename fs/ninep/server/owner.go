@@ -19,7 +19,7 @@ const (
 // override holds attributes that a file has for the client only. It is the attribute user.loam: five numbers
 // in text. Only files with the sticky bit can have it.
 type override struct {
-	uid, gid int64  // -1: as the owner on the host implies
+	uid, gid int64  // owner that the client sees; -1: derived from the owner on the host
 	bits     uint32 // S_ISUID, S_ISGID, S_ISVTX
 	kind     uint32 // S_IFCHR or S_IFBLK; 0: a real file
 	device   uint64
@@ -67,8 +67,8 @@ func isDevice(mode uint32) bool {
 	return mode&unix.S_IFMT == unix.S_IFCHR || mode&unix.S_IFMT == unix.S_IFBLK
 }
 
-// readOverride returns the attribute of a name in a directory, or of the descriptor's file. One that
-// cannot be read counts as none.
+// readOverride returns the override from the attribute of a name in a directory, or of the descriptor's file. It
+// returns false if the attribute does not exist, cannot be read or is malformed.
 func readOverride(fd int, name string) (override, bool) {
 	var b [64]byte
 	p := path(fd)

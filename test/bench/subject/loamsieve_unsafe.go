@@ -51,7 +51,7 @@ var sieve = []unix.SockFilter{
 	{Code: unix.BPF_RET, K: 0},
 }
 
-// dropStrangers attaches the program to the tap of a descriptor.
+// dropStrangers attaches the filter program sieve to the tap interface of a descriptor.
 func dropStrangers(fd uintptr) error {
 	program := unix.SockFprog{Len: uint16(len(sieve)), Filter: &sieve[0]}
 	_, _, errno := unix.Syscall(unix.SYS_IOCTL, fd, unix.TUNATTACHFILTER, uintptr(unsafe.Pointer(&program)))
