@@ -67,7 +67,7 @@ func (w *leasing) wantMessage(sentence string, kind wire.DHCPv4Type) (*seen, wir
 	return f, m
 }
 
-// answer is wantMessage followed by the server's reply.
+// answer calls wantMessage, and then sends the server's reply.
 func (w *leasing) answer(sentence string, kind wire.DHCPv4Type) *seen {
 	w.t.Helper()
 	f, m := w.wantMessage(sentence, kind)

@@ -13,8 +13,8 @@ import (
 	"loam/wire"
 )
 
-// ICMP according to RFC 792 and RFC 1122 section 3.2.2: echo, errors sent, and errors
-// received.
+// The tests of this file check ICMP according to RFC 792 and RFC 1122 section 3.2.2: echo messages, errors that the
+// stack sends, and errors that it receives.
 
 func TestEcho(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {

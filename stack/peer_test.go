@@ -68,7 +68,7 @@ func byHand(t *testing.T, script func(t *testing.T, w *peer)) {
 	byHandOn(t, pipe.Config{}, script)
 }
 
-// byHandOn is byHand on a pipe with another configuration.
+// byHandOn is like byHand, but the pipe has the given configuration.
 func byHandOn(t *testing.T, p pipe.Config, script func(t *testing.T, w *peer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

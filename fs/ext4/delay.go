@@ -33,7 +33,7 @@ const mostSpans = 256
 // runsAtPlace is the maximum number of runs that one op allocates for delayed content.
 const runsAtPlace = 64
 
-// locate is find, and includes delayed blocks.
+// locate is like find, but also finds delayed blocks.
 func (s *FileSystem) locate(ino uint32, i disk.Inode, logical uint64) (run, error) {
 	r, err := s.find(ino, i, logical)
 	if err != nil || r.physical != 0 {

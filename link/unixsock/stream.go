@@ -27,7 +27,7 @@ type stream struct {
 	mu    sync.Mutex // guards in between Recv and close
 	in    reader
 	inTry func(fd uintptr) bool // s.tryRecv: created once, because creating it allocates
-	inFS  []*link.Frame         // argument of tryRecv, and below its results
+	inFS  []*link.Frame         // argument of tryRecv; inN and inErr are its results
 	inN   int
 	inErr error
 

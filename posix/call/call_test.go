@@ -16,7 +16,7 @@ type flatMemory struct {
 	copies bool // Bytes returns nil, so that callers must copy
 }
 
-// base is the address of the first byte.
+// base is the address of the first byte of a flatMemory.
 const base = 0x10000
 
 // piece returns the n bytes at addr, or false if they are not all in the range.

@@ -23,8 +23,8 @@ const (
 	hostVerb = "cell-host"
 )
 
-// Main runs a cell's process, and does not return then. It returns false if the program was not started
-// as one.
+// If the program was started as the process of a cell, Main runs that process and does not return. Otherwise it
+// returns false.
 func Main() bool {
 	if len(os.Args) != 3 {
 		return false

@@ -40,8 +40,8 @@ const (
 	Veth    Place = "veth"     // a host on one end of a veth pair, the kernel on the other
 
 	// Places of the whole program of package guest. The client of these is Linux, in the process near.
-	Machine Place = "machine" // in a virtual machine with a card on a tap
-	Gateway Place = "gateway" // as a process, by a port of the host; for Linux the loopback
+	Machine Place = "machine" // in a virtual machine with a network card on a tap interface
+	Gateway Place = "gateway" // as a process, reached by a port of the host; for Linux the loopback interface
 	Wire    Place = "wire"    // as a process on a tap interface; for Linux on a veth
 )
 
