@@ -10,8 +10,9 @@ import (
 	"loam/stack/flood"
 )
 
-// If a receiver gets full batches many times in a row, the stack counts as overloaded: hosts that wait for replies do not send at such a rate. For a second, the stack then limits the packets of strangers (hosts without a connection or
-// socket here), but not those of known peers.
+// If a receiver gets full batches many times in a row, the stack counts as overloaded: hosts that wait for replies do not
+// send at such a rate. For a second, the stack then limits the packets of strangers (hosts without a connection or socket
+// here), but not those of known peers.
 func TestStrangersGetLittleUnderPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Config{Shards: 1})
