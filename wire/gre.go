@@ -2,9 +2,9 @@ package wire
 
 import "encoding/binary"
 
-// GRE (RFC 2784) with key and sequence number (RFC 2890).
+// Generic Routing Encapsulation, GRE (RFC 2784), with key and sequence number (RFC 2890).
 
-// GREMinLen is the size of a header without options in bytes. Each option takes four more.
+// GREMinLen is the size of a header without optional fields in bytes. Each optional field adds four bytes.
 const GREMinLen = 4
 
 const (
@@ -62,7 +62,7 @@ func ParseGRE(b []byte) (h GRE, payload []byte, err error) {
 	return h, b[at:], nil
 }
 
-// GREChecksumOK verifies the checksum over header and payload b, which ParseGRE has accepted. A packet
+// GREChecksumOK verifies the checksum of b, which is header and payload and which ParseGRE has accepted. A packet
 // without a checksum is valid.
 func GREChecksumOK(b []byte) bool { return b[0]&0x80 == 0 || Sum(b, 0) == 0xffff }
 
@@ -100,7 +100,7 @@ func (h *GRE) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], uint16(h.Type))
 }
 
-// PutGREChecksum fills in the checksum over header and payload b. The header must have a checksum field.
+// PutGREChecksum sets the checksum of b, which is header and payload. The header must have a checksum field.
 func PutGREChecksum(b []byte) {
 	binary.BigEndian.PutUint16(b[4:], ^Sum(b, 0))
 }
