@@ -26,7 +26,8 @@ func (g *Gateway) startIPv6(ifc *stack.Interface) error {
 		return nil
 	}
 	if err == nil {
-		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.Prefix6.Bits())) // a longer prefix would become the preferred source address
+		// Both prefixes have the same length, since an address with a longer one would become the preferred source address.
+		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.Prefix6.Bits()))
 	}
 	if err == nil {
 		err = g.startDNS(c.DNS6)

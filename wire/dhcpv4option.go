@@ -39,7 +39,7 @@ const (
 	DHCPv4OptMaxMessageSize   DHCPv4Option = 57
 	DHCPv4OptT1               DHCPv4Option = 58  // renewal time
 	DHCPv4OptT2               DHCPv4Option = 59  // rebinding time
-	DHCPv4OptVendorClass      DHCPv4Option = 60  // vendor class of the client
+	DHCPv4OptVendorClass      DHCPv4Option = 60  // type and configuration of the client
 	DHCPv4OptClientID         DHCPv4Option = 61  // also RFC 6842
 	DHCPv4OptDomainSearch     DHCPv4Option = 119 // RFC 3397
 	DHCPv4OptClasslessRoutes  DHCPv4Option = 121 // RFC 3442

@@ -25,8 +25,9 @@ type GRE struct {
 	Sequence    uint32
 }
 
-// ParseGRE parses a header. It checks the version. Bits used only by RFC 1701 (routing, and the rest of bits
-// 1 to 5) are rejected, as RFC 2784 section 2.3 requires. Bits 6 to 12 are ignored and sent as zero.
+// ParseGRE parses a header. It returns an error for another version, and for bits that are used only by RFC 1701
+// (routing, and the rest of bits 1 to 5), as RFC 2784 section 2.3 requires. It ignores bits 6 to 12; Put sets them to
+// zero.
 func ParseGRE(b []byte) (h GRE, payload []byte, err error) {
 	if len(b) < GREMinLen {
 		return h, nil, ErrShort

@@ -7,8 +7,8 @@ import "net/netip"
 // RedirectLen is the size of the message without options in bytes.
 const RedirectLen = 40
 
-// Redirect is a redirect message. The quoted packet is skipped, because the hop limit already shows that a
-// neighbour has sent the message.
+// Redirect is a redirect message. The packet that it quotes is skipped: it is not needed as evidence, because the hop
+// limit already proves that a neighbour has sent the message.
 type Redirect struct {
 	Target   netip.Addr // the better first hop: a router's link-local address, or the destination itself
 	Dst      netip.Addr // destination of the redirected packets

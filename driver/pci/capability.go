@@ -13,7 +13,8 @@ type Capability struct {
 	At int
 }
 
-// Capabilities returns the list. It ends at a pointer that is invalid or leads back to an earlier entry.
+// Capabilities returns the list of capabilities. The list ends at a pointer that is invalid or refers to an earlier
+// entry.
 func (f *Function) Capabilities() []Capability {
 	if f.read(regCommand)&statusCapabilities == 0 {
 		return nil
@@ -26,7 +27,7 @@ func (f *Function) Capabilities() []Capability {
 		seen[at/4] = true
 		v := f.read(at)
 		if v == ^uint32(0) {
-			break // the device was removed
+			break // all ones: the device was removed
 		}
 		list = append(list, Capability{ID: uint8(v), At: at})
 		at = int(v>>8) & 0xfc

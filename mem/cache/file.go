@@ -34,7 +34,7 @@ type File struct {
 	label         mem.Label
 	base          []byte            // for a file in memory: content of absent pages; beyond its end, absent pages are zeros
 	charge        func(int64) error // for a file in memory: called when pages are added or released; nil: pages are not counted
-	owned, hiding int64             // for a file in memory: number of dirty pages, and number of those that replace a page of base
+	owned, hiding int64             // for a file in memory: numbers of dirty pages and of those that replace a page of base
 	size          int64
 	pages         map[uint64]*entry
 	unsaved       int // number of pages that differ from storage or are being written to it

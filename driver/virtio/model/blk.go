@@ -4,8 +4,8 @@ package model
 type Disk struct {
 	*Device
 	Data    []byte
-	Status  func(kind uint32, sector uint64) uint8 // result of a request; nil: all succeed
-	Flushed int                                    // number of flush requests
+	Status  func(kind uint32, sector uint64) uint8 // returns the result of a request; nil: all requests succeed
+	Flushed int                                    // number of flush requests received
 }
 
 // Features that NewDisk accepts.
@@ -21,8 +21,8 @@ const (
 	DiskZeroes   = 1 << 14
 )
 
-// NewDisk returns a disk with a number of sectors of 512 bytes. Its limits are low, so that drivers have to split
-// requests.
+// NewDisk returns a disk with sectors sectors of 512 bytes. Its limits on request sizes are low, so that drivers have
+// to split requests. block is the block size in bytes (blk_size).
 func NewDisk(sectors int, features uint64, block uint32) *Disk {
 	config := make([]byte, 60)
 	le.PutUint64(config, uint64(sectors))
@@ -50,7 +50,7 @@ func (d *Disk) work(*Device) {
 	}
 }
 
-// do serves one request. It returns the status and the number of bytes read.
+// do executes one request. It returns the status, and the number of bytes of data that it has stored in the chain.
 func (d *Disk) do(c *Chain) (status uint8, n int) {
 	const ok, failed, unsupported = 0, 1, 2
 	var header [16]byte
@@ -93,7 +93,7 @@ func (d *Disk) do(c *Chain) (status uint8, n int) {
 	return unsupported, 0
 }
 
-// sectors returns size bytes of data from a sector; false if they are out of range.
+// sectors returns size bytes of data, starting at a sector; false if they are out of range.
 func (d *Disk) sectors(sector uint64, size int) ([]byte, bool) {
 	if size%512 != 0 || sector > uint64(len(d.Data)/512) || size > len(d.Data)-int(sector)*512 {
 		return nil, false
