@@ -7,8 +7,8 @@ import (
 	"loam/wire"
 )
 
-// The table of layers: their fields, what they carry, and their default contents. To add a layer, add it to this
-// table; no other code needs to change.
+// The table of layers: their fields, the layers that they can carry, and their default contents. To add a layer, only
+// this table has to be changed.
 
 // field is a field of a header.
 type field struct {
@@ -18,7 +18,7 @@ type field struct {
 	form  form
 }
 
-// space is a number space in which a header identifies what it carries.
+// space is a set of numbers by which a header identifies the next layer, or a kind of next layer without numbers.
 type space uint8
 
 const (
@@ -41,7 +41,7 @@ type sumRule struct {
 	header bool // covers only the header, not the payload
 	pseudo bool // also covers the pseudo header of the preceding IP header
 	noZero bool // a computed 0 is sent as 0xffff, because 0 means no checksum
-	crc    bool // CRC-32C of 32 bits in place of the Internet checksum
+	crc    bool // the checksum is a 32-bit CRC-32C instead of the Internet checksum
 }
 
 // kind is a type of layer.
@@ -52,13 +52,13 @@ type kind struct {
 	length  int
 	put     func(b []byte) // writes the default header, length bytes
 	carries space
-	next    string           // name of the field that identifies the carried layer
-	numbers map[space]uint64 // the number of this layer, by the space of the carrying layer
-	proto   wire.Protocol    // protocol number in the pseudo header of the checksum
+	next    string           // name of the field that identifies the next layer
+	numbers map[space]uint64 // the number of this layer in each space: the value of the field next in the layer before it
+	proto   wire.Protocol    // protocol number of this layer in the pseudo header of its checksum
 	sum     sumRule
 	lenAt   int // offset of a 16-bit length field; 0: none
-	lenBase int // number of bytes of the layer that the length does not count
-	align   int // the layer and its payload are a multiple of this many bytes; 0: any length
+	lenBase int // number of bytes at the start of the layer that the length field does not count
+	align   int // the length of the layer with its payload is a multiple of this number of bytes; 0: any length
 }
 
 const (

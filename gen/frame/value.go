@@ -13,8 +13,8 @@ import (
 	"loam/wire"
 )
 
-// value is the content of a field: a big-endian number of up to 128 bits. Ports, MAC addresses and IPv6 addresses
-// thus step and cycle by the same arithmetic.
+// value is the content of a field: a number of up to 128 bits. So ports, MAC addresses and IPv6 addresses are stepped
+// and cycled by the same arithmetic.
 type value struct{ hi, lo uint64 }
 
 func (v value) add(o value) value {
@@ -65,7 +65,7 @@ func macValue(m wire.MAC) value {
 	return value{0, uint64(binary.BigEndian.Uint16(m[:]))<<32 | uint64(binary.BigEndian.Uint32(m[2:]))}
 }
 
-// form is the text form of a field's value.
+// form is the notation of a field's values in a template.
 type form uint8
 
 const (
