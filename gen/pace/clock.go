@@ -51,7 +51,7 @@ const Unlimited = math.MaxInt32
 // Parameters for late frames after a short stall.
 const (
 	easing       = 0.97
-	mostEased    = 32                   // slots, at most half of the bound; after a longer stall, all late frames are permitted at once
+	mostEased    = 32                   // slots, at most half of the bound; after a longer stall, late frames are not spaced
 	shortestEase = 2 * time.Microsecond // minimum length of a slot; at higher rates, frames are sent in batches
 	longestEase  = time.Millisecond     // maximum length of a slot; at lower rates, a stall rarely delays more than one frame
 )
