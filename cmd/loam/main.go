@@ -27,8 +27,8 @@ import (
 	"loam/unikernel"
 )
 
-// Exit statuses. If a program has run to its end, the status is that of the program. If a signal ended the command
-// earlier, the status is 128 plus the signal number.
+// Exit statuses. If a program has run to its end, the command returns the program's status. If a signal ended the
+// command earlier, the status is 128 plus the signal number.
 const (
 	statusFailed = 1 // an error that is not the user's mistake
 	statusUsage  = 2 // the command line is invalid

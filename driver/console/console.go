@@ -17,8 +17,8 @@ import (
 	"loam/internal/crew"
 )
 
-// featureSize is VIRTIO_CONSOLE_F_SIZE: the device reports the size of the terminal. The queues and the configuration
-// are those of a device without F_MULTIPORT.
+// featureSize is VIRTIO_CONSOLE_F_SIZE: the device reports the size of the terminal. Without the feature F_MULTIPORT, a
+// console has two queues and a configuration for one port.
 const (
 	featureSize virtio.Features = 1 << 0
 

@@ -8,7 +8,7 @@
 // rings and buffers are real shared memory. Devices write message-signalled interrupts to that memory, and a goroutine
 // polls for them. Interrupt lines are inputs of the I/O APIC; QEMU intercepts them and reports their changes.
 //
-// After QEMU has exited, all ports and registers read as all ones, as those of a removed device do.
+// After QEMU has exited, all ports and registers read as all ones, as they do after a device was removed.
 package qtest
 
 import (

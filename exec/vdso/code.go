@@ -59,7 +59,7 @@ const (
 	sysGetCPU       = 309
 )
 
-// system emits a system call, whose arguments are those of the function, and a return instruction.
+// system emits a system call, which gets the function's arguments unchanged, and a return instruction.
 func (c *code) system(number uint16) {
 	c.emit(0xb8, byte(number), byte(number>>8), 0, 0) // mov eax, number
 	c.emit(0x0f, 0x05)                                // syscall

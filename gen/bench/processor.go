@@ -53,8 +53,8 @@ func SoftirqTime() (sum time.Duration) {
 	return sum
 }
 
-// softirqThreads returns the /proc directories of the ksoftirqd threads, of which there is one per processor. It
-// returns none in a PID namespace that does not show them.
+// softirqThreads returns the /proc directories of the ksoftirqd threads, one thread per processor. It returns
+// none in a PID namespace that does not show them.
 var softirqThreads = sync.OnceValue(func() (list []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {

@@ -26,7 +26,7 @@ const (
 )
 
 // Sizes is a sequence of frame sizes: a constant, a range or a mix. The zero value means the natural size of the
-// template, which is that of its headers and payload.
+// template: its headers and its payload.
 type Sizes struct {
 	low, high int
 	random    bool

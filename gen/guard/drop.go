@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// unprivileged is the user ID and group ID of the user nobody, who has no rights.
+// unprivileged is the user ID and group ID of a user without any rights.
 const unprivileged = 65534
 
 // Drop gives up root permanently. Open descriptors stay open. Afterwards, the process can open only files that an

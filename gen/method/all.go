@@ -23,7 +23,7 @@ type Method struct {
 const largeBatch = 256
 
 // longBatch is the Batch of the method xdp. In copy mode, its system call does all the work for a batch (on a veth,
-// also that of the receiver), and other programs do not preempt it. On a busy machine, a frame then costs a tenth less
+// also the receiver's work), and other programs do not preempt it. On a busy machine, a frame then costs a tenth less
 // than with a quarter of this batch. The call takes up to four milliseconds, the length of a tick of the kernel; it
 // should not take longer.
 const longBatch = 4096

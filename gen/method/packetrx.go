@@ -24,7 +24,7 @@ type packetReceiver struct {
 	size     int
 	messages *fd.Messages
 	dropped  atomic.Uint64
-	stamps   *hwtime.Stamps // nil: receive times are those of the kernel
+	stamps   *hwtime.Stamps // nil: the kernel's receive times are used
 }
 
 // auxSpace is the size in bytes of the ancillary data of one frame. It consists of three items, each after a header of

@@ -15,7 +15,7 @@ import (
 type ringReceiver struct {
 	cutter
 	ring   *afpacket.RxRing
-	stamps *hwtime.Stamps // nil: receive times are those of the kernel
+	stamps *hwtime.Stamps // nil: the kernel's receive times are used
 }
 
 // rxBlocks is the number of blocks in the ring. If traffic is sparse, they hold the frames of half a second.

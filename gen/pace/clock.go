@@ -11,9 +11,9 @@ import (
 // each sent frame is paid. The credit is an integer in units times nanoseconds. So rounding loses nothing, however
 // often the clock is read, and the rate over a second is exact.
 //
-// If the process does not get the processor for some time (a stall), frames are late afterwards. The clock allows them
-// to be sent up to a bound: the credit never exceeds that of the bound plus one frame. Time beyond the bound is lost
-// and counted as missed.
+// If the process does not get the processor for some time (a stall), frames are late afterwards. The clock still
+// permits the late frames of a limited time, the bound: the credit never exceeds the bound plus one frame. Time beyond the
+// bound is lost and counted as missed.
 //
 // Late frames after a short stall are not sent in a burst. With even spacing, a frame that is up to mostEased time
 // slots late follows the frame before it after at least easing of a slot. Otherwise, at 100,000 frames per second, a

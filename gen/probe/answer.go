@@ -213,8 +213,7 @@ func (f *form) readQuote(r *reply, b []byte) verdict {
 	return f.checkQuote(r, b)
 }
 
-// checkQuote compares the first bytes of the quoted transport header with those of the probe that we have sent for the
-// question.
+// checkQuote compares the first bytes of the quoted transport header with the probe that we have sent for the question.
 func (f *form) checkQuote(r *reply, b []byte) verdict {
 	first, second := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	rest := binary.BigEndian.Uint32(b[4:])

@@ -14,7 +14,6 @@ import (
 // then receives all available answers. So on a busy machine, when a lane gets the processor, it can process the answers
 // that have arrived, and no other thread has to be woken for them. While there may be probes to send, a lane never
 // waits in its receiver for long.
-// in its receiver while there may be probes to send.
 //
 // If the numbers of senders and receivers differ, some lanes have only a sender or only a receiver.
 type lane struct {
@@ -38,7 +37,7 @@ type lane struct {
 
 const (
 	// flushTimeout is the maximum time that a lane waits until its frames have been sent. Then it continues. If a probe
-	// has not been sent by then, its question is asked again in a later pass, if there is one.
+	// has not been sent by then, it is repeated in a later pass, if there is one.
 	flushTimeout = 100 * time.Millisecond
 	// Polling intervals of an idle lane. It first waits briefWait, and doubles the wait each time, up to workWait while
 	// there may be more probes to send, and up to lastWait afterwards. The interval is also the delay until the lane

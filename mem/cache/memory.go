@@ -100,9 +100,8 @@ func (f *File) disown(e *entry) {
 	}
 }
 
-// add creates an absent page. With fill, its content is that of the base or zeros; without fill, it is zeros, and the
-// caller writes it. The caller holds mu. Errors: ENOMEM, errors of charge.
-// Errors: ENOMEM, those of charge.
+// add creates an absent page. With fill, its content is copied from the base, or is zeros beyond it. Without fill, it is
+// zeros, and the caller writes it. The caller holds mu. Errors: ENOMEM, errors of charge.
 func (f *File) add(index uint64, fill bool) (*entry, error) {
 	p := f.cache.memory.Allocate()
 	if p == 0 {

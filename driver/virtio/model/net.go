@@ -34,7 +34,6 @@ func NewWire(features uint64, a, b []byte, pairs int) *Wire {
 }
 
 // NetQueues returns the number of queues of a card: two for each queue pair, and the control queue.
-// queue.
 func NetQueues(pairs int) int { return 2*pairs + 1 }
 
 // netEnd is one card's end of the wire.

@@ -49,7 +49,7 @@ func (o *Options) openStation(c *probe.Config) (*station, error) {
 	if err != nil {
 		return nil, &Refusal{err.Error(), "choose another with --method"}
 	}
-	// The kernel sends resets for connections of which it has no record. It cannot do so if the method takes the
+	// The kernel sends resets for connections that it does not know. It cannot do so if the method takes the
 	// SYN-ACKs away from it, or if the source address is not an address of the kernel. In these cases the run sends the
 	// resets.
 	c.Reset = c.Kind == probe.SYN && (own || name == "xdp" || name == "tc")
