@@ -41,6 +41,6 @@ const (
 const (
 	PortOutput  = 0x520 // output of the program to file descriptor 1
 	PortErrors  = 0x521 // output of the program to file descriptor 2
-	PortControl = 0x522 // the exit status
+	PortControl = 0x522 // the guest writes the exit status of the program
 	PortTime    = 0x523 // requests the wall clock time: kernel/wall.go
 )

@@ -31,8 +31,8 @@ type Identity struct {
 // Machine describes the processor and the kernel for the auxiliary vector (getauxval(3)).
 type Machine struct {
 	HWCap, HWCap2  uint64
-	MinSignalStack uint64 // AT_MINSIGSTKSZ
-	RseqSize       uint64 // AT_RSEQ_FEATURE_SIZE
+	MinSignalStack uint64 // AT_MINSIGSTKSZ: minimum size of a signal stack in bytes
+	RseqSize       uint64 // AT_RSEQ_FEATURE_SIZE: size of the supported part of struct rseq in bytes
 	RseqAlign      uint64
 }
 

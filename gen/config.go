@@ -20,8 +20,8 @@ type Config struct {
 	Interface string
 	Queues    int  // number of queues to send on; 0: 1
 	Batch     int  // maximum number of frames passed to a method in one call; 0: the method's default
-	Qdisc     bool // as in method.Config
-	Plain     bool // as in method.Config
+	Qdisc     bool // send through the queueing discipline of the interface: see method.Config
+	Plain     bool // one datagram per message with the method mmsg: see method.Config
 	// LeaveChecksum leaves the UDP or TCP checksum to the network device. It applies to the methods packet and ring.
 	// With methods that send payloads, the kernel computes the checksum in any case.
 	LeaveChecksum bool

@@ -16,8 +16,8 @@ type Control struct {
 	// sending is true while the run sends.
 	sending bool
 	changed bool
-	names   []string // names of the streams
-	dev     string   // the interface
+	names   []string // names of the streams of the run
+	dev     string   // name of the interface, for rates that are a share of its speed
 	check   func(*Rates) error
 
 	rates atomic.Pointer[Rates] // read by the workers

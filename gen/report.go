@@ -22,7 +22,7 @@ type Flow struct {
 	Name   string  `json:"name,omitempty"`
 	Asked  string  `json:"asked,omitempty"` // the current rate: as configured, or as last changed
 	Frames uint64  `json:"frames"`
-	Bytes  uint64  `json:"bytes"`  // including FCS
+	Bytes  uint64  `json:"bytes"`  // bytes of the frames, including FCS
 	PPS    float64 `json:"pps"`    // frames per second
 	L2Bits float64 `json:"bps"`    // bits of frames per second, including FCS
 	L1Bits float64 `json:"bps_l1"` // bits per second, including also preamble and inter-frame gap

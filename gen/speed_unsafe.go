@@ -16,8 +16,8 @@ const unknownSpeed = 1<<32 - 1
 // network namespace. A file in /sys may show the interfaces of another namespace.
 func linkSpeed(name string) (uint32, error) {
 	const (
-		getSettings = 1  // ETHTOOL_GSET
-		size        = 44 // size of struct ethtool_cmd
+		getSettings = 1  // ETHTOOL_GSET: the command that reads the settings of an interface
+		size        = 44 // size of struct ethtool_cmd in bytes
 		low, high   = 12, 28
 	)
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

@@ -20,7 +20,7 @@ const (
 // Effect is one change of page tables, for the addresses from Start up to but not including End.
 type Effect struct {
 	Action     Action
-	Prot       Prot // Restrict, Install, Offer
+	Prot       Prot // for Restrict, Install and Offer
 	Page       Page // Install, Offer: the page at Start
 	Start, End uint64
 }

@@ -8,8 +8,8 @@ type Result uint8
 // Outcomes.
 const (
 	Mapped      Result = iota // the page is in the page tables: repeat the access
-	MapError                  // SIGSEGV, SEGV_MAPERR: no region
-	AccessError               // SIGSEGV, SEGV_ACCERR: not permitted
+	MapError                  // SIGSEGV, SEGV_MAPERR: no region contains the address
+	AccessError               // SIGSEGV, SEGV_ACCERR: the region does not permit the access
 	BusError                  // SIGBUS, BUS_ADRERR: beyond the end of a file, or the page of the file could not be read
 	NoMemory                  // no page is free: the caller frees memory and repeats the fault
 )

@@ -83,7 +83,7 @@ func (m *Map) Destroy() {
 	m.carve(0, End)
 }
 
-// Revoke drops the translations of an object's pages with indices from up to but not including to. It does so in all
+// Revoke drops the translations of an object's pages whose indices are in [from, to). It does so in all
 // regions of this map that map the object's own pages, not private copies. Objects call it without holding locks,
 // before they release the pages. If restrict is set, the translations stay but lose write permission.
 func (m *Map) Revoke(o Object, from, to uint64, restrict bool) {

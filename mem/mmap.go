@@ -28,8 +28,8 @@ type Request struct {
 	Addr, Length uint64
 	Prot         Prot
 	Flags        uint32
-	Object       Object // nil: anonymous
-	Offset       uint64 // bytes, page-aligned
+	Object       Object // the object to map; nil: an anonymous mapping
+	Offset       uint64 // offset in Object in bytes, a multiple of the page size
 	// Deny has the permissions that cannot be added later, because of how the file was opened: MayNotWrite, MayNotExec.
 	Deny Flags
 	// Unreadable means that the file was not opened for reading.

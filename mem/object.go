@@ -26,10 +26,10 @@ type Object interface {
 	// two such regions is attached twice. The last Detach may free the object.
 	Attach(m *Map)
 	Detach(m *Map)
-	// Sync writes dirty pages with indices from up to but not including to back, and waits until they are written. It
+	// Sync writes the dirty pages whose indices are in [from, to) back, and waits until they are written. It
 	// is called without locks.
 	Sync(from, to uint64) error
-	// Punch replaces the pages with indices from up to but not including to by zeros (MADV_REMOVE). It is called
+	// Punch replaces the pages whose indices are in [from, to) by zeros (MADV_REMOVE). It is called
 	// without locks.
 	Punch(from, to uint64) error
 	// Label describes the object in /proc/PID/maps.

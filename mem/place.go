@@ -25,7 +25,7 @@ func NewLayout(stackLimit uint64, random func() uint64) Layout {
 	const (
 		leastGap   = 128 << 20
 		mostGap    = End / 6 * 5
-		stackShift = 0x3fffff << PageShift // mmap_base's stack_maxrandom_size
+		stackShift = 0x3fffff << PageShift // largest random shift of the stack in bytes: Linux's stack_maxrandom_size
 	)
 	pad, shift := uint64(guardGap), uint64(0)
 	if random != nil {

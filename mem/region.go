@@ -9,14 +9,14 @@ const (
 	GrowsDown                      // a stack: grows when a thread faults below its start
 	Locked                         // mlock: pages stay in memory
 	LockOnFault                    // mlock2: as Locked, but absent pages are not loaded
-	NoReserve                      // not charged to Account
+	NoReserve                      // the region is not charged to Account
 	DontFork                       // a child process does not inherit the region
 	WipeOnFork                     // a child process inherits the region with zeros as content
 	DontDump                       // not part of a core dump
-	HugePages                      // MADV_HUGEPAGE
-	NoHugePages                    // MADV_NOHUGEPAGE
-	Sequential                     // MADV_SEQUENTIAL
-	Random                         // MADV_RANDOM
+	HugePages                      // madvise(MADV_HUGEPAGE): use pages of 2 MiB
+	NoHugePages                    // madvise(MADV_NOHUGEPAGE): do not use pages of 2 MiB
+	Sequential                     // madvise(MADV_SEQUENTIAL): pages will be accessed in order
+	Random                         // madvise(MADV_RANDOM): pages will be accessed in random order
 	MayNotWrite                    // write permission cannot be added: a shared mapping of a file that was opened for reading
 	MayNotExec                     // execute permission cannot be added: the file is on a noexec mount
 	Special                        // made by the kernel: mremap, mlock and madvise do not apply to it

@@ -169,7 +169,7 @@ func (t *table) setBlock(number uint64, first Page, memory Memory) {
 	t.pages += BlockPages
 }
 
-// clear removes the pages with numbers from up to but not including to. It calls release for each page whose leaf no
+// clear removes the pages whose numbers are in [from, to). It calls release for each page whose leaf no
 // other table shares.
 func (t *table) clear(from, to uint64, memory Memory, release func(Page)) {
 	if from >= to || len(t.leaves) == 0 {
@@ -224,7 +224,7 @@ func (l *leaf) any(from, to uint64) (found bool) {
 	return found
 }
 
-// each calls f for the pages of a leaf with numbers from up to but not including to.
+// each calls f for the pages of a leaf whose numbers are in [from, to).
 func (l *leaf) each(from, to uint64, f func(i uint64, p Page)) {
 	base := uint64(l.base)
 	for n := max(from, base); n < min(to, base+uint64(len(l.pages))); n++ {
@@ -234,7 +234,7 @@ func (l *leaf) each(from, to uint64, f func(i uint64, p Page)) {
 	}
 }
 
-// each calls f for the pages with numbers from up to but not including to, in order.
+// each calls f for the pages whose numbers are in [from, to), in order.
 func (t *table) each(from, to uint64, f func(number uint64, p Page)) {
 	i, _ := t.search(from >> leafShift)
 	for ; i < len(t.leaves); i++ {

@@ -71,7 +71,7 @@ type Config struct {
 	// The fields below replace parts of the host in tests.
 
 	dial       func(context.Context, netip.AddrPort) (*net.TCPConn, error)
-	hostIPv6   func() bool   // replaces HostHasIPv6
+	hostIPv6   func() bool   // replaces the function HostHasIPv6
 	resolvConf string        // path of the file that replaces /etc/resolv.conf
 	dnsTimeout time.Duration // how long the gateway waits for the reply of one server
 	linger     time.Duration // how long the guest may take to acknowledge the rest of a finished connection

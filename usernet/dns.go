@@ -21,8 +21,8 @@ type dnsForwarder struct {
 	config   *Config
 	tally    *tally
 	hostConf *resolvConf
-	names    map[string]netip.Addr // local names, see dnsnames.go
-	queries  slots                 // pending queries
+	names    map[string]netip.Addr // addresses of local names: see dnsnames.go
+	queries  slots                 // limit on pending queries
 	wg       sync.WaitGroup        // counts goroutines that serve queries and connections
 }
 

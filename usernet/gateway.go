@@ -15,7 +15,7 @@ import (
 
 // Gateway is the network of one guest. Its methods are safe for concurrent use.
 type Gateway struct {
-	config Config // with defaults
+	config Config // the configuration, with defaults for unset fields
 	stack  *stack.Stack
 	epoch  time.Time // when the gateway was created; times of flows are relative to it
 	tally  tally
@@ -24,12 +24,12 @@ type Gateway struct {
 	connections slots // TCP connections in both directions
 	dials       slots // connection attempts to the host
 	flows       *flowTable
-	pinger      *pinger // for IPv4
+	pinger      *pinger // forwards echo requests of IPv4
 	pinger6     *pinger
 	dns         *dnsForwarder
 	published   *published
 	handing     *handing    // nil: all connections are relayed
-	sockets     []io.Closer // sockets of the stack
+	sockets     []io.Closer // sockets of the gateway's stack
 	relays      sync.Map    // set of *relay: the relays that are running
 	hint        sync.Once   // makes deny log its advice only once
 
@@ -37,7 +37,7 @@ type Gateway struct {
 	cancel context.CancelFunc
 	once   sync.Once
 	wg     sync.WaitGroup // counts all goroutines started by the gateway; the stack counts those of request handlers
-	err    error          // result of Close
+	err    error          // result of Close, for later calls
 }
 
 // New creates and starts a gateway. When it returns, all forwards are bound. Errors: a

@@ -27,7 +27,7 @@ type icmpSocket struct {
 type icmpVersion struct {
 	domain, protocol int    // arguments of socket(2), for a ping socket
 	network, any     string // arguments of net.ListenPacket, for a raw socket
-	echo, reply      uint8  // message types
+	echo, reply      uint8  // ICMP types of an echo request and an echo reply
 }
 
 var (

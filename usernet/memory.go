@@ -27,7 +27,7 @@ const (
 
 // memory divides a bound on memory among the relays.
 type memory struct {
-	bound int // bytes
+	bound int // maximum number of bytes that all relays together may hold
 
 	mu     sync.Mutex
 	relays map[*relay]struct{} // under mu

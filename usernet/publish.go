@@ -153,7 +153,7 @@ type ForwardError struct {
 	// Free is set if the forward was for both 127.0.0.1 and ::1, and the port is in use at only one of them: it is the
 	// other address, with the port. Otherwise it is zero.
 	Free netip.AddrPort
-	Err  error // the host's error
+	Err  error // the error of the host's kernel
 	why  string
 }
 

@@ -40,9 +40,9 @@ const (
 	DHCPv4OptT1               DHCPv4Option = 58  // renewal time
 	DHCPv4OptT2               DHCPv4Option = 59  // rebinding time
 	DHCPv4OptVendorClass      DHCPv4Option = 60  // type and configuration of the client
-	DHCPv4OptClientID         DHCPv4Option = 61  // also RFC 6842
-	DHCPv4OptDomainSearch     DHCPv4Option = 119 // RFC 3397
-	DHCPv4OptClasslessRoutes  DHCPv4Option = 121 // RFC 3442
+	DHCPv4OptClientID         DHCPv4Option = 61  // identifier of the client (also RFC 6842)
+	DHCPv4OptDomainSearch     DHCPv4Option = 119 // domain search list (RFC 3397)
+	DHCPv4OptClasslessRoutes  DHCPv4Option = 121 // routes with prefix lengths (RFC 3442)
 	DHCPv4OptEnd              DHCPv4Option = 255
 )
 
@@ -94,7 +94,7 @@ func nextDHCPv4Option(area []byte) (code DHCPv4Option, data, rest []byte, ok, ba
 func (o *DHCPv4Options) parseOptions(b []byte) (overload int, err error) {
 	var size [256]int32 // total bytes of each option, over all pieces
 	for i := range size {
-		size[i] = -1 // absent
+		size[i] = -1 // the option is absent
 	}
 	if err := o.parseArea(0, b[DHCPv4MinLen:], &size); err != nil {
 		return 0, err

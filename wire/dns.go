@@ -52,13 +52,13 @@ type DNSFlags uint16
 
 // Flags (RFC 1035 section 4.1.1, RFC 4035 section 3).
 const (
-	DNSResponse           DNSFlags = 1 << 15 // QR
-	DNSAuthoritative      DNSFlags = 1 << 10 // AA
-	DNSTruncated          DNSFlags = 1 << 9  // TC
-	DNSRecursionDesired   DNSFlags = 1 << 8  // RD
-	DNSRecursionAvailable DNSFlags = 1 << 7  // RA
-	DNSAuthenticData      DNSFlags = 1 << 5  // AD
-	DNSCheckingDisabled   DNSFlags = 1 << 4  // CD
+	DNSResponse           DNSFlags = 1 << 15 // QR: the message is a response
+	DNSAuthoritative      DNSFlags = 1 << 10 // AA: the server is an authority for the name
+	DNSTruncated          DNSFlags = 1 << 9  // TC: the message is truncated
+	DNSRecursionDesired   DNSFlags = 1 << 8  // RD: the client requests recursion
+	DNSRecursionAvailable DNSFlags = 1 << 7  // RA: the server supports recursion
+	DNSAuthenticData      DNSFlags = 1 << 5  // AD: the server has verified the data by DNSSEC
+	DNSCheckingDisabled   DNSFlags = 1 << 4  // CD: the server need not verify the data by DNSSEC
 
 	dnsOpcode DNSFlags = 0xf << 11
 )
@@ -90,7 +90,7 @@ type DNSRecord struct {
 	Type  DNSType
 	Class DNSClass
 	TTL   uint32 // seconds
-	Data  []byte // aliases the message
+	Data  []byte // content of the record; aliases the message
 }
 
 // Addr returns the address in an A or AAAA record from EachAnswer, and the zero Addr for any other record.

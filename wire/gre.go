@@ -8,9 +8,9 @@ import "encoding/binary"
 const GREMinLen = 4
 
 const (
-	greChecksum = 1 << 15 // C
-	greKey      = 1 << 13 // K
-	greSequence = 1 << 12 // S
+	greChecksum = 1 << 15 // flag C: the checksum field is present
+	greKey      = 1 << 13 // flag K: the key field is present
+	greSequence = 1 << 12 // flag S: the sequence number field is present
 	greRefused  = 1<<14 | 1<<11 | 1<<10
 	greVersion  = 7
 )

@@ -149,7 +149,7 @@ type GroupMessage struct {
 	Robustness uint8         // query of the newest version: the querier's robustness variable; 0: not given
 	Interval   time.Duration // query of the newest version: time between general queries; 0: not given
 
-	Records []GroupRecord // report
+	Records []GroupRecord // report: the records, one for each group
 }
 
 // igmpv1Delay is the maximum response time of an IGMPv1 query, which has no field for it (RFC 9776 section 7.2.1).

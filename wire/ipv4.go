@@ -25,7 +25,7 @@ const (
 const (
 	IPv4MinLen = 20
 	IPv4MaxLen = 60
-	MaxIPv4    = 65535 // header and payload together
+	MaxIPv4    = 65535 // maximum size of header and payload together
 )
 
 const (

@@ -122,7 +122,7 @@ func ParseRouterAdvertisement(b []byte) (a RouterAdvertisement, err error) {
 		Lifetime:      binary.BigEndian.Uint16(b[6:]),
 		ReachableTime: binary.BigEndian.Uint32(b[8:]), RetransTimer: binary.BigEndian.Uint32(b[12:]),
 	}
-	if a.Preference == preferReserved { // RFC 4191 section 2.2
+	if a.Preference == preferReserved { // the reserved value counts as PreferMedium (RFC 4191 section 2.2)
 		a.Preference = PreferMedium
 	}
 	err = eachNDOption(b[RouterAdvertisementLen:], a.setOption)

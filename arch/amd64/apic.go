@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	apicEnable     = 1 << 8  // in apicSpurious
+	apicEnable     = 1 << 8  // bit of apicSpurious: the APIC is enabled
 	apicDeadline   = 2 << 17 // in apicTimer: TSC-deadline mode; otherwise, one-shot mode
 	apicDivideBy16 = 0b0011
 	apicPending    = 1 << 12 // in apicCommand: not delivered yet

@@ -24,7 +24,7 @@ const (
 	IOAPICLevel  = 1 << 15 // the line is level-triggered
 	IOAPICMasked = 1 << 16
 
-	ioapicCPUShift = 24 // in the upper half
+	ioapicCPUShift = 24 // position of the destination APIC ID in the upper half of an entry
 )
 
 func (a IOAPIC) at(offset uintptr) *uint32 {

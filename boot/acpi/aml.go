@@ -17,7 +17,7 @@ const (
 	amlPackage = 0x12
 
 	amlExtended = 0x5b
-	amlRegion   = 0x80 // after amlExtended
+	amlRegion   = 0x80 // opcode of an operation region, after amlExtended
 	amlLocal0   = 0x60
 	amlAnd      = 0x7b
 	amlNotify   = 0x86

@@ -95,7 +95,7 @@ type genFlags struct {
 
 // templateFlags are the flags that describe the frames of a stream.
 type templateFlags struct {
-	text     string // template; "": UDP
+	text     string // the template's text; "": a template for UDP
 	dst, src string
 	settings []setting // settings of fields that have their own flags
 	vary     []setting

@@ -80,7 +80,7 @@ const (
 // passing describes which flags of the go command a loam command passes on and which it refuses.
 type passing struct {
 	flags   []goFlag
-	refused map[string]string // reason by name
+	refused map[string]string // reason why a flag is refused, by name
 }
 
 var passingBy = map[string]passing{

@@ -128,14 +128,14 @@ func (f *runFlags) shared() []string {
 
 // runOptions holds the flags after checking and parsing.
 type runOptions struct {
-	platform string // auto, vm or process; the next four fields are for a virtual machine
+	platform string // auto, vm or process; memory, cpus and model are for a virtual machine
 	memory   uint64
 	cpus     int
 	model    string
 
 	disks    []unikernel.Disk
 	readOnly bool // for the root image; each disk has its own setting
-	snapshot bool // for the root image
+	snapshot bool // writes to the root image are not saved
 	publish  []publication
 	relay    bool // connections to published ports are relayed by the gateway
 	volumes  []volume
@@ -145,7 +145,7 @@ type runOptions struct {
 	user     string // user of a Linux program, USER[:GROUP]; "": root
 	net      network
 	env      []string // "KEY=VALUE"
-	pcap     string   // "": none
+	pcap     string   // name of the capture file; "": none
 	keepRoot bool
 	source   string // checkout of Loam's source; "": the copy that the command contains
 	program  string // package or file of the program, as for "go run"
@@ -170,7 +170,7 @@ type publication struct {
 // network is the network that the program is connected to.
 type network struct {
 	kind     networkKind
-	tap      string       // name of the device
+	tap      string       // name of the tap device
 	address  netip.Prefix // IPv4 address of the program
 	gateway  netip.Addr   // not valid: none
 	address6 netip.Prefix // IPv6 address; if neither address is valid: DHCP and router advertisements
@@ -184,7 +184,7 @@ type networkKind int
 const (
 	userNetwork networkKind = iota // the gateway (package usernet), which needs no privilege
 	tapNetwork
-	noNetwork // loopback only
+	noNetwork // no network except the loopback interface
 )
 
 // options checks the flags and converts them to runOptions. Errors are usageErrors.

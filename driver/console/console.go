@@ -31,7 +31,7 @@ const (
 
 const (
 	buffers    = 8    // number of buffers in each direction
-	bufferSize = 4096 // bytes
+	bufferSize = 4096 // size of each buffer in bytes
 
 	// drainBound is the maximum time that Close waits for the device to accept output.
 	drainBound = 2 * time.Second
@@ -57,7 +57,7 @@ type Device struct {
 	stopped sync.Once     // closes done
 	closing sync.Once
 	crew    crew.Crew
-	err     error // result of Close
+	err     error // result of Close, for later calls
 }
 
 // direction is a queue with its buffers, for input or output.

@@ -19,7 +19,7 @@ func (f *Function) Capabilities() []Capability {
 	if f.read(regCommand)&statusCapabilities == 0 {
 		return nil
 	}
-	const first = 0x40 // after the standard header
+	const first = 0x40 // lowest offset after the standard header
 	var list []Capability
 	var seen [configSize / 4]bool
 	at := int(f.read(regCapability)) & 0xfc

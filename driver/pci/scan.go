@@ -208,7 +208,7 @@ func (f *Function) Gone() bool { return f.read(regID)&0xffff == none }
 // firmware has recorded, which on PCs is also an input number of the I/O APIC. Other routings are described only in
 // AML, and are not supported.
 func (f *Function) Line() (driver.Interrupt, error) {
-	const unknown = 0xff // PCI 3.0 section 6.2.4
+	const unknown = 0xff // no interrupt line is recorded (PCI 3.0 section 6.2.4)
 	if !f.InterruptConnected || f.Interrupt == unknown {
 		return nil, fmt.Errorf("%v: firmware has routed no interrupt line to it", f)
 	}

@@ -87,7 +87,7 @@ func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (
 	}
 	c.irq = irq
 	port := uint16(p.Event1A.Address)
-	m.Out16(port, eventButton) // clears an earlier press
+	m.Out16(port, eventButton) // clears the report of an earlier press
 	m.Out16(port+uint16(p.EventLen/2), eventButton)
 	c.crew.Start(c.loop)
 	return c, nil

@@ -41,7 +41,7 @@ func newConnection(c net.Conn) *connection {
 // loop reads responses and interrupts from QEMU until the connection is closed.
 func (c *connection) loop() {
 	defer close(c.answers)
-	in := bufio.NewReaderSize(c.c, 1<<20) // the longest line
+	in := bufio.NewReaderSize(c.c, 1<<20) // the buffer is as long as the longest line
 	for {
 		line, err := in.ReadSlice('\n')
 		if err != nil {

@@ -41,7 +41,7 @@ func (m *Machine) converse(t testing.TB, command string) (answer string) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(startBound))
 	lines := bufio.NewReader(c)
-	lines.ReadString('\n') // the greeting
+	lines.ReadString('\n') // skip the greeting of the protocol
 	for _, command := range []string{`{"execute": "qmp_capabilities"}`, command} {
 		fmt.Fprintln(c, command)
 		for answer = `{"event"`; strings.Contains(answer, `"event"`); {

@@ -129,7 +129,7 @@ func start(dir, kind string, args []string) (*Machine, error) {
 	go func() {
 		m.command.Wait()
 		close(exited)
-		l.Close() // ends Accept
+		l.Close() // makes Accept return if QEMU has exited before it has connected
 	}()
 	m.exited = exited
 	l.(*net.UnixListener).SetDeadline(time.Now().Add(startBound))

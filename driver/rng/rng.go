@@ -27,7 +27,7 @@ type Device struct {
 	turn    chan struct{}
 	done    chan struct{} // closed by Close; unblocks Read
 	closing sync.Once
-	err     error // result of Close
+	err     error // result of Close, for later calls
 }
 
 // Open initialises and starts a device. On error it closes d.

@@ -32,9 +32,9 @@ const (
 // Registers, as offsets from the first port (data sheet, table II), and their bits.
 const (
 	data        = 0 // read: a received byte; write: a byte to send
-	enable      = 1 // interrupt enable
-	identify    = 2 // read: interrupt identification
-	queues      = 2 // write: FIFO control
+	enable      = 1 // interrupt enable register
+	identify    = 2 // read: interrupt identification register
+	queues      = 2 // write: FIFO control register
 	lineControl = 3
 	modem       = 4
 	lineStatus  = 5
@@ -79,7 +79,7 @@ type Port struct {
 
 	mu      sync.Mutex // guards in, out and failure
 	in, out buffer
-	failure error // ErrGone
+	failure error // ErrGone after the port has failed, otherwise nil
 
 	// Notifications. Each channel has capacity 1. The sender does not block: if the channel is full, a notification is
 	// already pending.
@@ -100,7 +100,7 @@ type Port struct {
 
 // Counters counts events since the port was opened.
 type Counters struct {
-	Received, Sent uint64 // bytes
+	Received, Sent uint64 // numbers of bytes
 	Overruns       uint64 // number of overflows of the port's receive FIFO, each with data loss
 }
 

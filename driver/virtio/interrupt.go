@@ -11,7 +11,7 @@ import (
 //	one message for all: a goroutine notifies all users
 //	a line: a goroutine reads the reason from the device and notifies the users concerned
 type interrupts struct {
-	config <-chan struct{} // see Device.Changed
+	config <-chan struct{} // the channel that Device.Changed returns
 	all    []driver.Interrupt
 	shared chan struct{} // used as config if one interrupt is for the configuration and all queues
 

@@ -70,7 +70,7 @@ type Host struct {
 
 // object is a program or library that was found.
 type object struct {
-	path           string // within the tree
+	path           string // path within the tree
 	origin         string // folder of the file, for $ORIGIN
 	loader         *object
 	soname, interp string
@@ -81,7 +81,7 @@ type object struct {
 // search is one lookup of a program's libraries.
 type search struct {
 	Host
-	cache  map[string]string // nil: there is none
+	cache  map[string]string // paths of libraries by name, from ld.so.cache; nil: there is no cache
 	conf   []string
 	loaded []*object
 	known  map[string]bool // names and DT_SONAMEs of the libraries that are loaded

@@ -13,7 +13,7 @@ import "loam/wire"
 
 // sum describes one checksum field. Offsets are in bytes from the start of the frame.
 type sum struct {
-	at     int    // offset of the field
+	at     int    // offset of the checksum field
 	base   uint64 // the partial sum of the constant part
 	start  int    // start of the covered range
 	stop   int    // end of the covered range; 0: the end of the packet

@@ -30,9 +30,9 @@ const (
 	labels          // payload of an MPLS stack, unnumbered
 	udpPort         // UDP destination port
 	chunks          // SCTP chunks, which have their own types
-	vxlanOnly       // Ethernet, unnumbered
-	gtpOnly         // IP, unnumbered
-	data            // a payload, unnumbered
+	vxlanOnly       // an Ethernet frame; VXLAN has no number for it
+	gtpOnly         // an IP packet; GTP-U has no number for it
+	data            // a payload, which has no number
 )
 
 // sumRule describes the checksum of a layer.
@@ -66,7 +66,7 @@ const (
 	protoIPv6 = 41 // IPv6 in IP (RFC 2473)
 	protoSCTP = 132
 	protoTest = 253
-	typeTest  = 0x88b5 // IEEE 802, local experiments
+	typeTest  = 0x88b5 // EtherType for local experiments (IEEE 802)
 )
 
 var (
@@ -82,9 +82,9 @@ var (
 var (
 	defaultSource      = wire.MAC{2, 0, 0, 0, 0, 1}
 	defaultDestination = wire.MAC{2, 0, 0, 0, 0, 2}
-	defaultSource4     = netip.AddrFrom4([4]byte{192, 0, 2, 1}) // RFC 5737
+	defaultSource4     = netip.AddrFrom4([4]byte{192, 0, 2, 1}) // example address for documentation (RFC 5737)
 	defaultDst4        = netip.AddrFrom4([4]byte{192, 0, 2, 2})
-	defaultSource6     = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 1}) // RFC 3849
+	defaultSource6     = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 1}) // example address for documentation (RFC 3849)
 	defaultDst6        = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 2})
 )
 
@@ -189,7 +189,7 @@ var kinds = []kind{
 		carries: data, numbers: map[space]uint64{proto4: uint64(wire.ProtoTCP), proto6: uint64(wire.ProtoTCP)},
 		proto: wire.ProtoTCP, sum: sumRule{at: 16, pseudo: true},
 	},
-	{ // RFC 9260 section 3.1
+	{ // the common header of SCTP: RFC 9260 section 3.1
 		name: "sctp", summary: "SCTP", length: SCTPLen,
 		fields: append(portFields[:2:2], field{"tag", 32, 32, number}, field{"checksum", 64, 32, number}),
 		put: func(b []byte) {

@@ -30,7 +30,7 @@ const (
 type Sizes struct {
 	low, high int
 	random    bool
-	mix       []int // in sending order
+	mix       []int // the sizes of a mix, in the order in which frames are sent
 }
 
 const sizesAllowed = "N, A-B, random:A-B, imix, or imix:SIZE=WEIGHT,..., with sizes from 64 to 65553 bytes, FCS included"

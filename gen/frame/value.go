@@ -69,11 +69,11 @@ func macValue(m wire.MAC) value {
 type form uint8
 
 const (
-	number   form = iota // 53, 0x35
-	mac                  // 02:00:00:00:00:01
-	address4             // 192.0.2.1
-	address6             // 2001:db8::1
-	tcpFlags             // SA, or a number
+	number   form = iota // decimal or hexadecimal: 53, 0x35
+	mac                  // Ethernet address: 02:00:00:00:00:01
+	address4             // IPv4 address: 192.0.2.1
+	address6             // IPv6 address: 2001:db8::1
+	tcpFlags             // letters of the flags that are set, or a number: SA
 )
 
 // describe returns a description of a single value of the field, for error messages.

@@ -15,7 +15,7 @@ import (
 type linuxDevice struct {
 	name   string
 	socket int
-	clock  int // descriptor, or -1
+	clock  int // descriptor of the clock's device file, or -1
 }
 
 func openDevice(name string) (*linuxDevice, error) {

@@ -15,7 +15,7 @@ var ErrNone = errors.New("the device takes no times of frames by itself")
 // Stamps provides the receive times of a device. It is not safe for concurrent use.
 type Stamps struct {
 	device device
-	before unix.HwTstampConfig // configuration restored by Close
+	before unix.HwTstampConfig // the device's earlier configuration, which Close restores
 	clock  Clock
 }
 

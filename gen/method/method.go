@@ -138,7 +138,7 @@ type Counters struct {
 	Refused uint64 `json:"refused"`
 	// Number of times that the method had to wait, by reason.
 	Busy      uint64 `json:"busy"`       // EAGAIN, EBUSY, or no free slot in a ring
-	NoBuffers uint64 `json:"no_buffers"` // ENOBUFS, ENOMEM
+	NoBuffers uint64 `json:"no_buffers"` // errors ENOBUFS and ENOMEM
 	Down      uint64 `json:"down"`       // ENETDOWN, or ENXIO while a device re-establishes its link
 	// Kicks counts system calls.
 	Kicks uint64 `json:"kicks"`

@@ -40,7 +40,7 @@ type run struct {
 type runSender struct {
 	counters
 	fd       int
-	size     int // longest datagram
+	size     int // length of the longest datagram
 	buffer   []byte
 	used     int // number of bytes used in buffer
 	runs     []run

@@ -16,7 +16,7 @@ const allProtocols = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL&0xff<<8
 
 // option is a socket option of level SOL_PACKET, with its value.
 type option struct {
-	name      string // for error messages
+	name      string // name of the option, for error messages
 	value, to int
 }
 

@@ -119,8 +119,8 @@ type tcReceiver struct {
 
 	mu     sync.Mutex // guards the fields below: Drops may be called during Close and after it
 	closed bool
-	drops  uint64 // value at Close
-	passed uint64 // value at Close
+	drops  uint64 // number of dropped frames at Close
+	passed uint64 // number of frames left to the kernel at Close
 }
 
 // listenTC opens a receiver for the method tc. It receives share number Config.Queue of Config.Queues shares.

@@ -18,7 +18,7 @@ import (
 type gsoSender struct {
 	counters
 	fd        int
-	size      int // longest datagram
+	size      int // length of the longest datagram
 	buffer    []byte
 	used      int // number of bytes used in buffer
 	held      int // number of datagrams in buffer

@@ -22,7 +22,7 @@ import (
 
 // xdpKey identifies an interface queue in a network namespace.
 type xdpKey struct {
-	namespace uint64 // inode of the namespace
+	namespace uint64 // inode number of the namespace's file in /proc
 	index     int    // interface index in the namespace
 	queue     int
 }

@@ -39,7 +39,7 @@ type Clock struct {
 
 	spacing Spacing
 	left    int        // frames left in the current burst
-	random  *rand.Rand // for Poisson spacing
+	random  *rand.Rand // source of random gaps, for Poisson spacing
 }
 
 // DefaultBound is the default length of a stall after which all late frames are still sent.

@@ -33,8 +33,8 @@ type Rate struct {
 
 // Bounds of a rate.
 const (
-	MaxFrames = 1_000_000_000     // per second
-	MaxBits   = 1_000_000_000_000 // per second
+	MaxFrames = 1_000_000_000     // frames per second
+	MaxBits   = 1_000_000_000_000 // bits per second
 )
 
 const rateAllowed = "max; whole numbers, 1pps to 1Gpps; 1bps to 1Tbps, of frames with FCS (layer 2); 1bpsL1 to 1TbpsL1, with preamble and gap; k, M, G and T before the unit; 0.0001% to 100% of the line"

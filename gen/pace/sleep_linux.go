@@ -33,7 +33,7 @@ func Punctual() (undo func()) {
 	if errno != 0 {
 		return func() {}
 	}
-	set := func(ns uintptr) { syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, ns, 0) } // best effort
+	set := func(ns uintptr) { syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, ns, 0) } // best effort: errors are ignored
 	set(least)
 	return func() { set(before) }
 }

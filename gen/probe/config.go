@@ -77,7 +77,7 @@ type Result struct {
 	RTT      time.Duration // negative: unknown; begins when the probe's batch of up to 64 probes is written
 	From     netip.Addr    // sender of the answer: Addr, except for errors
 	MAC      wire.MAC      // Ethernet address of a neighbour, for the kind Neighbour
-	At       time.Time     // arrival time
+	At       time.Time     // time of arrival
 }
 
 // Checkpoint is a position in a run.
@@ -103,7 +103,7 @@ type Summary struct {
 	Asked      uint64             // number of questions in this shard, limited by Most; without the Absent ones
 	Absent     uint64             // number of questions that were not asked, because their target is not in Config.Neighbours
 	Known      uint64             // number of questions answered in an earlier run
-	Sent       uint64             // number of probes
+	Sent       uint64             // number of probes sent
 	PassSent   []uint64           // number of probes in each pass
 	Answers    [numAnswers]uint64 // number of answers by kind; later answers to a settled question are not counted
 	Duplicates uint64

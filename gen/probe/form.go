@@ -19,7 +19,7 @@ type form struct {
 	is4       bool
 	tags      tagger
 	local     Ports
-	id        uint16 // identifier of echo requests
+	id        uint16 // identifier in echo requests
 	transport int    // offset of the transport header
 	sources   []netip.Addr
 	macs      map[netip.Addr]wire.MAC // Ethernet address by target; nil: NextHopMAC for all targets

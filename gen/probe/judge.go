@@ -29,9 +29,9 @@ func (r *run) judge(rep reply, now int64) (res Result, wanted bool) {
 
 // counts holds counters that all lanes share.
 type counts struct {
-	resets     atomic.Uint64 // resets sent
+	resets     atomic.Uint64 // number of resets sent
 	answers    [numAnswers]atomic.Uint64
-	other      [forged + 1]atomic.Uint64 // by verdict
+	other      [forged + 1]atomic.Uint64 // number of frames that are not genuine answers, by verdict
 	duplicates atomic.Uint64
 	// Round-trip times in nanoseconds.
 	rtts           atomic.Uint64

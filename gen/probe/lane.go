@@ -18,9 +18,9 @@ import (
 // If the numbers of senders and receivers differ, some lanes have only a sender or only a receiver.
 type lane struct {
 	*run
-	number int             // index of the receiver
-	tx     method.Sender   // nil: receives only
-	rx     method.Receiver // nil: sends only
+	number int             // number of the lane's receiver
+	tx     method.Sender   // nil: the lane only receives
+	rx     method.Receiver // nil: the lane only sends
 	work   <-chan *batch   // run.work; nil after the last batch, or without a sender
 
 	b      *batch  // the batch being sent

@@ -5,7 +5,7 @@ package probe
 // since a permutation maps positions to questions (space.go). plan has no clock and belongs to the scheduler.
 type plan struct {
 	size   uint64
-	passes int // retries plus one
+	passes int // number of passes: retries plus one
 	pass   int
 	next   uint64 // next position in the current pass
 	seen   *seen

@@ -32,9 +32,9 @@ type Row struct {
 	Top        float64        `json:"top"`               // the highest rate that was tried, in frames per second
 	Throughput float64        `json:"throughput"`        // highest rate without loss in frames per second; 0: there is none
 	AtLeast    bool           `json:"at_least"`          // no loss at the highest rate tried: the throughput may be higher
-	Latency    []sink.Latency `json:"latency,omitempty"` // one per repetition
+	Latency    []sink.Latency `json:"latency,omitempty"` // one element per repetition
 	Loss       []Loss         `json:"loss,omitempty"`
-	Bursts     []Burst        `json:"bursts,omitempty"` // one per repetition
+	Bursts     []Burst        `json:"bursts,omitempty"` // one element per repetition
 	Trials     []Trial        `json:"trials"`           // all trials in order, also those in which this machine was too slow
 }
 
@@ -48,7 +48,7 @@ type Burst struct {
 type Loss struct {
 	Percent int     `json:"percent"`
 	Lost    float64 `json:"lost"`           // fraction of frames, 0 to 1
-	Slow    string  `json:"slow,omitempty"` // as in Trial
+	Slow    string  `json:"slow,omitempty"` // reason why this machine was too slow: see Trial.Slow
 }
 
 // WireBits returns the throughput on the wire, in bits per second.

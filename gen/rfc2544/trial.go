@@ -19,7 +19,7 @@ type Trial struct {
 	Size     int           `json:"size"`    // frame size in bytes, FCS included
 	Offered  float64       `json:"offered"` // requested rate in frames per second; 0: as fast as possible
 	Sent     uint64        `json:"sent"`
-	Received uint64        `json:"received"` // without duplicates
+	Received uint64        `json:"received"` // number of frames received, without duplicates
 	Elapsed  time.Duration `json:"elapsed_ns"`
 	Latency  sink.Latency  `json:"latency"`
 	// Slow is the reason why this machine was too slow: it could not keep the rate, or lost frames in its own receive
@@ -48,10 +48,10 @@ func (t *Trial) Passed() bool { return t.Received == t.Sent && t.Sent > 0 && t.S
 
 // load is the load of a trial: either a rate for a time, or a burst of count frames, sent at a rate of at least least.
 type load struct {
-	pps   float64 // frames per second
+	pps   float64 // rate in frames per second
 	span  time.Duration
 	count uint64  // number of frames in a burst; 0: the load is the rate pps
-	least float64 // frames per second
+	least float64 // minimum rate of a burst in frames per second
 }
 
 // trial sends frames of one size, waits until the device's queues have drained, and counts the received frames. Section

@@ -13,7 +13,7 @@ type keys struct {
 	control *gen.Control // nil: the rate cannot be changed
 	typing  bool         // a rate is being typed
 	typed   string
-	before  float64 // factor before a pause
+	before  float64 // factor of the rates before the pause
 	wrong   string  // reason why the last change was refused; "": it was not
 }
 

@@ -33,7 +33,7 @@ type Recent struct {
 
 // Counts holds the counters of one flow, or the sums over all flows.
 type Counts struct {
-	Received   uint64 `json:"received"` // duplicates included
+	Received   uint64 `json:"received"` // frames received, duplicates included
 	Bytes      uint64 `json:"bytes"`    // bytes of the received frames, without FCS
 	Unique     uint64 `json:"unique"`
 	Lost       uint64 `json:"lost"` // missing numbers between the lowest and the highest number that arrived

@@ -72,7 +72,7 @@ type Sink struct {
 // Start begins to receive from the given receivers. The sink then owns them; Stop closes them.
 func Start(receivers ...method.Receiver) *Sink {
 	s := &Sink{receivers: receivers, start: time.Now(), ask: make(chan chan Report), ended: make(chan struct{})}
-	const each = 16 // batches per receiver
+	const each = 16 // number of batches per receiver
 	s.full, s.free = make(chan *batch, each*len(receivers)), make(chan *batch, each*len(receivers))
 	for range cap(s.free) {
 		s.free <- new(batch)

@@ -50,7 +50,7 @@ type entry struct {
 	index          uint64
 	page           mem.Page
 	loading        chan struct{} // closed by the goroutine that loads the page when the page is loaded; nil afterwards
-	hides          bool          // counted in File.hiding
+	hides          bool          // the page is counted in File.hiding: it replaces a page of base
 	dirty, writing bool          // dirty: the content differs from storage, or in a file in memory from base
 	used           bool          // accessed since the clock algorithm last examined the page
 	ring           *list.Element // guarded by Cache.mu; nil for a dirty page of a file in memory
@@ -312,7 +312,7 @@ func (f *File) remove(e *entry) {
 // being copied.
 func (f *File) Drop() { f.discard(0, ^uint64(0)) }
 
-// discard removes the pages with indices from up to but not including to.
+// discard removes the pages whose indices are in [from, to).
 func (f *File) discard(from, to uint64) {
 	f.discardIf(from, to, func(*entry) bool { return true })
 }

@@ -158,7 +158,7 @@ func (f *File) failure() error {
 	return err
 }
 
-// writeBack writes the dirty pages with indices from up to but not including to. Pages that cannot be written stay
+// writeBack writes the dirty pages whose indices are in [from, to). Pages that cannot be written stay
 // dirty.
 func (f *File) writeBack(from, to uint64) {
 	if f.pager == nil {

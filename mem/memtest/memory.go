@@ -24,7 +24,7 @@ type Memory struct {
 	dirty []bool // by page: true if the page was allocated before, so that it holds Poison while it is free; guarded by mu
 
 	mu    sync.Mutex
-	free  []mem.Page // single pages
+	free  []mem.Page // free pages of blocks that are not wholly free
 	whole []mem.Page // the first pages of free blocks
 	used  int
 	// Poisoned makes Free fill pages with Poison, and Allocate check that they still hold it.

@@ -26,14 +26,14 @@ const (
 func NewDisk(sectors int, features uint64, block uint32) *Disk {
 	config := make([]byte, 60)
 	le.PutUint64(config, uint64(sectors))
-	le.PutUint32(config[8:], 8192) // size_max
-	le.PutUint32(config[12:], 4)   // seg_max
+	le.PutUint32(config[8:], 8192) // size_max: maximum size of a segment in bytes
+	le.PutUint32(config[12:], 4)   // seg_max: maximum number of segments in a request
 	le.PutUint32(config[20:], block)
-	config[24] = 3                 // physical_block_exp
-	le.PutUint16(config[34:], 3)   // num_queues
-	le.PutUint32(config[36:], 100) // max_discard_sectors
+	config[24] = 3                 // physical_block_exp: a physical block has 2^3 logical blocks
+	le.PutUint16(config[34:], 3)   // num_queues: number of request queues
+	le.PutUint32(config[36:], 100) // max_discard_sectors: maximum size of a discard
 	le.PutUint32(config[40:], 1)
-	le.PutUint32(config[48:], 64) // max_write_zeroes_sectors
+	le.PutUint32(config[48:], 64) // max_write_zeroes_sectors: maximum size of a request to write zeroes
 	le.PutUint32(config[52:], 1)
 	d := &Disk{Data: make([]byte, sectors*512), Device: &Device{Kind: 2, Features: features, Config: config}}
 	d.Work = d.work

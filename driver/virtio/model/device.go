@@ -27,7 +27,7 @@ type Device struct {
 	Kind     uint16
 	Features uint64 // features of the device type; the features common to all types are added
 	Plain    bool   // the device offers neither indirect descriptors nor event indexes
-	Config   []byte // its configuration space
+	Config   []byte // content of the device's configuration space
 	MaxQueue int    // maximum number of descriptors of a queue; 0: 256
 	// Work is called in the device's goroutine after the driver has started the device or has notified it of a queue,
 	// and after Poke.

@@ -20,12 +20,12 @@ type Lie uint8
 // Values of Lie. Each has a parameter n, which some of them use.
 const (
 	Truth    Lie = iota // completes the chain correctly
-	WrongID             // completes chain n instead
+	WrongID             // completes chain n instead of this chain
 	TooLong             // reports 1+n more bytes than were written
 	Written             // reports that n bytes were written
 	Twice               // completes the chain twice
 	Jump                // advances the used index by n
-	Silence             // never completed
+	Silence             // never completes the chain
 	Late                // completes the chain together with the next one
 	Broken              // completes the chain and sets DEVICE_NEEDS_RESET
 	Changing            // completes the chain and changes the configuration

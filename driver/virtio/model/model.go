@@ -19,7 +19,7 @@ type Machine struct {
 	memory     map[uint64][]byte // allocated memory, by device address
 	heap       map[uint64][]byte // memory of the Go heap that was passed to Segments, by device address
 	next       uint64            // device address of the next Allocate
-	held       int               // bytes allocated
+	held       int               // number of bytes that are allocated
 	heapless   bool              // devices cannot access the Go heap
 	page       uint64            // size in bytes: a segment of heap memory does not cross a multiple of it
 	windows    []window

@@ -39,7 +39,7 @@ func NetQueues(pairs int) int { return 2*pairs + 1 }
 // netEnd is one card's end of the wire.
 type netEnd struct {
 	peer  *Device
-	from  *netEnd // the other end
+	from  *netEnd // the other card's end of the wire
 	pairs int
 	lines []*netLine
 	used  netUsed

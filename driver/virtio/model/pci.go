@@ -18,7 +18,7 @@ type slot struct {
 	machine *Machine
 	config  [64]uint32
 	bar     uint32 // index of the only BAR in config
-	size    uint32 // size of the BAR
+	size    uint32 // size of the BAR in bytes
 	gsi     uint32
 
 	mu     sync.Mutex       // guards all below

@@ -19,7 +19,7 @@ type Queue struct {
 	ring  *rings // created when the device starts
 	taken uint16 // available index of the next chain to take
 	chain Chain  // the chain that the last Take returned
-	done  uint16 // used index
+	done  uint16 // used index: number of completed chains, modulo 2^16
 }
 
 // rings holds the parts of the queue that are in memory.

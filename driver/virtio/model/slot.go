@@ -61,7 +61,7 @@ type Registers interface {
 // Function describes a PCI function that is not virtio.
 type Function struct {
 	ID        uint32 // device ID and vendor ID
-	Class     uint32 // 24 bits
+	Class     uint32 // class, subclass and interface: 24 bits
 	BAR, Size int    // number and size of its only BAR; the size is a power of two, at least 4096
 	Vectors   int    // number of MSI-X vectors, whose table is after the registers; 0: it has an interrupt line
 	MSI       bool   // the function has MSI in addition to its interrupt line

@@ -91,7 +91,7 @@ func (o *Options) goOn(c *probe.Config, s probe.State) error {
 	c.Answered = func(yield func(netip.Addr, uint16)) {
 		defer in.Close()
 		if _, err := in.Seek(0, io.SeekStart); err == nil {
-			probe.ReadAnswered(in, o.Format, c.Kind, yield) // the first reading succeeded
+			probe.ReadAnswered(in, o.Format, c.Kind, yield) // errors are ignored: the same text was parsed before
 		}
 	}
 	o.note(fmt.Sprintf("going on in pass %d, with %d answers so far", s.Checkpoint.Pass+1, count))
