@@ -66,8 +66,13 @@ func write() {
 	check.Nil(syscall.Statfs("/data", &s), "syscall.Statfs")
 	check.That(s.Type == 0xef53 && s.Bfree > 0 && s.Bfree < s.Blocks && s.Files > 0, "statfs: %v", s)
 	mounted("rw")
-	_, err = os.OpenFile(device(), os.O_WRONLY, 0)
+	_, err = os.OpenFile(device(), os.O_RDWR|os.O_EXCL, 0)
+	check.That(errors.Is(err, syscall.EBUSY), "exclusive use of a mounted disk: %v", err)
+	disk, err := os.OpenFile(device(), os.O_RDWR, 0) // resize2fs(8) opens it so
+	check.Nil(err, "os.OpenFile")
+	_, err = disk.WriteAt(make([]byte, 4096), 0)
 	check.That(errors.Is(err, syscall.EBUSY), "writing to a mounted disk: %v", err)
+	check.Nil(disk.Close(), "Close")
 	fmt.Println("written")
 }
 
