@@ -65,7 +65,7 @@ type RouterAdvertisement struct {
 
 // PrefixInfo describes a prefix of the link.
 type PrefixInfo struct {
-	Prefix     netip.Prefix // hosts may form their addresses from the prefix
+	Prefix     netip.Prefix // masked: bits after the prefix length are zero
 	OnLink     bool         // addresses in it are reachable without a router
 	Autonomous bool         // hosts may form addresses from it
 	Valid      uint32       // lifetime of the prefix, in seconds from now

@@ -55,7 +55,7 @@ program's plus one.`,
 }
 
 // noteTraps prints a note that lists those functions of a built program that make system calls by SYSCALL instructions
-// of their own. Such calls work but are slow, because each one is a trap.
+// of their own. Such calls work but are slow.
 func noteTraps(w io.Writer, file string) error {
 	traps, err := unikernel.Traps(file)
 	if err == nil && len(traps) > 0 {

@@ -60,7 +60,7 @@ func (n Needs) NeedsCache() bool {
 	})
 }
 
-// defaultFolders are the folders that ld.so searches after its cache, on Debian and other distributions.
+// defaultFolders are the folders that ld.so searches even without a cache, on Debian and other distributions.
 var defaultFolders = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib", "/lib64", "/usr/lib64"}
 
 // Host is a tree of files that contains programs and their libraries.

@@ -113,7 +113,7 @@ func (f *field) parseList(name, s string) (p pattern, err error) {
 	return p, nil
 }
 
-// parsePrefix parses a prefix as the pattern of all its addresses. The field must be an address of the same family.
+// parsePrefix parses a prefix as the pattern of all its addresses. The field must be an address of the same IP version.
 func (f *field) parsePrefix(name, s string) (p pattern, err error) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil || f.form != address4 && f.form != address6 || prefix.Addr().Is4() != (f.form == address4) {

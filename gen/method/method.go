@@ -129,7 +129,7 @@ func (c Config) WithDefaults() Config {
 // Counters counts events of a Sender since it was opened.
 type Counters struct {
 	Handed uint64 `json:"handed"` // frames that the kernel, the device or the stack accepted
-	Bytes  uint64 `json:"bytes"`  // bytes of the handed frames, as fill wrote them
+	Bytes  uint64 `json:"bytes"`  // bytes of these frames, as fill wrote them
 	// Left counts frames that have been sent according to the kernel: it has reported so by a completion ring or by the
 	// status of a ring slot, or it has returned from a system call that sends synchronously.
 	Left uint64 `json:"left"`

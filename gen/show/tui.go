@@ -168,7 +168,7 @@ func (s screen) above(width, height int) []string {
 	return s.chart(lines, width, height)
 }
 
-// chart adds the chart of the rate to lines if there is room.
+// chart adds the chart of the rate to lines if height allows two more lines.
 func (s screen) chart(lines []string, width, height int) []string {
 	if len(lines)+2 > height {
 		return lines
