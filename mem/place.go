@@ -91,7 +91,7 @@ func (w window) fit(from, to uint64) (uint64, uint64, bool) {
 	return from, to, to > from && to-from >= w.size
 }
 
-// skip reports whether no hole within the subtree of n fits. The subtree covers the addresses from from up to to.
+// skip reports whether no hole within the subtree of n fits. The subtree covers the addresses between from and to.
 func (w window) skip(n *Region, from, to uint64) bool {
 	if _, _, ok := w.fit(from, to); !ok {
 		return true

@@ -39,7 +39,8 @@ func diskError(err error) error {
 	return err
 }
 
-// atLeast requires at least n arguments, and at most most if most is not 0.
+// atLeast requires at least n arguments. If most is not 0, it is the maximum number of arguments. usage is part of the
+// error message.
 func atLeast(n int, most int, usage string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n || most > 0 && len(args) > most {

@@ -137,9 +137,9 @@ type runOptions struct {
 	readOnly bool // for the root image; each disk has its own setting
 	snapshot bool // writes to the root image are not saved
 	publish  []publication
-	relay    bool // connections to published ports are relayed by the gateway
+	relay    bool // connections to published ports pass through Loam's TCP, even in a process
 	volumes  []volume
-	root     string // folder or archive; "": none
+	root     string // folder, archive or ext4 image with the root file system; "": none
 	folder   string // working folder; "": the default
 	terminal unikernel.TerminalUse
 	user     string // user of a Linux program, USER[:GROUP]; "": root

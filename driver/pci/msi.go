@@ -13,7 +13,7 @@ const CapabilityMSI = 0x05
 // Bits of the capability's first register.
 const (
 	msiEnable   = 1 << 16
-	msiMultiple = 7 << 20 // number of enabled messages, as a power of two; 0 means one message
+	msiMultiple = 7 << 20 // log2 of the number of enabled messages; 0 means one message
 	msiWide     = 1 << 23 // the message address has 64 bits
 )
 

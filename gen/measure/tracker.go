@@ -65,7 +65,7 @@ func NewTracker() *Tracker {
 	}
 }
 
-// Arrive counts a frame that arrived at time now and has bytes bytes. now must be of the same clock as Tag.Sent. If the
+// Arrive counts a frame that arrived at time now; bytes is its size. now must be of the same clock as Tag.Sent. If the
 // machines have synchronized clocks, the transit time is the one-way latency. If a peer sends the frames back, it is
 // the round-trip time.
 func (t *Tracker) Arrive(now int64, tag Tag, bytes int) {

@@ -25,8 +25,8 @@ func send(fd int, b []byte) unix.Errno {
 	return errno
 }
 
-// sendAgain sends b, which must not be empty, several times: at most times times. It stops at the first error and
-// returns its errno, and the number of successful sends.
+// sendAgain sends b, which must not be empty, repeatedly; times is the maximum number of sends. It stops at the first
+// error and returns its errno, and the number of successful sends.
 func sendAgain(fd int, b []byte, times int) (sent int, errno unix.Errno) {
 	for ; sent < times; sent++ {
 		if errno = send(fd, b); errno != 0 {

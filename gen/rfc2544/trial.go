@@ -46,7 +46,8 @@ func (t *Trial) Loss() float64 {
 // Passed reports whether no frame was lost and this machine was fast enough.
 func (t *Trial) Passed() bool { return t.Received == t.Sent && t.Sent > 0 && t.Slow == "" }
 
-// load is the load of a trial: either a rate for a time, or a burst of count frames, sent at a rate of at least least.
+// load is the load of a trial: either a rate for a time, or a burst of count frames. least is the minimum rate of a
+// burst: if the burst was sent more slowly, the trial does not count.
 type load struct {
 	pps   float64 // rate in frames per second
 	span  time.Duration

@@ -62,8 +62,8 @@ const (
 //go:linkname saveOwn
 func saveOwn(p *page) (live uint32)
 
-// forget flushes the calling CPU's translations if the CPU uses the page tables at root: those of pages pages from va,
-// or all if pages is 0. It returns the set of other CPUs in active, as a bit set.
+// forget flushes translations of the calling CPU if it uses the page tables at root. pages is the number of pages to flush,
+// beginning with the page at va; 0 means all pages. forget returns the set of other CPUs in active, as a bit set.
 //
 //go:noescape
 //go:linkname forget

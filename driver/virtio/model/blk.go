@@ -21,8 +21,8 @@ const (
 	DiskZeroes   = 1 << 14
 )
 
-// NewDisk returns a disk with sectors sectors of 512 bytes. Its limits on request sizes are low, so that drivers have
-// to split requests. block is the block size in bytes (blk_size).
+// NewDisk returns a disk. sectors is its size in sectors of 512 bytes, and block the block size that it reports, in
+// bytes (blk_size). Its limits on request sizes are low, so that drivers have to split requests.
 func NewDisk(sectors int, features uint64, block uint32) *Disk {
 	config := make([]byte, 60)
 	le.PutUint64(config, uint64(sectors))

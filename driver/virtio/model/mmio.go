@@ -13,8 +13,8 @@ const (
 	mmioGSI  = 16
 )
 
-// AddMMIO adds a device with queues queues to the machine. It returns the address and the size of the device's
-// registers, and the number of its interrupt line.
+// AddMMIO adds a device with the given number of queues to the machine. It returns the address and the size of the
+// device's registers, and the number of its interrupt line.
 func (m *Machine) AddMMIO(d *Device, queues int) (address uint64, size int, gsi uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -40,8 +40,8 @@ const (
 	msixCap    = 0x98
 )
 
-// AddPCI adds a device with queues queues in the next free slot of bus 0. vectors is the number of its MSI-X vectors; 0
-// means that it has an interrupt line instead.
+// AddPCI adds a device with the given number of queues in the next free slot of bus 0. vectors is the number of its
+// MSI-X vectors; 0 means that it has an interrupt line instead.
 func (m *Machine) AddPCI(d *Device, queues, vectors int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -123,7 +123,7 @@ func (q *Queue) Put(heads []uint16, written []uint32) {
 	q.advance(len(heads))
 }
 
-// Done completes one chain, to which the device has written written bytes.
+// Done completes one chain. written is the number of bytes that the device has written to it.
 func (q *Queue) Done(c *Chain, written int) { q.Put([]uint16{c.Head}, []uint32{uint32(written)}) }
 
 // element writes an element of the used ring: the i-th after the used index.
