@@ -27,7 +27,7 @@ type Data struct {
 	counter  atomic.Uint32 // not zero: the time stamp counter can be used
 	start    atomic.Uint64 // time stamp counter at the last update
 	mult     atomic.Uint64 // nanoseconds since start are counts * mult >> shift
-	shift    atomic.Uint32 // below 64
+	shift    atomic.Uint32 // see mult; below 64
 	cpu      atomic.Uint32 // not zero: the register IA32_TSC_AUX of each CPU holds node<<12 | CPU
 	base     atomic.Uint64 // nanoseconds of CLOCK_MONOTONIC at start
 	clocks   atomic.Uint32 // bit set of the clocks that are offered, by clock ID

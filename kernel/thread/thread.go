@@ -142,7 +142,7 @@ func (t *Table) New() (ID, bool) {
 		return None, false
 	}
 	th := t.At(id)
-	*th = Thread{State: Running, Page: th.Page} // the owner uses the thread's page again
+	*th = Thread{State: Running, Page: th.Page} // package kernel uses the page again for the new thread
 	return id, true
 }
 
